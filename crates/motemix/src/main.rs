@@ -1,0 +1,2 @@
+//! The motemix command-line program.
+fn main() {}
