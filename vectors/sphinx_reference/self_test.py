@@ -30,8 +30,9 @@ def check_x25519() -> None:
             "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957",
         ),
     )
-    for scalar, coordinate, product in multiplications:
-        _check("X25519", x25519(bytes.fromhex(scalar), bytes.fromhex(coordinate)), product)
+    for scalar_hex, coordinate_hex, product in multiplications:
+        found = x25519(bytes.fromhex(scalar_hex), bytes.fromhex(coordinate_hex))
+        _check("X25519", found, product)
 
     expected_after = {
         1: "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079",
