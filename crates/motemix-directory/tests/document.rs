@@ -72,6 +72,14 @@ fn independent_readers_of_cbor_and_cose_agree() {
 }
 
 #[test]
+fn an_independent_writer_makes_the_same_bytes() {
+    let text: String = include_str!("vector.hex").split_whitespace().collect();
+    let written: String =
+        build(&draft(), &nodes(), &[1, 2]).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(written, text);
+}
+
+#[test]
 fn two_of_three_authorities_are_enough() {
     let trusted = [1, 2, 3];
     for signers in [&[1u8, 2][..], &[3, 1], &[1, 2, 3]] {
