@@ -60,7 +60,11 @@ impl Config {
             payload_mean: None,
             overlap: Duration::ZERO,
         };
-        Self { timeout: Timeout::Fixed(Duration::from_secs(120)), in_flight: 10, ..Self::of_network(parameters) }
+        Self {
+            timeout: Timeout::Fixed(Duration::from_mins(2)),
+            in_flight: 10,
+            ..Self::of_network(parameters)
+        }
     }
 
     /// How long try number `tries` (1 for the first) is waited for, on a path of `hops` hops whose

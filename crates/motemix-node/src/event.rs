@@ -107,7 +107,9 @@ pub enum SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full => f.write_str("as many messages are in flight as there is room for; wait for one to end"),
+            Self::Full => {
+                f.write_str("as many messages are in flight as there is room for; wait for one to end")
+            }
             Self::TooLong { most } => write!(f, "the message is too long; the network carries {most} bytes"),
             Self::UnknownReceiver => f.write_str("the receiver is no other node of the network document"),
             Self::NoEpoch => f.write_str("no network document is in force; get the current one"),

@@ -56,7 +56,8 @@ impl<'s, P: Profile> Headers<'s, P> {
     }
 
     pub(crate) fn take(&mut self, purpose: Purpose) -> Option<Header<P>> {
-        let slot = self.slots.iter_mut().find(|slot| slot.0.as_ref().is_some_and(|(of, _)| *of == purpose))?;
+        let slot =
+            self.slots.iter_mut().find(|slot| slot.0.as_ref().is_some_and(|(of, _)| *of == purpose))?;
         slot.0.take().map(|(_, header)| header)
     }
 
@@ -105,8 +106,7 @@ impl<'s, P: Profile> Headers<'s, P> {
         }
         let mut seed = Secret::zero();
         rng.fill_bytes(seed.expose_mut());
-        let builder =
-            HeaderBuilder::new(&hops[..path.len], shape, seed).map_err(|_| PathError::NoNode)?;
+        let builder = HeaderBuilder::new(&hops[..path.len], shape, seed).map_err(|_| PathError::NoNode)?;
         self.making = Some((purpose, builder));
         Ok(())
     }
@@ -134,9 +134,9 @@ impl<'s, P: Profile> Headers<'s, P> {
     fn store(&mut self, purpose: Purpose, header: Header<P>) {
         let free = self.slots.iter().position(|slot| slot.0.is_none());
         let other = || {
-            self.slots.iter().position(|slot| {
-                matches!(slot.0, Some((of @ Purpose::Message(_), _)) if of != purpose)
-            })
+            self.slots
+                .iter()
+                .position(|slot| matches!(slot.0, Some((of @ Purpose::Message(_), _)) if of != purpose))
         };
         if let Some(place) = free.or_else(other) {
             self.slots[place].0 = Some((purpose, header));

@@ -27,7 +27,10 @@ pub(crate) enum Phase {
     /// Under way until it is acknowledged or this moment has come.
     Flying(Instant),
     /// The reply is in place of the data; waits to be polled.
-    Acknowledged { sent: Instant, returned: Instant },
+    Acknowledged {
+        sent: Instant,
+        returned: Instant,
+    },
     /// Waits to be polled.
     Discarded,
 }
@@ -131,7 +134,13 @@ impl<'s, P: Profile> Messages<'s, P> {
     }
 
     /// `None` if there is no room. `data` fits.
-    pub(crate) fn accept(&mut self, now: Instant, to: NodeId, id: MessageId, data: &[u8]) -> Option<MessageHandle> {
+    pub(crate) fn accept(
+        &mut self,
+        now: Instant,
+        to: NodeId,
+        id: MessageId,
+        data: &[u8],
+    ) -> Option<MessageHandle> {
         let slot = self.slots.iter_mut().find(|slot| slot.phase == Phase::Free)?;
         slot.phase = Phase::Ready;
         slot.number = self.next_number;
@@ -178,7 +187,8 @@ impl<'s, P: Profile> Messages<'s, P> {
 
     /// A free place, or that of the oldest try of a message that has several, this one's first.
     fn place_for_return(&self, at: usize) -> usize {
-        let entries = || self.returns.iter().enumerate().filter_map(|(place, slot)| Some((place, slot.0.as_ref()?)));
+        let entries =
+            || self.returns.iter().enumerate().filter_map(|(place, slot)| Some((place, slot.0.as_ref()?)));
         let oldest_of = |message: usize| {
             entries().filter(|(_, entry)| entry.message == message).min_by_key(|(_, entry)| entry.sent)
         };
@@ -198,7 +208,8 @@ impl<'s, P: Profile> Messages<'s, P> {
 
     /// A packet of this node's own has come back.
     pub(crate) fn returned(&mut self, now: Instant, header: HeaderId, payload: &mut [u8]) -> Returned {
-        let matching = |slot: &&mut ReturnSlot<P>| slot.0.as_ref().is_some_and(|entry| entry.header == header);
+        let matching =
+            |slot: &&mut ReturnSlot<P>| slot.0.as_ref().is_some_and(|entry| entry.header == header);
         let Some(entry) = self.returns.iter_mut().find(matching).and_then(|slot| slot.0.take()) else {
             return Returned::Unknown;
         };
@@ -263,9 +274,8 @@ impl<'s, P: Profile> Messages<'s, P> {
         if self.ended == 0 {
             return None;
         }
-        let ended = |slot: &&mut MessageSlot<P>| {
-            matches!(slot.phase, Phase::Acknowledged { .. } | Phase::Discarded)
-        };
+        let ended =
+            |slot: &&mut MessageSlot<P>| matches!(slot.phase, Phase::Acknowledged { .. } | Phase::Discarded);
         let slot = self.slots.iter_mut().filter(ended).min_by_key(|slot| slot.number)?;
         self.ended -= 1;
         self.in_flight -= 1;

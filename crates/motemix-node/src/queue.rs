@@ -109,7 +109,12 @@ impl<'s, P: Profile> Queue<'s, P> {
     }
 
     /// Queues what `write` writes, for `to` at `due`.
-    pub(crate) fn leave(&mut self, due: Instant, to: NodeId, write: impl FnOnce(&mut [u8])) -> Result<(), Full> {
+    pub(crate) fn leave(
+        &mut self,
+        due: Instant,
+        to: NodeId,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Full> {
         let number = self.allocate()?;
         let slot = &mut self.slots[number as usize];
         write(slot.packet.as_mut());

@@ -1,0 +1,226 @@
+//! A whole network on virtual time: nodes, and an air that loses what a story wants lost.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use motemix_crypto::{Portable, Secret};
+use motemix_directory::{Entry, Epoch, Role};
+use motemix_node::{Config, DropReason, Event, Instant, Memory, MessageHandle, Node, ReceiptToken, Storage};
+use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+pub type Mix = Node<'static, Mote, ChaCha8Rng>;
+pub type Room = Memory<Mote, 64, 8192, 256, 16, 64, 6, 16>;
+
+/// What happens to a datagram on the air.
+pub type Air = Box<dyn FnMut(usize, NodeId, &[u8], &mut ChaCha8Rng) -> bool>;
+
+/// What an application replies to a message; `None` refuses it.
+pub type Application = Box<dyn FnMut(&Received) -> Option<Vec<u8>>>;
+
+/// A received message, as the application saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    pub at: usize,
+    pub data: Vec<u8>,
+    pub repeated: bool,
+}
+
+/// An ended message: its sender, number, tries and reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub at: usize,
+    pub message: MessageHandle,
+    pub tries: u8,
+    pub reply: Option<Vec<u8>>,
+}
+
+pub struct Network {
+    pub now: Instant,
+    pub nodes: Vec<Mix>,
+    pub epoch: Epoch,
+    pub received: Vec<Received>,
+    pub ended: Vec<Ended>,
+    /// Every datagram that was sent: sender, receiver, bytes.
+    pub datagrams: Vec<(usize, NodeId, Vec<u8>)>,
+    /// Whether a datagram passes.
+    pub air: Air,
+    /// What the application replies with; `None` refuses.
+    pub application: Application,
+    pub rng: ChaCha8Rng,
+    flying: VecDeque<(Instant, usize, Vec<u8>)>,
+    roles: Vec<Role>,
+    seed: u64,
+}
+
+/// Time from leaving one node until arriving at the next.
+pub const FLIGHT: Duration = Duration::from_millis(1);
+
+pub fn id(node: usize) -> NodeId {
+    NodeId::new(node as u16).expect("a small network")
+}
+
+/// Six mixes in three layers, then endpoints.
+pub fn layered(endpoints: usize) -> Vec<Role> {
+    let mixes = (0..6).map(|mix| Role::Mix { layer: mix / 2 });
+    mixes.chain((0..endpoints).map(|_| Role::Endpoint)).collect()
+}
+
+/// Every node a mix, as in the thesis' mesh.
+pub fn mesh(nodes: usize) -> Vec<Role> {
+    vec![Role::Mix { layer: 0 }; nodes]
+}
+
+/// Mean delay 50 ms, allowance 20 ms, 12 transmissions, no cover.
+pub fn usual() -> Config {
+    let mut parameters = Config::thesis().parameters;
+    parameters.mean_delay = Duration::from_millis(50);
+    parameters.hop_allowance = Duration::from_millis(20);
+    parameters.transmissions = 12;
+    parameters.overlap = Duration::from_secs(5);
+    Config::of_network(parameters)
+}
+
+impl Network {
+    /// Says its seed when a story fails.
+    pub fn new(roles: Vec<Role>, config: Config, seed: u64) -> Self {
+        println!("network seed {seed}");
+        let nodes = (0..roles.len())
+            .map(|node| Self::node(node, config, seed, Box::leak(Box::new(Room::new())).lend()))
+            .collect();
+        let mut network = Self {
+            now: Instant::from_micros(1_000_000),
+            nodes,
+            epoch: Epoch(6),
+            received: Vec::new(),
+            ended: Vec::new(),
+            datagrams: Vec::new(),
+            air: Box::new(|_, _, _, _| true),
+            application: Box::new(|_| Some(Vec::new())),
+            rng: ChaCha8Rng::seed_from_u64(seed ^ 0xa1),
+            flying: VecDeque::new(),
+            roles,
+            seed,
+        };
+        network.next_epoch(config);
+        network
+    }
+
+    /// A node that waits for its first epoch, in memory of any size.
+    pub fn node(node: usize, config: Config, seed: u64, storage: Storage<'static, Mote>) -> Mix {
+        Node::new(id(node), config, ChaCha8Rng::seed_from_u64(seed * 1000 + node as u64), storage)
+    }
+
+    /// The mix key of a node for an epoch.
+    pub fn mix_key(&self, node: usize, epoch: Epoch) -> MixKey {
+        let mut bytes = [0; 32];
+        ChaCha8Rng::seed_from_u64(self.seed << 20 | (node as u64) << 8 | u64::from(epoch.0))
+            .fill_bytes(&mut bytes);
+        MixKey::new(Secret::new(bytes))
+    }
+
+    pub fn entries(&self, epoch: Epoch) -> Vec<Entry> {
+        let entry = |(node, role): (usize, &Role)| Entry {
+            mix_key: self.mix_key(node, epoch).public_key::<Portable>(),
+            role: *role,
+        };
+        self.roles.iter().enumerate().map(entry).collect()
+    }
+
+    /// All nodes enter the next epoch at once.
+    pub fn next_epoch(&mut self, config: Config) {
+        let epoch = Epoch(self.epoch.0 + 1);
+        let entries = self.entries(epoch);
+        for node in 0..self.nodes.len() {
+            let key = self.mix_key(node, epoch);
+            self.nodes[node].prepare_epoch(epoch, key).expect("a later epoch");
+            self.nodes[node]
+                .begin_epoch(self.now, epoch, entries.iter().copied(), config)
+                .expect("a sound network");
+        }
+        self.epoch = epoch;
+    }
+
+    pub fn lose(&mut self, probability: f64) {
+        self.air =
+            Box::new(move |_, _, _, rng| f64::from(rng.next_u32()) / f64::from(u32::MAX) >= probability);
+    }
+
+    pub fn send(&mut self, from: usize, to: usize, data: &[u8]) -> MessageHandle {
+        self.nodes[from].send(self.now, id(to), data).expect("room for a message")
+    }
+
+    /// Brings a datagram to a node.
+    pub fn arrive(&mut self, node: usize, datagram: &[u8]) -> Result<(), DropReason> {
+        let mut bytes = datagram.to_vec();
+        self.nodes[node].handle_datagram(self.now, &mut bytes)
+    }
+
+    /// Lets `time` pass.
+    pub fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            self.settle();
+            let flights = self.flying.front().map(|flight| flight.0);
+            let timers = self.nodes.iter().filter_map(Node::poll_timeout).min();
+            match flights.into_iter().chain(timers).min() {
+                Some(next) if next <= end => self.now = self.now.max(next),
+                _ => break,
+            }
+            while self.flying.front().is_some_and(|flight| flight.0 <= self.now) {
+                let (_, node, mut bytes) = self.flying.pop_front().expect("just seen");
+                let _ = self.nodes[node].handle_datagram(self.now, &mut bytes);
+            }
+            for node in &mut self.nodes {
+                node.handle_timeout(self.now);
+            }
+        }
+        self.now = end;
+    }
+
+    /// Until no node has anything to say at this moment.
+    fn settle(&mut self) {
+        for at in 0..self.nodes.len() {
+            while self.nodes[at].work(self.now) {}
+            self.poll_events(at);
+            let mut packet = Mote::<Portable>::packet();
+            while let Some(transmit) = self.nodes[at].poll_transmit(self.now, &mut packet) {
+                let bytes = packet[..transmit.len].to_vec();
+                self.datagrams.push((at, transmit.to, bytes.clone()));
+                if (self.air)(at, transmit.to, &bytes, &mut self.rng) {
+                    self.flying.push_back((self.now + FLIGHT, usize::from(transmit.to.get()), bytes));
+                }
+            }
+        }
+    }
+
+    fn poll_events(&mut self, at: usize) {
+        let mut tokens: Vec<(ReceiptToken, Received)> = Vec::new();
+        while let Some(event) = self.nodes[at].poll_event() {
+            match event {
+                Event::Received { token, data, repeated, .. } => {
+                    tokens.push((token, Received { at, data: data.to_vec(), repeated }));
+                }
+                Event::Delivered { data, .. } => {
+                    self.received.push(Received { at, data: data.to_vec(), repeated: false });
+                }
+                Event::Acknowledged { message, tries, reply, .. } => {
+                    self.ended.push(Ended { at, message, tries, reply: Some(reply.to_vec()) });
+                }
+                Event::Discarded { message, tries } => {
+                    self.ended.push(Ended { at, message, tries, reply: None })
+                }
+            }
+        }
+        for (token, received) in tokens {
+            match (self.application)(&received) {
+                Some(reply) => {
+                    self.nodes[at].reply(self.now, token, &reply).expect("just received");
+                    self.received.push(received);
+                }
+                None => self.nodes[at].refuse(token).expect("just received"),
+            }
+        }
+    }
+}
