@@ -100,6 +100,8 @@ pub enum SendError {
     },
     /// The network has no such node, or the node is this one.
     UnknownReceiver,
+    /// The network has too few mixes for a path between this node and the receiver.
+    NoPath,
     /// No epoch has begun.
     NoEpoch,
 }
@@ -112,6 +114,9 @@ impl fmt::Display for SendError {
             }
             Self::TooLong { most } => write!(f, "the message is too long; the network carries {most} bytes"),
             Self::UnknownReceiver => f.write_str("the receiver is no other node of the network document"),
+            Self::NoPath => {
+                f.write_str("the network has too few mixes besides the two ends; add mixes or use fewer hops")
+            }
             Self::NoEpoch => f.write_str("no network document is in force; get the current one"),
         }
     }

@@ -269,6 +269,22 @@ impl<'s, P: Profile> Messages<'s, P> {
         discarded
     }
 
+    /// Gives up all messages to `to` that wait for a header. Returns how many.
+    pub(crate) fn give_up(&mut self, to: NodeId) -> usize {
+        let mut discarded = 0;
+        for at in 0..self.slots.len() {
+            let slot = &mut self.slots[at];
+            if slot.phase == Phase::Ready && slot.to == to {
+                slot.phase = Phase::Discarded;
+                discarded += 1;
+                self.forget_returns(at);
+            }
+        }
+        self.ready -= discarded;
+        self.ended += discarded;
+        discarded
+    }
+
     /// The next message that ended and was not polled; its slot is free from now on.
     pub(crate) fn poll_ended(&mut self) -> Option<Ended<'_>> {
         if self.ended == 0 {

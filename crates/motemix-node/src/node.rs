@@ -2,6 +2,7 @@
 
 use motemix_crypto::Secret;
 use motemix_directory::{Entry, Epoch, Topology};
+use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{
     Forward, Header, Hop, Message, MessageId, MixKey, NodeId, Packet, Profile, ReplayError, TurnRound,
 };
@@ -268,6 +269,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         if self.messages.in_flight() >= self.config.in_flight {
             return Err(SendError::Full);
         }
+        if !self.has_path(to) {
+            return Err(SendError::NoPath);
+        }
         let mut id = MessageId([0; 4]);
         self.rng.fill_bytes(&mut id.0);
         let handle = self.messages.accept(now, to, id, data).ok_or(SendError::Full)?;
@@ -434,7 +438,26 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         let Some(purpose) = self.wanted() else { return false };
         let Ok(topology) = Topology::new(&self.nodes[..self.node_count]) else { return false };
         let ways = self.config.parameters.draw_way_lengths(&mut self.rng);
-        self.headers.begin(purpose, self.me, &topology, ways, &mut self.rng).is_ok()
+        let begun = self.headers.begin(purpose, self.me, &topology, ways, &mut self.rng).is_ok();
+        if let (false, Purpose::Message(to)) = (begun, purpose) {
+            // The network has changed since the message was accepted.
+            if !self.has_path(to) {
+                self.counters.discarded += self.messages.give_up(to) as u64;
+                self.receiver = self.receiver.filter(|receiver| *receiver != to);
+            }
+        }
+        begun
+    }
+
+    /// Whether the network has enough mixes for any path to `to`. What it refuses, it always refuses.
+    fn has_path(&mut self, to: NodeId) -> bool {
+        let nodes = &self.nodes[..self.node_count];
+        let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
+        let mut path = [self.me; MAX_HOPS];
+        match (Topology::new(nodes), path.get_mut(..mixes)) {
+            (Ok(topology), Some(path)) => topology.draw_mixes(&mut self.rng, path, &[self.me, to]).is_ok(),
+            _ => false,
+        }
     }
 
     /// Sends what is ready and has a header.

@@ -128,6 +128,12 @@ impl Network {
         self.roles.iter().enumerate().map(entry).collect()
     }
 
+    /// From the next epoch on, there is one mix only.
+    pub fn shrink(&mut self) {
+        self.roles[1..].fill(Role::Endpoint);
+        self.roles[0] = Role::Mix { layer: 0 };
+    }
+
     /// All nodes enter the next epoch at once.
     pub fn next_epoch(&mut self, config: Config) {
         let epoch = Epoch(self.epoch.0 + 1);

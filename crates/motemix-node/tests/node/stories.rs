@@ -352,3 +352,19 @@ fn killing_a_mix_loses_nothing_that_was_acknowledged() {
     assert!(network.received.len() >= acknowledged.len());
     assert!(network.nodes.iter().map(Node::counters).any(|counters| counters.retransmitted > 0));
 }
+
+#[test]
+fn a_receiver_that_no_path_can_reach_is_refused_and_a_network_that_shrinks_ends_its_messages() {
+    let mut network = Network::new(layered(2), usual(), 19);
+    // Mixes 2 and 3 are all there is of layer 1.
+    assert_eq!(network.nodes[2].send(network.now, id(3), b"reading"), Err(SendError::NoPath));
+
+    network.send(6, 7, b"reading");
+    network.run(Duration::ZERO);
+    network.air = Box::new(|_, _, _, _| false);
+    network.shrink();
+    network.next_epoch(usual());
+    network.run(60 * SECOND);
+    assert_eq!(network.ended.len(), 1);
+    assert_eq!(network.ended[0].reply, None);
+}
