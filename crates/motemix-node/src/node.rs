@@ -1,7 +1,7 @@
 //! The node itself: which call leads where.
 
 use motemix_crypto::Secret;
-use motemix_directory::{Entry, Epoch, Topology};
+use motemix_directory::{Entry, Epoch, Topology, TopologyError};
 use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{
     Forward, Header, Hop, Message, MessageId, MixKey, NodeId, Packet, Profile, ReplayError, TurnRound,
@@ -103,31 +103,24 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     }
 
     /// Makes the prepared epoch the current one. `nodes` are those of its network document, in the
-    /// order of their ids; `config` follows its parameters. Pooled headers are forgotten; messages in
+    /// order of their ids, checked by the document; `config` follows its parameters. Pooled headers are forgotten; messages in
     /// flight stay, and the key of the epoch before serves for the overlap of the parameters.
     pub fn begin_epoch(
         &mut self,
         now: Instant,
         epoch: Epoch,
-        nodes: impl Iterator<Item = Entry>,
+        nodes: impl Iterator<Item = Entry> + Clone,
         config: Config,
     ) -> Result<(), EpochError> {
         if !self.epochs.is_prepared(epoch) {
             return Err(EpochError::NotPrepared);
         }
-        let mut count = 0;
-        for entry in nodes {
-            let lent = self.nodes.len();
-            let Some(place) = self.nodes.get_mut(count) else {
-                let needed = count + 1;
-                self.node_count = 0;
-                return Err(EpochError::Topology(motemix_directory::TopologyError::TooSmall {
-                    needed,
-                    lent,
-                }));
-            };
+        let (count, lent) = (nodes.clone().count(), self.nodes.len());
+        if count > lent {
+            return Err(EpochError::Topology(TopologyError::TooSmall { needed: count, lent }));
+        }
+        for (place, entry) in self.nodes.iter_mut().zip(nodes) {
             *place = entry;
-            count += 1;
         }
         self.node_count = count;
         Topology::new(&self.nodes[..count]).map_err(EpochError::Topology)?;
