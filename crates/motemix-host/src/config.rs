@@ -100,6 +100,7 @@ pub struct Faults {
 }
 
 impl Faults {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -297,9 +298,12 @@ impl ConfigError {
 
     fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        let place = error.span().map(|span| diagnose::place_of_span(text, span));
-        // A missing field has no place of its own; the message carries its name.
+        // A missing field has no place of its own; the message carries its name, the span is its section's.
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+        let place = error.span().map(|span| match missing {
+            Some(_) => diagnose::place_of_section(text, span),
+            None => diagnose::place_of_field(text, span),
+        });
         let (field, remedy) = match (missing, &place) {
             (Some(name), Some(place)) if !place.field.is_empty() => {
                 (format!("{}.{name}", place.field), "add it")

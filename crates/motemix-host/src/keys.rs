@@ -167,6 +167,7 @@ impl fmt::Debug for AuthorityKeyFile {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Replace {
     Never,
     Earlier,

@@ -93,14 +93,14 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, KeyError> {
 /// The lines of a key file, taken one after the other.
 pub(super) struct Lines<'a> {
     path: &'a Path,
-    lines: std::iter::Enumerate<std::str::Lines<'a>>,
+    rest: std::iter::Enumerate<std::str::Lines<'a>>,
     line: usize,
 }
 
 impl<'a> Lines<'a> {
     /// Starts after the title line.
     pub(super) fn below(path: &'a Path, text: &'a str, title: &'static str) -> Result<Self, KeyError> {
-        let mut lines = Self { path, lines: text.lines().enumerate(), line: 1 };
+        let mut lines = Self { path, rest: text.lines().enumerate(), line: 1 };
         match lines.next() {
             Some(line) if line == title => Ok(lines),
             _ => Err(lines.malformed(title)),
@@ -132,7 +132,7 @@ impl<'a> Lines<'a> {
     }
 
     fn next(&mut self) -> Option<&'a str> {
-        let (index, line) = self.lines.next()?;
+        let (index, line) = self.rest.next()?;
         self.line = index + 1;
         Some(line)
     }

@@ -136,13 +136,11 @@ impl ReplayLogs {
 
     fn log(&mut self, epoch: u64) -> Result<&mut Log, StoreError> {
         // Two or three epochs are alive at a time.
-        let index = match self.open.iter().position(|log| log.epoch == epoch) {
-            Some(index) => index,
-            None => {
-                self.open.push(Log::open(&self.folder, epoch)?);
-                self.open.len() - 1
-            }
-        };
+        let known = self.open.iter().position(|log| log.epoch == epoch);
+        let index = known.unwrap_or(self.open.len());
+        if known.is_none() {
+            self.open.push(Log::open(&self.folder, epoch)?);
+        }
         Ok(&mut self.open[index])
     }
 }
@@ -212,4 +210,23 @@ impl Log {
 
 fn epoch_of(name: &str) -> Option<u64> {
     name.strip_prefix("replay-")?.strip_suffix(".log")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_one_clear_line() {
+        let path = PathBuf::from("/dev/full");
+        // The device that refuses every byte is Linux's own.
+        let Ok(file) = OpenOptions::new().append(true).open(&path) else { return };
+        let mut log = Log { epoch: 7, path, file, unsynced: false };
+        let error = log.append(&[0; 8]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/dev/full: the disk is full; free some space and start the node again"
+        );
+        assert!(!log.unsynced);
+    }
 }
