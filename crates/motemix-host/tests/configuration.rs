@@ -144,7 +144,7 @@ fn each_error_names_the_line_the_field_and_a_remedy() {
         (good().replace("\"[::1]:41001\"", ""), "node.toml:3: listen: is not one or two", "; for example"),
         (good().replace("[::1]:41001", "localhost"), "node.toml:3: listen: ", "; correct its value"),
         (good().replace("= 3", "3"), "node.toml:2: ", "; correct"),
-        (good().replace("mix-1", ""), "node.toml:1: name: is not 1 to 64", "; give the node a short name"),
+        (good().replace("mix-1", ""), "node.toml:1: name: is not 1 to 32 of", "; use the name in"),
     ];
     for (text, place, remedy) in stories {
         let error = load(&text).expect_err(place);

@@ -4,24 +4,25 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use motemix_directory::Epoch;
 use motemix_host::store::{ReplayLogs, StoreProblem};
 
 #[test]
 fn tags_come_back_after_a_restart_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
-    assert!(logs.load(7).unwrap().is_empty());
-    logs.append(7, &[1, u64::MAX]).unwrap();
-    logs.append(8, &[5]).unwrap();
-    logs.append(7, &[]).unwrap();
-    logs.append(7, &[3]).unwrap();
+    assert!(logs.load(Epoch(7)).unwrap().is_empty());
+    logs.append(Epoch(7), &[1, u64::MAX]).unwrap();
+    logs.append(Epoch(8), &[5]).unwrap();
+    logs.append(Epoch(7), &[]).unwrap();
+    logs.append(Epoch(7), &[3]).unwrap();
     drop(logs);
 
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
-    assert_eq!(logs.load(7).unwrap(), [1, u64::MAX, 3]);
-    assert_eq!(logs.load(8).unwrap(), [5]);
-    logs.append(7, &[4]).unwrap();
-    assert_eq!(logs.load(7).unwrap(), [1, u64::MAX, 3, 4]);
+    assert_eq!(logs.load(Epoch(7)).unwrap(), [1, u64::MAX, 3]);
+    assert_eq!(logs.load(Epoch(8)).unwrap(), [5]);
+    logs.append(Epoch(7), &[4]).unwrap();
+    assert_eq!(logs.load(Epoch(7)).unwrap(), [1, u64::MAX, 3, 4]);
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn a_torn_tail_is_cut_off_wherever_it_tore() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("replay-7.log");
         let mut logs = ReplayLogs::open(folder.path()).unwrap();
-        logs.append(7, &[1, 2]).unwrap();
+        logs.append(Epoch(7), &[1, 2]).unwrap();
         drop(logs);
         let whole = fs::read(&path).unwrap();
         let kept = whole.len() - torn;
@@ -38,10 +39,10 @@ fn a_torn_tail_is_cut_off_wherever_it_tore() {
 
         let mut logs = ReplayLogs::open(folder.path()).unwrap();
         let mut expected = [1, 2][..kept.saturating_sub(16) / 8].to_vec();
-        assert_eq!(logs.load(7).unwrap(), expected, "{torn} bytes torn");
-        logs.append(7, &[9]).unwrap();
+        assert_eq!(logs.load(Epoch(7)).unwrap(), expected, "{torn} bytes torn");
+        logs.append(Epoch(7), &[9]).unwrap();
         expected.push(9);
-        assert_eq!(logs.load(7).unwrap(), expected, "{torn} bytes torn");
+        assert_eq!(logs.load(Epoch(7)).unwrap(), expected, "{torn} bytes torn");
     }
 }
 
@@ -52,22 +53,22 @@ fn an_empty_or_half_header_is_a_log_without_tags() {
         let header = [&b"mmreplay"[..], &7_u64.to_le_bytes()].concat();
         fs::write(folder.path().join("replay-7.log"), &header[..len]).unwrap();
         let mut logs = ReplayLogs::open(folder.path()).unwrap();
-        assert!(logs.load(7).unwrap().is_empty());
-        logs.append(7, &[3]).unwrap();
-        assert_eq!(logs.load(7).unwrap(), [3]);
+        assert!(logs.load(Epoch(7)).unwrap().is_empty());
+        logs.append(Epoch(7), &[3]).unwrap();
+        assert_eq!(logs.load(Epoch(7)).unwrap(), [3]);
     }
 }
 
 #[test]
 fn the_log_of_another_epoch_or_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    ReplayLogs::open(folder.path()).unwrap().append(7, &[1]).unwrap();
+    ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[1]).unwrap();
     fs::rename(folder.path().join("replay-7.log"), folder.path().join("replay-8.log")).unwrap();
     fs::write(folder.path().join("replay-9.log"), "something else entirely").unwrap();
 
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
     for epoch in [8, 9] {
-        let error = logs.append(epoch, &[2]).unwrap_err();
+        let error = logs.append(Epoch(epoch), &[2]).unwrap_err();
         assert!(matches!(error.problem, StoreProblem::Damaged(_)), "{error:?}");
         let line = error.to_string();
         assert!(
@@ -81,8 +82,8 @@ fn the_log_of_another_epoch_or_program_is_refused() {
 fn two_nodes_do_not_share_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut one = ReplayLogs::open(folder.path()).unwrap();
-    one.append(7, &[1]).unwrap();
-    let error = ReplayLogs::open(folder.path()).unwrap().append(7, &[2]).unwrap_err();
+    one.append(Epoch(7), &[1]).unwrap();
+    let error = ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[2]).unwrap_err();
     assert!(matches!(error.problem, StoreProblem::InUse), "{error:?}");
 }
 
@@ -91,16 +92,16 @@ fn logs_go_with_their_epochs() {
     let folder = tempfile::tempdir().unwrap();
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
     for epoch in 5..10 {
-        logs.append(epoch, &[epoch]).unwrap();
+        logs.append(Epoch(epoch), &[u64::from(epoch)]).unwrap();
     }
     fs::write(folder.path().join("replay-x.log"), "not ours").unwrap();
-    logs.remove_older_than(8).unwrap();
+    logs.remove_older_than(Epoch(8)).unwrap();
 
     let mut names: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["replay-8.log", "replay-9.log", "replay-x.log"]);
-    assert_eq!(logs.load(8).unwrap(), [8]);
+    assert_eq!(logs.load(Epoch(8)).unwrap(), [8]);
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn the_disk_is_asked_once_a_second_and_only_for_what_it_lacks() {
     let folder = tempfile::tempdir().unwrap();
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
     let start = Instant::now();
-    logs.append(7, &[1]).unwrap();
+    logs.append(Epoch(7), &[1]).unwrap();
     assert!(logs.due_for_sync(start).unwrap().is_empty(), "too early");
     let later = start + Duration::from_secs(2);
     let files = logs.due_for_sync(later).unwrap();
@@ -117,7 +118,7 @@ fn the_disk_is_asked_once_a_second_and_only_for_what_it_lacks() {
         file.sync_data().unwrap();
     }
     assert!(logs.due_for_sync(later + Duration::from_secs(2)).unwrap().is_empty(), "nothing new");
-    logs.append(7, &[2]).unwrap();
+    logs.append(Epoch(7), &[2]).unwrap();
     logs.sync().unwrap();
     assert!(logs.due_for_sync(later + Duration::from_secs(4)).unwrap().is_empty(), "synced already");
 }
@@ -125,8 +126,8 @@ fn the_disk_is_asked_once_a_second_and_only_for_what_it_lacks() {
 #[test]
 fn what_others_append_to_the_file_is_part_of_it() {
     let folder = tempfile::tempdir().unwrap();
-    ReplayLogs::open(folder.path()).unwrap().append(7, &[1]).unwrap();
+    ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[1]).unwrap();
     let path = folder.path().join("replay-7.log");
     OpenOptions::new().append(true).open(path).unwrap().write_all(&2_u64.to_le_bytes()).unwrap();
-    assert_eq!(ReplayLogs::open(folder.path()).unwrap().load(7).unwrap(), [1, 2]);
+    assert_eq!(ReplayLogs::open(folder.path()).unwrap().load(Epoch(7)).unwrap(), [1, 2]);
 }
