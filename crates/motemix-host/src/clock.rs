@@ -1,28 +1,31 @@
 //! The two clocks of a node: one that never goes back, and the one on the wall.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant as HostInstant, SystemTime};
+
+use motemix_directory::UnixTime;
+use motemix_node::Instant;
 
 /// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall clock.
 #[derive(Debug, Clone, Copy)]
 pub struct HostClock {
-    origin: Instant,
+    origin: HostInstant,
 }
 
 impl HostClock {
     /// A clock that is at 0 µs now.
     pub fn start() -> Self {
-        Self { origin: Instant::now() }
+        Self { origin: HostInstant::now() }
     }
 
-    /// Microseconds since the start.
-    pub fn micros(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
+    /// The node's time.
+    pub fn now(&self) -> Instant {
+        Instant::from_micros(u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// The moment that is `micros` µs after the start; a year from now if it is beyond what the platform can say.
-    pub fn at(&self, micros: u64) -> Instant {
-        let far = || Instant::now() + Duration::from_hours(365 * 24);
-        self.origin.checked_add(Duration::from_micros(micros)).unwrap_or_else(far)
+    /// The platform's time for the node's; a year from now if the platform cannot say it.
+    pub fn at(&self, time: Instant) -> HostInstant {
+        let far = || HostInstant::now() + Duration::from_hours(365 * 24);
+        self.origin.checked_add(Duration::from_micros(time.as_micros())).unwrap_or_else(far)
     }
 }
 
@@ -31,16 +34,21 @@ pub fn unix_time() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
+/// [`unix_time`] in whole seconds, as network documents count it.
+pub fn unix_seconds() -> UnixTime {
+    UnixTime(unix_time().as_secs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_microseconds_agree() {
+    fn the_node_s_time_and_the_platform_s_agree() {
         let clock = HostClock::start();
-        let before = clock.micros();
-        assert!(clock.at(before) <= Instant::now());
-        assert!(clock.at(before + 60_000_000) > Instant::now());
-        assert!(clock.at(u64::MAX) > Instant::now());
+        let before = clock.now();
+        assert!(clock.at(before) <= HostInstant::now());
+        assert!(clock.at(before + Duration::from_mins(1)) > HostInstant::now());
+        assert!(clock.at(Instant::NEVER) > HostInstant::now());
     }
 }

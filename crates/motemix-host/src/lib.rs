@@ -26,7 +26,9 @@ pub mod keys;
 pub mod link;
 pub mod metrics;
 pub mod rng;
+pub mod runtime;
 pub mod store;
 
 pub use config::{ConfigError, NodeConfig};
 pub use keys::{AuthorityKeyFile, KeyError, NodeKey};
+pub use runtime::{RuntimeError, Started, run};

@@ -112,6 +112,14 @@ impl UdpLink {
         }
     }
 
+    /// Waits until datagrams may be there.
+    ///
+    /// # Errors
+    /// The socket itself is broken.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.socket.readable().await
+    }
+
     /// Fills the batch with the datagrams that are there, and returns how many they are; 0 if none is.
     ///
     /// # Errors
