@@ -1,0 +1,54 @@
+//! The two clocks of a node: one that never goes back, and the one on the wall.
+
+use std::time::{Duration, Instant as HostInstant, SystemTime};
+
+use motemix_directory::UnixTime;
+use motemix_node::Instant;
+
+/// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall clock.
+#[derive(Debug, Clone, Copy)]
+pub struct HostClock {
+    origin: HostInstant,
+}
+
+impl HostClock {
+    /// A clock that is at 0 µs now.
+    pub fn start() -> Self {
+        Self { origin: HostInstant::now() }
+    }
+
+    /// The node's time.
+    pub fn now(&self) -> Instant {
+        Instant::from_micros(u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// The platform's time for the node's; a year from now if the platform cannot say it.
+    pub fn at(&self, time: Instant) -> HostInstant {
+        let far = || HostInstant::now() + Duration::from_hours(365 * 24);
+        self.origin.checked_add(Duration::from_micros(time.as_micros())).unwrap_or_else(far)
+    }
+}
+
+/// Wall-clock time since the Unix epoch; zero if this machine believes that it is earlier.
+pub fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// [`unix_time`] in whole seconds, as network documents count it.
+pub fn unix_seconds() -> UnixTime {
+    UnixTime(unix_time().as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_s_time_and_the_platform_s_agree() {
+        let clock = HostClock::start();
+        let before = clock.now();
+        assert!(clock.at(before) <= HostInstant::now());
+        assert!(clock.at(before + Duration::from_mins(1)) > HostInstant::now());
+        assert!(clock.at(Instant::NEVER) > HostInstant::now());
+    }
+}

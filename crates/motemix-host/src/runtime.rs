@@ -1,0 +1,204 @@
+//! Runs one node until it is stopped.
+//!
+//! One thread drives the node, in rounds: take in a batch of datagrams, write their replay tags down, tell the
+//! inbox what arrived, send what has become due. Headers are built when nothing else is to be done. What waits
+//! for the disk, other than replay tags, does so on other threads.
+
+mod answers;
+mod driver;
+mod epochs;
+mod links;
+mod mailroom;
+mod readings;
+mod snapshot;
+mod tables;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use motemix_crypto::{Curve as _, PublicKey};
+use motemix_directory::{Epoch, ProfileName};
+use motemix_node::EpochError;
+use motemix_sphinx::{Host1k, Host2k, Mote, Mote5, NodeId};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::LocalSet;
+
+use crate::clock::unix_seconds;
+use crate::control::{Call, ControlError, ControlServer, Request};
+use crate::curve::HostCurve;
+use crate::documents::{Documents, DocumentsError, Network};
+use crate::keys::{KeyError, NodeKey};
+use crate::metrics::MetricsServer;
+use crate::store::{ReplayLogs, StoreError};
+use crate::{NodeConfig, store};
+use driver::Driver;
+use links::Links;
+use mailroom::Mailroom;
+use snapshot::Shared;
+
+/// Requests that wait for the node, from all control connections together.
+const CALLS: usize = 16;
+
+/// What a node has opened, with the ports that the system chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// Where it receives packets.
+    pub listen: Vec<SocketAddr>,
+    /// Where its metrics are.
+    pub metrics: Option<SocketAddr>,
+    /// Where it takes requests.
+    pub control: PathBuf,
+    /// The epoch that it began with.
+    pub epoch: Epoch,
+}
+
+/// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or SIGTERM.
+///
+/// `started` hears once that everything is open.
+///
+/// # Errors
+/// The node cannot start, or cannot go on: without its replay log it must not.
+pub fn run(config: &NodeConfig, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(4)
+        .build()
+        .map_err(|error| RuntimeError::System("cannot start", error))?;
+    LocalSet::new().block_on(&runtime, start(config, started))
+}
+
+async fn start(config: &NodeConfig, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
+    store::file::private_folder(&config.state).map_err(|error| StoreError::io(&config.state, error))?;
+    let mut documents = Documents::open(config)?;
+    let key = NodeKey::load(&config.key)?;
+    let network = documents.current(unix_seconds())?;
+    let me = find_me(config, &key, &network)?;
+    let links = Links::bind(&config.listen)?;
+    let control = ControlServer::bind(config.control_socket())?;
+    let logs = ReplayLogs::open(&config.state)?;
+    let mailroom = Mailroom::open(config)?;
+    let metrics = match &config.metrics {
+        Some(section) => Some(listen(section.listen).await?),
+        None => None,
+    };
+    let opened = Started {
+        listen: links.addresses(),
+        metrics: metrics.as_ref().map(|(address, _)| *address),
+        control: config.control_socket(),
+        epoch: network.epoch,
+    };
+    let shared = Shared::new(config, &opened);
+    if let Some((_, server)) = metrics {
+        let shared = shared.clone();
+        tokio::task::spawn_local(server.serve(move |metrics| shared.fill(metrics)));
+    }
+    let (calls, inbound) = mpsc::channel::<Call>(CALLS);
+    tokio::task::spawn_local(stop_on_signal(calls.clone())?);
+    tokio::task::spawn_local(control.serve(calls));
+
+    let parts = Parts { config, documents, key, network, me, links, logs, mailroom, shared, inbound };
+    started(&opened);
+    tracing::info!(epoch = %opened.epoch, curve = HostCurve::backend(), "the node runs");
+    match parts.network.profile {
+        ProfileName::Mote => Driver::<Mote<HostCurve>>::drive(parts).await,
+        ProfileName::Mote5 => Driver::<Mote5<HostCurve>>::drive(parts).await,
+        ProfileName::Host1k => Driver::<Host1k<HostCurve>>::drive(parts).await,
+        ProfileName::Host2k => Driver::<Host2k<HostCurve>>::drive(parts).await,
+    }
+}
+
+/// What the driver is made of.
+struct Parts<'c> {
+    config: &'c NodeConfig,
+    documents: Documents,
+    key: NodeKey,
+    network: Network,
+    me: NodeId,
+    links: Links,
+    logs: ReplayLogs,
+    mailroom: Mailroom,
+    shared: Shared,
+    inbound: mpsc::Receiver<Call>,
+}
+
+/// Asks the node to stop when the system does.
+fn stop_on_signal(calls: mpsc::Sender<Call>) -> Result<impl Future<Output = ()>, RuntimeError> {
+    let heed = |kind| signal(kind).map_err(|error| RuntimeError::System("cannot heed signals", error));
+    let mut interrupt = heed(SignalKind::interrupt())?;
+    let mut terminate = heed(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        let (reply, _) = oneshot::channel();
+        // A node that has stopped needs no request to.
+        let _ = calls.send(Call { request: Request::Stop {}, reply }).await;
+    })
+}
+
+async fn listen(address: SocketAddr) -> Result<(SocketAddr, MetricsServer), RuntimeError> {
+    let failed = |error| RuntimeError::Bind("metrics.listen", address, error);
+    let server = MetricsServer::bind(address).await.map_err(failed)?;
+    let address = server.local_addr().map_err(failed)?;
+    Ok((address, server))
+}
+
+/// This node in the document: its name, id and mix key have to be the configured ones, or its packets would
+/// be for somebody else.
+fn find_me(config: &NodeConfig, key: &NodeKey, network: &Network) -> Result<NodeId, RuntimeError> {
+    let refused = |problem| RuntimeError::NotMe { name: config.name.clone(), epoch: network.epoch, problem };
+    let id =
+        network.find(&config.name).ok_or_else(|| refused("has no such node; publish its description"))?;
+    if id.get() != config.id {
+        return Err(refused("gives it another id; correct `id` in the configuration"));
+    }
+    let secret = key.mix_secret(network.epoch)?;
+    let published = network.node(id).map_or(PublicKey([0; 32]), |node| node.mix_key);
+    if HostCurve::public_key(&secret) != published {
+        return Err(refused("has another mix key for it; publish the key of this node's key file"));
+    }
+    Ok(id)
+}
+
+/// Why a node cannot start or go on; prints as one line with a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The key file.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The network documents.
+    #[error(transparent)]
+    Documents(#[from] DocumentsError),
+    /// The inbox or the replay logs.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The control socket.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The document does not describe this node.
+    #[error("{name}: the network document of epoch {epoch} {problem}")]
+    NotMe {
+        /// The node's name.
+        name: String,
+        /// The document's epoch.
+        epoch: Epoch,
+        /// What is wrong, with the remedy.
+        problem: &'static str,
+    },
+    /// An address cannot be listened on.
+    #[error("{0}: {1}: {2}; choose an address of this machine that no other program uses")]
+    Bind(&'static str, SocketAddr, io::Error),
+    /// A newer document has another packet format.
+    #[error("the packet profile changed to {0}; start the node again")]
+    Profile(ProfileName),
+    /// The node refuses the epoch.
+    #[error("epoch {0}: {1}; check the network document")]
+    Epoch(Epoch, EpochError),
+    /// The system refuses.
+    #[error("{0}: {1}")]
+    System(&'static str, io::Error),
+}

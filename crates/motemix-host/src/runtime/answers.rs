@@ -1,0 +1,65 @@
+//! What a node answers on its control socket.
+
+use motemix_sphinx::Profile;
+
+use super::driver::Driver;
+use crate::control::{Call, INBOX_MOST, InboxEntry, Request, Response};
+
+impl<P: Profile> Driver<'_, P> {
+    /// Answers a request, or keeps it until there is an answer. `true` if the node is to end.
+    pub(super) fn answer(&mut self, call: Call) -> bool {
+        let Call { request, reply } = call;
+        let mut stop = false;
+        let response = match request {
+            Request::Status {} => self.status(),
+            Request::Inbox { last } => self.inbox(last),
+            Request::Stop {} => {
+                stop = true;
+                Response::Stopping {}
+            }
+            Request::Send { to, data_hex, wait } => match self.send(&to, &data_hex) {
+                Err(refusal) => Response::Error { message: refusal },
+                Ok(message) if wait => {
+                    self.waiting.insert(message, reply);
+                    return false;
+                }
+                Ok(message) => Response::Sent { message: message.number() },
+            },
+        };
+        // A client that has gone needs no answer.
+        let _ = reply.send(response);
+        stop
+    }
+
+    fn status(&self) -> Response {
+        match self.mailroom.count() {
+            Ok(inbox) => Response::Status(crate::control::NodeStatus { inbox, ..self.shared.status() }),
+            Err(error) => Response::Error { message: error.to_string() },
+        }
+    }
+
+    fn inbox(&self, last: u32) -> Response {
+        let entry = |message: crate::store::Message| InboxEntry {
+            number: message.number,
+            received_at_ms: u64::try_from(message.received_at.as_millis()).unwrap_or(u64::MAX),
+            data_hex: hex::encode(message.data),
+        };
+        match self.mailroom.recent(last.min(INBOX_MOST)) {
+            Ok(messages) => Response::Inbox { messages: messages.into_iter().map(entry).collect() },
+            Err(error) => Response::Error { message: error.to_string() },
+        }
+    }
+
+    fn send(&mut self, to: &str, data_hex: &str) -> Result<motemix_node::MessageHandle, String> {
+        if !self.in_force {
+            return Err("no network document is in force; fetch the one of this epoch".to_owned());
+        }
+        let data = hex::decode(data_hex)
+            .map_err(|_| "data_hex is not hexadecimal; give two digits for each byte".to_owned())?;
+        let to = self
+            .network
+            .find(to)
+            .ok_or_else(|| format!("there is no node {to:?} in the network document; check the name"))?;
+        self.node.send(self.clock.now(), to, &data).map_err(|refusal| refusal.to_string())
+    }
+}

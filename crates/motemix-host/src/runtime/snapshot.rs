@@ -1,0 +1,140 @@
+//! The totals that metrics and status read. The driver copies them once a round.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use motemix_directory::Epoch;
+use motemix_node::{Counters, DropReason};
+
+use super::Started;
+use crate::NodeConfig;
+use crate::control::NodeStatus;
+use crate::link::LinkCounters;
+use crate::metrics::Metrics;
+
+/// Totals since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) node: Counters,
+    pub(super) links: LinkCounters,
+    pub(super) host: HostCounters,
+    pub(super) epoch: u32,
+    pub(super) in_flight: u64,
+    pub(super) replay_tags: u64,
+    pub(super) replay_tags_most: u64,
+}
+
+/// What the driver itself counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HostCounters {
+    /// Datagrams that `faults.loss` dropped.
+    pub(super) injected_losses: u64,
+    /// Packets for a node whose addresses no socket here can reach.
+    pub(super) unroutable: u64,
+    /// Messages that the inbox could not take.
+    pub(super) inbox_refusals: u64,
+    /// Own readings that could not be sent.
+    pub(super) readings_refused: u64,
+}
+
+/// The totals, and what does not change.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    totals: Rc<Cell<Totals>>,
+    fixed: Rc<NodeStatus>,
+    started: Instant,
+}
+
+impl Shared {
+    pub(super) fn new(config: &NodeConfig, started: &Started) -> Self {
+        let fixed = NodeStatus {
+            name: config.name.clone(),
+            id: config.id,
+            listen: started.listen.iter().map(ToString::to_string).collect(),
+            metrics: started.metrics.map(|address| address.to_string()),
+            ..NodeStatus::default()
+        };
+        Self { totals: Rc::default(), fixed: Rc::new(fixed), started: Instant::now() }
+    }
+
+    pub(super) fn set(&self, totals: &Totals) {
+        self.totals.set(*totals);
+    }
+
+    /// The status, without the inbox.
+    pub(super) fn status(&self) -> NodeStatus {
+        let totals = self.totals.get();
+        let mut counters = BTreeMap::new();
+        for (name, _, value) in totals.counters() {
+            counters.insert(name.trim_start_matches("motemix_").to_owned(), value);
+        }
+        for reason in DropReason::ALL {
+            counters
+                .insert(format!("dropped_{}", reason.name().replace('-', "_")), totals.node.dropped(*reason));
+        }
+        let mut status = NodeStatus::clone(&self.fixed);
+        status.epoch = Epoch(totals.epoch).0.into();
+        status.uptime_s = self.started.elapsed().as_secs();
+        status.counters = counters;
+        status
+    }
+
+    pub(super) fn fill(&self, metrics: &mut Metrics) {
+        let totals = self.totals.get();
+        for (name, help, value) in totals.counters() {
+            metrics.counter(name, help, value);
+        }
+        let help = "Packets and datagrams that went no further, by reason";
+        for reason in DropReason::ALL {
+            metrics.counter_with(
+                "motemix_dropped",
+                help,
+                ("reason", reason.name()),
+                totals.node.dropped(*reason),
+            );
+        }
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
+        metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));
+        metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));
+        let help = "Tags that the replay filter takes";
+        metrics.gauge("motemix_replay_tags_most", help, gauge(totals.replay_tags_most));
+        let uptime = gauge(self.started.elapsed().as_secs());
+        metrics.gauge("motemix_uptime_seconds", "Seconds since the start", uptime);
+    }
+}
+
+impl Totals {
+    /// Name, meaning and value of each counter.
+    fn counters(&self) -> [(&'static str, &'static str, u64); 24] {
+        let Self { node, links, host, .. } = self;
+        [
+            ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
+            ("motemix_transmitted", "Packets sent", node.transmitted),
+            ("motemix_forwarded", "Packets taken in to be sent on", node.forwarded),
+            ("motemix_delivered", "Messages received, each once", node.delivered),
+            ("motemix_duplicates", "Tries of messages received before", node.duplicates),
+            ("motemix_replied", "Replies and acknowledgements sent", node.replied),
+            ("motemix_sent", "Messages accepted for sending", node.sent),
+            ("motemix_retransmitted", "Tries after the first", node.retransmitted),
+            ("motemix_acknowledged", "Messages whose reply came back", node.acknowledged),
+            ("motemix_discarded", "Messages given up after the last try", node.discarded),
+            ("motemix_loops_sent", "Loop cover sent", node.loops_sent),
+            ("motemix_loops_returned", "Loop cover that came back", node.loops_returned),
+            ("motemix_drops_sent", "Drop cover sent", node.drops_sent),
+            ("motemix_drops_received", "Drop cover that ended here", node.drops_received),
+            ("motemix_cover_missed", "Times at which cover was due and could not be sent", node.cover_missed),
+            ("motemix_headers_built", "Headers built ahead of time", node.headers_built),
+            ("motemix_udp_received", "Datagrams that arrived", links.received),
+            ("motemix_udp_sent", "Datagrams given to the kernel", links.sent),
+            ("motemix_udp_send_errors", "Datagrams that the kernel refused", links.send_errors),
+            ("motemix_udp_receive_errors", "Errors that the network reported", links.receive_errors),
+            ("motemix_injected_losses", "Datagrams dropped by an experiment", host.injected_losses),
+            ("motemix_unroutable", "Packets for a node that no socket reaches", host.unroutable),
+            ("motemix_inbox_refusals", "Messages that the inbox could not take", host.inbox_refusals),
+            ("motemix_readings_refused", "Own readings that could not be sent", host.readings_refused),
+        ]
+    }
+}

@@ -1,0 +1,71 @@
+//! The memory that a host lends to its node.
+
+use motemix_directory::{Entry, MAX_NODES};
+use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_sphinx::Profile;
+
+use crate::config::Limits;
+
+/// Tries of one message that may be under way at a time; later ones take the place of the oldest.
+const TRIES: usize = 4;
+/// Kept in the pool for cover, besides the headers for messages.
+const COVER_HEADERS: usize = 2;
+/// Loops under way.
+const LOOPS: usize = 256;
+
+/// Tables on the heap, as long as the limits say.
+pub(super) struct Tables<P: Profile> {
+    packets: Vec<PacketSlot<P>>,
+    schedule: Vec<u32>,
+    replay: [Vec<u64>; 2],
+    window: [Vec<u64>; 2],
+    messages: Vec<MessageSlot<P>>,
+    returns: Vec<ReturnSlot<P>>,
+    headers: Vec<HeaderSlot<P>>,
+    loops: Vec<u64>,
+    nodes: Vec<Entry>,
+}
+
+impl<P: Profile> Tables<P> {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let [queue, in_flight, headers] =
+            [limits.queue, limits.in_flight, limits.headers].map(|limit| limit as usize);
+        let tags = |limit| vec![0; places(limit)];
+        Self {
+            packets: slots(queue, PacketSlot::new),
+            schedule: vec![0; queue],
+            replay: [tags(limits.replay_tags), tags(limits.replay_tags)],
+            window: [tags(limits.inbox_window), tags(limits.inbox_window)],
+            messages: slots(in_flight, MessageSlot::new),
+            returns: slots(in_flight * TRIES, ReturnSlot::new),
+            headers: slots(headers + COVER_HEADERS, HeaderSlot::new),
+            loops: vec![0; LOOPS],
+            nodes: vec![Entry::default(); MAX_NODES],
+        }
+    }
+
+    pub(super) fn lend(&mut self) -> Storage<'_, P> {
+        let [replay, replay_of_neighbour] = &mut self.replay;
+        let [window, older_window] = &mut self.window;
+        Storage {
+            packets: &mut self.packets,
+            schedule: &mut self.schedule,
+            replay: [replay, replay_of_neighbour],
+            window: [window, older_window],
+            messages: &mut self.messages,
+            returns: &mut self.returns,
+            headers: &mut self.headers,
+            loops: &mut self.loops,
+            nodes: &mut self.nodes,
+        }
+    }
+}
+
+fn slots<T>(count: usize, make: impl Fn() -> T) -> Vec<T> {
+    std::iter::repeat_with(make).take(count).collect()
+}
+
+/// A table takes three quarters of its length.
+fn places(tags: u32) -> usize {
+    (tags as usize * 4).div_ceil(3)
+}
