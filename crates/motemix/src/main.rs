@@ -1,2 +1,3 @@
 //! The motemix command-line program.
+mod reading;
 fn main() {}
