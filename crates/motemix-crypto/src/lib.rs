@@ -1,5 +1,27 @@
-//! Placeholder.
+//! The cryptography below the motemix packet: one curve, one stream cipher, one hash family and the
+//! wide block built from them. Every derivation that uses these is named in `docs/spec/packet.md`.
+//!
+//! | module | what | source |
+//! |---|---|---|
+//! | [`curve`] | X25519 behind a trait, and the sender's blinded scalars | RFC 7748 |
+//! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |
+//! | [`hash`] | keyed BLAKE2s and BLAKE2b | RFC 7693 |
+//! | [`wide_block`] | LIONESS | Anderson and Biham, FSE 1996 |
+//! | [`secret`] | bytes that wipe themselves and say nothing | |
+//!
+//! Deliberately absent: an allocator, a source of entropy, a clock, and any choice made at run time.
+//! Curves arrive as types ([`Curve`]), so a board's accelerator or a host's assembly takes the place
+//! of the portable one without a feature flag.
+
 #![no_std]
-/// A Curve25519 public key: the u-coordinate, as on the wire (RFC 7748 §5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PublicKey(pub [u8; 32]);
+#![forbid(unsafe_code)]
+
+pub mod curve;
+pub mod hash;
+pub mod secret;
+pub mod stream;
+pub mod wide_block;
+
+pub use curve::{Curve, PublicKey, SharedSecret, portable::Portable};
+pub use hash::{WideBlake2b, WideBlake2s, WideHash};
+pub use secret::Secret;

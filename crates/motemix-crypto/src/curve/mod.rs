@@ -1,0 +1,45 @@
+//! X25519 behind a trait, so that a backend is a type.
+
+pub mod portable;
+pub mod scalar;
+
+use subtle::ConstantTimeEq;
+
+use crate::Secret;
+
+/// Bytes of a public key, a group element and a shared secret.
+pub const POINT_LEN: usize = 32;
+
+/// A Curve25519 u-coordinate as on the wire (RFC 7748 §5): a node's mix key, or a packet's group element.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PublicKey(pub [u8; POINT_LEN]);
+
+/// The outcome of a Diffie-Hellman operation, known not to be zero.
+#[derive(Debug)]
+pub struct SharedSecret(Secret<POINT_LEN>);
+
+impl SharedSecret {
+    /// `None` if all bytes are zero: the other side's point had small order, and everybody knows the
+    /// "secret" (RFC 7748 §6.1). Every backend makes its shared secrets here, so none can forget it.
+    pub fn contributory(bytes: [u8; POINT_LEN]) -> Option<Self> {
+        let secret = Secret::new(bytes);
+        if bool::from(secret.ct_eq(&Secret::zero())) { None } else { Some(Self(secret)) }
+    }
+
+    /// The 32 bytes, as key of the extraction that follows.
+    pub const fn expose(&self) -> &[u8; POINT_LEN] {
+        self.0.expose()
+    }
+}
+
+/// X25519 as in RFC 7748: both operations clamp the secret, and both run in constant time in it.
+///
+/// The functions have no receiver: an accelerator is reached through the backend's own static, and
+/// protocol state stays free of device handles.
+pub trait Curve {
+    /// `X25519(secret, 9)`: one fixed-base multiplication.
+    fn public_key(secret: &Secret<32>) -> PublicKey;
+
+    /// `X25519(secret, point)`: one multiplication. `None` if the result is zero.
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret>;
+}

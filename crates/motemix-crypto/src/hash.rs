@@ -1,0 +1,60 @@
+//! Keyed BLAKE2 (RFC 7693): derivation, header MAC, and the hash of the wide block.
+
+use blake2::digest::{FixedOutput, KeyInit, Update, consts::U16, consts::U32};
+use blake2::{Blake2bMac, Blake2sMac};
+
+use crate::Secret;
+
+/// Bytes of a MAC.
+pub const MAC_LEN: usize = 16;
+
+/// BLAKE2s with a 32-byte digest. `key` has 1 to 32 bytes.
+pub fn blake2s_256(key: &[u8], data: &[u8]) -> Secret<32> {
+    let mut out = Secret::zero();
+    let mut state = keyed::<Blake2sMac<U32>>(key);
+    state.update(data);
+    state.finalize_into(out.expose_mut().into());
+    out
+}
+
+/// BLAKE2s with a 16-byte digest, as a MAC. `key` has 1 to 32 bytes.
+pub fn blake2s_128(key: &[u8], data: &[u8]) -> Secret<MAC_LEN> {
+    let mut out = Secret::zero();
+    let mut state = keyed::<Blake2sMac<U16>>(key);
+    state.update(data);
+    state.finalize_into(out.expose_mut().into());
+    out
+}
+
+/// The hash of the wide block: 32 bytes out of 32 bytes of key and a long input.
+pub trait WideHash {
+    /// The keyed digest of `data`.
+    fn digest(key: &[u8; 32], data: &[u8]) -> Secret<32>;
+}
+
+/// BLAKE2s-256: 32-bit words, for motes.
+pub enum WideBlake2s {}
+
+/// BLAKE2b-256: 64-bit words, for hosts.
+pub enum WideBlake2b {}
+
+impl WideHash for WideBlake2s {
+    fn digest(key: &[u8; 32], data: &[u8]) -> Secret<32> {
+        blake2s_256(key, data)
+    }
+}
+
+impl WideHash for WideBlake2b {
+    fn digest(key: &[u8; 32], data: &[u8]) -> Secret<32> {
+        let mut out = Secret::zero();
+        let mut state = keyed::<Blake2bMac<U32>>(key);
+        state.update(data);
+        state.finalize_into(out.expose_mut().into());
+        out
+    }
+}
+
+fn keyed<M: KeyInit>(key: &[u8]) -> M {
+    // Every key of this project has 16 or 32 bytes, which BLAKE2 takes as it is.
+    M::new_from_slice(key).expect("a BLAKE2 key has at most 32 bytes")
+}

@@ -1,0 +1,67 @@
+//! Bytes that wipe themselves, compare in constant time and say nothing when printed.
+
+use core::fmt;
+
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// `N` secret bytes. There is no `Clone`: a copy of a secret is made by name, with [`Secret::duplicate`].
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Secret<const N: usize>([u8; N]);
+
+impl<const N: usize> Secret<N> {
+    /// Takes over `bytes`. The caller's own copy, if it keeps one, is the caller's to wipe.
+    pub const fn new(bytes: [u8; N]) -> Self {
+        Self(bytes)
+    }
+
+    /// All zero: a place to derive a secret into.
+    pub const fn zero() -> Self {
+        Self([0; N])
+    }
+
+    /// The bytes themselves, to be handed to a primitive.
+    pub const fn expose(&self) -> &[u8; N] {
+        &self.0
+    }
+
+    /// The bytes themselves, to be filled by a primitive.
+    pub const fn expose_mut(&mut self) -> &mut [u8; N] {
+        &mut self.0
+    }
+
+    /// A second copy, which wipes itself as well.
+    #[must_use]
+    pub const fn duplicate(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<const N: usize> fmt::Debug for Secret<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl<const N: usize> ConstantTimeEq for Secret<N> {
+    fn ct_eq(&self, other: &Self) -> Choice {
+        self.0.as_slice().ct_eq(other.0.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+
+    #[test]
+    fn a_secret_prints_nothing_of_itself() {
+        assert_eq!(std::format!("{:?}", Secret::new([0xab; 32])), "Secret(..)");
+    }
+
+    #[test]
+    fn secrets_compare_by_value() {
+        assert!(bool::from(Secret::new([1; 16]).ct_eq(&Secret::new([1; 16]))));
+        assert!(!bool::from(Secret::new([1; 16]).ct_eq(&Secret::new([2; 16]))));
+    }
+}
