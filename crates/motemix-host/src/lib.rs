@@ -1,1 +1,30 @@
-//! Placeholder.
+//! Drives a motemix node on a host.
+//!
+//! The node itself (`motemix-node`) is a state machine without input or output. This crate gives it a socket,
+//! a clock, an entropy source, stores that outlive the process, and a way to be asked how it is doing:
+//!
+//! ```text
+//!             config ─ keys ─ documents
+//!                      │
+//!   link::udp ─ link::faults ─ runtime ─ store::replay_log, store::inbox
+//!                      │
+//!              control ─ metrics
+//! ```
+//!
+//! What is deliberately absent: decisions of the protocol (they belong to `motemix-node`), the addresses that
+//! datagrams come from (nothing here reads them), and logs that name peers, keys or paths above debug level.
+
+#[cfg(not(unix))]
+compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-domain sockets");
+
+pub mod clock;
+pub mod config;
+pub mod control;
+pub mod keys;
+pub mod link;
+pub mod metrics;
+pub mod rng;
+pub mod store;
+
+pub use config::{ConfigError, NodeConfig};
+pub use keys::{AuthorityKeyFile, KeyError, NodeKey};

@@ -1,0 +1,371 @@
+//! The configuration file of a node.
+//!
+//! ```toml
+//! name = "mix-1"
+//! id = 3                          # index in the network document
+//! listen = ["[::1]:41001"]        # one or two UDP addresses
+//! key = "node.key"                # relative to this file, like the other paths
+//! documents = "../documents"      # signed network documents, <epoch>.cbor
+//! authorities = ["<64 hex digits>"]
+//! threshold = 1
+//! state = "state"                 # replay logs, inbox, control socket
+//! ```
+//!
+//! The sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not known is
+//! an error, because a misspelt limit must not silently become its default.
+
+mod diagnose;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ed25519_dalek::VerifyingKey;
+use serde::{Deserialize, Serialize};
+
+/// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Name that people use; it has to equal the one in the network document.
+    pub name: String,
+    /// Index in the network document.
+    pub id: u16,
+    /// One or two UDP addresses. Two are one of each address family.
+    pub listen: Vec<SocketAddr>,
+    /// The node's key file.
+    pub key: PathBuf,
+    /// Folder of signed network documents.
+    pub documents: PathBuf,
+    /// Ed25519 public keys of the authorities that sign documents.
+    #[serde(with = "hex_keys")]
+    pub authorities: Vec<[u8; 32]>,
+    /// How many different authorities have to have signed a document.
+    pub threshold: usize,
+    /// Folder for what has to outlive the process.
+    pub state: PathBuf,
+    /// Where metrics are served; nowhere by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsConfig>,
+    /// Bounds of memory and storage.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Faults that an experiment injects.
+    #[serde(default, skip_serializing_if = "Faults::is_none")]
+    pub faults: Faults,
+    /// Makes the node a mote that sends readings of its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readings: Option<ReadingsConfig>,
+}
+
+/// The section `[metrics]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsConfig {
+    /// TCP address of the HTTP endpoint; port 0 lets the system choose one.
+    pub listen: SocketAddr,
+}
+
+/// The section `[limits]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Packets that wait for their delay.
+    pub queue: u32,
+    /// Replay tags for each mix key. A full filter admits nothing more in that epoch.
+    pub replay_tags: u32,
+    /// Own messages that wait for their acknowledgement.
+    pub in_flight: u32,
+    /// Headers built ahead of time.
+    pub headers: u32,
+    /// Digests of received messages that the inbox remembers to recognise duplicates.
+    pub inbox_window: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { queue: 4096, replay_tags: 1 << 20, in_flight: 256, headers: 8, inbox_window: 1 << 16 }
+    }
+}
+
+/// The section `[faults]`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// Probability, 0 to 1, with which an arriving datagram is dropped.
+    pub loss: f64,
+}
+
+impl Faults {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The section `[readings]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadingsConfig {
+    /// Name of the node that receives the readings.
+    pub to: String,
+    /// Mean time between two readings.
+    #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
+    pub every: Duration,
+}
+
+impl NodeConfig {
+    /// Reads and checks a configuration; relative paths are resolved against the file's folder.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, has an unknown, missing or ill-typed field, or has a value out
+    /// of its range. The error prints as one line with file, line, field and remedy.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let path = path.as_ref();
+        let text = fs::read_to_string(path).map_err(|error| ConfigError::unreadable(path, &error))?;
+        let mut config: Self =
+            toml::from_str(&text).map_err(|error| ConfigError::syntax(path, &text, &error))?;
+        config.check().map_err(|fault| ConfigError {
+            file: path.to_owned(),
+            line: Some(diagnose::line_of_field(&text, fault.field)),
+            field: fault.field.to_owned(),
+            problem: fault.problem,
+            remedy: fault.remedy.to_owned(),
+        })?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut config.key, &mut config.documents, &mut config.state] {
+            *file = base.join(&*file);
+        }
+        Ok(config)
+    }
+
+    /// Writes the configuration in place of what is at `path`; paths below its folder become relative.
+    ///
+    /// # Errors
+    /// A value is out of range, or the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), ConfigError> {
+        let path = path.as_ref();
+        let wrong = |field: &str, problem: String, remedy: &str| ConfigError {
+            file: path.to_owned(),
+            line: None,
+            field: field.to_owned(),
+            problem,
+            remedy: remedy.to_owned(),
+        };
+        self.check().map_err(|fault| wrong(fault.field, fault.problem, fault.remedy))?;
+        let mut config = self.clone();
+        if let Some(base) = path.parent().filter(|base| !base.as_os_str().is_empty()) {
+            for file in [&mut config.key, &mut config.documents, &mut config.state] {
+                if let Ok(relative) = file.strip_prefix(base) {
+                    *file = relative.to_owned();
+                }
+            }
+        }
+        let text = toml::to_string(&config)
+            .map_err(|error| wrong("", error.to_string(), "use paths that are valid UTF-8"))?;
+        crate::store::file::replace(path, 0o644, text.as_bytes()).map_err(|error| {
+            wrong("", format!("cannot write it: {error}"), "check the folder and its permissions")
+        })
+    }
+
+    /// The control socket, `state/control.sock`.
+    pub fn control_socket(&self) -> PathBuf {
+        self.state.join("control.sock")
+    }
+
+    /// The inbox, `state/inbox.db`.
+    pub fn inbox_file(&self) -> PathBuf {
+        self.state.join("inbox.db")
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        let fault = |field, problem: &str, remedy| Fault { field, problem: problem.to_owned(), remedy };
+        if self.name.is_empty() || self.name.len() > 64 || self.name.chars().any(char::is_control) {
+            return Err(fault("name", "is not 1 to 64 printable bytes", "give the node a short name"));
+        }
+        if self.id >= 1 << 14 {
+            return Err(fault(
+                "id",
+                "is more than 16383",
+                "use the index that the network document gives the node",
+            ));
+        }
+        match self.listen.as_slice() {
+            [_] => {}
+            [one, other] if one.is_ipv4() != other.is_ipv4() => {}
+            [_, _] => {
+                return Err(fault(
+                    "listen",
+                    "has two addresses of one family",
+                    "name one IPv4 and one IPv6 address",
+                ));
+            }
+            _ => return Err(fault("listen", "is not one or two addresses", "for example [\"[::]:41001\"]")),
+        }
+        for key in &self.authorities {
+            if VerifyingKey::from_bytes(key).is_err_or_weak() {
+                return Err(Fault {
+                    field: "authorities",
+                    problem: format!("{} is not an Ed25519 public key", hex::encode(key)),
+                    remedy: "copy the authority's public key again",
+                });
+            }
+        }
+        let mut distinct = self.authorities.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() != self.authorities.len() {
+            return Err(fault("authorities", "names a key twice", "remove one of them"));
+        }
+        if self.threshold == 0 || self.threshold > self.authorities.len() {
+            return Err(Fault {
+                field: "threshold",
+                problem: format!("is {}, with {} authorities", self.threshold, self.authorities.len()),
+                remedy: "choose at least 1 and at most the number of authorities",
+            });
+        }
+        let limits = &self.limits;
+        for (field, value, most) in [
+            ("limits.queue", limits.queue, 1 << 20),
+            ("limits.replay_tags", limits.replay_tags, 1 << 28),
+            ("limits.in_flight", limits.in_flight, 1 << 16),
+            ("limits.headers", limits.headers, 1 << 12),
+            ("limits.inbox_window", limits.inbox_window, 1 << 28),
+        ] {
+            if value == 0 || value > most {
+                return Err(Fault {
+                    field,
+                    problem: format!("is {value}"),
+                    remedy: match most {
+                        0x1000 => "choose 1 to 4096",
+                        0x1_0000 => "choose 1 to 65536",
+                        0x10_0000 => "choose 1 to 1048576",
+                        _ => "choose 1 to 268435456",
+                    },
+                });
+            }
+        }
+        if !(0.0..=1.0).contains(&self.faults.loss) {
+            return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));
+        }
+        if let Some(readings) = &self.readings {
+            if readings.to.is_empty() {
+                return Err(fault("readings.to", "is empty", "name the receiving node"));
+            }
+            if readings.every < Duration::from_millis(1) {
+                return Err(fault("readings.every", "is shorter than 1ms", "for example \"500ms\""));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value out of its range.
+struct Fault {
+    field: &'static str,
+    problem: String,
+    remedy: &'static str,
+}
+
+/// Why a configuration cannot be used; prints as `file:line: field: problem; remedy`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Line, counted from 1, where there is one to blame.
+    pub line: Option<usize>,
+    /// Dotted name of the field, `limits.queue`; empty if the file as a whole is at fault.
+    pub field: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl ConfigError {
+    fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self {
+            file: path.to_owned(),
+            line: None,
+            field: String::new(),
+            problem: format!("cannot read it: {error}"),
+            remedy: "check the path and its permissions".to_owned(),
+        }
+    }
+
+    fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> Self {
+        let message = error.message().lines().collect::<Vec<_>>().join(", ");
+        let place = error.span().map(|span| diagnose::place_of_span(text, span));
+        // A missing field has no place of its own; the message carries its name.
+        let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+        let (field, remedy) = match (missing, &place) {
+            (Some(name), Some(place)) if !place.field.is_empty() => {
+                (format!("{}.{name}", place.field), "add it")
+            }
+            (Some(name), _) => (name.to_owned(), "add it"),
+            (None, Some(place)) if message.starts_with("unknown field") => {
+                (place.field.clone(), "correct or remove it")
+            }
+            (None, Some(place)) => (place.field.clone(), "correct its value"),
+            (None, None) => (String::new(), "correct it"),
+        };
+        Self {
+            file: path.to_owned(),
+            line: place.map(|place| place.line),
+            field,
+            problem: message,
+            remedy: remedy.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, ": {}", self.field)?;
+        }
+        write!(f, ": {}; {}", self.problem, self.remedy)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Says whether a parsed key is unusable for verification.
+trait KeyCheck {
+    fn is_err_or_weak(&self) -> bool;
+}
+
+impl<E> KeyCheck for Result<VerifyingKey, E> {
+    fn is_err_or_weak(&self) -> bool {
+        !matches!(self, Ok(key) if !key.is_weak())
+    }
+}
+
+/// Lists of 32-byte keys as 64 hexadecimal digits each.
+mod hex_keys {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(keys: &[[u8; 32]], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(keys.iter().map(hex::encode))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<[u8; 32]>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts
+            .iter()
+            .map(|text| {
+                let mut key = [0; 32];
+                hex::decode_to_slice(text, &mut key)
+                    .map_err(|_| D::Error::custom(format!("\"{text}\" is not 64 hex digits")))?;
+                Ok(key)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,75 @@
+//! Finds the line and the dotted name of a field in a TOML text.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Where in a file something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Dotted name, `limits.queue`; empty where no field is meant.
+    pub field: String,
+}
+
+/// The innermost field whose key or value covers the byte range.
+pub(super) fn place_of_span(text: &str, span: Range<usize>) -> Place {
+    let mut field = String::new();
+    if let Ok(root) = DeTable::parse(text) {
+        descend(root.get_ref(), &span, &mut field);
+    }
+    Place { line: line_of(text, span.start), field }
+}
+
+/// The line of a field given by its dotted name; the first line if it is not there.
+pub(super) fn line_of_field(text: &str, field: &str) -> usize {
+    let find = || {
+        let root = DeTable::parse(text).ok()?;
+        let mut parts = field.split('.').peekable();
+        let mut table = root.get_ref();
+        loop {
+            let (key, value) = table.get_key_value(parts.next()?)?;
+            if parts.peek().is_none() {
+                return Some(key.span().start);
+            }
+            table = value.get_ref().as_table()?;
+        }
+    };
+    find().map_or(1, |offset| line_of(text, offset))
+}
+
+fn descend(table: &DeTable<'_>, span: &Range<usize>, field: &mut String) {
+    for (key, value) in table {
+        let covered = covers(&key.span(), span) || covers(&value.span(), span) || encloses(value, span);
+        if !covered {
+            continue;
+        }
+        if !field.is_empty() {
+            field.push('.');
+        }
+        field.push_str(key.get_ref());
+        if let DeValue::Table(inner) = value.get_ref() {
+            descend(inner, span, field);
+        }
+        return;
+    }
+}
+
+fn covers(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// The span of a `[section]` is its heading; its fields lie outside of it.
+fn encloses(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
+    value.get_ref().as_table().is_some_and(|table| {
+        table.iter().any(|(key, value)| {
+            covers(&key.span(), span) || covers(&value.span(), span) || encloses(value, span)
+        })
+    })
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+}

@@ -1,0 +1,140 @@
+//! The node's side of the control socket.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time;
+
+use super::{ControlError, ControlProblem, REQUEST_LEN, Request, Response};
+
+/// Connections served at a time; further ones wait in the kernel's queue.
+const CONNECTIONS: usize = 32;
+/// A connection on which nothing is asked for this long is closed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// A request and where its response goes.
+#[derive(Debug)]
+pub struct Call {
+    /// What is asked.
+    pub request: Request,
+    /// Takes the response; dropping it answers with an error.
+    pub reply: oneshot::Sender<Response>,
+}
+
+/// A control socket that listens.
+#[derive(Debug)]
+pub struct ControlServer {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl ControlServer {
+    /// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left behind.
+    ///
+    /// # Errors
+    /// A node listens there already, the path is too long, or the system refuses.
+    pub fn bind(path: impl AsRef<Path>) -> Result<Self, ControlError> {
+        let path = path.as_ref();
+        let failed = |error| ControlError::io(path, error);
+        if StdStream::connect(path).is_ok() {
+            return Err(ControlError::new(path, ControlProblem::InUse));
+        }
+        // Private before it has the name that others look for.
+        let mut early = path.as_os_str().to_owned();
+        early.push(".new");
+        let early = PathBuf::from(early);
+        match fs::remove_file(&early) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&early).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => ControlError::new(path, ControlProblem::TooLong),
+            _ => ControlError::new(path, ControlProblem::Io(error)),
+        })?;
+        fs::set_permissions(&early, Permissions::from_mode(0o600)).map_err(failed)?;
+        fs::rename(&early, path).map_err(failed)?;
+        Ok(Self { path: path.to_owned(), listener })
+    }
+
+    /// Hands requests to `calls` until its receiver is gone. It has to run inside a
+    /// [`tokio::task::LocalSet`].
+    pub async fn serve(self, calls: mpsc::Sender<Call>) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        while !calls.is_closed() {
+            // The semaphore is never closed.
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let stream = tokio::select! {
+                () = calls.closed() => return,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        tracing::warn!(%error, "the control socket cannot accept a connection");
+                        time::sleep(Duration::from_secs(1)).await;
+                        continue;
+                    }
+                },
+            };
+            let calls = calls.clone();
+            tokio::task::spawn_local(async move {
+                if let Err(error) = converse(stream, &calls).await {
+                    tracing::debug!(%error, "a control connection ended");
+                }
+                drop(place);
+            });
+        }
+    }
+}
+
+impl Drop for ControlServer {
+    fn drop(&mut self) {
+        // If it is gone already, so be it.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>) -> io::Result<()> {
+    let (reader, mut writer) = stream.split();
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut bounded = (&mut reader).take(REQUEST_LEN as u64);
+        time::timeout(IDLE, bounded.read_until(b'\n', &mut line)).await??;
+        let (response, last) = match line.split_last() {
+            None => return Ok(()),
+            Some((b'\n', request)) => (respond(request, calls).await, false),
+            Some(_) if line.len() == REQUEST_LEN => (refusal("the request is longer than 64 KiB"), true),
+            Some(_) => (refusal("the request does not end with a line feed"), true),
+        };
+        let mut text = serde_json::to_vec(&response)?;
+        text.push(b'\n');
+        time::timeout(IDLE, writer.write_all(&text)).await??;
+        if last {
+            return Ok(());
+        }
+    }
+}
+
+async fn respond(request: &[u8], calls: &mpsc::Sender<Call>) -> Response {
+    let request = match serde_json::from_slice(request) {
+        Ok(request) => request,
+        Err(error) => return refusal(&format!("not a request: {error}")),
+    };
+    let (reply, response) = oneshot::channel();
+    if calls.send(Call { request, reply }).await.is_err() {
+        return refusal("the node is stopping");
+    }
+    response.await.unwrap_or_else(|_| refusal("the node is stopping"))
+}
+
+fn refusal(message: &str) -> Response {
+    Response::Error { message: message.to_owned() }
+}

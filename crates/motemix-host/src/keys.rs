@@ -1,0 +1,202 @@
+//! Keys that live in files.
+//!
+//! A node's mix key changes with each epoch. All of them follow from one seed that only moves forward, so
+//! that whoever takes the file learns no key of an epoch before its own; `docs/spec/epochs.md` has the
+//! derivation and test vectors.
+
+mod file;
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use blake2::Blake2sMac256;
+use blake2::digest::{FixedOutput, KeyInit, Update};
+use ed25519_dalek::SigningKey;
+use zeroize::Zeroizing;
+
+pub use file::{KeyError, KeyProblem};
+
+const NEXT_EPOCH: &[u8] = b"motemix/1 next epoch";
+const MIX_KEY: &[u8] = b"motemix/1 mix key";
+const NODE_TITLE: &str = "motemix node key 1";
+const AUTHORITY_TITLE: &str = "motemix authority key 1";
+
+/// The most epochs that a key is derived ahead of its file: 34 years of five-minute epochs.
+const FARTHEST: u64 = 3_600_000;
+
+/// A node's forward-secure key and the file it lives in.
+pub struct NodeKey {
+    path: PathBuf,
+    epoch: u64,
+    seed: Zeroizing<[u8; 32]>,
+}
+
+impl NodeKey {
+    /// Makes a key of the platform's entropy, for `epoch` and those after it, and writes it to a new file.
+    ///
+    /// # Errors
+    /// There is such a file already, it cannot be written, or the platform has no entropy.
+    pub fn create(path: impl AsRef<Path>, epoch: u64) -> Result<Self, KeyError> {
+        let path = path.as_ref();
+        let key = Self { path: path.to_owned(), epoch, seed: fresh_seed(path)? };
+        write(path, &key.text(), Replace::Never)?;
+        Ok(key)
+    }
+
+    /// Reads a key file.
+    ///
+    /// # Errors
+    /// It cannot be read, others than its owner may use it, or its text is malformed.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let path = path.as_ref();
+        let text = file::read(path)?;
+        let mut lines = file::Lines::below(path, &text, NODE_TITLE)?;
+        let epoch = lines.number("epoch", "`epoch` and a number")?;
+        let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
+        Ok(Self { path: path.to_owned(), epoch, seed })
+    }
+
+    /// The earliest epoch whose key this file still has.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The X25519 mix key of an epoch.
+    ///
+    /// # Errors
+    /// The epoch has passed, or it is implausibly far ahead.
+    pub fn mix_secret(&self, epoch: u64) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+        Ok(derive(&*self.seed_of(epoch)?, MIX_KEY))
+    }
+
+    /// Erases the keys of all epochs before `epoch`, in memory and in the file.
+    ///
+    /// The file is replaced as a whole: after a crash it has either the earlier seed or the later one.
+    ///
+    /// # Errors
+    /// The epoch has passed or is implausibly far ahead, or the file cannot be replaced; the key has not
+    /// moved then.
+    pub fn advance_to(&mut self, epoch: u64) -> Result<(), KeyError> {
+        if epoch == self.epoch {
+            return Ok(());
+        }
+        let next = Self { path: self.path.clone(), epoch, seed: self.seed_of(epoch)? };
+        write(&self.path, &next.text(), Replace::Earlier)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn seed_of(&self, epoch: u64) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+        let refused = |problem| KeyError::new(&self.path, problem);
+        let steps = epoch
+            .checked_sub(self.epoch)
+            .ok_or_else(|| refused(KeyProblem::Passed { asked: epoch, have: self.epoch }))?;
+        if steps > FARTHEST {
+            return Err(refused(KeyProblem::TooFarAhead { asked: epoch, have: self.epoch }));
+        }
+        let mut seed = self.seed.clone();
+        for _ in 0..steps {
+            seed = derive(&seed, NEXT_EPOCH);
+        }
+        Ok(seed)
+    }
+
+    fn text(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(256));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{NODE_TITLE}\nepoch {}", self.epoch);
+        file::push_seed(&mut text, "seed", &self.seed);
+        text
+    }
+}
+
+impl fmt::Debug for NodeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NodeKey(..)")
+    }
+}
+
+/// The key with which an authority signs network documents, and the file it lives in.
+pub struct AuthorityKeyFile {
+    signing_key: SigningKey,
+}
+
+impl AuthorityKeyFile {
+    /// Makes a key of the platform's entropy and writes it to a new file.
+    ///
+    /// # Errors
+    /// There is such a file already, it cannot be written, or the platform has no entropy.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let path = path.as_ref();
+        let seed = fresh_seed(path)?;
+        let mut text = Zeroizing::new(String::with_capacity(256));
+        text.push_str(AUTHORITY_TITLE);
+        text.push('\n');
+        file::push_seed(&mut text, "seed", &seed);
+        write(path, &text, Replace::Never)?;
+        Ok(Self { signing_key: SigningKey::from_bytes(&seed) })
+    }
+
+    /// Reads a key file.
+    ///
+    /// # Errors
+    /// It cannot be read, others than its owner may use it, or its text is malformed.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let path = path.as_ref();
+        let text = file::read(path)?;
+        let lines = file::Lines::below(path, &text, AUTHORITY_TITLE)?;
+        let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
+        Ok(Self { signing_key: SigningKey::from_bytes(&seed) })
+    }
+
+    /// The key itself; it wipes itself when it is dropped.
+    pub fn signing_key(&self) -> &SigningKey {
+        &self.signing_key
+    }
+
+    /// The public half, as configurations and documents name it.
+    pub fn public_key(&self) -> [u8; 32] {
+        self.signing_key.verifying_key().to_bytes()
+    }
+}
+
+impl fmt::Debug for AuthorityKeyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuthorityKeyFile(..)")
+    }
+}
+
+enum Replace {
+    Never,
+    Earlier,
+}
+
+fn write(path: &Path, text: &str, replace: Replace) -> Result<(), KeyError> {
+    let written = match replace {
+        Replace::Never => crate::store::file::create(path, 0o600, text.as_bytes()),
+        Replace::Earlier => crate::store::file::replace(path, 0o600, text.as_bytes()),
+    };
+    written.map_err(|error| {
+        let problem = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => KeyProblem::Exists,
+            _ => KeyProblem::Write(error),
+        };
+        KeyError::new(path, problem)
+    })
+}
+
+fn fresh_seed(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let mut seed = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *seed).map_err(|error| KeyError::new(path, KeyProblem::Write(error.into())))?;
+    Ok(seed)
+}
+
+/// BLAKE2s-256 of RFC 7693 with a key.
+fn derive(key: &[u8; 32], label: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut mac = <Blake2sMac256 as KeyInit>::new(key.into());
+    mac.update(label);
+    let mut output = Zeroizing::new([0; 32]);
+    mac.finalize_into((&mut *output).into());
+    output
+}

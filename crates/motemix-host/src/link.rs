@@ -1,0 +1,12 @@
+//! Datagrams between nodes.
+//!
+//! Source addresses are not read: a node authenticates packets, not senders, and what is not read cannot be
+//! logged.
+
+mod batch;
+pub mod faults;
+pub mod udp;
+
+pub use batch::{BATCH, Batch, Outbox, Outgoing};
+pub use faults::Loss;
+pub use udp::{LinkCounters, UdpLink};

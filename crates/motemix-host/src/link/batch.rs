@@ -1,0 +1,132 @@
+//! Datagrams on their way in and out, in memory that is reused.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+
+/// The most datagrams that one system call moves.
+pub const BATCH: usize = 64;
+
+/// Room for one batch of arriving datagrams.
+///
+/// Each slot is one byte longer than a packet, so that a longer datagram shows as such instead of being cut to
+/// the right length.
+#[derive(Debug)]
+pub struct Batch {
+    slot_len: usize,
+    bytes: Vec<u8>,
+    /// `None` where no datagram arrived, or where it has been dropped.
+    lens: [Option<usize>; BATCH],
+}
+
+impl Batch {
+    /// Room for packets of `packet_len` bytes.
+    pub fn new(packet_len: usize) -> Self {
+        let slot_len = packet_len + 1;
+        Self { slot_len, bytes: vec![0; slot_len * BATCH], lens: [None; BATCH] }
+    }
+
+    /// How many datagrams there are.
+    pub fn len(&self) -> usize {
+        self.lens.iter().flatten().count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lens.iter().all(Option::is_none)
+    }
+
+    /// The datagrams, in the order of arrival. One that is longer than a packet is cut to one byte more.
+    pub fn datagrams(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.bytes
+            .chunks_exact_mut(self.slot_len)
+            .zip(&self.lens)
+            .filter_map(|(slot, len)| slot.get_mut(..(*len)?))
+    }
+
+    /// Drops the datagrams for which `keep` says no.
+    pub fn retain(&mut self, mut keep: impl FnMut() -> bool) {
+        for len in self.lens.iter_mut().filter(|len| len.is_some()) {
+            if !keep() {
+                *len = None;
+            }
+        }
+    }
+
+    /// Empties the batch.
+    pub fn clear(&mut self) {
+        self.lens = [None; BATCH];
+    }
+
+    pub(super) fn slots(&mut self) -> [[IoSliceMut<'_>; 1]; BATCH] {
+        let mut slots = self.bytes.chunks_exact_mut(self.slot_len);
+        std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())])
+    }
+
+    pub(super) fn set_lens(&mut self, lens: impl Iterator<Item = usize>) -> usize {
+        self.clear();
+        self.lens.iter_mut().zip(lens).map(|(slot, len)| *slot = Some(len)).count()
+    }
+}
+
+/// One datagram to send.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn slice(&self) -> [IoSlice<'a>; 1] {
+        [IoSlice::new(self.bytes)]
+    }
+}
+
+/// Room for one batch of departing datagrams.
+#[derive(Debug)]
+pub struct Outbox {
+    packet_len: usize,
+    bytes: Vec<u8>,
+    entries: Vec<(SocketAddr, usize)>,
+}
+
+impl Outbox {
+    /// Room for packets of `packet_len` bytes.
+    pub fn new(packet_len: usize) -> Self {
+        Self { packet_len, bytes: vec![0; packet_len * BATCH], entries: Vec::with_capacity(BATCH) }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether nothing more fits.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() == BATCH
+    }
+
+    /// The memory for the next datagram, of one packet's length; `None` if the outbox is full.
+    pub fn next_slot(&mut self) -> Option<&mut [u8]> {
+        self.bytes.chunks_exact_mut(self.packet_len).nth(self.entries.len())
+    }
+
+    /// Adds what has been written into [`Outbox::next_slot`]; nothing happens if the outbox is full.
+    pub fn push(&mut self, to: SocketAddr, len: usize) {
+        if !self.is_full() {
+            self.entries.push((to, len.min(self.packet_len)));
+        }
+    }
+
+    /// The datagrams that wait.
+    pub fn datagrams(&self) -> impl Iterator<Item = Outgoing<'_>> {
+        let slots = self.bytes.chunks_exact(self.packet_len);
+        slots.zip(&self.entries).map(|(slot, &(to, len))| Outgoing { to, bytes: &slot[..len] })
+    }
+
+    /// Empties the outbox.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}

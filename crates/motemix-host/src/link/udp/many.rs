@@ -1,0 +1,61 @@
+//! Many datagrams with one system call.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
+use tokio::net::UdpSocket;
+
+use crate::link::{BATCH, Batch, Outgoing};
+
+/// The kernel's message headers, kept from one call to the next. They have room for addresses in both
+/// directions, and each direction keeps its own: a call leaves its pointers and lengths behind in them.
+pub(super) struct Headers {
+    receive: RefCell<MultiHeaders<SockaddrStorage>>,
+    send: RefCell<MultiHeaders<SockaddrStorage>>,
+}
+
+impl Headers {
+    pub(super) fn new() -> Self {
+        let headers = || RefCell::new(MultiHeaders::preallocate(BATCH, None));
+        Self { receive: headers(), send: headers() }
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Headers(..)")
+    }
+}
+
+pub(super) fn receive(socket: &UdpSocket, headers: &Headers, batch: &mut Batch) -> io::Result<usize> {
+    let mut lens = [0; BATCH];
+    let mut slots = batch.slots();
+    let mut headers = headers.receive.borrow_mut();
+    let received =
+        recvmmsg(socket.as_raw_fd(), &mut headers, slots.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
+    let count = received.zip(&mut lens).map(|(message, len)| *len = message.bytes).count();
+    Ok(batch.set_lens(lens.into_iter().take(count)))
+}
+
+pub(super) fn send(socket: &UdpSocket, headers: &Headers, all: &[Outgoing<'_>]) -> io::Result<usize> {
+    let mut addresses = [None; BATCH];
+    let mut slices = [[io::IoSlice::new(&[])]; BATCH];
+    for ((outgoing, address), slice) in all.iter().zip(&mut addresses).zip(&mut slices) {
+        *address = Some(SockaddrStorage::from(outgoing.to));
+        *slice = outgoing.slice();
+    }
+    let count = all.len().min(BATCH);
+    let mut headers = headers.send.borrow_mut();
+    let sent = sendmmsg(
+        socket.as_raw_fd(),
+        &mut headers,
+        slices.iter().take(count),
+        addresses,
+        [],
+        MsgFlags::MSG_DONTWAIT,
+    )?;
+    Ok(sent.count())
+}

@@ -1,0 +1,204 @@
+//! Metrics over HTTP, in the text format that Prometheus reads.
+//!
+//! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of packets has
+//! neither atomics nor locks for it. `GET /metrics` answers with the metrics, `GET /healthz` with `ok`.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time;
+
+/// Connections served at a time; further ones wait in the kernel's queue.
+const CONNECTIONS: usize = 8;
+/// For a request and its answer together.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A request is one line and a few headers.
+const REQUEST_LEN: usize = 16 << 10;
+const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The values of one scrape.
+///
+/// Values of one name, told apart by a label, have to follow each other.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug, Clone)]
+struct Sample {
+    name: &'static str,
+    help: &'static str,
+    label: Option<(&'static str, &'static str)>,
+    value: Value,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    Counter(u64),
+    Gauge(i64),
+}
+
+impl Metrics {
+    /// Adds a number of events since the start; `_total` is appended to its name.
+    pub fn counter(&mut self, name: &'static str, help: &'static str, value: u64) {
+        self.samples.push(Sample { name, help, label: None, value: Value::Counter(value) });
+    }
+
+    /// Like [`Metrics::counter`], one of several that `label`, a name and a value, tells apart.
+    pub fn counter_with(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        label: (&'static str, &'static str),
+        value: u64,
+    ) {
+        self.samples.push(Sample { name, help, label: Some(label), value: Value::Counter(value) });
+    }
+
+    /// Adds a quantity that goes up and down.
+    pub fn gauge(&mut self, name: &'static str, help: &'static str, value: i64) {
+        self.samples.push(Sample { name, help, label: None, value: Value::Gauge(value) });
+    }
+
+    /// The text of a scrape.
+    ///
+    /// # Errors
+    /// Never with the names and values that this type takes; the encoder's interface has them.
+    pub fn encode(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for family in self.samples.chunk_by(|one, next| one.name == next.name) {
+            let Some(Sample { name, help, value, .. }) = family.first() else { continue };
+            let kind = match value {
+                Value::Counter(_) => MetricType::Counter,
+                Value::Gauge(_) => MetricType::Gauge,
+            };
+            let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+            for sample in family {
+                let labels = sample.label.as_slice();
+                let one = metric.encode_family(&labels)?;
+                match sample.value {
+                    Value::Counter(value) => ConstCounter::new(value).encode(one)?,
+                    Value::Gauge(value) => ConstGauge::new(value).encode(one)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The HTTP endpoint.
+#[derive(Debug)]
+pub struct MetricsServer {
+    listener: TcpListener,
+}
+
+impl MetricsServer {
+    /// Opens the endpoint; port 0 lets the system choose one.
+    ///
+    /// # Errors
+    /// The address is in use or not this machine's.
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await? })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers requests for ever, with what `snapshot` fills in. It has to run inside a [`tokio::task::LocalSet`].
+    pub async fn serve(self, snapshot: impl Fn(&mut Metrics) + 'static) {
+        let snapshot = Rc::new(snapshot);
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            // The semaphore is never closed.
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, most likely; asking at once would only ask again and again.
+                    tracing::warn!(%error, "the metrics endpoint cannot accept a connection");
+                    time::sleep(Duration::from_secs(1)).await;
+                    continue;
+                }
+            };
+            let snapshot = Rc::clone(&snapshot);
+            tokio::task::spawn_local(async move {
+                let service = service_fn(|request| {
+                    let answer = answer(&request, &*snapshot);
+                    async move { Ok::<_, Infallible>(answer) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(PATIENCE)
+                    .keep_alive(false)
+                    .max_buf_size(REQUEST_LEN)
+                    .serve_connection(TokioIo::new(stream), service);
+                // A peer that is too slow or speaks something else is not our concern.
+                let _ = time::timeout(PATIENCE, connection).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+fn answer(request: &Request<Incoming>, snapshot: &impl Fn(&mut Metrics)) -> Response<Full<Bytes>> {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET only\n");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    match request.uri().path() {
+        "/healthz" => plain(StatusCode::OK, "ok\n"),
+        "/metrics" => {
+            let mut metrics = Metrics::default();
+            snapshot(&mut metrics);
+            match metrics.encode() {
+                Ok(text) => {
+                    let mut response = Response::new(Full::from(text));
+                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+                    response
+                }
+                Err(fmt::Error) => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode\n"),
+            }
+        }
+        _ => plain(StatusCode::NOT_FOUND, "see /metrics and /healthz\n"),
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,64 @@
+//! What outlives the process.
+
+pub(crate) mod file;
+pub mod inbox;
+pub mod replay_log;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use inbox::{Accepted, Inbox, Message};
+pub use replay_log::ReplayLogs;
+
+/// Why a store cannot go on; prints as one line with the file and a remedy.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", file.display())]
+pub struct StoreError {
+    /// The file or folder of the store.
+    pub file: PathBuf,
+    /// What is wrong.
+    #[source]
+    pub problem: StoreProblem,
+}
+
+/// What is wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreProblem {
+    /// There is no room.
+    #[error("the disk is full; free some space and start the node again")]
+    Full,
+    /// Its bytes are not those that were written.
+    #[error("damaged ({0}); move it away or restore it from a backup")]
+    Damaged(String),
+    /// Another program made it.
+    #[error("not a motemix {0}; point the configuration's `state` at a folder of its own")]
+    Foreign(&'static str),
+    /// A later version made it.
+    #[error("written by a later version of motemix; update motemix")]
+    Later,
+    /// Another process uses it.
+    #[error("in use by another process; stop the other node that has the same `state`")]
+    InUse,
+    /// The system refuses.
+    #[error("{0}; check the folder and its permissions")]
+    Io(io::Error),
+    /// SQLite refuses for another reason.
+    #[error("{0}; check the folder and its permissions")]
+    Sqlite(rusqlite::Error),
+}
+
+impl StoreError {
+    pub(crate) fn new(file: &Path, problem: StoreProblem) -> Self {
+        Self { file: file.to_owned(), problem }
+    }
+
+    pub(crate) fn io(file: &Path, error: io::Error) -> Self {
+        let problem = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                StoreProblem::Full
+            }
+            _ => StoreProblem::Io(error),
+        };
+        Self::new(file, problem)
+    }
+}

@@ -1,0 +1,52 @@
+//! Small files that are replaced as a whole.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+/// Puts `bytes` in place of what is at `path`. After a crash either all of the old or all of the new is there.
+pub(crate) fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let file = written(path, mode, bytes)?;
+    file.persist(path).map_err(|refused| refused.error)?;
+    sync_folder(path)
+}
+
+/// Like [`replace`], but fails with [`io::ErrorKind::AlreadyExists`] if something is at `path`.
+pub(crate) fn create(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let file = written(path, mode, bytes)?;
+    file.persist_noclobber(path).map_err(|refused| refused.error)?;
+    sync_folder(path)
+}
+
+/// Makes a folder that only its owner may enter, unless it is there.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".motemix-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder(path))?;
+    file.write_all(bytes)?;
+    // The mode given at creation went through the umask.
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// The rename itself is durable once the folder is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder(path))?.sync_all()
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
