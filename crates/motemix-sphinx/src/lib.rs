@@ -1,17 +1,53 @@
-//! Placeholder.
+//! The motemix packet: Sphinx with round trips, derived delays and compact SURBs. `docs/spec/packet.md`
+//! is normative; this crate follows it step by step, in place over the caller's buffer.
+//!
+//! | in the papers | here | what |
+//! |---|---|---|
+//! | α | `group_element` | blinded Diffie-Hellman value, new at each hop |
+//! | β | `routing_info` | encrypted hop blocks |
+//! | γ | `header_mac` | MAC over β |
+//! | δ | `payload` | wide-block encrypted message |
+//! | s, b, ρ, μ, τ | shared secret, `blinding`, `routing_key`, `header_mac_key`, [`ReplayTag`] | derived at each hop |
+//!
+//! A packet's way through this crate:
+//!
+//! ```text
+//! path ─ HeaderBuilder (one multiplication a step) ─ Header ─ seal ─▶ datagram
+//! datagram ─ Packet ─ authenticate ─▶ Authenticated ─ admit ─▶ Fresh ─ unwrap_layer ─▶ Hop
+//!                                                       Hop::TurnRound ─ TurnKey::reply ─▶ datagram
+//!                                                       Hop::Yours ─ ReturnKeys::open ─▶ Message
+//! ```
+//!
+//! Each check returns the value that the next step requires, so none can be left out.
+//!
+//! Deliberately absent: time (a delay is a factor of a mean), addresses, the directory, roles, and
+//! randomness (a header is a function of its seed).
+
 #![no_std]
-/// A node's index in the network document of an epoch: 14 bits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(u16);
-impl NodeId {
-    /// One more than the greatest id.
-    pub const LIMIT: u16 = 1 << 14;
-    /// `None` if the number needs more than 14 bits.
-    pub const fn new(id: u16) -> Option<Self> {
-        if id < Self::LIMIT { Some(Self(id)) } else { None }
-    }
-    /// The id as a number.
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-}
+#![forbid(unsafe_code)]
+
+pub mod delay;
+pub mod geometry;
+pub mod header;
+mod keys;
+#[cfg(test)]
+mod known_answers;
+mod message;
+pub mod process;
+pub mod profile;
+pub mod reply;
+mod routing;
+pub mod surb;
+
+pub use delay::HopDelay;
+pub use geometry::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
+pub use header::{Departure, Header, HeaderBuilder, PathError, PathHop, Shape, TooLong};
+pub use keys::{MixKey, ReplayTag};
+pub use message::{Message, MessageId};
+pub use process::{
+    Authenticated, Forward, Fresh, Hop, Packet, ProcessError, ReplayError, ReplayFilter, TurnRound, Yours,
+};
+pub use profile::{Host1k, Host2k, Mote, Mote5, Profile};
+pub use reply::{HeaderId, ReturnKeys, TurnKey};
+pub use routing::NodeId;
+pub use surb::{Surb, SurbKeys};

@@ -1,0 +1,124 @@
+//! From a shared secret to everything a hop uses it for.
+
+use motemix_crypto::wide_block::WideBlockKeys;
+use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash, stream};
+use subtle::ConstantTimeEq;
+
+use crate::delay::HopDelay;
+use crate::geometry::HEADER_MAC_LEN;
+
+const HOP: &[u8] = b"motemix/1 hop";
+const KEYS: &stream::Label = b"motemix/keys";
+const PATH: &stream::Label = b"motemix/path";
+const TURN: &stream::Label = b"motemix/turn";
+
+/// A node's secret for one epoch. Its public key is in the epoch's network document.
+#[derive(Debug)]
+pub struct MixKey(Secret<32>);
+
+impl MixKey {
+    /// Takes any 32 random bytes; X25519 clamps them.
+    pub const fn new(secret: Secret<32>) -> Self {
+        Self(secret)
+    }
+
+    /// What the network document says of this key. One multiplication.
+    pub fn public_key<C: Curve>(&self) -> PublicKey {
+        C::public_key(&self.0)
+    }
+
+    pub(crate) fn shared_secret<C: Curve>(&self, group_element: &PublicKey) -> Option<SharedSecret> {
+        C::diffie_hellman(&self.0, group_element)
+    }
+}
+
+/// Recognises a packet that a node has seen before under the same mix key. Sixteen bytes, pseudorandom.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ReplayTag(pub [u8; 16]);
+
+/// The 32 bytes from which all of a hop's keys follow.
+#[derive(Debug)]
+pub(crate) struct HopKey(Secret<32>);
+
+impl HopKey {
+    pub(crate) fn extract(shared: &SharedSecret) -> Self {
+        Self(hash::blake2s_256(shared.expose(), HOP))
+    }
+
+    pub(crate) const fn zero() -> Self {
+        Self(Secret::zero())
+    }
+
+    #[must_use]
+    pub(crate) const fn duplicate(&self) -> Self {
+        Self(self.0.duplicate())
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn expose(&self) -> &[u8; 32] {
+        self.0.expose()
+    }
+
+    /// The keys of the header: enough to read and to check it.
+    pub(crate) fn header_keys(&self) -> HeaderKeys {
+        let mut bytes = Secret::zero();
+        stream::fill(self.0.expose(), KEYS, bytes.expose_mut());
+        HeaderKeys(bytes)
+    }
+
+    /// All keys of a hop.
+    pub(crate) fn hop_keys(&self) -> (HeaderKeys, WideBlockKeys) {
+        let mut bytes = Secret::<256>::zero();
+        stream::fill(self.0.expose(), KEYS, bytes.expose_mut());
+        let (mut header, mut payload) = (Secret::<128>::zero(), Secret::<128>::zero());
+        let (first, second) = bytes.expose().split_at(128);
+        header.expose_mut().copy_from_slice(first);
+        payload.expose_mut().copy_from_slice(second);
+        (HeaderKeys(header), WideBlockKeys::new(payload))
+    }
+
+    pub(crate) fn payload_keys(&self) -> WideBlockKeys {
+        self.hop_keys().1
+    }
+
+    /// The keys of the reply, at a turn-round hop.
+    pub(crate) fn turn_keys(&self) -> WideBlockKeys {
+        WideBlockKeys::derive(self.0.expose(), TURN)
+    }
+}
+
+/// The first half of a hop's key stream.
+#[derive(Debug)]
+pub(crate) struct HeaderKeys(Secret<128>);
+
+impl HeaderKeys {
+    fn part<const N: usize>(&self, at: usize) -> &[u8; N] {
+        self.0.expose()[at..].first_chunk().expect("the parts lie inside the key stream")
+    }
+
+    pub(crate) fn header_mac(&self, routing_info: &[u8]) -> [u8; HEADER_MAC_LEN] {
+        *hash::blake2s_128(self.part::<32>(0), routing_info).expose()
+    }
+
+    /// In constant time.
+    pub(crate) fn header_mac_matches(&self, routing_info: &[u8], mac: &[u8; HEADER_MAC_LEN]) -> bool {
+        self.header_mac(routing_info).as_slice().ct_eq(mac.as_slice()).into()
+    }
+
+    /// Xors the routing stream, from its beginning, over `bytes`.
+    pub(crate) fn xor_routing_stream(&self, bytes: &mut [u8]) {
+        stream::xor(self.part::<32>(32), PATH, bytes);
+    }
+
+    pub(crate) fn blinding(&self) -> Secret<32> {
+        Secret::new(*self.part::<32>(64))
+    }
+
+    pub(crate) fn replay_tag(&self) -> ReplayTag {
+        ReplayTag(*self.part::<16>(96))
+    }
+
+    pub(crate) fn delay(&self) -> HopDelay {
+        HopDelay::from_seed(u64::from_le_bytes(*self.part::<8>(112)))
+    }
+}

@@ -1,0 +1,70 @@
+//! The message inside a payload: integrity tag, message id, data, padding.
+
+use subtle::ConstantTimeEq;
+
+use crate::geometry::{MESSAGE_ID_LEN, TAG_LEN};
+
+const PADDING_START: u8 = 0x80;
+
+/// The same for all tries of one message and for the reply to it. Random; receivers tell messages with
+/// the same id apart by their content.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MessageId(pub [u8; MESSAGE_ID_LEN]);
+
+/// A message whose integrity tag held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message<'a> {
+    /// As its sender chose it.
+    pub id: MessageId,
+    /// The application's bytes.
+    pub data: &'a [u8],
+}
+
+/// Writes a message over the whole of `payload`. `data` fits: callers check it against the geometry.
+pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) {
+    payload.fill(0);
+    let (head, body) = payload.split_at_mut(TAG_LEN + MESSAGE_ID_LEN);
+    head[TAG_LEN..].copy_from_slice(&id.0);
+    body[..data.len()].copy_from_slice(data);
+    body[data.len()] = PADDING_START;
+}
+
+/// `None` if the tag or the padding is wrong.
+pub(crate) fn parse(payload: &[u8]) -> Option<Message<'_>> {
+    let (tag, rest) = payload.split_first_chunk::<TAG_LEN>()?;
+    // The tag is compared in constant time; what follows a valid tag was written by the sender.
+    if !bool::from(tag.as_slice().ct_eq([0; TAG_LEN].as_slice())) {
+        return None;
+    }
+    let (id, body) = rest.split_first_chunk::<MESSAGE_ID_LEN>()?;
+    let end = body.iter().rposition(|byte| *byte != 0)?;
+    let (data, padding) = body.split_at(end);
+    (padding[0] == PADDING_START).then_some(Message { id: MessageId(*id), data })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut payload = [0xff; 40];
+        for len in 0..=19 {
+            let data = [0x80; 19];
+            emit(&mut payload, MessageId([1, 2, 3, 4]), &data[..len]);
+            assert_eq!(parse(&payload).unwrap().data, &data[..len]);
+        }
+    }
+
+    #[test]
+    fn a_wrong_tag_or_padding_is_refused() {
+        let mut payload = [0; 40];
+        assert_eq!(parse(&payload), None, "no padding at all");
+        emit(&mut payload, MessageId([0; 4]), b"reading");
+        payload[27] = 0x81;
+        assert_eq!(parse(&payload), None);
+        emit(&mut payload, MessageId([0; 4]), b"reading");
+        payload[3] = 1;
+        assert_eq!(parse(&payload), None);
+    }
+}

@@ -1,0 +1,233 @@
+//! What a node does with a packet, each check returning what the next step requires:
+//! [`Packet`] → [`Authenticated`] → [`Fresh`] → [`Hop`].
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use motemix_crypto::{Curve, PublicKey, SharedSecret};
+
+use crate::delay::HopDelay;
+use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS};
+use crate::keys::{HeaderKeys, HopKey, MixKey, ReplayTag};
+use crate::message::{self, Message};
+use crate::profile::Profile;
+use crate::reply::{HeaderId, TurnKey};
+use crate::routing::{Command, NodeId, split_block};
+
+/// Why a packet was refused. The peer never learns which it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProcessError {
+    /// Not the profile's length.
+    WrongLength,
+    /// The group element has small order: the shared secret is zero.
+    NonContributory,
+    /// The header MAC does not hold: not for this node, not for this epoch, forged, or damaged.
+    BadHeaderMac,
+    /// A terminal command with a reserved argument.
+    UnknownCommand,
+    /// The payload's integrity tag or padding is wrong: it was changed on the way.
+    BadPayload,
+}
+
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongLength => "the packet does not have the profile's length",
+            Self::NonContributory => "the group element has small order",
+            Self::BadHeaderMac => "the header MAC does not hold",
+            Self::UnknownCommand => "the hop's command is not known",
+            Self::BadPayload => "the payload was changed on the way",
+        })
+    }
+}
+
+impl core::error::Error for ProcessError {}
+
+/// What a replay filter answers instead of admitting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReplayError {
+    /// The tag was seen before.
+    Replayed,
+    /// No room for another tag until the epoch ends. Nothing is evicted: that would let replays in.
+    Full,
+}
+
+/// Remembers the replay tags of one mix key.
+pub trait ReplayFilter {
+    /// Admits each tag once.
+    fn admit(&mut self, tag: &ReplayTag) -> Result<(), ReplayError>;
+}
+
+/// A datagram of the right length.
+pub struct Packet<'a, P> {
+    bytes: &'a mut [u8],
+    profile: PhantomData<P>,
+}
+
+impl<'a, P: Profile> Packet<'a, P> {
+    /// Checks the length.
+    pub fn parse(bytes: &'a mut [u8]) -> Result<Self, ProcessError> {
+        if bytes.len() == P::GEOMETRY.packet_len() {
+            Ok(Self { bytes, profile: PhantomData })
+        } else {
+            Err(ProcessError::WrongLength)
+        }
+    }
+
+    /// The group element as it arrived.
+    pub fn group_element(&self) -> PublicKey {
+        PublicKey(*self.bytes.first_chunk().expect("a packet begins with its group element"))
+    }
+
+    /// Checks the header MAC under each of the candidates in turn (one multiplication each), until one
+    /// fits; `K` tells which. At an epoch's boundary there are two candidates, otherwise one.
+    pub fn authenticate<'k, K>(
+        self,
+        candidates: impl IntoIterator<Item = (K, &'k MixKey)>,
+    ) -> Result<(K, Authenticated<'a, P>), ProcessError> {
+        let group_element = self.group_element();
+        let mut error = ProcessError::BadHeaderMac;
+        for (which, mix_key) in candidates {
+            match mix_key.shared_secret::<P::Curve>(&group_element) {
+                None => error = ProcessError::NonContributory,
+                Some(shared) => {
+                    if let Some(keys) = self.keys_if_authentic(&shared) {
+                        return Ok((which, Authenticated { packet: self, keys }));
+                    }
+                    error = ProcessError::BadHeaderMac;
+                }
+            }
+        }
+        Err(error)
+    }
+
+    fn keys_if_authentic(&self, shared: &SharedSecret) -> Option<Keys> {
+        let hop_key = HopKey::extract(shared);
+        let header = hop_key.header_keys();
+        let (routing_info, rest) = self.bytes[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
+        let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
+        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header })
+    }
+}
+
+struct Keys {
+    hop_key: HopKey,
+    header: HeaderKeys,
+}
+
+/// A packet whose header was made for this node and not changed since.
+pub struct Authenticated<'a, P> {
+    packet: Packet<'a, P>,
+    keys: Keys,
+}
+
+impl<'a, P: Profile> Authenticated<'a, P> {
+    /// What the replay filter is asked about.
+    pub fn replay_tag(&self) -> ReplayTag {
+        self.keys.header.replay_tag()
+    }
+
+    /// Asks the filter of the mix key that the packet authenticated under.
+    pub fn admit(self, filter: &mut impl ReplayFilter) -> Result<Fresh<'a, P>, ReplayError> {
+        filter.admit(&self.replay_tag())?;
+        Ok(Fresh { packet: self.packet, keys: self.keys })
+    }
+}
+
+/// An authentic packet that was not seen before.
+pub struct Fresh<'a, P> {
+    packet: Packet<'a, P>,
+    keys: Keys,
+}
+
+/// What a node is to do with a packet. The buffer holds what the variant says.
+#[derive(Debug)]
+pub enum Hop<'a> {
+    /// The buffer is the packet to send on.
+    Forward(Forward),
+    /// The buffer is the packet to send on, as soon as the reply is in it.
+    TurnRound(TurnRound<'a>),
+    /// A message without a way to reply.
+    Deliver(Message<'a>),
+    /// Drop cover has reached its end.
+    Drop,
+    /// A header of this node's own making has come back.
+    Yours(Yours<'a>),
+}
+
+/// Where a packet goes next, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forward {
+    /// The next node.
+    pub next: NodeId,
+    /// How long to keep the packet.
+    pub delay: HopDelay,
+}
+
+/// A message and the way to reply to it.
+#[derive(Debug)]
+pub struct TurnRound<'a> {
+    /// Where and when to send the reply.
+    pub forward: Forward,
+    /// Puts the reply in.
+    pub turn_key: TurnKey,
+    /// What the sender said.
+    pub message: Message<'a>,
+}
+
+/// A returned packet, its payload still under the keys of the way back.
+#[derive(Debug)]
+pub struct Yours<'a> {
+    /// Which header has come back.
+    pub header_id: HeaderId,
+    /// To be opened by the header's [`ReturnKeys`](crate::ReturnKeys), or ignored if it was a loop.
+    pub payload: &'a mut [u8],
+}
+
+impl<'a, P: Profile> Fresh<'a, P> {
+    /// Removes this hop's layer in place.
+    pub fn unwrap_layer(self) -> Result<Hop<'a>, ProcessError> {
+        let Keys { hop_key, header } = self.keys;
+        let bytes = self.packet.bytes;
+        let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
+        let (group_element, rest) = head
+            .split_first_chunk_mut::<GROUP_ELEMENT_LEN>()
+            .expect("a header begins with its group element");
+        let (routing_info, header_mac) = rest.split_at_mut(P::GEOMETRY.routing_info_len());
+
+        let (field, after_field) = split_block(advance(routing_info, &header));
+        let command = Command::parse(field).ok_or(ProcessError::UnknownCommand)?;
+        header_mac.copy_from_slice(&after_field);
+        if let Command::Yours = command {
+            return Ok(Hop::Yours(Yours { header_id: HeaderId(after_field), payload }));
+        }
+        if let Command::Drop = command {
+            return Ok(Hop::Drop);
+        }
+        hop_key.payload_keys().decrypt::<P::WideHash>(payload);
+        let (Command::Forward(next) | Command::TurnRound(next)) = command else {
+            return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
+        };
+        let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
+            .ok_or(ProcessError::NonContributory)?;
+        *group_element = *blinded.expose();
+        let forward = Forward { next, delay: header.delay() };
+        if let Command::Forward(_) = command {
+            return Ok(Hop::Forward(forward));
+        }
+        let message = message::parse(payload).ok_or(ProcessError::BadPayload)?;
+        Ok(Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message }))
+    }
+}
+
+/// Decrypts β and shifts it by one block: the first block is returned, new keystream follows the end.
+fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
+    let len = routing_info.len();
+    let mut longer = [0; (MAX_HOPS + 1) * BLOCK_LEN];
+    let longer = &mut longer[..len + BLOCK_LEN];
+    longer[..len].copy_from_slice(routing_info);
+    keys.xor_routing_stream(longer);
+    let (block, rest) = longer.split_first_chunk().expect("β has one block at least");
+    routing_info.copy_from_slice(rest);
+    *block
+}
