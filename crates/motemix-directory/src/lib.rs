@@ -1,1 +1,48 @@
-//! Placeholder.
+//! The signed network document of an epoch, and the paths drawn from it.
+//!
+//! Authorities publish one document an epoch: which nodes there are, with which mix keys, and the
+//! parameters everybody must share. `docs/spec/directory.md` is normative for its bytes. Every check
+//! returns the value that the next step needs, so none can be left out:
+//!
+//! ```text
+//! bytes ─ SignedDocument::parse ─ verify(authorities) ─ admit(now, newest epoch seen) ─ NetworkDocument
+//!           shape of the envelope   k of n signatures,    time and rollback                │
+//!                                   then every field                                       │ fill_entries(lent slice)
+//!                                                                                          ▼
+//!                                                            draw_mixes, draw_node ── Topology
+//! ```
+//!
+//! A document borrows the bytes it was read from and copies nothing. A node that cannot keep the
+//! bytes keeps a [`Topology`]: 34 bytes a node, in a slice that it lends.
+//!
+//! Deliberately absent: a clock and an entropy source (both are arguments), storage, transport,
+//! an allocator, and any trust in a field that no authority signed.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod authority;
+mod builder;
+mod cbor;
+mod contents;
+mod document;
+mod error;
+mod mix_key;
+mod node;
+mod parameters;
+mod profile;
+mod topology;
+mod types;
+mod uniform;
+
+pub use authority::{Authorities, AuthoritiesError, AuthorityKey, AuthorityKeyError, AuthoritySecret, KeyId};
+pub use builder::{BuildError, DocumentBuilder, Draft, NewNode, document_len_limit};
+pub use document::{NetworkDocument, SignedDocument, VerifiedDocument};
+pub use error::{DocumentError, Field, Flaw, Place};
+pub use node::{Addresses, Descriptor, Nodes};
+pub use parameters::{Parameters, WayLengths};
+pub use profile::{ProfileName, UnknownProfile};
+pub use topology::{Entry, PathError, Topology, TopologyError};
+pub use types::{
+    Epoch, MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, UnixTime,
+};

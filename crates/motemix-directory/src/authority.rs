@@ -1,0 +1,191 @@
+//! Who may sign a document, and the form of a signature: a `COSE_Sign1` (RFC 9052 §4.2) of fixed length.
+
+use core::fmt;
+
+use blake2::{Blake2s256, Digest};
+use ed25519_dalek::ed25519::signature::{MultipartSigner, MultipartVerifier};
+use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
+
+use crate::types::MAX_SIGNATURES;
+
+/// Tag 18, array of 4; protected header `{1: -8}` in a byte string; unprotected header `{4: key id}`.
+const COSE_HEAD: [u8; 9] = [0xd2, 0x84, 0x43, 0xa1, 0x01, 0x27, 0xa1, 0x04, 0x48];
+/// Detached payload; byte string of 64.
+const COSE_MIDDLE: [u8; 3] = [0xf6, 0x58, 0x40];
+/// Length of an encoded signature.
+pub(crate) const SIGNATURE_LEN: usize = 9 + 8 + 3 + 64;
+/// The `Sig_structure` (RFC 9052 §4.4) up to the payload's byte string: array of 4, "Signature1",
+/// the protected header, the external data.
+pub(crate) const SIGNED_HEAD: &[u8] = b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x1amotemix/1 network document";
+
+/// The first 8 bytes of BLAKE2s-256 of an authority's public key: says which key to try.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeyId(pub [u8; 8]);
+
+impl fmt::Display for KeyId {
+    /// In hexadecimal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// An authority's Ed25519 public key (RFC 8032 §5.1), checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AuthorityKey {
+    key: [u8; 32],
+    id: KeyId,
+}
+
+impl AuthorityKey {
+    /// # Errors
+    /// The bytes are not a point of the curve, or one of small order, for which anybody can sign.
+    pub fn from_bytes(key: &[u8; 32]) -> Result<Self, AuthorityKeyError> {
+        match VerifyingKey::from_bytes(key) {
+            Ok(point) if !point.is_weak() => Ok(Self::of(&point)),
+            _ => Err(AuthorityKeyError),
+        }
+    }
+
+    fn of(point: &VerifyingKey) -> Self {
+        let key = point.to_bytes();
+        let mut id = [0; 8];
+        id.iter_mut().zip(Blake2s256::digest(key)).for_each(|(to, from)| *to = from);
+        Self { key, id: KeyId(id) }
+    }
+
+    /// The key's 32 bytes.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.key
+    }
+
+    /// What signatures name the key by.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Whether `signature` is by this key over the concatenated parts.
+    ///
+    /// The point is computed anew: that is a tenth of a verification, and 40 bytes an authority
+    /// are kept instead of 200.
+    pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
+        VerifyingKey::from_bytes(&self.key)
+            .is_ok_and(|point| point.multipart_verify(parts, &Signature::from_bytes(signature)).is_ok())
+    }
+}
+
+/// The bytes are not a public key that only its owner can sign with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AuthorityKeyError;
+
+impl fmt::Display for AuthorityKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a usable Ed25519 public key; copy it from the authority again")
+    }
+}
+
+impl core::error::Error for AuthorityKeyError {}
+
+/// An authority's Ed25519 secret key. Wiped when dropped; prints as `AuthoritySecret(..)`.
+pub struct AuthoritySecret(SigningKey);
+
+impl AuthoritySecret {
+    /// From 32 random bytes: the private key of RFC 8032 §5.1.5.
+    pub fn from_bytes(seed: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(seed))
+    }
+
+    /// The public key.
+    pub fn public_key(&self) -> AuthorityKey {
+        AuthorityKey::of(&self.0.verifying_key())
+    }
+
+    /// Signs the concatenated parts; `None` never happens for Ed25519.
+    pub(crate) fn sign(&self, parts: &[&[u8]]) -> Option<[u8; 64]> {
+        self.0.try_multipart_sign(parts).ok().map(|signature| signature.to_bytes())
+    }
+}
+
+impl fmt::Debug for AuthoritySecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuthoritySecret(..)")
+    }
+}
+
+/// The authorities that a node trusts, and how many of them it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Authorities<'k> {
+    keys: &'k [AuthorityKey],
+    threshold: u8,
+}
+
+impl<'k> Authorities<'k> {
+    /// `threshold` of `keys` must sign a document.
+    ///
+    /// # Errors
+    /// See [`AuthoritiesError`].
+    pub fn new(keys: &'k [AuthorityKey], threshold: u8) -> Result<Self, AuthoritiesError> {
+        if keys.len() > MAX_SIGNATURES {
+            return Err(AuthoritiesError::TooMany);
+        }
+        if threshold == 0 || usize::from(threshold) > keys.len() {
+            return Err(AuthoritiesError::Threshold);
+        }
+        let mut later = keys;
+        while let Some((key, rest)) = later.split_first() {
+            if rest.iter().any(|other| other.id == key.id) {
+                return Err(AuthoritiesError::Repeated(key.id));
+            }
+            later = rest;
+        }
+        Ok(Self { keys, threshold })
+    }
+
+    /// How many must sign.
+    pub fn threshold(&self) -> u8 {
+        self.threshold
+    }
+
+    /// The index and key that a key id names.
+    pub(crate) fn find(&self, id: KeyId) -> Option<(usize, &'k AuthorityKey)> {
+        self.keys.iter().enumerate().find(|(_, key)| key.id == id)
+    }
+}
+
+/// A set of authorities that cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AuthoritiesError {
+    /// More than [`MAX_SIGNATURES`] keys.
+    TooMany,
+    /// The threshold is zero, or above the number of keys.
+    Threshold,
+    /// Two keys are the same, or have the same id.
+    Repeated(KeyId),
+}
+
+impl fmt::Display for AuthoritiesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "too many authorities; name at most {MAX_SIGNATURES}"),
+            Self::Threshold => f.write_str("threshold out of range; use 1 up to the number of authorities"),
+            Self::Repeated(id) => write!(f, "authority {id} appears twice; name each once"),
+        }
+    }
+}
+
+impl core::error::Error for AuthoritiesError {}
+
+/// The encoded signature.
+pub(crate) fn encode_signature(id: KeyId, signature: &[u8; 64]) -> [u8; SIGNATURE_LEN] {
+    let mut out = [0; SIGNATURE_LEN];
+    let parts = COSE_HEAD.iter().chain(&id.0).chain(&COSE_MIDDLE).chain(signature);
+    out.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
+    out
+}
+
+/// Takes an encoded signature apart; `None` if it is not in the one form that there is.
+pub(crate) fn decode_signature(bytes: &[u8; SIGNATURE_LEN]) -> Option<(KeyId, &[u8; 64])> {
+    let bytes = bytes.strip_prefix(&COSE_HEAD)?;
+    let (id, bytes) = bytes.split_first_chunk()?;
+    let signature = bytes.strip_prefix(&COSE_MIDDLE)?.first_chunk()?;
+    Some((KeyId(*id), signature))
+}

@@ -1,0 +1,73 @@
+//! The payload of a document: what the authorities sign.
+
+use crate::cbor::{Full, Reader, Writer};
+use crate::error::{DocumentError, Field, Flaw};
+use crate::node::{Nodes, read_name};
+use crate::parameters::Parameters;
+use crate::profile::ProfileName;
+use crate::types::{Epoch, MAX_NODES, UnixTime};
+
+/// The format's version.
+const VERSION: u64 = 1;
+
+/// A payload of which every field was checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents<'a> {
+    pub(crate) network_name: &'a str,
+    pub(crate) epoch: Epoch,
+    pub(crate) valid_after: UnixTime,
+    pub(crate) valid_until: UnixTime,
+    pub(crate) profile: ProfileName,
+    pub(crate) parameters: Parameters,
+    pub(crate) nodes: Nodes<'a>,
+}
+
+impl<'a> Contents<'a> {
+    /// `offset` is that of the payload in the file, for errors.
+    pub(crate) fn read(payload: &'a [u8], offset: usize) -> Result<Self, DocumentError> {
+        let reader = &mut Reader::new(payload, offset, Field::Payload);
+        let mut keys = reader.map()?;
+        keys.next(reader, Field::Version)?.uint(VERSION, VERSION)?;
+        let network_name = read_name(keys.next(reader, Field::NetworkName)?)?;
+        let epoch = keys.next(reader, Field::Epoch)?.uint(0, u64::from(u32::MAX))?;
+        let valid_after = keys.next(reader, Field::ValidAfter)?.uint(0, u64::MAX - 1)?;
+        let valid_until = keys.next(reader, Field::ValidUntil)?.uint(valid_after + 1, u64::MAX)?;
+        let profile = keys.next(reader, Field::Profile)?.uint(0, u64::MAX)?;
+        let profile = ProfileName::from_code(profile).ok_or_else(|| reader.refuse(Flaw::UnknownProfile))?;
+        keys.next(reader, Field::Parameters)?;
+        let parameters = Parameters::read(reader, profile, valid_until - valid_after)?;
+        let count = keys.next(reader, Field::Nodes)?.array(1, MAX_NODES as u32)?;
+        let nodes = Nodes::read(reader, count as u16)?;
+        keys.finish(reader, Field::Payload)?;
+        reader.finish(Field::Payload)?;
+        Ok(Self {
+            network_name,
+            epoch: Epoch(epoch as u32),
+            valid_after: UnixTime(valid_after),
+            valid_until: UnixTime(valid_until),
+            profile,
+            parameters,
+            nodes,
+        })
+    }
+}
+
+/// Writes everything up to the nodes, of which there will be `node_count`.
+pub(crate) fn write_head(
+    writer: &mut Writer<'_>,
+    draft: &crate::builder::Draft<'_>,
+    node_count: usize,
+) -> Result<(), Full> {
+    writer.map(8)?;
+    writer.pair(1, VERSION)?;
+    writer.uint(2)?;
+    writer.text(draft.network_name)?;
+    writer.pair(3, u64::from(draft.epoch.0))?;
+    writer.pair(4, draft.valid_after.0)?;
+    writer.pair(5, draft.valid_until.0)?;
+    writer.pair(6, u64::from(draft.profile.code()))?;
+    writer.uint(7)?;
+    draft.parameters.write(writer)?;
+    writer.uint(8)?;
+    writer.array(node_count)
+}

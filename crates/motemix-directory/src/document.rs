@@ -1,0 +1,228 @@
+//! A document on its way from bytes to something that a node acts on.
+
+use crate::authority::{Authorities, KeyId, SIGNATURE_LEN, SIGNED_HEAD, decode_signature};
+use crate::cbor::Reader;
+use crate::contents::Contents;
+use crate::error::{DocumentError, Field, Flaw};
+use crate::node::{Descriptor, Nodes};
+use crate::parameters::Parameters;
+use crate::profile::ProfileName;
+use crate::topology::{Entry, Topology, TopologyError};
+use crate::types::{Epoch, MAX_SIGNATURES, UnixTime};
+
+/// Bytes in the shape of a signed document. Nothing of what they say is known to be true.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedDocument<'a> {
+    /// The payload with the head of its byte string, as it is signed.
+    framed_payload: &'a [u8],
+    payload: &'a [u8],
+    payload_offset: usize,
+    signatures: &'a [[u8; SIGNATURE_LEN]],
+}
+
+impl<'a> SignedDocument<'a> {
+    /// Takes the envelope apart: payload and signatures. Work is linear in their number (at most 16);
+    /// the payload is left alone.
+    ///
+    /// # Errors
+    /// [`DocumentError::Malformed`].
+    pub fn parse(file: &'a [u8]) -> Result<Self, DocumentError> {
+        let reader = &mut Reader::new(file, 0, Field::File);
+        reader.array(2, 2)?;
+        let framed = reader.rest();
+        let payload = reader.at(Field::Payload).bytes(0, u32::MAX)?;
+        let (framed_payload, _) = framed.split_at(framed.len() - reader.rest().len());
+        let payload_offset = reader.offset() - payload.len();
+        let count = reader.at(Field::Signatures).array(1, MAX_SIGNATURES as u32)?;
+        let start = reader.rest();
+        for _ in 0..count {
+            // A wrong tag or header is better news than a missing byte, so look at what is there.
+            let signature = reader.at(Field::Signatures).take(SIGNATURE_LEN)?;
+            let signature = signature.first_chunk().and_then(decode_signature);
+            signature.ok_or_else(|| reader.refuse(Flaw::NotOurSignature))?;
+        }
+        reader.finish(Field::File)?;
+        let (signatures, _) = start.as_chunks();
+        Ok(Self { framed_payload, payload, payload_offset, signatures })
+    }
+
+    /// The payload, for comparison with another authority's. Unverified.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// The signatures with the keys they name, to be collected from several copies. Unverified.
+    pub fn signatures(&self) -> impl Iterator<Item = (KeyId, &'a [u8; 64])> + use<'a> {
+        self.signatures.iter().filter_map(decode_signature)
+    }
+
+    /// Counts the distinct authorities that signed, then checks every field of the payload.
+    ///
+    /// Signatures by keys that are not among the authorities are passed over, so that an authority
+    /// can be added before every node knows it. At most 16 signatures are verified, no more than the
+    /// threshold needs; fields are read after that, so unsigned bytes cost little.
+    ///
+    /// # Errors
+    /// [`DocumentError::TooFewSignatures`], or [`DocumentError::Malformed`] if the authorities signed
+    /// what is not a document.
+    pub fn verify(self, authorities: &Authorities<'_>) -> Result<VerifiedDocument<'a>, DocumentError> {
+        let needed = authorities.threshold();
+        let mut signed = [false; MAX_SIGNATURES];
+        let (mut valid, mut invalid) = (0, 0);
+        for (id, signature) in self.signatures() {
+            let Some((index, key)) = authorities.find(id) else { continue };
+            let Some(seen @ false) = signed.get_mut(index) else { continue };
+            if key.verifies(&[SIGNED_HEAD, self.framed_payload], signature) {
+                *seen = true;
+                valid += 1;
+            } else {
+                invalid += 1;
+            }
+            if valid == needed {
+                return Contents::read(self.payload, self.payload_offset)
+                    .map(|contents| VerifiedDocument { contents });
+            }
+        }
+        Err(DocumentError::TooFewSignatures { valid, invalid, needed })
+    }
+}
+
+/// What the authorities say, perhaps about another time.
+#[derive(Clone, Debug)]
+pub struct VerifiedDocument<'a> {
+    contents: Contents<'a>,
+}
+
+impl<'a> VerifiedDocument<'a> {
+    /// The epoch that it is about.
+    pub fn epoch(&self) -> Epoch {
+        self.contents.epoch
+    }
+
+    /// The first second in which it may be used.
+    pub fn valid_after(&self) -> UnixTime {
+        self.contents.valid_after
+    }
+
+    /// The first second in which it may no longer be used.
+    pub fn valid_until(&self) -> UnixTime {
+        self.contents.valid_until
+    }
+
+    /// Admits the document for use at `now`. `newest_seen` is the newest epoch ever admitted, which
+    /// the caller keeps across restarts; the same epoch may be admitted again.
+    ///
+    /// # Errors
+    /// [`DocumentError::RolledBack`], [`DocumentError::NotYetValid`] or [`DocumentError::Expired`].
+    pub fn admit(
+        self,
+        now: UnixTime,
+        newest_seen: Option<Epoch>,
+    ) -> Result<NetworkDocument<'a>, DocumentError> {
+        self.admit_within(now, 0, newest_seen)
+    }
+
+    /// Admits the document of a neighbouring epoch for forwarding packets of that epoch: up to
+    /// `overlap` before and after its time, and one epoch behind the newest seen. Never create
+    /// packets from it.
+    ///
+    /// # Errors
+    /// As [`VerifiedDocument::admit`].
+    pub fn admit_neighbour(
+        self,
+        now: UnixTime,
+        newest_seen: Option<Epoch>,
+    ) -> Result<NetworkDocument<'a>, DocumentError> {
+        let overlap = self.contents.parameters.overlap.as_secs();
+        self.admit_within(now, overlap, newest_seen.map(|Epoch(newest)| Epoch(newest.saturating_sub(1))))
+    }
+
+    fn admit_within(
+        self,
+        now: UnixTime,
+        overlap: u64,
+        newest_seen: Option<Epoch>,
+    ) -> Result<NetworkDocument<'a>, DocumentError> {
+        let Contents { epoch, valid_after, valid_until, .. } = self.contents;
+        if let Some(newest_seen) = newest_seen.filter(|newest| epoch < *newest) {
+            return Err(DocumentError::RolledBack { epoch, newest_seen });
+        }
+        let from = UnixTime(valid_after.0.saturating_sub(overlap));
+        let at = UnixTime(valid_until.0.saturating_add(overlap));
+        if now < from {
+            return Err(DocumentError::NotYetValid { from, now });
+        }
+        if now >= at {
+            return Err(DocumentError::Expired { at, now });
+        }
+        Ok(NetworkDocument { contents: self.contents })
+    }
+}
+
+/// The network of an epoch: signed by enough authorities, of this time, not rolled back.
+#[derive(Clone, Debug)]
+pub struct NetworkDocument<'a> {
+    contents: Contents<'a>,
+}
+
+impl<'a> NetworkDocument<'a> {
+    /// The epoch that it is about.
+    pub fn epoch(&self) -> Epoch {
+        self.contents.epoch
+    }
+
+    /// The first second in which it may be used.
+    pub fn valid_after(&self) -> UnixTime {
+        self.contents.valid_after
+    }
+
+    /// The first second in which it may no longer be used.
+    pub fn valid_until(&self) -> UnixTime {
+        self.contents.valid_until
+    }
+
+    /// The network's name; the caller compares it with the one configured.
+    pub fn network_name(&self) -> &'a str {
+        self.contents.network_name
+    }
+
+    /// The packet profile.
+    pub fn profile(&self) -> ProfileName {
+        self.contents.profile
+    }
+
+    /// What all nodes must agree on.
+    pub fn parameters(&self) -> Parameters {
+        self.contents.parameters
+    }
+
+    /// How many nodes there are, 1 to 16,384.
+    pub fn node_count(&self) -> usize {
+        self.contents.nodes.len()
+    }
+
+    /// The nodes, in the order of their ids.
+    pub fn nodes(&self) -> Nodes<'a> {
+        self.contents.nodes.clone()
+    }
+
+    /// The node of that name. Reads the document from its beginning.
+    pub fn find(&self, name: &str) -> Option<Descriptor<'a>> {
+        self.nodes().find(|node| node.name == name)
+    }
+
+    /// Copies what paths are made of into `entries`, 34 bytes a node.
+    ///
+    /// # Errors
+    /// [`TopologyError::TooSmall`] if `entries` is shorter than [`NetworkDocument::node_count`].
+    pub fn fill_entries<'t>(&self, entries: &'t mut [Entry]) -> Result<Topology<'t>, TopologyError> {
+        let lent = entries.len();
+        let (entries, _) = entries
+            .split_at_mut_checked(self.node_count())
+            .ok_or(TopologyError::TooSmall { needed: self.node_count(), lent })?;
+        for (entry, node) in entries.iter_mut().zip(self.nodes()) {
+            *entry = Entry { mix_key: node.mix_key, role: node.role };
+        }
+        Topology::new(entries)
+    }
+}

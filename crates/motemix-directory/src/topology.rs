@@ -1,0 +1,224 @@
+//! What a node keeps of a document, and the paths it draws.
+
+use core::fmt;
+
+use motemix_crypto::PublicKey;
+use motemix_sphinx::NodeId;
+use rand_core::CryptoRng;
+
+use crate::types::{MAX_LAYERS, MAX_NODES, Role};
+use crate::uniform::below;
+
+/// A node, as far as paths are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Its X25519 key of the epoch.
+    pub mix_key: PublicKey,
+    /// What it does for others.
+    pub role: Role,
+}
+
+impl Default for Entry {
+    /// A placeholder for a slice to be filled.
+    fn default() -> Self {
+        Self { mix_key: PublicKey([0; 32]), role: Role::Endpoint }
+    }
+}
+
+/// The nodes of an epoch in memory that the caller lends; the index is the [`NodeId`].
+#[derive(Clone, Copy, Debug)]
+pub struct Topology<'a> {
+    entries: &'a [Entry],
+    layers: u8,
+}
+
+impl<'a> Topology<'a> {
+    /// The topology that `entries` describe, in the order of their ids.
+    ///
+    /// # Errors
+    /// [`TopologyError::TooMany`] or [`TopologyError::EmptyLayer`].
+    pub fn new(entries: &'a [Entry]) -> Result<Self, TopologyError> {
+        if entries.len() > MAX_NODES {
+            return Err(TopologyError::TooMany);
+        }
+        let mut seen = 0u32;
+        for entry in entries {
+            if let Role::Mix { layer } = entry.role {
+                if layer >= MAX_LAYERS {
+                    return Err(TopologyError::TooMany);
+                }
+                seen |= 1 << layer;
+            }
+        }
+        let layers = seen.trailing_ones() as u8;
+        if seen >> layers != 0 {
+            return Err(TopologyError::EmptyLayer { layer: layers });
+        }
+        Ok(Self { entries, layers })
+    }
+
+    /// All nodes, in the order of their ids.
+    pub fn entries(&self) -> &'a [Entry] {
+        self.entries
+    }
+
+    /// The node, if the epoch has it.
+    pub fn entry(&self, id: NodeId) -> Option<&'a Entry> {
+        self.entries.get(usize::from(id.get()))
+    }
+
+    /// How many layers of mixes there are.
+    pub fn layers(&self) -> u8 {
+        self.layers
+    }
+
+    /// Fills `out` with distinct mixes, none of them in `avoid` (the sender and the receiver), in the
+    /// order in which a packet passes them.
+    ///
+    /// With L layers, each gets `out.len() / L` mixes and a uniformly random choice of
+    /// `out.len() % L` layers gets one more, in ascending order; within a layer, every ordered choice
+    /// of mixes is equally likely. With one layer that is a free route. Two passes over the entries
+    /// for each mix drawn, and one for each layer.
+    ///
+    /// # Errors
+    /// [`PathError`] if a layer has fewer mixes than it might have to give. That does not depend on
+    /// `rng`: what is refused is always refused. `out` is then unchanged.
+    pub fn draw_mixes<R: CryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        out: &mut [NodeId],
+        avoid: &[NodeId],
+    ) -> Result<(), PathError> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let layers = usize::from(self.layers);
+        if layers == 0 {
+            return Err(PathError::NoMix);
+        }
+        let (each, mut extra) = (out.len() / layers, (out.len() % layers) as u32);
+        let needed = each + usize::from(extra > 0);
+        for layer in 0..self.layers {
+            let eligible = self.mixes(layer).filter(|id| !avoid.contains(id)).count();
+            if eligible < needed {
+                return Err(PathError::TooFewMixes { layer, eligible, needed });
+            }
+        }
+        let mut filled = 0;
+        for layer in 0..self.layers {
+            // Of the layers left, `extra` are still to be chosen (Knuth, TAOCP 2, algorithm 3.4.2 S).
+            let chosen = below(rng, u32::from(self.layers - layer)) < extra;
+            extra -= u32::from(chosen);
+            for _ in 0..each + usize::from(chosen) {
+                let (taken, free) = out.split_at_mut(filled);
+                let candidates = || self.mixes(layer).filter(|id| !avoid.contains(id) && !taken.contains(id));
+                let mix =
+                    pick(rng, candidates).ok_or(PathError::TooFewMixes { layer, eligible: 0, needed })?;
+                if let Some(place) = free.first_mut() {
+                    *place = mix;
+                }
+                filled += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A uniformly random node of any role that is not in `avoid`: where drop cover goes.
+    ///
+    /// # Errors
+    /// [`PathError::NoNode`] if there is none.
+    pub fn draw_node<R: CryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        avoid: &[NodeId],
+    ) -> Result<NodeId, PathError> {
+        pick(rng, || self.ids().map(|(id, _)| id).filter(|id| !avoid.contains(id))).ok_or(PathError::NoNode)
+    }
+
+    fn ids(&self) -> impl Iterator<Item = (NodeId, Role)> {
+        self.entries.iter().zip(0..).filter_map(|(entry, id)| Some((NodeId::new(id)?, entry.role)))
+    }
+
+    fn mixes(&self, layer: u8) -> impl Iterator<Item = NodeId> {
+        self.ids().filter(move |(_, role)| *role == Role::Mix { layer }).map(|(id, _)| id)
+    }
+}
+
+/// One of the candidates, uniformly; two passes.
+fn pick<R, I>(rng: &mut R, candidates: impl Fn() -> I) -> Option<NodeId>
+where
+    R: CryptoRng + ?Sized,
+    I: Iterator<Item = NodeId>,
+{
+    let count = candidates().count() as u32;
+    candidates().nth(below(rng, count) as usize)
+}
+
+/// Entries that make no topology.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TopologyError {
+    /// The slice lent is too short.
+    TooSmall {
+        /// Entries needed.
+        needed: usize,
+        /// Entries lent.
+        lent: usize,
+    },
+    /// More than [`MAX_NODES`] entries, or a layer of [`MAX_LAYERS`] or above.
+    TooMany,
+    /// There is a mix in a later layer but none in this one.
+    EmptyLayer {
+        /// The first layer without a mix.
+        layer: u8,
+    },
+}
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooSmall { needed, lent } => {
+                write!(f, "the network has {needed} nodes, there is room for {lent}; lend a longer slice")
+            }
+            Self::TooMany => write!(f, "too many nodes or layers; use at most {MAX_NODES} and {MAX_LAYERS}"),
+            Self::EmptyLayer { layer } => {
+                write!(f, "layer {layer} has no mix, a later one has; number the layers from 0 without gaps")
+            }
+        }
+    }
+}
+
+impl core::error::Error for TopologyError {}
+
+/// Why no path could be drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathError {
+    /// The network has no mix.
+    NoMix,
+    /// A layer has too few mixes besides those to be avoided.
+    TooFewMixes {
+        /// Which.
+        layer: u8,
+        /// Mixes that may be drawn.
+        eligible: usize,
+        /// Mixes that a path of this length may need of one layer.
+        needed: usize,
+    },
+    /// There is no node besides those to be avoided.
+    NoNode,
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoMix => f.write_str("the network has no mix; use one hop each way, or add mixes"),
+            Self::TooFewMixes { layer, eligible, needed } => write!(
+                f,
+                "layer {layer} has {eligible} mixes besides those avoided, and a path may need {needed}; \
+                 use fewer hops, or add mixes"
+            ),
+            Self::NoNode => f.write_str("there is no other node; add nodes"),
+        }
+    }
+}
+
+impl core::error::Error for PathError {}

@@ -1,0 +1,60 @@
+//! Numbers of the document that have a unit or a meaning, and its limits.
+
+use core::fmt;
+use core::time::Duration;
+
+use motemix_sphinx::NodeId;
+
+/// Greatest number of nodes of a network: as many as a [`NodeId`] can name.
+pub const MAX_NODES: usize = NodeId::LIMIT as usize;
+/// Greatest number of signatures on a document, and of authorities of a network.
+pub const MAX_SIGNATURES: usize = 16;
+/// Greatest length of a network's or node's name, in bytes.
+pub const MAX_NAME_LEN: usize = 32;
+/// Greatest number of mix layers.
+pub const MAX_LAYERS: u8 = 16;
+/// Greatest number of addresses of a node.
+pub const MAX_ADDRESSES: usize = 2;
+/// Longest mean or allowance among the parameters: four hours.
+///
+/// The integer formula of a hop's delay multiplies the mean by up to 2^29.5, in 64 bits.
+pub const MAX_DURATION: Duration = Duration::from_hours(4);
+
+/// The number of an epoch: the time for which a network document and its mix keys serve.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Epoch(pub u32);
+
+impl fmt::Display for Epoch {
+    /// In decimal: the stem of the document's file name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A moment in seconds since 1970-01-01T00:00:00Z, leap seconds not counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct UnixTime(pub u64);
+
+impl fmt::Display for UnixTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a node does for others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Forwards packets, in one of the network's layers.
+    Mix {
+        /// Layers count from 0, in the order in which a packet passes them; below [`MAX_LAYERS`].
+        layer: u8,
+    },
+    /// Sends and receives, and forwards for nobody.
+    Endpoint,
+}
+
+/// Whether `name` is 1 to [`MAX_NAME_LEN`] bytes of `[a-z0-9-]`.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    (1..=MAX_NAME_LEN).contains(&name.len())
+        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}

@@ -1,0 +1,174 @@
+//! Paths through the network: distinct, unbiased, and never through those who are to be avoided.
+
+mod network;
+
+use std::collections::HashMap;
+
+use motemix_directory::{PathError, Role, Topology, TopologyError};
+use motemix_sphinx::NodeId;
+use network::*;
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+fn id(number: u16) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+/// How often each path of `hops` mixes was drawn.
+fn tally(layers: &[usize], mixes: usize, avoid: &[NodeId], draws: u32) -> HashMap<Vec<u16>, u32> {
+    let entries = entries(layers, 2);
+    let topology = Topology::new(&entries).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut counts = HashMap::new();
+    for _ in 0..draws {
+        let mut out = vec![id(0); mixes];
+        topology.draw_mixes(&mut rng, &mut out, avoid).unwrap();
+        *counts.entry(out.iter().map(|id| id.get()).collect()).or_default() += 1;
+    }
+    counts
+}
+
+/// Pearson's statistic lies within five standard deviations of its mean (n − 1, variance 2(n − 1)).
+fn assert_uniform<K>(counts: &HashMap<K, u32>, kinds: usize) {
+    assert_eq!(counts.len(), kinds);
+    let draws: u32 = counts.values().sum();
+    let expected = f64::from(draws) / kinds as f64;
+    let statistic: f64 = counts.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+    let freedom = kinds as f64 - 1.0;
+    assert!((statistic - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{statistic} for {freedom}");
+}
+
+#[test]
+fn one_mix_of_each_layer() {
+    let counts = tally(&[2, 3, 4], 3, &[], 24_000);
+    assert_uniform(&counts, 2 * 3 * 4);
+}
+
+#[test]
+fn fewer_mixes_than_layers() {
+    // Equal layers, so all paths are equally likely: 3 choices of 2 layers, 4 of mixes.
+    assert_uniform(&tally(&[2, 2, 2], 2, &[], 12_000), 12);
+    // Unequal ones: every choice of layers is equally likely, whatever their sizes.
+    let layer = |mix: &u16| usize::from(*mix >= 1) + usize::from(*mix >= 6);
+    let mut choices = HashMap::new();
+    for (path, count) in tally(&[1, 5, 2], 2, &[], 12_000) {
+        *choices.entry(path.iter().map(layer).collect::<Vec<_>>()).or_default() += count;
+    }
+    assert_uniform(&choices, 3);
+    assert!(choices.keys().all(|layers| layers.is_sorted()));
+}
+
+#[test]
+fn more_mixes_than_layers() {
+    // Four mixes in three layers of two: one layer gives both, in either order.
+    let counts = tally(&[2, 2, 2], 4, &[], 24_000);
+    assert_uniform(&counts, 3 * 2 * 2 * 2);
+    let layers = |path: &[u16]| path.iter().map(|mix| mix / 2).collect::<Vec<_>>();
+    assert!(counts.keys().all(|path| layers(path).is_sorted()));
+}
+
+#[test]
+fn one_layer_is_a_free_route() {
+    // Ordered choices of 3 out of 6, less the one avoided.
+    assert_uniform(&tally(&[6], 3, &[id(4)], 30_000), 5 * 4 * 3);
+}
+
+#[test]
+fn too_few_mixes_are_refused_always_and_leave_the_path_alone() {
+    let entries = entries(&[2, 1, 2], 1);
+    let topology = Topology::new(&entries).unwrap();
+    for seed in 0..20 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut out = [id(77)];
+        // The drawn layer might well be another; the answer must not depend on luck.
+        let refused = topology.draw_mixes(&mut rng, &mut out, &[id(2)]);
+        assert_eq!(refused, Err(PathError::TooFewMixes { layer: 1, eligible: 0, needed: 1 }));
+        assert_eq!(out, [id(77)]);
+        let refused = topology.draw_mixes(&mut rng, &mut [id(0); 4], &[]);
+        assert_eq!(refused, Err(PathError::TooFewMixes { layer: 1, eligible: 1, needed: 2 }));
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    assert_eq!(topology.draw_mixes(&mut rng, &mut [], &[]), Ok(()));
+}
+
+#[test]
+fn a_network_without_mixes() {
+    let entries = entries(&[], 2);
+    let topology = Topology::new(&entries).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    assert_eq!(topology.draw_mixes(&mut rng, &mut [id(0)], &[]), Err(PathError::NoMix));
+    assert_eq!(topology.draw_node(&mut rng, &[id(0)]), Ok(id(1)));
+    assert_eq!(topology.draw_node(&mut rng, &[id(0), id(1)]), Err(PathError::NoNode));
+}
+
+#[test]
+fn drop_cover_goes_to_everybody_else() {
+    let entries = entries(&[3, 2], 4);
+    let topology = Topology::new(&entries).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut counts = HashMap::new();
+    for _ in 0..8000 {
+        *counts.entry(topology.draw_node(&mut rng, &[id(6)]).unwrap().get()).or_default() += 1;
+    }
+    assert_uniform(&counts, 8);
+    assert!(!counts.contains_key(&6));
+}
+
+#[test]
+fn way_lengths_are_uniform_and_independent() {
+    let mut parameters = draft().parameters;
+    (parameters.min_hops, parameters.max_hops) = (1, 3);
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut counts = HashMap::new();
+    for _ in 0..9000 {
+        let ways = parameters.draw_way_lengths(&mut rng);
+        *counts.entry((ways.there, ways.back)).or_default() += 1;
+    }
+    assert_uniform(&counts, 9);
+    assert!(counts.keys().all(|(there, back)| (1..=3).contains(there) && (1..=3).contains(back)));
+}
+
+#[test]
+fn entries_that_are_no_topology() {
+    let mut gap = entries(&[1, 1, 1], 0);
+    gap[1].role = Role::Endpoint;
+    assert_eq!(Topology::new(&gap).unwrap_err(), TopologyError::EmptyLayer { layer: 1 });
+    gap[1].role = Role::Mix { layer: 255 };
+    assert_eq!(Topology::new(&gap).unwrap_err(), TopologyError::TooMany);
+    assert_eq!(Topology::new(&entries(&[16_384], 1)).unwrap_err(), TopologyError::TooMany);
+}
+
+proptest! {
+    #[test]
+    fn paths_are_distinct_ascending_and_avoid(
+        layers in prop::collection::vec(1usize..6, 1..6),
+        mixes in 0usize..12,
+        avoid in prop::collection::vec(0u16..30, 0..4),
+        seed: u64,
+    ) {
+        let entries = entries(&layers, 3);
+        let topology = Topology::new(&entries).unwrap();
+        let avoid: Vec<_> = avoid.into_iter().map(id).collect();
+        let mut out = vec![id(99); mixes];
+        let drawn = topology.draw_mixes(&mut ChaCha8Rng::seed_from_u64(seed), &mut out, &avoid);
+        if drawn.is_ok() {
+            let layer = |id: &NodeId| match topology.entry(*id).unwrap().role {
+                Role::Mix { layer } => usize::from(layer),
+                Role::Endpoint => panic!("an endpoint on a path"),
+            };
+            let passed: Vec<_> = out.iter().map(layer).collect();
+            prop_assert!(passed.is_sorted());
+            for number in 0..layers.len() {
+                let share = passed.iter().filter(|layer| **layer == number).count();
+                prop_assert!(share == mixes / layers.len() || share == mixes.div_ceil(layers.len()));
+            }
+            prop_assert!(out.iter().all(|id| !avoid.contains(id)));
+            out.sort();
+            out.dedup();
+            prop_assert_eq!(out.len(), mixes);
+        } else {
+            prop_assert!(out.iter().all(|untouched| *untouched == id(99)));
+        }
+    }
+}
