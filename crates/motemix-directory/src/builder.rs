@@ -73,7 +73,8 @@ impl<'b> DocumentBuilder<'b> {
     /// so that what a node would refuse is refused here.
     ///
     /// # Errors
-    /// [`BuildError::BufferTooSmall`], or [`BuildError::Refused`] with the field and node at fault.
+    /// [`BuildError::BufferTooSmall`], [`BuildError::Inexact`], or [`BuildError::Refused`] with the field
+    /// and node at fault.
     pub fn encode<'n>(
         out: &'b mut [u8],
         draft: &Draft<'_>,

@@ -36,7 +36,6 @@ impl<'a> SignedDocument<'a> {
         let count = reader.at(Field::Signatures).array(1, MAX_SIGNATURES as u32)?;
         let start = reader.rest();
         for _ in 0..count {
-            // A wrong tag or header is better news than a missing byte, so look at what is there.
             let signature = reader.at(Field::Signatures).take(SIGNATURE_LEN)?;
             let signature = signature.first_chunk().and_then(decode_signature);
             signature.ok_or_else(|| reader.refuse(Flaw::NotOurSignature))?;

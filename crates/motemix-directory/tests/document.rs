@@ -72,6 +72,14 @@ fn independent_readers_of_cbor_and_cose_agree() {
 }
 
 #[test]
+fn an_independent_writer_makes_the_same_bytes() {
+    let digits: Vec<_> = include_str!("vector.hex").split_whitespace().flat_map(str::chars).collect();
+    let value = |digit: char| digit.to_digit(16).unwrap() as u8;
+    let bytes: Vec<_> = digits.chunks(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect();
+    assert_eq!(build(&draft(), &nodes(), &[1, 2]).unwrap(), bytes);
+}
+
+#[test]
 fn two_of_three_authorities_are_enough() {
     let trusted = [1, 2, 3];
     for signers in [&[1u8, 2][..], &[3, 1], &[1, 2, 3]] {

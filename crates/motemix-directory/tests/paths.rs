@@ -15,7 +15,7 @@ fn id(number: u16) -> NodeId {
     NodeId::new(number).unwrap()
 }
 
-/// How often each path of `hops` mixes was drawn.
+/// How often each path of that many mixes was drawn.
 fn tally(layers: &[usize], mixes: usize, avoid: &[NodeId], draws: u32) -> HashMap<Vec<u16>, u32> {
     let entries = entries(layers, 2);
     let topology = Topology::new(&entries).unwrap();
@@ -30,12 +30,12 @@ fn tally(layers: &[usize], mixes: usize, avoid: &[NodeId], draws: u32) -> HashMa
 }
 
 /// Pearson's statistic lies within five standard deviations of its mean (n − 1, variance 2(n − 1)).
-fn assert_uniform<K>(counts: &HashMap<K, u32>, kinds: usize) {
-    assert_eq!(counts.len(), kinds);
+fn assert_uniform<K>(counts: &HashMap<K, u32>, kinds: u32) {
+    assert_eq!(counts.len(), kinds as usize);
     let draws: u32 = counts.values().sum();
-    let expected = f64::from(draws) / kinds as f64;
+    let expected = f64::from(draws) / f64::from(kinds);
     let statistic: f64 = counts.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
-    let freedom = kinds as f64 - 1.0;
+    let freedom = f64::from(kinds - 1);
     assert!((statistic - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{statistic} for {freedom}");
 }
 

@@ -1,1 +1,55 @@
-//! Placeholder.
+//! The motemix node: a state machine that sends, forwards and receives, without input, output, clock
+//! or generator of its own. The same code runs on boards, on hosts and in the simulator.
+//!
+//! # The run loop
+//!
+//! 1. Lend memory: [`Storage`]; make a [`Node`] with an id, a [`Config`] and a generator.
+//! 2. [`Node::prepare_epoch`] with the mix key, then [`Node::begin_epoch`] with the network's nodes.
+//! 3. For each datagram that arrives: [`Node::handle_datagram`].
+//! 4. When [`Node::poll_timeout`] is reached: [`Node::handle_timeout`].
+//! 5. After either: [`Node::poll_event`] until `None`, answering each message that was received with
+//!    [`Node::reply`] once it is safe, then [`Node::poll_transmit`] until `None`.
+//! 6. When there is nothing else to do: [`Node::work`], one scalar multiplication a call.
+//!
+//! The order in which a caller interleaves these calls never matters for safety.
+//!
+//! # The path of a packet through the files
+//!
+//! ```text
+//! handle_datagram ─ epoch (which mix key) ─ replay (seen before?) ─┬─ queue (delay) ─ poll_transmit
+//!                                                                  ├─ receive (duplicate?) ─ poll_event ─ reply ─ queue
+//!                                                                  └─ messages (whose header?) ─ poll_event
+//! send ─ messages ─ headers (pool, filled by work) ─ queue ─ poll_transmit
+//! cover ─ headers ─ queue
+//! ```
+//!
+//! Deliberately absent: addresses (a node sees ids), sockets, logs (counters and events only), and
+//! any memory of its own. Full is a state: every table has an outcome for it.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod config;
+mod counters;
+mod cover;
+mod epoch;
+mod event;
+mod headers;
+mod messages;
+mod node;
+mod queue;
+mod receive;
+mod replay;
+mod storage;
+mod time;
+
+pub use config::{Config, Timeout};
+pub use counters::{Counters, DropReason};
+pub use epoch::EpochError;
+pub use event::{Admitted, Event, MessageHandle, ReceiptToken, ReplyError, SendError, Transmit};
+pub use headers::HeaderSlot;
+pub use messages::{MessageSlot, ReturnSlot};
+pub use node::Node;
+pub use queue::PacketSlot;
+pub use storage::{Memory, Storage};
+pub use time::Instant;

@@ -83,6 +83,12 @@ impl Geometry {
     pub const fn payload(self) -> Range<usize> {
         self.header_len()..self.packet_len()
     }
+
+    /// Where the data of an opened message of `len` bytes is in a packet.
+    pub const fn data(self, len: usize) -> Range<usize> {
+        let start = self.header_len() + TAG_LEN + MESSAGE_ID_LEN;
+        start..start + len
+    }
 }
 
 #[cfg(test)]

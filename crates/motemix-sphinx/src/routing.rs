@@ -7,6 +7,8 @@ use crate::geometry::{BLOCK_LEN, HEADER_MAC_LEN, ROUTING_FIELD_LEN};
 pub struct NodeId(u16);
 
 impl NodeId {
+    /// The least id.
+    pub const MIN: Self = Self(0);
     /// One more than the greatest id.
     pub const LIMIT: u16 = 1 << 14;
 

@@ -51,10 +51,10 @@ pub fn draft() -> Draft<'static> {
             mean_delay: Duration::from_millis(200),
             hop_allowance: Duration::from_micros(150_001),
             transmissions: 4,
-            loop_mean: Some(Duration::from_secs(60)),
+            loop_mean: Some(Duration::from_mins(1)),
             drop_mean: None,
             payload_mean: Some(Duration::from_secs(10)),
-            overlap: Duration::from_secs(120),
+            overlap: Duration::from_mins(2),
         },
     }
 }
@@ -90,11 +90,12 @@ pub fn open<'a>(file: &'a [u8], trusted: &[u8], threshold: u8) -> Result<Network
 
 /// A head of deterministic CBOR, written independently of the crate.
 pub fn head(major: u8, value: usize) -> Vec<u8> {
+    let major = major << 5;
     match value {
-        0..=23 => vec![major << 5 | value as u8],
-        24..=0xff => vec![major << 5 | 24, value as u8],
-        0x100..=0xffff => [&[major << 5 | 25][..], &(value as u16).to_be_bytes()].concat(),
-        _ => [&[major << 5 | 26][..], &(value as u32).to_be_bytes()].concat(),
+        0..=0x17 => vec![major + value as u8],
+        0x18..=0xff => vec![major + 0x18, value as u8],
+        0x100..=0xffff => [&[major + 0x19][..], &(value as u16).to_be_bytes()].concat(),
+        _ => [&[major + 0x1a][..], &(value as u32).to_be_bytes()].concat(),
     }
 }
 

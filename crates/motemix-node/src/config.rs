@@ -1,0 +1,108 @@
+//! How a node behaves; what all nodes must agree on comes from the network document.
+
+use core::time::Duration;
+
+use motemix_directory::Parameters;
+use motemix_sphinx::NodeId;
+
+/// When a try counts as lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timeout {
+    /// The same time for every try.
+    Fixed(Duration),
+    /// The delays of the very path, which its sender knows, and `hop_allowance` for every hop. The
+    /// allowance grows by half with each try, up to eightfold: short timers collapse a full channel.
+    Path {
+        /// For transmission, queueing and computation at one hop.
+        hop_allowance: Duration,
+    },
+}
+
+/// The settings of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Of the network: lengths of ways, mean delay, cover, overlap of epochs.
+    pub parameters: Parameters,
+    /// When a try counts as lost.
+    pub timeout: Timeout,
+    /// Greatest number of messages in flight; the storage's number of messages bounds it too.
+    pub in_flight: usize,
+    /// For how long the application may keep a received message before it replies.
+    pub answer_within: Duration,
+    /// Build headers for this receiver before the first message. Afterwards they are built for the
+    /// receiver of the last message.
+    pub receiver: Option<NodeId>,
+}
+
+impl Config {
+    /// What the network document says, with the settings that suit any node.
+    pub const fn of_network(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            timeout: Timeout::Path { hop_allowance: parameters.hop_allowance },
+            in_flight: usize::MAX,
+            answer_within: Duration::from_secs(10),
+            receiver: None,
+        }
+    }
+
+    /// The mesh of the thesis "Implementing and analysing Sphinx on low-end IoT devices": 3 + 3 hops,
+    /// 120 s until a try counts as lost, 3 transmissions, 10 messages in flight, no delays, no cover.
+    pub const fn thesis() -> Self {
+        let parameters = Parameters {
+            min_hops: 3,
+            max_hops: 3,
+            mean_delay: Duration::ZERO,
+            hop_allowance: Duration::ZERO,
+            transmissions: 3,
+            loop_mean: None,
+            drop_mean: None,
+            payload_mean: None,
+            overlap: Duration::ZERO,
+        };
+        Self { timeout: Timeout::Fixed(Duration::from_secs(120)), in_flight: 10, ..Self::of_network(parameters) }
+    }
+
+    /// How long try number `tries` (1 for the first) is waited for, on a path of `hops` hops whose
+    /// delays sum to `delay`.
+    pub(crate) fn time_for_try(&self, tries: u8, hops: usize, delay: Duration) -> Duration {
+        match self.timeout {
+            Timeout::Fixed(timeout) => timeout,
+            Timeout::Path { hop_allowance } => {
+                let mut allowance = hop_allowance;
+                for _ in 1..tries {
+                    allowance = allowance.saturating_add(allowance / 2).min(hop_allowance.saturating_mul(8));
+                }
+                delay.saturating_add(allowance.saturating_mul(hops as u32))
+            }
+        }
+    }
+
+    /// How long after its first try a message may still arrive again: for so long a receiver remembers.
+    pub(crate) fn message_lifetime(&self) -> Duration {
+        let hops = u32::from(self.parameters.max_hops) * 2;
+        // One path in 10^7 waits longer than 16 mean delays at each of its hops.
+        let delay = self.parameters.mean_delay.saturating_mul(16 * hops);
+        let tries = u32::from(self.parameters.transmissions);
+        self.time_for_try(u8::MAX, hops as usize, delay).saturating_mul(tries).max(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_allowance_grows_by_half_up_to_eightfold_and_the_delay_does_not() {
+        let second = Duration::from_secs(1);
+        let config = Config { timeout: Timeout::Path { hop_allowance: second }, ..Config::thesis() };
+        assert_eq!(config.time_for_try(1, 6, 10 * second), 16 * second);
+        assert_eq!(config.time_for_try(2, 6, 10 * second), 19 * second);
+        assert_eq!(config.time_for_try(200, 6, 10 * second), 58 * second);
+    }
+
+    #[test]
+    fn the_thesis_waits_two_minutes_for_every_try() {
+        assert_eq!(Config::thesis().time_for_try(3, 6, Duration::from_secs(1)), Duration::from_secs(120));
+    }
+}

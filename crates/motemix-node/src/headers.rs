@@ -1,0 +1,174 @@
+//! The pool of headers: made in slices of one scalar multiplication, before there is a message.
+
+use motemix_crypto::Secret;
+use motemix_directory::{PathError, Topology, WayLengths};
+use motemix_sphinx::geometry::MAX_HOPS;
+use motemix_sphinx::{Header, HeaderBuilder, NodeId, PathHop, Profile, Shape};
+use rand_core::CryptoRng;
+
+/// What a header is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// A message to this receiver, and its reply.
+    Message(NodeId),
+    /// Loop cover.
+    Loop,
+    /// Drop cover.
+    Drop,
+}
+
+/// Room for one finished header.
+pub struct HeaderSlot<P: Profile>(Option<(Purpose, Header<P>)>);
+
+impl<P: Profile> HeaderSlot<P> {
+    /// An empty slot.
+    pub const fn new() -> Self {
+        Self(None)
+    }
+}
+
+impl<P: Profile> Default for HeaderSlot<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Finished headers, and the one in the making.
+pub(crate) struct Headers<'s, P: Profile> {
+    slots: &'s mut [HeaderSlot<P>],
+    making: Option<(Purpose, HeaderBuilder<P>)>,
+}
+
+impl<'s, P: Profile> Headers<'s, P> {
+    pub(crate) fn new(slots: &'s mut [HeaderSlot<P>]) -> Self {
+        slots.fill_with(HeaderSlot::new);
+        Self { slots, making: None }
+    }
+
+    /// Forgets all headers: they were made for another epoch's keys.
+    pub(crate) fn clear(&mut self) {
+        self.slots.fill_with(HeaderSlot::new);
+        self.making = None;
+    }
+
+    pub(crate) fn count(&self, purpose: Purpose) -> usize {
+        self.slots.iter().flat_map(|slot| &slot.0).filter(|(of, _)| *of == purpose).count()
+    }
+
+    pub(crate) fn take(&mut self, purpose: Purpose) -> Option<Header<P>> {
+        let slot = self.slots.iter_mut().find(|slot| slot.0.as_ref().is_some_and(|(of, _)| *of == purpose))?;
+        slot.0.take().map(|(_, header)| header)
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn is_making(&self) -> bool {
+        self.making.is_some()
+    }
+
+    /// Begins a header on a path drawn at random.
+    pub(crate) fn begin<R: CryptoRng>(
+        &mut self,
+        purpose: Purpose,
+        me: NodeId,
+        topology: &Topology<'_>,
+        ways: WayLengths,
+        rng: &mut R,
+    ) -> Result<(), PathError> {
+        let mut path = Path { ids: [me; MAX_HOPS], len: 0 };
+        let (there, back) = (usize::from(ways.there), usize::from(ways.back));
+        let shape = match purpose {
+            Purpose::Message(receiver) => {
+                path.way(topology, rng, there, receiver, me)?;
+                path.way(topology, rng, back, me, receiver)?;
+                Shape::RoundTrip { receiver: there - 1 }
+            }
+            Purpose::Loop => {
+                // As long as a round trip, by way of a node that any message might go to.
+                let turn = topology.draw_node(rng, &[me])?;
+                path.way(topology, rng, there, turn, me)?;
+                path.way(topology, rng, back, me, turn)?;
+                Shape::Loop
+            }
+            Purpose::Drop => {
+                let end = topology.draw_node(rng, &[me])?;
+                path.way(topology, rng, there, end, me)?;
+                Shape::Drop
+            }
+        };
+        let mut hops = [PathHop { id: me, mix_key: motemix_crypto::PublicKey([0; 32]) }; MAX_HOPS];
+        for (hop, id) in hops.iter_mut().zip(path.ids()) {
+            let entry = topology.entry(*id).ok_or(PathError::NoNode)?;
+            *hop = PathHop { id: *id, mix_key: entry.mix_key };
+        }
+        let mut seed = Secret::zero();
+        rng.fill_bytes(seed.expose_mut());
+        let builder =
+            HeaderBuilder::new(&hops[..path.len], shape, seed).map_err(|_| PathError::NoNode)?;
+        self.making = Some((purpose, builder));
+        Ok(())
+    }
+
+    /// One scalar multiplication. `Some` when a header was finished.
+    pub(crate) fn step(&mut self) -> Option<Purpose> {
+        let (purpose, builder) = self.making.as_mut()?;
+        let purpose = *purpose;
+        match builder.step() {
+            Ok(false) => None,
+            Ok(true) => {
+                let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
+                self.store(purpose, header);
+                Some(purpose)
+            }
+            // A key of small order: the document's check lets none through. Draw another path.
+            Err(_) => {
+                self.making = None;
+                None
+            }
+        }
+    }
+
+    /// In a free slot, or in that of a header for another receiver.
+    fn store(&mut self, purpose: Purpose, header: Header<P>) {
+        let free = self.slots.iter().position(|slot| slot.0.is_none());
+        let other = || {
+            self.slots.iter().position(|slot| {
+                matches!(slot.0, Some((of @ Purpose::Message(_), _)) if of != purpose)
+            })
+        };
+        if let Some(place) = free.or_else(other) {
+            self.slots[place].0 = Some((purpose, header));
+        }
+    }
+}
+
+struct Path {
+    ids: [NodeId; MAX_HOPS],
+    len: usize,
+}
+
+impl Path {
+    fn ids(&self) -> &[NodeId] {
+        &self.ids[..self.len]
+    }
+
+    /// Appends `hops - 1` mixes and then `to`. Neither end is among the mixes.
+    fn way<R: CryptoRng>(
+        &mut self,
+        topology: &Topology<'_>,
+        rng: &mut R,
+        hops: usize,
+        to: NodeId,
+        from: NodeId,
+    ) -> Result<(), PathError> {
+        let end = self.len + hops;
+        let way = self.ids.get_mut(self.len..end).ok_or(PathError::NoNode)?;
+        let (last, mixes) = way.split_last_mut().ok_or(PathError::NoNode)?;
+        topology.draw_mixes(rng, mixes, &[from, to])?;
+        *last = to;
+        self.len = end;
+        Ok(())
+    }
+}
