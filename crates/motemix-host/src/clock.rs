@@ -21,7 +21,7 @@ impl HostClock {
 
     /// The moment that is `micros` µs after the start; a year from now if it is beyond what the platform can say.
     pub fn at(&self, micros: u64) -> Instant {
-        let far = || Instant::now() + Duration::from_secs(365 * 86_400);
+        let far = || Instant::now() + Duration::from_hours(365 * 24);
         self.origin.checked_add(Duration::from_micros(micros)).unwrap_or_else(far)
     }
 }

@@ -23,7 +23,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ed25519_dalek::VerifyingKey;
+use motemix_directory::{AuthorityKey, MAX_NAME_LEN, MAX_SIGNATURES};
+use motemix_sphinx::NodeId;
 use serde::{Deserialize, Serialize};
 
 /// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values.
@@ -44,7 +45,7 @@ pub struct NodeConfig {
     #[serde(with = "hex_keys")]
     pub authorities: Vec<[u8; 32]>,
     /// How many different authorities have to have signed a document.
-    pub threshold: usize,
+    pub threshold: u8,
     /// Folder for what has to outlive the process.
     pub state: PathBuf,
     /// Where metrics are served; nowhere by default.
@@ -100,6 +101,7 @@ pub struct Faults {
 }
 
 impl Faults {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -182,10 +184,14 @@ impl NodeConfig {
 
     fn check(&self) -> Result<(), Fault> {
         let fault = |field, problem: &str, remedy| Fault { field, problem: problem.to_owned(), remedy };
-        if self.name.is_empty() || self.name.len() > 64 || self.name.chars().any(char::is_control) {
-            return Err(fault("name", "is not 1 to 64 printable bytes", "give the node a short name"));
+        if !is_name(&self.name) {
+            return Err(fault(
+                "name",
+                "is not 1 to 32 of a-z, 0-9 and '-'",
+                "use the name in the network document",
+            ));
         }
-        if self.id >= 1 << 14 {
+        if NodeId::new(self.id).is_none() {
             return Err(fault(
                 "id",
                 "is more than 16383",
@@ -205,7 +211,7 @@ impl NodeConfig {
             _ => return Err(fault("listen", "is not one or two addresses", "for example [\"[::]:41001\"]")),
         }
         for key in &self.authorities {
-            if VerifyingKey::from_bytes(key).is_err_or_weak() {
+            if AuthorityKey::from_bytes(key).is_err() {
                 return Err(Fault {
                     field: "authorities",
                     problem: format!("{} is not an Ed25519 public key", hex::encode(key)),
@@ -219,7 +225,10 @@ impl NodeConfig {
         if distinct.len() != self.authorities.len() {
             return Err(fault("authorities", "names a key twice", "remove one of them"));
         }
-        if self.threshold == 0 || self.threshold > self.authorities.len() {
+        if self.authorities.len() > MAX_SIGNATURES {
+            return Err(fault("authorities", "names more than 16 keys", "name at most 16"));
+        }
+        if self.threshold == 0 || usize::from(self.threshold) > self.authorities.len() {
             return Err(Fault {
                 field: "threshold",
                 problem: format!("is {}, with {} authorities", self.threshold, self.authorities.len()),
@@ -251,8 +260,12 @@ impl NodeConfig {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));
         }
         if let Some(readings) = &self.readings {
-            if readings.to.is_empty() {
-                return Err(fault("readings.to", "is empty", "name the receiving node"));
+            if !is_name(&readings.to) {
+                return Err(fault(
+                    "readings.to",
+                    "is not 1 to 32 of a-z, 0-9 and '-'",
+                    "name the receiving node",
+                ));
             }
             if readings.every < Duration::from_millis(1) {
                 return Err(fault("readings.every", "is shorter than 1ms", "for example \"500ms\""));
@@ -297,9 +310,12 @@ impl ConfigError {
 
     fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        let place = error.span().map(|span| diagnose::place_of_span(text, span));
-        // A missing field has no place of its own; the message carries its name.
+        // A missing field has no place of its own; the message carries its name, the span is its section's.
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+        let place = error.span().map(|span| match missing {
+            Some(_) => diagnose::place_of_section(text, span),
+            None => diagnose::place_of_field(text, span),
+        });
         let (field, remedy) = match (missing, &place) {
             (Some(name), Some(place)) if !place.field.is_empty() => {
                 (format!("{}.{name}", place.field), "add it")
@@ -336,15 +352,10 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Says whether a parsed key is unusable for verification.
-trait KeyCheck {
-    fn is_err_or_weak(&self) -> bool;
-}
-
-impl<E> KeyCheck for Result<VerifyingKey, E> {
-    fn is_err_or_weak(&self) -> bool {
-        !matches!(self, Ok(key) if !key.is_weak())
-    }
+/// The names that network documents give to nodes.
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_LEN).contains(&name.len())
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
 
 /// Lists of 32-byte keys as 64 hexadecimal digits each.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
-use ed25519_dalek::SigningKey;
+use motemix_crypto::Secret;
+use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch};
 use zeroize::Zeroizing;
 
 pub use file::{KeyError, KeyProblem};
@@ -23,12 +24,12 @@ const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";
 
 /// The most epochs that a key is derived ahead of its file: 34 years of five-minute epochs.
-const FARTHEST: u64 = 3_600_000;
+const FARTHEST: u32 = 3_600_000;
 
 /// A node's forward-secure key and the file it lives in.
 pub struct NodeKey {
     path: PathBuf,
-    epoch: u64,
+    epoch: Epoch,
     seed: Zeroizing<[u8; 32]>,
 }
 
@@ -37,7 +38,7 @@ impl NodeKey {
     ///
     /// # Errors
     /// There is such a file already, it cannot be written, or the platform has no entropy.
-    pub fn create(path: impl AsRef<Path>, epoch: u64) -> Result<Self, KeyError> {
+    pub fn create(path: impl AsRef<Path>, epoch: Epoch) -> Result<Self, KeyError> {
         let path = path.as_ref();
         let key = Self { path: path.to_owned(), epoch, seed: fresh_seed(path)? };
         write(path, &key.text(), Replace::Never)?;
@@ -52,13 +53,13 @@ impl NodeKey {
         let path = path.as_ref();
         let text = file::read(path)?;
         let mut lines = file::Lines::below(path, &text, NODE_TITLE)?;
-        let epoch = lines.number("epoch", "`epoch` and a number")?;
+        let epoch = Epoch(lines.number("epoch", "`epoch` and a number")?);
         let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
         Ok(Self { path: path.to_owned(), epoch, seed })
     }
 
     /// The earliest epoch whose key this file still has.
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
@@ -66,8 +67,9 @@ impl NodeKey {
     ///
     /// # Errors
     /// The epoch has passed, or it is implausibly far ahead.
-    pub fn mix_secret(&self, epoch: u64) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-        Ok(derive(&*self.seed_of(epoch)?, MIX_KEY))
+    pub fn mix_secret(&self, epoch: Epoch) -> Result<Secret<32>, KeyError> {
+        let secret = derive(&*self.seed_of(epoch)?, MIX_KEY);
+        Ok(Secret::new(*secret))
     }
 
     /// Erases the keys of all epochs before `epoch`, in memory and in the file.
@@ -77,7 +79,7 @@ impl NodeKey {
     /// # Errors
     /// The epoch has passed or is implausibly far ahead, or the file cannot be replaced; the key has not
     /// moved then.
-    pub fn advance_to(&mut self, epoch: u64) -> Result<(), KeyError> {
+    pub fn advance_to(&mut self, epoch: Epoch) -> Result<(), KeyError> {
         if epoch == self.epoch {
             return Ok(());
         }
@@ -87,10 +89,11 @@ impl NodeKey {
         Ok(())
     }
 
-    fn seed_of(&self, epoch: u64) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    fn seed_of(&self, epoch: Epoch) -> Result<Zeroizing<[u8; 32]>, KeyError> {
         let refused = |problem| KeyError::new(&self.path, problem);
         let steps = epoch
-            .checked_sub(self.epoch)
+            .0
+            .checked_sub(self.epoch.0)
             .ok_or_else(|| refused(KeyProblem::Passed { asked: epoch, have: self.epoch }))?;
         if steps > FARTHEST {
             return Err(refused(KeyProblem::TooFarAhead { asked: epoch, have: self.epoch }));
@@ -119,7 +122,7 @@ impl fmt::Debug for NodeKey {
 
 /// The key with which an authority signs network documents, and the file it lives in.
 pub struct AuthorityKeyFile {
-    signing_key: SigningKey,
+    secret: AuthoritySecret,
 }
 
 impl AuthorityKeyFile {
@@ -135,7 +138,7 @@ impl AuthorityKeyFile {
         text.push('\n');
         file::push_seed(&mut text, "seed", &seed);
         write(path, &text, Replace::Never)?;
-        Ok(Self { signing_key: SigningKey::from_bytes(&seed) })
+        Ok(Self { secret: AuthoritySecret::from_bytes(&seed) })
     }
 
     /// Reads a key file.
@@ -147,17 +150,17 @@ impl AuthorityKeyFile {
         let text = file::read(path)?;
         let lines = file::Lines::below(path, &text, AUTHORITY_TITLE)?;
         let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
-        Ok(Self { signing_key: SigningKey::from_bytes(&seed) })
+        Ok(Self { secret: AuthoritySecret::from_bytes(&seed) })
     }
 
     /// The key itself; it wipes itself when it is dropped.
-    pub fn signing_key(&self) -> &SigningKey {
-        &self.signing_key
+    pub fn secret(&self) -> &AuthoritySecret {
+        &self.secret
     }
 
     /// The public half, as configurations and documents name it.
-    pub fn public_key(&self) -> [u8; 32] {
-        self.signing_key.verifying_key().to_bytes()
+    pub fn public_key(&self) -> AuthorityKey {
+        self.secret.public_key()
     }
 }
 
@@ -167,6 +170,7 @@ impl fmt::Debug for AuthorityKeyFile {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Replace {
     Never,
     Earlier,

@@ -20,6 +20,8 @@ compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-d
 pub mod clock;
 pub mod config;
 pub mod control;
+pub mod curve;
+pub mod documents;
 pub mod keys;
 pub mod link;
 pub mod metrics;

@@ -18,10 +18,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -55,6 +53,15 @@ struct Sample {
 enum Value {
     Counter(u64),
     Gauge(i64),
+}
+
+impl Value {
+    fn encode(&self, encoder: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        match self {
+            Self::Counter(value) => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
+            Self::Gauge(value) => encoder.encode_gauge(value),
+        }
+    }
 }
 
 impl Metrics {
@@ -102,11 +109,9 @@ impl Collector for Metrics {
             };
             let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
             for sample in family {
-                let labels = sample.label.as_slice();
-                let one = metric.encode_family(&labels)?;
-                match sample.value {
-                    Value::Counter(value) => ConstCounter::new(value).encode(one)?,
-                    Value::Gauge(value) => ConstGauge::new(value).encode(one)?,
+                match sample.label {
+                    Some(label) => sample.value.encode(&mut metric.encode_family(&[label])?)?,
+                    None => sample.value.encode(&mut metric)?,
                 }
             }
         }

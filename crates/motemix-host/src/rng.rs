@@ -1,4 +1,4 @@
-//! Random numbers for the node: ChaCha20, seeded and reseeded by the platform.
+//! Random numbers for the node: `ChaCha20`, seeded and reseeded by the platform.
 
 use std::convert::Infallible;
 use std::fmt;

@@ -42,7 +42,7 @@ pub enum StoreProblem {
     /// The system refuses.
     #[error("{0}; check the folder and its permissions")]
     Io(io::Error),
-    /// SQLite refuses for another reason.
+    /// `SQLite` refuses for another reason.
     #[error("{0}; check the folder and its permissions")]
     Sqlite(rusqlite::Error),
 }

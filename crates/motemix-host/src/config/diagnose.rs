@@ -15,10 +15,19 @@ pub(super) struct Place {
 }
 
 /// The innermost field whose key or value covers the byte range.
-pub(super) fn place_of_span(text: &str, span: Range<usize>) -> Place {
+pub(super) fn place_of_field(text: &str, span: Range<usize>) -> Place {
+    place(text, span, |_| true)
+}
+
+/// The innermost section that covers the byte range; no field if that is the file itself.
+pub(super) fn place_of_section(text: &str, span: Range<usize>) -> Place {
+    place(text, span, |value| matches!(value, DeValue::Table(_)))
+}
+
+fn place(text: &str, span: Range<usize>, wanted: fn(&DeValue<'_>) -> bool) -> Place {
     let mut field = String::new();
     if let Ok(root) = DeTable::parse(text) {
-        descend(root.get_ref(), &span, &mut field);
+        descend(root.get_ref(), &span, wanted, &mut field);
     }
     Place { line: line_of(text, span.start), field }
 }
@@ -40,10 +49,10 @@ pub(super) fn line_of_field(text: &str, field: &str) -> usize {
     find().map_or(1, |offset| line_of(text, offset))
 }
 
-fn descend(table: &DeTable<'_>, span: &Range<usize>, field: &mut String) {
+fn descend(table: &DeTable<'_>, span: &Range<usize>, wanted: fn(&DeValue<'_>) -> bool, field: &mut String) {
     for (key, value) in table {
         let covered = covers(&key.span(), span) || covers(&value.span(), span) || encloses(value, span);
-        if !covered {
+        if !covered || !wanted(value.get_ref()) {
             continue;
         }
         if !field.is_empty() {
@@ -51,7 +60,7 @@ fn descend(table: &DeTable<'_>, span: &Range<usize>, field: &mut String) {
         }
         field.push_str(key.get_ref());
         if let DeValue::Table(inner) = value.get_ref() {
-            descend(inner, span, field);
+            descend(inner, span, wanted, field);
         }
         return;
     }

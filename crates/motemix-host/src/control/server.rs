@@ -18,7 +18,7 @@ use super::{ControlError, ControlProblem, REQUEST_LEN, Request, Response};
 /// Connections served at a time; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 32;
 /// A connection on which nothing is asked for this long is closed.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// A request and where its response goes.
 #[derive(Debug)]

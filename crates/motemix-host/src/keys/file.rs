@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use motemix_directory::Epoch;
 use zeroize::Zeroizing;
 
 /// The longest key file that is read, in bytes.
@@ -53,9 +54,9 @@ pub enum KeyProblem {
     #[error("the key of epoch {asked} is gone, the file is at epoch {have}; check this machine's clock")]
     Passed {
         /// Epoch asked for.
-        asked: u64,
+        asked: Epoch,
         /// The earliest epoch whose key can still be derived.
-        have: u64,
+        have: Epoch,
     },
     /// Deriving so many steps ahead would only follow an error somewhere else.
     #[error(
@@ -63,9 +64,9 @@ pub enum KeyProblem {
     )]
     TooFarAhead {
         /// Epoch asked for.
-        asked: u64,
+        asked: Epoch,
         /// The file's epoch.
-        have: u64,
+        have: Epoch,
     },
 }
 
@@ -93,14 +94,14 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, KeyError> {
 /// The lines of a key file, taken one after the other.
 pub(super) struct Lines<'a> {
     path: &'a Path,
-    lines: std::iter::Enumerate<std::str::Lines<'a>>,
+    rest: std::iter::Enumerate<std::str::Lines<'a>>,
     line: usize,
 }
 
 impl<'a> Lines<'a> {
     /// Starts after the title line.
     pub(super) fn below(path: &'a Path, text: &'a str, title: &'static str) -> Result<Self, KeyError> {
-        let mut lines = Self { path, lines: text.lines().enumerate(), line: 1 };
+        let mut lines = Self { path, rest: text.lines().enumerate(), line: 1 };
         match lines.next() {
             Some(line) if line == title => Ok(lines),
             _ => Err(lines.malformed(title)),
@@ -108,7 +109,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The number on the next line, which has to be called `name`.
-    pub(super) fn number(&mut self, name: &str, expected: &'static str) -> Result<u64, KeyError> {
+    pub(super) fn number(&mut self, name: &str, expected: &'static str) -> Result<u32, KeyError> {
         let value = self.next().and_then(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         value.ok_or_else(|| self.malformed(expected))
     }
@@ -132,7 +133,7 @@ impl<'a> Lines<'a> {
     }
 
     fn next(&mut self) -> Option<&'a str> {
-        let (index, line) = self.lines.next()?;
+        let (index, line) = self.rest.next()?;
         self.line = index + 1;
         Some(line)
     }

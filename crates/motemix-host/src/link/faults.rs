@@ -16,10 +16,10 @@ pub struct Loss {
 
 impl Loss {
     /// Loses datagrams with `probability`, which is brought into 0 to 1.
-    #[expect(clippy::cast_sign_loss, reason = "clamped to 0 to 1 before")]
+    #[expect(clippy::cast_sign_loss, reason = "the product is 0 to 2^32")]
     pub fn new(probability: f64, seed: u64) -> Self {
         let probability = if probability.is_nan() { 0.0 } else { probability.clamp(0.0, 1.0) };
-        let threshold = (probability * (1_u64 << 32) as f64) as u64;
+        let threshold = (probability * 4_294_967_296.0) as u64;
         Self { threshold, rng: ChaCha20Rng::seed_from_u64(seed), dropped: 0 }
     }
 

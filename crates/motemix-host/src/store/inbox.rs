@@ -60,7 +60,7 @@ pub struct Message {
     pub data: Vec<u8>,
 }
 
-/// Received messages in an SQLite file.
+/// Received messages in an `SQLite` file.
 #[derive(Debug)]
 pub struct Inbox {
     file: PathBuf,
@@ -239,7 +239,7 @@ fn sqlite(file: &Path, error: rusqlite::Error) -> StoreError {
 mod tests {
     use super::*;
 
-    /// SQLite reports a bound on its pages the way it reports a disk without room.
+    /// `SQLite` reports a bound on its pages the way it reports a disk without room.
     #[test]
     fn a_full_disk_is_an_error_and_what_was_here_stays() {
         let folder = tempfile::tempdir().unwrap();
@@ -247,7 +247,7 @@ mod tests {
         inbox.accept([1; 16], Duration::ZERO, b"first").unwrap();
         inbox.connection.pragma_update(None, "max_page_count", 1).unwrap();
 
-        let error = inbox.accept([2; 16], Duration::ZERO, &[7; 100_000]).unwrap_err();
+        let error = inbox.accept([2; 16], Duration::ZERO, &vec![7; 100_000]).unwrap_err();
 
         assert!(matches!(error.problem, StoreProblem::Full), "{error:?}");
         assert!(error.to_string().contains("inbox.db: the disk is full; free some space"), "{error}");

@@ -19,6 +19,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use motemix_directory::Epoch;
+
 use super::{StoreError, StoreProblem};
 
 const MAGIC: [u8; 8] = *b"mmreplay";
@@ -38,7 +40,7 @@ pub struct ReplayLogs {
 
 #[derive(Debug)]
 struct Log {
-    epoch: u64,
+    epoch: Epoch,
     path: PathBuf,
     file: File,
     unsynced: bool,
@@ -59,7 +61,7 @@ impl ReplayLogs {
     ///
     /// # Errors
     /// The file is not a replay log of that epoch, or the system refuses.
-    pub fn load(&mut self, epoch: u64) -> Result<Vec<u64>, StoreError> {
+    pub fn load(&mut self, epoch: Epoch) -> Result<Vec<u64>, StoreError> {
         let log = self.log(epoch)?;
         let failed = |error| StoreError::io(&log.path, error);
         let mut bytes = Vec::new();
@@ -74,7 +76,7 @@ impl ReplayLogs {
     /// # Errors
     /// The disk is full or the system refuses. The packets with these tags must not be forwarded then. What
     /// was written of them is taken back as far as the system lets us.
-    pub fn append(&mut self, epoch: u64, tags: &[u64]) -> Result<(), StoreError> {
+    pub fn append(&mut self, epoch: Epoch, tags: &[u64]) -> Result<(), StoreError> {
         if tags.is_empty() {
             return Ok(());
         }
@@ -122,7 +124,7 @@ impl ReplayLogs {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn remove_older_than(&mut self, epoch: u64) -> Result<(), StoreError> {
+    pub fn remove_older_than(&mut self, epoch: Epoch) -> Result<(), StoreError> {
         self.open.retain(|log| log.epoch >= epoch);
         let failed = |error| StoreError::io(&self.folder, error);
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
@@ -134,21 +136,19 @@ impl ReplayLogs {
         Ok(())
     }
 
-    fn log(&mut self, epoch: u64) -> Result<&mut Log, StoreError> {
+    fn log(&mut self, epoch: Epoch) -> Result<&mut Log, StoreError> {
         // Two or three epochs are alive at a time.
-        let index = match self.open.iter().position(|log| log.epoch == epoch) {
-            Some(index) => index,
-            None => {
-                self.open.push(Log::open(&self.folder, epoch)?);
-                self.open.len() - 1
-            }
-        };
+        let known = self.open.iter().position(|log| log.epoch == epoch);
+        let index = known.unwrap_or(self.open.len());
+        if known.is_none() {
+            self.open.push(Log::open(&self.folder, epoch)?);
+        }
         Ok(&mut self.open[index])
     }
 }
 
 impl Log {
-    fn open(folder: &Path, epoch: u64) -> Result<Self, StoreError> {
+    fn open(folder: &Path, epoch: Epoch) -> Result<Self, StoreError> {
         let path = folder.join(format!("replay-{epoch}.log"));
         let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);
         let mut log = Self {
@@ -174,7 +174,7 @@ impl Log {
     fn check_header(&mut self) -> Result<(), StoreError> {
         let mut expected = [0; HEADER_LEN as usize];
         expected[..8].copy_from_slice(&MAGIC);
-        expected[8..].copy_from_slice(&self.epoch.to_le_bytes());
+        expected[8..].copy_from_slice(&u64::from(self.epoch.0).to_le_bytes());
 
         let failed = |error| StoreError::io(&self.path, error);
         let len = self.file.metadata().map_err(failed)?.len();
@@ -210,6 +210,25 @@ impl Log {
     }
 }
 
-fn epoch_of(name: &str) -> Option<u64> {
-    name.strip_prefix("replay-")?.strip_suffix(".log")?.parse().ok()
+fn epoch_of(name: &str) -> Option<Epoch> {
+    name.strip_prefix("replay-")?.strip_suffix(".log")?.parse().ok().map(Epoch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_one_clear_line() {
+        let path = PathBuf::from("/dev/full");
+        // The device that refuses every byte is Linux's own.
+        let Ok(file) = OpenOptions::new().append(true).open(&path) else { return };
+        let mut log = Log { epoch: Epoch(7), path, file, unsynced: false };
+        let error = log.append(&[0; 8]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/dev/full: the disk is full; free some space and start the node again"
+        );
+        assert!(!log.unsynced);
+    }
 }

@@ -1,0 +1,143 @@
+//! X25519 by graviola's assembly where the processor has what that needs, else by the portable backend.
+
+use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+
+/// The fastest curve of this machine; looks once what its processor has.
+#[derive(Debug, Clone, Copy)]
+pub enum HostCurve {}
+
+impl HostCurve {
+    /// What multiplies here: `graviola` or `portable`.
+    pub fn backend() -> &'static str {
+        if fast::is_available() { "graviola" } else { "portable" }
+    }
+}
+
+impl Curve for HostCurve {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        if fast::is_available() { fast::public_key(secret) } else { Portable::public_key(secret) }
+    }
+
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        if fast::is_available() {
+            fast::diffie_hellman(secret, point)
+        } else {
+            Portable::diffie_hellman(secret, point)
+        }
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod fast {
+    use std::sync::LazyLock;
+
+    use graviola::key_agreement::x25519::{PublicKey as TheirPoint, StaticPrivateKey};
+    use motemix_crypto::{PublicKey, Secret, SharedSecret};
+
+    /// graviola ends the process on a processor without any of these, so it is asked for nothing there.
+    static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            has!("aes")
+                && has!("pclmulqdq")
+                && has!("bmi1")
+                && has!("bmi2")
+                && has!("adx")
+                && has!("avx")
+                && has!("avx2")
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            use std::arch::is_aarch64_feature_detected as has;
+            has!("neon") && has!("aes") && has!("pmull") && has!("sha2")
+        }
+    });
+
+    pub(super) fn is_available() -> bool {
+        *AVAILABLE
+    }
+
+    pub(super) fn public_key(secret: &Secret<32>) -> PublicKey {
+        PublicKey(StaticPrivateKey::from_array(secret.expose()).public_key().as_bytes())
+    }
+
+    pub(super) fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        let shared = StaticPrivateKey::from_array(secret.expose())
+            .diffie_hellman(&TheirPoint::from_array(&point.0))
+            .ok()?;
+        SharedSecret::contributory(shared.0)
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod fast {
+    use motemix_crypto::{Curve as _, Portable, PublicKey, Secret, SharedSecret};
+
+    pub(super) fn is_available() -> bool {
+        false
+    }
+
+    pub(super) fn public_key(secret: &Secret<32>) -> PublicKey {
+        Portable::public_key(secret)
+    }
+
+    pub(super) fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        Portable::diffie_hellman(secret, point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::Rng as _;
+
+    use super::*;
+
+    fn agree(secret: [u8; 32], point: [u8; 32]) {
+        let (secret, point) = (Secret::new(secret), PublicKey(point));
+        assert_eq!(HostCurve::public_key(&secret), Portable::public_key(&secret));
+        let host = HostCurve::diffie_hellman(&secret, &point);
+        let portable = Portable::diffie_hellman(&secret, &point);
+        assert_eq!(host.as_ref().map(SharedSecret::expose), portable.as_ref().map(SharedSecret::expose));
+    }
+
+    #[test]
+    fn it_agrees_with_the_portable_curve_on_random_keys() {
+        let mut rng = crate::rng::HostRng::new().unwrap();
+        for _ in 0..500 {
+            let (mut secret, mut point) = ([0; 32], [0; 32]);
+            rng.fill_bytes(&mut secret);
+            rng.fill_bytes(&mut point);
+            agree(secret, point);
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_the_portable_curve_on_unusual_points() {
+        let p_minus = |n: u8| {
+            let mut point = [0xff; 32];
+            point[0] = 0xed - n;
+            point[31] = 0x7f;
+            point
+        };
+        let mut points = vec![[0; 32], [0xff; 32], p_minus(0), p_minus(1), p_minus(2)];
+        points.push(std::array::from_fn(|index| u8::from(index == 0)));
+        // A point of order 8 (RFC 7748 §6.1 and its references).
+        let mut order_8 = [0; 32];
+        hex::decode_to_slice(
+            "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+            &mut order_8,
+        )
+        .unwrap();
+        points.push(order_8);
+        for point in points {
+            for secret in [[0; 32], [0xff; 32], [0x42; 32]] {
+                agree(secret, point);
+                let mut high_bit = point;
+                high_bit[31] |= 0x80;
+                agree(secret, high_bit);
+            }
+        }
+        assert!(HostCurve::diffie_hellman(&Secret::new([7; 32]), &PublicKey(order_8)).is_none());
+    }
+}

@@ -1,0 +1,147 @@
+//! What the inbox has accepted stays, whatever happens to the process.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use motemix_host::store::inbox::Arrival;
+use motemix_host::store::{Accepted, Inbox, StoreProblem};
+
+const AT: Duration = Duration::from_millis(1_700_000_000_123);
+
+fn digest(number: u32) -> [u8; 16] {
+    let mut digest = [0; 16];
+    digest[..4].copy_from_slice(&number.to_be_bytes());
+    digest
+}
+
+#[test]
+fn a_message_is_new_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    let mut inbox = Inbox::open(&path).unwrap();
+    assert_eq!(inbox.accept(digest(1), AT, b"21.5").unwrap(), Accepted::New);
+    assert_eq!(inbox.accept(digest(1), AT, b"21.5").unwrap(), Accepted::AlreadyHere);
+    drop(inbox);
+
+    let mut inbox = Inbox::open(&path).unwrap();
+    assert_eq!(inbox.accept(digest(1), AT, b"21.5").unwrap(), Accepted::AlreadyHere);
+    assert_eq!(inbox.count().unwrap(), 1);
+    let messages = inbox.recent(10).unwrap();
+    assert_eq!((messages[0].number, messages[0].received_at, &*messages[0].data), (1, AT, &b"21.5"[..]));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_batch_knows_its_own_duplicates() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut inbox = Inbox::open(folder.path().join("inbox.db")).unwrap();
+    let arrivals = [1, 2, 1, 3].map(|number| Arrival { digest: digest(number), received_at: AT, data: b"x" });
+    let mut outcomes = Vec::new();
+    inbox.accept_many(&arrivals, |index, outcome| outcomes.push((index, outcome))).unwrap();
+    let expected = [Accepted::New, Accepted::New, Accepted::AlreadyHere, Accepted::New];
+    assert_eq!(outcomes, expected.into_iter().enumerate().collect::<Vec<_>>());
+    assert_eq!(inbox.count().unwrap(), 3);
+}
+
+#[test]
+fn only_the_newest_digests_are_remembered_but_all_messages_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut inbox = Inbox::open(folder.path().join("inbox.db")).unwrap().with_window(4);
+    for number in 0..10 {
+        inbox.accept(digest(number), AT, b"x").unwrap();
+    }
+    assert_eq!(inbox.accept(digest(6), AT, b"x").unwrap(), Accepted::AlreadyHere);
+    assert_eq!(inbox.accept(digest(5), AT, b"x").unwrap(), Accepted::New);
+    assert_eq!(inbox.count().unwrap(), 11);
+    assert_eq!(
+        inbox.recent(3).unwrap().iter().map(|message| message.number).collect::<Vec<_>>(),
+        [9, 10, 11]
+    );
+}
+
+/// The child accepts messages and says so, one after the other, until it is killed in the middle of it.
+#[test]
+fn every_accepted_message_survives_being_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", "child_that_accepts_until_it_is_killed"])
+        .env("INBOX", &path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut accepted = 0;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if let Some(number) = line.rsplit_once("accepted ").and_then(|(_, number)| number.parse::<u32>().ok())
+        {
+            accepted = accepted.max(number);
+            if number == 25 {
+                // SIGKILL; what the child has printed by then is read to the end.
+                child.kill().unwrap();
+            }
+        }
+    }
+    child.wait().unwrap();
+
+    let mut inbox = Inbox::open(&path).unwrap();
+    assert!(accepted >= 25);
+    assert!(inbox.count().unwrap() >= u64::from(accepted));
+    for number in 1..=accepted {
+        assert_eq!(inbox.accept(digest(number), AT, b"again").unwrap(), Accepted::AlreadyHere, "{number}");
+    }
+}
+
+#[test]
+#[ignore = "run by every_accepted_message_survives_being_killed"]
+fn child_that_accepts_until_it_is_killed() {
+    let Some(path) = std::env::var_os("INBOX") else { return };
+    let mut inbox = Inbox::open(path).unwrap();
+    for number in 1..u32::MAX {
+        inbox.accept(digest(number), AT, b"reading").unwrap();
+        println!("accepted {number}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_one_clear_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    fs::write(&path, [0x5a; 8192]).unwrap();
+    let error = Inbox::open(&path).unwrap_err();
+    assert!(matches!(error.problem, StoreProblem::Damaged(_)), "{error:?}");
+    let line = error.to_string();
+    assert!(line.contains("inbox.db: damaged (") && line.ends_with("restore it from a backup"), "{line}");
+}
+
+#[test]
+fn damage_that_shows_later_is_an_error_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    let mut inbox = Inbox::open(&path).unwrap();
+    for number in 0..200 {
+        inbox.accept(digest(number), AT, &[7; 200]).unwrap();
+    }
+    drop(inbox);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096..].fill(0x5a);
+    fs::write(&path, bytes).unwrap();
+
+    let mut inbox = Inbox::open(&path).unwrap();
+    let error = inbox.accept(digest(1000), AT, b"x").unwrap_err();
+    assert!(matches!(error.problem, StoreProblem::Damaged(_)), "{error:?}");
+    assert!(inbox.recent(5).is_err());
+}
+
+#[test]
+fn another_program_s_database_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE messages (text)").unwrap();
+    let error = Inbox::open(&path).unwrap_err();
+    assert!(matches!(error.problem, StoreProblem::Foreign(_)), "{error:?}");
+}

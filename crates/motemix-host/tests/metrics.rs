@@ -1,0 +1,86 @@
+//! Metrics over a real socket.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use motemix_host::metrics::{Metrics, MetricsServer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+async fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    tokio::time::timeout(Duration::from_secs(5), stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    answer
+}
+
+async fn get(address: SocketAddr, path: &str) -> String {
+    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await
+}
+
+#[tokio::test]
+async fn a_scrape_reads_the_counters_of_the_moment() {
+    let forwarded = Rc::new(Cell::new(41));
+    let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = server.local_addr().unwrap();
+    let counters = Rc::clone(&forwarded);
+    let tasks = LocalSet::new();
+    tasks.spawn_local(server.serve(move |metrics: &mut Metrics| {
+        metrics.counter("motemix_forwarded", "Packets forwarded", counters.get());
+        for (reason, count) in [("bad_mac", 2), ("replayed", 3)] {
+            metrics.counter_with("motemix_dropped", "Packets dropped", ("reason", reason), count);
+        }
+        metrics.gauge("motemix_queue", "Packets that wait", -1);
+    }));
+    tasks
+        .run_until(async {
+            forwarded.set(42);
+            let answer = get(address, "/metrics").await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+            assert!(answer.contains("openmetrics-text; version=1.0.0"), "{answer}");
+            for line in [
+                "# HELP motemix_forwarded Packets forwarded",
+                "# TYPE motemix_forwarded counter",
+                "motemix_forwarded_total 42",
+                "motemix_dropped_total{reason=\"bad_mac\"} 2",
+                "motemix_dropped_total{reason=\"replayed\"} 3",
+                "# TYPE motemix_queue gauge",
+                "motemix_queue -1",
+                "# EOF",
+            ] {
+                assert!(answer.contains(&format!("{line}\n")), "no «{line}» in:\n{answer}");
+            }
+            assert_eq!(answer.matches("# TYPE motemix_dropped counter").count(), 1);
+
+            assert!(get(address, "/healthz").await.ends_with("\r\n\r\nok\n"));
+            assert!(get(address, "/keys").await.starts_with("HTTP/1.1 404"));
+            let post = ask(address, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").await;
+            assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_request_without_end_is_refused() {
+    let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = server.local_addr().unwrap();
+    let tasks = LocalSet::new();
+    tasks.spawn_local(server.serve(|_: &mut Metrics| {}));
+    tasks
+        .run_until(async {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let endless = "x".repeat(1 << 20);
+            // The server may close before it has read all of it.
+            let _ = stream.write_all(format!("GET /{endless}").as_bytes()).await;
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer).await;
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+            assert!(get(address, "/healthz").await.contains("200 OK"));
+        })
+        .await;
+}

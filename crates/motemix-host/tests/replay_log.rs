@@ -1,0 +1,133 @@
+//! A restart remembers which packets have been here.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use motemix_directory::Epoch;
+use motemix_host::store::{ReplayLogs, StoreProblem};
+
+#[test]
+fn tags_come_back_after_a_restart_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    assert!(logs.load(Epoch(7)).unwrap().is_empty());
+    logs.append(Epoch(7), &[1, u64::MAX]).unwrap();
+    logs.append(Epoch(8), &[5]).unwrap();
+    logs.append(Epoch(7), &[]).unwrap();
+    logs.append(Epoch(7), &[3]).unwrap();
+    drop(logs);
+
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    assert_eq!(logs.load(Epoch(7)).unwrap(), [1, u64::MAX, 3]);
+    assert_eq!(logs.load(Epoch(8)).unwrap(), [5]);
+    logs.append(Epoch(7), &[4]).unwrap();
+    assert_eq!(logs.load(Epoch(7)).unwrap(), [1, u64::MAX, 3, 4]);
+}
+
+#[test]
+fn a_torn_tail_is_cut_off_wherever_it_tore() {
+    for torn in 0..8 + 16 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("replay-7.log");
+        let mut logs = ReplayLogs::open(folder.path()).unwrap();
+        logs.append(Epoch(7), &[1, 2]).unwrap();
+        drop(logs);
+        let whole = fs::read(&path).unwrap();
+        let kept = whole.len() - torn;
+        fs::write(&path, &whole[..kept]).unwrap();
+
+        let mut logs = ReplayLogs::open(folder.path()).unwrap();
+        let mut expected = [1, 2][..kept.saturating_sub(16) / 8].to_vec();
+        assert_eq!(logs.load(Epoch(7)).unwrap(), expected, "{torn} bytes torn");
+        logs.append(Epoch(7), &[9]).unwrap();
+        expected.push(9);
+        assert_eq!(logs.load(Epoch(7)).unwrap(), expected, "{torn} bytes torn");
+    }
+}
+
+#[test]
+fn an_empty_or_half_header_is_a_log_without_tags() {
+    for len in 0..16 {
+        let folder = tempfile::tempdir().unwrap();
+        let header = [&b"mmreplay"[..], &7_u64.to_le_bytes()].concat();
+        fs::write(folder.path().join("replay-7.log"), &header[..len]).unwrap();
+        let mut logs = ReplayLogs::open(folder.path()).unwrap();
+        assert!(logs.load(Epoch(7)).unwrap().is_empty());
+        logs.append(Epoch(7), &[3]).unwrap();
+        assert_eq!(logs.load(Epoch(7)).unwrap(), [3]);
+    }
+}
+
+#[test]
+fn the_log_of_another_epoch_or_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[1]).unwrap();
+    fs::rename(folder.path().join("replay-7.log"), folder.path().join("replay-8.log")).unwrap();
+    fs::write(folder.path().join("replay-9.log"), "something else entirely").unwrap();
+
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    for epoch in [8, 9] {
+        let error = logs.append(Epoch(epoch), &[2]).unwrap_err();
+        assert!(matches!(error.problem, StoreProblem::Damaged(_)), "{error:?}");
+        let line = error.to_string();
+        assert!(
+            line.contains(&format!("replay-{epoch}.log: damaged")) && line.contains("; move it away"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn two_nodes_do_not_share_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = ReplayLogs::open(folder.path()).unwrap();
+    one.append(Epoch(7), &[1]).unwrap();
+    let error = ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[2]).unwrap_err();
+    assert!(matches!(error.problem, StoreProblem::InUse), "{error:?}");
+}
+
+#[test]
+fn logs_go_with_their_epochs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    for epoch in 5..10 {
+        logs.append(Epoch(epoch), &[u64::from(epoch)]).unwrap();
+    }
+    fs::write(folder.path().join("replay-x.log"), "not ours").unwrap();
+    logs.remove_older_than(Epoch(8)).unwrap();
+
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["replay-8.log", "replay-9.log", "replay-x.log"]);
+    assert_eq!(logs.load(Epoch(8)).unwrap(), [8]);
+}
+
+#[test]
+fn the_disk_is_asked_once_a_second_and_only_for_what_it_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    let start = Instant::now();
+    logs.append(Epoch(7), &[1]).unwrap();
+    assert!(logs.due_for_sync(start).unwrap().is_empty(), "too early");
+    let later = start + Duration::from_secs(2);
+    let files = logs.due_for_sync(later).unwrap();
+    assert_eq!(files.len(), 1);
+    for file in &files {
+        file.sync_data().unwrap();
+    }
+    assert!(logs.due_for_sync(later + Duration::from_secs(2)).unwrap().is_empty(), "nothing new");
+    logs.append(Epoch(7), &[2]).unwrap();
+    logs.sync().unwrap();
+    assert!(logs.due_for_sync(later + Duration::from_secs(4)).unwrap().is_empty(), "synced already");
+}
+
+#[test]
+fn what_others_append_to_the_file_is_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[1]).unwrap();
+    let path = folder.path().join("replay-7.log");
+    OpenOptions::new().append(true).open(path).unwrap().write_all(&2_u64.to_le_bytes()).unwrap();
+    assert_eq!(ReplayLogs::open(folder.path()).unwrap().load(Epoch(7)).unwrap(), [1, 2]);
+}

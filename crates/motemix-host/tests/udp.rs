@@ -1,0 +1,166 @@
+//! Datagrams over the loopback interface, on ports that the system chooses.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use motemix_host::link::{BATCH, Batch, Loss, Outbox, Outgoing, UdpLink};
+use tokio::time::timeout;
+
+const PACKET_LEN: usize = 280;
+
+fn loopbacks() -> Vec<SocketAddr> {
+    let mut addresses = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))];
+    // Some build machines have no IPv6.
+    if UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
+        addresses.push(SocketAddr::from((Ipv6Addr::LOCALHOST, 0)));
+    }
+    addresses
+}
+
+async fn receive(link: &UdpLink, batch: &mut Batch) -> usize {
+    timeout(Duration::from_secs(5), link.recv_batch(batch)).await.expect("datagrams arrive").unwrap()
+}
+
+#[tokio::test]
+async fn batches_arrive_whole_and_in_order_over_both_families() {
+    for loopback in loopbacks() {
+        let receiver = UdpLink::bind(loopback).unwrap();
+        let sender = UdpLink::bind(loopback).unwrap();
+        let bytes: Vec<[u8; PACKET_LEN]> = (0..200).map(|number| [number; PACKET_LEN]).collect();
+        let datagrams: Vec<_> =
+            bytes.iter().map(|bytes| Outgoing { to: receiver.local_addr(), bytes }).collect();
+        sender.send_batch(&datagrams).await.unwrap();
+        assert_eq!(sender.counters().sent, 200);
+
+        let mut batch = Batch::new(PACKET_LEN);
+        let mut seen = Vec::new();
+        while seen.len() < 200 {
+            let count = receive(&receiver, &mut batch).await;
+            assert!((1..=BATCH).contains(&count));
+            assert_eq!(batch.len(), count);
+            seen.extend(batch.datagrams().map(|datagram| datagram.to_vec()));
+        }
+        assert_eq!(seen, bytes.iter().map(|bytes| bytes.to_vec()).collect::<Vec<_>>());
+        assert_eq!(receiver.counters().received, 200);
+        assert_eq!(receiver.try_recv_batch(&mut batch).unwrap(), 0);
+        assert!(batch.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_datagram_of_a_wrong_length_is_seen_to_be_so() {
+    for loopback in loopbacks() {
+        let receiver = UdpLink::bind(loopback).unwrap();
+        let sender = UdpSocket::bind(loopback).unwrap();
+        let lens = [0, 1, PACKET_LEN - 1, PACKET_LEN, PACKET_LEN + 1, 9000];
+        for len in lens {
+            sender.send_to(&vec![7; len], receiver.local_addr()).unwrap();
+        }
+        let mut batch = Batch::new(PACKET_LEN);
+        let mut seen = Vec::new();
+        while seen.len() < lens.len() {
+            receive(&receiver, &mut batch).await;
+            seen.extend(batch.datagrams().map(|datagram| datagram.len()));
+        }
+        assert_eq!(seen, [0, 1, PACKET_LEN - 1, PACKET_LEN, PACKET_LEN + 1, PACKET_LEN + 1]);
+    }
+}
+
+#[tokio::test]
+async fn a_neighbour_that_is_down_stops_nobody() {
+    for loopback in loopbacks() {
+        let receiver = UdpLink::bind(loopback).unwrap();
+        let sender = UdpLink::bind(loopback).unwrap();
+        let down = UdpSocket::bind(loopback).unwrap().local_addr().unwrap();
+        // Port 0 cannot be sent to; the kernel refuses it at once.
+        let nowhere = SocketAddr::new(down.ip(), 0);
+        let bytes = [1; PACKET_LEN];
+        for _ in 0..10 {
+            let to = [down, nowhere, receiver.local_addr()];
+            let datagrams = to.map(|to| Outgoing { to, bytes: &bytes });
+            sender.send_batch(&datagrams).await.unwrap();
+        }
+        let mut batch = Batch::new(PACKET_LEN);
+        let mut seen = 0;
+        while seen < 10 {
+            seen += receive(&receiver, &mut batch).await;
+        }
+        assert!(sender.counters().send_errors >= 10, "{:?}", sender.counters());
+        assert_eq!(sender.try_recv_batch(&mut batch).unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_address_of_the_other_family_is_refused_alone() {
+    let addresses = loopbacks();
+    let [ipv4, ipv6] = addresses[..] else { return };
+    let receiver = UdpLink::bind(ipv4).unwrap();
+    let other = UdpLink::bind(ipv6).unwrap();
+    let sender = UdpLink::bind(ipv4).unwrap();
+    let datagrams =
+        [other.local_addr(), receiver.local_addr()].map(|to| Outgoing { to, bytes: &[1; PACKET_LEN] });
+    sender.send_batch(&datagrams).await.unwrap();
+    assert_eq!(receive(&receiver, &mut Batch::new(PACKET_LEN)).await, 1);
+    assert_eq!(sender.counters().send_errors, 1);
+}
+
+#[tokio::test]
+async fn both_families_share_a_port() {
+    let addresses = loopbacks();
+    let [ipv4, _] = addresses[..] else { return };
+    let link = UdpLink::bind(ipv4).unwrap();
+    // Another process may have the IPv6 port, which says nothing about this link.
+    let _ = UdpLink::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, link.local_addr().port())));
+    assert!(link.local_addr().is_ipv4());
+}
+
+#[tokio::test]
+async fn an_outbox_holds_one_batch() {
+    let receiver = UdpLink::bind(loopbacks()[0]).unwrap();
+    let sender = UdpLink::from_std(UdpSocket::bind(loopbacks()[0]).unwrap()).unwrap();
+    let mut outbox = Outbox::new(PACKET_LEN);
+    let mut pushed = 0;
+    while let Some(slot) = outbox.next_slot() {
+        slot.fill(7);
+        outbox.push(receiver.local_addr(), PACKET_LEN);
+        pushed += 1;
+    }
+    assert_eq!(pushed, BATCH);
+    assert!(outbox.is_full());
+    let datagrams: Vec<_> = outbox.datagrams().collect();
+    sender.send_batch(&datagrams).await.unwrap();
+    outbox.clear();
+    assert!(outbox.is_empty());
+
+    let mut batch = Batch::new(PACKET_LEN);
+    let mut seen = 0;
+    while seen < BATCH {
+        seen += receive(&receiver, &mut batch).await;
+        assert!(batch.datagrams().all(|datagram| datagram == [7; PACKET_LEN]));
+    }
+}
+
+#[tokio::test]
+async fn injected_loss_is_counted_and_the_same_for_the_same_seed() {
+    let receiver = UdpLink::bind(loopbacks()[0]).unwrap();
+    let sender = UdpLink::bind(loopbacks()[0]).unwrap();
+    let mut histories = Vec::new();
+    for (probability, seed) in [(0.3, 1), (0.3, 1), (0.3, 2), (0.0, 1), (1.0, 1)] {
+        let mut loss = Loss::new(probability, seed);
+        let mut batch = Batch::new(PACKET_LEN);
+        let mut kept = Vec::new();
+        for number in 0..200 {
+            let bytes = [number; PACKET_LEN];
+            sender.send_batch(&[Outgoing { to: receiver.local_addr(), bytes: &bytes }]).await.unwrap();
+            assert_eq!(receive(&receiver, &mut batch).await, 1);
+            loss.apply(&mut batch);
+            kept.extend(batch.datagrams().map(|datagram| datagram[0]));
+        }
+        assert_eq!(kept.len() as u64 + loss.dropped(), 200);
+        histories.push(kept);
+    }
+    assert_eq!(histories[0], histories[1]);
+    assert_ne!(histories[0], histories[2]);
+    assert!((110..170).contains(&histories[0].len()), "{}", histories[0].len());
+    assert_eq!((histories[3].len(), histories[4].len()), (200, 0));
+}
