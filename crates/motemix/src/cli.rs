@@ -7,9 +7,9 @@ mod node;
 mod shape;
 
 pub use demo::Demo;
-pub use directory::{AuthorityKey, Directory, DirectoryShow, DirectoryVerify};
-pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp, NetworkFolder};
-pub use node::{ConfigFile, Inbox, Node, Send};
+pub use directory::{Directory, DirectoryShow, DirectoryVerify};
+pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
+pub use node::{Inbox, Node, Send};
 pub use shape::{Profile, Size, Traffic};
 
 use clap::{Args, Parser, Subcommand};
@@ -59,6 +59,7 @@ pub enum Command {
 Example:
   motemix completions bash > ~/.local/share/bash-completion/completions/motemix")]
 pub struct Completions {
+    /// Which shell.
     pub shell: clap_complete::Shell,
 }
 
@@ -71,4 +72,25 @@ pub struct Man {
     /// Where to put the pages; made if it does not exist.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::{Command, CommandFactory};
+
+    fn check(command: &Command) {
+        assert!(command.get_about().is_some(), "{} is not explained", command.get_name());
+        for argument in command.get_arguments() {
+            let explained = argument.get_help().is_some();
+            assert!(explained, "{} of {} is not explained", argument.get_id(), command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn every_word_is_sound_and_explained() {
+        Cli::command().debug_assert();
+        check(&Cli::command());
+    }
 }

@@ -35,8 +35,14 @@ pub struct NetInit {
     #[arg(long, value_name = "TIME", default_value = "1d", value_parser = humantime::parse_duration)]
     pub epoch_length: Duration,
     /// How many epochs, with the present one, to sign documents for.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
+    /// Name of the network, in its documents.
+    #[arg(long, value_name = "NAME", default_value = "motemix")]
+    pub name: String,
+    /// Mean time between two readings that a mote sends by itself; without it motes only send when told.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub readings: Option<Duration>,
     /// Address that every node listens on.
     #[arg(long, value_name = "IP", default_value = "::1")]
     pub host: IpAddr,
@@ -101,7 +107,7 @@ pub struct NetRenew {
     #[command(flatten)]
     pub dir: NetworkFolder,
     /// How many epochs from the present one on are to have a document.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
 }
 

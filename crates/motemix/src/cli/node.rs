@@ -14,8 +14,11 @@ pub struct Node {
     #[command(flatten)]
     pub config: ConfigFile,
     /// Stops when the process that started this one ends.
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, conflicts_with = "detached")]
     pub with_parent: bool,
+    /// Goes on when the terminal of the process that started this one is gone.
+    #[arg(long, hide = true)]
+    pub detached: bool,
 }
 
 #[derive(Debug, Args)]
@@ -60,7 +63,7 @@ pub struct Inbox {
     pub config: ConfigFile,
     /// How many messages, counted from the latest.
     #[arg(long, value_name = "N", default_value_t = 20)]
-    pub last: usize,
+    pub last: u32,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,7 @@
 //! What a network is made of: used by each command that makes one.
 
 use clap::{Args, ValueEnum};
+use motemix_directory::ProfileName;
 use std::time::Duration;
 
 /// How many nodes of which kind.
@@ -56,4 +57,15 @@ pub enum Profile {
     Host1k,
     /// 2297 bytes, five hops each way, 2048 for the application.
     Host2k,
+}
+
+impl From<Profile> for ProfileName {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Mote => Self::Mote,
+            Profile::Mote5 => Self::Mote5,
+            Profile::Host1k => Self::Host1k,
+            Profile::Host2k => Self::Host2k,
+        }
+    }
 }

@@ -35,6 +35,19 @@ pub fn plan(size: &Size) -> Result<Vec<PlannedNode>, Failure> {
     Ok(mixes.chain(motes).chain(receivers).collect())
 }
 
+/// Each path takes one mix fewer than it has hops, spread over the layers: all must have enough.
+pub fn check_paths(size: &Size, max_hops: u8) -> Result<(), Failure> {
+    let mixes = u16::from(max_hops - 1);
+    let needed = mixes.div_ceil(u16::from(size.layers)) * u16::from(size.layers);
+    if size.mixes < needed {
+        return Err(Failure::broken(format!(
+            "--mixes {}: a path of this profile takes {mixes} from {} layers; use {needed} mixes at least",
+            size.mixes, size.layers
+        )));
+    }
+    Ok(())
+}
+
 /// The name of the first receiver, where messages go if nothing else is said.
 pub const RECEIVER: &str = "receiver";
 

@@ -9,7 +9,7 @@ mod senml;
 mod sensors;
 
 pub use decimal::Decimal;
-pub use senml::{DecodeError, decode};
+pub use senml::decode;
 pub use sensors::Sensors;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

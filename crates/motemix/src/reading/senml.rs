@@ -53,7 +53,7 @@ fn write_pack(encoder: &mut Encoder<Vec<u8>>, time: Duration, records: &[Record]
         encoder.map(2 + u64::from(first) + u64::from(record.unit.is_some()))?;
         if first {
             // Binary floating point is the shortest form of a time in milliseconds, and exact enough.
-            encoder.i64(BASE_TIME)?.f64(time.as_millis() as f64 / 1000.0)?;
+            encoder.i64(BASE_TIME)?.f64(whole_milliseconds(time).as_secs_f64())?;
         }
         encoder.i64(NAME)?.str(record.name)?;
         if let Some(unit) = record.unit {
@@ -63,6 +63,10 @@ fn write_pack(encoder: &mut Encoder<Vec<u8>>, time: Duration, records: &[Record]
         write_decimal(encoder, record.value)?;
     }
     Ok(())
+}
+
+fn whole_milliseconds(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn write_decimal(encoder: &mut Encoder<Vec<u8>>, value: Decimal) -> Written {

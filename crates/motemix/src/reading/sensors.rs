@@ -35,7 +35,8 @@ impl Sensors {
         let system = self.system.as_mut()?;
         system.refresh_memory();
         let (used, total) = (system.used_memory(), system.total_memory());
-        (total > 0).then(|| record("mem", Some("/"), Decimal::rounded(used as f64 / total as f64, 3)))
+        let permille = i64::try_from(u128::from(used) * 1000 / u128::from(total.max(1))).ok()?;
+        (total > 0).then_some(record("mem", Some("/"), Decimal::new(permille, 3)?))
     }
 
     /// The warmest spot: which of them is the processor differs from machine to machine.

@@ -27,7 +27,7 @@ impl Table {
     }
 
     /// A row with a number in its second column, which is aligned to the right.
-    pub fn figure(&mut self, name: &str, value: impl ToString, unit: &str) {
+    pub fn figure(&mut self, name: &str, value: &impl ToString, unit: &str) {
         let value = Cell::new(value.to_string()).set_alignment(CellAlignment::Right);
         self.0.add_row([Cell::new(name), value, Cell::new(unit)]);
     }
