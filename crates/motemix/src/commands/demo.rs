@@ -29,7 +29,7 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
     let mut network = DemoNetwork::start(args)?;
     let measured = measure(args, &mut network, &interrupted);
     network.stop();
-    let summary = Summary::new(args, network.processes(), &measured?);
+    let summary = Summary::new(args, network.size(), &measured?);
     summary.print(args.json)?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));
@@ -42,20 +42,14 @@ fn measure(args: &Args, network: &mut DemoNetwork, interrupted: &AtomicBool) -> 
     let mut progress = Progress::new(args.seconds * 1000);
     let start = Instant::now();
     let end = Duration::from_secs(args.seconds);
-    let mut fault = args
-        .kill_mix_after
-        .map(|after| MixFault { kill_at: after, restart_at: after + args.restart_mix_after });
+    let mut fault = MixFault::of(args);
     while start.elapsed() < end && !interrupted.load(Ordering::Relaxed) {
-        if let Some(planned) = &mut fault {
-            planned.advance(start.elapsed(), network, &progress)?;
-        }
+        fault.advance(start.elapsed(), network, &progress)?;
         let figures = network.figures()?;
         progress.at(start.elapsed().as_millis() as u64, &figures.line());
         std::thread::sleep(POLL_EVERY.min(end.saturating_sub(start.elapsed())));
     }
-    if let Some(planned) = &mut fault {
-        planned.advance(Duration::MAX, network, &progress)?;
-    }
+    network.restart_if_killed()?;
     network.quiet()?;
     let until = Instant::now() + COOL_DOWN;
     let mut figures = network.figures()?;
@@ -68,28 +62,29 @@ fn measure(args: &Args, network: &mut DemoNetwork, interrupted: &AtomicBool) -> 
     Ok(figures)
 }
 
-/// A mix that is killed and comes back.
+/// A mix that is killed and comes back: what is still to happen, and when.
 struct MixFault {
-    kill_at: Duration,
-    restart_at: Duration,
+    kill_at: Option<Duration>,
+    restart_at: Option<Duration>,
 }
 
 impl MixFault {
+    fn of(args: &Args) -> Self {
+        let kill_at = args.kill_mix_after;
+        Self { kill_at, restart_at: kill_at.map(|at| at + args.restart_mix_after) }
+    }
+
     fn advance(
         &mut self,
         now: Duration,
         network: &mut DemoNetwork,
         progress: &Progress,
     ) -> Result<(), Failure> {
-        if now >= self.kill_at {
-            self.kill_at = Duration::MAX;
-            let name = network.kill_a_mix()?;
-            progress.note(&format!("killed {name}"));
+        if self.kill_at.take_if(|at| now >= *at).is_some() {
+            progress.note(&format!("killed {}", network.kill_a_mix()?));
         }
-        if now >= self.restart_at {
-            self.restart_at = Duration::MAX;
-            let name = network.restart_the_mix()?;
-            progress.note(&format!("started {name} again"));
+        if self.kill_at.is_none() && self.restart_at.take_if(|at| now >= *at).is_some() {
+            progress.note(&format!("started {} again", network.restart_the_mix()?));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use std::fs::{self, File, OpenOptions};
 use std::net::UdpSocket;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,10 +45,11 @@ impl Launched {
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         let mut command = Command::new(program);
         command.arg("--log").arg(log).arg("node").arg("--config").arg(node.config());
-        command.arg(match lifetime {
-            Lifetime::Detached => "--detached",
-            Lifetime::WithParent => "--with-parent",
-        });
+        match lifetime {
+            Lifetime::Detached => command.arg("--detached"),
+            // Ctrl-C is for the parent, which then stops its children in order.
+            Lifetime::WithParent => command.arg("--with-parent").process_group(0),
+        };
         let (out, err) = log_file(&node)?;
         command.stdin(Stdio::null()).stdout(out).stderr(err);
         if let Some(socket) = socket {

@@ -31,7 +31,6 @@ pub struct DemoNetwork {
     /// What processes had counted that were killed.
     lost: Figures,
     killed: Option<usize>,
-    processes: usize,
     /// Removes the folder in the end, unless it is to be kept.
     _folder: Option<TempDir>,
 }
@@ -67,8 +66,7 @@ impl DemoNetwork {
             .zip(bound)
             .map(|(plan, (_, socket))| DemoNode { plan, socket, running: None, last: Figures::default() })
             .collect();
-        let mut demo =
-            Self { network, nodes, lost: Figures::default(), killed: None, processes: 0, _folder: folder };
+        let mut demo = Self { network, nodes, lost: Figures::default(), killed: None, _folder: folder };
         demo.start_all()?;
         Ok(demo)
     }
@@ -98,7 +96,6 @@ impl DemoNetwork {
         let config = NodeConfig::load(folder.config()).map_err(Failure::broken)?;
         let launched = Launched::start(folder, config, Some(&node.socket), Lifetime::WithParent, "warn")?;
         node.running = Some(launched);
-        self.processes += 1;
         Ok(())
     }
 
@@ -151,6 +148,11 @@ impl DemoNetwork {
         Ok(node.plan.name.clone())
     }
 
+    /// The last messages may need the mix to come back.
+    pub fn restart_if_killed(&mut self) -> Result<(), Failure> {
+        if self.killed.is_some() { self.restart_the_mix().map(drop) } else { Ok(()) }
+    }
+
     /// Starts it again on the same port, and returns its name.
     pub fn restart_the_mix(&mut self) -> Result<String, Failure> {
         let index = self.killed.take().context("no mix was killed")?;
@@ -159,9 +161,9 @@ impl DemoNetwork {
         Ok(self.nodes[index].plan.name.clone())
     }
 
-    /// Processes started in all.
-    pub fn processes(&self) -> usize {
-        self.processes
+    /// How many nodes, each in a process of its own.
+    pub fn size(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Asks all nodes to stop, and kills those that do not.
