@@ -42,6 +42,7 @@ async fn with_node(socket: &Path, story: impl FnOnce() + Send + 'static) {
                     let entry = InboxEntry { number: 1, received_at_ms: 5, data_hex: "2a".into() };
                     Response::Inbox { messages: vec![entry; last as usize] }
                 }
+                Request::Quiet {} => Response::Quiet {},
                 Request::Stop {} => Response::Stopping {},
             };
             // A client that has gone needs no answer.

@@ -21,6 +21,8 @@ pub enum Request {
         #[serde(default)]
         wait: bool,
     },
+    /// Takes no more readings; what is under way goes on. Answered by [`Response::Quiet`].
+    Quiet {},
     /// Ends the node; answered by [`Response::Stopping`] first.
     Stop {},
     /// Answered by [`Response::Inbox`].
@@ -63,6 +65,8 @@ pub enum Response {
         /// The messages.
         messages: Vec<InboxEntry>,
     },
+    /// No more readings are taken.
+    Quiet {},
     /// The node ends.
     Stopping {},
     /// The request was not carried out.

@@ -1,0 +1,96 @@
+//! The words of the command line.
+
+mod demo;
+mod directory;
+mod net;
+mod node;
+mod shape;
+
+pub use demo::Demo;
+pub use directory::{Directory, DirectoryShow, DirectoryVerify};
+pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
+pub use node::{Inbox, Node, Send};
+pub use shape::{Profile, Size, Traffic};
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// An anonymous, authenticated network that fits in a sensor.
+///
+/// A mote wraps a reading in a packet and sends it through mixes to a receiver. The acknowledgement comes
+/// back through other mixes, and nobody on the way learns who sent what to whom.
+#[derive(Debug, Parser)]
+#[command(name = "motemix", version, max_term_width = 110, after_long_help = FIRST_STEPS)]
+pub struct Cli {
+    /// What to log to stderr, for example `info` or `motemix_host=debug`.
+    #[arg(long, global = true, env = "MOTEMIX_LOG", default_value = "warn", value_name = "FILTER")]
+    pub log: String,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const FIRST_STEPS: &str = "\
+First steps:
+  motemix demo                                  a whole network on this machine, for twenty seconds
+  motemix net init plant && motemix net up plant
+  motemix send --config plant/nodes/mote-1/node.toml 'all is well'
+  motemix inbox --config plant/nodes/receiver/node.toml
+  motemix net down plant";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Makes, starts and stops a network of processes on this machine.
+    #[command(subcommand)]
+    Net(Net),
+    Node(Node),
+    Send(Send),
+    Inbox(Inbox),
+    /// Reads and checks signed network documents.
+    #[command(subcommand)]
+    Directory(Directory),
+    Demo(Demo),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Prints the completions of a shell.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix completions bash > ~/.local/share/bash-completion/completions/motemix")]
+pub struct Completions {
+    /// Which shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// Writes a manual page for each command.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix man ~/.local/share/man/man1")]
+pub struct Man {
+    /// Where to put the pages; made if it does not exist.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::{Command, CommandFactory};
+
+    fn check(command: &Command) {
+        assert!(command.get_about().is_some(), "{} is not explained", command.get_name());
+        for argument in command.get_arguments() {
+            let explained = argument.get_help().is_some();
+            assert!(explained, "{} of {} is not explained", argument.get_id(), command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn every_word_is_sound_and_explained() {
+        Cli::command().debug_assert();
+        check(&Cli::command());
+    }
+}

@@ -1,0 +1,56 @@
+//! `motemix demo`.
+
+use super::{Size, Traffic};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Runs a whole network on this machine and measures it.
+///
+/// Starts mixes, motes and a receiver as separate processes on loopback. Each mote sends readings of this
+/// machine until the time is up; then the command waits for every message to be acknowledged or discarded, and
+/// prints what happened to all of them.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix demo
+  motemix demo --motes 10 --seconds 60 --loss 0.05
+  motemix demo --kill-mix-after 5s --json | jq .rtt_ms.p99")]
+pub struct Demo {
+    #[command(flatten)]
+    pub size: Size,
+    #[command(flatten)]
+    pub traffic: Traffic,
+    /// How long the motes send.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+    /// Mean time between two readings of a mote.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
+    pub interval: Duration,
+    /// Probability with which each node drops a datagram that arrives.
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
+    pub loss: f64,
+    /// Sends cover traffic; this is the default.
+    #[arg(long, overrides_with = "no_cover")]
+    pub cover: bool,
+    /// Sends no cover traffic.
+    #[arg(long)]
+    pub no_cover: bool,
+    /// Kills a mix with SIGKILL after this time, and starts it again.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub kill_mix_after: Option<Duration>,
+    /// How long the killed mix stays away.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
+    pub restart_mix_after: Duration,
+    /// Keeps the network in this folder instead of a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_probability(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("not between 0 and 1".to_owned()) }
+}

@@ -1,0 +1,122 @@
+//! `motemix net`.
+
+use super::{Size, Traffic};
+use clap::{Args, Subcommand};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum Net {
+    Init(NetInit),
+    Up(NetUp),
+    Down(NetDown),
+    Status(NetStatus),
+    Renew(NetRenew),
+}
+
+/// Makes the keys, the configurations and the signed documents of a network.
+///
+/// Writes DIR/authority.key, DIR/documents/<epoch>.cbor, and node.toml and node.key in DIR/nodes/<name>. Nothing
+/// is overwritten: if DIR has a network already, nothing happens.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix net init plant --mixes 9 --motes 20 --mean-delay 100ms --base-port 0")]
+pub struct NetInit {
+    /// Where to put the network; made if it does not exist.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    #[command(flatten)]
+    pub size: Size,
+    #[command(flatten)]
+    pub traffic: Traffic,
+    /// How long a mix key lives.
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = humantime::parse_duration)]
+    pub epoch_length: Duration,
+    /// How many epochs, with the present one, to sign documents for.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub epochs: u64,
+    /// Name of the network, in its documents.
+    #[arg(long, value_name = "NAME", default_value = "motemix")]
+    pub name: String,
+    /// Mean time between two readings that a mote sends by itself; without it motes only send when told.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub readings: Option<Duration>,
+    /// Address that every node listens on.
+    #[arg(long, value_name = "IP", default_value = "::1")]
+    pub host: IpAddr,
+    /// UDP port of the first node, the others follow; 0 lets the system choose.
+    #[arg(long, value_name = "PORT", default_value_t = 41_000)]
+    pub base_port: u16,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Starts one process for each node of a network and waits until all of them answer.
+///
+/// The processes go on when this command ends; `motemix net down` stops them. Each writes its log to
+/// DIR/nodes/<name>/node.log.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix net up plant")]
+pub struct NetUp {
+    #[command(flatten)]
+    pub dir: NetworkFolder,
+    /// How long to wait for the nodes.
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
+    pub timeout: Duration,
+}
+
+/// Stops the processes that `motemix net up` started, and no others.
+///
+/// Asks each node to stop, then sends SIGTERM, but only to a process that provably is the one recorded in
+/// the node's pid file: the same number and the same time of start.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix net down plant")]
+pub struct NetDown {
+    #[command(flatten)]
+    pub dir: NetworkFolder,
+    /// How long to wait for each step.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub timeout: Duration,
+}
+
+/// Shows which nodes of a network are running, and their counters.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix net status plant --json")]
+pub struct NetStatus {
+    #[command(flatten)]
+    pub dir: NetworkFolder,
+}
+
+/// Signs documents for further epochs.
+///
+/// The mix keys of later epochs follow from the node keys in DIR/nodes, so the nodes may be running or not.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix net renew plant --epochs 30")]
+pub struct NetRenew {
+    #[command(flatten)]
+    pub dir: NetworkFolder,
+    /// How many epochs from the present one on are to have a document.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub epochs: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct NetworkFolder {
+    /// Folder made by `motemix net init`.
+    #[arg(value_name = "DIR")]
+    pub path: PathBuf,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,71 @@
+//! What a network is made of: used by each command that makes one.
+
+use clap::{Args, ValueEnum};
+use motemix_directory::ProfileName;
+use std::time::Duration;
+
+/// How many nodes of which kind.
+#[derive(Debug, Clone, Args)]
+pub struct Size {
+    /// Mixes, spread evenly over the layers.
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub mixes: u16,
+    /// Layers of mixes.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=15))]
+    pub layers: u8,
+    /// Motes, which send.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub motes: u16,
+    /// Receivers, which acknowledge.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub receivers: u16,
+}
+
+/// What every node of a network agrees on.
+#[derive(Debug, Clone, Args)]
+pub struct Traffic {
+    /// Packet format: lengths and hops.
+    #[arg(long, value_enum, default_value_t = Profile::Mote)]
+    pub profile: Profile,
+    /// Mean delay of a packet at each hop.
+    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = humantime::parse_duration)]
+    pub mean_delay: Duration,
+    /// What a hop takes beside its delay, at most: the retransmission timer allows for it.
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = humantime::parse_duration)]
+    pub hop_allowance: Duration,
+    /// How often a message is sent before it is discarded.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u8).range(1..))]
+    pub transmissions: u8,
+    /// Mean time between two packets that a node sends to itself; 0s for none.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub loop_cover: Duration,
+    /// Mean time between two packets that the receiver throws away; 0s for none.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub drop_cover: Duration,
+    /// Mean time between two packets that carry a message, or cover in place of one; 0s sends at once.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub payload_rate: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// 280 bytes, three hops each way, 103 for the application.
+    Mote,
+    /// 376 bytes, five hops each way, 127 for the application.
+    Mote5,
+    /// 1273 bytes, five hops each way, 1024 for the application.
+    Host1k,
+    /// 2297 bytes, five hops each way, 2048 for the application.
+    Host2k,
+}
+
+impl From<Profile> for ProfileName {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Mote => Self::Mote,
+            Profile::Mote5 => Self::Mote5,
+            Profile::Host1k => Self::Host1k,
+            Profile::Host2k => Self::Host2k,
+        }
+    }
+}

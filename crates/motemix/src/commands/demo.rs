@@ -1,0 +1,103 @@
+//! `motemix demo`: a whole network on this machine, measured.
+//!
+//! ```text
+//! build ─ run ─ cool down ─ stop ─ report
+//!          └─ figures (polled) ─┘
+//! ```
+
+mod figures;
+mod network;
+mod summary;
+
+use crate::cli::Demo as Args;
+use crate::failure::Failure;
+use crate::report::Progress;
+use figures::Figures;
+use network::DemoNetwork;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use summary::Summary;
+
+/// How often the nodes are asked.
+const POLL_EVERY: Duration = Duration::from_millis(200);
+/// The longest wait for the last acknowledgements.
+const COOL_DOWN: Duration = Duration::from_secs(20);
+
+pub fn demo(args: &Args) -> Result<(), Failure> {
+    let interrupted = on_interrupt()?;
+    let mut network = DemoNetwork::start(args)?;
+    let measured = measure(args, &mut network, &interrupted);
+    network.stop();
+    let summary = Summary::new(args, network.size(), &measured?);
+    summary.print(args.json)?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Failure::failed("interrupted"));
+    }
+    Ok(())
+}
+
+/// Runs for the time asked for, then waits until nothing is under way.
+fn measure(args: &Args, network: &mut DemoNetwork, interrupted: &AtomicBool) -> Result<Figures, Failure> {
+    let mut progress = Progress::new(args.seconds * 1000);
+    let start = Instant::now();
+    let end = Duration::from_secs(args.seconds);
+    let mut fault = MixFault::of(args);
+    while start.elapsed() < end && !interrupted.load(Ordering::Relaxed) {
+        fault.advance(start.elapsed(), network, &progress)?;
+        let figures = network.figures()?;
+        progress.at(start.elapsed().as_millis() as u64, &figures.line());
+        std::thread::sleep(POLL_EVERY.min(end.saturating_sub(start.elapsed())));
+    }
+    network.restart_if_killed()?;
+    network.quiet()?;
+    let until = Instant::now() + COOL_DOWN;
+    let mut figures = network.figures()?;
+    while figures.under_way() > 0 && Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
+        progress.at(args.seconds * 1000, &format!("{}, waiting for {}", figures.line(), figures.under_way()));
+        std::thread::sleep(POLL_EVERY);
+        figures = network.figures()?;
+    }
+    progress.finish();
+    Ok(figures)
+}
+
+/// A mix that is killed and comes back: what is still to happen, and when.
+struct MixFault {
+    kill_at: Option<Duration>,
+    restart_at: Option<Duration>,
+}
+
+impl MixFault {
+    fn of(args: &Args) -> Self {
+        let kill_at = args.kill_mix_after;
+        Self { kill_at, restart_at: kill_at.map(|at| at + args.restart_mix_after) }
+    }
+
+    fn advance(
+        &mut self,
+        now: Duration,
+        network: &mut DemoNetwork,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
+        if self.kill_at.take_if(|at| now >= *at).is_some() {
+            progress.note(&format!("killed {}", network.kill_a_mix()?));
+        }
+        if self.kill_at.is_none() && self.restart_at.take_if(|at| now >= *at).is_some() {
+            progress.note(&format!("started {} again", network.restart_the_mix()?));
+        }
+        Ok(())
+    }
+}
+
+/// A flag that Ctrl-C and SIGTERM raise, so that the children are stopped in order.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let raised = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // A second one ends this process at once; its children follow it.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&raised))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&raised)))
+            .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
+    }
+    Ok(raised)
+}

@@ -1,0 +1,210 @@
+//! `motemix directory`: network documents, read and checked.
+
+use crate::cli::{DirectoryShow, DirectoryVerify};
+use crate::failure::Failure;
+use crate::network::documents::{DocumentFile, list, now, parse_authority};
+use crate::report::{self, Table};
+use motemix_directory::{Authorities, AuthorityKey, Descriptor, NetworkDocument, Role, UnixTime};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+pub fn show(args: &DirectoryShow) -> Result<(), Failure> {
+    let (documents, file) = locate(&args.path);
+    let keys =
+        if args.authorities.is_empty() { authority_beside(&documents)? } else { args.authorities.clone() };
+    let trusted =
+        Authorities::new(&keys, 1).map_err(|error| Failure::broken(format!("--authority: {error}")))?;
+    let file = match file {
+        Some(path) => DocumentFile::read(&path)?,
+        None => present(&documents, &trusted)?,
+    };
+    let document = file.at_its_time(&trusted)?;
+    if args.json {
+        return Ok(report::print_json(&as_json(&document))?);
+    }
+    parameters(&document).print()?;
+    report::print(b"\n")?;
+    let mut table = Table::new(["id", "name", "role", "layer", "address", "mix key"]);
+    for node in document.nodes() {
+        let (role, layer) = role(&node);
+        let addresses: Vec<_> = node.addresses.iter().map(|address| address.to_string()).collect();
+        table.row([
+            node.id.get().to_string(),
+            node.name.to_owned(),
+            role.to_owned(),
+            layer.map_or_else(|| "-".to_owned(), |layer| layer.to_string()),
+            addresses.join(" "),
+            hex::encode(&node.mix_key.0[..6]),
+        ]);
+    }
+    Ok(table.print()?)
+}
+
+/// The folder of the documents, and the one document that was asked for.
+fn locate(path: &Path) -> (PathBuf, Option<PathBuf>) {
+    let inner = path.join("documents");
+    if inner.is_dir() {
+        return (inner, None);
+    }
+    if path.is_dir() {
+        return (path.to_owned(), None);
+    }
+    let parent = path.parent().unwrap_or(Path::new("")).to_owned();
+    (parent, Some(path.to_owned()))
+}
+
+fn authority_beside(documents: &Path) -> Result<Vec<AuthorityKey>, Failure> {
+    let path = documents.join("../authority.pub");
+    let text = fs::read_to_string(&path).map_err(|_| {
+        Failure::broken(format!("{}: no authority's key there; name it with --authority", path.display()))
+    })?;
+    let key = parse_authority(&text).map_err(|error| {
+        Failure::broken(format!("{}: {error}; name the key with --authority", path.display()))
+    })?;
+    Ok(vec![key])
+}
+
+/// The document whose time it is.
+fn present(folder: &Path, trusted: &Authorities<'_>) -> Result<DocumentFile, Failure> {
+    let now = now();
+    let mut nearest = None;
+    for (_, path) in list(folder)? {
+        let file = DocumentFile::read(&path)?;
+        let (from, until) = {
+            let document = file.verify(trusted)?;
+            (document.valid_after(), document.valid_until())
+        };
+        if from <= now && now < until {
+            return Ok(file);
+        }
+        if from <= now {
+            nearest = Some(until);
+            break;
+        }
+    }
+    Err(Failure::broken(match nearest {
+        Some(until) => format!(
+            "{}: the latest document expired {}; sign further ones with `motemix net renew`",
+            folder.display(),
+            date(until)
+        ),
+        None => format!("{}: no document for this time; name a file, or check the clock", folder.display()),
+    }))
+}
+
+fn role(node: &Descriptor<'_>) -> (&'static str, Option<u8>) {
+    match node.role {
+        Role::Mix { layer } => ("mix", Some(layer)),
+        Role::Endpoint => ("endpoint", None),
+    }
+}
+
+fn parameters(document: &NetworkDocument<'_>) -> Table {
+    let parameters = document.parameters();
+    let hops = if parameters.min_hops == parameters.max_hops {
+        parameters.max_hops.to_string()
+    } else {
+        format!("{} to {}", parameters.min_hops, parameters.max_hops)
+    };
+    let mut table = Table::without_heading();
+    for (name, value) in [
+        ("network", document.network_name().to_owned()),
+        ("epoch", document.epoch().to_string()),
+        ("valid", format!("{} to {}", date(document.valid_after()), date(document.valid_until()))),
+        ("profile", document.profile().to_string()),
+        ("hops each way", hops),
+        ("mean delay", length(parameters.mean_delay)),
+        ("hop allowance", length(parameters.hop_allowance)),
+        ("transmissions", parameters.transmissions.to_string()),
+        ("loop cover", mean(parameters.loop_mean)),
+        ("drop cover", mean(parameters.drop_mean)),
+        ("payload rate", mean(parameters.payload_mean)),
+        ("key overlap", length(parameters.overlap)),
+    ] {
+        table.row([name.to_owned(), value]);
+    }
+    table
+}
+
+fn mean(mean: Option<Duration>) -> String {
+    mean.map_or_else(|| "off".to_owned(), |mean| format!("every {} on average", length(mean)))
+}
+
+fn length(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
+fn date(time: UnixTime) -> String {
+    let time = UNIX_EPOCH.checked_add(Duration::from_secs(time.0)).filter(|_| time.0 < YEAR_9999);
+    time.map_or_else(
+        || "after the year 9999".to_owned(),
+        |time| humantime::format_rfc3339_seconds(time).to_string(),
+    )
+}
+
+/// Dates of five-digit years have no form in RFC 3339.
+const YEAR_9999: u64 = 253_370_764_800;
+
+fn as_json(document: &NetworkDocument<'_>) -> Value {
+    let parameters = document.parameters();
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let nodes: Vec<_> = document
+        .nodes()
+        .map(|node| {
+            let (role, layer) = role(&node);
+            let addresses: Vec<_> = node.addresses.iter().map(|address| address.to_string()).collect();
+            json!({
+                "id": node.id.get(), "name": node.name, "role": role, "layer": layer,
+                "addresses": addresses, "mix_key": hex::encode(node.mix_key.0),
+            })
+        })
+        .collect();
+    json!({
+        "network": document.network_name(),
+        "epoch": document.epoch().0,
+        "valid_after": document.valid_after().0,
+        "valid_until": document.valid_until().0,
+        "profile": document.profile().as_str(),
+        "parameters": {
+            "min_hops": parameters.min_hops,
+            "max_hops": parameters.max_hops,
+            "mean_delay_us": micros(parameters.mean_delay),
+            "hop_allowance_us": micros(parameters.hop_allowance),
+            "transmissions": parameters.transmissions,
+            "loop_mean_us": parameters.loop_mean.map(micros),
+            "drop_mean_us": parameters.drop_mean.map(micros),
+            "payload_mean_us": parameters.payload_mean.map(micros),
+            "overlap_s": parameters.overlap.as_secs(),
+        },
+        "nodes": nodes,
+    })
+}
+
+pub fn verify(args: &DirectoryVerify) -> Result<(), Failure> {
+    let trusted = Authorities::new(&args.authorities, args.threshold)
+        .map_err(|error| Failure::broken(format!("--authority, --threshold: {error}")))?;
+    let at = args.at.map_or_else(now, |time| {
+        UnixTime(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+    });
+    let file = DocumentFile::read(&args.path)?;
+    let document = file.admit(&trusted, at)?;
+    if args.json {
+        return Ok(report::print_json(&json!({
+            "valid": true,
+            "network": document.network_name(),
+            "epoch": document.epoch().0,
+            "valid_until": document.valid_until().0,
+            "nodes": document.node_count(),
+        }))?);
+    }
+    let text = format!(
+        "valid: epoch {} of {}, {} nodes, until {}\n",
+        document.epoch(),
+        document.network_name(),
+        document.node_count(),
+        date(document.valid_until())
+    );
+    Ok(report::print(text.as_bytes())?)
+}

@@ -1,0 +1,95 @@
+//! `motemix inbox`: what a receiver has received.
+
+use super::load_config;
+use crate::cli::Inbox as Args;
+use crate::failure::Failure;
+use crate::reading;
+use crate::report::{self, Table};
+use motemix_host::store::{Inbox, Message};
+use serde_json::{Value, json};
+use std::time::UNIX_EPOCH;
+
+pub fn inbox(args: &Args) -> Result<(), Failure> {
+    let config = load_config(&args.config.path)?;
+    let messages = recent(&config.inbox_file(), args.last)?;
+    if args.json {
+        let messages: Vec<_> = messages.iter().map(as_json).collect();
+        return Ok(report::print_json(&messages)?);
+    }
+    if messages.is_empty() {
+        return Ok(report::print(b"no messages\n")?);
+    }
+    let mut table = Table::new(["number", "received", "message"]);
+    for message in &messages {
+        table.row([message.number.to_string(), date(message), content(&message.data)]);
+    }
+    Ok(table.print()?)
+}
+
+/// Reads the file itself, so that it works whether the node runs or not.
+fn recent(file: &std::path::Path, last: u32) -> Result<Vec<Message>, Failure> {
+    // Opening would make an empty inbox for a node that never ran.
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    let inbox = Inbox::open(file).map_err(Failure::broken)?;
+    inbox.recent(last).map_err(Failure::broken)
+}
+
+fn date(message: &Message) -> String {
+    humantime::format_rfc3339_millis(UNIX_EPOCH + message.received_at).to_string()
+}
+
+/// A reading as `name value unit`, a text as it is, anything else in hexadecimal.
+fn content(data: &[u8]) -> String {
+    if let Ok(Value::Array(pack)) = reading::decode(data) {
+        return pack.iter().map(record).collect::<Vec<_>>().join(", ");
+    }
+    printable(data).map_or_else(|| format!("0x{}", hex::encode(data)), str::to_owned)
+}
+
+/// Text without control characters: what a stranger sends must not reach the terminal's own language.
+fn printable(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok().filter(|text| !text.chars().any(char::is_control))
+}
+
+fn record(record: &Value) -> String {
+    let text = |label: &str| record.get(label).and_then(Value::as_str).unwrap_or("");
+    let value = ["v", "vs", "vb", "vd", "s"].iter().find_map(|label| record.get(*label));
+    let value = value.map_or_else(String::new, |value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let words = [&format!("{}{}", text("bn"), text("n")), &value, text("u")];
+    let line = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn as_json(message: &Message) -> Value {
+    let mut object = json!({
+        "number": message.number,
+        "received_at": date(message),
+        "data_hex": hex::encode(&message.data),
+    });
+    if let Ok(senml) = reading::decode(&message.data) {
+        object["senml"] = senml;
+    } else if let Ok(text) = std::str::from_utf8(&message.data) {
+        object["text"] = text.into();
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_readings_texts_and_bytes() {
+        // [{-3: 0, 0: "temp", 1: "Cel", 2: 21}, {0: "mem", 2: 4([-1, 5])}]
+        let senml = b"\x82\xa4\x22\x00\x00\x64temp\x01\x63Cel\x02\x15\xa2\x00\x63mem\x02\xc4\x82\x20\x05";
+        assert_eq!(content(senml), "temp 21 Cel, mem 0.5");
+        assert_eq!(content("all is well ✓".as_bytes()), "all is well ✓");
+        assert_eq!(content(b"\x1b[2Jgone"), "0x1b5b324a676f6e65");
+        assert_eq!(content(b"\xff\x00"), "0xff00");
+    }
+}

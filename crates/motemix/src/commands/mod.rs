@@ -1,0 +1,36 @@
+//! One module for each command.
+
+mod completions;
+mod demo;
+mod directory;
+mod inbox;
+mod net;
+mod node;
+mod send;
+
+use crate::cli::{Command, Directory, Net};
+use crate::failure::Failure;
+use motemix_host::NodeConfig;
+use std::path::Path;
+
+pub fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Net(Net::Init(args)) => net::init(&args),
+        Command::Net(Net::Up(args)) => net::up(&args),
+        Command::Net(Net::Down(args)) => net::down(&args),
+        Command::Net(Net::Status(args)) => net::status(&args),
+        Command::Net(Net::Renew(args)) => net::renew(&args),
+        Command::Node(args) => node::node(&args),
+        Command::Send(args) => send::send(&args),
+        Command::Inbox(args) => inbox::inbox(&args),
+        Command::Directory(Directory::Show(args)) => directory::show(&args),
+        Command::Directory(Directory::Verify(args)) => directory::verify(&args),
+        Command::Demo(args) => demo::demo(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
+    }
+}
+
+fn load_config(path: &Path) -> Result<NodeConfig, Failure> {
+    NodeConfig::load(path).map_err(Failure::broken)
+}

@@ -1,0 +1,43 @@
+//! `motemix node`: one node in the foreground.
+
+pub mod engine;
+
+use super::load_config;
+use crate::cli::Node as Args;
+use crate::failure::Failure;
+use anyhow::Context;
+use listenfd::ListenFd;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
+use std::net::UdpSocket;
+
+pub fn node(args: &Args) -> Result<(), Failure> {
+    if args.with_parent {
+        end_with_parent()?;
+    }
+    if args.detached {
+        setsid().context("cannot leave the terminal's session")?;
+    }
+    let config = load_config(&args.config.path)?;
+    engine::run(config, inherited_sockets()?)
+}
+
+fn end_with_parent() -> Result<(), Failure> {
+    let parent = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot follow the parent process")?;
+    // It may have ended before the kernel knew that it matters.
+    if getppid() != parent {
+        return Err(Failure::failed("the parent process has ended"));
+    }
+    Ok(())
+}
+
+/// The UDP sockets that a service manager or `motemix demo` has opened for this process.
+fn inherited_sockets() -> Result<Vec<UdpSocket>, Failure> {
+    let mut inherited = ListenFd::from_env();
+    let mut sockets = Vec::new();
+    for position in 0..inherited.len() {
+        let socket = inherited.take_udp_socket(position);
+        sockets.extend(socket.context("LISTEN_FDS: hand over UDP sockets only")?);
+    }
+    Ok(sockets)
+}

@@ -1,0 +1,178 @@
+//! Signed network documents as files.
+
+use super::NetworkDir;
+use crate::failure::Failure;
+use anyhow::{Context, Result};
+use motemix_directory::{
+    Authorities, AuthorityKey, AuthoritySecret, DocumentBuilder, Draft, Epoch, NetworkDocument, NewNode,
+    SignedDocument, UnixTime, VerifiedDocument, document_len_limit,
+};
+use std::fs;
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// When epochs begin and end: the number of one is the time divided by the length of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calendar {
+    length: u64,
+}
+
+/// Shorter, and keys would change while packets are under way.
+const SHORTEST_EPOCH: u64 = 10;
+/// A clock that is wrong by more than this is to be noticed, not tolerated.
+const LONGEST_OVERLAP: u64 = 3600;
+
+impl Calendar {
+    /// Epochs of a whole number of seconds.
+    pub fn new(length: Duration) -> Result<Self, Failure> {
+        if length.subsec_nanos() != 0 || length.as_secs() < SHORTEST_EPOCH {
+            return Err(Failure::broken(format!(
+                "--epoch-length {}: use whole seconds, {SHORTEST_EPOCH}s at least",
+                humantime::format_duration(length)
+            )));
+        }
+        Ok(Self { length: length.as_secs() })
+    }
+
+    pub fn epoch_at(self, now: UnixTime) -> Result<Epoch, Failure> {
+        let number = u32::try_from(now.0 / self.length);
+        let number = number.map_err(|_| Failure::broken("--epoch-length: too short for this century"))?;
+        Ok(Epoch(number))
+    }
+
+    /// The epochs from the one at `now` on.
+    pub fn upcoming(self, now: UnixTime, count: u64) -> Result<Vec<Epoch>, Failure> {
+        let Epoch(first) = self.epoch_at(now)?;
+        Ok((first..).take(count.try_into().unwrap_or(usize::MAX)).map(Epoch).collect())
+    }
+
+    pub fn valid_after(self, Epoch(number): Epoch) -> UnixTime {
+        UnixTime(u64::from(number) * self.length)
+    }
+
+    pub fn valid_until(self, Epoch(number): Epoch) -> UnixTime {
+        UnixTime((u64::from(number) + 1) * self.length)
+    }
+
+    /// How long before and after its epoch a key is accepted: a tenth of it.
+    pub fn overlap(self) -> Duration {
+        Duration::from_secs((self.length / 10).clamp(1, LONGEST_OVERLAP))
+    }
+}
+
+/// The time on this machine's clock.
+pub fn now() -> UnixTime {
+    UnixTime(motemix_host::clock::unix_time().as_secs())
+}
+
+/// Encodes and signs one document.
+pub fn sign<'n>(
+    secret: &AuthoritySecret,
+    draft: &Draft<'_>,
+    nodes: impl ExactSizeIterator<Item = NewNode<'n>>,
+) -> Result<Vec<u8>, Failure> {
+    let mut buffer = vec![0; document_len_limit(nodes.len(), 1)];
+    let mut builder = DocumentBuilder::encode(&mut buffer, draft, nodes).map_err(Failure::broken)?;
+    builder.sign(secret).map_err(Failure::failed)?;
+    Ok(builder.finish().map_err(Failure::failed)?.to_vec())
+}
+
+/// Publishes a document: all of it or nothing, and never in place of another.
+pub fn publish(network: &NetworkDir, epoch: Epoch, document: &[u8]) -> Result<()> {
+    let path = network.document(epoch);
+    let written = || -> std::io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(".motemix-")
+            .permissions(Permissions::from_mode(0o644))
+            .tempfile_in(network.documents())?;
+        file.write_all(document)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(&path)?;
+        Ok(())
+    };
+    written().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A document's bytes, and where they are from.
+pub struct DocumentFile {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl DocumentFile {
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let bytes = fs::read(path).map_err(|error| {
+            Failure::broken(format!("{}: cannot read it: {error}; check the path", path.display()))
+        })?;
+        Ok(Self { path: path.to_owned(), bytes })
+    }
+
+    /// Checks the signatures and every field, but not the time.
+    pub fn verify(&self, authorities: &Authorities<'_>) -> Result<VerifiedDocument<'_>, Failure> {
+        let document = SignedDocument::parse(&self.bytes).and_then(|signed| signed.verify(authorities));
+        document.map_err(|error| self.broken(&error))
+    }
+
+    /// Checks the time, too.
+    pub fn admit(
+        &self,
+        authorities: &Authorities<'_>,
+        now: UnixTime,
+    ) -> Result<NetworkDocument<'_>, Failure> {
+        self.verify(authorities)?.admit(now, None).map_err(|error| self.broken(&error))
+    }
+
+    /// The document, whatever the time is.
+    pub fn at_its_time(&self, authorities: &Authorities<'_>) -> Result<NetworkDocument<'_>, Failure> {
+        let verified = self.verify(authorities)?;
+        let then = verified.valid_after();
+        verified.admit(then, None).map_err(|error| self.broken(&error))
+    }
+
+    fn broken(&self, error: &dyn std::error::Error) -> Failure {
+        Failure::broken(format!("{}: {error}", self.path.display()))
+    }
+}
+
+/// The documents of a folder, the latest epoch first.
+pub fn list(folder: &Path) -> Result<Vec<(Epoch, PathBuf)>, Failure> {
+    let unreadable =
+        |error| Failure::broken(format!("{}: cannot read it: {error}; check the path", folder.display()));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        if let Some(number) = stem.filter(|_| path.extension().is_some_and(|end| end == "cbor")) {
+            found.push((Epoch(number), path));
+        }
+    }
+    found.sort_by_key(|(epoch, _)| std::cmp::Reverse(*epoch));
+    Ok(found)
+}
+
+/// An authority's public key as 64 hexadecimal digits.
+pub fn parse_authority(text: &str) -> Result<AuthorityKey, String> {
+    let mut key = [0; 32];
+    hex::decode_to_slice(text.trim(), &mut key).map_err(|_| "not 64 hex digits".to_owned())?;
+    AuthorityKey::from_bytes(&key).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_follow_each_other_without_gaps() {
+        let calendar = Calendar::new(Duration::from_hours(24)).unwrap();
+        let epochs = calendar.upcoming(UnixTime(1_763_000_000), 2).unwrap();
+        assert_eq!(epochs, [Epoch(20_405), Epoch(20_406)]);
+        assert_eq!(calendar.valid_until(epochs[0]), calendar.valid_after(epochs[1]));
+        assert_eq!(calendar.overlap(), Duration::from_hours(1));
+        for length in [Duration::from_millis(10_500), Duration::from_secs(9)] {
+            assert!(Calendar::new(length).unwrap_err().to_string().contains("--epoch-length"));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Makes a network's folder, whole or not at all.
+
+use super::documents::{Calendar, publish, sign};
+use super::{Duty, NetworkDir, PlannedNode, RECEIVER};
+use crate::cli::Traffic;
+use crate::failure::Failure;
+use anyhow::{Context, Result, anyhow};
+use motemix_crypto::{Curve, Portable, PublicKey};
+use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role};
+use motemix_host::config::{Faults, Limits, NodeConfig, ReadingsConfig};
+use motemix_host::{AuthorityKeyFile, KeyError, NodeKey};
+use std::fs;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// All that decides what a network is like.
+pub struct Blueprint<'b> {
+    pub network_name: &'b str,
+    pub nodes: &'b [PlannedNode],
+    /// Where each node listens, in the same order.
+    pub addresses: &'b [SocketAddr],
+    pub traffic: &'b Traffic,
+    pub calendar: Calendar,
+    pub epochs: u64,
+    /// How often motes send a reading, if they do.
+    pub readings: Option<Duration>,
+    /// Probability with which a node drops what arrives.
+    pub loss: f64,
+}
+
+/// Makes the network in a folder beside `dir`, then gives it its name.
+pub fn init(dir: &Path, blueprint: &Blueprint<'_>) -> Result<NetworkDir, Failure> {
+    let occupied = || anyhow!("{}: not empty; choose another folder, nothing is overwritten", dir.display());
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => return Err(occupied().into()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(occupied().into()),
+        _ => {}
+    }
+    let parent = match dir.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let unfinished = tempfile::Builder::new()
+        .prefix(".motemix-")
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir_in(parent)
+        .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+    fill(&NetworkDir::new(unfinished.path()), blueprint)?;
+    fs::rename(unfinished.path(), dir).map_err(|error| match error.kind() {
+        ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory => occupied(),
+        _ => anyhow::Error::new(error).context(format!("cannot make {}", dir.display())),
+    })?;
+    // It has another name now, and nothing is left to clean up.
+    let _ = unfinished.keep();
+    Ok(NetworkDir::new(dir))
+}
+
+fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>) -> Result<(), Failure> {
+    let epochs = blueprint.calendar.upcoming(super::documents::now(), blueprint.epochs)?;
+    let first = *epochs.first().ok_or_else(|| Failure::broken("--epochs 0: sign for one at least"))?;
+    make_folder(&network.documents())?;
+    let authority = AuthorityKeyFile::create(network.authority_key()).map_err(Failure::failed)?;
+    let authority_key = authority.public_key().to_bytes();
+    let public_key = network.authority_public_key();
+    fs::write(&public_key, hex::encode(authority_key) + "\n")
+        .with_context(|| format!("cannot write {}", public_key.display()))?;
+    let mut keys = Vec::new();
+    for (id, (node, address)) in (0..).zip(blueprint.nodes.iter().zip(blueprint.addresses)) {
+        let folder = network.node(&node.name);
+        make_folder(folder.path())?;
+        keys.push(NodeKey::create(folder.key(), first).map_err(Failure::failed)?);
+        let config = config(id, node, *address, authority_key, blueprint);
+        config.save(folder.config()).map_err(Failure::failed)?;
+    }
+    let draft = |epoch| draft(epoch, blueprint);
+    let nodes: Vec<_> = blueprint
+        .nodes
+        .iter()
+        .zip(blueprint.addresses)
+        .zip(&keys)
+        .map(|((node, address), key)| Member {
+            name: &node.name,
+            role: role(node.duty),
+            addresses: vec![*address],
+            key,
+        })
+        .collect();
+    for epoch in epochs {
+        sign_epoch(network, &authority, &draft(epoch), &nodes)?;
+    }
+    Ok(())
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+}
+
+fn config(
+    id: u16,
+    node: &PlannedNode,
+    address: SocketAddr,
+    authority: [u8; 32],
+    blueprint: &Blueprint<'_>,
+) -> NodeConfig {
+    let every = blueprint.readings.filter(|_| node.duty == Duty::Mote);
+    NodeConfig {
+        name: node.name.clone(),
+        id,
+        listen: vec![address],
+        key: PathBuf::from("node.key"),
+        documents: PathBuf::from("../../documents"),
+        authorities: vec![authority],
+        threshold: 1,
+        state: PathBuf::from("state"),
+        metrics: None,
+        limits: Limits::default(),
+        faults: Faults { loss: blueprint.loss },
+        readings: every.map(|every| ReadingsConfig { to: RECEIVER.to_owned(), every }),
+    }
+}
+
+fn role(duty: Duty) -> Role {
+    match duty {
+        Duty::Mix { layer } => Role::Mix { layer },
+        Duty::Mote | Duty::Receiver => Role::Endpoint,
+    }
+}
+
+fn draft<'d>(epoch: Epoch, blueprint: &Blueprint<'d>) -> Draft<'d> {
+    let traffic = blueprint.traffic;
+    let profile = ProfileName::from(traffic.profile);
+    let some = |mean: Duration| (!mean.is_zero()).then_some(mean);
+    Draft {
+        network_name: blueprint.network_name,
+        epoch,
+        valid_after: blueprint.calendar.valid_after(epoch),
+        valid_until: blueprint.calendar.valid_until(epoch),
+        profile,
+        parameters: Parameters {
+            // One length of all ways: a shorter one would only be easier to follow.
+            min_hops: profile.max_hops(),
+            max_hops: profile.max_hops(),
+            mean_delay: traffic.mean_delay,
+            hop_allowance: traffic.hop_allowance,
+            transmissions: traffic.transmissions,
+            loop_mean: some(traffic.loop_cover),
+            drop_mean: some(traffic.drop_cover),
+            payload_mean: some(traffic.payload_rate),
+            overlap: blueprint.calendar.overlap(),
+        },
+    }
+}
+
+/// A node as a document describes it, with the key that its mix keys follow from.
+pub struct Member<'m> {
+    pub name: &'m str,
+    pub role: Role,
+    pub addresses: Vec<SocketAddr>,
+    pub key: &'m NodeKey,
+}
+
+/// Signs and publishes the document of one epoch.
+pub fn sign_epoch(
+    network: &NetworkDir,
+    authority: &AuthorityKeyFile,
+    draft: &Draft<'_>,
+    members: &[Member<'_>],
+) -> Result<(), Failure> {
+    let epoch = draft.epoch;
+    let mix_keys: Result<Vec<_>, _> = members.iter().map(|member| mix_key(member.key, epoch)).collect();
+    let mix_keys = mix_keys.map_err(Failure::broken)?;
+    let nodes = members.iter().zip(mix_keys).map(|(member, mix_key)| NewNode {
+        name: member.name,
+        role: member.role,
+        mix_key,
+        addresses: &member.addresses,
+    });
+    let document = sign(authority.secret(), draft, nodes)?;
+    Ok(publish(network, epoch, &document)?)
+}
+
+fn mix_key(key: &NodeKey, epoch: Epoch) -> Result<PublicKey, KeyError> {
+    Ok(Portable::public_key(&key.mix_secret(epoch)?))
+}

@@ -1,0 +1,143 @@
+//! Starts a node's process and waits until it answers.
+
+use super::{NodeDir, Process};
+use anyhow::{Context, Result, bail};
+use command_fds::{CommandFdExt, FdMapping};
+use motemix_host::NodeConfig;
+use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
+use std::fs::{self, File, OpenOptions};
+use std::net::UdpSocket;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often to look whether a node answers.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// For one answer of a node on its control socket.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether a node outlives the command that starts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It goes on in a session of its own.
+    Detached,
+    /// It ends with the command, however that ends.
+    WithParent,
+}
+
+/// A process that was started for a node.
+pub struct Launched {
+    pub config: NodeConfig,
+    node: NodeDir,
+    child: Child,
+}
+
+impl Launched {
+    /// Starts the node; `socket`, if given, is the one it receives on.
+    pub fn start(
+        node: NodeDir,
+        config: NodeConfig,
+        socket: Option<&UdpSocket>,
+        lifetime: Lifetime,
+        log: &str,
+    ) -> Result<Self> {
+        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        let mut command = Command::new(program);
+        command.arg("--log").arg(log).arg("node").arg("--config").arg(node.config());
+        match lifetime {
+            Lifetime::Detached => command.arg("--detached"),
+            // Ctrl-C is for the parent, which then stops its children in order.
+            Lifetime::WithParent => command.arg("--with-parent").process_group(0),
+        };
+        let (out, err) = log_file(&node)?;
+        command.stdin(Stdio::null()).stdout(out).stderr(err);
+        if let Some(socket) = socket {
+            let copy = socket.try_clone().context("cannot hand over a UDP socket")?;
+            let mapping = FdMapping { parent_fd: copy.into(), child_fd: FIRST_LISTEN_FD };
+            command.fd_mappings(vec![mapping]).context("cannot hand over a UDP socket")?;
+            command.env("LISTEN_FDS", "1").env_remove("LISTEN_PID").env_remove("LISTEN_FDS_FIRST_FD");
+        }
+        let name = node.name();
+        let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+        Ok(Self { config, node, child })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub fn process(&self) -> Result<Process> {
+        Process::running(self.child.id())
+    }
+
+    /// Waits until the node answers on its control socket.
+    pub fn wait_until_it_answers(&mut self, until: Instant) -> Result<NodeStatus> {
+        loop {
+            if let Ok(status) = status(&self.config) {
+                return Ok(status);
+            }
+            if let Some(exit) = self.child.try_wait().context("cannot wait for a node")? {
+                bail!("{} ended at once ({exit}): {}", self.name(), self.last_words());
+            }
+            if Instant::now() >= until {
+                bail!("{} does not answer; see {}", self.name(), self.node.log().display());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The status it ended with, if it has ended.
+    pub fn has_ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
+        self.child.try_wait().context("cannot wait for a node")
+    }
+
+    /// The last line of its log.
+    pub fn last_words(&self) -> String {
+        let text = fs::read_to_string(self.node.log()).unwrap_or_default();
+        let line = text.lines().rev().find(|line| !line.trim().is_empty());
+        line.map_or_else(|| format!("see {}", self.node.log().display()), str::to_owned)
+    }
+
+    /// Ends it at once, without a word, and waits for that.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill().context("cannot kill a node")?;
+        self.child.wait().context("cannot wait for a node")?;
+        Ok(())
+    }
+}
+
+/// The first inherited descriptor, by the convention of LISTEN_FDS.
+const FIRST_LISTEN_FD: i32 = 3;
+
+fn log_file(node: &NodeDir) -> Result<(File, File)> {
+    let path = node.log();
+    let open = || {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        file.try_clone().map(|copy| (file, copy))
+    };
+    open().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What a node says about itself.
+pub fn status(config: &NodeConfig) -> Result<NodeStatus> {
+    match ask(config, &Request::Status {})? {
+        Response::Status(status) => Ok(status),
+        other => Err(unexpected(&config.name, &other)),
+    }
+}
+
+/// One request to a running node.
+pub fn ask(config: &NodeConfig, request: &Request) -> Result<Response> {
+    let mut control = ControlClient::connect(config.control_socket())?;
+    control.set_patience(Some(PATIENCE))?;
+    Ok(control.request(request)?)
+}
+
+/// The error for an answer that does not belong to the question.
+pub fn unexpected(name: &str, response: &Response) -> anyhow::Error {
+    match response {
+        Response::Error { message } => anyhow::anyhow!("{name}: {message}"),
+        _ => anyhow::anyhow!("{name}: answered something else; use one version of motemix for all nodes"),
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the files of a network are.
+//!
+//! ```text
+//! DIR/authority.key             signs the documents
+//! DIR/authority.pub             its public half, as nodes and people name it
+//! DIR/documents/<epoch>.cbor    signed network documents
+//! DIR/nodes/<name>/node.toml    configuration
+//!                  node.key     forward-secure mix key
+//!                  node.log     what the process wrote
+//!                  node.pid     which process it is
+//!                  state/       what outlives the process; control socket
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A network's folder.
+#[derive(Debug, Clone)]
+pub struct NetworkDir {
+    root: PathBuf,
+}
+
+/// A node's folder in it.
+#[derive(Debug, Clone)]
+pub struct NodeDir {
+    root: PathBuf,
+}
+
+impl NetworkDir {
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn authority_key(&self) -> PathBuf {
+        self.root.join("authority.key")
+    }
+
+    pub fn authority_public_key(&self) -> PathBuf {
+        self.root.join("authority.pub")
+    }
+
+    pub fn documents(&self) -> PathBuf {
+        self.root.join("documents")
+    }
+
+    pub fn document(&self, epoch: impl std::fmt::Display) -> PathBuf {
+        self.documents().join(format!("{epoch}.cbor"))
+    }
+
+    pub fn nodes(&self) -> PathBuf {
+        self.root.join("nodes")
+    }
+
+    pub fn node(&self, name: &str) -> NodeDir {
+        NodeDir { root: self.nodes().join(name) }
+    }
+
+    /// The folders of all nodes, by name; numbers in names count as numbers.
+    pub fn list(&self) -> io::Result<Vec<NodeDir>> {
+        let mut nodes = Vec::new();
+        for entry in fs::read_dir(self.nodes())? {
+            let node = NodeDir { root: entry?.path() };
+            if node.config().is_file() {
+                nodes.push(node);
+            }
+        }
+        nodes.sort_by_cached_key(|node| by_number(&node.name()));
+        Ok(nodes)
+    }
+}
+
+impl NodeDir {
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn name(&self) -> String {
+        self.root.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.root.join("node.toml")
+    }
+
+    pub fn key(&self) -> PathBuf {
+        self.root.join("node.key")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.root.join("node.log")
+    }
+
+    pub fn pid(&self) -> PathBuf {
+        self.root.join("node.pid")
+    }
+}
+
+/// `mix-10` after `mix-2`.
+fn by_number(name: &str) -> (String, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_number;
+
+    #[test]
+    fn numbers_in_names_count_as_numbers() {
+        let mut names = ["receiver-2", "mix-10", "mote-1", "receiver", "mix-2"];
+        names.sort_by_cached_key(|name| by_number(name));
+        assert_eq!(names, ["mix-2", "mix-10", "mote-1", "receiver", "receiver-2"]);
+    }
+}

@@ -1,0 +1,23 @@
+//! A network of nodes on this machine: its folder and its processes.
+//!
+//! ```text
+//! plan ─ init ─▶ DIR ─ launch ─▶ processes
+//!                 ▲ renew          ▲ stop
+//! ```
+
+pub mod documents;
+mod init;
+mod launch;
+mod layout;
+mod plan;
+mod process;
+mod renew;
+mod stop;
+
+pub use init::{Blueprint, init};
+pub use launch::{Launched, Lifetime, ask, status, unexpected};
+pub use layout::{NetworkDir, NodeDir};
+pub use plan::{Duty, PlannedNode, RECEIVER, bind, check_paths, consecutive, plan};
+pub use process::Process;
+pub use renew::renew;
+pub use stop::{Stopped, stop};

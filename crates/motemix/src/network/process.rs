@@ -1,0 +1,141 @@
+//! Which process a node is, in a way that a reused number cannot fake.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "motemix tells processes apart by Linux's /proc and pidfd; use the crate motemix-host elsewhere"
+);
+
+use anyhow::{Context, Result, anyhow};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// A process: its number, when it started, and under which boot of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pid: u32,
+    /// Clock ticks from boot to the process's start.
+    started: u64,
+    boot: String,
+}
+
+impl Process {
+    /// The process that has this number now.
+    pub fn running(pid: u32) -> Result<Self> {
+        let started = start_time(pid)?.ok_or_else(|| anyhow!("process {pid} has ended"))?;
+        Ok(Self { pid, started, boot: boot_id()? })
+    }
+
+    /// The process recorded in a pid file; `None` if there is no such file.
+    pub fn load(path: &Path) -> Result<Option<Self>> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            other => other.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let mut words = text.split_whitespace();
+        let mut parse = || {
+            let process = Self {
+                pid: words.next()?.parse().ok()?,
+                started: words.next()?.parse().ok()?,
+                boot: words.next()?.to_owned(),
+            };
+            words.next().is_none().then_some(process)
+        };
+        let process = parse().ok_or_else(|| {
+            anyhow!("{}: not a pid file; stop the node by hand and remove the file", path.display())
+        })?;
+        Ok(Some(process))
+    }
+
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let text = format!("{} {} {}\n", self.pid, self.started, self.boot);
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it is still there. Its number may meanwhile name another process.
+    pub fn is_running(&self) -> Result<bool> {
+        Ok(boot_id()? == self.boot && start_time(self.pid)? == Some(self.started))
+    }
+
+    /// Sends a signal to exactly this process; `false` if it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<bool> {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
+        // The handle is taken first: what is checked after that cannot become another process.
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Err(rustix::io::Errno::SRCH) => return Ok(false),
+            other => other.with_context(|| format!("cannot open process {pid}"))?,
+        };
+        if !self.is_running()? {
+            return Ok(false);
+        }
+        match pidfd_send_signal(&handle, signal) {
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            other => other.map(|()| true).with_context(|| format!("cannot signal process {pid}")),
+        }
+    }
+}
+
+fn boot_id() -> Result<String> {
+    let path = "/proc/sys/kernel/random/boot_id";
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    Ok(text.trim().to_owned())
+}
+
+/// Field 22 of /proc/PID/stat; `None` for a process that is gone or only waits to be collected.
+fn start_time(pid: u32) -> io::Result<Option<u64>> {
+    let text = match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        // The process ended between the opening of the file and its reading.
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            return Ok(None);
+        }
+        other => other?,
+    };
+    // The second field is the name, in parentheses, and may have blanks and parentheses of its own.
+    let fields: Vec<_> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let ended = matches!(fields.first(), Some(&("Z" | "X")));
+    Ok(fields.get(19).filter(|_| !ended).and_then(|ticks| ticks.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn tells_a_process_from_an_earlier_one_with_its_number() {
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let process = Process::running(child.id()).unwrap();
+        assert!(process.is_running().unwrap());
+
+        let earlier = Process { started: process.started - 1, ..process.clone() };
+        let other_boot = Process { boot: "another".into(), ..process.clone() };
+        for impostor in [earlier, other_boot] {
+            assert!(!impostor.is_running().unwrap());
+            assert!(!impostor.signal(Signal::TERM).unwrap());
+        }
+        assert!(child.try_wait().unwrap().is_none());
+
+        assert!(process.signal(Signal::TERM).unwrap());
+        child.wait().unwrap();
+        assert!(!process.is_running().unwrap());
+        assert!(!process.signal(Signal::TERM).unwrap());
+    }
+
+    #[test]
+    fn survives_its_file() {
+        let file = std::env::temp_dir().join(format!("motemix-pid-{}", std::process::id()));
+        assert_eq!(Process::load(&file).unwrap(), None);
+        let process = Process::running(std::process::id()).unwrap();
+        process.save(&file).unwrap();
+        assert_eq!(Process::load(&file).unwrap(), Some(process));
+        fs::write(&file, "not a number").unwrap();
+        assert!(Process::load(&file).unwrap_err().to_string().contains("not a pid file"));
+        fs::remove_file(&file).unwrap();
+    }
+}

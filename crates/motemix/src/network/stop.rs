@@ -1,0 +1,51 @@
+//! Stops a node's process: by asking, then by a signal to exactly that process.
+
+use super::{NodeDir, Process, ask};
+use anyhow::{Result, bail};
+use motemix_host::NodeConfig;
+use motemix_host::control::Request;
+use rustix::process::Signal;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// What became of a node that was to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// It was asked and ended.
+    Asked,
+    /// It did not answer, or not end, and got SIGTERM.
+    Terminated,
+    /// It was not running.
+    NotRunning,
+}
+
+/// Stops the node, and waits up to `patience` after each step.
+pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<Stopped> {
+    let Some(process) = Process::load(&node.pid())? else { return Ok(Stopped::NotRunning) };
+    let how = if !process.is_running()? {
+        Stopped::NotRunning
+    } else if ask(config, &Request::Stop {}).is_ok() && has_ended(&process, patience)? {
+        Stopped::Asked
+    } else {
+        process.signal(Signal::TERM)?;
+        if !has_ended(&process, patience)? {
+            bail!("{} (process {}) ignores SIGTERM; look at its log", config.name, process.pid());
+        }
+        Stopped::Terminated
+    };
+    // Somebody else may have removed it meanwhile.
+    let _ = fs::remove_file(node.pid());
+    Ok(how)
+}
+
+fn has_ended(process: &Process, patience: Duration) -> Result<bool> {
+    let until = Instant::now() + patience;
+    while process.is_running()? {
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(true)
+}

@@ -1,0 +1,269 @@
+//! The dependency table of the workspace and the rules of its protocol crates, enforced.
+//!
+//! `Rules` is the table, `Found` is what the workspace holds, `violations` compares them. The checker is
+//! itself tested on inputs that break each rule, so a rule that stopped matching would be noticed.
+
+#[path = "architecture/found.rs"]
+mod found;
+#[path = "architecture/source.rs"]
+mod source;
+
+use found::{Crate, File, read_workspace};
+use source::Source;
+
+/// What one workspace crate may use.
+struct Rule {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    kind: Kind,
+}
+
+#[derive(PartialEq)]
+enum Kind {
+    /// `no_std`, no allocator, no clock, no entropy, no floating point, no sockets, no async, no serde.
+    Protocol,
+    /// Runs on an operating system.
+    Host,
+}
+
+/// Lowest first, as in the workspace's list of members. A new crate gets a line here.
+const RULES: [Rule; 6] = [
+    Rule { name: "motemix-crypto", may_use: &[], kind: Kind::Protocol },
+    Rule { name: "motemix-sphinx", may_use: &["motemix-crypto"], kind: Kind::Protocol },
+    Rule { name: "motemix-directory", may_use: &["motemix-crypto", "motemix-sphinx"], kind: Kind::Protocol },
+    Rule {
+        name: "motemix-node",
+        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory"],
+        kind: Kind::Protocol,
+    },
+    Rule {
+        name: "motemix-host",
+        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node"],
+        kind: Kind::Host,
+    },
+    Rule {
+        name: "motemix",
+        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node", "motemix-host"],
+        kind: Kind::Host,
+    },
+];
+
+/// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
+const PROTOCOL_LIBRARIES: [&str; 9] = [
+    "blake2",
+    "chacha20",
+    "curve25519-dalek",
+    "ed25519-dalek",
+    "minicbor",
+    "rand_core",
+    "siphasher",
+    "subtle",
+    "zeroize",
+];
+
+/// What must not even reach a protocol crate through another library.
+const NEVER_BELOW: [&str; 10] =
+    ["tokio", "serde", "serde_json", "tracing", "log", "rand", "getrandom", "libc", "anyhow", "socket2"];
+
+const PROTOCOL_ATTRIBUTES: [&str; 2] = ["#![no_std]", "#![forbid(unsafe_code)]"];
+const PROTOCOL_FORBIDS: [&str; 6] = ["f32", "f64", "std::time", "Instant::now", "SystemTime", "async fn"];
+const EMPTY_NAMES: [&str; 4] = ["common", "shared", "utils", "helpers"];
+const MAX_LINES: usize = 500;
+
+fn violations(crates: &[Crate]) -> Vec<String> {
+    let mut found: Vec<_> = crates.iter().flat_map(violations_of).collect();
+    found.extend(
+        RULES
+            .iter()
+            .filter(|rule| !crates.iter().any(|member| member.name == rule.name))
+            .map(|rule| format!("{}: in the table of this test, but not in the workspace", rule.name)),
+    );
+    found
+}
+
+fn violations_of(member: &Crate) -> Vec<String> {
+    let name = &member.name;
+    let Some(rule) = RULES.iter().find(|rule| rule.name == name) else {
+        return vec![format!("{name}: has no line in the table of this test; add one")];
+    };
+    let mut found: Vec<_> = member
+        .workspace_dependencies
+        .iter()
+        .filter(|used| !rule.may_use.contains(&used.as_str()))
+        .map(|used| format!("{name}: may not depend on {used}"))
+        .collect();
+    if rule.kind == Kind::Protocol {
+        found.extend(protocol_violations(member));
+    }
+    found.extend(member.files.iter().flat_map(|file| file_violations(name, file)));
+    found
+}
+
+fn protocol_violations(member: &Crate) -> Vec<String> {
+    let name = &member.name;
+    let mut found = Vec::new();
+    for used in &member.libraries {
+        if !PROTOCOL_LIBRARIES.contains(&used.as_str()) {
+            found.push(format!("{name}: depends on {used}, which no protocol crate may"));
+        }
+    }
+    for reached in &member.reached {
+        if NEVER_BELOW.contains(&reached.as_str()) {
+            found.push(format!("{name}: reaches {reached} through a library"));
+        }
+    }
+    match member.files.iter().find(|file| file.path.ends_with("src/lib.rs")) {
+        None => found.push(format!("{name}: has no src/lib.rs")),
+        Some(root) => {
+            let code = Source::new(&root.text);
+            for attribute in PROTOCOL_ATTRIBUTES {
+                if !code.has(attribute) {
+                    found.push(format!("{}: does not say {attribute}", root.path));
+                }
+            }
+        }
+    }
+    for file in &member.files {
+        let code = Source::new(&file.text);
+        for word in PROTOCOL_FORBIDS {
+            if code.has(word) {
+                found.push(format!("{}: says {word}, which no protocol crate may", file.path));
+            }
+        }
+    }
+    found
+}
+
+fn file_violations(name: &str, file: &File) -> Vec<String> {
+    let mut found = Vec::new();
+    let lines = source::lines_without_tests(&file.text);
+    if lines > MAX_LINES {
+        found.push(format!("{}: {lines} lines without its tests; more than {MAX_LINES}", file.path));
+    }
+    let code = Source::new(&file.text);
+    for empty in EMPTY_NAMES {
+        let is_module = file.path.split('/').any(|part| part == empty || part == format!("{empty}.rs"));
+        if is_module || code.has(&format!("mod {empty}")) || name.ends_with(&format!("-{empty}")) {
+            found.push(format!("{}: the name {empty} says nothing about what is in it", file.path));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_workspace_follows_its_table() {
+    let found = violations(&read_workspace());
+    assert!(found.is_empty(), "\n  {}\n", found.join("\n  "));
+}
+
+mod checker {
+    use super::*;
+
+    fn sound() -> Crate {
+        Crate {
+            name: "motemix-sphinx".into(),
+            workspace_dependencies: vec!["motemix-crypto".into()],
+            libraries: vec!["subtle".into()],
+            reached: vec!["subtle".into()],
+            files: vec![File {
+                path: "crates/motemix-sphinx/src/lib.rs".into(),
+                text: "#![no_std]\n#![forbid(unsafe_code)]\n//! Not f64, which this comment may say.\n"
+                    .into(),
+            }],
+        }
+    }
+
+    fn only_violation(change: impl FnOnce(&mut Crate)) -> String {
+        let mut member = sound();
+        change(&mut member);
+        let mut found = violations_of(&member);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.remove(0)
+    }
+
+    fn add_line(member: &mut Crate, line: &str) {
+        member.files[0].text.push_str(line);
+    }
+
+    #[test]
+    fn finds_nothing_in_a_sound_crate() {
+        assert_eq!(violations_of(&sound()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn finds_a_dependency_upwards() {
+        let found = only_violation(|member| member.workspace_dependencies.push("motemix-node".into()));
+        assert_eq!(found, "motemix-sphinx: may not depend on motemix-node");
+    }
+
+    #[test]
+    fn finds_a_library_that_is_not_for_protocols() {
+        let found = only_violation(|member| member.libraries.push("tokio".into()));
+        assert_eq!(found, "motemix-sphinx: depends on tokio, which no protocol crate may");
+    }
+
+    #[test]
+    fn finds_a_library_behind_a_library() {
+        let found = only_violation(|member| member.reached.push("getrandom".into()));
+        assert_eq!(found, "motemix-sphinx: reaches getrandom through a library");
+    }
+
+    #[test]
+    fn finds_a_missing_attribute() {
+        for attribute in PROTOCOL_ATTRIBUTES {
+            let found = only_violation(|member| {
+                member.files[0].text = member.files[0].text.replace(attribute, &format!("// {attribute}"));
+            });
+            assert!(found.ends_with(&format!("does not say {attribute}")), "{found}");
+        }
+    }
+
+    #[test]
+    fn finds_floating_point_clocks_and_async() {
+        for (line, word) in [
+            ("fn mean(x: f64) {}", "f64"),
+            ("const HALF: f32 = 0.5;", "f32"),
+            ("use std::time::Duration;", "std::time"),
+            ("let now = Instant::now();", "Instant::now"),
+            ("async fn send() {}", "async fn"),
+        ] {
+            let found = only_violation(|member| add_line(member, line));
+            assert!(found.contains(&format!("says {word},")), "{found}");
+        }
+    }
+
+    #[test]
+    fn finds_a_long_file() {
+        let found = only_violation(|member| add_line(member, &"fn line() {}\n".repeat(MAX_LINES)));
+        assert!(found.contains("503 lines without its tests"), "{found}");
+    }
+
+    #[test]
+    fn does_not_count_tests_as_lines() {
+        let mut member = sound();
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "    fn line() {}\n".repeat(MAX_LINES));
+        add_line(&mut member, &tests);
+        assert_eq!(violations_of(&member), Vec::<String>::new());
+    }
+
+    #[test]
+    fn finds_a_module_with_an_empty_name() {
+        for empty in EMPTY_NAMES {
+            let declared = only_violation(|member| add_line(member, &format!("mod {empty};\n")));
+            assert!(declared.contains(empty), "{declared}");
+            let file = only_violation(|member| {
+                let path = format!("crates/motemix-sphinx/src/{empty}.rs");
+                member.files.push(File { path, text: String::new() });
+            });
+            assert!(file.contains(empty), "{file}");
+        }
+    }
+
+    #[test]
+    fn finds_a_crate_without_a_rule_and_a_rule_without_a_crate() {
+        let mut member = sound();
+        member.name = "motemix-extra".into();
+        assert_eq!(violations_of(&member), ["motemix-extra: has no line in the table of this test; add one"]);
+        assert_eq!(violations(&[]).len(), RULES.len());
+    }
+}

@@ -1,0 +1,71 @@
+//! The program teaches its own use.
+
+mod program;
+
+use program::motemix;
+
+const COMMANDS: [&[&str]; 16] = [
+    &["net"],
+    &["net", "init"],
+    &["net", "up"],
+    &["net", "down"],
+    &["net", "status"],
+    &["net", "renew"],
+    &["node"],
+    &["send"],
+    &["inbox"],
+    &["directory"],
+    &["directory", "show"],
+    &["directory", "verify"],
+    &["demo"],
+    &["completions"],
+    &["man"],
+    &[],
+];
+
+#[test]
+fn every_command_that_does_something_shows_an_example() {
+    for command in COMMANDS {
+        let help = motemix(command.iter().chain(&["--help"])).succeeds();
+        assert!(help.contains("Usage: motemix"), "{command:?}: {help}");
+        let only_groups = matches!(command, ["net" | "directory"]);
+        assert!(
+            only_groups || help.contains("Example") || help.contains("First steps"),
+            "{command:?}: {help}"
+        );
+    }
+}
+
+#[test]
+fn a_misspelt_command_gets_a_suggestion() {
+    let run = motemix(["ibox"]);
+    assert_eq!(run.status(), 2);
+    assert!(run.stderr().contains("inbox"), "{}", run.stderr());
+}
+
+#[test]
+fn a_log_filter_that_is_none_is_one_line() {
+    motemix(["--log", "a=b=c", "completions", "bash"]).fails(2, &["--log", "try `info`"]);
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = motemix(["completions", shell]).succeeds();
+        for word in ["inbox", "demo", "completions"] {
+            assert!(script.contains(word), "{shell} does not complete {word}");
+        }
+    }
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    motemix(["man", pages.to_str().unwrap()]).succeeds();
+    for command in COMMANDS {
+        let name = format!("{}.1", [&["motemix"], command].concat().join("-"));
+        let page = std::fs::read_to_string(pages.join(&name)).unwrap_or_else(|_| panic!("no page {name}"));
+        assert!(page.contains(".SH NAME"), "{name}");
+    }
+}

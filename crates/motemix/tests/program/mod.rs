@@ -1,0 +1,101 @@
+//! The program under test, as a user runs it.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Runs the program with these words.
+pub fn motemix<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(words: I) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        .args(words)
+        .env_remove("MOTEMIX_LOG")
+        .output()
+        .expect("the program starts");
+    Run(output)
+}
+
+/// What it did.
+pub struct Run(Output);
+
+impl Run {
+    pub fn status(&self) -> i32 {
+        self.0.status.code().expect("it was not killed")
+    }
+
+    pub fn stdout(&self) -> String {
+        String::from_utf8(self.0.stdout.clone()).expect("text on stdout")
+    }
+
+    pub fn stderr(&self) -> String {
+        String::from_utf8(self.0.stderr.clone()).expect("text on stderr")
+    }
+
+    #[track_caller]
+    pub fn succeeds(self) -> String {
+        assert_eq!(self.status(), 0, "{}", self.stderr());
+        self.stdout()
+    }
+
+    /// Ends with this status and exactly one line, which has all of these words.
+    #[track_caller]
+    pub fn fails(self, status: i32, words: &[&str]) {
+        let stderr = self.stderr();
+        assert_eq!(self.status(), status, "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert_eq!(self.stdout(), "");
+        for word in words {
+            assert!(stderr.contains(word), "{word:?} is not in {stderr}");
+        }
+    }
+}
+
+/// A small network in a folder of its own.
+pub struct Network {
+    _folder: TempDir,
+    pub dir: PathBuf,
+}
+
+impl Network {
+    pub fn init(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path().join("net");
+        let mut words =
+            vec!["net", "init", dir.to_str().expect("UTF-8"), "--epochs", "3", "--base-port", "0"];
+        words.extend(more);
+        motemix(words).succeeds();
+        Self { _folder: folder, dir }
+    }
+
+    pub fn path(&self, inner: &str) -> PathBuf {
+        self.dir.join(inner)
+    }
+
+    pub fn config(&self, node: &str) -> PathBuf {
+        self.path(&format!("nodes/{node}/node.toml"))
+    }
+
+    /// The documents, the earliest epoch first.
+    pub fn documents(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("documents")).expect("documents");
+        let mut documents: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        documents.sort();
+        documents
+    }
+
+    pub fn authority(&self) -> String {
+        fs::read_to_string(self.path("authority.pub")).expect("authority.pub").trim().to_owned()
+    }
+}
+
+pub fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o777
+}
+
+pub fn edit(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).expect("a text file");
+    assert!(text.contains(from), "{from:?} is not in {text}");
+    fs::write(path, text.replacen(from, to, 1)).expect("a writable file");
+}
