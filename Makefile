@@ -1,0 +1,51 @@
+# Each target installs what it needs, says so, and leaves alone what is there. `make help` lists them.
+
+TARGET ?=
+TIME ?= 60
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long bench lint fuzz
+
+help:
+	@echo 'motemix: an anonymous, authenticated network that fits in a sensor'
+	@echo
+	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
+	@echo '  make test        everything that has to hold, in about a quarter of an hour'
+	@echo '  make test-long   the same with more fuzzing, all of Miri and the slow tests'
+	@echo '  make bench       motemix beside its peers, in one run; see docs/benchmarks.md'
+	@echo '  make lint        formatting, clippy, licences: quick, before each commit'
+	@echo '  make fuzz        fuzzes each target for TIME seconds; TARGET=packet picks one'
+	@echo
+	@echo 'The first run builds tools into .build and takes longer. Start with: make demo'
+
+demo:
+	@echo '== demo: builds the program and runs a network of processes on loopback'
+	@scripts/setup rust
+	cargo run --locked --release --package motemix -- demo
+
+test:
+	@echo '== test: formatting, clippy, tests, vectors, boards, Miri, fuzzing, licences'
+	@scripts/test
+
+test-long:
+	@echo '== test-long: takes an hour or two'
+	@scripts/test --long
+
+bench:
+	@echo '== bench: keep the machine quiet; the table appears after a few minutes'
+	@scripts/setup rust
+	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/bench-build
+
+lint:
+	@echo '== lint: formatting, clippy, licences'
+	@scripts/setup rust licences
+	cargo fmt --all --check
+	cargo fmt --manifest-path bench/Cargo.toml --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/bench-build -- -D warnings
+	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
+
+fuzz:
+	@echo '== fuzz: $(if $(TARGET),$(TARGET),each target) for $(TIME) s; a finding is kept in fuzz/artifacts'
+	@scripts/fuzz '$(TIME)' $(TARGET)

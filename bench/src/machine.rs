@@ -1,0 +1,61 @@
+//! Which processor this is, and staying on one core of it.
+
+use std::fs;
+use std::num::NonZero;
+
+use anyhow::{Context, Result};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// What a reader has to know about the machine to judge the figures.
+pub struct Machine {
+    model: String,
+    count: usize,
+    cores: Vec<usize>,
+}
+
+impl Machine {
+    /// Asks the kernel. The cores are those that this process may run on.
+    pub fn read() -> Result<Self> {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").context("reading /proc/cpuinfo")?;
+        let model = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+            .map_or("unknown processor", |(_, model)| model.trim())
+            .to_owned();
+        let count = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let allowed = sched_getaffinity(Pid::this()).context("asking for this process' cores")?;
+        let cores = (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false)).collect();
+        Ok(Self { model, count, cores })
+    }
+
+    /// "model, n cores".
+    pub fn line(&self) -> String {
+        format!("{}, {} core{}", self.model, self.count, if self.count == 1 { "" } else { "s" })
+    }
+
+    /// The core for whatever is measured.
+    pub fn measured_core(&self) -> usize {
+        self.cores.first().copied().unwrap_or(0)
+    }
+
+    /// The core for what feeds it; the same one if there is no other.
+    pub fn other_core(&self) -> usize {
+        self.cores.last().copied().unwrap_or(0)
+    }
+}
+
+/// Keeps this thread, and the processes that it starts from now on, on `core`.
+pub fn pin(core: usize) -> Result<()> {
+    let mut only = CpuSet::new();
+    only.set(core).context("naming a core")?;
+    sched_setaffinity(Pid::from_raw(0), &only).with_context(|| format!("pinning to core {core}"))
+}
+
+/// Resident memory of a process, in KiB.
+pub fn resident_kib(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS line")?;
+    line.trim().trim_end_matches(" kB").parse().context("reading VmRSS")
+}

@@ -1,0 +1,109 @@
+//! Our side: nodes, paths and packets of motemix with the host's curve.
+
+use std::cell::RefCell;
+
+use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
+use motemix_sphinx::{
+    HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile, ReplayError, ReplayFilter,
+    ReplayTag, Shape,
+};
+
+/// X25519 of Graviola: assembly that was verified formally.
+pub enum HostCurve {}
+
+impl Curve for HostCurve {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        use graviola::key_agreement::x25519::StaticPrivateKey;
+        PublicKey(StaticPrivateKey::from_array(secret.expose()).public_key().as_bytes())
+    }
+
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        use graviola::key_agreement::x25519;
+        let point = x25519::PublicKey::from_array(&point.0);
+        let shared = x25519::StaticPrivateKey::from_array(secret.expose()).diffie_hellman(&point).ok()?;
+        SharedSecret::contributory(shared.0)
+    }
+}
+
+thread_local! {
+    static PRODUCTS: RefCell<(Vec<[u8; 32]>, usize)> = const { RefCell::new((Vec::new(), 0)) };
+}
+
+/// Multiplies with [`HostCurve`] and remembers the products for [`Replayed`].
+pub enum Recorded {}
+
+impl Curve for Recorded {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        HostCurve::public_key(secret)
+    }
+
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        let product = HostCurve::diffie_hellman(secret, point)?;
+        PRODUCTS.with_borrow_mut(|(products, _)| products.push(*product.expose()));
+        Some(product)
+    }
+}
+
+/// Answers with the recorded products, over and over: a hop without its multiplications.
+pub enum Replayed {}
+
+impl Curve for Replayed {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        HostCurve::public_key(secret)
+    }
+
+    fn diffie_hellman(_: &Secret<32>, _: &PublicKey) -> Option<SharedSecret> {
+        PRODUCTS.with_borrow_mut(|(products, next)| {
+            let product = products[*next];
+            *next = (*next + 1) % products.len();
+            SharedSecret::contributory(product)
+        })
+    }
+}
+
+/// Admits everything: the peer has no filter.
+pub struct AdmitAll;
+
+impl ReplayFilter for AdmitAll {
+    fn admit(&mut self, _: &ReplayTag) -> Result<(), ReplayError> {
+        Ok(())
+    }
+}
+
+/// Node n's secret.
+pub fn mix_key(n: u16) -> MixKey {
+    MixKey::new(hash::blake2s_256(b"bench node", &n.to_be_bytes()))
+}
+
+/// Nodes 0 to `hops` − 1.
+pub fn path(hops: u16) -> Vec<PathHop> {
+    (0..hops)
+        .map(|n| PathHop {
+            id: NodeId::new(n).expect("a small number"),
+            mix_key: mix_key(n).public_key::<HostCurve>(),
+        })
+        .collect()
+}
+
+/// The seed of packet n.
+pub fn seed(n: u64) -> Secret<32> {
+    hash::blake2s_256(b"bench packet", &n.to_be_bytes())
+}
+
+/// Creates a one-way packet and seals `data` in it.
+pub fn create<P: Profile>(path: &[PathHop], seed: Secret<32>, data: &[u8], packet: &mut [u8]) {
+    HeaderBuilder::<P>::new(path, Shape::OneWay, seed)
+        .and_then(HeaderBuilder::build)
+        .expect("the path is sound")
+        .seal(MessageId([0; 4]), data, packet)
+        .expect("the data fits");
+}
+
+/// Removes one layer in place; the next node.
+pub fn forward<P: Profile>(packet: &mut [u8], key: &MixKey) -> Option<NodeId> {
+    let ((), authentic) = Packet::<P>::parse(packet).ok()?.authenticate([((), key)]).ok()?;
+    match authentic.admit(&mut AdmitAll).ok()?.unwrap_layer().ok()? {
+        Hop::Forward(forward) => Some(forward.next),
+        _ => None,
+    }
+}

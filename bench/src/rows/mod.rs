@@ -1,0 +1,9 @@
+//! What is compared.
+
+pub mod create;
+pub mod forward;
+pub mod hop;
+pub mod x25519;
+
+/// Bytes of application data in a host's packet, on both sides.
+pub const HOST_DATA: [u8; 1024] = [0x6d; 1024];

@@ -1,0 +1,135 @@
+//! What the fuzz targets share: a network whose curve is a toy, so that the packet format and not the
+//! multiplication is what a run spends its time on.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+
+use arbitrary::Arbitrary;
+use curve25519_dalek::scalar::{Scalar, clamp_integer};
+use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
+use motemix_sphinx::{
+    Hop, Host1k, MixKey, Mote, Mote5, NodeId, Packet, PathHop, ProcessError, Profile, ReplayError,
+    ReplayFilter, ReplayTag,
+};
+
+/// The integers modulo the order of X25519's base point, up to sign, under addition. Multiplication by a
+/// clamped scalar commutes and forgets the sign as X25519 does; discrete logarithms are a division.
+pub enum Toy {}
+
+impl Curve for Toy {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        PublicKey(multiply(secret, Scalar::from(9_u8)))
+    }
+
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        SharedSecret::contributory(multiply(secret, Scalar::from_bytes_mod_order(point.0)))
+    }
+}
+
+fn multiply(secret: &Secret<32>, point: Scalar) -> [u8; 32] {
+    let product = Scalar::from_bytes_mod_order(clamp_integer(*secret.expose())) * point;
+    // Of a number and its negative, one is even: their sum is the order, which is odd.
+    let (positive, negative) = (product.to_bytes(), (-product).to_bytes());
+    if positive[0] % 2 == 0 { positive } else { negative }
+}
+
+/// A profile by name.
+#[derive(Clone, Copy, Arbitrary, Debug)]
+pub enum AnyProfile {
+    Mote,
+    Mote5,
+    Host1k,
+}
+
+/// Something to be done with a profile that is known only when the input is.
+pub trait ForProfile {
+    fn run<P: Profile<Curve = Toy>>(self);
+}
+
+impl AnyProfile {
+    pub fn with(self, task: impl ForProfile) {
+        match self {
+            Self::Mote => task.run::<Mote<Toy>>(),
+            Self::Mote5 => task.run::<Mote5<Toy>>(),
+            Self::Host1k => task.run::<Host1k<Toy>>(),
+        }
+    }
+}
+
+/// Remembers every tag.
+#[derive(Default)]
+pub struct Seen(HashSet<ReplayTag>);
+
+impl ReplayFilter for Seen {
+    fn admit(&mut self, tag: &ReplayTag) -> Result<(), ReplayError> {
+        if self.0.insert(*tag) { Ok(()) } else { Err(ReplayError::Replayed) }
+    }
+}
+
+/// Node n's secret.
+pub fn mix_key(n: u16) -> MixKey {
+    MixKey::new(hash::blake2s_256(b"fuzz node", &n.to_be_bytes()))
+}
+
+/// Node n as its sender knows it.
+pub fn node(n: u16) -> PathHop {
+    PathHop {
+        id: NodeId::new(n % NodeId::LIMIT).expect("it was reduced"),
+        mix_key: mix_key(n).public_key::<Toy>(),
+    }
+}
+
+/// Nodes 0 to `hops` − 1.
+pub fn path(hops: usize) -> Vec<PathHop> {
+    (0..hops as u16).map(node).collect()
+}
+
+/// A seed from a number: its bytes alone give a fuzzer nothing to learn.
+pub fn seed(number: u64) -> Secret<32> {
+    hash::blake2s_256(b"fuzz seed", &number.to_be_bytes())
+}
+
+/// Why a node does not act on a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    Process(ProcessError),
+    Replay(ReplayError),
+}
+
+/// Node n processes a datagram in place.
+pub fn process<P: Profile, T>(
+    datagram: &mut [u8],
+    n: usize,
+    seen: &mut Seen,
+    with: impl FnOnce(Hop<'_>) -> T,
+) -> Result<T, Refused> {
+    let key = mix_key(n as u16);
+    let ((), authentic) = Packet::<P>::parse(datagram)
+        .and_then(|packet| packet.authenticate([((), &key)]))
+        .map_err(Refused::Process)?;
+    let fresh = authentic.admit(seen).map_err(Refused::Replay)?;
+    fresh.unwrap_layer().map(with).map_err(Refused::Process)
+}
+
+/// One byte of a datagram changes on its way to a hop.
+#[derive(Clone, Copy, Arbitrary, Debug)]
+pub struct Damage {
+    pub hop: u8,
+    pub at: u16,
+    pub flip: std::num::NonZero<u8>,
+}
+
+impl Damage {
+    /// Where the byte was.
+    pub fn apply(self, bytes: &mut [u8]) -> usize {
+        let at = usize::from(self.at) % bytes.len();
+        bytes[at] ^= self.flip.get();
+        at
+    }
+}
+
+/// Whether a node refused a datagram because its header was not sound.
+pub fn is_header_refusal<T>(outcome: &Result<T, Refused>) -> bool {
+    matches!(outcome, Err(Refused::Process(ProcessError::BadHeaderMac | ProcessError::NonContributory)))
+}
