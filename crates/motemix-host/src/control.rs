@@ -43,7 +43,7 @@ pub struct ControlError {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlProblem {
     /// No node listens there.
-    #[error("no node is running here; start it with `motemix run`")]
+    #[error("no node is running here; start it with `motemix node`")]
     NotRunning,
     /// Another node listens there.
     #[error("a node is running here already; stop it, or give this one a `state` of its own")]

@@ -70,7 +70,7 @@ impl Network {
     }
 
     /// What paths are made of, in the order of ids.
-    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + Clone {
         self.nodes.iter().map(|node| Entry { mix_key: node.mix_key, role: node.role })
     }
 

@@ -31,4 +31,4 @@ pub mod store;
 
 pub use config::{ConfigError, NodeConfig};
 pub use keys::{AuthorityKeyFile, KeyError, NodeKey};
-pub use runtime::{RuntimeError, Started, run};
+pub use runtime::{RuntimeError, Setup, Source, Started, run};

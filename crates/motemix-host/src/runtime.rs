@@ -14,7 +14,7 @@ mod snapshot;
 mod tables;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 
 use motemix_crypto::{Curve as _, PublicKey};
@@ -55,28 +55,44 @@ pub struct Started {
     pub epoch: Epoch,
 }
 
+/// Makes a reading of at most so many bytes; empty if there is nothing to say.
+pub type Source = Box<dyn FnMut(usize) -> Vec<u8>>;
+
+/// What a node is handed besides its configuration.
+#[derive(Default)]
+pub struct Setup {
+    /// Bound UDP sockets to use in place of `listen`, from a service manager.
+    pub sockets: Vec<UdpSocket>,
+    /// What a node with `readings` sends.
+    pub source: Option<Source>,
+}
+
 /// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or SIGTERM.
 ///
 /// `started` hears once that everything is open.
 ///
 /// # Errors
 /// The node cannot start, or cannot go on: without its replay log it must not.
-pub fn run(config: &NodeConfig, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
+pub fn run(config: &NodeConfig, setup: Setup, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(4)
         .build()
         .map_err(|error| RuntimeError::System("cannot start", error))?;
-    LocalSet::new().block_on(&runtime, start(config, started))
+    LocalSet::new().block_on(&runtime, start(config, setup, started))
 }
 
-async fn start(config: &NodeConfig, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
+async fn start(
+    config: &NodeConfig,
+    setup: Setup,
+    started: impl FnOnce(&Started),
+) -> Result<(), RuntimeError> {
     store::file::private_folder(&config.state).map_err(|error| StoreError::io(&config.state, error))?;
     let mut documents = Documents::open(config)?;
     let key = NodeKey::load(&config.key)?;
     let network = documents.current(unix_seconds())?;
     let me = find_me(config, &key, &network)?;
-    let links = Links::bind(&config.listen)?;
+    let links = Links::open(&config.listen, setup.sockets)?;
     let control = ControlServer::bind(config.control_socket())?;
     let logs = ReplayLogs::open(&config.state)?;
     let mailroom = Mailroom::open(config)?;
@@ -99,7 +115,19 @@ async fn start(config: &NodeConfig, started: impl FnOnce(&Started)) -> Result<()
     tokio::task::spawn_local(stop_on_signal(calls.clone())?);
     tokio::task::spawn_local(control.serve(calls));
 
-    let parts = Parts { config, documents, key, network, me, links, logs, mailroom, shared, inbound };
+    let parts = Parts {
+        config,
+        documents,
+        key,
+        network,
+        me,
+        links,
+        logs,
+        mailroom,
+        shared,
+        inbound,
+        source: setup.source,
+    };
     started(&opened);
     tracing::info!(epoch = %opened.epoch, curve = HostCurve::backend(), "the node runs");
     match parts.network.profile {
@@ -122,6 +150,7 @@ struct Parts<'c> {
     mailroom: Mailroom,
     shared: Shared,
     inbound: mpsc::Receiver<Call>,
+    source: Option<Source>,
 }
 
 /// Asks the node to stop when the system does.

@@ -137,7 +137,7 @@ async fn a_second_node_is_refused_and_a_dead_one_s_socket_replaced() {
     // The file stays behind when its process is killed.
     drop(UnixListener::bind(&socket).unwrap());
     let error = ControlClient::connect(&socket).unwrap_err();
-    assert!(error.to_string().ends_with("no node is running here; start it with `motemix run`"), "{error}");
+    assert!(error.to_string().ends_with("no node is running here; start it with `motemix node`"), "{error}");
 
     let path = socket.clone();
     with_node(&socket, move || {

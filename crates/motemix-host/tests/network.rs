@@ -16,7 +16,7 @@ use motemix_host::clock::unix_seconds;
 use motemix_host::config::{Faults, Limits, MetricsConfig};
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::curve::HostCurve;
-use motemix_host::{NodeConfig, NodeKey, RuntimeError, Started, run};
+use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
 
 const FIRST_EPOCH: u32 = 7;
 const NAMES: [&str; 6] = ["mix-1", "mix-2", "mix-3", "mix-4", "receiver", "sender"];
@@ -142,7 +142,8 @@ impl Network {
 
 fn start(config: NodeConfig) -> Running {
     let (tell, hear) = mpsc::channel();
-    let thread = thread::spawn(move || run(&config, |started| tell.send(started.clone()).unwrap()));
+    let thread =
+        thread::spawn(move || run(&config, Setup::default(), |started| tell.send(started.clone()).unwrap()));
     match hear.recv() {
         Ok(started) => Running { started, thread },
         Err(mpsc::RecvError) => panic!("the node does not start: {}", thread.join().unwrap().unwrap_err()),
@@ -300,7 +301,7 @@ fn messages_go_on_across_the_boundary_of_two_epochs_and_the_earlier_key_goes() {
 fn a_node_that_the_document_does_not_describe_says_what_is_wrong() {
     let network = Network::new();
     hours(&network);
-    let refused = |config: NodeConfig| run(&config, |_| {}).unwrap_err().to_string();
+    let refused = |config: NodeConfig| run(&config, Setup::default(), |_| {}).unwrap_err().to_string();
 
     let error = refused(NodeConfig { name: "mix-9".into(), ..network.config(0) });
     assert_eq!(error, "mix-9: the network document of epoch 7 has no such node; publish its description");

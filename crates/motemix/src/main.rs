@@ -4,7 +4,6 @@ mod cli;
 mod commands;
 mod failure;
 mod network;
-#[cfg_attr(not(test), expect(dead_code, reason = "the node that takes readings is not in here yet"))]
 mod reading;
 mod report;
 

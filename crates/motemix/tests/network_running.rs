@@ -28,7 +28,6 @@ impl Drop for Running {
 }
 
 #[test]
-#[ignore = "needs a node in the program"]
 fn a_message_is_acknowledged_and_lies_in_the_inbox() {
     let running = Running::up();
     let mote = running.0.config("mote-1");
@@ -45,7 +44,6 @@ fn a_message_is_acknowledged_and_lies_in_the_inbox() {
 }
 
 #[test]
-#[ignore = "needs a node in the program"]
 fn a_message_that_no_packet_carries_is_refused() {
     let running = Running::up();
     let mote = running.0.config("mote-1");
@@ -54,7 +52,6 @@ fn a_message_that_no_packet_carries_is_refused() {
 }
 
 #[test]
-#[ignore = "needs a node in the program"]
 fn a_network_starts_once_and_stops_whole() {
     let running = Running::up();
     motemix(["net", "up", running.dir()]).fails(1, &["running already", "motemix net down"]);
@@ -70,7 +67,6 @@ fn a_network_starts_once_and_stops_whole() {
 }
 
 #[test]
-#[ignore = "needs a node in the program"]
 fn a_demonstration_delivers_every_message_once() {
     let summary = demo(&["--seconds", "5", "--interval", "250ms", "--mean-delay", "10ms"]);
     assert!(count(&summary, "sent") >= 4 * 10, "{summary}");
@@ -84,7 +80,6 @@ fn a_demonstration_delivers_every_message_once() {
 }
 
 #[test]
-#[ignore = "needs a node in the program"]
 fn nothing_acknowledged_is_lost_when_datagrams_are_and_a_mix_dies() {
     let summary =
         demo(&["--seconds", "8", "--loss", "0.05", "--mean-delay", "10ms", "--kill-mix-after", "2s"]);

@@ -12,6 +12,10 @@ impl<P: Profile> Driver<'_, P> {
         let mut stop = false;
         let response = match request {
             Request::Status {} => self.status(),
+            Request::Quiet {} => {
+                self.readings = None;
+                Response::Quiet {}
+            }
             Request::Inbox { last } => self.inbox(last),
             Request::Stop {} => {
                 stop = true;

@@ -56,7 +56,8 @@ pub(super) struct Driver<'t, P: Profile> {
     tags: Vec<u64>,
     sync: Option<JoinHandle<std::io::Result<()>>>,
     inbound: mpsc::Receiver<Call>,
-    readings: Option<Readings>,
+    /// Until a request ends them.
+    pub(super) readings: Option<Readings>,
     rng: HostRng,
     next_tick: HostInstant,
     host: HostCounters,
@@ -75,7 +76,8 @@ impl<P: Profile> Driver<'_, P> {
             epochs: Epochs::of(&parts.network),
             routes: Vec::new(),
             loss: Loss::new(parts.config.faults.loss, rng.next_u64()),
-            readings: parts.config.readings.as_ref().map(|readings| Readings::new(readings, &mut rng)),
+            readings: (parts.config.readings.as_ref().zip(parts.source))
+                .map(|(readings, source)| Readings::new(readings, source, &mut rng)),
             network: parts.network,
             mailroom: parts.mailroom,
             shared: parts.shared,
@@ -182,10 +184,10 @@ impl<P: Profile> Driver<'_, P> {
         }
         let host_now = HostInstant::now();
         if let Some(readings) = &mut self.readings
-            && let Some(reading) = readings.take(host_now, &mut self.rng)
+            && let Some(reading) = readings.take(host_now, P::GEOMETRY.data_len(), &mut self.rng)
         {
             let to = self.network.find(&readings.to).filter(|_| self.in_force);
-            let sent = to.is_some_and(|to| self.node.send(now, to, reading.as_bytes()).is_ok());
+            let sent = to.is_some_and(|to| self.node.send(now, to, &reading).is_ok());
             self.host.readings_refused += u64::from(!sent);
         }
         if host_now >= self.next_tick {
@@ -224,6 +226,7 @@ impl<P: Profile> Driver<'_, P> {
                     self.host.inbox_refusals += u64::from(!self.mailroom.take(None, id, data));
                 }
                 Event::Acknowledged { message, round_trip, tries, reply, .. } => {
+                    self.shared.round_trip(round_trip);
                     if let Some(answer) = self.waiting.remove(&message) {
                         // A client that has gone needs no answer.
                         let _ = answer.send(Response::Acknowledged {

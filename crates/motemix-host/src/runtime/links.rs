@@ -2,7 +2,7 @@
 
 use std::future::{self, Future as _};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::pin::pin;
 use std::task::Poll;
 
@@ -15,7 +15,12 @@ use crate::link::{BATCH, Batch, LinkCounters, Outbox, Outgoing, UdpLink};
 pub(super) struct Links(Vec<UdpLink>);
 
 impl Links {
-    pub(super) fn bind(addresses: &[SocketAddr]) -> Result<Self, RuntimeError> {
+    /// Takes over `sockets` if there are any, else binds `addresses`.
+    pub(super) fn open(addresses: &[SocketAddr], sockets: Vec<UdpSocket>) -> Result<Self, RuntimeError> {
+        if !sockets.is_empty() {
+            let taken = sockets.into_iter().map(UdpLink::from_std).collect::<io::Result<_>>();
+            return taken.map(Self).map_err(|error| RuntimeError::System("an inherited socket", error));
+        }
         let bind =
             |&address| UdpLink::bind(address).map_err(|error| RuntimeError::Bind("listen", address, error));
         addresses.iter().map(bind).collect::<Result<_, _>>().map(Self)

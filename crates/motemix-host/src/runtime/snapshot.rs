@@ -1,10 +1,11 @@
 //! The totals that metrics and status read. The driver copies them once a round.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use motemix_directory::Epoch;
 use motemix_node::{Counters, DropReason};
 
@@ -13,6 +14,9 @@ use crate::NodeConfig;
 use crate::control::NodeStatus;
 use crate::link::LinkCounters;
 use crate::metrics::Metrics;
+
+/// One hour.
+const HOUR_IN_MICROS: u64 = 3_600_000_000;
 
 /// Totals since the start.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +48,7 @@ pub(super) struct HostCounters {
 pub(super) struct Shared {
     totals: Rc<Cell<Totals>>,
     fixed: Rc<NodeStatus>,
+    round_trips: Rc<RefCell<Histogram<u64>>>,
     started: Instant,
 }
 
@@ -56,11 +61,25 @@ impl Shared {
             metrics: started.metrics.map(|address| address.to_string()),
             ..NodeStatus::default()
         };
-        Self { totals: Rc::default(), fixed: Rc::new(fixed), started: Instant::now() }
+        // Two digits are precise to one in a hundred; an hour is longer than any round trip.
+        let round_trips =
+            Histogram::new_with_max(HOUR_IN_MICROS, 2).expect("the bounds are constants in range");
+        Self {
+            totals: Rc::default(),
+            fixed: Rc::new(fixed),
+            round_trips: Rc::new(RefCell::new(round_trips)),
+            started: Instant::now(),
+        }
     }
 
     pub(super) fn set(&self, totals: &Totals) {
         self.totals.set(*totals);
+    }
+
+    /// Counts the round trip of an acknowledged message.
+    pub(super) fn round_trip(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.round_trips.borrow_mut().saturating_record(micros);
     }
 
     /// The status, without the inbox.
@@ -73,6 +92,9 @@ impl Shared {
         for reason in DropReason::ALL {
             counters
                 .insert(format!("dropped_{}", reason.name().replace('-', "_")), totals.node.dropped(*reason));
+        }
+        for step in self.round_trips.borrow().iter_recorded() {
+            counters.insert(format!("round_trip_us_{}", step.value_iterated_to()), step.count_at_value());
         }
         let mut status = NodeStatus::clone(&self.fixed);
         status.epoch = Epoch(totals.epoch).0.into();
@@ -96,6 +118,10 @@ impl Shared {
             );
         }
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        for (name, share) in [("motemix_round_trip_p50_us", 50.0), ("motemix_round_trip_p99_us", 99.0)] {
+            let value = self.round_trips.borrow().value_at_percentile(share);
+            metrics.gauge(name, "Round trip of acknowledged messages in microseconds", gauge(value));
+        }
         metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
         metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));
         metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));

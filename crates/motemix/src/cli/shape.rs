@@ -37,10 +37,10 @@ pub struct Traffic {
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u8).range(1..))]
     pub transmissions: u8,
     /// Mean time between two packets that a node sends to itself; 0s for none.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub loop_cover: Duration,
     /// Mean time between two packets that the receiver throws away; 0s for none.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub drop_cover: Duration,
     /// Mean time between two packets that carry a message, or cover in place of one; 0s sends at once.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]

@@ -18,7 +18,7 @@ pub fn node(args: &Args) -> Result<(), Failure> {
         setsid().context("cannot leave the terminal's session")?;
     }
     let config = load_config(&args.config.path)?;
-    engine::run(config, inherited_sockets()?)
+    engine::run(&config, inherited_sockets()?)
 }
 
 fn end_with_parent() -> Result<(), Failure> {

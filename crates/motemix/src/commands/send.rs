@@ -29,7 +29,7 @@ pub fn send(args: &Args) -> Result<(), Failure> {
     let outcome = match ControlClient::connect(config.control_socket()) {
         Ok(control) => ask(control, &config, &to, &data)?,
         Err(ControlError { problem: ControlProblem::NotRunning, .. }) => {
-            super::node::engine::send_once(config, &to, &data)?
+            super::node::engine::send_once(&config, &to, &data)?
         }
         Err(error) => return Err(Failure::failed(error)),
     };
@@ -60,7 +60,13 @@ fn message(text: Option<&str>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn ask(mut control: ControlClient, config: &NodeConfig, to: &str, data: &[u8]) -> Result<Outcome, Failure> {
+/// Through the control socket of a running node.
+pub fn ask(
+    mut control: ControlClient,
+    config: &NodeConfig,
+    to: &str,
+    data: &[u8],
+) -> Result<Outcome, Failure> {
     // The node answers when the last try is acknowledged or given up, and only it knows when that is.
     control.set_patience(None).map_err(Failure::failed)?;
     let request = Request::Send { to: to.to_owned(), data_hex: hex::encode(data), wait: true };

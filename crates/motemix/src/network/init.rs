@@ -16,6 +16,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Ways have three hops at least, as many as the profile allows at most; which is drawn for every packet.
+const LEAST_HOPS: u8 = 3;
+
 /// All that decides what a network is like.
 pub struct Blueprint<'b> {
     pub network_name: &'b str,
@@ -141,8 +144,7 @@ fn draft<'d>(epoch: Epoch, blueprint: &Blueprint<'d>) -> Draft<'d> {
         valid_until: blueprint.calendar.valid_until(epoch),
         profile,
         parameters: Parameters {
-            // One length of all ways: a shorter one would only be easier to follow.
-            min_hops: profile.max_hops(),
+            min_hops: LEAST_HOPS.min(profile.max_hops()),
             max_hops: profile.max_hops(),
             mean_delay: traffic.mean_delay,
             hop_allowance: traffic.hop_allowance,

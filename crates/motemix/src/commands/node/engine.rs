@@ -1,16 +1,62 @@
 //! The one place that starts a node inside this process.
 
-use crate::commands::send::Outcome;
+use crate::commands::send::{self, Outcome};
 use crate::failure::Failure;
-use motemix_host::NodeConfig;
+use crate::reading::{Reading, Sensors};
+use motemix_host::control::{ControlClient, Request};
+use motemix_host::{NodeConfig, RuntimeError, Setup, Source};
 use std::net::UdpSocket;
+use std::sync::mpsc;
+use std::thread;
 
 /// Runs the node until SIGINT, SIGTERM or a request to stop.
-pub fn run(_config: NodeConfig, _sockets: Vec<UdpSocket>) -> Result<(), Failure> {
-    Err(Failure::failed("this build of motemix has no node in it"))
+pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> {
+    let source = config.readings.as_ref().map(|_| readings());
+    motemix_host::run(config, Setup { sockets, source }, |_| {}).map_err(failure)
 }
 
 /// Runs the node until one message is acknowledged or discarded.
-pub fn send_once(_config: NodeConfig, _to: &str, _data: &[u8]) -> Result<Outcome, Failure> {
-    Err(Failure::failed("this build of motemix has no node in it; send through a running one"))
+pub fn send_once(config: &NodeConfig, to: &str, data: &[u8]) -> Result<Outcome, Failure> {
+    thread::scope(|scope| {
+        let (started, ready) = mpsc::channel();
+        // Readings would go out between the message and its acknowledgement: without a source there are none.
+        let node = scope.spawn(move || {
+            motemix_host::run(config, Setup::default(), |_| {
+                // The receiver waits until this is said, or until the node has failed.
+                let _ = started.send(());
+            })
+        });
+        if ready.recv().is_err() {
+            let ended = node.join().map_err(|_| Failure::failed("the node ended unexpectedly"))?;
+            return Err(ended
+                .map_err(failure)
+                .err()
+                .unwrap_or_else(|| Failure::failed("the node was stopped")));
+        }
+        let control = || ControlClient::connect(config.control_socket()).map_err(Failure::failed);
+        let outcome = control().and_then(|control| send::ask(control, config, to, data));
+        control()?.request(&Request::Stop {}).map_err(Failure::failed)?;
+        match node.join() {
+            Ok(ended) => ended.map_err(failure)?,
+            Err(_) => return Err(Failure::failed("the node ended unexpectedly")),
+        }
+        outcome
+    })
+}
+
+/// Readings of this machine, as SenML.
+fn readings() -> Source {
+    let mut sensors = Sensors::new();
+    Box::new(move |most| Reading::now(&mut sensors).encode(most))
+}
+
+/// What can be mended in a file is broken; what the system refuses has failed.
+fn failure(error: RuntimeError) -> Failure {
+    match error {
+        RuntimeError::System(..)
+        | RuntimeError::Bind(..)
+        | RuntimeError::Control(_)
+        | RuntimeError::Store(_) => Failure::failed(error),
+        _ => Failure::broken(error),
+    }
 }
