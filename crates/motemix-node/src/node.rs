@@ -1,11 +1,11 @@
 //! The node itself: which call leads where.
 
+mod arrive;
+mod depart;
+
 use motemix_crypto::Secret;
 use motemix_directory::{Entry, Epoch, Topology, TopologyError};
-use motemix_sphinx::geometry::MAX_HOPS;
-use motemix_sphinx::{
-    Forward, Header, Hop, Message, MessageId, MixKey, NodeId, Packet, Profile, ReplayError, TurnRound,
-};
+use motemix_sphinx::{MixKey, NodeId, Profile, ReplayError};
 use rand_core::CryptoRng;
 use siphasher::sip::SipHasher13;
 
@@ -13,12 +13,12 @@ use crate::config::Config;
 use crate::counters::{Counters, DropReason};
 use crate::cover::Streams;
 use crate::epoch::{EpochError, Epochs};
-use crate::event::{Admitted, Event, MessageHandle, ReceiptToken, ReplyError, SendError, Transmit};
+use crate::event::{Admitted, Event, ReceiptToken, ReplyError, Transmit};
 use crate::headers::{Headers, Purpose};
-use crate::messages::{Messages, Returned};
-use crate::queue::{Arrival, Due, Polled, Queue, Receipt};
+use crate::messages::Messages;
+use crate::queue::{Due, Polled, Queue};
 use crate::receive::{Fate, Window};
-use crate::replay::{TagTable, shorten};
+use crate::replay::TagTable;
 use crate::storage::Storage;
 use crate::time::Instant;
 
@@ -149,133 +149,6 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.epochs.restore(admitted.epoch, admitted.tag)
     }
 
-    /// The tag that the last [`handle_datagram`](Self::handle_datagram) admitted, once.
-    pub fn take_admitted(&mut self) -> Option<Admitted> {
-        self.admitted.take()
-    }
-
-    /// Takes a datagram in. Two scalar multiplications at most, three at an epoch's boundary.
-    /// The buffer is overwritten. Whatever is refused is counted; the peer must not learn why.
-    pub fn handle_datagram(&mut self, now: Instant, bytes: &mut [u8]) -> Result<(), DropReason> {
-        self.counters.datagrams += 1;
-        self.take_in(now, bytes).map_err(|reason| self.counters.drop(reason))
-    }
-
-    fn take_in(&mut self, now: Instant, bytes: &mut [u8]) -> Result<(), DropReason> {
-        self.admitted = None;
-        if self.epochs.current().is_none() {
-            return Err(DropReason::NoEpoch);
-        }
-        let packet = Packet::<P>::parse(&mut *bytes)?;
-        let (which, authentic) = packet.authenticate(self.epochs.candidates())?;
-        let tag = shorten(&authentic.replay_tag());
-        let key = self.epochs.get_mut(which);
-        let fresh = authentic.admit(&mut key.seen)?;
-        self.admitted = Some(Admitted { epoch: key.epoch, tag });
-        let (turn_round, arrival, digest) = match fresh.unwrap_layer()? {
-            Hop::Forward(forward) => return self.forward(now, forward, bytes),
-            Hop::Drop => {
-                self.counters.drops_received += 1;
-                return Ok(());
-            }
-            Hop::Yours(yours) => {
-                return match self.messages.returned(now, yours.header_id, yours.payload) {
-                    Returned::Acknowledged => {
-                        self.counters.acknowledged += 1;
-                        Ok(())
-                    }
-                    Returned::Damaged => Err(DropReason::BadPayload),
-                    Returned::Unknown => self.loop_returned(&yours.header_id.0),
-                };
-            }
-            Hop::Deliver(Message { id, data }) => {
-                let arrival = Arrival { id, len: data.len() };
-                return self.queue.deliver(bytes, arrival).map_err(|_| DropReason::QueueFull);
-            }
-            Hop::TurnRound(TurnRound { forward, turn_key, message }) => {
-                let digest = self.window.digest(&message);
-                let arrival = Arrival { id: message.id, len: message.data.len() };
-                ((forward, turn_key), arrival, digest)
-            }
-        };
-        let (forward, turn_key) = turn_round;
-        self.check_next(forward)?;
-        let fate = self.window.fate(digest).map_err(|_| DropReason::WindowFull)?;
-        self.counters.duplicates +=
-            u64::from(matches!(fate, Some(Fate::Pending | Fate::Acknowledged | Fate::Answered)));
-        match fate {
-            // The first try is still with the application; its reply serves for both.
-            Some(Fate::Pending) => Ok(()),
-            Some(Fate::Acknowledged) => {
-                turn_key.reply::<P>(bytes, arrival.id, &[]).map_err(|_| DropReason::BadPayload)?;
-                self.counters.replied += 1;
-                self.forward(now, forward, bytes)
-            }
-            None | Some(Fate::Unanswered | Fate::Answered) => {
-                let repeated = fate == Some(Fate::Answered);
-                let receipt = Receipt { arrival, turn_key, forward, arrived: now, digest, repeated };
-                let expires = now + self.config.answer_within;
-                self.queue.receive(expires, bytes, receipt).map_err(|_| DropReason::QueueFull)?;
-                if !repeated {
-                    self.window.set(digest, Fate::Pending);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn check_next(&self, forward: Forward) -> Result<(), DropReason> {
-        let known = usize::from(forward.next.get()) < self.node_count;
-        known.then_some(()).ok_or(DropReason::UnknownNextHop)
-    }
-
-    fn forward(&mut self, now: Instant, forward: Forward, packet: &[u8]) -> Result<(), DropReason> {
-        self.check_next(forward)?;
-        let due = now + forward.delay.of_mean(self.config.parameters.mean_delay);
-        let write = |slot: &mut [u8]| slot.copy_from_slice(packet);
-        self.queue.leave(due, forward.next, write).map_err(|_| DropReason::QueueFull)?;
-        self.counters.forwarded += 1;
-        Ok(())
-    }
-
-    fn loop_returned(&mut self, header_id: &[u8]) -> Result<(), DropReason> {
-        let name = loop_name(header_id);
-        let place = self.loops.iter_mut().find(|place| **place == name).ok_or(DropReason::UnknownHeader)?;
-        *place = 0;
-        self.counters.loops_returned += 1;
-        Ok(())
-    }
-
-    /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)), and on
-    /// a tick of the payload stream if the network has one.
-    pub fn send(&mut self, now: Instant, to: NodeId, data: &[u8]) -> Result<MessageHandle, SendError> {
-        if self.epochs.current().is_none() {
-            return Err(SendError::NoEpoch);
-        }
-        if to == self.me || usize::from(to.get()) >= self.node_count {
-            return Err(SendError::UnknownReceiver);
-        }
-        let most = P::GEOMETRY.data_len();
-        if data.len() > most {
-            return Err(SendError::TooLong { most });
-        }
-        if self.messages.in_flight() >= self.config.in_flight {
-            return Err(SendError::Full);
-        }
-        if !self.has_path(to) {
-            return Err(SendError::NoPath);
-        }
-        let mut id = MessageId([0; 4]);
-        self.rng.fill_bytes(&mut id.0);
-        let handle = self.messages.accept(now, to, id, data).ok_or(SendError::Full)?;
-        self.counters.sent += 1;
-        self.receiver = Some(to);
-        if !self.streams.payload.is_on() {
-            self.dispatch(now);
-        }
-        Ok(handle)
-    }
-
     /// Does what has become due: retries, cover, the end of an overlap.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.epochs.handle_timeout(now);
@@ -388,125 +261,6 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.queue.refuse(token);
         self.unanswered(digest);
         Ok(())
-    }
-
-    /// Builds headers while there is nothing else to do: one scalar multiplication a call. `true` if
-    /// there is more to do.
-    pub fn work(&mut self, now: Instant) -> bool {
-        if self.epochs.current().is_none() {
-            return false;
-        }
-        if !self.headers.is_making() && !self.begin_header() {
-            return false;
-        }
-        if let Some(purpose) = self.headers.step() {
-            self.counters.headers_built += 1;
-            if matches!(purpose, Purpose::Message(_)) && !self.streams.payload.is_on() {
-                self.dispatch(now);
-            }
-        }
-        self.headers.is_making() || self.wanted().is_some()
-    }
-
-    /// What header is missing most: for a message that waits, for cover, for the next message.
-    fn wanted(&self) -> Option<Purpose> {
-        let lacking = |to| self.headers.count(Purpose::Message(to)) == 0;
-        if let Some(at) = self.messages.first_ready(lacking) {
-            return Some(Purpose::Message(self.messages.get(at).to));
-        }
-        let missing = |purpose, wanted: bool| wanted && self.headers.count(purpose) == 0;
-        if missing(Purpose::Loop, self.streams.loops.is_on()) {
-            return Some(Purpose::Loop);
-        }
-        if missing(Purpose::Drop, self.streams.drops.is_on() || self.streams.payload.is_on()) {
-            return Some(Purpose::Drop);
-        }
-        let receiver = self.receiver.filter(|to| usize::from(to.get()) < self.node_count)?;
-        let purpose = Purpose::Message(receiver);
-        // Two places are kept for cover.
-        (self.headers.count(purpose) + 2 < self.headers.capacity()).then_some(purpose)
-    }
-
-    fn begin_header(&mut self) -> bool {
-        let Some(purpose) = self.wanted() else { return false };
-        let Ok(topology) = Topology::new(&self.nodes[..self.node_count]) else { return false };
-        let ways = self.config.parameters.draw_way_lengths(&mut self.rng);
-        let begun = self.headers.begin(purpose, self.me, &topology, ways, &mut self.rng).is_ok();
-        if let (false, Purpose::Message(to)) = (begun, purpose) {
-            // The network has changed since the message was accepted.
-            if !self.has_path(to) {
-                self.counters.discarded += self.messages.give_up(to) as u64;
-                self.receiver = self.receiver.filter(|receiver| *receiver != to);
-            }
-        }
-        begun
-    }
-
-    /// Whether the network has enough mixes for any path to `to`. What it refuses, it always refuses.
-    fn has_path(&mut self, to: NodeId) -> bool {
-        let nodes = &self.nodes[..self.node_count];
-        let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
-        let mut path = [self.me; MAX_HOPS];
-        match (Topology::new(nodes), path.get_mut(..mixes)) {
-            (Ok(topology), Some(path)) => topology.draw_mixes(&mut self.rng, path, &[self.me, to]).is_ok(),
-            _ => false,
-        }
-    }
-
-    /// Sends what is ready and has a header.
-    fn dispatch(&mut self, now: Instant) {
-        while self.transmit_one(now) {}
-    }
-
-    fn transmit_one(&mut self, now: Instant) -> bool {
-        if !self.queue.has_room() {
-            return false;
-        }
-        let has_header = |to| self.headers.count(Purpose::Message(to)) > 0;
-        let Some(at) = self.messages.first_ready(has_header) else { return false };
-        let message = self.messages.get(at);
-        let Some(header) = self.headers.take(Purpose::Message(message.to)) else { return false };
-        let deadline = self.deadline(now, &header, message.tries.saturating_add(1));
-        let (first, mut departure) = (header.first(), None);
-        let write = |packet: &mut [u8]| departure = header.seal(message.id, message.data(), packet).ok();
-        if self.queue.leave(now, first, write).is_err() {
-            return false;
-        }
-        self.counters.retransmitted += u64::from(message.tries > 0);
-        if let Some((header_id, Some(keys))) = departure.map(|left| (left.header_id, left.return_keys)) {
-            self.messages.sent(at, now, deadline, header_id, keys);
-        }
-        true
-    }
-
-    fn deadline(&self, now: Instant, header: &Header<P>, tries: u8) -> Instant {
-        let delay = header.delay().of_mean(self.config.parameters.mean_delay);
-        now + self.config.time_for_try(tries, header.hops(), delay)
-    }
-
-    fn cover(&mut self, now: Instant, purpose: Purpose) {
-        let header = if self.queue.has_room() { self.headers.take(purpose) } else { None };
-        let Some(header) = header else {
-            self.counters.cover_missed += 1;
-            return;
-        };
-        let (first, mut header_id) = (header.first(), None);
-        let rng = &mut self.rng;
-        let write = |packet: &mut [u8]| {
-            header_id = Some(header.cover(packet, |payload| rng.fill_bytes(payload)).header_id);
-        };
-        if self.queue.leave(now, first, write).is_err() {
-            return;
-        }
-        if purpose == Purpose::Drop {
-            self.counters.drops_sent += 1;
-            return;
-        }
-        self.counters.loops_sent += 1;
-        if let (Some(id), false) = (header_id, self.loops.is_empty()) {
-            self.loops[self.next_loop] = loop_name(&id.0);
-            self.next_loop = (self.next_loop + 1) % self.loops.len();
-        }
     }
 }
 

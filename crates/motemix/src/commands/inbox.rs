@@ -45,12 +45,13 @@ fn content(data: &[u8]) -> String {
     if let Ok(Value::Array(pack)) = reading::decode(data) {
         return pack.iter().map(record).collect::<Vec<_>>().join(", ");
     }
-    printable(data).map_or_else(|| format!("0x{}", hex::encode(data)), str::to_owned)
+    printable(data).unwrap_or_else(|| format!("0x{}", hex::encode(data)))
 }
 
-/// Text without control characters: what a stranger sends must not reach the terminal's own language.
-fn printable(data: &[u8]) -> Option<&str> {
-    std::str::from_utf8(data).ok().filter(|text| !text.chars().any(char::is_control))
+/// Text with its control characters escaped: what a stranger sends must not reach the terminal's own language.
+fn printable(data: &[u8]) -> Option<String> {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    std::str::from_utf8(data).ok().map(|text| text.chars().map(escape).collect())
 }
 
 fn record(record: &Value) -> String {

@@ -145,7 +145,7 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
         pid: Option<u32>,
         status: Option<NodeStatus>,
     }
-    let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address"]);
+    let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "metrics"]);
     let mut rows = Vec::new();
     for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
         let process = Process::load(&node.pid())?;
@@ -153,7 +153,15 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
         let status = crate::network::status(&config).ok();
         let pid = process.as_ref().map(Process::pid);
         table.row(match &status {
-            None => [config.name.clone(), text(pid), "-".into(), "down".into(), "-".into(), "-".into()],
+            None => [
+                config.name.clone(),
+                text(pid),
+                "-".into(),
+                "down".into(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+            ],
             Some(status) => [
                 config.name.clone(),
                 text(pid),
@@ -161,6 +169,7 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
                 format!("{}s", status.uptime_s),
                 status.inbox.to_string(),
                 status.listen.join(" "),
+                status.metrics.clone().unwrap_or_else(|| "-".to_owned()),
             ],
         });
         rows.push(Row { name: config.name, pid, status });

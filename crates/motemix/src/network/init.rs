@@ -7,11 +7,11 @@ use crate::failure::Failure;
 use anyhow::{Context, Result, anyhow};
 use motemix_crypto::{Curve, Portable, PublicKey};
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role};
-use motemix_host::config::{Faults, Limits, NodeConfig, ReadingsConfig};
+use motemix_host::config::{Faults, Limits, MetricsConfig, NodeConfig, ReadingsConfig};
 use motemix_host::{AuthorityKeyFile, KeyError, NodeKey};
 use std::fs;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,7 +119,8 @@ fn config(
         authorities: vec![authority],
         threshold: 1,
         state: PathBuf::from("state"),
-        metrics: None,
+        // The system chooses the port; `motemix net status` shows it.
+        metrics: Some(MetricsConfig { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }),
         limits: Limits::default(),
         faults: Faults { loss: blueprint.loss },
         readings: every.map(|every| ReadingsConfig { to: RECEIVER.to_owned(), every }),

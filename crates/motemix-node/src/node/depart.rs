@@ -1,0 +1,162 @@
+//! Packets of the node's own: messages and cover, and the headers that they need.
+
+use motemix_directory::Topology;
+use motemix_sphinx::geometry::MAX_HOPS;
+use motemix_sphinx::{Header, MessageId, NodeId, Profile};
+use rand_core::CryptoRng;
+
+use super::{Node, loop_name};
+use crate::event::{MessageHandle, SendError};
+use crate::headers::Purpose;
+use crate::time::Instant;
+
+impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
+    /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)), and on
+    /// a tick of the payload stream if the network has one.
+    pub fn send(&mut self, now: Instant, to: NodeId, data: &[u8]) -> Result<MessageHandle, SendError> {
+        if self.epochs.current().is_none() {
+            return Err(SendError::NoEpoch);
+        }
+        if to == self.me || usize::from(to.get()) >= self.node_count {
+            return Err(SendError::UnknownReceiver);
+        }
+        let most = P::GEOMETRY.data_len();
+        if data.len() > most {
+            return Err(SendError::TooLong { most });
+        }
+        if self.messages.in_flight() >= self.config.in_flight {
+            return Err(SendError::Full);
+        }
+        if !self.has_path(to) {
+            return Err(SendError::NoPath);
+        }
+        let mut id = MessageId([0; 4]);
+        self.rng.fill_bytes(&mut id.0);
+        let handle = self.messages.accept(now, to, id, data).ok_or(SendError::Full)?;
+        self.counters.sent += 1;
+        self.receiver = Some(to);
+        if !self.streams.payload.is_on() {
+            self.dispatch(now);
+        }
+        Ok(handle)
+    }
+
+    /// Builds headers while there is nothing else to do: one scalar multiplication a call. `true` if
+    /// there is more to do.
+    pub fn work(&mut self, now: Instant) -> bool {
+        if self.epochs.current().is_none() {
+            return false;
+        }
+        if !self.headers.is_making() && !self.begin_header() {
+            return false;
+        }
+        if let Some(purpose) = self.headers.step() {
+            self.counters.headers_built += 1;
+            if matches!(purpose, Purpose::Message(_)) && !self.streams.payload.is_on() {
+                self.dispatch(now);
+            }
+        }
+        self.headers.is_making() || self.wanted().is_some()
+    }
+
+    /// What header is missing most: for a message that waits, for cover, for the next message.
+    fn wanted(&self) -> Option<Purpose> {
+        let lacking = |to| self.headers.count(Purpose::Message(to)) == 0;
+        if let Some(at) = self.messages.first_ready(lacking) {
+            return Some(Purpose::Message(self.messages.get(at).to));
+        }
+        let missing = |purpose, wanted: bool| wanted && self.headers.count(purpose) == 0;
+        if missing(Purpose::Loop, self.streams.loops.is_on()) {
+            return Some(Purpose::Loop);
+        }
+        if missing(Purpose::Drop, self.streams.drops.is_on() || self.streams.payload.is_on()) {
+            return Some(Purpose::Drop);
+        }
+        let receiver = self.receiver.filter(|to| usize::from(to.get()) < self.node_count)?;
+        let purpose = Purpose::Message(receiver);
+        // Two places are kept for cover.
+        (self.headers.count(purpose) + 2 < self.headers.capacity()).then_some(purpose)
+    }
+
+    fn begin_header(&mut self) -> bool {
+        let Some(purpose) = self.wanted() else { return false };
+        let Ok(topology) = Topology::new(&self.nodes[..self.node_count]) else { return false };
+        let ways = self.config.parameters.draw_way_lengths(&mut self.rng);
+        let begun = self.headers.begin(purpose, self.me, &topology, ways, &mut self.rng).is_ok();
+        if let (false, Purpose::Message(to)) = (begun, purpose) {
+            // The network has changed since the message was accepted.
+            if !self.has_path(to) {
+                self.counters.discarded += self.messages.give_up(to) as u64;
+                self.receiver = self.receiver.filter(|receiver| *receiver != to);
+            }
+        }
+        begun
+    }
+
+    /// Whether the network has enough mixes for any path to `to`. What it refuses, it always refuses.
+    fn has_path(&mut self, to: NodeId) -> bool {
+        let nodes = &self.nodes[..self.node_count];
+        let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
+        let mut path = [self.me; MAX_HOPS];
+        match (Topology::new(nodes), path.get_mut(..mixes)) {
+            (Ok(topology), Some(path)) => topology.draw_mixes(&mut self.rng, path, &[self.me, to]).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Sends what is ready and has a header.
+    pub(super) fn dispatch(&mut self, now: Instant) {
+        while self.transmit_one(now) {}
+    }
+
+    pub(super) fn transmit_one(&mut self, now: Instant) -> bool {
+        if !self.queue.has_room() {
+            return false;
+        }
+        let has_header = |to| self.headers.count(Purpose::Message(to)) > 0;
+        let Some(at) = self.messages.first_ready(has_header) else { return false };
+        let message = self.messages.get(at);
+        let Some(header) = self.headers.take(Purpose::Message(message.to)) else { return false };
+        let deadline = self.deadline(now, &header, message.tries.saturating_add(1));
+        let (first, mut departure) = (header.first(), None);
+        let write = |packet: &mut [u8]| departure = header.seal(message.id, message.data(), packet).ok();
+        if self.queue.leave(now, first, write).is_err() {
+            return false;
+        }
+        self.counters.retransmitted += u64::from(message.tries > 0);
+        if let Some((header_id, Some(keys))) = departure.map(|left| (left.header_id, left.return_keys)) {
+            self.messages.sent(at, now, deadline, header_id, keys);
+        }
+        true
+    }
+
+    fn deadline(&self, now: Instant, header: &Header<P>, tries: u8) -> Instant {
+        let delay = header.delay().of_mean(self.config.parameters.mean_delay);
+        now + self.config.time_for_try(tries, header.hops(), delay)
+    }
+
+    pub(super) fn cover(&mut self, now: Instant, purpose: Purpose) {
+        let header = if self.queue.has_room() { self.headers.take(purpose) } else { None };
+        let Some(header) = header else {
+            self.counters.cover_missed += 1;
+            return;
+        };
+        let (first, mut header_id) = (header.first(), None);
+        let rng = &mut self.rng;
+        let write = |packet: &mut [u8]| {
+            header_id = Some(header.cover(packet, |payload| rng.fill_bytes(payload)).header_id);
+        };
+        if self.queue.leave(now, first, write).is_err() {
+            return;
+        }
+        if purpose == Purpose::Drop {
+            self.counters.drops_sent += 1;
+            return;
+        }
+        self.counters.loops_sent += 1;
+        if let (Some(id), false) = (header_id, self.loops.is_empty()) {
+            self.loops[self.next_loop] = loop_name(&id.0);
+            self.next_loop = (self.next_loop + 1) % self.loops.len();
+        }
+    }
+}
