@@ -46,6 +46,7 @@ lint:
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
+	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
 	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
 
 fuzz:
