@@ -55,14 +55,15 @@ fn messages_acknowledgements_and_cover_look_alike() {
 
 /// Each bit is one in half of all packets, within eight standard deviations.
 fn every_bit_is_fair(packets: &[&[u8]]) {
-    let bound = 8.0 * (packets.len() as f64).sqrt() / 2.0;
     for (position, bit) in (0..PACKET_LEN).flat_map(|position| (0..8).map(move |bit| (position, bit))) {
         let ones = packets.iter().filter(|packet| packet[position] >> bit & 1 == 1).count();
         if (position, bit) == UNUSED_BIT {
             assert_eq!(ones, 0);
             continue;
         }
-        let excess = ones as f64 - packets.len() as f64 / 2.0;
-        assert!(excess.abs() < bound, "bit {bit} of byte {position}: {ones} ones of {}", packets.len());
+        // A standard deviation of n fair bits is half the root of n.
+        let twice_the_excess = (2 * ones).abs_diff(packets.len());
+        let fair = twice_the_excess.pow(2) < 8 * 8 * packets.len();
+        assert!(fair, "bit {bit} of byte {position}: {ones} ones of {}", packets.len());
     }
 }

@@ -22,7 +22,7 @@ pub enum Directory {
 Example:
   motemix directory show plant/documents")]
 pub struct DirectoryShow {
-    /// A document, or a network's folder: that shows the document of the present epoch.
+    /// A document; or a network's folder or its folder of documents, for the document of the present epoch.
     #[arg(value_name = "FILE|DIR")]
     pub path: PathBuf,
     /// Ed25519 public key of an authority, 64 hex digits; may be repeated, any one of them is enough.
