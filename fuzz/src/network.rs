@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Role};
-use motemix_node::{Config, Event, Instant, Memory, MessageHandle, Node, ReceiptToken, SendError, Storage};
+use motemix_node::{
+    Config, DropReason, Event, Instant, Memory, MessageHandle, Node, ReceiptToken, SendError, Storage,
+};
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -126,6 +128,9 @@ impl<'s> Network<'s> {
         assert_eq!(self.nodes[at].counters().datagrams, before + 1);
         if outcome.is_ok() {
             assert!(self.nodes[at].take_admitted().is_some(), "nothing is taken in without a tag");
+            let again = self.nodes[at].handle_datagram(self.now, &mut datagram.clone());
+            assert_eq!(again, Err(DropReason::Replayed));
+            assert!(self.nodes[at].take_admitted().is_none(), "a replay has no tag");
             assert!(self.truth.taken.insert((at, datagram)), "a datagram was taken in twice");
         }
         self.check(at);
@@ -259,7 +264,7 @@ impl<'s> Network<'s> {
     pub fn wind_up(&mut self) {
         for at in 0..NODES as u8 {
             self.set_cover(at, false);
-            for _ in 0..4_000 {
+            for _ in 0..200 {
                 if self.nodes[node(at)].in_flight() == 0 {
                     break;
                 }
@@ -267,7 +272,7 @@ impl<'s> Network<'s> {
                 self.work(at, u8::MAX);
                 while self.poll_transmit(at) {}
                 while self.poll_event(at) {}
-                self.wait(Duration::from_hours(1));
+                self.wait(Duration::from_hours(24));
             }
             assert_eq!(self.nodes[node(at)].in_flight(), 0, "a message does not end");
         }
