@@ -68,7 +68,13 @@ fn send_all(running: &Running, mote: usize, killed: &AtomicBool, tell: &mpsc::Se
     let acknowledged = |text: &String| running.send(&from, text).status() == 0;
     let before = (0..BEFORE).map(|number| format!("before, {number} of {from}"));
     // The story that listens may have failed.
-    let mut texts: Vec<_> = before.filter(acknowledged).inspect(|_| drop(tell.send(()))).collect();
+    let mut texts: Vec<_> = before
+        .filter(acknowledged)
+        .inspect(|_| {
+            // The killer has heard enough when it is gone.
+            let _ = tell.send(());
+        })
+        .collect();
     wait_until("the node is killed", || killed.load(Ordering::Relaxed));
     let after = (0..AFTER).map(|number| format!("after, {number} of {from}"));
     texts.extend(after.filter(acknowledged));
