@@ -55,7 +55,7 @@ fn messages_acknowledgements_and_cover_look_alike() {
 
 /// Each bit is one in half of all packets, within eight standard deviations.
 fn every_bit_is_fair(packets: &[&[u8]]) {
-    let bound = 8.0 * (packets.len() as f64).sqrt() / 2.0;
+    let bound = 8.0 * f64::from(packets.len() as u32).sqrt() / 2.0;
     for (position, bit) in (0..PACKET_LEN).flat_map(|position| (0..8).map(move |bit| (position, bit))) {
         let ones = packets.iter().filter(|packet| packet[position] >> bit & 1 == 1).count();
         if (position, bit) == UNUSED_BIT {
