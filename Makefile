@@ -2,6 +2,7 @@
 
 TARGET ?=
 TIME ?= 60
+BUILD = $${CARGO_TARGET_DIR:-target}
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long bench lint fuzz
@@ -34,7 +35,8 @@ test-long:
 bench:
 	@echo '== bench: keep the machine quiet; the table appears after a few minutes'
 	@scripts/setup rust
-	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/bench-build
+	cargo build --locked --release --package motemix
+	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --program $(BUILD)/release/motemix
 
 lint:
 	@echo '== lint: formatting, clippy, licences'
@@ -43,7 +45,8 @@ lint:
 	cargo fmt --manifest-path bench/Cargo.toml --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/bench-build -- -D warnings
+	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
+	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
 	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
 
 fuzz:

@@ -1,12 +1,15 @@
 //! `motemix-bench`: prints one table and writes `target/bench.json`.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use lexopt::prelude::*;
 use motemix_bench::load::forwarder::{self, Format};
+use motemix_bench::load::process;
 use motemix_bench::machine::{self, Machine};
+use motemix_bench::ours::HostCurve;
 use motemix_bench::report;
 use motemix_bench::rows::forward::Load;
 use motemix_bench::rows::{HOST_DATA, create, forward, hop, x25519};
@@ -16,25 +19,34 @@ const HELP: &str = "\
 Compares motemix with its peers, both in turns on one core, and prints one table.
 A ratio above 1 means that motemix is better. Times are the minima of many turns.
 
-Usage: motemix-bench [--quick] [--json FILE]
-       motemix-bench forward <motemix|sphinx-packet> <NEXT-HOP>
+Usage: motemix-bench [--quick] [--json FILE] [--program FILE]
 
-      --quick       a few turns only: shows that everything runs, not how fast
-      --json FILE   where the rows go (default: target/bench.json of the project)
-  forward           the forwarding process that the benchmark starts for itself
+      --quick          a few turns only: shows that everything runs, not how fast
+      --json FILE      where the rows go (default: target/bench.json of the project)
+      --program FILE   the program motemix, for the forwarding node
+                       (default: target/release/motemix of the project)
+
+The benchmark starts these for itself:
+  forward <motemix|sphinx-packet> <NEXT-HOP>   the plainest forwarding process
+  start <PROGRAM> [ARGUMENT...]                a program that ends with the benchmark
 
 Example: make bench";
 
 enum Task {
-    Bench { quick: bool, json: PathBuf },
+    Bench { quick: bool, json: Option<PathBuf>, program: Option<PathBuf> },
     Forward(Format, SocketAddr),
+    Start(OsString, Vec<OsString>),
     Help,
 }
 
 fn main() -> Result<()> {
     match task()? {
-        Task::Bench { quick, json } => bench(quick, &json),
+        Task::Bench { quick, json, program } => {
+            let json = or_in_target(json, "bench.json")?;
+            bench(quick, &json, &or_in_target(program, "release/motemix")?)
+        }
         Task::Forward(format, next) => forwarder::run(format, next),
+        Task::Start(program, arguments) => process::become_program(&program, &arguments),
         Task::Help => {
             println!("{HELP}");
             Ok(())
@@ -44,34 +56,39 @@ fn main() -> Result<()> {
 
 fn task() -> Result<Task> {
     let mut parser = lexopt::Parser::from_env();
-    let (mut quick, mut json) = (false, None);
+    let (mut quick, mut json, mut program) = (false, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("quick") => quick = true,
             Long("json") => json = Some(parser.value()?.into()),
+            Long("program") => program = Some(parser.value()?.into()),
             Long("help") | Short('h') => return Ok(Task::Help),
             Value(word) if word == "forward" => {
                 return Ok(Task::Forward(parser.value()?.parse()?, parser.value()?.parse()?));
+            }
+            Value(word) if word == "start" => {
+                return Ok(Task::Start(parser.value()?, parser.raw_args()?.collect()));
             }
             Value(word) => bail!("there is no command {}; see --help", word.display()),
             other => return Err(other.unexpected().into()),
         }
     }
-    let json = match json {
-        Some(file) => file,
-        None => project()?.join("target/bench.json"),
-    };
-    Ok(Task::Bench { quick, json })
+    Ok(Task::Bench { quick, json, program })
 }
 
-/// Cargo says where this package is; its parent is the project.
-fn project() -> Result<PathBuf> {
+/// A file that was named, or one in the project's target folder. Cargo says where this package is; its
+/// parent is the project.
+fn or_in_target(named: Option<PathBuf>, file: &str) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return Ok(named);
+    }
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
-        .context("without cargo, say where the rows go: --json FILE")?;
-    Ok(PathBuf::from(package).parent().context("this package has no parent folder")?.to_owned())
+        .context("start this with `make bench`, or name --json and --program")?;
+    let project = Path::new(&package).parent().context("this package has no parent folder")?;
+    Ok(project.join("target").join(file))
 }
 
-fn bench(quick: bool, json: &std::path::Path) -> Result<()> {
+fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
     let (effort, load) = if quick { (Effort::QUICK, Load::QUICK) } else { (Effort::FULL, Load::FULL) };
     let machine = Machine::read()?;
     machine::pin(machine.measured_core())?;
@@ -80,17 +97,17 @@ fn bench(quick: bool, json: &std::path::Path) -> Result<()> {
     let (mut rows, lengths) = hop::rows(effort, &variable)?;
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
-    let (forwarding, forwarding_lengths) = forward::loop_row(&machine, load)?;
-    rows.push(forwarding);
+    let (forwarding, lines) = forward::rows(&machine, load, program)?;
+    rows.extend(forwarding);
 
-    println!("Machine: {}", machine.line());
+    println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());
     println!(
-        "Packets of the host rows: {} bytes of data, {} bytes ours, {} bytes theirs",
+        "host-…: {} bytes of data, {} bytes ours, {} bytes theirs",
         HOST_DATA.len(),
         lengths.ours,
         lengths.theirs
     );
-    println!("{forwarding_lengths}");
+    lines.iter().for_each(|line| println!("{line}"));
     println!("{}", report::table(&rows));
     report::write(&rows, json)?;
     println!("Rows: {}", json.display());

@@ -3,27 +3,11 @@
 use std::cell::RefCell;
 
 use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
+pub use motemix_host::curve::HostCurve;
 use motemix_sphinx::{
     HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile, ReplayError, ReplayFilter,
     ReplayTag, Shape,
 };
-
-/// X25519 of Graviola: assembly that was verified formally.
-pub enum HostCurve {}
-
-impl Curve for HostCurve {
-    fn public_key(secret: &Secret<32>) -> PublicKey {
-        use graviola::key_agreement::x25519::StaticPrivateKey;
-        PublicKey(StaticPrivateKey::from_array(secret.expose()).public_key().as_bytes())
-    }
-
-    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
-        use graviola::key_agreement::x25519;
-        let point = x25519::PublicKey::from_array(&point.0);
-        let shared = x25519::StaticPrivateKey::from_array(secret.expose()).diffie_hellman(&point).ok()?;
-        SharedSecret::contributory(shared.0)
-    }
-}
 
 thread_local! {
     static PRODUCTS: RefCell<(Vec<[u8; 32]>, usize)> = const { RefCell::new((Vec::new(), 0)) };

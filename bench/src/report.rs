@@ -57,15 +57,20 @@ impl Row {
         Self { what, ours, peer: peer.into(), theirs, unit, ratio: theirs / ours, medians: None, goal: None }
     }
 
-    /// Something of which more is better.
-    pub fn more(
+    /// Rates in units each second: the best turns are the figures, the medians stand beside them.
+    pub fn rates(
         what: &'static str,
-        ours: f64,
+        ours: &[f64],
         peer: impl Into<String>,
-        theirs: f64,
+        theirs: &[f64],
         unit: &'static str,
     ) -> Self {
-        Self { ratio: ours / theirs, ..Self::less(what, ours, peer, theirs, unit) }
+        let ([our_median, ours], [their_median, theirs]) = (median_and_best(ours), median_and_best(theirs));
+        Self {
+            ratio: ours / theirs,
+            medians: Some((our_median, their_median)),
+            ..Self::less(what, ours, peer, theirs, unit)
+        }
     }
 
     /// The ratio that this project sets itself.
@@ -107,6 +112,12 @@ impl Row {
             medians,
         ]
     }
+}
+
+fn median_and_best(rates: &[f64]) -> [f64; 2] {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable_by(f64::total_cmp);
+    [rates.get(rates.len() / 2), rates.last()].map(|rate| rate.copied().unwrap_or(f64::NAN))
 }
 
 fn figure(value: f64) -> String {

@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod network;
+
 use std::collections::HashSet;
 
 use arbitrary::Arbitrary;

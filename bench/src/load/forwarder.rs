@@ -2,13 +2,11 @@
 //! each. Without delay, replay filter and metrics, so it flatters whoever is behind it.
 
 use std::fmt;
-use std::io::{self, Read as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::str::FromStr;
-use std::{process, thread};
 
 use anyhow::{Context, Result, bail};
-use motemix_sphinx::{Mote, Profile};
+use motemix_sphinx::Mote;
 
 use crate::ours::HostCurve;
 use crate::{ours, peer};
@@ -43,15 +41,10 @@ impl FromStr for Format {
     }
 }
 
-/// Says on standard output where it listens, and forwards to `next` until standard input ends.
+/// Says on standard output where it listens, and forwards to `next` until it is killed.
 pub fn run(format: Format, next: SocketAddr) -> Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0").context("binding to loopback")?;
     println!("{}", socket.local_addr()?);
-    thread::spawn(|| {
-        // Whoever started this process holds the other end; it must not outlive them.
-        let _ = io::stdin().read(&mut [0]);
-        process::exit(0);
-    });
     match format {
         Format::Motemix => forward_ours(&socket, next),
         Format::SphinxPacket => forward_theirs(&socket, next),
@@ -80,9 +73,4 @@ fn forward_theirs(socket: &UdpSocket, next: SocketAddr) -> Result<()> {
             socket.send_to(&packet.to_bytes(), next)?;
         }
     }
-}
-
-/// The most that a packet of both formats carries here.
-pub const fn data_len() -> usize {
-    <Mote<HostCurve> as Profile>::GEOMETRY.data_len()
 }

@@ -6,10 +6,12 @@
 //! |---|---|
 //! | [`packets`] | packets made ahead of time, all different |
 //! | [`generator`] | sends them, counts what comes out |
+//! | [`network`] | a network made by the program `motemix`, for a real node |
 //! | [`forwarder`] | the plainest forwarding process, for either format |
 //! | [`process`] | starting, measuring and ending a process |
 
 pub mod forwarder;
 pub mod generator;
+pub mod network;
 pub mod packets;
 pub mod process;

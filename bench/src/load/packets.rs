@@ -33,8 +33,15 @@ impl Packets {
         Ok(Self { bytes, packet_len })
     }
 
+    /// `count` packets, these over and over.
+    pub fn repeat(&self, count: usize) -> Self {
+        let mut bytes = Vec::with_capacity(count * self.packet_len);
+        self.iter().cycle().take(count).for_each(|packet| bytes.extend_from_slice(packet));
+        Self { bytes, packet_len: self.packet_len }
+    }
+
     /// One after the other.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.bytes.chunks_exact(self.packet_len)
     }
 

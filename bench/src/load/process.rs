@@ -1,38 +1,53 @@
 //! Starting, measuring and ending a process under load.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 
 use crate::load::forwarder::Format;
 use crate::machine::{self, Machine};
 
-/// A process on a core of its own; it ends with this value.
+/// A process on the core for what is measured; it ends with this value, or with this program.
 pub struct UnderLoad(Child);
 
 impl UnderLoad {
-    /// Starts `command` on the core for what is measured.
-    pub fn start(machine: &Machine, command: &mut Command) -> Result<Self> {
+    /// Starts a program.
+    pub fn start(machine: &Machine, program: &OsStr, arguments: &[&OsStr]) -> Result<Self> {
+        let this = std::env::current_exe().context("finding this program")?;
+        let mut command = Command::new(this);
+        command.arg("start").arg(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         // A process inherits the core of whoever starts it.
         machine::pin(machine.measured_core())?;
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let child = command.spawn();
         machine::pin(machine.other_core())?;
-        child.map(Self).with_context(|| format!("starting {}", command.get_program().display()))
+        child.map(Self).with_context(|| format!("starting {}", program.display()))
     }
 
     /// Starts one of our own forwarders; also where it listens.
     pub fn forwarder(machine: &Machine, format: Format, next: SocketAddr) -> Result<(Self, SocketAddr)> {
-        let program = std::env::current_exe().context("finding this program")?;
-        let mut command = Command::new(program);
-        command.args(["forward", &format.to_string(), &next.to_string()]);
-        let mut process = Self::start(machine, &mut command)?;
+        let this = std::env::current_exe().context("finding this program")?;
+        let arguments = ["forward", &format.to_string(), &next.to_string()].map(OsString::from);
+        let arguments: Vec<_> = arguments.iter().map(OsString::as_os_str).collect();
+        let mut process = Self::start(machine, this.as_os_str(), &arguments)?;
         let mut line = String::new();
         let output = process.0.stdout.take().context("the forwarder has no standard output")?;
         BufReader::new(output).read_line(&mut line).context("asking the forwarder where it listens")?;
         let address = line.trim().parse().with_context(|| format!("the forwarder listens on {line:?}"))?;
         Ok((process, address))
+    }
+
+    /// Fails if the process has ended.
+    pub fn check(&mut self) -> Result<()> {
+        match self.0.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("the process under load has ended: {status}"),
+        }
     }
 
     /// Its resident memory, in KiB.
@@ -46,4 +61,11 @@ impl Drop for UnderLoad {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Becomes `program`, which dies with whoever started this process, however that ends.
+pub fn become_program(program: &OsStr, arguments: &[OsString]) -> Result<()> {
+    set_pdeathsig(Signal::SIGKILL).context("asking for a signal at the parent's end")?;
+    let error = Command::new(program).args(arguments).exec();
+    Err(error).with_context(|| format!("starting {}", program.display()))
 }

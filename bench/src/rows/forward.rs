@@ -1,12 +1,15 @@
 //! Forwarding over loopback UDP: a process on one core, its generator on the other.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use motemix_sphinx::Mote;
+use anyhow::{Result, bail, ensure};
+use motemix_sphinx::{Host1k, Mote, Profile};
 
-use crate::load::forwarder::{Format, data_len};
-use crate::load::generator::{Outcome, Pace, drive};
+use crate::load::forwarder::Format;
+use crate::load::generator::{Pace, drive};
+use crate::load::network::TestNetwork;
 use crate::load::packets::Packets;
 use crate::load::process::UnderLoad;
 use crate::machine::Machine;
@@ -16,6 +19,9 @@ use crate::{ours, peer};
 
 /// A rate with more loss than this is not a rate.
 const MOST_LOSS: f64 = 0.01;
+/// The plain loops have no replay filter, so few packets serve them, over and over.
+const LOOP_PACKETS: usize = 2_000;
+const PEER: &str = "sphinx-packet 0.8, plain loop";
 
 /// How much load.
 #[derive(Clone, Copy)]
@@ -27,68 +33,133 @@ pub struct Load {
 }
 
 impl Load {
-    /// About two seconds for each turn.
-    pub const FULL: Self = Self { packets: 20_000, turns: 5 };
+    /// One to three seconds for each turn.
+    pub const FULL: Self = Self { packets: 20_000, turns: 9 };
     /// Enough to see that everything runs.
-    pub const QUICK: Self = Self { packets: 1_500, turns: 1 };
+    pub const QUICK: Self = Self { packets: 2_000, turns: 1 };
 }
 
 /// One forwarding process and what it is fed.
-struct Side {
+struct Side<'n> {
     process: UnderLoad,
-    node: std::net::SocketAddr,
+    node: SocketAddr,
     sink: UdpSocket,
-    packets: Packets,
-    outcomes: Vec<Outcome>,
+    /// Makes packets for a turn of that many.
+    packets: Box<dyn FnMut(usize) -> Packets + 'n>,
+    rates: Vec<f64>,
+    resident_before: u64,
 }
 
-impl Side {
-    fn start(machine: &Machine, format: Format, packets: Packets) -> Result<Self> {
-        let sink = UdpSocket::bind("127.0.0.1:0")?;
-        let (process, node) = UnderLoad::forwarder(machine, format, sink.local_addr()?)?;
-        Ok(Self { process, node, sink, packets, outcomes: Vec::new() })
+impl<'n> Side<'n> {
+    /// A real node, fed with packets that it has not seen.
+    fn node<P: Profile>(machine: &Machine, program: &Path, network: &'n TestNetwork) -> Result<Self> {
+        let path = network.path()?;
+        let mut made = 0;
+        let packets = move |count: usize| {
+            let data = vec![0x6d; P::GEOMETRY.data_len()];
+            let packets = Packets::ours::<P>(&path, made, count, &data);
+            made += count as u64;
+            packets
+        };
+        let (node, sink) = (network.mix()?, network.receiver()?);
+        let process = network.start_mix(machine, program)?;
+        Self::ready(process, node, sink, Box::new(packets))
     }
 
-    fn take_turn(&mut self) -> Result<()> {
-        let len = self.packets.packet_len();
-        let outcome = drive(&self.sink, self.node, self.packets.iter(), len, Pace::default())?;
+    /// The plainest loop, fed with the same packets over and over.
+    fn plain(machine: &Machine, format: Format, packets: &'n Packets) -> Result<Self> {
+        let sink = UdpSocket::bind("127.0.0.1:0")?;
+        let (process, node) = UnderLoad::forwarder(machine, format, sink.local_addr()?)?;
+        Self::ready(process, node, sink, Box::new(|count| packets.repeat(count)))
+    }
+
+    /// Waits until packets come through.
+    fn ready(
+        mut process: UnderLoad,
+        node: SocketAddr,
+        sink: UdpSocket,
+        mut packets: Box<dyn FnMut(usize) -> Packets + 'n>,
+    ) -> Result<Self> {
+        let give_up = Instant::now() + Duration::from_secs(20);
+        sink.set_read_timeout(Some(Duration::from_millis(100)))?;
+        loop {
+            process.check()?;
+            for packet in packets(1).iter() {
+                sink.send_to(packet, node)?;
+            }
+            if sink.recv(&mut [0; 2048]).is_ok() {
+                break;
+            }
+            if Instant::now() > give_up {
+                bail!("the process under load forwards nothing");
+            }
+        }
+        let resident_before = process.resident_kib()?;
+        Ok(Self { process, node, sink, packets, rates: Vec::new(), resident_before })
+    }
+
+    fn take_turn(&mut self, count: usize) -> Result<()> {
+        let packets = (self.packets)(count);
+        let len = packets.packet_len();
+        let outcome = drive(&self.sink, self.node, packets.iter(), len, Pace::default())?;
+        self.process.check()?;
         ensure!(
             outcome.loss() < MOST_LOSS,
             "{} of {} packets were lost: no rate at this loss",
             outcome.sent - outcome.received,
             outcome.sent
         );
-        self.outcomes.push(outcome);
+        self.rates.push(outcome.rate);
         Ok(())
-    }
-
-    /// The turn in the middle.
-    fn rate(&self) -> f64 {
-        let mut rates: Vec<_> = self.outcomes.iter().map(|outcome| outcome.rate).collect();
-        rates.sort_unstable_by(f64::total_cmp);
-        rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN)
     }
 }
 
-/// The same loop for both formats: what the packet alone makes of the rate. Also a line on lengths.
-pub fn loop_row(machine: &Machine, load: Load) -> Result<(Row, String)> {
-    let data = vec![0x6d; data_len()];
-    let packets = Packets::ours::<Mote<HostCurve>>(&ours::path(2), 0, load.packets, &data);
-    let mut ours = Side::start(machine, Format::Motemix, packets)?;
-    let packets = Packets::theirs(&peer::Route::new(2), load.packets, &data)?;
-    let mut theirs = Side::start(machine, Format::SphinxPacket, packets)?;
+/// Rows, and a line about each length.
+pub fn rows(machine: &Machine, load: Load, program: &Path) -> Result<(Vec<Row>, Vec<String>)> {
+    let data = vec![0x6d; <Mote<HostCurve> as Profile>::GEOMETRY.data_len()];
+    let plain = Packets::ours::<Mote<HostCurve>>(&ours::path(2), 0, LOOP_PACKETS, &data);
+    let network = TestNetwork::make(program, "mote")?;
+    let mut node = Side::node::<Mote<HostCurve>>(machine, program, &network)?;
+    let mut own_loop = Side::plain(machine, Format::Motemix, &plain)?;
+    let (small, small_line) =
+        compare::<Mote<HostCurve>>("forward-udp", machine, load, &mut node, Some(&mut own_loop))?;
+    drop((node, own_loop));
+
+    let network = TestNetwork::make(program, "host1k")?;
+    let mut node = Side::node::<Host1k<HostCurve>>(machine, program, &network)?;
+    let (large, large_line) = compare::<Host1k<HostCurve>>("forward-udp-1k", machine, load, &mut node, None)?;
+    Ok((small.into_iter().chain(large).collect(), vec![small_line, large_line]))
+}
+
+/// A node, and perhaps our plain loop, beside the peer's plain loop.
+fn compare<P: Profile>(
+    what: &'static str,
+    machine: &Machine,
+    load: Load,
+    node: &mut Side<'_>,
+    mut own_loop: Option<&mut Side<'_>>,
+) -> Result<(Vec<Row>, String)> {
+    let data = vec![0x6d; P::GEOMETRY.data_len()];
+    let packets = Packets::theirs(&peer::Route::new(2), LOOP_PACKETS, &data)?;
+    let mut theirs = Side::plain(machine, Format::SphinxPacket, &packets)?;
     for _ in 0..load.turns {
-        ours.take_turn()?;
-        theirs.take_turn()?;
+        node.take_turn(load.packets)?;
+        theirs.take_turn(load.packets)?;
+        if let Some(own_loop) = &mut own_loop {
+            own_loop.take_turn(load.packets)?;
+        }
     }
-    let row = Row::more("forward-udp-loop", ours.rate(), peer::NAME, theirs.rate(), "packets/s");
     let line = format!(
-        "Packets of the forwarding loops: {} bytes of data, {} bytes ours, {} bytes theirs; resident {} and {} KiB",
+        "{what}: {} bytes of data, {} bytes ours, {} bytes theirs; the node's resident memory {} KiB before, {} KiB after",
         data.len(),
-        ours.packets.packet_len(),
-        theirs.packets.packet_len(),
-        ours.process.resident_kib()?,
-        theirs.process.resident_kib()?,
+        P::GEOMETRY.packet_len(),
+        packets.packet_len(),
+        node.resident_before,
+        node.process.resident_kib()?,
     );
-    Ok((row, line))
+    let mut rows = vec![Row::rates(what, &node.rates, PEER, &theirs.rates, "packets/s")];
+    if let Some(own_loop) = own_loop {
+        rows.push(Row::rates("forward-udp-loop", &own_loop.rates, PEER, &theirs.rates, "packets/s"));
+    }
+    Ok((rows, line))
 }

@@ -1,7 +1,8 @@
 //! Keyed BLAKE2 (RFC 7693): derivation, header MAC, and the hash of the wide block.
 
+use blake2::Blake2sMac;
 use blake2::digest::{FixedOutput, KeyInit, Update, consts::U16, consts::U32};
-use blake2::{Blake2bMac, Blake2sMac};
+use zeroize::zeroize_stack;
 
 use crate::Secret;
 
@@ -47,11 +48,21 @@ impl WideHash for WideBlake2s {
 impl WideHash for WideBlake2b {
     fn digest(key: &[u8; 32], data: &[u8]) -> Secret<32> {
         let mut out = Secret::zero();
-        let mut state = keyed::<Blake2bMac<U32>>(key);
-        state.update(data);
-        state.finalize_into(out.expose_mut().into());
+        blake2b(key, data, out.expose_mut());
+        // The state does not wipe itself; it lay here.
+        zeroize_stack::<BLAKE2B_STACK_LEN>();
         out
     }
+}
+
+/// More than the state of BLAKE2b and what it calls keep on the stack.
+const BLAKE2B_STACK_LEN: usize = 1024;
+
+/// In a frame of its own, so that the frame can be wiped.
+#[inline(never)]
+fn blake2b(key: &[u8; 32], data: &[u8], out: &mut [u8; 32]) {
+    let hash = blake2b_simd::Params::new().hash_length(out.len()).key(key).hash(data);
+    out.copy_from_slice(hash.as_bytes());
 }
 
 fn keyed<M: KeyInit>(key: &[u8]) -> M {

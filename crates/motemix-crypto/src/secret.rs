@@ -3,10 +3,9 @@
 use core::fmt;
 
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
 /// `N` secret bytes. There is no `Clone`: a copy of a secret is made by name, with [`Secret::duplicate`].
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Secret<const N: usize>([u8; N]);
 
 impl<const N: usize> Secret<N> {
@@ -36,6 +35,17 @@ impl<const N: usize> Secret<N> {
         Self(self.0)
     }
 }
+
+impl<const N: usize> Drop for Secret<N> {
+    fn drop(&mut self) {
+        // A plain store, which the compiler makes as wide as it can; the barrier keeps it from being
+        // left out. Byte by byte, wiping would cost a tenth of what is done with the secrets.
+        self.0 = [0; N];
+        optimization_barrier(&self.0);
+    }
+}
+
+impl<const N: usize> ZeroizeOnDrop for Secret<N> {}
 
 impl<const N: usize> fmt::Debug for Secret<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

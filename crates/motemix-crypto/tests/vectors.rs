@@ -53,6 +53,17 @@ fn unhex(text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_stream_is_the_same_however_much_of_it_is_taken() {
+    let mut long = [0; 1100];
+    stream::fill(&[7; 32], b"motemix/test", &mut long);
+    for len in 0..long.len() {
+        let mut short = vec![0; len];
+        stream::fill(&[7; 32], b"motemix/test", &mut short);
+        assert_eq!(short, long[..len]);
+    }
+}
+
+#[test]
 fn chacha20_agrees_with_rfc_8439() {
     // RFC 8439 §A.1, test vectors 1 and 2: key and nonce zero, counters 0 and 1.
     let mut out = [0; 128];

@@ -4,6 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, PublicKey, SharedSecret};
 
 use crate::delay::HopDelay;
@@ -103,16 +104,17 @@ impl<'a, P: Profile> Packet<'a, P> {
 
     fn keys_if_authentic(&self, shared: &SharedSecret) -> Option<Keys> {
         let hop_key = HopKey::extract(shared);
-        let header = hop_key.header_keys();
+        let (header, payload) = hop_key.hop_keys();
         let (routing_info, rest) = self.bytes[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
         let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
-        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header })
+        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header, payload })
     }
 }
 
 struct Keys {
     hop_key: HopKey,
     header: HeaderKeys,
+    payload: WideBlockKeys,
 }
 
 /// A packet whose header was made for this node and not changed since.
@@ -187,7 +189,7 @@ pub struct Yours<'a> {
 impl<'a, P: Profile> Fresh<'a, P> {
     /// Removes this hop's layer in place.
     pub fn unwrap_layer(self) -> Result<Hop<'a>, ProcessError> {
-        let Keys { hop_key, header } = self.keys;
+        let Keys { hop_key, header, payload: payload_keys } = self.keys;
         let bytes = self.packet.bytes;
         let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
         let (group_element, rest) = head
@@ -204,7 +206,7 @@ impl<'a, P: Profile> Fresh<'a, P> {
         if let Command::Drop = command {
             return Ok(Hop::Drop);
         }
-        hop_key.payload_keys().decrypt::<P::WideHash>(payload);
+        payload_keys.decrypt::<P::WideHash>(payload);
         let (Command::Forward(next) | Command::TurnRound(next)) = command else {
             return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
         };

@@ -1,0 +1,90 @@
+//! A network made by the program `motemix`: one of its mixes runs, and the generator takes the place of
+//! the receiver behind it.
+
+use std::ffi::OsStr;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use motemix_directory::UnixTime;
+use motemix_host::NodeConfig;
+use motemix_host::documents::{Documents, Network};
+use motemix_sphinx::PathHop;
+use tempfile::TempDir;
+
+use crate::load::process::UnderLoad;
+use crate::machine::Machine;
+
+const MIX: &str = "mix-1";
+const RECEIVER: &str = "receiver";
+
+/// A folder with a network whose mixes add no delay and send no cover: only forwarding is measured.
+pub struct TestNetwork {
+    folder: TempDir,
+    network: Network,
+}
+
+impl TestNetwork {
+    /// Makes one with `program`; `profile` as on its command line.
+    pub fn make(program: &Path, profile: &str) -> Result<Self> {
+        let folder = TempDir::new().context("making a temporary folder")?;
+        let mut command = Command::new(program);
+        command.args([
+            "net",
+            "init",
+            "--profile",
+            profile,
+            "--mixes",
+            "9",
+            "--motes",
+            "1",
+            "--receivers",
+            "1",
+        ]);
+        command.args(["--mean-delay", "0s", "--loop-cover", "0s", "--drop-cover", "0s"]);
+        command.args(["--host", "127.0.0.1", "--base-port", "0", "--epochs", "2"]);
+        let output = command.arg(folder.path()).output();
+        let output = output.with_context(|| format!("starting {}", program.display()))?;
+        ensure!(output.status.success(), "motemix net init: {}", String::from_utf8_lossy(&output.stderr));
+
+        let config = NodeConfig::load(folder.path().join("nodes").join(RECEIVER).join("node.toml"))?;
+        std::fs::create_dir_all(&config.state)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+        let network = Documents::open(&config)?.current(UnixTime(now.as_secs()))?;
+        Ok(Self { folder, network })
+    }
+
+    /// Starts the mix.
+    pub fn start_mix(&self, machine: &Machine, program: &Path) -> Result<UnderLoad> {
+        let config = self.folder.path().join("nodes").join(MIX).join("node.toml");
+        let arguments = [OsStr::new("node"), OsStr::new("--config"), config.as_os_str()];
+        UnderLoad::start(machine, program.as_os_str(), &arguments)
+    }
+
+    /// Where the mix listens.
+    pub fn mix(&self) -> Result<SocketAddr> {
+        self.address(MIX)
+    }
+
+    /// The receiver's socket.
+    pub fn receiver(&self) -> Result<UdpSocket> {
+        UdpSocket::bind(self.address(RECEIVER)?).context("taking the receiver's place")
+    }
+
+    /// From the mix to the receiver.
+    pub fn path(&self) -> Result<[PathHop; 2]> {
+        let hop = |name| {
+            let id = self.network.find(name)?;
+            Some(PathHop { id, mix_key: self.network.node(id)?.mix_key })
+        };
+        let hops = hop(MIX).zip(hop(RECEIVER)).map(|(mix, receiver)| [mix, receiver]);
+        hops.context("the network has no mix or no receiver")
+    }
+
+    fn address(&self, name: &str) -> Result<SocketAddr> {
+        let node = self.network.find(name).and_then(|id| self.network.node(id));
+        node.and_then(|node| node.addresses.first()).copied().with_context(|| format!("no address of {name}"))
+    }
+}
