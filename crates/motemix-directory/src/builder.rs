@@ -7,13 +7,11 @@ use motemix_crypto::PublicKey;
 
 use crate::authority::{AuthorityKey, AuthoritySecret, KeyId, SIGNATURE_LEN, SIGNED_HEAD, encode_signature};
 use crate::cbor::{Full, Writer};
-use crate::contents::{Contents, write_head};
+use crate::contents::{Contents, Draft, write_head};
 use crate::document::SignedDocument;
 use crate::error::{DocumentError, Field};
 use crate::node::write_node;
-use crate::parameters::Parameters;
-use crate::profile::ProfileName;
-use crate::types::{Epoch, MAX_NODES, MAX_SIGNATURES, Role, UnixTime};
+use crate::types::{MAX_NODES, MAX_SIGNATURES, Role};
 
 /// Bytes for everything but nodes and signatures, at most, and for encoding.
 const OVERHEAD: usize = 192;
@@ -25,23 +23,6 @@ const MAX_HEAD_LEN: usize = 1 + 5;
 /// The length of a buffer that surely holds a document of that many nodes and signatures.
 pub const fn document_len_limit(nodes: usize, signatures: usize) -> usize {
     OVERHEAD + MAX_NODE_LEN * nodes + SIGNATURE_LEN * signatures
-}
-
-/// What a document says besides its nodes.
-#[derive(Clone, Copy, Debug)]
-pub struct Draft<'d> {
-    /// 1 to 32 bytes of `[a-z0-9-]`.
-    pub network_name: &'d str,
-    /// Above that of every document published before.
-    pub epoch: Epoch,
-    /// The first second in which it may be used.
-    pub valid_after: UnixTime,
-    /// The first second in which it may no longer be used; after `valid_after`.
-    pub valid_until: UnixTime,
-    /// The packet profile.
-    pub profile: ProfileName,
-    /// What all nodes must agree on.
-    pub parameters: Parameters,
 }
 
 /// A node to be described. Its id is its place in the order given.

@@ -7,6 +7,23 @@ use crate::parameters::Parameters;
 use crate::profile::ProfileName;
 use crate::types::{Epoch, MAX_NODES, UnixTime};
 
+/// What a document says besides its nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'d> {
+    /// 1 to 32 bytes of `[a-z0-9-]`.
+    pub network_name: &'d str,
+    /// Above that of every document published before.
+    pub epoch: Epoch,
+    /// The first second in which it may be used.
+    pub valid_after: UnixTime,
+    /// The first second in which it may no longer be used; after `valid_after`.
+    pub valid_until: UnixTime,
+    /// The packet profile.
+    pub profile: ProfileName,
+    /// What all nodes must agree on.
+    pub parameters: Parameters,
+}
+
 /// The format's version.
 const VERSION: u64 = 1;
 
@@ -53,11 +70,7 @@ impl<'a> Contents<'a> {
 }
 
 /// Writes everything up to the nodes, of which there will be `node_count`.
-pub(crate) fn write_head(
-    writer: &mut Writer<'_>,
-    draft: &crate::builder::Draft<'_>,
-    node_count: usize,
-) -> Result<(), Full> {
+pub(crate) fn write_head(writer: &mut Writer<'_>, draft: &Draft<'_>, node_count: usize) -> Result<(), Full> {
     writer.map(8)?;
     writer.pair(1, VERSION)?;
     writer.uint(2)?;

@@ -36,7 +36,8 @@ mod types;
 mod uniform;
 
 pub use authority::{Authorities, AuthoritiesError, AuthorityKey, AuthorityKeyError, AuthoritySecret, KeyId};
-pub use builder::{BuildError, DocumentBuilder, Draft, NewNode, document_len_limit};
+pub use builder::{BuildError, DocumentBuilder, NewNode, document_len_limit};
+pub use contents::Draft;
 pub use document::{NetworkDocument, SignedDocument, VerifiedDocument};
 pub use error::{DocumentError, Field, Flaw, Place};
 pub use node::{Addresses, Descriptor, Nodes};

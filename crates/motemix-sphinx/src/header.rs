@@ -8,7 +8,7 @@ use motemix_crypto::{Curve, PublicKey, Secret, stream};
 use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS, ROUTING_FIELD_LEN};
 use crate::keys::HopKey;
-use crate::message::{self, MessageId};
+use crate::message::{self, MessageId, TooLong};
 use crate::profile::Profile;
 use crate::reply::{HeaderId, ReturnKeys};
 use crate::routing::{Block, Command, NodeId, block};
@@ -69,18 +69,6 @@ impl fmt::Display for PathError {
 }
 
 impl core::error::Error for PathError {}
-
-/// The data is longer than the profile's `data_len`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooLong;
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the data is longer than the profile carries; split it or choose another profile")
-    }
-}
-
-impl core::error::Error for TooLong {}
 
 /// What a header's seed is expanded to (`docs/spec/packet.md`, "Creating a header").
 pub(crate) struct SeedBytes(Secret<{ 66 + MAX_HOPS * BLOCK_LEN }>);
@@ -332,12 +320,9 @@ impl<P: Profile> Header<P> {
     /// # Panics
     /// If `packet` has another length.
     pub fn seal(self, id: MessageId, data: &[u8], packet: &mut [u8]) -> Result<Departure<P>, TooLong> {
-        if data.len() > P::GEOMETRY.data_len() {
-            return Err(TooLong);
-        }
         self.emit(packet);
         let payload = &mut packet[P::GEOMETRY.payload()];
-        message::emit(payload, id, data);
+        message::emit(payload, id, data)?;
         let receiver = match self.shape {
             Shape::RoundTrip { receiver } => receiver,
             _ => self.hops - 1,

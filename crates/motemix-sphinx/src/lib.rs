@@ -41,9 +41,9 @@ pub mod surb;
 
 pub use delay::HopDelay;
 pub use geometry::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
-pub use header::{Departure, Header, HeaderBuilder, PathError, PathHop, Shape, TooLong};
+pub use header::{Departure, Header, HeaderBuilder, PathError, PathHop, Shape};
 pub use keys::{MixKey, ReplayTag};
-pub use message::{Message, MessageId};
+pub use message::{Message, MessageId, TooLong};
 pub use process::{
     Authenticated, Forward, Fresh, Hop, Packet, ProcessError, ReplayError, ReplayFilter, TurnRound, Yours,
 };

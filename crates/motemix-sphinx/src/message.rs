@@ -1,5 +1,7 @@
 //! The message inside a payload: integrity tag, message id, data, padding.
 
+use core::fmt;
+
 use subtle::ConstantTimeEq;
 
 use crate::geometry::{MESSAGE_ID_LEN, TAG_LEN};
@@ -20,13 +22,27 @@ pub struct Message<'a> {
     pub data: &'a [u8],
 }
 
-/// Writes a message over the whole of `payload`. `data` fits: callers check it against the geometry.
-pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) {
+/// The data is longer than the profile's `data_len`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooLong;
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the data is longer than the profile carries; split it or choose another profile")
+    }
+}
+
+impl core::error::Error for TooLong {}
+
+/// Writes a message over the whole of `payload`; the data leaves room for one byte of padding.
+pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) -> Result<(), TooLong> {
     payload.fill(0);
     let (head, body) = payload.split_at_mut(TAG_LEN + MESSAGE_ID_LEN);
+    let (place, padding) = body.split_at_mut_checked(data.len()).ok_or(TooLong)?;
+    *padding.first_mut().ok_or(TooLong)? = PADDING_START;
+    place.copy_from_slice(data);
     head[TAG_LEN..].copy_from_slice(&id.0);
-    body[..data.len()].copy_from_slice(data);
-    body[data.len()] = PADDING_START;
+    Ok(())
 }
 
 /// `None` if the tag or the padding is wrong.
@@ -51,19 +67,21 @@ mod tests {
         let mut payload = [0xff; 40];
         for len in 0..=19 {
             let data = [0x80; 19];
-            emit(&mut payload, MessageId([1, 2, 3, 4]), &data[..len]);
+            emit(&mut payload, MessageId([1, 2, 3, 4]), &data[..len]).unwrap();
             assert_eq!(parse(&payload).unwrap().data, &data[..len]);
         }
+        assert_eq!(emit(&mut payload, MessageId([0; 4]), &[0; 20]), Err(TooLong), "no room for padding");
+        assert_eq!(emit(&mut payload, MessageId([0; 4]), &[0; 21]), Err(TooLong));
     }
 
     #[test]
     fn a_wrong_tag_or_padding_is_refused() {
         let mut payload = [0; 40];
         assert_eq!(parse(&payload), None, "no padding at all");
-        emit(&mut payload, MessageId([0; 4]), b"reading");
+        emit(&mut payload, MessageId([0; 4]), b"reading").unwrap();
         payload[27] = 0x81;
         assert_eq!(parse(&payload), None);
-        emit(&mut payload, MessageId([0; 4]), b"reading");
+        emit(&mut payload, MessageId([0; 4]), b"reading").unwrap();
         payload[3] = 1;
         assert_eq!(parse(&payload), None);
     }

@@ -3,9 +3,8 @@
 use core::fmt;
 
 use crate::geometry::HEADER_MAC_LEN;
-use crate::header::TooLong;
 use crate::keys::HopKey;
-use crate::message::{self, Message, MessageId};
+use crate::message::{self, Message, MessageId, TooLong};
 use crate::profile::Profile;
 
 /// Names a header to its maker: a returning packet carries it in the maker's own layer, where nobody
@@ -35,11 +34,8 @@ impl TurnKey {
     /// # Panics
     /// If `packet` does not have the profile's `packet_len` bytes.
     pub fn reply<P: Profile>(self, packet: &mut [u8], id: MessageId, data: &[u8]) -> Result<(), TooLong> {
-        if data.len() > P::GEOMETRY.data_len() {
-            return Err(TooLong);
-        }
         let payload = &mut packet[P::GEOMETRY.payload()];
-        message::emit(payload, id, data);
+        message::emit(payload, id, data)?;
         self.0.turn_keys().encrypt::<P::WideHash>(payload);
         Ok(())
     }

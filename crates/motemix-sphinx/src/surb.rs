@@ -8,9 +8,9 @@ use motemix_crypto::{PublicKey, Secret, hash, stream};
 
 use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS, ROUTING_FIELD_LEN};
-use crate::header::{HeaderBuilder, PathError, PathHop, Shape, TooLong};
+use crate::header::{HeaderBuilder, PathError, PathHop, Shape};
 use crate::keys::HopKey;
-use crate::message::{self, Message, MessageId};
+use crate::message::{self, Message, MessageId, TooLong};
 use crate::profile::Profile;
 use crate::reply::HeaderId;
 use crate::routing::{NodeId, YOURS_BYTE, split_block};
@@ -129,16 +129,13 @@ impl<P: Profile> Surb<P> {
     /// # Panics
     /// If `packet` does not have the profile's `packet_len` bytes.
     pub fn reply(self, id: MessageId, data: &[u8], packet: &mut [u8]) -> Result<NodeId, TooLong> {
-        if data.len() > P::GEOMETRY.data_len() {
-            return Err(TooLong);
-        }
         let (header, payload) = packet.split_at_mut(P::GEOMETRY.header_len());
         let (group_element, rest) = header.split_at_mut(GROUP_ELEMENT_LEN);
         let (routing_info, header_mac) = rest.split_at_mut(P::GEOMETRY.routing_info_len());
         group_element.copy_from_slice(&self.group_element.0);
         routing_info.copy_from_slice(self.routing_info.as_ref().as_flattened());
         header_mac.copy_from_slice(&self.header_mac);
-        message::emit(payload, id, data);
+        message::emit(payload, id, data)?;
         self.reply_keys.encrypt::<P::WideHash>(payload);
         Ok(self.first)
     }

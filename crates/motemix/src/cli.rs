@@ -1,11 +1,13 @@
 //! The words of the command line.
 
+mod bench;
 mod demo;
 mod directory;
 mod net;
 mod node;
 mod shape;
 
+pub use bench::Bench;
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
@@ -16,30 +18,48 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// An anonymous, authenticated network that fits in a sensor.
-///
-/// A mote wraps a reading in a packet and sends it through mixes to a receiver. The acknowledgement comes
-/// back through other mixes, and nobody on the way learns who sent what to whom.
 #[derive(Debug, Parser)]
-#[command(name = "motemix", version, max_term_width = 110, after_long_help = FIRST_STEPS)]
+#[command(name = "motemix", version, max_term_width = 110, long_about = FIRST_STEPS, after_long_help = FURTHER_STEPS)]
 pub struct Cli {
-    /// What to log to stderr, for example `info` or `motemix_host=debug`.
-    #[arg(long, global = true, env = "MOTEMIX_LOG", default_value = "warn", value_name = "FILTER")]
+    /// What to log to stderr: a level, or levels of parts, for example `info` or `motemix_host=debug`.
+    #[arg(
+        long,
+        global = true,
+        display_order = 900,
+        env = "MOTEMIX_LOG",
+        default_value = "warn",
+        value_name = "FILTER"
+    )]
     pub log: String,
     #[command(subcommand)]
     pub command: Command,
 }
 
+/// What the program is, and the commands that a newcomer needs.
 const FIRST_STEPS: &str = "\
+An anonymous, authenticated network that fits in a sensor.
+
+A mote wraps a reading in a packet and sends it through mixes to a receiver. The acknowledgement comes back \
+through other mixes, and nobody on the way learns who sent what to whom.
+
 First steps:
-  motemix demo                                  a whole network on this machine, for twenty seconds
-  motemix net init plant && motemix net up plant
+  motemix demo    runs a whole network on this machine for twenty seconds, and measures it
+  motemix net     makes a network that stays, starts it and stops it
+  motemix send    sends a message through it and waits for the acknowledgement";
+
+const FURTHER_STEPS: &str = "\
+A network that stays, from its making to its end:
+  motemix net init plant
+  motemix net up plant
   motemix send --config plant/nodes/mote-1/node.toml 'all is well'
   motemix inbox --config plant/nodes/receiver/node.toml
-  motemix net down plant";
+  motemix net down plant
+
+`motemix help COMMAND` explains a command and shows an example of it.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Makes, starts and stops a network of processes on this machine.
+    /// Makes, starts, shows and stops a network of processes on this machine.
     #[command(subcommand)]
     Net(Net),
     Node(Node),
@@ -49,17 +69,18 @@ pub enum Command {
     #[command(subcommand)]
     Directory(Directory),
     Demo(Demo),
+    Bench(Bench),
     Completions(Completions),
     Man(Man),
 }
 
-/// Prints the completions of a shell.
+/// Prints the script with which a shell completes the words of this program.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
   motemix completions bash > ~/.local/share/bash-completion/completions/motemix")]
 pub struct Completions {
-    /// Which shell.
+    /// The shell that is to run the script.
     pub shell: clap_complete::Shell,
 }
 

@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -18,6 +18,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["directory", "show"],
     &["directory", "verify"],
     &["demo"],
+    &["bench"],
     &["completions"],
     &["man"],
     &[],

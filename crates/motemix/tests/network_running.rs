@@ -2,34 +2,16 @@
 
 mod program;
 
-use program::{Network, motemix};
+use program::{Network, Running, motemix};
 use serde_json::Value;
 
-/// Stops the network whatever the story does.
-struct Running(Network);
-
-impl Running {
-    fn up() -> Self {
-        let running = Self(Network::init(&["--mean-delay", "10ms"]));
-        motemix(["net", "up", running.dir()]).succeeds();
-        running
-    }
-
-    fn dir(&self) -> &str {
-        self.0.dir.to_str().unwrap()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A story may have stopped it already.
-        let _ = motemix(["net", "down", self.dir()]);
-    }
+fn up() -> Running {
+    Running::up(Network::init(&["--mean-delay", "10ms"]))
 }
 
 #[test]
 fn a_message_is_acknowledged_and_lies_in_the_inbox() {
-    let running = Running::up();
+    let running = up();
     let mote = running.0.config("mote-1");
     let said = motemix(["send", "--config", mote.to_str().unwrap(), "all is well", "--json"]).succeeds();
     let outcome: Value = serde_json::from_str(&said).unwrap();
@@ -45,7 +27,7 @@ fn a_message_is_acknowledged_and_lies_in_the_inbox() {
 
 #[test]
 fn a_message_that_no_packet_carries_is_refused() {
-    let running = Running::up();
+    let running = up();
     let mote = running.0.config("mote-1");
     motemix(["send", "--config", mote.to_str().unwrap(), &"x".repeat(104)]).fails(1, &["103"]);
     motemix(["send", "--config", mote.to_str().unwrap(), "--to", "nobody", "text"]).fails(1, &["nobody"]);
@@ -53,7 +35,7 @@ fn a_message_that_no_packet_carries_is_refused() {
 
 #[test]
 fn a_network_starts_once_and_stops_whole() {
-    let running = Running::up();
+    let running = up();
     motemix(["net", "up", running.dir()]).fails(1, &["running already", "motemix net down"]);
     let said = motemix(["net", "status", running.dir(), "--json"]).succeeds();
     let rows: Value = serde_json::from_str(&said).unwrap();

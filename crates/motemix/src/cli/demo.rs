@@ -36,13 +36,13 @@ pub struct Demo {
     /// Sends no cover traffic.
     #[arg(long)]
     pub no_cover: bool,
-    /// Kills a mix with SIGKILL after this time, and starts it again.
+    /// Kills a mix with SIGKILL after this time, to start it again later.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub kill_mix_after: Option<Duration>,
     /// How long the killed mix stays away.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub restart_mix_after: Duration,
-    /// Keeps the network in this folder instead of a temporary one.
+    /// Makes the network in this folder, and keeps it; by default it is in a temporary one.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
     /// Prints JSON.

@@ -14,14 +14,15 @@ pub enum Directory {
 
 /// Shows the nodes and parameters of a network document.
 ///
-/// Shows nothing that no authority signed. Unless `--authority` names one, it is read from `authority.pub` beside
-/// the folder of the documents, where `motemix net init` puts it. The document may be of another time.
+/// Refuses a document that no trusted authority has signed. Unless `--authority` names one, the authority in
+/// `authority.pub` beside the folder of the documents is trusted, where `motemix net init` puts it. The document need
+/// not be valid now.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
   motemix directory show plant/documents")]
 pub struct DirectoryShow {
-    /// A document; or a network's folder, or that of its documents: then the document of the present epoch.
+    /// A document; or a network's folder or its folder of documents, for the document of the present epoch.
     #[arg(value_name = "FILE|DIR")]
     pub path: PathBuf,
     /// Ed25519 public key of an authority, 64 hex digits; may be repeated, any one of them is enough.

@@ -31,16 +31,16 @@ pub struct NetInit {
     pub size: Size,
     #[command(flatten)]
     pub traffic: Traffic,
-    /// How long a mix key lives.
+    /// How long an epoch lasts, and with it a mix key; in whole seconds.
     #[arg(long, value_name = "TIME", default_value = "1d", value_parser = humantime::parse_duration)]
     pub epoch_length: Duration,
-    /// How many epochs, with the present one, to sign documents for.
+    /// How many epochs to sign documents for, the present one included.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
-    /// Name of the network, in its documents.
+    /// Name of the network, as its documents have it.
     #[arg(long, value_name = "NAME", default_value = "motemix")]
     pub name: String,
-    /// Mean time between two readings that a mote sends by itself; without it motes only send when told.
+    /// Mean time between two readings that a mote sends by itself; without this, motes send only when told to.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub readings: Option<Duration>,
     /// Address that every node listens on.
@@ -81,12 +81,12 @@ Example:
 pub struct NetDown {
     #[command(flatten)]
     pub dir: NetworkFolder,
-    /// How long to wait for each step.
+    /// How long to wait for a node to end, after asking and again after SIGTERM.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
 }
 
-/// Shows which nodes of a network are running, and their counters.
+/// Shows which nodes of a network are running; with --json also what each has counted.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -98,7 +98,8 @@ pub struct NetStatus {
 
 /// Signs documents for further epochs.
 ///
-/// The mix keys of later epochs follow from the node keys in DIR/nodes, so the nodes may be running or not.
+/// The mix keys of later epochs follow from the node keys in DIR/nodes, so no node has to run or to stop: each reads
+/// the next document when its epoch begins.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -106,7 +107,7 @@ Example:
 pub struct NetRenew {
     #[command(flatten)]
     pub dir: NetworkFolder,
-    /// How many epochs from the present one on are to have a document.
+    /// How many epochs are to have a document, the present one included; those that have one keep it.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
 }

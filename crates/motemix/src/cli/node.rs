@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 /// Runs one node in the foreground until SIGINT or SIGTERM.
 ///
-/// Takes its UDP sockets from the service manager if there are any (LISTEN_FDS), else binds them itself.
+/// If a service manager hands over UDP sockets (LISTEN_FDS), the node uses those; else it opens the addresses in
+/// its configuration.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -23,15 +24,15 @@ pub struct Node {
 
 #[derive(Debug, Args)]
 pub struct ConfigFile {
-    /// The node's configuration, node.toml.
+    /// The configuration of a node, DIR/nodes/<name>/node.toml in a network made by `motemix net init`.
     #[arg(long = "config", value_name = "FILE")]
     pub path: PathBuf,
 }
 
 /// Sends one message and waits for its acknowledgement.
 ///
-/// Asks the running node of the configuration to send it. If none runs, the node runs inside this command
-/// for as long as it takes.
+/// The node whose configuration is given sends it. If that node is not running, it runs inside this command for as
+/// long as the message takes.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -40,10 +41,10 @@ Examples:
 pub struct Send {
     #[command(flatten)]
     pub config: ConfigFile,
-    /// Name of the node to send to; by default that of the readings, or the only receiver.
+    /// Name of the node to send to; by default where this node's readings go, else `receiver`.
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
-    /// The message; `-` or nothing reads it from stdin.
+    /// The message; without it, or with `-`, it is read from stdin.
     #[arg(value_name = "TEXT")]
     pub text: Option<String>,
     /// Prints JSON.
@@ -53,7 +54,8 @@ pub struct Send {
 
 /// Shows what a receiver has received.
 ///
-/// Readings in SenML-CBOR (RFC 8428) are shown as values with units, text as text, all else in hexadecimal.
+/// Shows readings in SenML-CBOR (RFC 8428) as values with units, text as text, and all else in hexadecimal. Works
+/// whether the node is running or not.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -61,7 +63,7 @@ Example:
 pub struct Inbox {
     #[command(flatten)]
     pub config: ConfigFile,
-    /// How many messages, counted from the latest.
+    /// How many of the latest messages to show.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub last: u32,
     /// Prints JSON.

@@ -7,16 +7,16 @@ use std::time::Duration;
 /// How many nodes of which kind.
 #[derive(Debug, Clone, Args)]
 pub struct Size {
-    /// Mixes, spread evenly over the layers.
+    /// How many mixes; they are spread evenly over the layers.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub mixes: u16,
-    /// Layers of mixes.
+    /// How many layers of mixes; a packet passes them in order.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=15))]
     pub layers: u8,
-    /// Motes, which send.
+    /// How many motes; they send.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub motes: u16,
-    /// Receivers, which acknowledge.
+    /// How many receivers; they keep what arrives and acknowledge it.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub receivers: u16,
 }
@@ -24,25 +24,26 @@ pub struct Size {
 /// What every node of a network agrees on.
 #[derive(Debug, Clone, Args)]
 pub struct Traffic {
-    /// Packet format: lengths and hops.
+    /// Packet format: all packets of a network have this length.
     #[arg(long, value_enum, default_value_t = Profile::Mote)]
     pub profile: Profile,
     /// Mean delay of a packet at each hop.
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = humantime::parse_duration)]
     pub mean_delay: Duration,
-    /// What a hop takes beside its delay, at most: the retransmission timer allows for it.
+    /// The longest time that a hop takes on top of its delay; the retransmission timer allows for it.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = humantime::parse_duration)]
     pub hop_allowance: Duration,
-    /// How often a message is sent before it is discarded.
+    /// How many times a message is sent, at most, before it is discarded.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u8).range(1..))]
     pub transmissions: u8,
-    /// Mean time between two packets that a node sends to itself; 0s for none.
+    /// Mean time between two cover packets that a node sends through mixes to itself; 0s for none.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub loop_cover: Duration,
-    /// Mean time between two packets that the receiver throws away; 0s for none.
+    /// Mean time between two cover packets that a node sends to another, which drops them; 0s for none.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub drop_cover: Duration,
-    /// Mean time between two packets that carry a message, or cover in place of one; 0s sends at once.
+    /// Mean time between two packets for messages: one leaves whether a message waits or not. With 0s, messages
+    /// leave at once and nothing stands in for them.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub payload_rate: Duration,
 }

@@ -90,7 +90,7 @@ mod tests {
         let senml = b"\x82\xa4\x22\x00\x00\x64temp\x01\x63Cel\x02\x15\xa2\x00\x63mem\x02\xc4\x82\x20\x05";
         assert_eq!(content(senml), "temp 21 Cel, mem 0.5");
         assert_eq!(content("all is well ✓".as_bytes()), "all is well ✓");
-        assert_eq!(content(b"\x1b[2Jgone"), "0x1b5b324a676f6e65");
+        assert_eq!(content(b"\x1b[2Jgone\n"), "\\u{1b}[2Jgone\\n");
         assert_eq!(content(b"\xff\x00"), "0xff00");
     }
 }

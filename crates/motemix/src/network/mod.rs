@@ -5,6 +5,7 @@
 //!                 ▲ renew          ▲ stop
 //! ```
 
+mod deliver;
 pub mod documents;
 mod init;
 mod launch;
@@ -14,6 +15,7 @@ mod process;
 mod renew;
 mod stop;
 
+pub use deliver::{Outcome, deliver};
 pub use init::{Blueprint, init};
 pub use launch::{Launched, Lifetime, ask, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};

@@ -1,6 +1,11 @@
 //! The program under test, as a user runs it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+mod running;
+
+#[allow(unused_imports, reason = "each test file uses a part")]
+pub use running::{Running, wait_until};
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The one place that starts a node inside this process.
 
-use crate::commands::send::{self, Outcome};
 use crate::failure::Failure;
+use crate::network::{Outcome, deliver};
 use crate::reading::{Reading, Sensors};
 use motemix_host::control::{ControlClient, Request};
 use motemix_host::{NodeConfig, RuntimeError, Setup, Source};
@@ -34,7 +34,7 @@ pub fn send_once(config: &NodeConfig, to: &str, data: &[u8]) -> Result<Outcome, 
                 .unwrap_or_else(|| Failure::failed("the node was stopped")));
         }
         let control = || ControlClient::connect(config.control_socket()).map_err(Failure::failed);
-        let outcome = control().and_then(|control| send::ask(control, config, to, data));
+        let outcome = control().and_then(|control| deliver(control, config, to, data));
         control()?.request(&Request::Stop {}).map_err(Failure::failed)?;
         match node.join() {
             Ok(ended) => ended.map_err(failure)?,

@@ -1,0 +1,69 @@
+//! What somebody sees who watches every link of a running network.
+
+mod program;
+mod recorder;
+
+use program::wait_until;
+use recorder::RecordedNetwork;
+use std::collections::HashSet;
+
+const PACKET_LEN: usize = 280;
+const GROUP_ELEMENT_LEN: usize = 32;
+/// Transmissions of one try: three there, three back.
+const HOPS: u64 = 6;
+/// Enough to tell a biased bit from a fair one.
+const ENOUGH: usize = 1000;
+/// A point of Curve25519 has 255 bits, so every X25519 protocol sends this one as zero.
+const UNUSED_BIT: (usize, u32) = (GROUP_ELEMENT_LEN - 1, 7);
+
+#[test]
+fn messages_acknowledgements_and_cover_look_alike() {
+    let network =
+        RecordedNetwork::up(&["--mean-delay", "10ms", "--loop-cover", "200ms", "--drop-cover", "200ms"]);
+    for number in 0..8 {
+        // From nothing to the most that a packet carries.
+        let text = "x".repeat(number * 103 / 7);
+        network.running.send(&format!("mote-{}", number % 4 + 1), &text).succeeds();
+    }
+    wait_until("cover of both kinds has passed", || {
+        network.recorded() >= ENOUGH
+            && network.running.total("loops_returned") > 0
+            && network.running.total("drops_received") > 0
+    });
+    let tries = network.running.total("sent") + network.running.total("retransmitted");
+    let status = network.running.status();
+    let recording = network.recording();
+
+    assert!(recording.iter().all(|recorded| recorded.bytes.len() == PACKET_LEN));
+    assert!(recording.len() as u64 > HOPS * tries, "{} datagrams for {tries} tries", recording.len());
+    for row in status {
+        let arrived = row["status"]["counters"]["udp_received"].as_u64().unwrap();
+        let relayed = recording.iter().filter(|recorded| recorded.to == row["name"]).count() as u64;
+        assert!(0 < arrived && arrived <= relayed, "{}: {arrived} arrived, {relayed} passed", row["name"]);
+    }
+
+    let packets: Vec<&[u8]> = recording.iter().map(|recorded| recorded.bytes.as_slice()).collect();
+    let distinct =
+        |part: fn(&[u8]) -> &[u8]| packets.iter().map(|packet| part(packet)).collect::<HashSet<_>>();
+    assert_eq!(distinct(|packet| packet).len(), packets.len());
+    assert_eq!(distinct(|packet| &packet[..GROUP_ELEMENT_LEN]).len(), packets.len());
+    // Nothing of a packet survives a hop, so no two share an aligned run of bytes.
+    let runs: HashSet<_> = packets.iter().flat_map(|packet| packet.chunks_exact(8)).collect();
+    assert_eq!(runs.len(), packets.len() * PACKET_LEN / 8);
+    every_bit_is_fair(&packets);
+}
+
+/// Each bit is one in half of all packets, within eight standard deviations.
+fn every_bit_is_fair(packets: &[&[u8]]) {
+    for (position, bit) in (0..PACKET_LEN).flat_map(|position| (0..8).map(move |bit| (position, bit))) {
+        let ones = packets.iter().filter(|packet| packet[position] >> bit & 1 == 1).count();
+        if (position, bit) == UNUSED_BIT {
+            assert_eq!(ones, 0);
+            continue;
+        }
+        // A standard deviation of n fair bits is half the root of n.
+        let twice_the_excess = (2 * ones).abs_diff(packets.len());
+        let fair = twice_the_excess.pow(2) < 8 * 8 * packets.len();
+        assert!(fair, "bit {bit} of byte {position}: {ones} ones of {}", packets.len());
+    }
+}
