@@ -47,7 +47,7 @@ pub enum Response {
     Acknowledged {
         /// Tells the messages of this run apart.
         message: u64,
-        /// From the last try to its acknowledgement, in microseconds.
+        /// From sending the try that was acknowledged until its acknowledgement, in microseconds.
         round_trip_us: u64,
         /// Packets it took, 1 or more.
         tries: u32,

@@ -156,6 +156,7 @@ impl DemoNetwork {
     /// Starts it again on the same port, and returns its name.
     pub fn restart_the_mix(&mut self) -> Result<String, Failure> {
         let index = self.killed.take().context("no mix was killed")?;
+        drain(&self.nodes[index].socket)?;
         self.launch(index)?;
         self.wait_for(index)?;
         Ok(self.nodes[index].plan.name.clone())
@@ -213,4 +214,11 @@ fn traffic(args: &Args) -> Traffic {
     } else {
         args.traffic.clone()
     }
+}
+
+/// What came for a mix while it was away is lost, as if its socket had been closed.
+fn drain(socket: &UdpSocket) -> Result<(), Failure> {
+    socket.set_nonblocking(true).context("cannot drain a killed mix's socket")?;
+    while socket.recv(&mut []).is_ok() {}
+    Ok(())
 }
