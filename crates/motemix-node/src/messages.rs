@@ -1,6 +1,7 @@
 //! Messages that this node sends: from `send` until they are acknowledged or given up.
 
 use core::mem;
+use core::time::Duration;
 
 use motemix_sphinx::{HeaderId, MessageId, NodeId, Profile, ReturnKeys};
 
@@ -17,6 +18,7 @@ pub struct MessageSlot<P: Profile> {
     len: usize,
     pub(crate) tries: u8,
     pub(crate) accepted: Instant,
+    first_sent: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,7 @@ impl<P: Profile> MessageSlot<P> {
             len: 0,
             tries: 0,
             accepted: Instant::default(),
+            first_sent: Instant::default(),
         }
     }
 
@@ -176,6 +179,9 @@ impl<'s, P: Profile> Messages<'s, P> {
     ) {
         let slot = &mut self.slots[at];
         slot.phase = Phase::Flying(deadline);
+        if slot.tries == 0 {
+            slot.first_sent = now;
+        }
         slot.tries = slot.tries.saturating_add(1);
         self.ready -= 1;
         self.deadline = self.deadline.min(deadline);
@@ -241,10 +247,10 @@ impl<'s, P: Profile> Messages<'s, P> {
         (self.deadline != Instant::NEVER).then_some(self.deadline)
     }
 
-    /// Lets every message whose time is over be tried again, or gives it up after `transmissions`.
-    /// Returns how many were given up.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, transmissions: u8) -> usize {
-        if self.deadline > now {
+    /// Lets every message whose time is over be tried again, or gives it up after `transmissions`, or
+    /// when it is older than `lifetime`. Returns how many were given up.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, transmissions: u8, lifetime: Duration) -> usize {
+        if self.deadline > now && self.ready == 0 {
             return 0;
         }
         self.deadline = Instant::NEVER;
@@ -259,6 +265,13 @@ impl<'s, P: Profile> Messages<'s, P> {
                 }
                 Phase::Flying(_) => {
                     slot.phase = Phase::Discarded;
+                    self.ended += 1;
+                    discarded += 1;
+                    self.forget_returns(at);
+                }
+                Phase::Ready if slot.tries > 0 && slot.first_sent + lifetime < now => {
+                    slot.phase = Phase::Discarded;
+                    self.ready -= 1;
                     self.ended += 1;
                     discarded += 1;
                     self.forget_returns(at);

@@ -153,9 +153,10 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.epochs.handle_timeout(now);
         if self.window.next_timeout().is_none_or(|due| due <= now) {
-            self.window.handle_timeout(now, self.config.message_lifetime());
+            self.window.handle_timeout(now, self.config.memory());
         }
-        let discarded = self.messages.handle_timeout(now, self.config.parameters.transmissions);
+        let lifetime = self.config.message_lifetime();
+        let discarded = self.messages.handle_timeout(now, self.config.parameters.transmissions, lifetime);
         self.counters.discarded += discarded as u64;
         if self.epochs.current().is_none() {
             return;

@@ -371,3 +371,19 @@ fn a_receiver_that_no_path_can_reach_is_refused_and_a_network_that_shrinks_ends_
     assert_eq!(network.ended.len(), 1);
     assert_eq!(network.ended[0].reply, None);
 }
+
+#[test]
+fn a_try_that_waits_for_its_turn_too_long_is_given_up() {
+    let mut config = usual();
+    config.parameters.transmissions = 2;
+    config.parameters.payload_mean = Some(20 * SECOND);
+    let mut network = Network::new(layered(2), config, 20);
+    network.air = Box::new(|_, _, _, _| false);
+    for reading in 0..16 {
+        network.send(6, 7, &[reading]);
+    }
+    network.run(4000 * SECOND);
+    assert_eq!(network.ended.len(), 16);
+    let given_up_early = network.ended.iter().filter(|ended| ended.tries == 1).count();
+    assert!(given_up_early > 0, "second tries that waited longer than a message lives are not sent");
+}
