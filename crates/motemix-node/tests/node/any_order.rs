@@ -49,7 +49,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 20,
+        // The same cases in every run; fuzzing looks for others.
+        rng_seed: proptest::test_runner::RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_message_ends_once_and_is_handed_over_once_at_most(
