@@ -1,0 +1,1 @@
+//! One IEEE 802.15.4 channel that joins emulated boards and processes.

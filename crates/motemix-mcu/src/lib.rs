@@ -1,0 +1,1 @@
+//! An interpreter of Cortex-M code that counts cycles.

@@ -1,0 +1,4 @@
+//! The application of a mote, without the board.
+
+#![no_std]
+#![forbid(unsafe_code)]
