@@ -6,4 +6,6 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod radio;
 pub mod serial;
+pub mod stack;
