@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 
+use crate::screen::is_possible;
 use crate::serial::{MAX_FRAME, Outcome};
 
 /// How often a frame is put back before it is given up.
@@ -16,6 +17,7 @@ pub const REQUEUES: u8 = 3;
 pub const REQUEUE_AFTER: Duration = Duration::from_millis(20);
 /// Frames in line. One place is kept for answers to neighbours.
 const PLACES: usize = 3;
+const IMPOSSIBLE_AT_ONCE: usize = 4;
 
 /// A transceiver: the part that knows a frame only as bytes. It does CSMA/CA, checks the frame check
 /// sequence, and acknowledges frames that ask for it.
@@ -36,6 +38,8 @@ pub trait Transceiver {
 pub struct RadioCounters {
     /// Frames that arrived.
     pub received: u32,
+    /// Frames that no node of this network sends.
+    pub impossible: u32,
     /// Frames that were sent, and acknowledged if they asked for it.
     pub sent: u32,
     /// Attempts that failed and were made again.
@@ -79,7 +83,14 @@ impl<T: Transceiver> Radio<T> {
             waiting: 0,
             state: State::Ready(Duration::ZERO),
             requeues: 0,
-            counters: RadioCounters { received: 0, sent: 0, requeued: 0, given_up: 0, crowded: 0 },
+            counters: RadioCounters {
+                received: 0,
+                impossible: 0,
+                sent: 0,
+                requeued: 0,
+                given_up: 0,
+                crowded: 0,
+            },
         }
     }
 
@@ -217,9 +228,16 @@ impl<T: Transceiver> Device for Radio<T> {
 
     fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Arrival, Place<'_, T>)> {
         let mut bytes = [0; MAX_FRAME];
-        let len = self.transceiver.receive(&mut bytes)?;
-        self.counters.received += 1;
-        Some((Arrival { bytes, len }, Place { radio: self }))
+        // A flood of them must not keep the rest of the node waiting.
+        for _ in 0..IMPOSSIBLE_AT_ONCE {
+            let len = self.transceiver.receive(&mut bytes)?;
+            self.counters.received += 1;
+            if bytes.get(..len).is_some_and(is_possible) {
+                return Some((Arrival { bytes, len }, Place { radio: self }));
+            }
+            self.counters.impossible += 1;
+        }
+        None
     }
 
     fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Place<'_, T>> {

@@ -1,0 +1,199 @@
+//! What a person can say to a mote.
+
+use core::fmt;
+
+use motemix_directory::{Epoch, UnixTime};
+
+/// Authorities that a mote can trust at once.
+pub const MAX_AUTHORITIES: usize = 4;
+
+/// A command of the shell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command<'a> {
+    /// Lists the commands.
+    Help,
+    /// Prints this node's address and its public key for an epoch: what an authority needs to know.
+    Key(Epoch),
+    /// Trusts documents that so many of these authorities signed.
+    Trust {
+        /// How many have to sign.
+        threshold: u8,
+        /// Their Ed25519 keys; as many as are given, then `None`.
+        keys: [Option<[u8; 32]>; MAX_AUTHORITIES],
+    },
+    /// Sets the clock.
+    Time(UnixTime),
+    /// A network document follows, in pieces.
+    DocumentBegin,
+    /// A piece of it, as hex digits.
+    DocumentPiece(&'a str),
+    /// All of it has been given: checks it and keeps it.
+    DocumentEnd,
+    /// Prints the network.
+    Network,
+    /// Runs the node.
+    Start,
+    /// Stops the node.
+    Stop,
+    /// Sends a message.
+    Send {
+        /// The receiver's name.
+        to: &'a str,
+        /// What to say.
+        text: &'a str,
+    },
+    /// Prints the messages that were received, and forgets them.
+    Inbox,
+    /// Prints what the node did.
+    Status,
+}
+
+/// Why a line is no command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Misread {
+    /// There is no such command.
+    Unknown,
+    /// How the command is used.
+    Usage(&'static str),
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("there is no such command; `help` lists them"),
+            Self::Usage(usage) => write!(f, "usage: {usage}"),
+        }
+    }
+}
+
+/// The commands, for people.
+pub(crate) const HELP: &str = "\
+key EPOCH             this node's address and public key, for the network's authority
+trust K KEY...        takes network documents that K of these authorities signed
+time SECONDS          sets the clock, in seconds since 1970
+document begin        takes a network document: then `document HEX` for each piece,
+document end          and this, which checks it and keeps it
+network               prints the network
+start                 runs the node
+stop                  stops the node
+send NAME TEXT        sends a message and waits for its acknowledgement
+inbox                 prints the messages received and forgets them
+status                prints what the node did";
+
+impl<'a> Command<'a> {
+    /// Reads a line.
+    pub fn read(line: &'a str) -> Result<Self, Misread> {
+        let (word, rest) = split_word(line);
+        let alone = |command, usage| if rest.is_empty() { Ok(command) } else { Err(Misread::Usage(usage)) };
+        match word {
+            "help" | "?" => Ok(Self::Help),
+            "key" => rest.parse().map(|epoch| Self::Key(Epoch(epoch))).map_err(|_| Misread::Usage("key EPOCH")),
+            "trust" => read_trust(rest).ok_or(Misread::Usage("trust K KEY..., 1 to 4 keys of 64 hex digits")),
+            "time" => {
+                let time = rest.parse().map(|seconds| Self::Time(UnixTime(seconds)));
+                time.map_err(|_| Misread::Usage("time SECONDS, since 1970"))
+            }
+            "document" => match rest {
+                "" => Err(Misread::Usage("document begin, document HEX, document end")),
+                "begin" => Ok(Self::DocumentBegin),
+                "end" => Ok(Self::DocumentEnd),
+                piece => Ok(Self::DocumentPiece(piece)),
+            },
+            "network" => alone(Self::Network, "network"),
+            "start" => alone(Self::Start, "start"),
+            "stop" => alone(Self::Stop, "stop"),
+            "send" => match split_word(rest) {
+                ("", _) | (_, "") => Err(Misread::Usage("send NAME TEXT")),
+                (to, text) => Ok(Self::Send { to, text }),
+            },
+            "inbox" => alone(Self::Inbox, "inbox"),
+            "status" => alone(Self::Status, "status"),
+            _ => Err(Misread::Unknown),
+        }
+    }
+}
+
+fn split_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+    (word, rest.trim_start())
+}
+
+fn read_trust(rest: &str) -> Option<Command<'_>> {
+    let mut words = rest.split_ascii_whitespace();
+    let threshold = words.next()?.parse().ok()?;
+    let mut keys = [None; MAX_AUTHORITIES];
+    let mut count = 0;
+    for word in words {
+        let mut key = [0; 32];
+        if read_hex(word, &mut key)? != key.len() {
+            return None;
+        }
+        *keys.get_mut(count)? = Some(key);
+        count += 1;
+    }
+    (1..=count).contains(&usize::from(threshold)).then_some(Command::Trust { threshold, keys })
+}
+
+/// Reads hex digits into the beginning of `out`, and tells how many bytes they are. `None` if they are no hex
+/// digits, or too many.
+pub(crate) fn read_hex(text: &str, out: &mut [u8]) -> Option<usize> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() || pairs.len() > out.len() {
+        return None;
+    }
+    let digit = |character: u8| char::from(character).to_digit(16).map(|digit| digit as u8);
+    for (place, &[high, low]) in out.iter_mut().zip(pairs) {
+        *place = (digit(high)? << 4) | digit(low)?;
+    }
+    Some(pairs.len())
+}
+
+/// Bytes as hex digits.
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+
+    use super::*;
+
+    #[test]
+    fn a_message_keeps_the_spaces_inside() {
+        let command = Command::read("send  receiver-1   all  is well ");
+        assert_eq!(command, Ok(Command::Send { to: "receiver-1", text: "all  is well" }));
+        assert_eq!(Command::read("send receiver-1"), Err(Misread::Usage("send NAME TEXT")));
+    }
+
+    #[test]
+    fn authorities_are_whole_keys_and_as_many_as_sign() {
+        let key = "ab".repeat(32);
+        let line = format!("trust 2 {key} {key}");
+        assert!(matches!(Command::read(&line), Ok(Command::Trust { threshold: 2, .. })));
+        for bad in [format!("trust 2 {key}"), format!("trust 0 {key}"), format!("trust 1 {key}0"), "trust".into()] {
+            assert!(matches!(Command::read(&bad), Err(Misread::Usage(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_says_so() {
+        assert_eq!(Command::read("sned x y"), Err(Misread::Unknown));
+        assert_eq!(Command::read("start now"), Err(Misread::Usage("start")));
+        assert_eq!(Command::read("time soon"), Err(Misread::Usage("time SECONDS, since 1970")));
+    }
+
+    #[test]
+    fn hex_digits_come_in_pairs() {
+        let mut out = [0; 3];
+        assert_eq!(read_hex("00fFa0", &mut out), Some(3));
+        assert_eq!(out, [0x00, 0xff, 0xa0]);
+        for bad in ["0", "0g", "00000000", "é"] {
+            assert_eq!(read_hex(bad, &mut out), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The console: lines in, text out.
+
+use core::fmt;
+
+/// The longest line that a person can type, in bytes: a message and the words before it.
+pub const LINE_LEN: usize = 160;
+
+/// A serial terminal, or what passes for one.
+pub trait Console {
+    /// The next character that was typed.
+    fn read(&mut self) -> Option<u8>;
+    /// Prints text.
+    fn write(&mut self, text: &str);
+}
+
+/// Lets `write!` print on a console.
+pub(crate) struct Printer<'c, C>(pub(crate) &'c mut C);
+
+impl<C: Console> fmt::Write for Printer<'_, C> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text);
+        Ok(())
+    }
+}
+
+/// Prints one line.
+macro_rules! say {
+    ($console:expr, $($format:tt)*) => {{
+        use core::fmt::Write as _;
+        // A console takes everything.
+        let _ = writeln!($crate::console::Printer($console), $($format)*);
+    }};
+}
+pub(crate) use say;
+
+/// The line that is being typed.
+pub(crate) struct Line {
+    bytes: [u8; LINE_LEN],
+    len: usize,
+    too_long: bool,
+}
+
+/// A line was ended.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// It is in [`Line::text`].
+    Line,
+    /// It had more than [`LINE_LEN`] bytes and is gone.
+    TooLong,
+}
+
+impl Line {
+    pub(crate) const fn new() -> Self {
+        Self { bytes: [0; LINE_LEN], len: 0, too_long: false }
+    }
+
+    /// Takes a character; some terminals end a line with a return, some with a new line.
+    pub(crate) fn push(&mut self, character: u8) -> Option<Ended> {
+        match character {
+            b'\r' | b'\n' if self.too_long => {
+                self.clear();
+                return Some(Ended::TooLong);
+            }
+            b'\r' | b'\n' if self.len > 0 => return Some(Ended::Line),
+            0x08 | 0x7f => self.len = self.len.saturating_sub(1),
+            b' '..=b'~' => match self.bytes.get_mut(self.len) {
+                Some(place) => {
+                    *place = character;
+                    self.len += 1;
+                }
+                None => self.too_long = true,
+            },
+            _ => {}
+        }
+        None
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        // Only printable ASCII gets in.
+        self.bytes.get(..self.len).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.too_long = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn type_in(line: &mut Line, text: &str) -> Option<Ended> {
+        let mut ended = None;
+        for character in text.bytes() {
+            ended = line.push(character);
+        }
+        ended
+    }
+
+    #[test]
+    fn a_line_can_be_corrected_and_control_characters_are_nothing() {
+        let mut line = Line::new();
+        assert_eq!(type_in(&mut line, "sta\x07tuz\x08s\r"), Some(Ended::Line));
+        assert_eq!(line.text(), "status");
+        line.clear();
+        assert_eq!(type_in(&mut line, "\n\r\n"), None);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_as_a_whole() {
+        let mut line = Line::new();
+        for _ in 0..LINE_LEN + 1 {
+            assert_eq!(line.push(b'x'), None);
+        }
+        assert_eq!(line.push(b'\n'), Some(Ended::TooLong));
+        assert_eq!(type_in(&mut line, "stop\n"), Some(Ended::Line));
+        assert_eq!(line.text(), "stop");
+    }
+}
