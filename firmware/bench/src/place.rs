@@ -1,0 +1,72 @@
+//! Values that stay between one call from outside and the next.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Room for one value, all zero at first, so that it needs no flash for an initial one.
+pub struct Place<T> {
+    value: UnsafeCell<MaybeUninit<T>>,
+    is_filled: AtomicBool,
+    is_lent: AtomicBool,
+}
+
+// There is one thread and no interrupt: what is called from outside runs to its end.
+unsafe impl<T> Sync for Place<T> {}
+
+impl<T> Place<T> {
+    /// Nothing yet.
+    pub const fn empty() -> Self {
+        Self {
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+            is_filled: AtomicBool::new(false),
+            is_lent: AtomicBool::new(false),
+        }
+    }
+
+    /// Puts a value in, in place of an earlier one, which is forgotten without being dropped.
+    ///
+    /// # Panics
+    /// If the value is lent.
+    pub fn put(&self, value: T) {
+        assert!(!self.is_lent.load(Ordering::Relaxed));
+        // Not lent, so this is the only reference.
+        unsafe { (*self.value.get()).write(value) };
+        self.is_filled.store(true, Ordering::Relaxed);
+    }
+
+    /// Lends the value to `use_it`. `None` if there is none.
+    pub fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !self.is_filled.load(Ordering::Relaxed) || self.is_lent.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.is_lent.store(true, Ordering::Relaxed);
+        // Filled, and lent once only.
+        let result = use_it(unsafe { (*self.value.get()).assume_init_mut() });
+        self.is_lent.store(false, Ordering::Relaxed);
+        Some(result)
+    }
+
+    /// Takes the value out.
+    pub fn take(&self) -> Option<T> {
+        if self.is_lent.load(Ordering::Relaxed) || !self.is_filled.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.is_filled.store(false, Ordering::Relaxed);
+        // Filled, and from now on empty.
+        Some(unsafe { (*self.value.get()).assume_init_read() })
+    }
+
+    /// Puts a value in and lends it for ever.
+    ///
+    /// # Panics
+    /// If the value is lent.
+    // The flag keeps it the only reference.
+    #[expect(clippy::mut_from_ref)]
+    pub fn keep(&'static self, value: T) -> &'static mut T {
+        self.put(value);
+        self.is_lent.store(true, Ordering::Relaxed);
+        // Just filled, and lent once only.
+        unsafe { (*self.value.get()).assume_init_mut() }
+    }
+}
