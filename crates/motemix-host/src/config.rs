@@ -11,7 +11,7 @@
 //! state = "state"                 # replay logs, inbox, control socket
 //! ```
 //!
-//! The sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not known is
+//! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not known is
 //! an error, because a misspelt limit must not silently become its default.
 
 mod diagnose;
@@ -35,8 +35,12 @@ pub struct NodeConfig {
     pub name: String,
     /// Index in the network document.
     pub id: u16,
-    /// One or two UDP addresses. Two are one of each address family.
+    /// One or two UDP addresses. Two are one of each address family. May be empty beside a radio.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<SocketAddr>,
+    /// The radio, if the node has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioConfig>,
     /// The node's key file.
     pub key: PathBuf,
     /// Folder of signed network documents.
@@ -60,6 +64,17 @@ pub struct NodeConfig {
     /// Makes the node a mote that sends readings of its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<ReadingsConfig>,
+}
+
+/// The section `[radio]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RadioConfig {
+    /// The socket of the serial line to the radio, relative to the configuration's file.
+    pub line: PathBuf,
+    /// The radio's extended address (EUI-64): 16 hex digits, most significant first.
+    #[serde(with = "hex_address")]
+    pub address: [u8; 8],
 }
 
 /// The section `[metrics]`.
@@ -137,7 +152,7 @@ impl NodeConfig {
             remedy: fault.remedy.to_owned(),
         })?;
         let base = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut config.key, &mut config.documents, &mut config.state] {
+        for file in config.paths() {
             *file = base.join(&*file);
         }
         Ok(config)
@@ -159,7 +174,7 @@ impl NodeConfig {
         self.check().map_err(|fault| wrong(fault.field, fault.problem, fault.remedy))?;
         let mut config = self.clone();
         if let Some(base) = path.parent().filter(|base| !base.as_os_str().is_empty()) {
-            for file in [&mut config.key, &mut config.documents, &mut config.state] {
+            for file in config.paths() {
                 if let Ok(relative) = file.strip_prefix(base) {
                     *file = relative.to_owned();
                 }
@@ -182,6 +197,11 @@ impl NodeConfig {
         self.state.join("inbox.db")
     }
 
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let radio = self.radio.as_mut().map(|radio| &mut radio.line);
+        [&mut self.key, &mut self.documents, &mut self.state].into_iter().chain(radio)
+    }
+
     fn check(&self) -> Result<(), Fault> {
         let fault = |field, problem: &str, remedy| Fault { field, problem: problem.to_owned(), remedy };
         if !is_name(&self.name) {
@@ -200,6 +220,7 @@ impl NodeConfig {
         }
         match self.listen.as_slice() {
             [_] => {}
+            [] if self.radio.is_some() => {}
             [one, other] if one.is_ipv4() != other.is_ipv4() => {}
             [_, _] => {
                 return Err(fault(
@@ -356,6 +377,25 @@ impl std::error::Error for ConfigError {}
 fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_LEN).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}
+
+/// An extended address as 16 hexadecimal digits.
+mod hex_address {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+    pub fn serialize<S: Serializer>(address: &[u8; 8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(address))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 8], D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut address = [0; 8];
+        hex::decode_to_slice(&text, &mut address)
+            .map_err(|_| D::Error::custom(format!("\"{text}\" is not 16 hex digits")))?;
+        Ok(address)
+    }
 }
 
 /// Lists of 32-byte keys as 64 hexadecimal digits each.

@@ -5,8 +5,10 @@
 
 mod batch;
 pub mod faults;
+pub mod radio;
 pub mod udp;
 
 pub use batch::{BATCH, Batch, Outbox, Outgoing};
 pub use faults::Loss;
+pub use radio::RadioLink;
 pub use udp::{LinkCounters, UdpLink};

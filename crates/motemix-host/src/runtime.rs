@@ -92,7 +92,7 @@ async fn start(
     let key = NodeKey::load(&config.key)?;
     let network = documents.current(unix_seconds())?;
     let me = find_me(config, &key, &network)?;
-    let links = Links::open(&config.listen, setup.sockets)?;
+    let links = Links::open(config, setup.sockets)?;
     let control = ControlServer::bind(config.control_socket())?;
     let logs = ReplayLogs::open(&config.state)?;
     let mailroom = Mailroom::open(config)?;
@@ -221,6 +221,14 @@ pub enum RuntimeError {
     /// An address cannot be listened on.
     #[error("{0}: {1}: {2}; choose an address of this machine that no other program uses")]
     Bind(&'static str, SocketAddr, io::Error),
+    /// The radio cannot be reached.
+    #[error("radio.line: {}: {problem}; start `motemix air` first, or correct the path", .line.display())]
+    Radio {
+        /// The socket.
+        line: PathBuf,
+        /// What is wrong with it.
+        problem: io::Error,
+    },
     /// A newer document has another packet format.
     #[error("the packet profile changed to {0}; start the node again")]
     Profile(ProfileName),

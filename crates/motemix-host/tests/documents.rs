@@ -36,6 +36,7 @@ impl Place {
             name: "mix-1".into(),
             id: 0,
             listen: vec!["[::1]:41001".parse().unwrap()],
+            radio: None,
             key: "node.key".into(),
             documents: self.folder.path().join("documents"),
             authorities: vec![self.authority.public_key().to_bytes()],

@@ -123,6 +123,7 @@ impl Network {
             name: NAMES[index].into(),
             id: index as u16,
             listen: vec![self.addresses[index]],
+            radio: None,
             key: folder.join("node.key"),
             documents: self.path("documents"),
             authorities: vec![self.authority.public_key().to_bytes()],

@@ -100,6 +100,11 @@ impl<T: Transceiver> Radio<T> {
     }
 
     /// The transceiver.
+    pub const fn transceiver(&self) -> &T {
+        &self.transceiver
+    }
+
+    /// The transceiver.
     pub const fn transceiver_mut(&mut self) -> &mut T {
         &mut self.transceiver
     }

@@ -73,7 +73,7 @@ fn decompressed_len(payload: &[u8]) -> Option<usize> {
     }
     let traffic = [4, 3, 1, 0].get(usize::from(base >> 3) & 0b11)?;
     let compressed = base & 0b100 != 0;
-    let hop_limit = usize::from(base & 0b11 == 0);
+    let hop_limit = usize::from(base.trailing_zeros() >= 2);
     // Neither contexts nor addresses that depend on them.
     if addressing & 0b1100_0100 != 0 {
         return None;

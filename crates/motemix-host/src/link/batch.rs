@@ -60,6 +60,14 @@ impl Batch {
         self.lens = [None; BATCH];
     }
 
+    /// Fills the batch by calls to `next`, which writes one datagram and tells its length, until it has no
+    /// more.
+    pub(super) fn fill(&mut self, mut next: impl FnMut(&mut [u8]) -> Option<usize>) -> usize {
+        self.clear();
+        let slots = self.bytes.chunks_exact_mut(self.slot_len).zip(&mut self.lens);
+        slots.map_while(|(slot, len)| Some(len.insert(next(slot)?))).count()
+    }
+
     pub(super) fn slots(&mut self) -> [[IoSliceMut<'_>; 1]; BATCH] {
         let mut slots = self.bytes.chunks_exact_mut(self.slot_len);
         std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())])

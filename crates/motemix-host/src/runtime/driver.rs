@@ -127,9 +127,10 @@ impl<P: Profile> Driver<'_, P> {
                 yield_now().await;
                 continue;
             }
+            let wake = self.wake();
             tokio::select! {
                 readable = self.links.readable() => readable.map_err(broken_link)?,
-                () = sleep_until(self.wake().into()) => {}
+                () = sleep_until(wake.into()) => {}
                 committed = self.mailroom.committed() => self.acknowledge(committed),
                 Some(call) = self.inbound.recv() => if self.answer(call) {
                     return self.end().await;

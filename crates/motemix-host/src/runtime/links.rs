@@ -1,80 +1,117 @@
-//! The sockets of a node: one for each address family that it speaks.
+//! How a node reaches the others: a socket for each address family that it speaks, or a radio.
 
-use std::future::{self, Future as _};
+use std::future;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::pin::pin;
-use std::task::Poll;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::stack::PORT;
+use rand_core::Rng as _;
 
 use super::RuntimeError;
+use crate::config::{NodeConfig, RadioConfig};
 use crate::documents::NetworkNode;
-use crate::link::{BATCH, Batch, LinkCounters, Outbox, Outgoing, UdpLink};
+use crate::link::{BATCH, Batch, LinkCounters, Outbox, Outgoing, RadioLink, UdpLink};
+use crate::rng::HostRng;
 
-/// One or two sockets.
+/// One or two sockets, or a radio, or both.
 #[derive(Debug)]
-pub(super) struct Links(Vec<UdpLink>);
+pub(super) struct Links {
+    sockets: Vec<UdpLink>,
+    radio: Option<Box<RadioLink>>,
+}
 
 impl Links {
-    /// Takes over `sockets` if there are any, else binds `addresses`.
-    pub(super) fn open(addresses: &[SocketAddr], sockets: Vec<UdpSocket>) -> Result<Self, RuntimeError> {
-        if !sockets.is_empty() {
+    /// Takes over `sockets` if there are any, else binds `addresses`; connects to the radio if there is one.
+    pub(super) fn open(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<Self, RuntimeError> {
+        let taken = if sockets.is_empty() {
+            let bind = |&address| {
+                UdpLink::bind(address).map_err(|error| RuntimeError::Bind("listen", address, error))
+            };
+            config.listen.iter().map(bind).collect::<Result<_, _>>()?
+        } else {
             let taken = sockets.into_iter().map(UdpLink::from_std).collect::<io::Result<_>>();
-            return taken.map(Self).map_err(|error| RuntimeError::System("an inherited socket", error));
-        }
-        let bind =
-            |&address| UdpLink::bind(address).map_err(|error| RuntimeError::Bind("listen", address, error));
-        addresses.iter().map(bind).collect::<Result<_, _>>().map(Self)
+            taken.map_err(|error| RuntimeError::System("an inherited socket", error))?
+        };
+        let connect = |radio: &RadioConfig| {
+            let failed = |error| RuntimeError::Radio { line: radio.line.clone(), problem: error };
+            let seed = HostRng::new().map_err(failed)?.next_u64();
+            let mut address = radio.address;
+            address.reverse();
+            RadioLink::connect(&radio.line, ExtendedAddress(address), seed).map(Box::new).map_err(failed)
+        };
+        let radio = config.radio.as_ref().map(connect).transpose()?;
+        Ok(Self { sockets: taken, radio })
     }
 
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
-        self.0.iter().map(UdpLink::local_addr).collect()
+        let radio = self.radio.as_ref().map(|radio| SocketAddr::from((radio.local_addr(), PORT)));
+        self.sockets.iter().map(UdpLink::local_addr).chain(radio).collect()
     }
 
-    /// The node's preferred address among those that a socket here can reach.
+    /// The node's preferred address among those that a socket or the radio here can reach.
     pub(super) fn route(&self, node: &NetworkNode) -> Option<SocketAddr> {
-        let reaches = |to: &SocketAddr| self.0.iter().any(|link| same_family(link.local_addr(), *to));
-        node.addresses.iter().copied().find(reaches)
+        let by_socket = |to: &SocketAddr| self.sockets.iter().any(|link| same_family(link.local_addr(), *to));
+        let by_radio = |to: &SocketAddr| self.radio.is_some() && on_radio(*to).is_some();
+        node.addresses
+            .iter()
+            .copied()
+            .find(|to| if on_radio(*to).is_some() { by_radio(to) } else { by_socket(to) })
     }
 
     /// Waits until datagrams may be there.
-    pub(super) async fn readable(&self) -> io::Result<()> {
-        let first = self.0.first().map(UdpLink::readable);
-        let second = self.0.get(1).map(UdpLink::readable);
-        match (first, second) {
-            (Some(first), Some(second)) => {
-                let (mut first, mut second) = (pin!(first), pin!(second));
-                future::poll_fn(|context| match first.as_mut().poll(context) {
-                    Poll::Pending => second.as_mut().poll(context),
-                    ready @ Poll::Ready(_) => ready,
-                })
-                .await
-            }
-            (Some(one), _) | (_, Some(one)) => one.await,
-            (None, None) => future::pending().await,
+    pub(super) async fn readable(&mut self) -> io::Result<()> {
+        let first = self.sockets.first().map(UdpLink::readable);
+        let second = self.sockets.get(1).map(UdpLink::readable);
+        let radio = self.radio.as_mut().map(|radio| radio.readable());
+        tokio::select! {
+            ready = or_never(first) => ready,
+            ready = or_never(second) => ready,
+            ready = or_never(radio) => ready,
         }
     }
 
     /// Hands each batch that is there, at most one for each socket, to `take`.
-    pub(super) fn receive(&self, batch: &mut Batch, mut take: impl FnMut(&mut Batch)) -> io::Result<bool> {
+    pub(super) fn receive(
+        &mut self,
+        batch: &mut Batch,
+        mut take: impl FnMut(&mut Batch),
+    ) -> io::Result<bool> {
         let mut any = false;
-        for link in &self.0 {
+        for link in &self.sockets {
             if link.try_recv_batch(batch)? > 0 {
                 any = true;
                 take(batch);
             }
         }
+        if let Some(radio) = &mut self.radio
+            && radio.try_recv_batch(batch)? > 0
+        {
+            any = true;
+            take(batch);
+        }
         Ok(any)
     }
 
     /// Sends everything in the outbox.
-    pub(super) async fn flush(&self, outbox: &mut Outbox) -> io::Result<()> {
+    pub(super) async fn flush(&mut self, outbox: &mut Outbox) -> io::Result<()> {
         let nowhere = Outgoing { to: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), bytes: &[] };
-        for link in &self.0 {
+        for link in &self.sockets {
             let mut datagrams = [nowhere; BATCH];
-            let of_family = outbox.datagrams().filter(|outgoing| same_family(link.local_addr(), outgoing.to));
+            let of_family = outbox.datagrams().filter(|outgoing| {
+                on_radio(outgoing.to).is_none() && same_family(link.local_addr(), outgoing.to)
+            });
             let count =
                 datagrams.iter_mut().zip(of_family).map(|(place, outgoing)| *place = outgoing).count();
             link.send_batch(datagrams.get(..count).unwrap_or_default()).await?;
+        }
+        if let Some(radio) = &mut self.radio {
+            for outgoing in outbox.datagrams() {
+                if let Some(to) = on_radio(outgoing.to) {
+                    // One for which there is no room is lost and counted, as on a full channel.
+                    radio.send(to, outgoing.bytes)?;
+                }
+            }
         }
         outbox.clear();
         Ok(())
@@ -82,13 +119,30 @@ impl Links {
 
     pub(super) fn counters(&self) -> LinkCounters {
         let mut sum = LinkCounters::default();
-        for counters in self.0.iter().map(UdpLink::counters) {
+        let radio = self.radio.as_ref().map(|radio| radio.counters());
+        for counters in self.sockets.iter().map(UdpLink::counters).chain(radio) {
             sum.received += counters.received;
             sum.sent += counters.sent;
             sum.send_errors += counters.send_errors;
             sum.receive_errors += counters.receive_errors;
         }
         sum
+    }
+}
+
+async fn or_never(ready: Option<impl Future<Output = io::Result<()>>>) -> io::Result<()> {
+    match ready {
+        Some(ready) => ready.await,
+        None => future::pending().await,
+    }
+}
+
+/// The neighbour on the radio that has this address. Sockets do not reach link-local addresses: those have
+/// no meaning without an interface.
+fn on_radio(address: SocketAddr) -> Option<Ipv6Addr> {
+    match address {
+        SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => Some(*v6.ip()),
+        _ => None,
     }
 }
 

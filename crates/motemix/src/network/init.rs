@@ -114,6 +114,7 @@ fn config(
         name: node.name.clone(),
         id,
         listen: vec![address],
+        radio: None,
         key: PathBuf::from("node.key"),
         documents: PathBuf::from("../../documents"),
         authorities: vec![authority],

@@ -1,0 +1,213 @@
+//! A radio at the end of a serial line: the air of `motemix air`, or a stick that speaks the same protocol.
+//!
+//! It reaches nodes by their link-local addresses. One datagram is three frames or more, so it goes out over
+//! many calls; those behind it wait here, as many as a mote could have for us in a few seconds.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::Ipv6Addr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use motemix_link::radio::{Radio, RadioCounters, Transceiver};
+use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
+use motemix_link::stack::{Stack, StackCounters, StackMemory, link_local};
+use tokio::net::UnixStream;
+use tokio::time::sleep_until;
+
+use super::{Batch, LinkCounters};
+
+/// The longest packet of motes, MOTE5's.
+const PACKET: usize = 376;
+/// Datagrams that arrived and were not taken yet.
+const ARRIVALS: usize = 8;
+/// Datagrams that wait for those before them.
+const WAITING: usize = 64;
+/// Bytes and frames that are read at once.
+const READ: usize = 4096;
+
+/// The line, taken apart into frames. Console text has no meaning here.
+#[derive(Default)]
+struct Line {
+    decoder: Decoder,
+    arrived: VecDeque<Vec<u8>>,
+    outcome: Option<Outcome>,
+    to_write: VecDeque<u8>,
+}
+
+impl Transceiver for Line {
+    fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
+        let frame = self.arrived.pop_front()?;
+        out.get_mut(..frame.len())?.copy_from_slice(&frame);
+        Some(frame.len())
+    }
+
+    fn transmit(&mut self, frame: &[u8]) {
+        Message::Transmit { handle: 0, frame }.write(|byte| self.to_write.push_back(byte));
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        self.outcome.take()
+    }
+}
+
+impl Line {
+    fn read(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            match self.decoder.push(byte) {
+                Some(Item::Message(Message::Received { frame, .. })) => {
+                    self.arrived.push_back(frame.to_vec())
+                }
+                Some(Item::Message(Message::Done { outcome, .. })) => self.outcome = Some(outcome),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A node's radio, driven by one thread.
+pub struct RadioLink {
+    stream: UnixStream,
+    radio: Radio<Line>,
+    stack: Stack<'static>,
+    address: ExtendedAddress,
+    outgoing: VecDeque<(Ipv6Addr, Vec<u8>)>,
+    refused: u64,
+    origin: Instant,
+}
+
+impl RadioLink {
+    /// Connects to the line, and joins the channel with this address. `seed` is a random number.
+    ///
+    /// # Errors
+    /// There is no such socket, nobody listens there, or there is no tokio runtime.
+    pub fn connect(line: &Path, address: ExtendedAddress, seed: u64) -> io::Result<Self> {
+        let stream = std::os::unix::net::UnixStream::connect(line)?;
+        stream.set_nonblocking(true)?;
+        let stream = UnixStream::from_std(stream)?;
+        let mut radio = Radio::new(Line::default());
+        // One for each process, which keeps it to its end.
+        let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS>::new()));
+        let stack = Stack::new(address, seed, memory, &mut radio, Duration::ZERO);
+        let to_write = &mut radio.transceiver_mut().to_write;
+        Message::Join(address).write(|byte| to_write.push_back(byte));
+        Ok(Self {
+            stream,
+            radio,
+            stack,
+            address,
+            outgoing: VecDeque::new(),
+            refused: 0,
+            origin: Instant::now(),
+        })
+    }
+
+    /// The address at which neighbours reach this node.
+    pub fn local_addr(&self) -> Ipv6Addr {
+        link_local(self.address)
+    }
+
+    /// Waits until there is something to do: the line has news, or a timer is due.
+    ///
+    /// # Errors
+    /// The line is broken.
+    pub async fn readable(&mut self) -> io::Result<()> {
+        let due = self.stack.poll_timeout(self.now(), &self.radio);
+        if self.stack.can_send(self.now()) && !self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let stream = &self.stream;
+        let writable = async {
+            if self.radio.transceiver().to_write.is_empty() {
+                std::future::pending().await
+            } else {
+                stream.writable().await
+            }
+        };
+        tokio::select! {
+            readable = stream.readable() => readable,
+            written = writable => written,
+            () = sleep_until((self.origin + due.unwrap_or(Duration::MAX / 2).min(Duration::from_hours(1))).into()) => Ok(()),
+        }
+    }
+
+    /// Moves frames, and fills the batch with the datagrams that have become whole.
+    ///
+    /// # Errors
+    /// The line is broken.
+    pub fn try_recv_batch(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        self.pump()?;
+        let stack = &mut self.stack;
+        Ok(batch.fill(|slot| stack.receive(slot)))
+    }
+
+    /// Sends a datagram when those before it have left; `false` if too many wait.
+    ///
+    /// # Errors
+    /// The line is broken.
+    pub fn send(&mut self, to: Ipv6Addr, datagram: &[u8]) -> io::Result<bool> {
+        let has_room = self.outgoing.len() < WAITING;
+        if has_room {
+            self.outgoing.push_back((to, datagram.to_vec()));
+        } else {
+            self.refused += 1;
+        }
+        self.pump()?;
+        Ok(has_room)
+    }
+
+    /// What the link has seen so far.
+    pub fn counters(&self) -> LinkCounters {
+        let StackCounters { received, sent, unreachable } = *self.stack.counters();
+        LinkCounters {
+            received: received.into(),
+            sent: sent.into(),
+            send_errors: self.refused + u64::from(unreachable),
+            receive_errors: 0,
+        }
+    }
+
+    /// What the radio has seen so far.
+    pub fn radio_counters(&self) -> RadioCounters {
+        *self.radio.counters()
+    }
+
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    fn pump(&mut self) -> io::Result<()> {
+        let mut bytes = [0; READ];
+        match self.stream.try_read(&mut bytes) {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the radio is gone")),
+            Ok(len) => self.radio.transceiver_mut().read(&bytes[..len]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        let now = self.now();
+        self.stack.poll(now, &mut self.radio);
+        if self.stack.can_send(now)
+            && let Some((to, datagram)) = self.outgoing.pop_front()
+        {
+            // It can, and the datagram is a packet of motes.
+            let _ = self.stack.send(now, to, &datagram);
+            self.stack.poll(now, &mut self.radio);
+        }
+        let to_write = &mut self.radio.transceiver_mut().to_write;
+        while !to_write.is_empty() {
+            match self.stream.try_write(to_write.make_contiguous()) {
+                Ok(len) => drop(to_write.drain(..len)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for RadioLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RadioLink").field("address", &self.local_addr()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! The application on an emulated MPS2 board, with a Cortex-M3 or a Cortex-M4.
+
+#![no_std]
+#![no_main]
+
+use cortex_m_rt::entry;
+use motemix_emulated::boards::mps2::Mps2;
+use motemix_emulated::{BoardMemory, run};
+
+#[entry]
+fn main() -> ! {
+    cortex_m::interrupt::disable();
+    let memory = cortex_m::singleton!(: BoardMemory<'static, 12, 256, 4, 32, 4096> = BoardMemory::new());
+    run(Mps2::new(), memory.expect("the first and only time"))
+}

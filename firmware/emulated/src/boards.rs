@@ -1,0 +1,4 @@
+//! The devices of each board.
+
+pub mod microbit;
+pub mod mps2;

@@ -1,0 +1,22 @@
+//! The application of a mote on emulated boards. What differs between them is a [`Board`].
+//!
+//! Each board has one serial line for its radio and its console (`motemix_link::serial`); `motemix air` is at
+//! the other end. Flash is a file of the host, and so is the generator where the board has none: QEMU gives
+//! these boards neither. Which file the flash is, is the program's argument (`-semihosting-config arg=…`).
+
+#![no_std]
+
+#[cfg(target_arch = "arm")]
+use motemix_multiply as _;
+
+pub mod boards;
+mod flash;
+mod line;
+mod panic;
+mod random;
+mod registers;
+mod run;
+
+pub use line::Uart;
+pub use random::HostRandom;
+pub use run::{Board, BoardMemory, run, stop};
