@@ -2,3 +2,5 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+
+pub mod store;
