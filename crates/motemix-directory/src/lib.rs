@@ -31,6 +31,7 @@ mod mix_key;
 mod node;
 mod parameters;
 mod profile;
+mod ratchet;
 mod topology;
 mod types;
 mod uniform;
@@ -43,6 +44,7 @@ pub use error::{DocumentError, Field, Flaw, Place};
 pub use node::{Addresses, Descriptor, Nodes};
 pub use parameters::{Parameters, WayLengths};
 pub use profile::{ProfileName, UnknownProfile};
+pub use ratchet::{KeyRatchet, RatchetError};
 pub use topology::{Entry, PathError, Topology, TopologyError};
 pub use types::{
     Epoch, MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, UnixTime,

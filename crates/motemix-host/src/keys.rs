@@ -10,27 +10,19 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use blake2::Blake2sMac256;
-use blake2::digest::{FixedOutput, KeyInit, Update};
 use motemix_crypto::Secret;
-use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch};
+use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch, KeyRatchet, RatchetError};
 use zeroize::Zeroizing;
 
 pub use file::{KeyError, KeyProblem};
 
-const NEXT_EPOCH: &[u8] = b"motemix/1 next epoch";
-const MIX_KEY: &[u8] = b"motemix/1 mix key";
 const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";
-
-/// The most epochs that a key is derived ahead of its file: 34 years of five-minute epochs.
-const FARTHEST: u32 = 3_600_000;
 
 /// A node's forward-secure key and the file it lives in.
 pub struct NodeKey {
     path: PathBuf,
-    epoch: Epoch,
-    seed: Zeroizing<[u8; 32]>,
+    ratchet: KeyRatchet,
 }
 
 impl NodeKey {
@@ -40,7 +32,8 @@ impl NodeKey {
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>, epoch: Epoch) -> Result<Self, KeyError> {
         let path = path.as_ref();
-        let key = Self { path: path.to_owned(), epoch, seed: fresh_seed(path)? };
+        let ratchet = KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?));
+        let key = Self { path: path.to_owned(), ratchet };
         write(path, &key.text(), Replace::Never)?;
         Ok(key)
     }
@@ -55,12 +48,13 @@ impl NodeKey {
         let mut lines = file::Lines::below(path, &text, NODE_TITLE)?;
         let epoch = Epoch(lines.number("epoch", "`epoch` and a number")?);
         let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
-        Ok(Self { path: path.to_owned(), epoch, seed })
+        let ratchet = KeyRatchet::new(epoch, Secret::new(*seed));
+        Ok(Self { path: path.to_owned(), ratchet })
     }
 
     /// The earliest epoch whose key this file still has.
     pub fn epoch(&self) -> Epoch {
-        self.epoch
+        self.ratchet.epoch()
     }
 
     /// The X25519 mix key of an epoch.
@@ -68,8 +62,7 @@ impl NodeKey {
     /// # Errors
     /// The epoch has passed, or it is implausibly far ahead.
     pub fn mix_secret(&self, epoch: Epoch) -> Result<Secret<32>, KeyError> {
-        let secret = derive(&*self.seed_of(epoch)?, MIX_KEY);
-        Ok(Secret::new(*secret))
+        self.ratchet.mix_secret(epoch).map_err(|refused| self.refused(refused))
     }
 
     /// Erases the keys of all epochs before `epoch`, in memory and in the file.
@@ -80,36 +73,30 @@ impl NodeKey {
     /// The epoch has passed or is implausibly far ahead, or the file cannot be replaced; the key has not
     /// moved then.
     pub fn advance_to(&mut self, epoch: Epoch) -> Result<(), KeyError> {
-        if epoch == self.epoch {
+        if epoch == self.epoch() {
             return Ok(());
         }
-        let next = Self { path: self.path.clone(), epoch, seed: self.seed_of(epoch)? };
+        let mut ratchet = self.ratchet.duplicate();
+        ratchet.advance_to(epoch).map_err(|refused| self.refused(refused))?;
+        let next = Self { path: self.path.clone(), ratchet };
         write(&self.path, &next.text(), Replace::Earlier)?;
         *self = next;
         Ok(())
     }
 
-    fn seed_of(&self, epoch: Epoch) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-        let refused = |problem| KeyError::new(&self.path, problem);
-        let steps = epoch
-            .0
-            .checked_sub(self.epoch.0)
-            .ok_or_else(|| refused(KeyProblem::Passed { asked: epoch, have: self.epoch }))?;
-        if steps > FARTHEST {
-            return Err(refused(KeyProblem::TooFarAhead { asked: epoch, have: self.epoch }));
-        }
-        let mut seed = self.seed.clone();
-        for _ in 0..steps {
-            seed = derive(&seed, NEXT_EPOCH);
-        }
-        Ok(seed)
+    fn refused(&self, refused: RatchetError) -> KeyError {
+        let problem = match refused {
+            RatchetError::Passed { asked, have } => KeyProblem::Passed { asked, have },
+            RatchetError::TooFarAhead { asked, have } => KeyProblem::TooFarAhead { asked, have },
+        };
+        KeyError::new(&self.path, problem)
     }
 
     fn text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(256));
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{NODE_TITLE}\nepoch {}", self.epoch);
-        file::push_seed(&mut text, "seed", &self.seed);
+        let _ = writeln!(text, "{NODE_TITLE}\nepoch {}", self.epoch());
+        file::push_seed(&mut text, "seed", self.ratchet.expose_seed());
         text
     }
 }
@@ -194,13 +181,4 @@ fn fresh_seed(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|error| KeyError::new(path, KeyProblem::Write(error.into())))?;
     Ok(seed)
-}
-
-/// BLAKE2s-256 of RFC 7693 with a key.
-fn derive(key: &[u8; 32], label: &[u8]) -> Zeroizing<[u8; 32]> {
-    let mut mac = <Blake2sMac256 as KeyInit>::new(key.into());
-    mac.update(label);
-    let mut output = Zeroizing::new([0; 32]);
-    mac.finalize_into((&mut *output).into());
-    output
 }

@@ -1,6 +1,5 @@
 //! A mote: its node, its radio, its flash, and who calls whom.
 
-use core::net::Ipv6Addr;
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
@@ -11,11 +10,11 @@ use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_node::{Event, Instant, Node, ReceiptToken, Storage};
 use motemix_sphinx::{Mote, NodeId};
-use rand_core::{CryptoRng, Rng as _};
+use rand_core::CryptoRng;
 
 use crate::console::{Console, Ended, Line, say};
-use crate::network::{Network, Trust};
-use crate::store::{Layout, Store, StoreError};
+use crate::network::{Network, Route, Trust};
+use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
 
 /// The packets of motes.
 pub type Packets = Mote<Portable>;
@@ -25,7 +24,7 @@ pub struct Parts<'m, F, R, const LEN: usize, const COUNT: usize> {
     /// For the node.
     pub storage: Storage<'m, Packets>,
     /// As many as the storage has nodes.
-    pub routes: &'m mut [Ipv6Addr],
+    pub routes: &'m mut [Route],
     /// For datagrams of at least a packet's length.
     pub stack: &'m mut StackMemory<'m, LEN, COUNT>,
     /// For one datagram, one network document or one record of the flash: 1 KiB serves a dozen nodes.
@@ -43,7 +42,7 @@ pub struct Application<'m, F, R: CryptoRng> {
     pub(crate) node: Option<Node<'m, Packets, R>>,
     /// Until there is a node.
     pub(crate) storage: Option<Storage<'m, Packets>>,
-    pub(crate) routes: &'m mut [Ipv6Addr],
+    pub(crate) routes: &'m mut [Route],
     pub(crate) network: Option<Network>,
     pub(crate) running: bool,
     pub(crate) stack: Stack<'m>,
@@ -84,29 +83,11 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'m, F, R> {
     ) -> Result<Self, StoreError> {
         let mut random = parts.random;
         let mut store = Store::open(parts.flash, parts.layout)?;
-        let address = match store.address()? {
-            Some(address) => address,
-            None => {
-                let mut address = [0; 8];
-                random.fill_bytes(&mut address);
-                let [.., first] = &mut address;
-                // Neither a group address nor one that IEEE gave away.
-                *first = (*first & !0x01) | 0x02;
-                store.keep_address(&address)?;
-                address
-            }
-        };
-        let ratchet = match store.ratchet()? {
-            Some(ratchet) => ratchet,
-            None => {
-                let mut seed = Secret::zero();
-                random.fill_bytes(seed.expose_mut());
-                let ratchet = KeyRatchet::new(Epoch(0), seed);
-                store.keep_ratchet(&ratchet)?;
-                ratchet
-            }
-        };
-        let trust = store.authorities()?.map(|(threshold, keys)| Trust { threshold, keys });
+        let address = store.address()?.map_or_else(|| make_address(&mut store, &mut random), Ok)?;
+        let ratchet = store.ratchet()?.map_or_else(|| make_ratchet(&mut store, &mut random), Ok)?;
+        let mut keys = [[0; 32]; MAX_AUTHORITIES];
+        let known = store.authorities(&mut keys)?.map(|(threshold, known)| (threshold, known.len()));
+        let trust = known.map(|(threshold, count)| Trust { threshold, keys, count });
         let address = ExtendedAddress(address);
         let seed = random.next_u64();
         let stack = Stack::new(address, seed, parts.stack, radio, duration(now));
@@ -218,10 +199,10 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'m, F, R> {
         if self.stack.can_send(duration(now))
             && let Some(transmit) = node.poll_transmit(now, self.scratch)
         {
-            let to = self.routes.get(usize::from(transmit.to.get()));
+            let to = self.routes.get(usize::from(transmit.to.get())).and_then(Route::address);
+            // A node that is not on the radio is as one that is switched off.
             if let (Some(to), Some(packet)) = (to, self.scratch.get(..transmit.len)) {
-                // A node without an address on the radio is unreachable, as one that is switched off.
-                let _ = self.stack.send(duration(now), *to, packet);
+                let _ = self.stack.send(duration(now), to, packet);
             }
         }
         node.work(now)
@@ -254,7 +235,8 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'m, F, R> {
 
     /// Ends own traffic when the document has expired; what others sent is still forwarded.
     fn expire<C: Console>(&mut self, now: Instant, console: &mut C) {
-        let expired = self.network.zip(self.clock).is_some_and(|(network, clock)| clock.at(now) >= network.valid_until);
+        let expired =
+            self.network.zip(self.clock).is_some_and(|(network, clock)| clock.at(now) >= network.valid_until);
         if expired && let Some(node) = &mut self.node {
             self.network = None;
             node.set_cover(now, false);
@@ -271,6 +253,30 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'m, F, R> {
     pub const fn is_running(&self) -> bool {
         self.running
     }
+}
+
+fn make_address<F: MultiwriteNorFlash>(
+    store: &mut Store<F>,
+    random: &mut impl CryptoRng,
+) -> Result<[u8; 8], StoreError> {
+    let mut address = [0; 8];
+    random.fill_bytes(&mut address);
+    let [.., first] = &mut address;
+    // Neither a group address nor one that IEEE gave away.
+    *first = (*first & !0x01) | 0x02;
+    store.keep_address(address)?;
+    Ok(address)
+}
+
+fn make_ratchet<F: MultiwriteNorFlash>(
+    store: &mut Store<F>,
+    random: &mut impl CryptoRng,
+) -> Result<KeyRatchet, StoreError> {
+    let mut seed = Secret::zero();
+    random.fill_bytes(seed.expose_mut());
+    let ratchet = KeyRatchet::new(Epoch(0), seed);
+    store.keep_ratchet(&ratchet)?;
+    Ok(ratchet)
 }
 
 pub(crate) fn duration(now: Instant) -> Duration {

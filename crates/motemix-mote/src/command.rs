@@ -4,8 +4,7 @@ use core::fmt;
 
 use motemix_directory::{Epoch, UnixTime};
 
-/// Authorities that a mote can trust at once.
-pub const MAX_AUTHORITIES: usize = 4;
+use crate::store::MAX_AUTHORITIES;
 
 /// A command of the shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,8 +17,10 @@ pub enum Command<'a> {
     Trust {
         /// How many have to sign.
         threshold: u8,
-        /// Their Ed25519 keys; as many as are given, then `None`.
-        keys: [Option<[u8; 32]>; MAX_AUTHORITIES],
+        /// Their Ed25519 keys.
+        keys: [[u8; 32]; MAX_AUTHORITIES],
+        /// How many of the keys were given.
+        count: usize,
     },
     /// Sets the clock.
     Time(UnixTime),
@@ -87,7 +88,9 @@ impl<'a> Command<'a> {
         let alone = |command, usage| if rest.is_empty() { Ok(command) } else { Err(Misread::Usage(usage)) };
         match word {
             "help" | "?" => Ok(Self::Help),
-            "key" => rest.parse().map(|epoch| Self::Key(Epoch(epoch))).map_err(|_| Misread::Usage("key EPOCH")),
+            "key" => {
+                rest.parse().map(|epoch| Self::Key(Epoch(epoch))).map_err(|_| Misread::Usage("key EPOCH"))
+            }
             "trust" => read_trust(rest).ok_or(Misread::Usage("trust K KEY..., 1 to 4 keys of 64 hex digits")),
             "time" => {
                 let time = rest.parse().map(|seconds| Self::Time(UnixTime(seconds)));
@@ -121,17 +124,16 @@ fn split_word(text: &str) -> (&str, &str) {
 fn read_trust(rest: &str) -> Option<Command<'_>> {
     let mut words = rest.split_ascii_whitespace();
     let threshold = words.next()?.parse().ok()?;
-    let mut keys = [None; MAX_AUTHORITIES];
+    let mut keys = [[0; 32]; MAX_AUTHORITIES];
     let mut count = 0;
     for word in words {
-        let mut key = [0; 32];
-        if read_hex(word, &mut key)? != key.len() {
+        let key = keys.get_mut(count)?;
+        if read_hex(word, key)? != key.len() {
             return None;
         }
-        *keys.get_mut(count)? = Some(key);
         count += 1;
     }
-    (1..=count).contains(&usize::from(threshold)).then_some(Command::Trust { threshold, keys })
+    (1..=count).contains(&usize::from(threshold)).then_some(Command::Trust { threshold, keys, count })
 }
 
 /// Reads hex digits into the beginning of `out`, and tells how many bytes they are. `None` if they are no hex
@@ -175,7 +177,9 @@ mod tests {
         let key = "ab".repeat(32);
         let line = format!("trust 2 {key} {key}");
         assert!(matches!(Command::read(&line), Ok(Command::Trust { threshold: 2, .. })));
-        for bad in [format!("trust 2 {key}"), format!("trust 0 {key}"), format!("trust 1 {key}0"), "trust".into()] {
+        for bad in
+            [format!("trust 2 {key}"), format!("trust 0 {key}"), format!("trust 1 {key}0"), "trust".into()]
+        {
             assert!(matches!(Command::read(&bad), Err(Misread::Usage(_))), "{bad}");
         }
     }

@@ -36,3 +36,4 @@ pub mod store;
 pub use application::{Application, Packets, Parts};
 pub use command::{Command, Misread};
 pub use console::{Console, LINE_LEN};
+pub use network::Route;

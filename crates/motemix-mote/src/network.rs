@@ -1,34 +1,70 @@
 //! The network as a mote keeps it in memory: who it is, where the others are, and until when.
 
 use core::fmt;
+use core::hash::Hasher as _;
 use core::net::{IpAddr, Ipv6Addr};
 
 use motemix_crypto::{Curve as _, Portable, Secret};
 use motemix_directory::{
-    Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName, SignedDocument,
-    UnixTime,
+    Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName,
+    SignedDocument, UnixTime, VerifiedDocument,
 };
 use motemix_sphinx::NodeId;
+use siphasher::sip::SipHasher13;
 
-use crate::command::MAX_AUTHORITIES;
+use crate::store::MAX_AUTHORITIES;
 
-/// What is kept of a document.
+/// Another node, as this one finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    address: Ipv6Addr,
+    /// Names would take four times the room, and only have to be told apart.
+    name: u64,
+}
+
+impl Route {
+    /// Before there is a network.
+    pub const NONE: Self = Self { address: Ipv6Addr::UNSPECIFIED, name: 0 };
+
+    fn of(node: &Descriptor<'_>) -> Self {
+        let address = radio_address(node).unwrap_or(Ipv6Addr::UNSPECIFIED);
+        Self { address, name: digest(node.name) }
+    }
+
+    /// `None` for a node that is not on the radio.
+    pub(crate) fn address(&self) -> Option<Ipv6Addr> {
+        Some(self.address).filter(|address| !address.is_unspecified())
+    }
+
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.name == digest(name)
+    }
+}
+
+fn digest(name: &str) -> u64 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
+/// What is kept of a document besides the routes.
 #[derive(Clone, Copy)]
 pub(crate) struct Network {
     pub(crate) me: NodeId,
     pub(crate) valid_until: UnixTime,
+    pub(crate) nodes: usize,
 }
 
 /// Whom this mote believes.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust {
     pub(crate) threshold: u8,
-    pub(crate) keys: [Option<[u8; 32]>; MAX_AUTHORITIES],
+    pub(crate) keys: [[u8; 32]; MAX_AUTHORITIES],
+    pub(crate) count: usize,
 }
 
 /// Why a document is of no use here.
 pub(crate) enum Refusal {
-    NoTrust,
     BadAuthority,
     Document(DocumentError),
     OtherProfile,
@@ -39,14 +75,17 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTrust => f.write_str("no authority is trusted yet; see `help` for `trust`"),
             Self::BadAuthority => f.write_str("an authority's key is none; give `trust` the right ones"),
             Self::Document(error) => write!(f, "{error}"),
-            Self::OtherProfile => f.write_str("the network's packets are not those of motes; it needs the profile `mote`"),
+            Self::OtherProfile => {
+                f.write_str("the network's packets are not those of motes; it needs the profile `mote`")
+            }
             Self::TooManyNodes { nodes, room } => {
                 write!(f, "the network has {nodes} nodes and this board has room for {room}")
             }
-            Self::NotIn => f.write_str("this node's key is not in it; give the authority what `key EPOCH` prints"),
+            Self::NotIn => {
+                f.write_str("this node's key is not in it; give the authority what `key EPOCH` prints")
+            }
         }
     }
 }
@@ -65,21 +104,29 @@ impl Trust {
         now: UnixTime,
         newest: Option<Epoch>,
     ) -> Result<NetworkDocument<'a>, Refusal> {
-        let mut keys = self.keys.iter().flatten().map(AuthorityKey::from_bytes);
-        let Some(first) = keys.next() else { return Err(Refusal::NoTrust) };
-        let mut known = [first.map_err(|_| Refusal::BadAuthority)?; MAX_AUTHORITIES];
-        let mut count = 1;
-        for (place, key) in known.iter_mut().skip(1).zip(keys) {
-            *place = key.map_err(|_| Refusal::BadAuthority)?;
-            count += 1;
-        }
-        let known = known.get(..count).unwrap_or_default();
-        let authorities = Authorities::new(known, self.threshold).map_err(|_| Refusal::BadAuthority)?;
-        let document = SignedDocument::parse(bytes)?.verify(&authorities)?.admit(now, newest)?;
+        let document = self.verify(bytes)?.admit(now, newest)?;
         if document.profile() != ProfileName::Mote {
             return Err(Refusal::OtherProfile);
         }
         Ok(document)
+    }
+
+    /// Checks a document for reading, whatever the time is.
+    pub(crate) fn read<'a>(&self, bytes: &'a [u8]) -> Result<NetworkDocument<'a>, Refusal> {
+        let document = self.verify(bytes)?;
+        let then = document.valid_after();
+        Ok(document.admit(then, None)?)
+    }
+
+    fn verify<'a>(&self, bytes: &'a [u8]) -> Result<VerifiedDocument<'a>, Refusal> {
+        let keys = self.keys.iter().take(self.count).map(AuthorityKey::from_bytes);
+        let mut known = heapless::Vec::<AuthorityKey, MAX_AUTHORITIES>::new();
+        for key in keys {
+            // There is room for as many as are kept.
+            let _ = known.push(key.map_err(|_| Refusal::BadAuthority)?);
+        }
+        let authorities = Authorities::new(&known, self.threshold).map_err(|_| Refusal::BadAuthority)?;
+        Ok(SignedDocument::parse(bytes)?.verify(&authorities)?)
     }
 }
 
@@ -88,7 +135,7 @@ impl Network {
     pub(crate) fn of(
         document: &NetworkDocument<'_>,
         mix_secret: &Secret<32>,
-        routes: &mut [Ipv6Addr],
+        routes: &mut [Route],
     ) -> Result<Self, Refusal> {
         let (nodes, room) = (document.node_count(), routes.len());
         if nodes > room {
@@ -97,9 +144,9 @@ impl Network {
         let key = Portable::public_key(mix_secret);
         let me = document.nodes().find(|node| node.mix_key == key).ok_or(Refusal::NotIn)?.id;
         for (route, node) in routes.iter_mut().zip(document.nodes()) {
-            *route = radio_address(&node).unwrap_or(Ipv6Addr::UNSPECIFIED);
+            *route = Route::of(&node);
         }
-        Ok(Self { me, valid_until: document.valid_until() })
+        Ok(Self { me, valid_until: document.valid_until(), nodes })
     }
 }
 

@@ -1,15 +1,15 @@
 //! What each command does.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_crypto::{Curve as _, Portable};
+use motemix_crypto::{Curve as _, Portable, Secret};
 use motemix_directory::{Entry, Epoch, KeyRatchet, Role, UnixTime};
 use motemix_link::stack::{PORT, link_local};
 use motemix_node::{Config, DropReason, Instant, Node};
-use motemix_sphinx::MixKey;
+use motemix_sphinx::{MixKey, NodeId};
 use rand_core::CryptoRng;
 
-use crate::application::{Application, ClockOffset, duration};
-use crate::command::{Command, HELP, Hex, MAX_AUTHORITIES, read_hex};
+use crate::application::{Application, ClockOffset};
+use crate::command::{Command, HELP, Hex, read_hex};
 use crate::console::{Console, say};
 use crate::network::{Network, Trust, radio_address};
 
@@ -34,7 +34,9 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
         match or_say!(console, Command::read(line.text())) {
             Command::Help => say!(console, "{HELP}"),
             Command::Key(epoch) => self.key(epoch, console),
-            Command::Trust { threshold, keys } => self.trust(threshold, keys, console),
+            Command::Trust { threshold, keys, count } => {
+                self.trust(Trust { threshold, keys, count }, console)
+            }
             Command::Time(time) => {
                 self.clock = Some(ClockOffset(time.0.saturating_sub(now.as_micros() / 1_000_000)));
                 say!(console, "ok");
@@ -60,16 +62,17 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
     fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
         if self.ratchet.epoch() == Epoch(0) && epoch != Epoch(0) {
             // A key that has not been used has no epoch yet; it begins with its first.
-            self.ratchet = KeyRatchet::new(epoch, self.ratchet.expose_seed().into());
+            self.ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
             or_say!(console, self.store.keep_ratchet(&self.ratchet));
         }
         let key = Portable::public_key(&or_say!(console, self.ratchet.mix_secret(epoch)));
         say!(console, "address [{}]:{PORT} key {}", link_local(self.address), Hex(&key.0));
     }
 
-    fn trust<C: Console>(&mut self, threshold: u8, keys: [Option<[u8; 32]>; MAX_AUTHORITIES], console: &mut C) {
-        or_say!(console, self.store.keep_authorities(threshold, &keys));
-        self.trust = Some(Trust { threshold, keys });
+    fn trust<C: Console>(&mut self, trust: Trust, console: &mut C) {
+        let keys = trust.keys.get(..trust.count).unwrap_or_default();
+        or_say!(console, self.store.keep_authorities(trust.threshold, keys));
+        self.trust = Some(trust);
         say!(console, "ok");
     }
 
@@ -78,16 +81,13 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
             return say!(console, "error: a document begins with `document begin`");
         };
         let free = self.scratch.get_mut(len..).unwrap_or_default();
-        match read_hex(piece, free) {
-            Some(added) => {
-                self.document = Some(len + added);
-                say!(console, "ok {}", len + added);
-            }
-            None => {
-                self.document = None;
-                let room = self.scratch.len();
-                say!(console, "error: no pairs of hex digits, or more than the {room} bytes there is room for; begin again");
-            }
+        let added = read_hex(piece, free);
+        self.document = added.map(|added| len + added);
+        if let Some(len) = self.document {
+            say!(console, "ok {len}");
+        } else {
+            let room = self.scratch.len();
+            say!(console, "error: not hex digits in pairs, or more than {room} bytes in all; begin again");
         }
     }
 
@@ -101,10 +101,10 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
         let Some(trust) = &self.trust else {
             return say!(console, "error: no authority is trusted yet; see `help` for `trust`");
         };
-        let (bytes, free) = self.scratch.split_at_mut(len);
+        let bytes = self.scratch.get(..len).unwrap_or_default();
         let document = or_say!(console, trust.admit(bytes, time, newest));
         let (epoch, nodes) = (document.epoch(), document.node_count());
-        or_say!(console, self.store.keep_document(bytes, free));
+        or_say!(console, self.store.keep_document(bytes));
         or_say!(console, self.store.keep_newest_epoch(epoch));
         if self.running {
             self.begin_epoch(now, time, console);
@@ -189,37 +189,44 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
     }
 
     fn print_network<C: Console>(&mut self, console: &mut C) {
-        let newest = or_say!(console, self.store.newest_epoch());
         let Some(trust) = &self.trust else {
             return say!(console, "error: no authority is trusted yet; see `help` for `trust`");
         };
         let Some(bytes) = or_say!(console, self.store.document(self.scratch)) else {
             return say!(console, "error: there is no network document yet; see `help` for `document`");
         };
-        let document = or_say!(console, trust.read(bytes, newest));
-        say!(console, "network {}, epoch {}, {} nodes", document.network_name(), document.epoch(), document.node_count());
+        let document = or_say!(console, trust.read(bytes));
+        say!(
+            console,
+            "network {}, epoch {}, {} nodes",
+            document.network_name(),
+            document.epoch(),
+            document.node_count()
+        );
         for node in document.nodes() {
             let me = if Some(node.id) == self.node.as_ref().map(Node::id) { " (this node)" } else { "" };
             let id = node.id.get();
             match (node.role, radio_address(&node)) {
-                (Role::Mix { layer }, Some(address)) => say!(console, "{id} {} mix, layer {layer}, {address}{me}", node.name),
-                (Role::Endpoint, Some(address)) => say!(console, "{id} {} endpoint, {address}{me}", node.name),
+                (Role::Mix { layer }, Some(address)) => {
+                    say!(console, "{id} {} mix, layer {layer}, {address}{me}", node.name)
+                }
+                (Role::Endpoint, Some(address)) => {
+                    say!(console, "{id} {} endpoint, {address}{me}", node.name)
+                }
                 (_, None) => say!(console, "{id} {} not on the radio{me}", node.name),
             }
         }
     }
 
     fn send<C: Console>(&mut self, now: Instant, to: &str, text: &str, console: &mut C) {
-        let newest = or_say!(console, self.store.newest_epoch());
-        let (Some(trust), Some(_), true) = (&self.trust, self.network, self.running) else {
+        let (Some(network), true) = (self.network, self.running) else {
             return say!(console, "error: the node does not run; `start` runs it");
         };
-        let Some(bytes) = or_say!(console, self.store.document(self.scratch)) else { return };
-        let document = or_say!(console, trust.read(bytes, newest));
-        let Some(receiver) = document.find(to) else {
+        let mut routes = self.routes.iter().take(network.nodes);
+        let receiver = routes.position(|route| route.is_named(to)).and_then(|id| NodeId::new(id as u16));
+        let Some(receiver) = receiver else {
             return say!(console, "error: the network has no node {to}; `network` lists them");
         };
-        let receiver = receiver.id;
         let Some(node) = &mut self.node else { return };
         // A number is used up even if the message is refused: it must never come twice.
         let sequence = or_say!(console, self.store.next_sequence());
@@ -254,7 +261,13 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
     fn status<C: Console>(&mut self, console: &mut C) {
         let state = if self.running { "runs" } else { "is stopped" };
         let link = self.stack.counters();
-        say!(console, "the node {state}; datagrams {} in, {} out, {} unreachable", link.received, link.sent, link.unreachable);
+        say!(
+            console,
+            "the node {state}; datagrams {} in, {} out, {} unreachable",
+            link.received,
+            link.sent,
+            link.unreachable
+        );
         if let Some(node) = &self.node {
             let counters = node.counters();
             say!(

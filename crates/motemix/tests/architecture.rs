@@ -74,7 +74,7 @@ const RULES: [Rule; 11] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 10] = [
+const PROTOCOL_LIBRARIES: [&str; 15] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -82,7 +82,13 @@ const PROTOCOL_LIBRARIES: [&str; 10] = [
     "crc",
     "curve25519-dalek",
     "ed25519-dalek",
+    // The store of a mote: its library speaks in futures, which one call runs to their end.
+    "embassy-futures",
+    "embedded-storage",
+    "embedded-storage-async",
+    "heapless",
     "rand_core",
+    "sequential-storage",
     "siphasher",
     "subtle",
     "zeroize",

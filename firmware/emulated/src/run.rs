@@ -1,11 +1,9 @@
 //! From the reset to the loop that never ends.
 
-use core::net::Ipv6Addr;
-
 use motemix_link::radio::Radio;
 use motemix_link::stack::StackMemory;
 use motemix_mote::store::Layout;
-use motemix_mote::{Application, Console as _, Packets, Parts};
+use motemix_mote::{Application, Console as _, Packets, Parts, Route};
 use motemix_node::{Instant, Memory};
 use rand_core::CryptoRng;
 
@@ -37,7 +35,7 @@ const PACKET: usize = 280;
 /// The memory of an application: as many packets, replay tags, messages and nodes as the board has room for.
 pub struct BoardMemory<'m, const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize, const SCRATCH: usize> {
     node: Memory<Packets, PACKETS, TAGS, 16, MESSAGES, MESSAGES, MESSAGES, NODES>,
-    routes: [Ipv6Addr; NODES],
+    routes: [Route; NODES],
     stack: StackMemory<'m, PACKET, 2>,
     scratch: [u8; SCRATCH],
 }
@@ -49,7 +47,7 @@ impl<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES
     pub fn new() -> Self {
         Self {
             node: Memory::new(),
-            routes: [Ipv6Addr::UNSPECIFIED; NODES],
+            routes: [Route::NONE; NODES],
             stack: StackMemory::new(),
             scratch: [0; SCRATCH],
         }

@@ -1,0 +1,246 @@
+//! What a mote keeps in flash.
+//!
+//! ```text
+//! settings  ├ journal, 2 pages ─ one record: key ratchet, sequence numbers, newest epoch, page being erased
+//!           └ map ─ address, authorities, network document
+//! tags      ─ queue of replay tags
+//! messages  ─ queue of messages that were received and not yet handed on
+//! ```
+//!
+//! When a call returns `Ok`, what it stored survives any power cut; when power goes during a call, the store
+//! has what was there before or what was to come, never half of it. [`Store::open`] finishes or undoes what a
+//! power cut interrupted. A region that is full says so, and nothing is dropped to make room.
+//!
+//! The flash must let a word be written a second time to clear more of its bits (`MultiwriteNorFlash`):
+//! what is removed is marked so, and a seed that was replaced is overwritten with zeros at once.
+//!
+//! Deliberately absent: caches, an allocator, encryption (whoever reads the flash has the mote), and any
+//! decision about what to keep.
+
+mod error;
+mod guarded;
+mod journal;
+mod layout;
+mod queues;
+mod settings;
+
+use core::fmt;
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_directory::{Epoch, KeyRatchet};
+use motemix_node::Admitted;
+use motemix_sphinx::MessageId;
+
+pub use error::{LayoutProblem, Region, StoreError};
+pub use layout::Layout;
+pub use queues::MAX_MESSAGE_LEN;
+pub use settings::MAX_AUTHORITIES;
+
+use journal::Journal;
+use queues::Queue;
+use settings::{ADDRESS, AUTHORITIES, AUTHORITIES_LEN, Item, Settings};
+
+/// How many sequence numbers one write to the flash makes available.
+pub const SEQUENCE_BLOCK: u32 = 32;
+
+/// What a mote keeps in flash. Lend the flash (`&mut F` is a flash as well) to have it back.
+pub struct Store<F> {
+    flash: F,
+    layout: Layout,
+    next_sequence: u32,
+    sequence_end: u32,
+}
+
+impl<F: MultiwriteNorFlash> Store<F> {
+    /// Opens the store and repairs what a power cut left. Flash that is erased is an empty store.
+    ///
+    /// # Errors
+    /// The layout does not suit the flash, the flash fails, or a region is corrupted in a way that no power
+    /// cut explains. [`Store::format`] makes an empty store of anything.
+    pub fn open(mut flash: F, layout: Layout) -> Result<Self, StoreError> {
+        layout.check(&flash)?;
+        let record = Journal::new(&mut flash, &layout).repair()?;
+        let sequence_end = record.sequence_end;
+        drop(record);
+        let mut store = Self { flash, layout, next_sequence: sequence_end, sequence_end };
+        store.settings()?.repair()?;
+        store.tag_queue()?.repair()?;
+        store.message_queue()?.repair()?;
+        Ok(store)
+    }
+
+    /// Erases all that the layout spans, and opens an empty store. Keys, messages and the record of which
+    /// sequence numbers were used are gone: give the mote a new identity.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn format(mut flash: F, layout: Layout) -> Result<Self, StoreError> {
+        layout.check(&flash)?;
+        Journal::new(&mut flash, &layout).wipe_all()?;
+        // The journal's pages go last: without them, the store does not open half erased.
+        for range in [layout.messages.clone(), layout.tags.clone(), layout.map::<F>(), layout.journal::<F>()]
+        {
+            flash.erase(range.start, range.end).map_err(journal::flash_failed)?;
+        }
+        Self::open(flash, layout)
+    }
+
+    /// The flash, for what else is in it.
+    pub fn into_flash(self) -> F {
+        self.flash
+    }
+
+    /// The key ratchet as it was last kept.
+    pub fn ratchet(&mut self) -> Result<Option<KeyRatchet>, StoreError> {
+        Ok(self.journal().read()?.ratchet)
+    }
+
+    /// Replaces the key ratchet. When this returns, the seed before it has been overwritten with zeros;
+    /// after a power cut, opening the store does that.
+    pub fn keep_ratchet(&mut self, ratchet: &KeyRatchet) -> Result<(), StoreError> {
+        self.journal().change(|record| record.ratchet = Some(ratchet.duplicate()))
+    }
+
+    /// A number that was never returned before, from 0 on. After a power cut up to [`SEQUENCE_BLOCK`]
+    /// numbers are left out.
+    pub fn next_sequence(&mut self) -> Result<u32, StoreError> {
+        if self.next_sequence == self.sequence_end {
+            // The last numbers stay unused rather than being counted past.
+            let end = self.sequence_end.checked_add(SEQUENCE_BLOCK).ok_or(StoreError::SequenceExhausted)?;
+            self.journal().change(|record| record.sequence_end = end)?;
+            self.sequence_end = end;
+        }
+        let number = self.next_sequence;
+        self.next_sequence += 1;
+        Ok(number)
+    }
+
+    /// The newest epoch of which a network document was admitted.
+    pub fn newest_epoch(&mut self) -> Result<Option<Epoch>, StoreError> {
+        Ok(self.journal().read()?.newest_epoch)
+    }
+
+    /// Keeps the newest epoch; an earlier one than is kept changes nothing.
+    pub fn keep_newest_epoch(&mut self, epoch: Epoch) -> Result<(), StoreError> {
+        if self.newest_epoch()?.is_some_and(|newest| newest >= epoch) {
+            return Ok(());
+        }
+        self.journal().change(|record| record.newest_epoch = Some(epoch))
+    }
+
+    /// The mote's link address (EUI-64).
+    pub fn address(&mut self) -> Result<Option<[u8; 8]>, StoreError> {
+        let mut item = Item::new();
+        let Some(bytes) = self.settings()?.fetch(ADDRESS, &mut item)? else { return Ok(None) };
+        bytes.try_into().map(Some).map_err(|_| StoreError::Corrupted(Region::Settings))
+    }
+
+    /// Keeps the mote's link address.
+    pub fn keep_address(&mut self, address: [u8; 8]) -> Result<(), StoreError> {
+        self.settings()?.keep(ADDRESS, &address)
+    }
+
+    /// The authorities' keys, in `out`, and how many of them have to sign.
+    pub fn authorities<'b>(
+        &mut self,
+        out: &'b mut [[u8; 32]; MAX_AUTHORITIES],
+    ) -> Result<Option<(u8, &'b [[u8; 32]])>, StoreError> {
+        let mut item = Item::new();
+        let Some(bytes) = self.settings()?.fetch(AUTHORITIES, &mut item)? else { return Ok(None) };
+        let corrupted = StoreError::Corrupted(Region::Settings);
+        let (threshold, bytes) = bytes.split_first().ok_or(corrupted)?;
+        let (keys, rest) = bytes.as_chunks::<32>();
+        let out = out.get_mut(..keys.len()).filter(|_| rest.is_empty()).ok_or(corrupted)?;
+        out.copy_from_slice(keys);
+        Ok(Some((*threshold, out)))
+    }
+
+    /// Keeps the authorities' keys, up to [`MAX_AUTHORITIES`], and how many of them have to sign.
+    pub fn keep_authorities(&mut self, threshold: u8, keys: &[[u8; 32]]) -> Result<(), StoreError> {
+        let mut bytes = [threshold; AUTHORITIES_LEN];
+        let place = bytes.get_mut(1..1 + 32 * keys.len());
+        let place = place.ok_or(StoreError::TooLong { most: MAX_AUTHORITIES })?;
+        place.copy_from_slice(keys.as_flattened());
+        self.settings()?.keep(AUTHORITIES, &bytes[..1 + 32 * keys.len()])
+    }
+
+    /// The longest network document that [`keep_document`](Self::keep_document) takes, in bytes: 1,536 with
+    /// four settings pages of 4 KiB.
+    pub fn document_capacity(&self) -> usize {
+        Settings::<F>::document_capacity(&self.layout)
+    }
+
+    /// Keeps a network document; the one before stays until this one is whole.
+    pub fn keep_document(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let most = self.document_capacity();
+        if bytes.len() > most {
+            return Err(StoreError::TooLong { most });
+        }
+        self.settings()?.keep_document(bytes)
+    }
+
+    /// The network document, in `out`.
+    pub fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
+        self.settings()?.document(out)
+    }
+
+    /// Keeps a replay tag; call it before the packet is sent on.
+    pub fn keep_tag(&mut self, admitted: Admitted) -> Result<(), StoreError> {
+        self.tag_queue()?.keep_tag(admitted)
+    }
+
+    /// Visits the tags of an epoch in the order in which they were kept.
+    pub fn each_tag(&mut self, epoch: Epoch, mut visit: impl FnMut(Admitted)) -> Result<(), StoreError> {
+        self.tag_queue()?.each_tag(|admitted| {
+            if admitted.epoch == epoch {
+                visit(admitted);
+            }
+        })
+    }
+
+    /// Removes the tags of all epochs before `epoch`. Move the ratchet on first: with the key of an epoch
+    /// still there, a forgotten tag is a packet that can be replayed.
+    pub fn forget_tags_before(&mut self, epoch: Epoch) -> Result<(), StoreError> {
+        self.tag_queue()?.forget_tags_before(epoch)
+    }
+
+    /// Keeps a message of up to [`MAX_MESSAGE_LEN`] bytes.
+    pub fn keep_message(&mut self, id: MessageId, data: &[u8]) -> Result<(), StoreError> {
+        self.message_queue()?.keep_message(id, data)
+    }
+
+    /// The message that has been here longest; its data is in `out`.
+    pub fn oldest_message<'b>(
+        &mut self,
+        out: &'b mut [u8],
+    ) -> Result<Option<(MessageId, &'b [u8])>, StoreError> {
+        self.message_queue()?.oldest_message(out)
+    }
+
+    /// Removes the message that has been here longest, if there is one.
+    pub fn remove_oldest_message(&mut self) -> Result<(), StoreError> {
+        self.message_queue()?.remove_oldest_message()
+    }
+
+    fn journal(&mut self) -> Journal<'_, F> {
+        Journal::new(&mut self.flash, &self.layout)
+    }
+
+    fn settings(&mut self) -> Result<Settings<'_, F>, StoreError> {
+        Settings::new(&mut self.flash, &self.layout)
+    }
+
+    fn tag_queue(&mut self) -> Result<Queue<'_, F>, StoreError> {
+        Queue::tags(&mut self.flash, &self.layout)
+    }
+
+    fn message_queue(&mut self) -> Result<Queue<'_, F>, StoreError> {
+        Queue::messages(&mut self.flash, &self.layout)
+    }
+}
+
+impl<F> fmt::Debug for Store<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Store(..)")
+    }
+}
