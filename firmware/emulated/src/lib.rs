@@ -2,7 +2,8 @@
 //!
 //! Each board has one serial line for its radio and its console (`motemix_link::serial`); `motemix air` is at
 //! the other end. Flash is a file of the host, and so is the generator where the board has none: QEMU gives
-//! these boards neither. Which file the flash is, is the program's argument (`-semihosting-config arg=…`).
+//! these boards neither. The flash is the file `flash.bin` in the folder in which QEMU
+//! was started.
 
 #![no_std]
 

@@ -1,5 +1,7 @@
 //! From the reset to the loop that never ends.
 
+use core::ffi::CStr;
+
 use motemix_link::radio::Radio;
 use motemix_link::stack::StackMemory;
 use motemix_mote::store::Layout;
@@ -29,6 +31,8 @@ pub trait Board {
     fn sleep(&mut self);
 }
 
+/// The file that is the flash, in the folder in which the emulator was started.
+const FLASH: &CStr = c"flash.bin";
 /// Bytes of a MOTE packet.
 const PACKET: usize = 280;
 
@@ -59,16 +63,13 @@ pub fn run<'m, B: Board, const PACKETS: usize, const TAGS: usize, const MESSAGES
     mut board: B,
     memory: &'m mut BoardMemory<'m, PACKETS, TAGS, MESSAGES, NODES, SCRATCH>,
 ) -> ! {
-    let arguments = semihosting::experimental::env::args::<128>().ok();
-    let path = arguments.as_ref().and_then(|arguments| arguments.iter().last());
     let line = Line::new(board.uart());
     let mut console = ConsoleOnLine(&line);
     console.write("\nmotemix on ");
     console.write(B::NAME);
     console.write("; `help` lists the commands\n");
-    let flash = path.and_then(|path| HostFlash::open(path).ok());
-    let Some(flash) = flash else {
-        console.write("error: no flash; name its file: -semihosting-config arg=FILE\n");
+    let Ok(flash) = HostFlash::open(FLASH) else {
+        console.write("error: no flash; start the emulator in a folder that can be written\n");
         stop();
     };
     let mut radio = Radio::new(RadioOnLine(&line));
