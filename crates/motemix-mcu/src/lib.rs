@@ -1,1 +1,37 @@
-//! An interpreter of Cortex-M code that counts cycles.
+//! A stopwatch for microcontrollers that are not there: an interpreter of Cortex-M code that counts cycles.
+//!
+//! It runs functions of an ELF file on a Cortex-M0+, M3 or M4 and charges each instruction what the core's Technical
+//! Reference Manual says, wait states of a flash memory included. Counts are the same in every run and on every
+//! host. What is modelled, what is not and how it was checked is in `docs/stopwatch.md`.
+//!
+//! ```no_run
+//! use motemix_mcu::{Core, FlashTiming, Image, Machine};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let image = Image::parse(&std::fs::read("firmware.elf")?)?;
+//! let mut machine = Machine::new(&image, Core::M4, FlashTiming::default());
+//! let run = machine.call(image.function("bench_create").ok_or("no such function")?, [0; 4])?;
+//! println!("{} cycles, {} bytes of stack", run.cycles, run.stack);
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod cores;
+mod decode;
+mod execute;
+mod fault;
+mod image;
+mod machine;
+mod memory;
+mod op;
+mod profile;
+mod timing;
+
+pub use cores::{Core, UnknownCore};
+pub use fault::{Fault, FaultKind};
+pub use image::{Function, Image, ImageError};
+pub use machine::{Machine, Run};
+pub use profile::FunctionProfile;
+pub use timing::{FlashTiming, Multiplier};

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_crypto::{Portable, Secret};
+use motemix_crypto::{Compact, Secret};
 use motemix_directory::{Epoch, KeyRatchet, UnixTime};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
@@ -17,7 +17,7 @@ use crate::network::{Network, Route, Trust};
 use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
 
 /// The packets of motes.
-pub type Packets = Mote<Portable>;
+pub type Packets = Mote<Compact>;
 
 /// What a board lends to its application.
 pub struct Parts<'m, F, R, const LEN: usize, const COUNT: usize> {

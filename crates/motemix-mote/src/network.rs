@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::Hasher as _;
 use core::net::{IpAddr, Ipv6Addr};
 
-use motemix_crypto::{Curve as _, Portable, Secret};
+use motemix_crypto::{Curve as _, Compact, Secret};
 use motemix_directory::{
     Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName,
     SignedDocument, UnixTime, VerifiedDocument,
@@ -141,7 +141,7 @@ impl Network {
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
         }
-        let key = Portable::public_key(mix_secret);
+        let key = Compact::public_key(mix_secret);
         let me = document.nodes().find(|node| node.mix_key == key).ok_or(Refusal::NotIn)?.id;
         for (route, node) in routes.iter_mut().zip(document.nodes()) {
             *route = Route::of(&node);

@@ -1,7 +1,7 @@
 //! What each command does.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_crypto::{Curve as _, Portable, Secret};
+use motemix_crypto::{Curve as _, Compact, Secret};
 use motemix_directory::{Entry, Epoch, KeyRatchet, Role, UnixTime};
 use motemix_link::stack::{PORT, link_local};
 use motemix_node::{Config, DropReason, Instant, Node};
@@ -65,7 +65,7 @@ impl<F: MultiwriteNorFlash, R: CryptoRng + Clone> Application<'_, F, R> {
             self.ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
             or_say!(console, self.store.keep_ratchet(&self.ratchet));
         }
-        let key = Portable::public_key(&or_say!(console, self.ratchet.mix_secret(epoch)));
+        let key = Compact::public_key(&or_say!(console, self.ratchet.mix_secret(epoch)));
         say!(console, "address [{}]:{PORT} key {}", link_local(self.address), Hex(&key.0));
     }
 

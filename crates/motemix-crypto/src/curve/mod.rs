@@ -1,5 +1,6 @@
 //! X25519 behind a trait, so that a backend is a type.
 
+pub mod compact;
 pub mod portable;
 pub mod scalar;
 

@@ -1,0 +1,19 @@
+//! What a mote costs on the boards of the thesis, by the stopwatch: cycles, time, energy, memory, radio.
+//!
+//! ```text
+//! firmware ─ elves (build or find) ─ run (prepare, bench, check) ─┬─ report: tables, JSON
+//!            session (a whole mote in a network of this host) ────┤─ drawing: figures 4 and 5
+//!                                                                 └─ budgets: what may not grow
+//!            secrets (one operation, thousands of secrets): is it one number of cycles?
+//! ```
+
+pub mod board;
+pub mod budgets;
+pub mod drawing;
+pub mod elves;
+pub mod measure;
+pub mod operation;
+pub mod radio;
+pub mod report;
+pub mod secrets;
+pub mod session;
