@@ -9,8 +9,9 @@ fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let memory = root.join("memory").join(core).with_extension("x");
-    let memory = fs::read(&memory)
-        .unwrap_or_else(|error| panic!("{}: {error}; the boards are thumbv6m, thumbv7m, thumbv7em", memory.display()));
+    let memory = fs::read(&memory).unwrap_or_else(|error| {
+        panic!("{}: {error}; the boards are thumbv6m, thumbv7m, thumbv7em", memory.display())
+    });
     fs::write(out.join("memory.x"), memory).expect("OUT_DIR can be written");
     println!("cargo:rustc-link-search={}", out.display());
     println!("cargo:rustc-link-arg-bins=-Tlink.x");

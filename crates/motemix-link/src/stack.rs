@@ -76,6 +76,8 @@ pub struct Stack<'s> {
 impl<'s> Stack<'s> {
     /// A stack for the radio with this address. `seed` is a random number: it only has to differ between
     /// nodes and restarts.
+    // Not inlined: what it takes to make it must not stay on the stack with it.
+    #[inline(never)]
     pub fn new<T: Transceiver, const LEN: usize, const COUNT: usize>(
         address: ExtendedAddress,
         seed: u64,

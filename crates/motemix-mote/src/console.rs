@@ -33,6 +33,20 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+/// Prints an error and ends the function that this is in.
+macro_rules! or_say {
+    ($console:expr, $result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => {
+                crate::console::say!($console, "error: {error}");
+                return;
+            }
+        }
+    };
+}
+pub(crate) use or_say;
+
 /// The line that is being typed.
 pub(crate) struct Line {
     bytes: [u8; LINE_LEN],
@@ -78,6 +92,11 @@ impl Line {
     pub(crate) fn text(&self) -> &str {
         // Only printable ASCII gets in.
         self.bytes.get(..self.len).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
+    /// The line as it is, and an empty one in its place.
+    pub(crate) fn take(&mut self) -> Self {
+        core::mem::replace(self, Self::new())
     }
 
     pub(crate) fn clear(&mut self) {

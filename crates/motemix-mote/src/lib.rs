@@ -3,18 +3,20 @@
 //!
 //! # The run loop
 //!
-//! 1. Lend memory, flash and generator: [`Parts`]; make an [`Application`]. On the first boot it makes its
-//!    address and its key.
-//! 2. [`Application::poll`] again and again: it moves frames, runs the node, does what the console says, and
-//!    tells when it wants to be called next. Until then, or until the radio or the console has news, the
-//!    board sleeps.
+//! 1. Open the flash: [`Mote::new`]. On the first boot it makes an address and a key.
+//! 2. While it stands still: [`Mote::attend`], which does what the console says until that is `start`; then
+//!    [`Mote::admit`] checks the network document.
+//! 3. Lend memory for the node and the link: [`Running::new`]. It is needed only while the node runs, so that a
+//!    small board has room to check the document before.
+//! 4. [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`]; back to 2.
 //!
 //! # The path of a packet through the files
 //!
 //! ```text
-//! radio ─ (motemix-link) ─ application ─ (motemix-node) ─┬─ store: replay tag ─ application ─ radio
-//!                                                        └─ store: message ─ application ─ acknowledgement
-//! console ─ command ─ shell ─ application ─ (motemix-node) ─ radio
+//! radio ─ (motemix-link) ─ running ─ (motemix-node) ─┬─ store: replay tag ─ running ─ radio
+//!                                                    └─ store: message ─ running ─ acknowledgement
+//! console ─ command ─┬─ mote: keys, clock, network document ─ store
+//!                    └─ running ─ (motemix-node) ─ radio
 //! ```
 //!
 //! A tag is in flash before its packet leaves, and a message before it is acknowledged. Deliberately absent:
@@ -26,14 +28,16 @@
 #[cfg(test)]
 extern crate std;
 
-mod application;
 mod command;
 mod console;
+mod mote;
 mod network;
-mod shell;
+mod running;
 pub mod store;
 
-pub use application::{Application, Packets, Parts};
 pub use command::{Command, Misread};
 pub use console::{Console, LINE_LEN};
-pub use network::Route;
+pub use mote::{Mote, StartAsked};
+pub use motemix_directory::Entry;
+pub use network::{Refusal, Route};
+pub use running::{Next, Packets, Running};

@@ -4,15 +4,16 @@ use core::fmt;
 use core::hash::Hasher as _;
 use core::net::{IpAddr, Ipv6Addr};
 
-use motemix_crypto::{Curve as _, Compact, Secret};
+use motemix_crypto::{Compact, Curve as _, Secret};
 use motemix_directory::{
-    Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName,
+    Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName, RatchetError,
     SignedDocument, UnixTime, VerifiedDocument,
 };
+use motemix_node::EpochError;
 use motemix_sphinx::NodeId;
 use siphasher::sip::SipHasher13;
 
-use crate::store::MAX_AUTHORITIES;
+use crate::store::{MAX_AUTHORITIES, StoreError};
 
 /// Another node, as this one finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,18 +64,47 @@ pub(crate) struct Trust {
     pub(crate) count: usize,
 }
 
-/// Why a document is of no use here.
-pub(crate) enum Refusal {
+/// Why a mote does not start, or does not keep a document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The clock is not set.
+    NoClock,
+    /// No authority is trusted.
+    NoTrust,
+    /// There is no document.
+    NoDocument,
+    /// The flash.
+    Store(StoreError),
+    /// The key of the document's epoch.
+    Key(RatchetError),
+    /// The node.
+    Epoch(EpochError),
+    /// An authority's key is none.
     BadAuthority,
+    /// The document itself.
     Document(DocumentError),
+    /// It is for a network of hosts.
     OtherProfile,
-    TooManyNodes { nodes: usize, room: usize },
+    /// The board has no memory for them.
+    TooManyNodes {
+        /// In the document.
+        nodes: usize,
+        /// On this board.
+        room: usize,
+    },
+    /// This node is not in it.
     NotIn,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoClock => f.write_str("the clock is not set; see `help` for `time`"),
+            Self::NoTrust => f.write_str("no authority is trusted yet; see `help` for `trust`"),
+            Self::NoDocument => f.write_str("there is no network document yet; see `help` for `document`"),
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Key(error) => write!(f, "{error}"),
+            Self::Epoch(error) => write!(f, "{error}"),
             Self::BadAuthority => f.write_str("an authority's key is none; give `trust` the right ones"),
             Self::Document(error) => write!(f, "{error}"),
             Self::OtherProfile => {
@@ -87,6 +117,26 @@ impl fmt::Display for Refusal {
                 f.write_str("this node's key is not in it; give the authority what `key EPOCH` prints")
             }
         }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<RatchetError> for Refusal {
+    fn from(error: RatchetError) -> Self {
+        Self::Key(error)
+    }
+}
+
+impl From<EpochError> for Refusal {
+    fn from(error: EpochError) -> Self {
+        Self::Epoch(error)
     }
 }
 

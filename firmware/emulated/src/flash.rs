@@ -4,7 +4,8 @@
 use core::ffi::CStr;
 
 use embedded_storage::nor_flash::{
-    ErrorType, MultiwriteNorFlash, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash, check_erase, check_write,
+    ErrorType, MultiwriteNorFlash, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash, check_erase,
+    check_write,
 };
 use semihosting::fs::File;
 use semihosting::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -17,11 +18,13 @@ const WORD: usize = 4;
 /// Bytes that go through memory at once.
 const CHUNK: usize = 64;
 
-pub(crate) struct HostFlash(File);
+/// The flash.
+#[derive(Debug)]
+pub struct HostFlash(File);
 
 /// Why an operation failed.
 #[derive(Debug)]
-pub(crate) enum FlashError {
+pub enum FlashError {
     /// Out of bounds, or not aligned.
     Use(NorFlashErrorKind),
     /// The host's file.

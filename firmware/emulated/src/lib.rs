@@ -13,11 +13,13 @@ use motemix_multiply as _;
 pub mod boards;
 mod flash;
 mod line;
+mod memory;
 mod panic;
 mod random;
 mod registers;
 mod run;
 
+pub use flash::HostFlash;
 pub use line::Uart;
 pub use random::HostRandom;
-pub use run::{Board, BoardMemory, run, stop};
+pub use run::{Board, run};

@@ -67,6 +67,12 @@ impl<U: Uart> Line<U> {
         self.frame_len.is_some() || self.outcome.is_some() || self.typed_len > 0
     }
 
+    /// While no node runs, nobody takes frames.
+    pub(crate) fn forget_frames(&mut self) {
+        self.frame_len = None;
+        self.outcome = None;
+    }
+
     pub(crate) fn join(&mut self, address: ExtendedAddress) {
         self.write(&Message::Join(address));
     }

@@ -5,11 +5,10 @@
 
 use cortex_m_rt::entry;
 use motemix_emulated::boards::microbit::Microbit;
-use motemix_emulated::{BoardMemory, run};
+use motemix_emulated::run;
 
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    let memory = cortex_m::singleton!(: BoardMemory<'static, 3, 64, 1, 10, 1024> = BoardMemory::new());
-    run(Microbit::new(), memory.expect("the first and only time"))
+    run::<_, 768, 1, 3, 64, 1, 10>(Microbit::new())
 }

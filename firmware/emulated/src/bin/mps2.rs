@@ -5,11 +5,10 @@
 
 use cortex_m_rt::entry;
 use motemix_emulated::boards::mps2::Mps2;
-use motemix_emulated::{BoardMemory, run};
+use motemix_emulated::run;
 
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    let memory = cortex_m::singleton!(: BoardMemory<'static, 12, 256, 4, 32, 4096> = BoardMemory::new());
-    run(Mps2::new(), memory.expect("the first and only time"))
+    run::<_, 4096, 4, 12, 256, 4, 32>(Mps2::new())
 }

@@ -1,9 +1,9 @@
 //! ARM's MPS2 boards with the images AN385 (Cortex-M3) and AN386 (Cortex-M4), 25 MHz.
 
+use crate::HostRandom;
 use crate::line::Uart;
 use crate::registers::{cmsdk, nvic, tick};
 use crate::run::Board;
-use crate::HostRandom;
 
 const MEGAHERTZ: u32 = 25;
 /// Wakes the core this often, besides when something arrives.

@@ -1,0 +1,248 @@
+//! A mote that stands still: what it keeps, and what the console can have it do.
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_directory::{Epoch, KeyRatchet, NetworkDocument, Role, UnixTime};
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::stack::{PORT, link_local};
+use motemix_node::Instant;
+use rand_core::CryptoRng;
+
+use crate::command::{Command, HELP, Hex, read_hex};
+use crate::console::{Console, Ended, Line, or_say, say};
+use crate::network::{Refusal, Trust, radio_address};
+use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
+
+/// What outlives a restart, and the line that is being typed.
+pub struct Mote<F, R> {
+    pub(crate) store: Store<F>,
+    pub(crate) ratchet: KeyRatchet,
+    trust: Option<Trust>,
+    address: ExtendedAddress,
+    pub(crate) random: R,
+    /// How much of a network document has been given.
+    document: Option<usize>,
+    /// 1970 on the board's clock.
+    pub(crate) clock: Option<ClockOffset>,
+    pub(crate) line: Line,
+}
+
+/// Seconds between 1970 and the start of the board's clock.
+#[derive(Clone, Copy)]
+pub(crate) struct ClockOffset(u64);
+
+impl ClockOffset {
+    pub(crate) fn at(self, now: Instant) -> UnixTime {
+        UnixTime(self.0 + now.as_micros() / 1_000_000)
+    }
+}
+
+/// Somebody typed `start`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StartAsked(());
+
+impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
+    /// Opens the flash, and makes address and key if it has none.
+    ///
+    /// # Errors
+    /// The flash does not work, or is full.
+    pub fn new(flash: F, layout: Layout, mut random: R) -> Result<Self, StoreError> {
+        let mut store = Store::open(flash, layout)?;
+        let address = store.address()?.map_or_else(|| make_address(&mut store, &mut random), Ok)?;
+        let ratchet = store.ratchet()?.map_or_else(|| make_ratchet(&mut store, &mut random), Ok)?;
+        let mut keys = [[0; 32]; MAX_AUTHORITIES];
+        let known = store.authorities(&mut keys)?.map(|(threshold, known)| (threshold, known.len()));
+        let trust = known.map(|(threshold, count)| Trust { threshold, keys, count });
+        let address = ExtendedAddress(address);
+        let line = Line::new();
+        Ok(Self { store, ratchet, trust, address, random, document: None, clock: None, line })
+    }
+
+    /// The radio's address.
+    pub const fn address(&self) -> ExtendedAddress {
+        self.address
+    }
+
+    /// Does what the console says, until it says `start`. `scratch` holds a network document while it is
+    /// given: lend the same memory each time.
+    pub fn attend<C: Console>(
+        &mut self,
+        now: Instant,
+        console: &mut C,
+        scratch: &mut [u8],
+    ) -> Option<StartAsked> {
+        while let Some(character) = console.read() {
+            match self.line.push(character) {
+                None => {}
+                Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
+                Some(Ended::Line) => {
+                    let line = self.line.take();
+                    match Command::read(line.text()) {
+                        Ok(Command::Start) => return Some(StartAsked(())),
+                        Ok(command) => self.obey(now, &command, console, scratch),
+                        Err(misread) => say!(console, "error: {misread}"),
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Checks the network document in flash for use now; its bytes are in `scratch` then.
+    ///
+    /// # Errors
+    /// There is none, it is not of this time, or its authorities are not trusted.
+    pub fn admit<'s>(
+        &mut self,
+        _asked: StartAsked,
+        now: Instant,
+        scratch: &'s mut [u8],
+    ) -> Result<NetworkDocument<'s>, Refusal> {
+        let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
+        let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        let newest = self.store.newest_epoch()?;
+        let bytes = self.store.document(scratch)?.ok_or(Refusal::NoDocument)?;
+        trust.admit(bytes, time, newest)
+    }
+
+    /// Does what needs no node.
+    // Not inlined, nor are those below: what one command needs on the stack must not add to what another
+    // needs, and small boards have little of it.
+    #[inline(never)]
+    fn obey<C: Console>(&mut self, now: Instant, command: &Command<'_>, console: &mut C, scratch: &mut [u8]) {
+        match command {
+            Command::Help => say!(console, "{HELP}"),
+            Command::Key(epoch) => self.key(*epoch, console),
+            Command::Trust { threshold, keys, count } => {
+                let trust = Trust { threshold: *threshold, keys: *keys, count: *count };
+                or_say!(
+                    console,
+                    self.store.keep_authorities(*threshold, keys.get(..*count).unwrap_or_default())
+                );
+                self.trust = Some(trust);
+                say!(console, "ok");
+            }
+            Command::Time(time) => {
+                self.clock = Some(ClockOffset(time.0.saturating_sub(now.as_micros() / 1_000_000)));
+                say!(console, "ok");
+            }
+            Command::DocumentBegin => {
+                self.document = Some(0);
+                say!(console, "ok");
+            }
+            Command::DocumentPiece(piece) => self.take_piece(piece, console, scratch),
+            Command::DocumentEnd => self.take_document(now, console, scratch),
+            Command::Network => self.print_network(console, scratch),
+            Command::Inbox => self.inbox(console, scratch),
+            Command::Status => say!(console, "the node is stopped"),
+            Command::Stop | Command::Start => say!(console, "ok"),
+            Command::Send { .. } => say!(console, "error: the node does not run; `start` runs it"),
+        }
+    }
+
+    #[inline(never)]
+    fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
+        if self.ratchet.epoch() == Epoch(0) && epoch != Epoch(0) {
+            // A key that has not been used has no epoch yet; it begins with its first.
+            self.ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
+            or_say!(console, self.store.keep_ratchet(&self.ratchet));
+        }
+        let key = Compact::public_key(&or_say!(console, self.ratchet.mix_secret(epoch)));
+        say!(console, "address [{}]:{PORT} key {}", link_local(self.address), Hex(&key.0));
+    }
+
+    fn take_piece<C: Console>(&mut self, piece: &str, console: &mut C, scratch: &mut [u8]) {
+        let Some(len) = self.document else {
+            return say!(console, "error: a document begins with `document begin`");
+        };
+        let added = read_hex(piece, scratch.get_mut(len..).unwrap_or_default());
+        self.document = added.map(|added| len + added);
+        if let Some(len) = self.document {
+            say!(console, "ok {len}");
+        } else {
+            let room = scratch.len();
+            say!(console, "error: not hex digits in pairs, or more than {room} bytes in all; begin again");
+        }
+    }
+
+    /// Checks a document before it is kept, so that a wrong one never takes the place of the right one.
+    #[inline(never)]
+    fn take_document<C: Console>(&mut self, now: Instant, console: &mut C, scratch: &mut [u8]) {
+        let Some(len) = self.document.take() else {
+            return say!(console, "error: a document begins with `document begin`");
+        };
+        let clock = or_say!(console, self.clock.ok_or(Refusal::NoClock));
+        let trust = or_say!(console, self.trust.ok_or(Refusal::NoTrust));
+        let newest = or_say!(console, self.store.newest_epoch());
+        let bytes = scratch.get(..len).unwrap_or_default();
+        let document = or_say!(console, trust.admit(bytes, clock.at(now), newest));
+        let (epoch, nodes) = (document.epoch(), document.node_count());
+        or_say!(console, self.store.keep_document(bytes));
+        or_say!(console, self.store.keep_newest_epoch(epoch));
+        say!(console, "ok epoch {epoch}, {nodes} nodes");
+    }
+
+    #[inline(never)]
+    fn print_network<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
+        let trust = or_say!(console, self.trust.ok_or(Refusal::NoTrust));
+        self.document = None;
+        let bytes = or_say!(console, self.store.document(scratch));
+        let bytes = or_say!(console, bytes.ok_or(Refusal::NoDocument));
+        let document = or_say!(console, trust.read(bytes));
+        let me = link_local(self.address);
+        say!(console, "network {}, epoch {}", document.network_name(), document.epoch());
+        for node in document.nodes() {
+            let (id, name) = (node.id.get(), node.name);
+            match node.role {
+                Role::Mix { layer } => say!(console, "{id} {name} mix, layer {layer}"),
+                Role::Endpoint => say!(console, "{id} {name} endpoint"),
+            }
+            match radio_address(&node) {
+                Some(address) if address == me => say!(console, "  {address}, this node"),
+                Some(address) => say!(console, "  {address}"),
+                None => say!(console, "  not on the radio"),
+            }
+        }
+        say!(console, "ok {} nodes", document.node_count());
+    }
+
+    #[inline(never)]
+    pub(crate) fn inbox<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
+        let mut count = 0;
+        while let Some((id, data)) = or_say!(console, self.store.oldest_message(scratch)) {
+            match str::from_utf8(data) {
+                Ok(text) if !text.contains(|character: char| character.is_control()) => {
+                    say!(console, "{} {text}", Hex(&id.0));
+                }
+                _ => say!(console, "{} hex {}", Hex(&id.0), Hex(data)),
+            }
+            or_say!(console, self.store.remove_oldest_message());
+            count += 1;
+        }
+        say!(console, "ok {count} messages");
+    }
+}
+
+fn make_address<F: MultiwriteNorFlash>(
+    store: &mut Store<F>,
+    random: &mut impl CryptoRng,
+) -> Result<[u8; 8], StoreError> {
+    let mut address = [0; 8];
+    random.fill_bytes(&mut address);
+    let [.., first] = &mut address;
+    // Neither a group address nor one that IEEE gave away.
+    *first = (*first & !0x01) | 0x02;
+    store.keep_address(address)?;
+    Ok(address)
+}
+
+fn make_ratchet<F: MultiwriteNorFlash>(
+    store: &mut Store<F>,
+    random: &mut impl CryptoRng,
+) -> Result<KeyRatchet, StoreError> {
+    let mut seed = Secret::zero();
+    random.fill_bytes(seed.expose_mut());
+    let ratchet = KeyRatchet::new(Epoch(0), seed);
+    store.keep_ratchet(&ratchet)?;
+    Ok(ratchet)
+}
