@@ -14,9 +14,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod channel;
 pub mod frame;
 pub mod server;
 mod time;
+pub mod zep;
 
 pub use time::Instant;

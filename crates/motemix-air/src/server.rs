@@ -10,26 +10,34 @@
 //! Text is kept in `NAME.log` too. One thread does everything, in rounds: what is due on the channel, what
 //! happened, what the sockets take, then waiting.
 //!
+//! Boards and processes that speak ZEP over UDP join beside them ([`crate::zep`]), and a capture can be written
+//! ([`crate::capture`]).
+//!
 //! A board that joins again on its line begins anew. A board with an address that another one has is refused,
 //! and so are its frames.
 
 mod board;
 mod console;
 mod outgoing;
+mod peers;
 mod socket;
 
 pub use board::LineCounters;
+pub use peers::ZepCounters;
 
 use crate::Instant;
+use crate::capture::Capture;
 use crate::channel::{Channel, Counters, Event, Settings};
 use board::{Board, READ};
+use peers::Peers;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant as Clock};
+use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
 
 /// A station's name is part of file names.
 const NAME_LEN: usize = 64;
@@ -45,6 +53,11 @@ pub struct Setup {
     pub channel: Settings,
     /// All that happens by chance on the channel follows from it and from when frames come.
     pub seed: u64,
+    /// Where to write what is on the air, as [`crate::capture`] says; replaces what is there.
+    pub capture: Option<PathBuf>,
+    /// Where to take [`crate::zep`] datagrams. Whoever can reach it can send to all stations, and have all
+    /// frames sent to any address: give it a loopback address.
+    pub zep: Option<SocketAddr>,
 }
 
 /// Why the air cannot be opened, or ends.
@@ -81,6 +94,16 @@ pub enum AirError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system refuses an address for ZEP.
+    #[error(
+        "{address}: cannot take ZEP datagrams ({source}); give an address of this machine and a free port"
+    )]
+    Zep {
+        /// Which.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The system does not wait.
     #[error("cannot wait for the sockets: {0}")]
     Wait(io::Error),
@@ -91,6 +114,17 @@ pub enum AirError {
 pub struct Report {
     /// In the order of the setup.
     pub stations: Vec<StationReport>,
+    /// Of those who speak ZEP, together.
+    pub zep: Option<ZepReport>,
+}
+
+/// What those did who speak ZEP.
+#[derive(Clone, Debug, Serialize)]
+pub struct ZepReport {
+    /// On the channel.
+    pub channel: Counters,
+    /// In datagrams.
+    pub datagrams: ZepCounters,
 }
 
 /// What one station did.
@@ -108,7 +142,11 @@ pub struct StationReport {
 pub struct Server {
     channel: Channel,
     boards: Vec<Board>,
+    peers: Option<Peers>,
+    capture: Option<Capture<BufWriter<File>>>,
     origin: Clock,
+    /// The same moment, since the beginning of 1970.
+    origin_in_calendar: Duration,
 }
 
 /// Who can be read or written.
@@ -119,6 +157,7 @@ enum Source {
     Line(usize),
     NewClient(usize),
     Client(usize, usize),
+    Peers,
 }
 
 impl Server {
@@ -136,10 +175,14 @@ impl Server {
         fs::create_dir_all(&setup.dir)
             .map_err(|source| AirError::File { path: setup.dir.clone(), source })?;
         let boards = setup.stations.iter().map(|name| Board::open(&setup.dir, name));
+        let report_air = setup.channel.report_air || setup.capture.is_some();
         Ok(Self {
             boards: boards.collect::<Result<_, _>>()?,
-            channel: Channel::new(setup.channel, setup.seed),
+            peers: setup.zep.map(Peers::open).transpose()?,
+            capture: setup.capture.as_deref().map(create_capture).transpose()?,
+            channel: Channel::new(Settings { report_air, ..setup.channel }, setup.seed),
             origin: Clock::now(),
+            origin_in_calendar: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         })
     }
 
@@ -150,6 +193,11 @@ impl Server {
             .map(|board| (board.name.as_str(), board.listener.path(), board.console.listener.path()))
     }
 
+    /// Where ZEP datagrams are taken, with the port that the system chose.
+    pub fn zep(&self) -> Option<SocketAddr> {
+        self.peers.as_ref()?.local_addr()
+    }
+
     /// What the stations did so far.
     pub fn report(&self) -> Report {
         let station = |board: &Board| StationReport {
@@ -157,7 +205,11 @@ impl Server {
             channel: board.counters(&self.channel),
             line: board.line_counters,
         };
-        Report { stations: self.boards.iter().map(station).collect() }
+        let zep = self.peers.as_ref().map(|peers| ZepReport {
+            channel: peers.channel_counters(&self.channel),
+            datagrams: peers.counters,
+        });
+        Report { stations: self.boards.iter().map(station).collect(), zep }
     }
 
     /// Serves until `stop` can be read or is closed.
@@ -188,7 +240,11 @@ impl Server {
     fn pass_events_on(&mut self) {
         while let Some(event) = self.channel.poll_event() {
             match event {
-                Event::Delivered { to, frame, .. } => {
+                Event::Delivered { to, from, at, frame } => {
+                    let at = self.in_calendar(at);
+                    if self.peers.as_mut().is_some_and(|peers| peers.deliver(to, from, at, &frame)) {
+                        continue;
+                    }
                     if let Some(board) = self.boards.iter_mut().find(|board| board.station() == Some(to)) {
                         board.received(&frame);
                     }
@@ -199,8 +255,24 @@ impl Server {
                         board.done(handle, outcome);
                     }
                 }
-                Event::OnAir { .. } => {}
+                Event::OnAir { begin, collided, frame, .. } => {
+                    let at = self.in_calendar(begin);
+                    self.record(|capture| capture.frame(at, &frame, collided));
+                }
             }
+        }
+        self.record(Capture::flush);
+    }
+
+    fn in_calendar(&self, at: Instant) -> Duration {
+        self.origin_in_calendar + Duration::from_micros(at.as_micros())
+    }
+
+    /// A full disk ends the capture, and not the network.
+    fn record(&mut self, write: impl FnOnce(&mut Capture<BufWriter<File>>) -> io::Result<()>) {
+        if let Some(Err(error)) = self.capture.as_mut().map(write) {
+            tracing::warn!(%error, "the capture ends here");
+            self.capture = None;
         }
     }
 
@@ -221,6 +293,10 @@ impl Server {
                 sources.push(Source::Client(index, number));
                 fds.push(PollFd::new(&client.stream, interest(true, !client.out.is_empty())));
             }
+        }
+        if let Some(peers) = &self.peers {
+            sources.push(Source::Peers);
+            fds.push(PollFd::new(peers, PollFlags::IN));
         }
         let timeout = self.channel.poll_timeout().map(|at| timespec(at - self.now()));
         match poll(&mut fds, timeout.as_ref()) {
@@ -247,9 +323,23 @@ impl Server {
                 // The board's frames under way are its own; their fates are told before it is read again.
                 self.pass_events_on();
             }
+            Source::Peers => {
+                if let Some(peers) = &mut self.peers {
+                    peers.read(now, &mut self.channel);
+                }
+            }
             Source::Client(index, client) => self.boards[index].typed(client, &mut buffer),
         }
     }
+}
+
+fn create_capture(path: &Path) -> Result<Capture<BufWriter<File>>, AirError> {
+    let create = || {
+        let mut capture = Capture::new(BufWriter::new(File::create(path)?))?;
+        capture.flush()?;
+        Ok(capture)
+    };
+    create().map_err(|source| AirError::File { path: path.to_owned(), source })
 }
 
 fn is_file_name(name: &str) -> bool {

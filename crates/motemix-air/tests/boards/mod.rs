@@ -70,7 +70,14 @@ impl Drop for Air {
 }
 
 pub fn setup<const N: usize>(dir: PathBuf, stations: [&str; N]) -> Setup {
-    Setup { dir, stations: stations.map(String::from).to_vec(), channel: Settings::default(), seed: 1 }
+    Setup {
+        dir,
+        stations: stations.map(String::from).to_vec(),
+        channel: Settings::default(),
+        seed: 1,
+        capture: None,
+        zep: None,
+    }
 }
 
 /// A board's end of its line.

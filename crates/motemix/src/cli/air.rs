@@ -1,6 +1,7 @@
 //! `motemix air`.
 
 use clap::Args;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Joins emulated boards and processes in one radio channel.
@@ -32,6 +33,14 @@ pub struct Air {
     /// Where chance on the channel comes from; the same number, the same luck.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Writes everything that is on the air to a file that Wireshark reads, with collided frames marked by a
+    /// wrong check sequence.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Takes frames in ZEP datagrams here, from RIOT's native boards for example, which are on channel 26.
+    /// Whoever can reach the address can send.
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "[::1]:17754")]
+    pub zep: Option<SocketAddr>,
     /// Prints JSON in the end.
     #[arg(long)]
     pub json: bool,

@@ -16,6 +16,8 @@ pub fn air(args: &Args) -> Result<(), Failure> {
         stations: args.stations.clone(),
         channel: Settings { loss, ..Settings::default() },
         seed: args.seed,
+        capture: args.pcap.clone(),
+        zep: args.zep,
     })
     .map_err(failure)?;
     say_where(args, &server)?;
@@ -37,6 +39,9 @@ fn say_where(args: &Args, server: &Server) -> Result<(), Failure> {
     let mut places = String::new();
     for (_, line, console) in server.sockets() {
         places += &format!("{}  {}\n", line.display(), console.display());
+    }
+    if let Some(address) = server.zep() {
+        places += &format!("ZEP {address}\n");
     }
     if args.json {
         eprint!("{places}");
@@ -69,8 +74,9 @@ fn table(report: &Report) -> Table {
         "received",
         "airtime ms",
     ]);
-    for station in &report.stations {
-        let counters = &station.channel;
+    let stations = report.stations.iter().map(|station| (station.name.as_str(), &station.channel));
+    let zep = report.zep.iter().map(|zep| ("(ZEP)", &zep.channel));
+    for (name, counters) in stations.chain(zep) {
         let drops = counters.drops;
         let figures = [
             counters.frames,
@@ -83,7 +89,7 @@ fn table(report: &Report) -> Table {
         ];
         let airtime = format!("{:.3}", counters.airtime.as_secs_f64() * 1e3);
         let figures = figures.iter().map(ToString::to_string);
-        table.row([station.name.clone()].into_iter().chain(figures).chain([airtime]));
+        table.row([name.to_owned()].into_iter().chain(figures).chain([airtime]));
     }
     table
 }
