@@ -141,8 +141,7 @@ impl Addresses {
     pub fn accept(&self, header: &Header) -> bool {
         match header.to {
             To::Nobody => false,
-            To::Pan(pan) => self.in_pan(pan),
-            To::Short(pan, BROADCAST) => self.in_pan(pan),
+            To::Pan(pan) | To::Short(pan, BROADCAST) => self.in_pan(pan),
             To::Short(..) | To::Extended(..) => self.is_alone_meant(header),
         }
     }

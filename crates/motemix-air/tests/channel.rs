@@ -130,31 +130,34 @@ fn frames_that_overlap_are_lost_to_all() {
 
 #[test]
 fn a_station_that_hears_a_frame_waits_until_the_air_is_free() {
-    let mut radio = Radio::quiet(3);
+    // The first backoff is zero: the second station assesses the channel while the frame is on the air.
+    let settings = Settings { min_exponent: 0, ..at_once() };
+    let mut radio = Radio::new(3, Settings { max_exponent: 5, max_backoffs: 9, ..settings }, 1);
     radio.transmit(0, 0, &broadcast(0, 1, 127));
-    // It begins while the first one is on the air, whatever that drew as its backoff.
-    radio.now = Instant::from_micros(3000);
-    radio.channel.handle_timeout(radio.now);
+    radio.now = Instant::from_micros(400);
     radio.transmit(1, 0, &broadcast(1, 1, 127));
     let events = radio.all();
+    let [Event::OnAir { end, .. }, .., Event::OnAir { begin, .. }, _, _, _] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert!(begin > end);
     assert_eq!(deliveries(&events, radio.stations[2]), 2);
 }
 
 #[test]
 fn hidden_stations_collide_where_both_are_heard() {
-    let mut radio = Radio::quiet(3);
+    let mut radio = Radio::new(3, at_once(), 1);
     let [left, right, middle] = radio.stations[..] else { unreachable!() };
     radio.channel.set_link(left, right, Link::Silent);
     radio.channel.set_link(right, left, Link::Silent);
     radio.transmit(0, 0, &broadcast(0, 1, 127));
-    radio.now = Instant::from_micros(3000);
-    radio.channel.handle_timeout(radio.now);
-    // The longest first backoff is 2240 µs; the first frame ends at 4576 µs at the earliest.
-    radio.channel.transmit(radio.now, right, 0, &broadcast(1, 1, 127));
+    radio.now = Instant::from_micros(400);
+    radio.transmit(1, 0, &broadcast(1, 1, 127));
     let events = radio.all();
-    let begins_within = radio.counters(2).drops.collided == 2;
-    assert_eq!(deliveries(&events, middle), if begins_within { 0 } else { 2 });
-    assert_eq!(radio.counters(0).drops.collided + radio.counters(1).drops.collided, 0);
+    let done = [(left, 0, Outcome::Sent), (right, 0, Outcome::Sent)];
+    assert_eq!(outcomes(&events), done);
+    assert_eq!(deliveries(&events, middle), 0);
+    assert_eq!(radio.counters(2).drops.collided, 2);
 }
 
 #[test]
