@@ -67,4 +67,9 @@ impl<W: Write> Capture<W> {
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
+
+    /// The writer, unflushed.
+    pub fn into_inner(self) -> W {
+        self.to
+    }
 }

@@ -313,7 +313,7 @@ impl Server {
         let mut buffer = [0; READ];
         match source {
             Source::Stop => {}
-            Source::NewLine(index) => self.boards[index].accept(),
+            Source::NewLine(index) => self.boards[index].accept(now, &mut self.channel),
             Source::NewClient(index) => self.boards[index].console.accept(),
             Source::Line(index) => {
                 let board = &mut self.boards[index];

@@ -56,7 +56,7 @@ fn an_acknowledgement_on_the_air_has_the_frames_number_and_a_true_check_sequence
     let mut register = 0_u16;
     for bit in acknowledgement.bytes().iter().flat_map(|byte| (0..8).map(move |n| u16::from(byte >> n & 1))) {
         let carry = (register ^ bit) & 1;
-        register = register >> 1 ^ carry * 0x8408;
+        register = (register >> 1) ^ (carry * 0x8408);
     }
     assert_eq!(acknowledgement.check(), register.to_le_bytes());
 }

@@ -133,3 +133,16 @@ fn a_board_that_never_reads_holds_nobody_up() {
     }
     assert!(written < 8 << 20, "the air took {written} bytes of one that never reads");
 }
+
+#[test]
+fn an_emulator_that_is_killed_and_started_again_finds_its_line_free() {
+    let air = Air::open(["board"]);
+    for _ in 0..200 {
+        let mut killed = Board::connect(&air, "board");
+        killed.say(&Message::Join(address(1)));
+        killed.stream.write_all(&[b'x'; 10_000]).expect("the air reads");
+        drop(killed);
+        Board::join(&air, "board", 1);
+    }
+    assert_eq!(air.stop().stations[0].line.second_connections, 0);
+}

@@ -8,6 +8,7 @@ use crate::Instant;
 use crate::channel::{Channel, Counters, JoinError, Station};
 use crate::frame::Frame;
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_ON_LINE, Message, Outcome};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::net::UnixStream;
@@ -88,8 +89,12 @@ impl Board {
         self.line.as_ref().is_some_and(|line| line.out.len() <= ARRIVING)
     }
 
-    pub fn accept(&mut self) {
+    pub fn accept(&mut self, now: Instant, channel: &mut Channel) {
         while let Some(stream) = self.listener.accept() {
+            // An emulator that was killed and started again must not be refused because of itself.
+            if self.line.as_ref().is_some_and(Line::is_deserted) {
+                self.read_to_the_end(now, channel);
+            }
             if self.line.is_some() {
                 self.line_counters.second_connections += 1;
                 tracing::warn!(board = self.name, "a second connection was closed; one board a socket");
@@ -108,6 +113,14 @@ impl Board {
             Ok(len) => self.take_in(now, channel, buffer.get(..len).unwrap_or_default()),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => self.hang_up(now, channel),
+        }
+    }
+
+    /// What a board left on a line that it closed: no more than the socket holds.
+    fn read_to_the_end(&mut self, now: Instant, channel: &mut Channel) {
+        let mut buffer = [0; READ];
+        while self.line.is_some() {
+            self.read(now, channel, &mut buffer);
         }
     }
 
@@ -194,6 +207,13 @@ impl Board {
 }
 
 impl Line {
+    /// Whether the other end is closed, read to its end or not.
+    fn is_deserted(&self) -> bool {
+        let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
+    }
+
     fn say(&mut self, message: &Message<'_>, most: usize) -> bool {
         let mut bytes = Vec::with_capacity(MAX_ON_LINE);
         message.write(|byte| bytes.push(byte));

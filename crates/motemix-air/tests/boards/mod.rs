@@ -5,6 +5,7 @@ use motemix_air::channel::Settings;
 use motemix_air::server::{Report, Server, Setup};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, Message, Outcome};
 use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -18,6 +19,8 @@ const PAN: [u8; 2] = [0x23, 0x00];
 /// A server on a thread of its own, stopped whatever the story does.
 pub struct Air {
     pub dir: TempDir,
+    /// Where it takes ZEP, if it does.
+    pub zep: Option<SocketAddr>,
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<Report>>,
 }
@@ -32,12 +35,13 @@ impl Air {
         let mut setup = setup(dir.path().to_owned(), stations);
         change(&mut setup);
         let mut server = Server::open(&setup).expect("it opens");
+        let zep = server.zep();
         let (stop, stopped) = UnixStream::pair().expect("a pair");
         let thread = std::thread::spawn(move || {
             server.run(&stopped).expect("it runs");
             server.report()
         });
-        Self { dir, stop: Some(stop), thread: Some(thread) }
+        Self { dir, zep, stop: Some(stop), thread: Some(thread) }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
