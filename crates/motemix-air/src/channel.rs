@@ -286,7 +286,9 @@ impl Channel {
     }
 
     /// A frame of one that joined from outside, without its check sequence: it ends now, and had the air for
-    /// its airtime before now. Nobody can have held back for it. Returns whether it is a frame.
+    /// its airtime before now. Nobody can have held back for it. It collides with what is on the air now, and
+    /// not with what ended before: its true time is not known, and an acknowledgement would collide with its
+    /// own frame. Returns whether it is a frame.
     pub fn send_from_outside(&mut self, now: Instant, station: Station, bytes: &[u8]) -> bool {
         self.handle_timeout(now);
         let Some(member) = self.members.get_mut(station) else { return false };
@@ -294,14 +296,13 @@ impl Channel {
             member.counters.malformed += 1;
             return false;
         };
-        let begin = self.now - frame.airtime();
         member.counters.frames += 1;
         member.counters.sent += 1;
         member.counters.transmissions += 1;
         member.counters.airtime += frame.airtime();
         let (links, members) = (&self.links, &mut self.members);
         let reaches = |to| links.get(station, to).reaches();
-        let transmission = self.air.overlay(station, begin, (frame, header), members, reaches);
+        let transmission = self.air.overlay(station, self.now, (frame, header), members, reaches);
         self.arrived(&transmission);
         true
     }

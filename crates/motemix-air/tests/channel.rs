@@ -326,7 +326,8 @@ fn one_from_outside_can_acknowledge() {
         match radio.next().expect("the frame gets there") {
             Event::Delivered { to, at, .. } => {
                 assert_eq!(to, outside);
-                radio.now = at + Duration::from_micros(700);
+                // An acknowledgement's airtime before that, the frame was not yet over.
+                radio.now = at + Duration::from_micros(250);
                 break;
             }
             Event::Done { outcome, .. } => panic!("{outcome:?}"),

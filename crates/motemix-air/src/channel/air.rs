@@ -67,7 +67,7 @@ impl Air {
         members: &mut Members,
         reaches: impl Fn(Station) -> bool,
     ) -> usize {
-        let transmission = self.spread(from, now, what, members, reaches);
+        let transmission = self.spread(from, (now, now), what, members, reaches);
         for (index, _) in transmission.hearers() {
             if let Some(member) = members.at_mut(index) {
                 member.ear.audible += 1;
@@ -86,13 +86,13 @@ impl Air {
     pub fn overlay(
         &mut self,
         from: Station,
-        begin: Instant,
+        now: Instant,
         what: (Frame, Header),
         members: &mut Members,
         reaches: impl Fn(Station) -> bool,
     ) -> Transmission {
-        let now = begin + what.0.airtime();
-        let transmission = self.spread(from, begin, what, members, reaches);
+        let begin = now - what.0.airtime();
+        let transmission = self.spread(from, (begin, now), what, members, reaches);
         for (index, _) in transmission.hearers() {
             if let Some(member) = members.at_mut(index) {
                 member.ear.quiet_since = now;
@@ -105,7 +105,7 @@ impl Air {
     fn spread(
         &mut self,
         from: Station,
-        begin: Instant,
+        (begin, now): (Instant, Instant),
         (frame, header): (Frame, Header),
         members: &mut Members,
         reaches: impl Fn(Station) -> bool,
@@ -117,9 +117,9 @@ impl Air {
             let ear = &member.ear;
             let fate = if to == from || !reaches(to) {
                 None
-            } else if member.busy_until > begin {
+            } else if member.busy_until > now {
                 Some(Fate::Deaf)
-            } else if ear.audible > 0 || ear.quiet_since > begin {
+            } else if ear.audible > 0 {
                 Some(Fate::Collided)
             } else {
                 Some(Fate::Intact)

@@ -36,13 +36,10 @@ fn failure(error: AirError) -> Failure {
 
 /// On stderr if stdout is to be JSON; whoever waits for "ready" finds it on stdout, alone on its line.
 fn say_where(args: &Args, server: &Server) -> Result<(), Failure> {
-    let mut places = String::new();
-    for (_, line, console) in server.sockets() {
-        places += &format!("{}  {}\n", line.display(), console.display());
-    }
-    if let Some(address) = server.zep() {
-        places += &format!("ZEP {address}\n");
-    }
+    let sockets =
+        server.sockets().map(|(_, line, console)| format!("{}  {}\n", line.display(), console.display()));
+    let zep = server.zep().map(|address| format!("ZEP {address}\n"));
+    let places: String = sockets.chain(zep).collect();
     if args.json {
         eprint!("{places}");
     } else {
