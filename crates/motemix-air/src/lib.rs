@@ -1,1 +1,24 @@
 //! One IEEE 802.15.4 channel that joins emulated boards and processes.
+//!
+//! ```text
+//! boards, processes ─ NAME.air ─┐                        ┌─ capture (PCAP)
+//!        consoles ─── NAME.tty ─┼─ server ── channel ────┤
+//!   RIOT native ───── UDP, ZEP ─┘  clock      no clock   └─ counters
+//! ```
+//!
+//! [`channel`] is the model: stations, carrier sense, collisions, acknowledgements, loss, in virtual
+//! microseconds, the same for the same seed. [`server`] puts real time and sockets around it.
+//!
+//! Deliberately absent: capture effect, fading, distances, enhanced acknowledgements (frame version 2),
+//! security processing and beacon-enabled operation.
+
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod channel;
+pub mod frame;
+pub mod server;
+mod time;
+pub mod zep;
+
+pub use time::Instant;

@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+mod air;
 mod bench;
 mod demo;
 mod directory;
@@ -7,6 +8,7 @@ mod net;
 mod node;
 mod shape;
 
+pub use air::Air;
 pub use bench::Bench;
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
@@ -70,6 +72,7 @@ pub enum Command {
     Directory(Directory),
     Demo(Demo),
     Bench(Bench),
+    Air(Air),
     Completions(Completions),
     Man(Man),
 }

@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 18] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -19,6 +19,7 @@ const COMMANDS: [&[&str]; 17] = [
     &["directory", "verify"],
     &["demo"],
     &["bench"],
+    &["air"],
     &["completions"],
     &["man"],
     &[],

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod air;
 mod bench;
 mod completions;
 mod demo;
@@ -27,6 +28,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Air(args) => air::air(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
