@@ -3,6 +3,8 @@
 //!
 //! QEMU is no measure of cycles, but of what instructions do it is the best that there is.
 
+#[path = "against_qemu/counts.rs"]
+mod counts;
 #[path = "against_qemu/emulator.rs"]
 mod emulator;
 #[path = "against_qemu/generator.rs"]
@@ -154,7 +156,8 @@ fn program(cases: &[Case]) -> String {
     for (number, case) in cases.iter().enumerate() {
         // `bl leaf` needs a return address of its own.
         let body = case.lines.join("\n ");
-        let body = body.replace("bl leaf", "push {r0, lr}\n bl leaf\n pop {r1, r2}\n mov lr, r2\n movs r2, #0");
+        let body =
+            body.replace("bl leaf", "push {r0, lr}\n bl leaf\n pop {r1, r2}\n mov lr, r2\n movs r2, #0");
         writeln!(text, ".balign 4\nfunction case_{number}\n {body}\n bx lr\nend case_{number}").unwrap();
     }
     text += ".align 2\ncases:\n";
@@ -181,14 +184,17 @@ fn place(word: usize) -> String {
 /// What is read before `adds` or any other instruction of the case wrote it is the same in both, so a difference is
 /// the first thing that the case shows.
 fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
-    let words = |bytes: &[u8]| bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    let words = |bytes: &[u8]| {
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    };
     let (expected, found): (Vec<u32>, Vec<u32>) = (words(expected), words(found));
     let unequal = expected.iter().zip(&found).enumerate().filter(|(_, (expected, found))| expected != found);
     unequal.map(|(at, (e, f))| format!("{}: QEMU has {e:#010x}, we have {f:#010x}", place(at))).collect()
 }
 
 fn seed() -> u64 {
-    let given = std::env::var("MOTEMIX_SEED").ok().map(|seed| seed.parse().expect("MOTEMIX_SEED is a number"));
+    let given =
+        std::env::var("MOTEMIX_SEED").ok().map(|seed| seed.parse().expect("MOTEMIX_SEED is a number"));
     let seed = given.unwrap_or_else(|| u64::from(std::process::id()) << 20 | 0x5EED);
     println!("to repeat: MOTEMIX_SEED={seed}");
     seed
@@ -198,7 +204,7 @@ fn same_results(core: Core) {
     let mut random = Random(seed());
     let cases = cases(&mut random, core);
     let folder = tempfile::tempdir().unwrap();
-    let (elf, expected) = emulate(folder.path(), core, &program(&cases), &[]);
+    let (elf, expected) = emulate(folder.path(), core, &program(&cases), &[], &[]);
     assert_eq!(expected.len(), cases.len() * OUTPUT, "QEMU did not come to the end");
 
     let image = Image::parse(&elf).unwrap();
@@ -206,7 +212,9 @@ fn same_results(core: Core) {
     machine.limit(100_000);
     let run_case = image.function("run_case").unwrap();
     for (number, (case, expected)) in cases.iter().zip(expected.chunks_exact(OUTPUT)).enumerate() {
-        let story = || format!("case {number} on {core}:\n {}\n inputs {:#010x?}", case.lines.join("\n "), case.inputs);
+        let story = || {
+            format!("case {number} on {core}:\n {}\n inputs {:#010x?}", case.lines.join("\n "), case.inputs)
+        };
         let run = machine
             .call(run_case, [number as u32, 0, 0, 0])
             .unwrap_or_else(|fault| panic!("{fault}\n{}", story()));

@@ -1,6 +1,6 @@
 //! QEMU, as the other opinion.
 
-use crate::board::assemble;
+use crate::board::build;
 use motemix_mcu::Core;
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,15 @@ function reset
     dsb
     isb
 #endif
-    ldr r1, =open_block
+    ldr r1, =__data
+    ldr r2, =__data_end
+    ldr r3, =__data_load
+1:  cmp r1, r2
+    bhs 2f
+    ldmia r3!, {r0}
+    stmia r1!, {r0}
+    b 1b
+2:  ldr r1, =open_block
     movs r0, #1
     bkpt #0xAB
     ldr r1, =handle
@@ -70,9 +78,9 @@ fn machine(core: Core) -> &'static str {
     }
 }
 
-/// Assembles a program with a `main` in `folder`, emulates it and gives back its ELF file and what it wrote.
-pub fn emulate(folder: &Path, core: Core, program: &str, options: &[&str]) -> (Vec<u8>, Vec<u8>) {
-    let elf = assemble(folder, core, &format!("{START}{program}"));
+/// Builds a program with a `main`, and sources in C, in `folder`, emulates it and gives back its ELF file and what it wrote.
+pub fn emulate(folder: &Path, core: Core, program: &str, c: &[&str], options: &[&str]) -> (Vec<u8>, Vec<u8>) {
+    let elf = build(folder, core, &format!("{START}{program}"), c);
     let output = Command::new("qemu-system-arm")
         .args(["-M", machine(core), "-nographic", "-monitor", "none", "-serial", "none"])
         .args(["-semihosting-config", "enable=on,target=native"])

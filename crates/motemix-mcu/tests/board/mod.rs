@@ -33,13 +33,30 @@ fn options(core: Core) -> &'static [&'static str] {
 
 /// Assembles and links; gives back the path of the ELF file in `folder`.
 pub fn assemble(folder: &Path, core: Core, source: &str) -> PathBuf {
+    build(folder, core, source, &[])
+}
+
+/// The same with sources in C, whose paths begin in the folder of this crate.
+pub fn build(folder: &Path, core: Core, source: &str, c: &[&str]) -> PathBuf {
     let (text, elf) = (folder.join("program.S"), folder.join("program.elf"));
     fs::write(&text, format!("{HEAD}{source}")).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/board/link.ld");
     let output = Command::new("arm-none-eabi-gcc")
         .args(options(core))
-        .args(["-mthumb", "-nostdlib", "-nostartfiles", "-ffreestanding", "-Wl,--build-id=none", "-T", script, "-o"])
+        .args([
+            "-mthumb",
+            "-nostdlib",
+            "-nostartfiles",
+            "-ffreestanding",
+            "-O2",
+            "-Wl,--build-id=none",
+            "-T",
+            script,
+            "-o",
+        ])
         .args([&elf, &text])
+        .args(c.iter().map(|c| Path::new(env!("CARGO_MANIFEST_DIR")).join(c)))
+        .arg("-lgcc")
         .output()
         .expect("arm-none-eabi-gcc is missing; `scripts/setup arm_gcc` installs it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -60,5 +77,7 @@ pub fn run_with(core: Core, body: &str, timing: FlashTiming, arguments: [u32; 4]
 
 /// The cycles of a body, and of the return from it.
 pub fn cycles(core: Core, body: &str) -> u64 {
-    run_with(core, body, FlashTiming::default(), [0; 4]).unwrap_or_else(|fault| panic!("{body}: {fault}")).cycles
+    run_with(core, body, FlashTiming::default(), [0; 4])
+        .unwrap_or_else(|fault| panic!("{body}: {fault}"))
+        .cycles
 }
