@@ -2,6 +2,7 @@
 
 mod air;
 mod bench;
+mod boards;
 mod demo;
 mod directory;
 mod net;
@@ -10,6 +11,7 @@ mod shape;
 
 pub use air::Air;
 pub use bench::Bench;
+pub use boards::{Boards, BoardsCycles};
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
@@ -73,6 +75,9 @@ pub enum Command {
     Demo(Demo),
     Bench(Bench),
     Air(Air),
+    /// Counts what our code costs on a microcontroller.
+    #[command(subcommand)]
+    Boards(Boards),
     Completions(Completions),
     Man(Man),
 }

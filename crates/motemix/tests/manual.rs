@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 18] = [
+const COMMANDS: [&[&str]; 20] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -20,6 +20,8 @@ const COMMANDS: [&[&str]; 18] = [
     &["demo"],
     &["bench"],
     &["air"],
+    &["boards"],
+    &["boards", "cycles"],
     &["completions"],
     &["man"],
     &[],
@@ -30,7 +32,7 @@ fn every_command_that_does_something_shows_an_example() {
     for command in COMMANDS {
         let help = motemix(command.iter().chain(&["--help"])).succeeds();
         assert!(help.contains("Usage: motemix"), "{command:?}: {help}");
-        let only_groups = matches!(command, ["net" | "directory"]);
+        let only_groups = matches!(command, ["net" | "directory" | "boards"]);
         assert!(
             only_groups || help.contains("Example") || help.contains("First steps"),
             "{command:?}: {help}"

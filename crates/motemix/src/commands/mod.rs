@@ -2,6 +2,7 @@
 
 mod air;
 mod bench;
+mod boards;
 mod completions;
 mod demo;
 mod directory;
@@ -10,7 +11,7 @@ mod net;
 mod node;
 mod send;
 
-use crate::cli::{Command, Directory, Net};
+use crate::cli::{Boards, Command, Directory, Net};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Air(args) => air::air(&args),
+        Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
