@@ -17,6 +17,16 @@ pub(crate) enum Purpose {
     Drop,
 }
 
+/// What headers are of use at this moment.
+pub(crate) struct Needs<'n> {
+    /// Whether a message to this receiver waits for a header.
+    pub(crate) waiting: &'n dyn Fn(NodeId) -> bool,
+    /// Loop cover is on.
+    pub(crate) loops: bool,
+    /// Drop cover is on.
+    pub(crate) drops: bool,
+}
+
 /// Room for one finished header.
 pub struct HeaderSlot<P: Profile>(Option<(Purpose, Header<P>)>);
 
@@ -111,15 +121,40 @@ impl<'s, P: Profile> Headers<'s, P> {
         Ok(())
     }
 
+    /// Whether a header for `purpose` would find a place. Ask before one is begun: two purposes that take
+    /// each other's place would be built for ever.
+    pub(crate) fn has_place(&self, purpose: Purpose, needs: &Needs<'_>) -> bool {
+        self.place(purpose, needs).is_some()
+    }
+
+    /// A free place, or that of a header which is of no use now. Messages leave one place for each kind of
+    /// cover, where there is more than one: a node must not fall silent because it has much to say.
+    fn place(&self, purpose: Purpose, needs: &Needs<'_>) -> Option<usize> {
+        let held = self.slots.iter().flat_map(|slot| &slot.0);
+        let for_messages = held.filter(|(of, _)| matches!(of, Purpose::Message(_))).count();
+        let for_cover = usize::from(needs.loops) + usize::from(needs.drops);
+        let most_for_messages = self.slots.len().saturating_sub(for_cover).max(1);
+        let in_place_of_a_message =
+            matches!(purpose, Purpose::Message(_)) && for_messages >= most_for_messages;
+        let usable = |of: Purpose| match of {
+            // One for each receiver is what the waiting messages need; more is stock.
+            Purpose::Message(to) => of != purpose && (!(needs.waiting)(to) || self.count(of) > 1),
+            Purpose::Loop => !needs.loops && !in_place_of_a_message,
+            Purpose::Drop => !needs.drops && !in_place_of_a_message,
+        };
+        let free = self.slots.iter().position(|slot| slot.0.is_none() && !in_place_of_a_message);
+        free.or_else(|| self.slots.iter().position(|slot| slot.0.as_ref().is_some_and(|(of, _)| usable(*of))))
+    }
+
     /// One scalar multiplication. `Some` when a header was finished.
-    pub(crate) fn step(&mut self) -> Option<Purpose> {
+    pub(crate) fn step(&mut self, needs: &Needs<'_>) -> Option<Purpose> {
         let (purpose, builder) = self.making.as_mut()?;
         let purpose = *purpose;
         match builder.step() {
             Ok(false) => None,
             Ok(true) => {
                 let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
-                self.store(purpose, header);
+                self.store(purpose, header, needs);
                 Some(purpose)
             }
             // A key of small order: the document's check lets none through. Draw another path.
@@ -130,15 +165,9 @@ impl<'s, P: Profile> Headers<'s, P> {
         }
     }
 
-    /// In a free slot, or in that of a header for another receiver.
-    fn store(&mut self, purpose: Purpose, header: Header<P>) {
-        let free = self.slots.iter().position(|slot| slot.0.is_none());
-        let other = || {
-            self.slots
-                .iter()
-                .position(|slot| matches!(slot.0, Some((of @ Purpose::Message(_), _)) if of != purpose))
-        };
-        if let Some(place) = free.or_else(other) {
+    /// What has no place any more, because others took it meanwhile, is forgotten.
+    fn store(&mut self, purpose: Purpose, header: Header<P>, needs: &Needs<'_>) {
+        if let Some(place) = self.place(purpose, needs) {
             self.slots[place].0 = Some((purpose, header));
         }
     }

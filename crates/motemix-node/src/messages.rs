@@ -164,6 +164,11 @@ impl<'s, P: Profile> Messages<'s, P> {
         ready.filter(|(_, slot)| usable(slot.to)).min_by_key(|(_, slot)| slot.number).map(|(at, _)| at)
     }
 
+    /// Whether a message to this receiver waits for a header.
+    pub(crate) fn is_waiting(&self, to: NodeId) -> bool {
+        self.ready > 0 && self.slots.iter().any(|slot| slot.phase == Phase::Ready && slot.to == to)
+    }
+
     pub(crate) fn get(&self, at: usize) -> &MessageSlot<P> {
         &self.slots[at]
     }

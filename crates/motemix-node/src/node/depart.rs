@@ -6,8 +6,9 @@ use motemix_sphinx::{Header, MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
 use super::{Node, loop_name};
+use crate::cover::Streams;
 use crate::event::{MessageHandle, SendError};
-use crate::headers::Purpose;
+use crate::headers::{Needs, Purpose};
 use crate::time::Instant;
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
@@ -50,7 +51,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if !self.headers.is_making() && !self.begin_header() {
             return false;
         }
-        if let Some(purpose) = self.headers.step() {
+        let waiting = |to| self.messages.is_waiting(to);
+        if let Some(purpose) = self.headers.step(&needs(&waiting, &self.streams)) {
             self.counters.headers_built += 1;
             if matches!(purpose, Purpose::Message(_)) && !self.streams.payload.is_on() {
                 self.dispatch(now);
@@ -61,21 +63,23 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
 
     /// What header is missing most: for a message that waits, for cover, for the next message.
     fn wanted(&self) -> Option<Purpose> {
-        let lacking = |to| self.headers.count(Purpose::Message(to)) == 0;
-        if let Some(at) = self.messages.first_ready(lacking) {
+        let waiting = |to| self.messages.is_waiting(to);
+        let needs = needs(&waiting, &self.streams);
+        let missing = |purpose| self.headers.count(purpose) == 0 && self.headers.has_place(purpose, &needs);
+        if let Some(at) = self.messages.first_ready(|to| missing(Purpose::Message(to))) {
             return Some(Purpose::Message(self.messages.get(at).to));
         }
-        let missing = |purpose, wanted: bool| wanted && self.headers.count(purpose) == 0;
-        if missing(Purpose::Loop, self.streams.loops.is_on()) {
+        if needs.loops && missing(Purpose::Loop) {
             return Some(Purpose::Loop);
         }
-        if missing(Purpose::Drop, self.streams.drops.is_on() || self.streams.payload.is_on()) {
+        if needs.drops && missing(Purpose::Drop) {
             return Some(Purpose::Drop);
         }
         let receiver = self.receiver.filter(|to| usize::from(to.get()) < self.node_count)?;
         let purpose = Purpose::Message(receiver);
         // Two places are kept for cover.
-        (self.headers.count(purpose) + 2 < self.headers.capacity()).then_some(purpose)
+        let in_stock = self.headers.count(purpose);
+        (in_stock + 2 < self.headers.capacity() && self.headers.has_place(purpose, &needs)).then_some(purpose)
     }
 
     fn begin_header(&mut self) -> bool {
@@ -159,4 +163,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             self.next_loop = (self.next_loop + 1) % self.loops.len();
         }
     }
+}
+
+fn needs<'n>(waiting: &'n dyn Fn(NodeId) -> bool, streams: &Streams) -> Needs<'n> {
+    Needs { waiting, loops: streams.loops.is_on(), drops: streams.sends_drops() }
 }

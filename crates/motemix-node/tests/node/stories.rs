@@ -387,3 +387,61 @@ fn a_try_that_waits_for_its_turn_too_long_is_given_up() {
     let given_up_early = network.ended.iter().filter(|ended| ended.tries == 1).count();
     assert!(given_up_early > 0, "second tries that waited longer than a message lives are not sent");
 }
+
+#[test]
+fn building_headers_comes_to_an_end_however_small_the_pool_and_whoever_waits_for_one() {
+    let mut config = usual();
+    config.parameters.loop_mean = Some(20 * SECOND);
+    config.parameters.drop_mean = Some(20 * SECOND);
+    config.parameters.payload_mean = Some(20 * SECOND);
+    let network = Network::new(layered(9), config, 21);
+    let epoch = Epoch(7);
+    for places in 0..=6 {
+        let mut storage = Box::leak(Box::new(Memory::<Mote, 8, 64, 16, 16, 16, 6, 16>::new())).lend();
+        storage.headers = &mut storage.headers[..places];
+        let mut node = Network::node(6, config, 21, storage);
+        node.prepare_epoch(epoch, network.mix_key(6, epoch)).expect("the first");
+        node.begin_epoch(network.now, epoch, network.entries(epoch).into_iter(), config).expect("a network");
+        // Messages wait for a tick of the stream, so that all need a header at the same time.
+        for receiver in 7..15 {
+            node.send(network.now, id(receiver), b"reading").expect("room for a message");
+        }
+        let longest = 1000;
+        let steps = (0..longest).take_while(|_| node.work(network.now)).count();
+        assert!(steps < longest, "a pool of {places} places is never done");
+        assert_eq!(node.counters().headers_built, places as u64, "nothing is built to be thrown away");
+    }
+}
+
+#[test]
+fn messages_to_more_receivers_than_the_pool_has_places_all_arrive_beside_cover() {
+    let mut config = usual();
+    config.parameters.loop_mean = Some(2 * SECOND);
+    config.parameters.payload_mean = Some(SECOND);
+    let mut network = Network::new(layered(9), config, 22);
+    for receiver in 7..15 {
+        network.send(6, receiver, b"reading");
+    }
+    network.run(60 * SECOND);
+    assert_eq!(network.ended.iter().filter(|ended| ended.reply.is_some()).count(), 8);
+    assert!(network.nodes[6].counters().loops_returned > 10, "loops go on meanwhile");
+}
+
+#[test]
+fn a_header_for_cover_that_was_stopped_gives_way_to_a_message() {
+    let mut config = usual();
+    config.parameters.loop_mean = Some(20 * SECOND);
+    let network = Network::new(layered(2), config, 23);
+    let epoch = Epoch(7);
+    let mut storage = Box::leak(Box::new(Memory::<Mote, 8, 64, 16, 2, 2, 1, 16>::new())).lend();
+    storage.loops = &mut [];
+    let mut node = Network::node(6, config, 23, storage);
+    node.prepare_epoch(epoch, network.mix_key(6, epoch)).expect("the first");
+    node.begin_epoch(network.now, epoch, network.entries(epoch).into_iter(), config).expect("a network");
+    while node.work(network.now) {}
+    node.set_cover(network.now, false);
+    node.send(network.now, id(7), b"reading").expect("room for a message");
+    while node.work(network.now) {}
+    let mut packet = [0; PACKET_LEN];
+    assert!(node.poll_transmit(network.now, &mut packet).is_some());
+}
