@@ -15,6 +15,7 @@ use std::time::Duration;
 Examples:
   motemix demo
   motemix demo --motes 10 --seconds 60 --loss 0.05
+  motemix demo --boards --seconds 60 --pcap boards.pcap
   motemix demo --kill-mix-after 5s --json | jq .rtt_ms.p99")]
 pub struct Demo {
     #[command(flatten)]
@@ -24,10 +25,17 @@ pub struct Demo {
     /// How long the motes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Mean time between two readings of a mote.
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
-    pub interval: Duration,
-    /// Probability with which each node drops a datagram that arrives.
+    /// Mean time between two messages of a mote; 500ms, and 6s for boards.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub interval: Option<Duration>,
+    /// Has six emulated boards and two hosts share a radio channel: two Cortex-M0, two M3 and two M4 mix and
+    /// send, a host receives, another one sends. Needs qemu-system-arm and the source tree.
+    #[arg(long, conflicts_with_all = ["Size", "Traffic", "cover", "no_cover", "kill_mix_after"])]
+    pub boards: bool,
+    /// With --boards: writes everything on the air to a file that Wireshark reads.
+    #[arg(long, value_name = "FILE", requires = "boards")]
+    pub pcap: Option<PathBuf>,
+    /// Probability with which each node drops a datagram that arrives; with --boards, a frame.
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
     pub loss: f64,
     /// Sends cover traffic; this is the default.

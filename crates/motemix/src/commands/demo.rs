@@ -5,6 +5,7 @@
 //!          └─ figures (polled) ─┘
 //! ```
 
+mod boards;
 mod figures;
 mod network;
 mod summary;
@@ -25,6 +26,9 @@ const POLL_EVERY: Duration = Duration::from_millis(200);
 const COOL_DOWN: Duration = Duration::from_secs(20);
 
 pub fn demo(args: &Args) -> Result<(), Failure> {
+    if args.boards {
+        return boards::demo(args);
+    }
     let interrupted = on_interrupt()?;
     let mut network = DemoNetwork::start(args)?;
     let measured = measure(args, &mut network, &interrupted);

@@ -21,6 +21,8 @@ use tempfile::TempDir;
 const START: Duration = Duration::from_secs(20);
 /// How long they may take to end when asked.
 const STOP: Duration = Duration::from_secs(3);
+/// Mean time between two readings of a mote.
+const INTERVAL: Duration = Duration::from_millis(500);
 /// The keys of a demonstration do not change.
 const EPOCH: Duration = Duration::from_hours(7 * 24);
 
@@ -57,7 +59,7 @@ impl DemoNetwork {
             traffic: &traffic(args),
             calendar: Calendar::new(EPOCH)?,
             epochs: 2,
-            readings: Some(args.interval),
+            readings: Some(args.interval.unwrap_or(INTERVAL)),
             loss: args.loss,
         };
         let network = init(&path, &blueprint)?;

@@ -1,0 +1,91 @@
+//! `motemix demo --boards`: emulated boards and hosts in one radio channel.
+//!
+//! ```text
+//! build firmware ─ air ─ boards, each asked for its key ─ sign the document ─ hosts ─ boards start
+//!                                                                            send ─ cool down ─ report
+//! ```
+//!
+//! The boards mix and send, one host receives, another one sends. Every board is an emulator that runs the very
+//! firmware, every host a process; all their packets go as IEEE 802.15.4 frames through `motemix air`.
+
+mod air;
+mod board;
+mod console;
+mod enrolment;
+mod report;
+mod traffic;
+
+use super::on_interrupt;
+use crate::cli::Demo as Args;
+use crate::failure::Failure;
+use crate::report::Progress;
+use air::Air;
+use anyhow::Context;
+use board::{Board, MODELS};
+use enrolment::Enrolled;
+use report::Summary;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tempfile::TempDir;
+use traffic::Traffic;
+
+/// Boards of each model.
+const OF_EACH: usize = 2;
+/// The hosts: who receives, and who sends.
+const HOSTS: [&str; 2] = ["receiver", "mote"];
+/// Mean time between two messages of a node. Eight nodes share one channel of 250 kbit/s.
+const INTERVAL: Duration = Duration::from_secs(6);
+
+pub fn demo(args: &Args) -> Result<(), Failure> {
+    let interrupted = on_interrupt()?;
+    let (_folder, root) = folder(args)?;
+    let mut progress = Progress::new(4);
+    progress.at(0, "building the firmware");
+    let firmware = MODELS.iter().map(|model| model.firmware()).collect::<Result<Vec<_>, _>>()?;
+    progress.at(1, "starting the boards");
+    let names = MODELS.iter().flat_map(|model| (1..=OF_EACH).map(|number| model.board_name(number)));
+    let names: Vec<String> = names.collect();
+    let stations = names.iter().map(String::as_str).chain(HOSTS);
+    let mut air = Air::start(&root.join("air"), stations, args)?;
+    let of_board = |index: usize| (&MODELS[index / OF_EACH], &firmware[index / OF_EACH]);
+    let boards = names.iter().enumerate().map(|(index, name)| {
+        let (model, firmware) = of_board(index);
+        Board::start(model, firmware, name, &root, &air)
+    });
+    let mut boards = boards.collect::<Result<Vec<_>, _>>()?;
+    progress.at(2, "enrolling the boards");
+    let mut network = Enrolled::new(&root, &mut boards, HOSTS, &air, args)?;
+    progress.at(3, "starting hosts and boards");
+    network.start_hosts()?;
+    for board in &mut boards {
+        board.begin(&network.document, &network.authority)?;
+    }
+    progress.finish();
+    let mut traffic = Traffic::new(args.interval.unwrap_or(INTERVAL), args.seconds);
+    let measured = traffic.run(&mut boards, &network, &interrupted);
+    let counts = boards.iter_mut().map(|board| Ok((board.name.clone(), board.status()?)));
+    let counts: anyhow::Result<_> = counts.collect();
+    network.stop_hosts();
+    let on_air = air.stop()?;
+    measured?;
+    let summary = Summary::new(&traffic, counts?, &network, on_air)?;
+    summary.print(args.json)?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Failure::failed("interrupted"));
+    }
+    Ok(())
+}
+
+fn folder(args: &Args) -> Result<(Option<TempDir>, PathBuf), Failure> {
+    if let Some(keep) = &args.keep {
+        std::fs::create_dir_all(keep).with_context(|| format!("cannot make {}", keep.display()))?;
+        // Emulators run in folders of their own.
+        let keep = keep.canonicalize().with_context(|| format!("cannot find {}", keep.display()))?;
+        return Ok((None, keep));
+    }
+    let folder =
+        tempfile::Builder::new().prefix("motemix-").tempdir().context("cannot make a temporary folder")?;
+    let path = folder.path().to_owned();
+    Ok((Some(folder), path))
+}

@@ -1,0 +1,175 @@
+//! An emulated board.
+
+use super::air::Air;
+use super::console::Console;
+use crate::failure::Failure;
+use anyhow::{Context, Result, anyhow};
+use motemix_crypto::PublicKey;
+use motemix_directory::Epoch;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A model of board.
+pub struct Model {
+    /// What boards of it are called, with a number behind.
+    name: &'static str,
+    /// QEMU's name for it.
+    machine: &'static str,
+    /// The program, and what it is compiled for.
+    program: &'static str,
+    target: &'static str,
+}
+
+/// A Cortex-M0, a Cortex-M3 and a Cortex-M4.
+pub const MODELS: [Model; 3] = [
+    Model { name: "microbit", machine: "microbit", program: "microbit", target: "thumbv6m-none-eabi" },
+    Model { name: "an385", machine: "mps2-an385", program: "mps2", target: "thumbv7m-none-eabi" },
+    Model { name: "an386", machine: "mps2-an386", program: "mps2", target: "thumbv7em-none-eabi" },
+];
+
+impl Model {
+    pub fn board_name(&self, number: usize) -> String {
+        format!("{}-{number}", self.name)
+    }
+
+    /// Builds the firmware, and returns its file.
+    pub fn firmware(&self) -> Result<PathBuf, Failure> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware");
+        let source = source.canonicalize().map_err(|error| {
+            Failure::broken(format!("{}: {error}; boards need the source tree", source.display()))
+        })?;
+        let target = source.join("target");
+        let built = Command::new("cargo")
+            .args(["build", "--locked", "--quiet", "--release", "--package", "motemix-emulated"])
+            .args(["--bin", self.program, "--target", self.target, "--target-dir"])
+            .arg(&target)
+            // The configuration beside the firmware counts, not that of whoever calls.
+            .current_dir(&source)
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot run cargo; install Rust, see https://rustup.rs")?;
+        if !built.status.success() {
+            let words = String::from_utf8_lossy(&built.stderr);
+            let line = words.lines().find(|line| line.starts_with("error")).unwrap_or("cargo failed");
+            return Err(Failure::failed(format!("firmware for {}: {line}", self.name)));
+        }
+        Ok(target.join(self.target).join("release").join(self.program))
+    }
+}
+
+/// A running emulator. Dropping it ends it.
+pub struct Board {
+    pub name: String,
+    pub console: Console,
+    child: Child,
+}
+
+/// What a board tells its authority.
+pub struct Identity {
+    pub address: SocketAddr,
+    pub key: PublicKey,
+}
+
+impl Board {
+    /// Starts the emulator with a new flash, and waits for the board's first word.
+    pub fn start(model: &Model, firmware: &Path, name: &str, root: &Path, air: &Air) -> Result<Self> {
+        let folder = root.join("boards").join(name);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let log = folder.join("emulator.log");
+        let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let mut console = Console::connect(name, &air.console(name))?;
+        let mut command = Command::new("qemu-system-arm");
+        command
+            .args(["-machine", model.machine, "-display", "none", "-monitor", "none"])
+            .args(["-semihosting-config", "enable=on,target=native"])
+            .arg("-chardev")
+            .arg(format!("socket,id=line,path={}", air.line(name).display()))
+            .args(["-serial", "chardev:line", "-kernel"])
+            .arg(firmware)
+            // The flash is a file in its folder.
+            .current_dir(&folder);
+        let mut command = with_this_process(&command);
+        let child = command
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().context("cannot write a log")?)
+            .stderr(log)
+            .spawn()
+            .context(
+                "cannot run qemu-system-arm; install it, on Debian with: apt-get install qemu-system-arm",
+            )?;
+        console.wait_for("motemix on")?;
+        Ok(Self { name: name.to_owned(), console, child })
+    }
+
+    /// Its address and its key for the epoch.
+    pub fn identify(&mut self, epoch: Epoch) -> Result<Identity> {
+        let answer = self.console.ask(&format!("key {epoch}"), "address ")?;
+        let line = answer.last().map(String::as_str).unwrap_or_default();
+        let parse = || {
+            let mut words = line.strip_prefix("address ")?.split(" key ");
+            let address = words.next()?.parse().ok()?;
+            let mut key = [0; 32];
+            hex::decode_to_slice(words.next()?, &mut key).ok()?;
+            Some(Identity { address, key: PublicKey(key) })
+        };
+        parse().ok_or_else(|| anyhow!("{} says of its key: {line}", self.name))
+    }
+
+    /// Gives it the network, and starts it.
+    pub fn begin(&mut self, document: &[u8], authority: &[u8; 32]) -> Result<()> {
+        let now = motemix_host::clock::unix_seconds();
+        self.console.ask(&format!("time {now}"), "ok")?;
+        self.console.ask(&format!("trust 1 {}", hex::encode(authority)), "ok")?;
+        self.console.ask("document begin", "ok")?;
+        for piece in document.chunks(64) {
+            self.console.ask(&format!("document {}", hex::encode(piece)), "ok")?;
+        }
+        self.console.ask("document end", "ok")?;
+        self.console.ask("start", "ok")?;
+        Ok(())
+    }
+
+    /// What it has counted.
+    pub fn status(&mut self) -> Result<BTreeMap<String, u64>> {
+        let answer = self.console.ask("status", "ok")?;
+        let counts = answer.iter().filter_map(|line| {
+            let (name, count) = line.rsplit_once(' ')?;
+            Some((name.to_owned(), count.parse().ok()?))
+        });
+        Ok(counts.collect())
+    }
+
+    /// Whether the emulator still runs.
+    pub fn check(&mut self) -> Result<()> {
+        match self.child.try_wait().context("cannot wait for an emulator")? {
+            None => Ok(()),
+            Some(exit) => {
+                Err(anyhow!("{} ended by itself ({exit}); see its emulator.log with --keep", self.name))
+            }
+        }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed, which is as well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The same command, to end with this process however that ends. Ctrl-C is for this process alone, which then
+/// ends the others in order.
+pub fn with_this_process(command: &Command) -> Command {
+    use std::os::unix::process::CommandExt;
+    let mut bound = Command::new("setpriv");
+    bound.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+    bound.process_group(0);
+    bound
+}

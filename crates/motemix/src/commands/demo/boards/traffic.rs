@@ -1,0 +1,143 @@
+//! What the boards send, and what becomes of it.
+
+use super::board::Board;
+use super::enrolment::Enrolled;
+use crate::failure::Failure;
+use crate::network::{RECEIVER, ask, status};
+use crate::report::Progress;
+use anyhow::{Context, Result};
+use motemix_host::control::Request;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often the boards are listened to.
+const LISTEN_EVERY: Duration = Duration::from_millis(100);
+/// The longest wait for the last acknowledgements.
+const COOL_DOWN: Duration = Duration::from_mins(3);
+
+/// Messages of the boards, and of the hosts that send.
+pub struct Traffic {
+    interval: Duration,
+    time: Duration,
+    /// What the receiver has to have in the end.
+    pub texts: BTreeSet<String>,
+    pub sent: u64,
+    pub acknowledged: u64,
+    pub discarded: u64,
+    /// Milliseconds.
+    pub round_trips: Vec<u64>,
+    /// What the hosts that send have counted.
+    pub host: BTreeMap<&'static str, u64>,
+}
+
+impl Traffic {
+    pub fn new(interval: Duration, seconds: u64) -> Self {
+        Self {
+            interval,
+            time: Duration::from_secs(seconds),
+            texts: BTreeSet::new(),
+            sent: 0,
+            acknowledged: 0,
+            discarded: 0,
+            round_trips: Vec::new(),
+            host: BTreeMap::new(),
+        }
+    }
+
+    /// Has every board send at its times, then waits until nothing is under way.
+    pub fn run(
+        &mut self,
+        boards: &mut [Board],
+        network: &Enrolled,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut progress = Progress::new(self.time.as_millis() as u64);
+        let start = Instant::now();
+        // Spread evenly, so that they do not all begin at once.
+        let offset = |index: usize| self.interval.mul_f64(index as f64 / boards.len().max(1) as f64);
+        let mut due: Vec<_> = (0..boards.len()).map(|index| start + offset(index)).collect();
+        while start.elapsed() < self.time && !interrupted.load(Ordering::Relaxed) {
+            for (board, due) in boards.iter_mut().zip(&mut due) {
+                if Instant::now() >= *due {
+                    *due += self.interval;
+                    self.send(board)?;
+                }
+                self.listen(board)?;
+            }
+            progress.at(start.elapsed().as_millis() as u64, &self.line());
+            std::thread::sleep(LISTEN_EVERY);
+        }
+        for host in network.senders() {
+            ask(host, &Request::Quiet {})?;
+        }
+        let until = Instant::now() + COOL_DOWN;
+        while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
+            for board in boards.iter_mut() {
+                self.listen(board)?;
+            }
+            let hosts = network.senders().map(under_way).sum::<Result<u64>>()?;
+            let under_way = self.under_way() + hosts;
+            if under_way == 0 {
+                break;
+            }
+            progress.at(self.time.as_millis() as u64, &format!("{}, waiting for {under_way}", self.line()));
+            std::thread::sleep(LISTEN_EVERY);
+        }
+        progress.finish();
+        for host in network.senders() {
+            let counters = status(host)?.counters;
+            for name in ["sent", "acknowledged", "discarded"] {
+                *self.host.entry(name).or_default() += counters.get(name).copied().unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    pub fn under_way(&self) -> u64 {
+        self.sent - self.acknowledged - self.discarded
+    }
+
+    fn line(&self) -> String {
+        let Self { sent, acknowledged, discarded, .. } = self;
+        format!("boards: sent {sent}, acknowledged {acknowledged}, discarded {discarded}")
+    }
+
+    fn send(&mut self, board: &mut Board) -> Result<()> {
+        let text = format!("all is well at {}", board.name);
+        let answer = match board.console.ask(&format!("send {RECEIVER} {text}"), "sent ") {
+            Ok(answer) => answer,
+            // A board has few messages under way at a time, and says so.
+            Err(error) if error.to_string().contains("in flight") => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let sequence =
+            answer.last().and_then(|line| line.rsplit(' ').next()).context("a board sent nothing")?;
+        self.texts.insert(format!("{sequence} {text}"));
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn listen(&mut self, board: &mut Board) -> Result<()> {
+        board.check()?;
+        for news in board.console.news() {
+            let words: Vec<_> = news.split_whitespace().collect();
+            match words.as_slice() {
+                ["acknowledged", _, "after", millis, "ms,", "tries", _] => {
+                    self.acknowledged += 1;
+                    self.round_trips.push(millis.parse().unwrap_or_default());
+                }
+                ["discarded", ..] => self.discarded += 1,
+                ["received", ..] => {}
+                _ => return Err(anyhow::anyhow!("{}: {news}", board.name)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn under_way(host: &motemix_host::NodeConfig) -> Result<u64> {
+    let status = status(host)?;
+    let get = |name: &str| status.counters.get(name).copied().unwrap_or_default();
+    Ok(get("sent").saturating_sub(get("acknowledged") + get("discarded")))
+}
