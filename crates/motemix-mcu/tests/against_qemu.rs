@@ -9,6 +9,8 @@ mod counts;
 mod emulator;
 #[path = "against_qemu/generator.rs"]
 mod generator;
+#[path = "against_qemu/templates.rs"]
+mod templates;
 
 mod board;
 

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const PROGRAMS: [&str; 7] =
     ["sorting", "long_products", "quotients", "copies", "recursion", "choices", "halves"];
 /// Functions of so many instructions, to check the timer with.
-const RULERS: [(&str, u64); 3] = [("short", 11), ("middle", 501), ("long", 2001)];
+const RULERS: [(&str, u32); 3] = [("short", 11), ("middle", 501), ("long", 2001)];
 
 /// Virtual time of each instruction: 2 to the power of QEMU's shift.
 const NANOSECONDS: f64 = 256.0;
@@ -87,10 +87,13 @@ fn instructions_are_as_many_as_qemu_counts() {
 
         let ticks_each = megahertz(core) * NANOSECONDS / 1000.0;
         let begin = f64::from(measured[0][0]);
-        let instructions = |ticks: u32| (f64::from(ticks) - begin) / ticks_each + RULERS[0].1 as f64;
+        let instructions = |ticks: u32| (f64::from(ticks) - begin) / ticks_each + f64::from(RULERS[0].1);
         for ((name, exact), [ticks, _]) in RULERS.into_iter().zip(&measured) {
             let counted = instructions(*ticks);
-            assert!((counted - exact as f64).abs() < 0.3, "the timer is no ruler: {name} counts {counted}");
+            assert!(
+                (counted - f64::from(exact)).abs() < 0.3,
+                "the timer is no ruler: {name} counts {counted}"
+            );
         }
 
         let image = Image::parse(&elf).unwrap();
@@ -105,7 +108,7 @@ fn instructions_are_as_many_as_qemu_counts() {
             );
             assert_eq!(run.result, *result, "{name} on {core}");
             assert!(
-                (counted - run.instructions as f64).abs() < 0.5,
+                (counted - f64::from(run.instructions as u32)).abs() < 0.5,
                 "{name} on {core}: {} is not {counted:.2}",
                 run.instructions
             );
