@@ -1,6 +1,6 @@
 //! What a station has seen.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ pub struct Counters {
     pub acknowledgements: u64,
     /// Frames that arrived for this station.
     pub received: u64,
-    /// Time on the air, acknowledgements included.
+    /// Time on the air, acknowledgements included; in JSON `airtime_us`, microseconds.
+    #[serde(rename = "airtime_us", serialize_with = "micros")]
     pub airtime: Duration,
     /// Frames for this station that did not arrive.
     pub drops: Drops,
@@ -48,6 +49,10 @@ pub struct Drops {
     pub deaf: u64,
     /// The link lost it.
     pub lost: u64,
+}
+
+fn micros<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
 }
 
 impl AddAssign for Counters {
