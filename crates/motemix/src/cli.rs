@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 mod bench;
+mod boards;
 mod demo;
 mod directory;
 mod net;
@@ -8,6 +9,7 @@ mod node;
 mod shape;
 
 pub use bench::Bench;
+pub use boards::{Boards, BoardsCycles};
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
@@ -70,6 +72,9 @@ pub enum Command {
     Directory(Directory),
     Demo(Demo),
     Bench(Bench),
+    /// Counts what our code costs on a microcontroller.
+    #[command(subcommand)]
+    Boards(Boards),
     Completions(Completions),
     Man(Man),
 }

@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 19] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -19,6 +19,8 @@ const COMMANDS: [&[&str]; 17] = [
     &["directory", "verify"],
     &["demo"],
     &["bench"],
+    &["boards"],
+    &["boards", "cycles"],
     &["completions"],
     &["man"],
     &[],
@@ -29,7 +31,7 @@ fn every_command_that_does_something_shows_an_example() {
     for command in COMMANDS {
         let help = motemix(command.iter().chain(&["--help"])).succeeds();
         assert!(help.contains("Usage: motemix"), "{command:?}: {help}");
-        let only_groups = matches!(command, ["net" | "directory"]);
+        let only_groups = matches!(command, ["net" | "directory" | "boards"]);
         assert!(
             only_groups || help.contains("Example") || help.contains("First steps"),
             "{command:?}: {help}"

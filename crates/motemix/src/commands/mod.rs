@@ -1,6 +1,7 @@
 //! One module for each command.
 
 mod bench;
+mod boards;
 mod completions;
 mod demo;
 mod directory;
@@ -9,7 +10,7 @@ mod net;
 mod node;
 mod send;
 
-use crate::cli::{Command, Directory, Net};
+use crate::cli::{Boards, Command, Directory, Net};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use std::path::Path;
@@ -27,6 +28,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
