@@ -29,6 +29,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
+        Command::Boards(Boards::Measure(args)) => boards::measure(&args),
+        Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
