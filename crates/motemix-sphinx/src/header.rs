@@ -188,7 +188,7 @@ impl<P: Profile> HeaderBuilder<P> {
     /// The part of a SURB that only its owner can compute; see [`crate::surb`].
     pub(crate) fn assemble(self, last: Block, padding: &[u8], id: HeaderId) -> Header<P> {
         let mut routing_info = P::per_hop(|_| [0; BLOCK_LEN]);
-        let header_mac = encrypt_routing::<P>(
+        let (header_mac, delay) = encrypt_routing::<P>(
             routing_info.as_mut().as_flattened_mut(),
             &self.hop_keys.as_ref()[..self.hops],
             last,
@@ -209,6 +209,7 @@ impl<P: Profile> HeaderBuilder<P> {
             hop_keys: self.hop_keys,
             hops: self.hops,
             shape: self.shape,
+            delay,
             id,
         }
     }
@@ -228,16 +229,18 @@ impl<P: Profile> fmt::Debug for HeaderBuilder<P> {
     }
 }
 
-/// Fills `routing_info` with β₀ and returns γ₀. `command` names what hop i, not the last, is told.
+/// Fills `routing_info` with β₀ and returns γ₀, and the sum of the delays of all hops but the last.
+/// `command` names what hop i, not the last, is told.
 fn encrypt_routing<P: Profile>(
     routing_info: &mut [u8],
     hop_keys: &[HopKey],
     last: Block,
     padding: &[u8],
     command: impl Fn(usize) -> Command,
-) -> [u8; HEADER_MAC_LEN] {
+) -> ([u8; HEADER_MAC_LEN], HopDelay) {
     let blocks = P::GEOMETRY.hops();
-    let Some((last_key, before)) = hop_keys.split_last() else { return [0; HEADER_MAC_LEN] };
+    let mut delay = HopDelay::default();
+    let Some((last_key, before)) = hop_keys.split_last() else { return ([0; HEADER_MAC_LEN], delay) };
     let filler_len = before.len() * BLOCK_LEN;
     let own_len = (blocks - before.len()) * BLOCK_LEN;
 
@@ -246,7 +249,9 @@ fn encrypt_routing<P: Profile>(
         // What this hop's keystream leaves behind the end of its β after the shift.
         let mut stream = [0; (MAX_HOPS + 1) * BLOCK_LEN];
         let stream = &mut stream[..(blocks + 1) * BLOCK_LEN];
-        key.header_keys().xor_routing_stream(stream);
+        let keys = key.header_keys();
+        delay = delay.plus(keys.delay());
+        keys.xor_routing_stream(stream);
         let tail = &stream[(blocks - hop) * BLOCK_LEN..];
         for (byte, key) in filler.iter_mut().zip(tail) {
             *byte ^= key;
@@ -270,7 +275,7 @@ fn encrypt_routing<P: Profile>(
         keys.xor_routing_stream(routing_info);
         header_mac = keys.header_mac(routing_info);
     }
-    header_mac
+    (header_mac, delay)
 }
 
 /// A header that is ready to carry one message. It does not depend on the message, so it can be made
@@ -283,6 +288,7 @@ pub struct Header<P: Profile> {
     pub(crate) hop_keys: P::PerHop<HopKey>,
     pub(crate) hops: usize,
     shape: Shape,
+    delay: HopDelay,
     pub(crate) id: HeaderId,
 }
 
@@ -305,9 +311,8 @@ impl<P: Profile> Header<P> {
 
     /// The sum of the delays of all hops that send the packet on: how long it will be under way, less
     /// transmission and processing.
-    pub fn delay(&self) -> HopDelay {
-        let sending = &self.hop_keys.as_ref()[..self.hops - 1];
-        sending.iter().fold(HopDelay::default(), |sum, key| sum.plus(key.header_keys().delay()))
+    pub const fn delay(&self) -> HopDelay {
+        self.delay
     }
 
     /// The number of transmissions until the packet has reached its end.

@@ -12,6 +12,9 @@ const KEYS: &stream::Label = b"motemix/keys";
 const PATH: &stream::Label = b"motemix/path";
 const TURN: &stream::Label = b"motemix/turn";
 
+/// Blocks of the key stream that are for the header.
+const HEADER_KEYS_BLOCKS: u32 = 2;
+
 /// A node's secret for one epoch. Its public key is in the epoch's network document.
 #[derive(Debug)]
 pub struct MixKey(Secret<32>);
@@ -77,8 +80,11 @@ impl HopKey {
         (HeaderKeys(header), WideBlockKeys::new(payload))
     }
 
+    /// The second half alone.
     pub(crate) fn payload_keys(&self) -> WideBlockKeys {
-        self.hop_keys().1
+        let mut keys = Secret::zero();
+        stream::fill_from(self.0.expose(), KEYS, HEADER_KEYS_BLOCKS, keys.expose_mut());
+        WideBlockKeys::new(keys)
     }
 
     /// The keys of the reply, at a turn-round hop.

@@ -11,7 +11,7 @@ mod shape;
 
 pub use air::Air;
 pub use bench::Bench;
-pub use boards::{Boards, BoardsCycles};
+pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsSecrets};
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};

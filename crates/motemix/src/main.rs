@@ -1,5 +1,6 @@
 //! The motemix command-line program.
 
+mod boards;
 mod cli;
 mod commands;
 mod failure;

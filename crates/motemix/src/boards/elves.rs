@@ -105,7 +105,9 @@ fn build(firmware: &Path, board: &Board, elf: Elf) -> Result<PathBuf, Failure> {
         .context("cannot run cargo to build the firmware; give built files with --elf")?;
     if !output.status.success() {
         let hint = match elf {
-            Elf::Baseline => "; it needs arm-none-eabi-gcc (scripts/setup baseline), or leave it out with --no-baseline",
+            Elf::Baseline => {
+                "; it needs arm-none-eabi-gcc (scripts/setup baseline), or leave it out with --no-baseline"
+            }
             _ => "; it needs the compiler's target (scripts/setup boards)",
         };
         return Err(Failure::failed(format!("{} was not built for {}{hint}", elf.file(), board.target)));

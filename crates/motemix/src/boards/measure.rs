@@ -44,7 +44,9 @@ fn good(board: &Board, image: &Image, machine: &mut Machine, name: &str) -> Resu
     let run = call(board, image, machine, name, [0; 4])?;
     match run.result {
         0 => Ok(run),
-        other => Err(Failure::failed(format!("{}: {name} did not do its work: it returned {other}", board.name))),
+        other => {
+            Err(Failure::failed(format!("{}: {name} did not do its work: it returned {other}", board.name)))
+        }
     }
 }
 
@@ -59,5 +61,7 @@ pub fn call(
     let function = image
         .function(name)
         .ok_or_else(|| Failure::broken(format!("the ELF file has no function {name}; build it anew")))?;
-    machine.call(function, arguments).map_err(|fault| Failure::failed(format!("{}: {name}: {fault}", board.name)))
+    machine
+        .call(function, arguments)
+        .map_err(|fault| Failure::failed(format!("{}: {name}: {fault}", board.name)))
 }

@@ -41,7 +41,8 @@ impl Operation {
         Self::SendMissed,
     ];
     /// New packets, by path lengths 6 to 10.
-    pub const CREATE: [Self; 5] = [Self::Create6, Self::Create7, Self::Create8, Self::Create9, Self::Create10];
+    pub const CREATE: [Self; 5] =
+        [Self::Create6, Self::Create7, Self::Create8, Self::Create9, Self::Create10];
 
     /// `bench_` and this is the function's name.
     pub const fn name(self) -> &'static str {

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub enum Boards {
     Cycles(BoardsCycles),
+    Measure(BoardsMeasure),
+    Secrets(BoardsSecrets),
 }
 
 /// Counts the cycles of functions of an image for a board.
@@ -47,6 +49,75 @@ pub struct BoardsCycles {
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Measures what a mote costs on the boards of the thesis.
+///
+/// Runs the firmware's benches on the stopwatch with each board's clock and wait states: cycles, time, energy and stack
+/// of every operation, beside the thesis' measurements and its operations on TweetNaCl. Then a whole mote, made
+/// for little memory, joins a network on this host and does everything that a mote does: its flash, memory and
+/// deepest stack. Every bench checks its own result.
+///
+/// Builds the firmware first, with cargo. TweetNaCl needs arm-none-eabi-gcc.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix boards measure
+  motemix boards measure --board iotlab-m3 --no-baseline
+  motemix boards measure --json | jq '.[] | {board, forward, create6}'
+  motemix boards measure --no-baseline --budgets budgets.toml")]
+pub struct BoardsMeasure {
+    #[command(flatten)]
+    pub files: BoardsFiles,
+    /// Leaves TweetNaCl out, which takes most of the time.
+    #[arg(long)]
+    pub no_baseline: bool,
+    /// Leaves the wait states of the boards' flash out.
+    #[arg(long)]
+    pub zero_wait: bool,
+    /// Fails if a figure is above its budget in this file.
+    #[arg(long, value_name = "FILE")]
+    pub budgets: Option<PathBuf>,
+    /// Draws figures 4 and 5 of the thesis into this folder: create.svg and process.svg.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Prints JSON: an object for each board, cycles by operation.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Looks whether secrets change the number of cycles.
+///
+/// Runs each operation that sees a secret with many random ones on the stopwatch, for each board's core. Fails if
+/// the cycles of one differ, except where the multiplier of a Cortex-M3 makes them differ; then it says how much.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix boards secrets
+  motemix boards secrets --board nrf52840dk --secrets 1000 --json")]
+pub struct BoardsSecrets {
+    #[command(flatten)]
+    pub files: BoardsFiles,
+    /// Secrets for each operation that multiplies points; the others get ten times as many.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub secrets: u32,
+    /// Prints JSON: an object for each board.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which boards, and where the ELF files are.
+#[derive(Debug, Args)]
+pub struct BoardsFiles {
+    /// Only this board: samr21-xpro, iotlab-m3 or nrf52840dk. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub board: Vec<String>,
+    /// The firmware's workspace, to be built.
+    #[arg(long, value_name = "DIR", default_value = "firmware")]
+    pub firmware: PathBuf,
+    /// Built ELF files, in a folder for each target, instead of building them.
+    #[arg(long, value_name = "DIR", conflicts_with = "firmware")]
+    pub elf: Option<PathBuf>,
 }
 
 fn line(text: &str) -> Result<u32, String> {

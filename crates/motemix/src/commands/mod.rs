@@ -31,6 +31,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::bench(&args),
         Command::Air(args) => air::air(&args),
         Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
+        Command::Boards(Boards::Measure(args)) => boards::measure(&args),
+        Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
