@@ -5,7 +5,7 @@
 //!
 //! 1. Open the flash: [`Mote::new`]. On the first boot it makes an address and a key.
 //! 2. While it stands still: [`Mote::attend`], which does what the console says until that is `start`; then
-//!    [`Mote::admit`] checks the network document.
+//!    [`Mote::admit`] checks the network document and finds this node in it.
 //! 3. Lend memory for the node and the link: [`Running::new`]. It is needed only while the node runs, so that a
 //!    small board has room to check the document before.
 //! 4. [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`]; back to 2.
@@ -39,5 +39,5 @@ pub use command::{Command, Misread};
 pub use console::{Console, LINE_LEN};
 pub use mote::{Mote, StartAsked};
 pub use motemix_directory::Entry;
-pub use network::{Refusal, Route};
+pub use network::{PlaceInNetwork, Refusal, Route};
 pub use running::{Next, Packets, Running};

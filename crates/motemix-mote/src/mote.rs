@@ -2,7 +2,7 @@
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::{Compact, Curve as _, Secret};
-use motemix_directory::{Epoch, KeyRatchet, NetworkDocument, Role, UnixTime};
+use motemix_directory::{Epoch, KeyRatchet, Role, UnixTime};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
 use motemix_node::Instant;
@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 
 use crate::command::{Command, HELP, Hex, read_hex};
 use crate::console::{Console, Ended, Line, or_say, say};
-use crate::network::{Refusal, Trust, radio_address};
+use crate::network::{PlaceInNetwork, Refusal, Trust, radio_address};
 use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
 
 /// What outlives a restart, and the line that is being typed.
@@ -88,21 +88,25 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
         None
     }
 
-    /// Checks the network document in flash for use now; its bytes are in `scratch` then.
+    /// Checks the network document in flash for use now, and finds this node in it; its bytes are in `scratch`
+    /// then.
     ///
     /// # Errors
-    /// There is none, it is not of this time, or its authorities are not trusted.
+    /// There is none, it is not of this time, its authorities are not trusted, or this node is not in it.
+    #[inline(never)]
     pub fn admit<'s>(
         &mut self,
         _asked: StartAsked,
         now: Instant,
         scratch: &'s mut [u8],
-    ) -> Result<NetworkDocument<'s>, Refusal> {
+    ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
         let trust = self.trust.ok_or(Refusal::NoTrust)?;
         let newest = self.store.newest_epoch()?;
         let bytes = self.store.document(scratch)?.ok_or(Refusal::NoDocument)?;
-        trust.admit(bytes, time, newest)
+        let document = trust.admit(bytes, time, newest)?;
+        let secret = self.ratchet.mix_secret(document.epoch())?;
+        PlaceInNetwork::find(document, secret)
     }
 
     /// Does what needs no node.

@@ -48,10 +48,27 @@ fn digest(name: &str) -> u64 {
     hasher.finish()
 }
 
+/// A network document that is in force, and which of its nodes this one is. Made by
+/// [`Mote::admit`](crate::Mote::admit), needed by [`Running::new`](crate::Running::new).
+pub struct PlaceInNetwork<'s> {
+    pub(crate) document: NetworkDocument<'s>,
+    pub(crate) me: NodeId,
+    /// The mix key of the document's epoch.
+    pub(crate) secret: Secret<32>,
+}
+
+impl<'s> PlaceInNetwork<'s> {
+    /// Finds the node whose mix key this is.
+    pub(crate) fn find(document: NetworkDocument<'s>, secret: Secret<32>) -> Result<Self, Refusal> {
+        let key = Compact::public_key(&secret);
+        let me = document.nodes().find(|node| node.mix_key == key).ok_or(Refusal::NotIn)?.id;
+        Ok(Self { document, me, secret })
+    }
+}
+
 /// What is kept of a document besides the routes.
 #[derive(Clone, Copy)]
 pub(crate) struct Network {
-    pub(crate) me: NodeId,
     pub(crate) valid_until: UnixTime,
     pub(crate) nodes: usize,
 }
@@ -181,22 +198,16 @@ impl Trust {
 }
 
 impl Network {
-    /// Finds this node by its mix key, and writes where all nodes are into `routes`, by their ids.
-    pub(crate) fn of(
-        document: &NetworkDocument<'_>,
-        mix_secret: &Secret<32>,
-        routes: &mut [Route],
-    ) -> Result<Self, Refusal> {
+    /// Writes where all nodes are into `routes`, by their ids.
+    pub(crate) fn of(document: &NetworkDocument<'_>, routes: &mut [Route]) -> Result<Self, Refusal> {
         let (nodes, room) = (document.node_count(), routes.len());
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
         }
-        let key = Compact::public_key(mix_secret);
-        let me = document.nodes().find(|node| node.mix_key == key).ok_or(Refusal::NotIn)?.id;
         for (route, node) in routes.iter_mut().zip(document.nodes()) {
             *route = Route::of(&node);
         }
-        Ok(Self { me, valid_until: document.valid_until(), nodes })
+        Ok(Self { valid_until: document.valid_until(), nodes })
     }
 }
 

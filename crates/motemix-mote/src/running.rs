@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Compact;
-use motemix_directory::{Entry, NetworkDocument};
+use motemix_directory::Entry;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
 use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, Storage};
@@ -15,7 +15,7 @@ use rand_core::CryptoRng;
 use crate::command::Command;
 use crate::console::{Console, Ended, or_say, say};
 use crate::mote::Mote;
-use crate::network::{Network, Refusal, Route};
+use crate::network::{Network, PlaceInNetwork, Refusal, Route};
 use crate::store::StoreError;
 
 /// The packets of motes.
@@ -43,25 +43,25 @@ pub struct Running<'m, F, R: CryptoRng> {
 }
 
 impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
-    /// Begins the epoch of the document. Replay tags that the mote admitted before a restart are admitted no
+    /// Begins the epoch of the network document. Replay tags that the mote admitted before a restart are admitted no
     /// more, and the keys of epochs that have passed are gone. `routes` are as many as the storage has nodes.
     ///
     /// # Errors
-    /// The document is for others, or the flash does not work.
+    /// The board has no memory for the network's nodes, or the flash does not work.
     #[inline(never)]
     pub fn new(
         mote: &'m mut Mote<F, R>,
         now: Instant,
-        document: &NetworkDocument<'_>,
+        place: &PlaceInNetwork<'_>,
         storage: Storage<'m, Packets>,
         routes: &'m mut [Route],
     ) -> Result<Self, Refusal> {
+        let document = &place.document;
         let epoch = document.epoch();
-        let secret = mote.ratchet.mix_secret(epoch)?;
-        let network = Network::of(document, &secret, routes)?;
+        let network = Network::of(document, routes)?;
         let config = Config::of_network(document.parameters());
-        let mut node = Node::new(network.me, config, mote.random.clone(), storage);
-        node.prepare_epoch(epoch, MixKey::new(secret))?;
+        let mut node = Node::new(place.me, config, mote.random.clone(), storage);
+        node.prepare_epoch(epoch, MixKey::new(place.secret.duplicate()))?;
         let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });
         node.begin_epoch(now, epoch, entries, config)?;
         mote.store.each_tag(epoch, |admitted| {

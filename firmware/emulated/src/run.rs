@@ -5,11 +5,10 @@ use core::ffi::CStr;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use motemix_directory::NetworkDocument;
 use motemix_link::radio::Radio;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
-use motemix_mote::{Console as _, Mote, Next, Refusal, Running, StartAsked};
+use motemix_mote::{Console as _, Mote, Next, PlaceInNetwork, Refusal, Running, StartAsked};
 use motemix_node::Instant;
 use rand_core::{CryptoRng, Rng as _};
 
@@ -51,7 +50,7 @@ struct Started<'l, B: Board> {
     board: B,
     line: &'l RefCell<Line<B::Uart>>,
     radio: Radio<RadioOnLine<'l, B::Uart>>,
-    mote: Mote<HostFlash, B::Random>,
+    mote: &'l mut Mote<HostFlash, B::Random>,
 }
 
 /// Runs the board for good, with room for a network document of `SCRATCH` bytes, `ARRIVALS` datagrams that
@@ -72,7 +71,9 @@ pub fn run<
     console.write("\nmotemix on ");
     console.write(B::NAME);
     console.write("; `help` lists the commands\n");
-    let mote = match open(&mut board) {
+    let mut opened = open(&mut board);
+    // By reference, here and below: moved out, it would be on the stack twice.
+    let mote = match &mut opened {
         Ok(mote) => mote,
         Err(problem) => {
             console.write(problem);
@@ -85,9 +86,10 @@ pub fn run<
     loop {
         let asked = started.stand(&mut scratch);
         let now = started.board.now();
-        let served = match started.mote.admit(asked, now, &mut scratch) {
-            Ok(document) => started.link::<ARRIVALS, PACKETS, TAGS, MESSAGES, NODES>(&document),
-            Err(refusal) => Err(refusal),
+        let mut admitted = started.mote.admit(asked, now, &mut scratch);
+        let served = match &mut admitted {
+            Ok(place) => started.link::<ARRIVALS, PACKETS, TAGS, MESSAGES, NODES>(place),
+            Err(refusal) => Err(*refusal),
         };
         if let Err(refusal) = served {
             // The line takes everything.
@@ -136,27 +138,26 @@ impl<B: Board> Started<'_, B> {
         const NODES: usize,
     >(
         &mut self,
-        document: &NetworkDocument<'_>,
+        place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
         let seed = self.board.random().next_u64();
         let now = Duration::from_micros(self.board.now_micros());
         let mut memory = StackMemory::<PACKET, ARRIVALS>::new();
         let mut stack = Stack::new(self.mote.address(), seed, &mut memory, &mut self.radio, now);
-        self.node::<PACKETS, TAGS, MESSAGES, NODES>(document, &mut stack)
+        self.node::<PACKETS, TAGS, MESSAGES, NODES>(place, &mut stack)
     }
 
     /// Makes the node, and runs it until somebody types `stop`.
     #[inline(never)]
     fn node<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize>(
         &mut self,
-        document: &NetworkDocument<'_>,
+        place: &PlaceInNetwork<'_>,
         stack: &mut Stack<'_>,
     ) -> Result<(), Refusal> {
         let Self { board, line, radio, mote } = self;
         let mut tables = Tables::<PACKETS, TAGS, MESSAGES, NODES>::new();
         let (storage, routes) = tables.lend();
-        let mut running = Running::new(mote, board.now(), document, storage, routes);
-        // By reference: moved out, it would be on the stack twice.
+        let mut running = Running::new(mote, board.now(), place, storage, routes);
         let running = match &mut running {
             Ok(running) => running,
             Err(refusal) => return Err(*refusal),
