@@ -338,6 +338,7 @@ fn is_filled(bytes: &[u8], with: u8) -> bool {
     bytes.iter().all(|byte| *byte == with)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 pub(super) fn flash_failed<E: NorFlashError>(error: E) -> StoreError {
     StoreError::Flash(error.kind())
 }

@@ -34,7 +34,6 @@ fn lived_in(layout: &Layout) -> (Small, Model, Vec<Contents>) {
             ever.push(model.contents.clone());
         }
     }
-    drop(store);
     (flash, model, ever)
 }
 
@@ -143,7 +142,6 @@ fn what_another_program_left_in_unused_pages_is_not_written_into() {
     model.make(&mut store, Step::Address(3));
     model.make(&mut store, Step::Tag { epoch: 1, tag: 2 });
     model.make(&mut store, Step::Message { id: 3, len: 50 });
-    drop(store);
     model.check(flash, &layout);
 }
 
@@ -195,14 +193,13 @@ proptest! {
             flash.bytes_mut()[at] = if sparse && other < 128 { 0xff } else { noise };
         }
         match Store::open(&mut flash, layout.clone()) {
-            Ok(store) => drop(store),
+            Ok(_) => {}
             Err(error) => prop_assert!(matches!(error, StoreError::Corrupted(_)), "{error}"),
         }
         let mut store = Store::format(&mut flash, layout.clone()).unwrap();
         let mut model = Model::default();
         model.make(&mut store, Step::Ratchet(1));
         model.make(&mut store, Step::Message { id: 1, len: 9 });
-        drop(store);
         prop_assert_eq!(read(flash, &layout), model.contents);
     }
 
