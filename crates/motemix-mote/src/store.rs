@@ -140,7 +140,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.keep(ADDRESS, &address)
     }
 
-    /// The authorities' keys, in `out`, and how many of them have to sign.
+    /// How many authorities have to sign, and their keys, in `out`.
+    #[expect(clippy::type_complexity, reason = "threshold and keys, as they are kept")]
     pub fn authorities<'b>(
         &mut self,
         out: &'b mut [[u8; 32]; MAX_AUTHORITIES],
@@ -158,10 +159,10 @@ impl<F: MultiwriteNorFlash> Store<F> {
     /// Keeps the authorities' keys, up to [`MAX_AUTHORITIES`], and how many of them have to sign.
     pub fn keep_authorities(&mut self, threshold: u8, keys: &[[u8; 32]]) -> Result<(), StoreError> {
         let mut bytes = [threshold; AUTHORITIES_LEN];
-        let place = bytes.get_mut(1..1 + 32 * keys.len());
-        let place = place.ok_or(StoreError::TooLong { most: MAX_AUTHORITIES })?;
-        place.copy_from_slice(keys.as_flattened());
-        self.settings()?.keep(AUTHORITIES, &bytes[..1 + 32 * keys.len()])
+        let keys = keys.as_flattened();
+        let too_long = StoreError::TooLong { most: MAX_AUTHORITIES };
+        bytes.get_mut(1..=keys.len()).ok_or(too_long)?.copy_from_slice(keys);
+        self.settings()?.keep(AUTHORITIES, &bytes[..=keys.len()])
     }
 
     /// The longest network document that [`keep_document`](Self::keep_document) takes, in bytes: 1,536 with

@@ -79,9 +79,7 @@ impl Record {
     }
 
     fn parse(bytes: &[u8; RECORD_LEN]) -> Option<Self> {
-        if !is_intact(bytes) || bytes[..3] != MAGIC {
-            return None;
-        }
+        let generation = generation(bytes)?;
         let word = |at: usize| bytes[at..].first_chunk().map(|number| u32::from_le_bytes(*number));
         let flags = bytes[3];
         let seed = (flags & HAS_SEED != 0).then(|| bytes[24..].first_chunk()).flatten();
@@ -90,13 +88,19 @@ impl Record {
             None => None,
         };
         Some(Self {
-            generation: word(4)?,
+            generation,
             erasing: Some(word(8)?).filter(|page| *page != NO_PAGE),
             sequence_end: word(12)?,
             newest_epoch: if flags & HAS_NEWEST == 0 { None } else { Some(Epoch(word(16)?)) },
             ratchet,
         })
     }
+}
+
+/// The generation of an intact record.
+fn generation(bytes: &[u8; RECORD_LEN]) -> Option<u32> {
+    let number = bytes[4..].first_chunk().map(|number| u32::from_le_bytes(*number));
+    number.filter(|_| bytes[..3] == MAGIC && is_intact(bytes))
 }
 
 fn is_intact(bytes: &[u8; RECORD_LEN]) -> bool {
@@ -106,24 +110,18 @@ fn is_intact(bytes: &[u8; RECORD_LEN]) -> bool {
 
 /// Puts one flipped bit right: the seed has no second copy to fall back on. At this length any two records
 /// differ in six bits at least (Castagnoli's polynomial), so none is taken for another.
-fn correct_one_bit(bytes: &mut [u8; RECORD_LEN]) -> bool {
+fn correct_one_bit(bytes: &mut [u8; RECORD_LEN]) {
     if is_filled(bytes, 0) || is_filled(bytes, 0xff) {
-        return false;
+        return;
     }
     for at in 0..RECORD_LEN * 8 {
         let mask = 1 << (at % 8);
         bytes[at / 8] ^= mask;
         if is_intact(bytes) {
-            return true;
+            return;
         }
         bytes[at / 8] ^= mask;
     }
-    false
-}
-
-fn corrected(bytes: &[u8; RECORD_LEN]) -> Option<Record> {
-    let mut bytes = Secret::new(*bytes);
-    correct_one_bit(bytes.expose_mut()).then(|| Record::parse(bytes.expose())).flatten()
 }
 
 /// Where the record is, and what it says.
@@ -137,6 +135,8 @@ pub(super) struct Journal<'f, F> {
     flash: &'f mut F,
     layout: &'f Layout,
     start: u32,
+    /// What was read last or is being written: one for all, because stacks are small.
+    slot: Slot,
 }
 
 impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
@@ -145,21 +145,23 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
     const SLOTS: u32 = F::ERASE_SIZE as u32 / Self::SLOT;
 
     pub(super) fn new(flash: &'f mut F, layout: &'f Layout) -> Self {
-        Self { flash, layout, start: layout.settings.start }
+        Self { flash, layout, start: layout.settings.start, slot: Slot(Secret::zero()) }
     }
 
     /// Finds the record and removes what a power cut left: earlier records, torn ones, a page half
     /// erased. Flash that was never used gets its first record.
     pub(super) fn repair(&mut self) -> Result<Record, StoreError> {
-        if let Some(found) = self.find(Record::parse)? {
-            self.wipe_all_but(found.at)?;
+        if let Some(at) = self.find(false)? {
+            self.wipe_all_but(at)?;
+            let found = self.found(at, false)?;
             self.finish_erase(&found)?;
             return Ok(found.record);
         }
-        let Some(mut found) = self.find(corrected)? else {
+        let Some(at) = self.find(true)? else {
             self.begin()?;
             return Ok(Record::EMPTY);
         };
+        let mut found = self.found(at, true)?;
         self.finish_erase(&found)?;
         found.record.erasing = None;
         self.replace(found.at, &mut found.record)?;
@@ -188,6 +190,7 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
         let mut next = found.record;
         next.erasing = Some(page);
         self.replace(found.at, &mut next)?;
+        drop(next);
         let found = self.expect()?;
         self.finish_erase(&found)
     }
@@ -198,8 +201,7 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
             return Ok(());
         };
         let done = found.at + Self::RECORD_PLACE;
-        let mut slot = Slot(Secret::zero());
-        let place = &mut slot.0.expose_mut()[..word::<F>()];
+        let place = &mut self.slot.0.expose_mut()[..word::<F>()];
         self.flash.read(done, place).map_err(flash_failed)?;
         // Its first bit was cleared after the erase, so any cleared bit says that the erase was complete.
         if place.iter().any(|byte| *byte != 0xff) {
@@ -216,8 +218,8 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
     }
 
     fn expect(&mut self) -> Result<Found, StoreError> {
-        let found = self.find(Record::parse)?;
-        found.ok_or(StoreError::Corrupted(Region::Journal))
+        let at = self.find(false)?.ok_or(StoreError::Corrupted(Region::Journal))?;
+        self.found(at, false)
     }
 
     fn replace(&mut self, old: u32, next: &mut Record) -> Result<(), StoreError> {
@@ -228,8 +230,8 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
     }
 
     fn write(&mut self, at: u32, record: &Record) -> Result<(), StoreError> {
-        let mut slot = Slot(Secret::zero());
-        let place = &mut slot.0.expose_mut()[..Self::RECORD_PLACE as usize];
+        let place = &mut self.slot.0.expose_mut()[..Self::RECORD_PLACE as usize];
+        place.fill(0);
         if let Some(bytes) = place.first_chunk_mut() {
             record.emit(bytes);
         }
@@ -240,14 +242,14 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
     }
 
     fn wipe(&mut self, at: u32) -> Result<(), StoreError> {
-        let slot = Slot(Secret::zero());
-        self.flash.write(at, &slot.0.expose()[..Self::SLOT as usize]).map_err(flash_failed)
+        let place = &mut self.slot.0.expose_mut()[..Self::SLOT as usize];
+        place.fill(0);
+        self.flash.write(at, place).map_err(flash_failed)
     }
 
     fn wipe_all_but(&mut self, kept: u32) -> Result<(), StoreError> {
-        let mut slot = Slot(Secret::zero());
         for at in self.slots() {
-            let content = self.load(at, &mut slot)?;
+            let content = self.load(at)?;
             let (blank, zero) = (is_filled(content, 0xff), is_filled(content, 0));
             if at != kept && !blank && !zero {
                 self.wipe(at)?;
@@ -260,10 +262,9 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
     fn free_slot_after(&mut self, old: u32) -> Result<u32, StoreError> {
         let page_len = F::ERASE_SIZE as u32;
         let page = old - (old - self.start) % page_len;
-        let mut slot = Slot(Secret::zero());
         let mut at = old + Self::SLOT;
         while at + Self::SLOT <= page + page_len {
-            if is_filled(self.load(at, &mut slot)?, 0xff) {
+            if is_filled(self.load(at)?, 0xff) {
                 return Ok(at);
             }
             at += Self::SLOT;
@@ -275,34 +276,47 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
 
     /// Writes the first record of all, if nothing else can have been here.
     fn begin(&mut self) -> Result<(), StoreError> {
-        let mut slot = Slot(Secret::zero());
         for at in self.slots().skip(1) {
-            if !is_filled(self.load(at, &mut slot)?, 0xff) {
+            if !is_filled(self.load(at)?, 0xff) {
                 return Err(StoreError::Corrupted(Region::Journal));
             }
         }
         // A power cut in here leaves some bits of the first record: the others can still be cleared.
         let mut first = [0; RECORD_LEN];
         Record::EMPTY.emit(&mut first);
-        let content = self.load(self.start, &mut slot)?;
+        let content = self.load(self.start)?;
         if content.iter().zip(first).any(|(byte, wanted)| byte & wanted != wanted) {
             return Err(StoreError::Corrupted(Region::Journal));
         }
         self.write(self.start, &Record::EMPTY)
     }
 
-    /// The record of the latest generation.
-    fn find(&mut self, parse: fn(&[u8; RECORD_LEN]) -> Option<Record>) -> Result<Option<Found>, StoreError> {
-        let mut newest: Option<Found> = None;
-        let mut slot = Slot(Secret::zero());
+    /// Where the record of the latest generation is; `repaired` says whether one flipped bit is put right.
+    fn find(&mut self, repaired: bool) -> Result<Option<u32>, StoreError> {
+        let mut newest = None;
         for at in self.slots() {
-            let Some(bytes) = self.load(at, &mut slot)?.first_chunk() else { continue };
-            let Some(record) = parse(bytes) else { continue };
-            if newest.as_ref().is_none_or(|newest| newest.record.generation < record.generation) {
-                newest = Some(Found { at, record });
+            let Some(generation) = generation(self.load_record(at, repaired)?) else { continue };
+            if newest.is_none_or(|(_, newest)| newest < generation) {
+                newest = Some((at, generation));
             }
         }
-        Ok(newest)
+        Ok(newest.map(|(at, _)| at))
+    }
+
+    /// The record at a place where [`find`](Self::find) found one.
+    fn found(&mut self, at: u32, repaired: bool) -> Result<Found, StoreError> {
+        let record = Record::parse(self.load_record(at, repaired)?);
+        Ok(Found { at, record: record.ok_or(StoreError::Corrupted(Region::Journal))? })
+    }
+
+    fn load_record(&mut self, at: u32, repaired: bool) -> Result<&[u8; RECORD_LEN], StoreError> {
+        self.load(at)?;
+        let bytes = self.slot.0.expose_mut().first_chunk_mut();
+        let bytes = bytes.ok_or(StoreError::Corrupted(Region::Journal))?;
+        if repaired && !is_intact(bytes) {
+            correct_one_bit(bytes);
+        }
+        Ok(bytes)
     }
 
     fn slots(&self) -> impl Iterator<Item = u32> + use<F> {
@@ -313,8 +327,8 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
         })
     }
 
-    fn load<'s>(&mut self, at: u32, slot: &'s mut Slot) -> Result<&'s [u8], StoreError> {
-        let place = &mut slot.0.expose_mut()[..Self::SLOT as usize];
+    fn load(&mut self, at: u32) -> Result<&[u8], StoreError> {
+        let place = &mut self.slot.0.expose_mut()[..Self::SLOT as usize];
         self.flash.read(at, place).map_err(flash_failed)?;
         Ok(place)
     }
@@ -324,6 +338,7 @@ fn is_filled(bytes: &[u8], with: u8) -> bool {
     bytes.iter().all(|byte| *byte == with)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 pub(super) fn flash_failed<E: NorFlashError>(error: E) -> StoreError {
     StoreError::Flash(error.kind())
 }

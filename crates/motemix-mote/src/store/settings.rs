@@ -73,11 +73,14 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
 
     /// Stores an item, unless it is there already.
     pub(super) fn keep(&mut self, key: u8, value: &[u8]) -> Result<(), StoreError> {
-        let mut item = Item::new();
-        if self.fetch(key, &mut item)? == Some(value) {
+        if self.fetch(key, &mut Item::new())? == Some(value) {
             return Ok(());
         }
-        run(Region::Settings, self.0.store_item(&mut item.0, &key, &value))
+        self.put(key, value)
+    }
+
+    fn put(&mut self, key: u8, value: &[u8]) -> Result<(), StoreError> {
+        run(Region::Settings, self.0.store_item(&mut Item::new().0, &key, &value))
     }
 
     /// The longest document, so that two of them and all else fit when the map is at its fullest.
@@ -99,13 +102,13 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
     pub(super) fn keep_document(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let second = self.head()?.is_some_and(|head| !head.second);
         for (index, piece) in bytes.chunks(PIECE_LEN).enumerate() {
-            self.keep(piece_key(second, index), piece)?;
+            self.put(piece_key(second, index), piece)?;
         }
         let mut head = [0; DOCUMENT_LEN];
         head[0] = u8::from(second);
         head[1..5].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
         head[5..].copy_from_slice(&CRC.checksum(bytes).to_le_bytes());
-        self.keep(DOCUMENT, &head)
+        self.put(DOCUMENT, &head)
     }
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {

@@ -40,12 +40,12 @@ struct Moment<const WORD: usize, const PAGE: usize> {
 }
 
 /// Tells the story without a cut.
-fn moments<const WORD: usize, const PAGE: usize>(layout: &Layout, story: &[Step]) -> Vec<Moment<WORD, PAGE>> {
+fn moments<const WORD: usize, const PAGE: usize>(layout: &Layout, steps: &[Step]) -> Vec<Moment<WORD, PAGE>> {
     let mut model = Model::default();
     let mut flash = flash_for(layout);
     Store::open(&mut flash, layout.clone()).unwrap();
     let mut moments = Vec::new();
-    for &step in story {
+    for &step in steps {
         let before = flash.copy(1);
         let mut store = Store::open(&mut flash, layout.clone()).unwrap();
         let earlier = model.clone();
@@ -68,7 +68,6 @@ impl<const WORD: usize, const PAGE: usize> Moment<WORD, PAGE> {
         let mut store = Store::open(&mut flash, layout.clone()).unwrap();
         power.set(Some(budget));
         let result = make(&mut store, self.step);
-        drop(store);
         let was_cut = power.get() == Some(0);
         assert_eq!(was_cut, result.is_err(), "{:?}: {result:?} with the power cut: {was_cut}", self.step);
         was_cut.then(|| flash.copy(u64::from(budget) << 8 | 0xaa))
@@ -86,7 +85,6 @@ fn recovers<const WORD: usize, const PAGE: usize>(
     model.check_interrupted(flash.copy(7), layout, step);
     let mut store = Store::open(&mut flash, layout.clone()).unwrap();
     model.make(&mut store, Step::Sequence);
-    drop(store);
     assert_one_seed(&flash, layout, &model);
     assert_outside_untouched(&flash, layout);
     if goes_on {
@@ -115,7 +113,6 @@ fn recovers<const WORD: usize, const PAGE: usize>(
         for id in 0..8 {
             model.make(&mut store, Step::Message { id, len: 100 });
         }
-        drop(store);
         model.check(flash.copy(9), layout);
     }
 }
@@ -173,13 +170,13 @@ struct Cuts {
 /// Cuts the steps that `choose` chooses at every byte, and the recovery of every `nth` cut.
 fn cut_everywhere<const WORD: usize, const PAGE: usize>(
     layout: &Layout,
-    story: &[Step],
+    steps: &[Step],
     tear: Tear,
     nth: usize,
     choose: impl Fn(&Moment<WORD, PAGE>) -> bool,
 ) -> Cuts {
     let mut done = Cuts::default();
-    for moment in moments::<WORD, PAGE>(layout, story).iter().filter(|moment| choose(moment)) {
+    for moment in moments::<WORD, PAGE>(layout, steps).iter().filter(|moment| choose(moment)) {
         done.steps += 1;
         done.steps_that_erase += usize::from(moment.erases);
         let mut budget = 1;
@@ -210,10 +207,10 @@ fn every_step_survives_a_cut_that_leaves_any_bits() {
 }
 
 /// A longer story, in which only the steps are cut that turn to another page.
-fn page_turns_survive<const WORD: usize, const PAGE: usize>(settings: u32, story: &[Step], turns: usize) {
+fn page_turns_survive<const WORD: usize, const PAGE: usize>(settings: u32, steps: &[Step], turns: usize) {
     for tear in [Tear::Bytes, Tear::Bits] {
         let turning = |moment: &Moment<WORD, PAGE>| moment.erases;
-        let done = cut_everywhere(&layout(PAGE, settings), story, tear, 100, turning);
+        let done = cut_everywhere(&layout(PAGE, settings), steps, tear, 100, turning);
         assert!(done.steps >= turns, "{done:?}");
     }
 }
@@ -255,7 +252,6 @@ fn a_store_that_is_being_formatted_opens_as_before_or_not_at_all() {
         match Store::open(&mut flash, layout.clone()) {
             Ok(mut store) => {
                 let formatted = store.ratchet().unwrap().is_none();
-                drop(store);
                 let model = if formatted { &Model::default() } else { &last.model };
                 model.check(flash.copy(cuts), &layout);
             }

@@ -34,7 +34,6 @@ fn lived_in(layout: &Layout) -> (Small, Model, Vec<Contents>) {
             ever.push(model.contents.clone());
         }
     }
-    drop(store);
     (flash, model, ever)
 }
 
@@ -110,6 +109,46 @@ fn a_journal_that_cannot_be_read_is_not_taken_for_a_new_one() {
 }
 
 #[test]
+fn a_journal_whose_first_page_is_blank_is_not_taken_for_a_new_one() {
+    let layout = layout(1024, 5);
+    let (mut flash, ..) = lived_in(&layout);
+    let [first, second] = [0, 1024].map(|page| layout.settings.start as usize + page);
+    // The record has to be in the second page, as it is whenever the first is erased.
+    let mut epoch = 4;
+    while flash.bytes()[second..second + 1024].iter().all(|byte| matches!(byte, 0 | 0xff)) {
+        let mut store = Store::open(&mut flash, layout.clone()).unwrap();
+        make(&mut store, Step::Ratchet(epoch)).unwrap();
+        epoch += 1;
+    }
+    flash.bytes_mut()[first..first + 1024].fill(0xff);
+    for slot in 0..15 {
+        flash.bytes_mut()[second + slot * 68 + 30] ^= 0x24;
+    }
+    let error = Store::open(&mut flash, layout.clone()).unwrap_err();
+    assert_eq!(error, StoreError::Corrupted(Region::Journal));
+}
+
+#[test]
+fn a_damaged_message_does_not_keep_its_page_from_being_used_again() {
+    let layout = layout(1024, 4);
+    let mut flash: Small = flash_for(&layout);
+    let mut store = Store::open(&mut flash, layout.clone()).unwrap();
+    // Eight in each of two pages: 12 bytes and 103, rounded up to words.
+    for id in 0..16 {
+        make(&mut store, Step::Message { id, len: 103 }).unwrap();
+    }
+    assert_eq!(make(&mut store, Step::Message { id: 16, len: 103 }), Err(StoreError::Full(Region::Messages)));
+    flash.bytes_mut()[layout.messages.start as usize + 4 + 2 * 116 + 50] ^= 1;
+    let mut store = Store::open(&mut flash, layout.clone()).unwrap();
+    for _ in 0..7 {
+        make(&mut store, Step::RemoveMessage).unwrap();
+    }
+    make(&mut store, Step::Message { id: 17, len: 103 }).unwrap();
+    let ids: Vec<_> = read(&mut flash, &layout).messages.iter().map(|(id, _)| id.0[3]).collect();
+    assert_eq!(ids, [8, 9, 10, 11, 12, 13, 14, 15, 17]);
+}
+
+#[test]
 fn a_damaged_document_is_an_error_until_the_next_one_is_kept() {
     let layout = layout(1024, 5);
     let (flash, model, _) = lived_in(&layout);
@@ -143,7 +182,6 @@ fn what_another_program_left_in_unused_pages_is_not_written_into() {
     model.make(&mut store, Step::Address(3));
     model.make(&mut store, Step::Tag { epoch: 1, tag: 2 });
     model.make(&mut store, Step::Message { id: 3, len: 50 });
-    drop(store);
     model.check(flash, &layout);
 }
 
@@ -195,14 +233,13 @@ proptest! {
             flash.bytes_mut()[at] = if sparse && other < 128 { 0xff } else { noise };
         }
         match Store::open(&mut flash, layout.clone()) {
-            Ok(store) => drop(store),
+            Ok(_) => {}
             Err(error) => prop_assert!(matches!(error, StoreError::Corrupted(_)), "{error}"),
         }
         let mut store = Store::format(&mut flash, layout.clone()).unwrap();
         let mut model = Model::default();
         model.make(&mut store, Step::Ratchet(1));
         model.make(&mut store, Step::Message { id: 1, len: 9 });
-        drop(store);
         prop_assert_eq!(read(flash, &layout), model.contents);
     }
 

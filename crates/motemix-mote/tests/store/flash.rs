@@ -88,7 +88,6 @@ impl<const WORD: usize, const PAGE: usize> Flash<WORD, PAGE> {
     fn half_erase(&mut self, page: usize, step: u32) {
         for at in 0..PAGE {
             let erased = match step {
-                0 => 0,
                 1 if at < PAGE / 2 => 0xff,
                 2 if at >= PAGE / 2 => 0xff,
                 3 => self.noise(),
@@ -97,6 +96,7 @@ impl<const WORD: usize, const PAGE: usize> Flash<WORD, PAGE> {
                 // Nearly done: one bit in thirty-two is still as it was.
                 6 => [0xff, 0xff, 0xff, !(1 << (at % 8))][usize::from(self.noise() % 4)],
                 7 => 0xff,
+                // Not begun.
                 _ => 0,
             };
             self.bytes[page + at] |= erased;

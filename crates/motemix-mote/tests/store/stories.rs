@@ -18,7 +18,7 @@ type Large = Flash<4, 4096>;
 fn erased_flash_is_an_empty_store() {
     let layout = layout(1024, 4);
     let mut flash: Small = flash_for(&layout);
-    drop(Store::open(&mut flash, layout.clone()).unwrap());
+    Store::open(&mut flash, layout.clone()).unwrap();
     Model::default().check(flash, &layout);
 }
 
@@ -30,7 +30,6 @@ fn a_store_that_is_opened_again_writes_nothing() {
     let mut model = Model::default();
     model.make(&mut store, Step::Ratchet(1));
     model.make(&mut store, Step::Tag { epoch: 1, tag: 1 });
-    drop(store);
     let before = flash.bytes().to_vec();
     model.check(&mut flash, &layout);
     assert_eq!(flash.bytes(), before);
@@ -121,7 +120,6 @@ fn full_tags_say_so_lose_nothing_and_are_usable_again() {
         assert_eq!(make(&mut store, Step::Tag { epoch: 9, tag: 0 }), Err(StoreError::Full(Region::Tags)));
         model.make(&mut store, Step::ForgetTags(round + 1));
     }
-    drop(store);
     model.check(flash, &layout);
 }
 
@@ -144,7 +142,6 @@ fn full_messages_say_so_and_leave_in_the_order_in_which_they_came() {
         }
     }
     assert!((20..70).contains(&refused), "{refused}");
-    drop(store);
     model.check(flash, &layout);
 }
 
@@ -164,7 +161,6 @@ fn documents_fit<const WORD: usize, const PAGE: usize>(settings: u32, least: usi
     }
     let refused = make(&mut store, Step::Document { len: most + 1, version: 0 });
     assert_eq!(refused, Err(StoreError::TooLong { most }));
-    drop(store);
     assert!(flash.erases > 0);
     model.check(flash, &layout);
 }
@@ -238,7 +234,6 @@ fn no_word_is_written_more_than_twice_between_erases() {
         }
         make(&mut store, Step::ForgetTags(epoch + 1)).unwrap();
     }
-    drop(store);
     assert!(flash.erases > 20, "{}", flash.erases);
     assert_eq!(flash.most_writes, 2);
 }
