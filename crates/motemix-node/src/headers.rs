@@ -80,6 +80,7 @@ impl<'s, P: Profile> Headers<'s, P> {
     }
 
     /// Begins a header on a path drawn at random.
+    #[inline(never)]
     pub(crate) fn begin<R: CryptoRng>(
         &mut self,
         purpose: Purpose,
@@ -152,17 +153,22 @@ impl<'s, P: Profile> Headers<'s, P> {
         let purpose = *purpose;
         match builder.step() {
             Ok(false) => None,
-            Ok(true) => {
-                let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
-                self.store(purpose, header, needs);
-                Some(purpose)
-            }
+            Ok(true) => self.finish(purpose, needs),
             // A key of small order: the document's check lets none through. Draw another path.
             Err(_) => {
                 self.making = None;
                 None
             }
         }
+    }
+
+    // Not inlined, as `begin`: headers are large, and a small board has no stack for several of them under a
+    // multiplication.
+    #[inline(never)]
+    fn finish(&mut self, purpose: Purpose, needs: &Needs<'_>) -> Option<Purpose> {
+        let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
+        self.store(purpose, header, needs);
+        Some(purpose)
     }
 
     /// What has no place any more, because others took it meanwhile, is forgotten.

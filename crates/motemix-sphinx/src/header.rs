@@ -148,6 +148,8 @@ impl<P: Profile> HeaderBuilder<P> {
 
     /// Does the next scalar multiplication. `true` when the header can be finished, after one step
     /// more than there are hops; further steps do nothing.
+    // Not inlined: the multiplication needs enough of a small board's stack by itself.
+    #[inline(never)]
     pub fn step(&mut self) -> Result<bool, PathError> {
         if self.steps == 0 {
             self.group_element = P::Curve::public_key(&SeedBytes::expand(&self.seed).first_scalar());
