@@ -11,7 +11,7 @@ const WINDOW: usize = 16;
 pub struct Tables<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize> {
     packets: [PacketSlot<Packets>; PACKETS],
     schedule: [u32; PACKETS],
-    replay: [[u64; TAGS]; 2],
+    replay: [u64; TAGS],
     window: [[u64; WINDOW]; 2],
     messages: [MessageSlot<Packets>; MESSAGES],
     returns: [ReturnSlot<Packets>; MESSAGES],
@@ -32,7 +32,7 @@ impl<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES
         Self {
             packets: from_fn(|_| PacketSlot::new()),
             schedule: [0; PACKETS],
-            replay: [[0; TAGS]; 2],
+            replay: [0; TAGS],
             window: [[0; WINDOW]; 2],
             messages: from_fn(|_| MessageSlot::new()),
             returns: from_fn(|_| ReturnSlot::new()),
@@ -45,12 +45,12 @@ impl<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES
 
     /// Lends all of it.
     pub(crate) fn lend(&mut self) -> (Storage<'_, Packets>, &mut [Route]) {
-        let [replay, replay_of_neighbour] = &mut self.replay;
         let [window, older_window] = &mut self.window;
         let storage = Storage {
             packets: &mut self.packets,
             schedule: &mut self.schedule,
-            replay: [replay, replay_of_neighbour],
+            // A node here serves one epoch: it is begun by the second filter, and no other follows.
+            replay: [&mut [], &mut self.replay],
             window: [window, older_window],
             messages: &mut self.messages,
             returns: &mut self.returns,
