@@ -33,11 +33,12 @@ impl Generator {
     fn refresh(&mut self) {
         self.served = 0;
         if let Ok(fresh) = self.source.seed() {
-            let mut both = Secret::<64>::zero();
-            let (old, new) = both.expose_mut().split_at_mut(32);
-            old.copy_from_slice(self.key.expose());
-            new.copy_from_slice(fresh.expose());
-            self.key = hash::blake2s_256(both.expose(), MIX_IN);
+            // Keyed with the old key, so that a source that has gone bad takes nothing away.
+            let mut message = Secret::<{ 32 + MIX_IN.len() }>::zero();
+            let (first, rest) = message.expose_mut().split_at_mut(32);
+            first.copy_from_slice(fresh.expose());
+            rest.copy_from_slice(MIX_IN);
+            self.key = hash::blake2s_256(self.key.expose(), message.expose());
         }
     }
 }

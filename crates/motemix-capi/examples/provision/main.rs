@@ -13,15 +13,13 @@
 mod network;
 
 use std::error::Error;
-use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use motemix_directory::{Epoch, ProfileName, UnixTime};
 
-use network::{Plan, Planned, Provisioned};
+use network::{Plan, Planned};
 
 /// How long the document counts.
 const DAYS: u64 = 30;
@@ -59,12 +57,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     };
     let made = plan.provision(random).map_err(|error| error.to_string())?;
     for (node, secret) in plan.nodes.iter().zip(&made.secrets) {
-        let place = Path::new(directory).join(&node.name);
-        fs::create_dir_all(&place)?;
-        fs::write(place.join("document"), &made.document)?;
-        fs::write(place.join("authority"), made.authority_key)?;
-        fs::write(place.join("secret"), secret)?;
-        fs::write(place.join("motemix_network.h"), header(&made, secret, plan.epoch))?;
+        made.write(&Path::new(directory).join(&node.name), secret)?;
     }
     println!("{} nodes in {directory}, epoch {}, for {DAYS} days", plan.nodes.len(), plan.epoch);
     Ok(())
@@ -80,23 +73,4 @@ fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).expect("the operating system has random bytes");
     bytes
-}
-
-fn header(made: &Provisioned, secret: &[u8; 32], epoch: Epoch) -> String {
-    let mut text = String::from(
-        "/* Holds a secret: for one board, and for nobody else to see. */\n\n#include <stdint.h>\n",
-    );
-    for (name, bytes) in [
-        ("motemix_network_document", made.document.as_slice()),
-        ("motemix_network_authority", &made.authority_key),
-        ("motemix_network_secret", secret),
-    ] {
-        let _ = write!(text, "\nstatic const uint8_t {name}[{}] = {{", bytes.len());
-        for (at, byte) in bytes.iter().enumerate() {
-            let _ = write!(text, "{}0x{byte:02x},", if at % 16 == 0 { "\n    " } else { " " });
-        }
-        text.push_str("\n};\n");
-    }
-    let _ = write!(text, "\n#define MOTEMIX_NETWORK_EPOCH {epoch}\n");
-    text
 }

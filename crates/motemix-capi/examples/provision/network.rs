@@ -1,6 +1,9 @@
 //! A network for boards: keys, a document signed by one authority, and what each node has to be given.
 
+use std::fs;
+use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use motemix_crypto::{Portable, Secret};
@@ -80,5 +83,33 @@ impl Plan {
         builder.sign(&authority)?;
         let document = builder.finish()?.to_vec();
         Ok(Provisioned { document, authority_key: authority.public_key().to_bytes(), secrets })
+    }
+}
+
+impl Provisioned {
+    /// Writes what one node has to be given: three files of bytes, and the same as C arrays.
+    pub fn write(&self, directory: &Path, secret: &[u8; 32]) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join("document"), &self.document)?;
+        fs::write(directory.join("authority"), self.authority_key)?;
+        fs::write(directory.join("secret"), secret)?;
+        fs::write(directory.join("motemix_network.h"), self.header(secret))
+    }
+
+    fn header(&self, secret: &[u8; 32]) -> String {
+        let mut text = String::from(
+            "/* Holds a secret: for one board, and for nobody else to see. */\n\n#include <stdint.h>\n",
+        );
+        for (name, bytes) in
+            [("document", self.document.as_slice()), ("authority", &self.authority_key), ("secret", secret)]
+        {
+            text.push_str(&format!("\nstatic const uint8_t motemix_network_{name}[{}] = {{", bytes.len()));
+            for (at, byte) in bytes.iter().enumerate() {
+                text.push_str(if at % 16 == 0 { "\n    " } else { " " });
+                text.push_str(&format!("0x{byte:02x},"));
+            }
+            text.push_str("\n};\n");
+        }
+        text
     }
 }

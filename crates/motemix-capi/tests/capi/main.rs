@@ -1,9 +1,10 @@
 //! C programs that use the header and the static library: as C99 and as C++, under the sanitizers of gcc
-//! and under valgrind.
+//! and under valgrind; and the ports to RIOT and Contiki-NG, which are C programs too.
 
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -12,8 +13,9 @@ use std::time::Duration;
 use motemix_directory::{Epoch, ProfileName, UnixTime};
 use tempfile::TempDir;
 
-#[path = "../examples/provision/network.rs"]
+#[path = "../../examples/provision/network.rs"]
 mod network;
+mod ports;
 
 use network::{Plan, Planned};
 
@@ -29,7 +31,7 @@ fn root() -> &'static Path {
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        // …/debug/deps/c_programs-…
+        // …/debug/deps/capi-…
         let test = env::current_exe().expect("the test's own path");
         let profile = test.parent().and_then(Path::parent).expect("a directory of the profile");
         let mut cargo = Command::new(env!("CARGO"));
@@ -59,14 +61,17 @@ fn succeed(command: &mut Command) -> Output {
 
 /// A network of `nodes` in files, one directory for each.
 fn provision(nodes: usize, profile: ProfileName) -> (TempDir, Vec<PathBuf>) {
+    let address = |node| format!("[fd00::{}]:4050", node + 1).parse().expect("an address");
+    provision_at(&(0..nodes).map(address).collect::<Vec<_>>(), profile)
+}
+
+/// The same, with the nodes at these addresses.
+fn provision_at(addresses: &[SocketAddr], profile: ProfileName) -> (TempDir, Vec<PathBuf>) {
     let place = tempfile::tempdir().expect("a temporary directory");
+    let named =
+        |(node, address): (usize, &SocketAddr)| Planned { name: format!("node-{node}"), address: *address };
     let plan = Plan {
-        nodes: (0..nodes)
-            .map(|node| Planned {
-                name: format!("node-{node}"),
-                address: format!("[fd00::{}]:4050", node + 1).parse().expect("an address"),
-            })
-            .collect(),
+        nodes: addresses.iter().enumerate().map(named).collect(),
         epoch: Epoch(7),
         valid: (UnixTime(1_000_000), UnixTime(2_000_000)),
         mean_delay: Duration::from_millis(50),
@@ -83,10 +88,7 @@ fn provision(nodes: usize, profile: ProfileName) -> (TempDir, Vec<PathBuf>) {
     let directories = (plan.nodes.iter().zip(&made.secrets))
         .map(|(node, secret)| {
             let directory = place.path().join(&node.name);
-            fs::create_dir(&directory).expect("a directory for a node");
-            fs::write(directory.join("document"), &made.document).expect("a document");
-            fs::write(directory.join("authority"), made.authority_key).expect("a key");
-            fs::write(directory.join("secret"), secret).expect("a secret");
+            made.write(&directory, secret).expect("files for a node");
             directory
         })
         .collect();
@@ -142,13 +144,13 @@ fn nodes_exchange_messages_under_valgrind() {
 #[test]
 fn misuse_is_told_under_the_sanitizers() {
     let (_place, nodes) = provision(5, ProfileName::Mote);
-    says(&with_sanitizers("tests/c/misuse.c", &nodes[..1]), "expectations met");
+    says(&with_sanitizers("tests/capi/misuse.c", &nodes[..1]), "expectations met");
 }
 
 #[test]
 fn misuse_is_told_under_valgrind() {
     let (_place, nodes) = provision(5, ProfileName::Mote);
-    says(&under_valgrind("tests/c/misuse.c", &nodes[..1]), "expectations met");
+    says(&under_valgrind("tests/capi/misuse.c", &nodes[..1]), "expectations met");
 }
 
 #[test]
