@@ -47,6 +47,14 @@ const RIOT: Port = Port {
     socket: "RIOT_STAND_IN_SOCKET",
 };
 
+const CONTIKI: Port = Port {
+    name: "contiki-ng",
+    sources: &["motemix-app.c", "motemix-node.c"],
+    includes: &[".", "stand-in"],
+    stand_in: "stand-in/contiki.c",
+    socket: "CONTIKI_STAND_IN_SOCKET",
+};
+
 impl Port {
     fn directory(&self) -> PathBuf {
         root().join("../../ports").join(self.name)
@@ -175,7 +183,7 @@ fn send_and_stop(port: &Port, flags: &[&str]) -> (TempDir, Vec<Node>) {
     }
     nodes[4].type_line("motemix network");
     nodes[4].until("network motes, epoch 7, 5 nodes");
-    nodes[4].until("* 4 node-4, mix");
+    nodes[4].until("4 node-4, mix");
     nodes[4].until("sent 4, acknowledged 4");
     (place, nodes)
 }
@@ -202,6 +210,20 @@ fn motes_on_riots_stand_in_send_from_their_shells() {
     nodes[1].until("acknowledged after");
 }
 
+#[test]
+fn motes_on_contikis_stand_in_send_from_their_shells() {
+    let (_place, mut nodes) = send_and_stop(&CONTIKI, &["-g", "-DCONTIKI_TARGET_NATIVE"]);
+    nodes[1].type_line("motemix stop");
+    nodes[1].until("stopped");
+    nodes[1].type_line("motemix network");
+    nodes[1].until("not a node");
+    nodes[1].type_line("motemix start");
+    nodes[1].until("started");
+    nodes[1].type_line("motemix send node-0 back again");
+    nodes[0].until("received: back again");
+    nodes[1].until("acknowledged after");
+}
+
 /// A directory with a network for what is only compiled.
 fn any_node() -> (TempDir, PathBuf) {
     let (place, directories, _) = network();
@@ -223,12 +245,26 @@ fn riots_module_compiles_for_the_boards() {
 }
 
 #[test]
+fn contikis_application_compiles_for_the_boards() {
+    let (_place, node) = any_node();
+    let seeded = ["-mthumb", "-DCSPRNG_CONF_ENABLED=1", "-DMOTEMIX_CONF_CSPRNG_IS_SEEDED=1"];
+    for core in CORES {
+        CONTIKI.compile("arm-none-eabi-gcc", &node, &[core, &seeded].concat());
+    }
+}
+
+#[test]
 fn a_board_without_a_generator_does_not_compile() {
     let (_place, node) = any_node();
-    let mut command = RIOT.gcc("gcc", &node, &["-fsyntax-only"]);
-    let output = command.arg(RIOT.directory().join("modules/motemix/random.c")).output().expect("gcc starts");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && stderr.contains("no hardware random generator"), "{stderr}");
+    for (port, source, reason) in [
+        (RIOT, "modules/motemix/random.c", "no hardware random generator"),
+        (CONTIKI, "motemix-node.c", "random bytes that nobody can guess"),
+    ] {
+        let mut command = port.gcc("gcc", &node, &["-fsyntax-only", "-DCSPRNG_CONF_ENABLED=1"]);
+        let output = command.arg(port.directory().join(source)).output().expect("gcc starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(reason), "{stderr}");
+    }
 }
 
 #[test]
