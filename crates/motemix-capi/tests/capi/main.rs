@@ -13,6 +13,7 @@ use std::time::Duration;
 use motemix_directory::{Epoch, ProfileName, UnixTime};
 use tempfile::TempDir;
 
+mod boards;
 #[path = "../../examples/provision/network.rs"]
 mod network;
 mod ports;
@@ -27,22 +28,33 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The static library, built as the tests are.
+/// The directory of builds that this test is part of: …/debug/deps/capi-… is two below its profile's.
+fn target_directory() -> PathBuf {
+    let test = env::current_exe().expect("the test's own path");
+    test.ancestors().nth(3).expect("a target directory").to_owned()
+}
+
+fn build(arguments: &[&str]) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["rustc", "--locked", "--lib", "--package", "motemix-capi", "--crate-type", "staticlib"]);
+    // What the tests are built with is not what a board is built with.
+    cargo.env_remove("CARGO_INCREMENTAL").env_remove("RUSTFLAGS");
+    succeed(cargo.arg("--target-dir").arg(target_directory()).args(arguments));
+}
+
+/// The static library for this machine.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        // …/debug/deps/capi-…
-        let test = env::current_exe().expect("the test's own path");
-        let profile = test.parent().and_then(Path::parent).expect("a directory of the profile");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["rustc", "--locked", "--lib", "--package", "motemix-capi", "--crate-type", "staticlib"]);
-        cargo.arg("--target-dir").arg(profile.parent().expect("the target directory"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        succeed(&mut cargo);
-        profile.join("libmotemix_capi.a")
+        build(&[]);
+        target_directory().join("debug/libmotemix_capi.a")
     })
+}
+
+/// The static library for boards.
+fn built_for(target: &str) -> PathBuf {
+    build(&["--profile", "board", "--target", target]);
+    target_directory().join(target).join("board/libmotemix_capi.a")
 }
 
 fn succeed(command: &mut Command) -> Output {

@@ -40,6 +40,8 @@ static uint64_t datagrams_unsent;
 static uint64_t newest_epoch = MOTEMIX_NO_EPOCH;
 
 static kernel_pid_t pid = KERNEL_PID_UNDEF;
+/* How the start went: the thread has it, because only the thread has the stack for it. */
+static volatile motemix_status outcome;
 static event_queue_t queue;
 static sock_udp_t sock;
 static event_timeout_t timeout;
@@ -200,36 +202,6 @@ static void on_datagram(sock_udp_t *from, sock_async_flags_t flags, void *arg)
     }
 }
 
-static void *run(void *arg)
-{
-    bool working = true;
-    (void)arg;
-
-    mutex_lock(&lock);
-    event_queue_claim(&queue);
-    sock_udp_event_init(&sock, &queue, on_datagram, NULL);
-    while (!stopping) {
-        service();
-        mutex_unlock(&lock);
-        /* Others take their turn here, between two scalar multiplications at the latest. */
-        event_t *event = working ? event_get(&queue) : event_wait(&queue);
-        mutex_lock(&lock);
-        if (event != NULL) {
-            event->handler(event);
-        }
-        if (!stopping) {
-            working = motemix_node_work(node, now_us()) == MOTEMIX_STATUS_OK;
-        }
-    }
-    event_timeout_clear(&timeout);
-    sock_udp_close(&sock);
-    motemix_node_end(node);
-    node = NULL;
-    motemix_document_close(&document);
-    mutex_unlock(&lock);
-    return NULL;
-}
-
 /* Opens the document and makes the node. */
 static motemix_status make_node(const motemix_riot_network_t *network, motemix_descriptor *self)
 {
@@ -274,7 +246,8 @@ static motemix_status make_node(const motemix_riot_network_t *network, motemix_d
     return status;
 }
 
-static motemix_status start(const motemix_riot_network_t *network)
+/* Makes the node, and the sock at the port that the document has for it. */
+static motemix_status set_up(const motemix_riot_network_t *network)
 {
     motemix_descriptor self;
     sock_udp_ep_t local = SOCK_IPV6_EP_ANY;
@@ -292,42 +265,88 @@ static motemix_status start(const motemix_riot_network_t *network)
         puts("motemix: the node's IPv6 port in the network document cannot be bound");
         return MOTEMIX_STATUS_UNKNOWN_NODE;
     }
-    stopping = deaf = false;
-    datagrams_unsent = 0;
-    event_queue_init_detached(&queue);
-    event_timeout_ztimer_init(&timeout, ZTIMER_MSEC, &queue, &timeout_event);
-    /* Below the shell and the network stack: a scalar multiplication takes its time. */
-    pid = thread_create(stack, sizeof(stack), THREAD_PRIORITY_MAIN + 1, THREAD_CREATE_STACKTEST, run, NULL,
-                        "motemix");
-    if (pid <= KERNEL_PID_UNDEF) {
-        pid = KERNEL_PID_UNDEF;
-        sock_udp_close(&sock);
-        return MOTEMIX_STATUS_FULL;
-    }
+    sock_udp_event_init(&sock, &queue, on_datagram, NULL);
     return MOTEMIX_STATUS_OK;
+}
+
+/* The thread, until it is to stop. Holds the lock but where it waits. */
+static void serve(void)
+{
+    bool working = true;
+
+    while (!stopping) {
+        service();
+        mutex_unlock(&lock);
+        /* Others take their turn here, between two scalar multiplications at the latest. */
+        event_t *event = working ? event_get(&queue) : event_wait(&queue);
+        mutex_lock(&lock);
+        if (event != NULL) {
+            event->handler(event);
+        }
+        if (!stopping) {
+            working = motemix_node_work(node, now_us()) == MOTEMIX_STATUS_OK;
+        }
+    }
+    event_timeout_clear(&timeout);
+    sock_udp_close(&sock);
+}
+
+static void *run(void *network)
+{
+    mutex_lock(&lock);
+    event_queue_claim(&queue);
+    motemix_status status = set_up(network);
+    outcome = status;
+    if (status == MOTEMIX_STATUS_OK) {
+        serve();
+    }
+    if (node != NULL) {
+        motemix_node_end(node);
+        node = NULL;
+    }
+    motemix_document_close(&document);
+    mutex_unlock(&lock);
+    return NULL;
+}
+
+/* Waits until the thread has left its stack. */
+static void until_gone(void)
+{
+    while (thread_getstatus(pid) != STATUS_NOT_FOUND) {
+        ztimer_sleep(ZTIMER_MSEC, 1);
+    }
+    pid = KERNEL_PID_UNDEF;
 }
 
 motemix_status motemix_riot_start(const motemix_riot_network_t *network,
                                   const motemix_riot_application_t *handlers)
 {
-    motemix_status status;
-
     mutex_lock(&lock);
     if (pid != KERNEL_PID_UNDEF) {
         mutex_unlock(&lock);
         return MOTEMIX_STATUS_BUSY;
     }
     application = handlers;
-    status = start(network);
-    if (status != MOTEMIX_STATUS_OK) {
-        if (node != NULL) {
-            motemix_node_end(node);
-            node = NULL;
-        }
-        motemix_document_close(&document);
-    }
+    stopping = deaf = false;
+    datagrams_unsent = 0;
+    outcome = MOTEMIX_STATUS_NOTHING;
+    event_queue_init_detached(&queue);
+    event_timeout_ztimer_init(&timeout, ZTIMER_MSEC, &queue, &timeout_event);
+    /* Below the shell and the network stack: a scalar multiplication takes its time. */
+    pid = thread_create(stack, sizeof(stack), THREAD_PRIORITY_MAIN + 1, THREAD_CREATE_STACKTEST, run,
+                        (void *)(uintptr_t)network, "motemix");
     mutex_unlock(&lock);
-    return status;
+    if (pid <= KERNEL_PID_UNDEF) {
+        pid = KERNEL_PID_UNDEF;
+        return MOTEMIX_STATUS_FULL;
+    }
+    while (outcome == MOTEMIX_STATUS_NOTHING) {
+        ztimer_sleep(ZTIMER_MSEC, 1);
+    }
+    if (outcome != MOTEMIX_STATUS_OK) {
+        until_gone();
+    }
+    return outcome;
 }
 
 motemix_status motemix_riot_stop(void)
@@ -340,11 +359,7 @@ motemix_status motemix_riot_stop(void)
     stopping = true;
     event_post(&queue, &wake_event);
     mutex_unlock(&lock);
-    /* The stack is the thread's until it is gone. */
-    while (thread_getstatus(pid) != STATUS_NOT_FOUND) {
-        ztimer_sleep(ZTIMER_MSEC, 1);
-    }
-    pid = KERNEL_PID_UNDEF;
+    until_gone();
     return MOTEMIX_STATUS_OK;
 }
 

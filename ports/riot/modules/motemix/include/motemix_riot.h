@@ -22,9 +22,9 @@ extern "C" {
 #define CONFIG_MOTEMIX_LIMITS MOTEMIX_MOTE
 #endif
 
-/* Bytes of stack of the thread. */
+/* Bytes of stack of the thread. Opening a document takes 7.6 kB on a Cortex-M3, everything later 5.4 kB. */
 #ifndef CONFIG_MOTEMIX_STACK_SIZE
-#define CONFIG_MOTEMIX_STACK_SIZE 6144
+#define CONFIG_MOTEMIX_STACK_SIZE 9216
 #endif
 
 /* Sectors of MTD_0 that belong to the node's replay tags, and the first of them. */
@@ -57,7 +57,8 @@ typedef struct {
     void (*discarded)(uint64_t message);
 } motemix_riot_application_t;
 
-/* Starts the thread, and waits until the node takes part in the network or cannot. */
+/* Starts the thread, and waits until the node takes part in the network or cannot. What `network` points
+ * to stays where it is until motemix_riot_stop. */
 motemix_status motemix_riot_start(const motemix_riot_network_t *network,
                                   const motemix_riot_application_t *application);
 
