@@ -434,3 +434,99 @@ pub unsafe extern "C" fn motemix_node_counters(node: *mut NodeHandle, counters: 
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ptr;
+    use std::vec;
+    use std::vec::Vec;
+
+    use super::*;
+
+    const LIMITS: Limits =
+        Limits { packets: 2, tags: 8, window: 4, messages: 1, returns: 2, headers: 1, nodes: 3 };
+    const CONFIG: Config = Config { answer_within_us: 0, id: 0, receiver: crate::NO_NODE };
+
+    /// Fills with a number; a node that is in `context` is called meanwhile.
+    unsafe extern "C" fn fill(context: *mut c_void, out: *mut u8, len: usize) -> core::ffi::c_int {
+        let node = context.cast::<*mut NodeHandle>();
+        // SAFETY: the tests lend a place for a node, and `len` bytes.
+        unsafe {
+            assert_eq!(
+                motemix_node_handle_timeout(*node, 0),
+                if (*node).is_null() { Status::Null } else { Status::Busy }
+            );
+            ptr::write_bytes(out, 7, len);
+        }
+        0
+    }
+
+    fn memory() -> Vec<u64> {
+        // SAFETY: the limits are there.
+        vec![0; unsafe { motemix_node_size(&raw const LIMITS) }.div_ceil(8)]
+    }
+
+    /// Miri runs these: they multiply no points, and touch every table.
+    #[test]
+    fn a_node_lives_in_exactly_the_memory_that_it_asks_for() {
+        let mut memory = memory();
+        let mut node = ptr::null_mut();
+        let random = Random { fill: Some(fill), context: (&raw mut node).cast() };
+        let mut event = core::mem::MaybeUninit::uninit();
+        let mut counters = core::mem::MaybeUninit::uninit();
+        let mut at_us = 0;
+        let mut datagram = [0; PACKET_LEN];
+        // SAFETY: all pointers are to places above.
+        unsafe {
+            let bytes = memory.len() * 8;
+            let made = motemix_node_new(
+                memory.as_mut_ptr().cast(),
+                bytes,
+                &raw const LIMITS,
+                &raw const CONFIG,
+                &raw const random,
+                &raw mut node,
+            );
+            assert_eq!(made, Status::Ok);
+            assert_eq!(
+                motemix_node_handle_datagram(node, 5, datagram.as_mut_ptr(), PACKET_LEN),
+                Status::Dropped
+            );
+            assert_eq!(motemix_node_poll_event(node, event.as_mut_ptr()), Status::Nothing);
+            assert_eq!(motemix_node_handle_timeout(node, 6), Status::Ok);
+            assert_eq!(motemix_node_poll_timeout(node, &raw mut at_us), Status::Nothing);
+            assert_eq!(motemix_node_counters(node, counters.as_mut_ptr()), Status::Ok);
+            assert_eq!(counters.assume_init().dropped.iter().sum::<u64>(), 1);
+            assert_eq!(motemix_node_end(node), Status::Ok);
+            assert_eq!(motemix_node_end(node), Status::NotANode);
+        }
+        assert!(memory.iter().all(|word| *word == 0), "an ended node leaves nothing behind");
+    }
+
+    #[test]
+    fn a_node_keeps_its_own_callback_out() {
+        let mut memory = memory();
+        let mut node = ptr::null_mut();
+        let random = Random { fill: Some(fill), context: (&raw mut node).cast() };
+        // SAFETY: all pointers are to places above.
+        unsafe {
+            let bytes = memory.len() * 8;
+            let made = motemix_node_new(
+                memory.as_mut_ptr().cast(),
+                bytes,
+                &raw const LIMITS,
+                &raw const CONFIG,
+                &raw const random,
+                &raw mut node,
+            );
+            assert_eq!(made, Status::Ok);
+            let mut inner = Entered::new(node).expect("a node");
+            assert_eq!(motemix_node_handle_timeout(node, 0), Status::Busy);
+            // What a call does while the callback runs: its reference to the node stays usable.
+            inner.prepared = None;
+            drop(inner);
+            assert_eq!(motemix_node_handle_timeout(node, 0), Status::Ok);
+            assert_eq!(motemix_node_end(node), Status::Ok);
+        }
+    }
+}

@@ -97,19 +97,23 @@ impl Provisioned {
     }
 
     fn header(&self, secret: &[u8; 32]) -> String {
-        let mut text = String::from(
-            "/* Holds a secret: for one board, and for nobody else to see. */\n\n#include <stdint.h>\n",
-        );
-        for (name, bytes) in
-            [("document", self.document.as_slice()), ("authority", &self.authority_key), ("secret", secret)]
-        {
-            text.push_str(&format!("\nstatic const uint8_t motemix_network_{name}[{}] = {{", bytes.len()));
-            for (at, byte) in bytes.iter().enumerate() {
-                text.push_str(if at % 16 == 0 { "\n    " } else { " " });
-                text.push_str(&format!("0x{byte:02x},"));
-            }
-            text.push_str("\n};\n");
-        }
-        text
+        let note =
+            "/* Holds a secret: for one board, and for nobody else to see. */\n\n#include <stdint.h>\n";
+        let arrays = [
+            ("document", self.document.as_slice()),
+            ("authority", self.authority_key.as_slice()),
+            ("secret", secret.as_slice()),
+        ];
+        note.to_owned() + &arrays.map(|(name, bytes)| array(name, bytes)).concat()
     }
+}
+
+/// A C array, sixteen bytes a line.
+fn array(name: &str, bytes: &[u8]) -> String {
+    let line = |line: &[u8]| {
+        let bytes: Vec<_> = line.iter().map(|byte| format!("0x{byte:02x}")).collect();
+        format!("    {},\n", bytes.join(", "))
+    };
+    let lines: String = bytes.chunks(16).map(line).collect();
+    format!("\nstatic const uint8_t motemix_network_{name}[{}] = {{\n{lines}}};\n", bytes.len())
 }
