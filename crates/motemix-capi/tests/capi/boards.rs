@@ -34,6 +34,8 @@ fn link(library: &Path, node: &Path) -> PathBuf {
 fn no_call_takes_more_stack_than_the_thread_on_riot_has() {
     let (_place, nodes) = provision(4, ProfileName::Mote);
     let program = link(&built_for("thumbv7m-none-eabi"), &nodes[0]);
+    let size = succeed(Command::new("arm-none-eabi-size").arg(&program));
+    println!("{}", String::from_utf8_lossy(&size.stdout));
     let mut qemu = Command::new("qemu-system-arm");
     qemu.args(["-machine", "mps2-an385", "-display", "none", "-monitor", "none", "-serial", "none"]);
     qemu.args(["-semihosting-config", "enable=on,target=native", "-kernel"]).arg(program);

@@ -78,7 +78,8 @@ int motemix_riot_tags_restore(motemix_node *node, uint32_t epoch)
             return -1;
         }
     }
-    return foreign ? erase(mtd) : 0;
+    /* Nothing at the beginning: perhaps an erasure that was cut off, with old records behind it. */
+    return foreign || next == begin ? erase(mtd) : 0;
 }
 
 int motemix_riot_tags_keep(const motemix_admitted *admitted)
