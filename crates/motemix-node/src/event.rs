@@ -33,6 +33,18 @@ pub struct ReceiptToken {
     pub(crate) generation: u32,
 }
 
+impl ReceiptToken {
+    /// The token as a number, for a caller who cannot hold a Rust type.
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.slot as u64
+    }
+
+    /// The token of a number. One that names no message is refused when it is used.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { slot: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
 /// Something the application should know. Data is borrowed from the node until its next call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event<'a> {

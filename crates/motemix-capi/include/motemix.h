@@ -1,0 +1,570 @@
+/*
+ * motemix: an anonymous, authenticated mix network that fits in a sensor. The C interface.
+ *
+ * Generated from the crate motemix-capi; change that, not this.
+ *
+ * A node is a state machine in memory that you lend it. It has no threads, sockets, clock or allocator.
+ *
+ *   1. motemix_document_open       the signed network document, with every check
+ *   2. motemix_node_new            in MOTEMIX_NODE_SIZE(...) bytes, with a source of random bytes
+ *   3. motemix_node_prepare_epoch  with the node's secret key, then motemix_node_begin_epoch
+ *   4. for each datagram:          motemix_node_handle_datagram
+ *   5. when the time has come that motemix_node_poll_timeout names: motemix_node_handle_timeout
+ *   6. after either:               motemix_node_poll_event until MOTEMIX_STATUS_NOTHING, answering each
+ *                                  received message with motemix_node_reply once it is safe,
+ *                                  then motemix_node_poll_transmit until MOTEMIX_STATUS_NOTHING
+ *   7. when nothing else is to do: motemix_node_work, one scalar multiplication a call
+ *
+ * Units. Times named ..._us are microseconds of any clock that does not go back, 64 bits wide; times of
+ * documents are seconds since 1970. Lengths are bytes. Keys are 32 bytes.
+ *
+ * Lifetimes. Memory lent to a node is the node's until motemix_node_end; do not move it. Everything else
+ * that a call is given it has done with when it returns, but for the bytes of a document, which stay until
+ * the last use of the motemix_document, and the random callback, which stays as long as the node.
+ *
+ * Threads. A node belongs to one thread at a time; calls from interrupts are not allowed. Different
+ * nodes do not know of each other.
+ *
+ * Misuse. Null pointers, short or unaligned memory, calls in any order, and calls with memory in which no
+ * node was made (if it can be read and is not left uninitialised) return a status; nothing of the network
+ * can make a call do anything but return.
+ */
+
+
+#ifndef MOTEMIX_H
+#define MOTEMIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes of memory for a node, enough on any machine, for static arrays; a multiple of 8. Takes the fields
+// of motemix_limits in their order: packets, tags, window, messages, returns, headers, nodes. As in
+//
+//   static uint64_t memory[MOTEMIX_NODE_SIZE(MOTEMIX_MOTE) / 8];
+//   static const motemix_limits limits = { MOTEMIX_MOTE };
+#define MOTEMIX_NODE_SIZE(...) MOTEMIX_NODE_SIZE_OF(__VA_ARGS__)
+#define MOTEMIX_NODE_SIZE_OF(packets, tags, window, messages, returns, headers, nodes)                   \
+    ((MOTEMIX_NODE_BASE_SIZE + (packets) * MOTEMIX_PACKET_SIZE + (messages) * MOTEMIX_MESSAGE_SIZE +     \
+      (returns) * MOTEMIX_RETURN_SIZE + (headers) * MOTEMIX_HEADER_SIZE + (nodes) * MOTEMIX_ENTRY_SIZE + \
+      2 * ((tags) + (window)) * MOTEMIX_TAG_SIZE + 7) / 8 * 8)
+
+// A mote that sends readings and forwards little: 96 packets an epoch.
+#define MOTEMIX_MOTE 4, 128, 32, 2, 4, 3, 16
+
+// A mote that forwards for others: 768 packets an epoch.
+#define MOTEMIX_MOTE_MIX 8, 1024, 64, 2, 4, 3, 32
+
+
+// How many reasons for dropping a datagram there are.
+#define MOTEMIX_DROP_REASONS 13
+
+// Bytes of a name with its terminating NUL, at most.
+#define MOTEMIX_NAME_SIZE 33
+
+// The most addresses of a node.
+#define MOTEMIX_MAX_ADDRESSES 2
+
+// No epoch was seen before: for motemix_document_open.
+#define MOTEMIX_NO_EPOCH 18446744073709551615ull
+
+// The board has no clock: a document is taken to be of the present, and only its signatures and its
+// epoch are checked. That keeps documents out that are older than one
+// seen before; whoever can keep new documents from the board can hold it in the past.
+#define MOTEMIX_TIME_UNKNOWN 18446744073709551615ull
+
+// Words of 64 bits of a document.
+#define MOTEMIX_DOCUMENT_WORDS 26
+
+// Bytes of every packet, and of every datagram.
+#define MOTEMIX_PACKET_LEN 280
+
+// The most bytes of data in a message or a reply.
+#define MOTEMIX_DATA_LEN 103
+
+// No node: the value of `motemix_config.receiver` when none is foreseen.
+#define MOTEMIX_NO_NODE 65535
+
+// Alignment of the memory of a node, in bytes.
+#define MOTEMIX_NODE_ALIGN 8
+
+// Bytes of a node without its tables, at most.
+#define MOTEMIX_NODE_BASE_SIZE 1984
+
+// Bytes for one packet that waits, at most: its slot and its place in the schedule.
+#define MOTEMIX_PACKET_SIZE 396
+
+// Bytes for one message in flight.
+#define MOTEMIX_MESSAGE_SIZE 168
+
+// Bytes for what opens one reply, at most.
+#define MOTEMIX_RETURN_SIZE 144
+
+// Bytes for one finished header, at most.
+#define MOTEMIX_HEADER_SIZE 400
+
+// Bytes for one node of the network.
+#define MOTEMIX_ENTRY_SIZE 34
+
+// Bytes for one tag or one remembered message, in one of two tables.
+#define MOTEMIX_TAG_SIZE 8
+
+// What a call says. 0 is success, 1 and 2 are no errors either.
+enum motemix_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Done.
+    MOTEMIX_STATUS_OK = 0,
+    // There is nothing at present: no packet is due, no event waits, no work is left.
+    MOTEMIX_STATUS_NOTHING = 1,
+    // The datagram went no further. The counters say why; the peer must not be told.
+    MOTEMIX_STATUS_DROPPED = 2,
+    // A pointer that must not be null is null.
+    MOTEMIX_STATUS_NULL = 3,
+    // A pointer is not aligned for what it points to; memory for a node needs MOTEMIX_NODE_ALIGN.
+    MOTEMIX_STATUS_MISALIGNED = 4,
+    // The memory is too small for the node, see MOTEMIX_NODE_SIZE and motemix_node_size.
+    MOTEMIX_STATUS_MEMORY_TOO_SMALL = 5,
+    // The limits make no node: one packet, message and return at least, 16384 nodes at most.
+    MOTEMIX_STATUS_BAD_LIMITS = 6,
+    // This is no node: motemix_node_new did not make it, or motemix_node_end ended it.
+    MOTEMIX_STATUS_NOT_A_NODE = 7,
+    // The node is in another call: calls came from the random callback, an interrupt or a second thread.
+    MOTEMIX_STATUS_BUSY = 8,
+    // This is no document: motemix_document_open did not succeed with it.
+    MOTEMIX_STATUS_NOT_A_DOCUMENT = 9,
+    // The random source failed, or gave nothing but zeros.
+    MOTEMIX_STATUS_RANDOM_FAILED = 10,
+    // The buffer is shorter than a packet.
+    MOTEMIX_STATUS_BUFFER_TOO_SMALL = 11,
+    // More data than MOTEMIX_DATA_LEN.
+    MOTEMIX_STATUS_TOO_LONG = 12,
+    // No number of a node.
+    MOTEMIX_STATUS_BAD_ID = 13,
+    // An authority's key is unusable, is there twice, or there are too many; or the threshold is none.
+    MOTEMIX_STATUS_BAD_AUTHORITIES = 14,
+    // The bytes are no network document.
+    MOTEMIX_STATUS_DOCUMENT_MALFORMED = 15,
+    // Too few of the authorities signed the document.
+    MOTEMIX_STATUS_DOCUMENT_UNSIGNED = 16,
+    // The document is for later.
+    MOTEMIX_STATUS_DOCUMENT_NOT_YET_VALID = 17,
+    // The document's time is over.
+    MOTEMIX_STATUS_DOCUMENT_EXPIRED = 18,
+    // The document is older than one that was seen before.
+    MOTEMIX_STATUS_DOCUMENT_ROLLED_BACK = 19,
+    // The document is of a network with another profile than mote.
+    MOTEMIX_STATUS_DOCUMENT_PROFILE = 20,
+    // The document has no such node.
+    MOTEMIX_STATUS_UNKNOWN_NODE = 21,
+    // The epoch was not prepared with its key.
+    MOTEMIX_STATUS_NOT_PREPARED = 22,
+    // The epoch is not later than the current one.
+    MOTEMIX_STATUS_NOT_LATER = 23,
+    // The document has another key for this node than the one prepared.
+    MOTEMIX_STATUS_KEY_MISMATCH = 24,
+    // The network has more nodes than the limits allow.
+    MOTEMIX_STATUS_TOO_MANY_NODES = 25,
+    // The nodes make no network: a layer of mixes is empty, or there are too few for a path.
+    MOTEMIX_STATUS_BAD_NETWORK = 26,
+    // No epoch has begun.
+    MOTEMIX_STATUS_NO_EPOCH = 27,
+    // As many messages are in flight as there is room for.
+    MOTEMIX_STATUS_FULL = 28,
+    // The receiver is no other node of the network.
+    MOTEMIX_STATUS_UNKNOWN_RECEIVER = 29,
+    // The network has too few mixes besides the two ends.
+    MOTEMIX_STATUS_NO_PATH = 30,
+    // The message does not wait for a reply any more.
+    MOTEMIX_STATUS_NOT_WAITING = 31,
+    // The replay filter has no room.
+    MOTEMIX_STATUS_FILTER_FULL = 32,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum motemix_status motemix_status;
+#else
+typedef uint8_t motemix_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What kind of event.
+enum motemix_event_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // A message has arrived. Make it safe, then call motemix_node_reply: without a reply its sender
+    // tries again. Has `token`, `id`, `data`, `repeated`.
+    MOTEMIX_EVENT_KIND_RECEIVED = 0,
+    // A message without a way to reply has arrived. Has `id`, `data`.
+    MOTEMIX_EVENT_KIND_DELIVERED = 1,
+    // The receiver has a message and has replied. Has `message`, `tries`, `round_trip_us`,
+    // `elapsed_us`, `data` (the reply, empty for an acknowledgement).
+    MOTEMIX_EVENT_KIND_ACKNOWLEDGED = 2,
+    // A message was given up after its last try; it may have arrived nevertheless. Has `message`,
+    // `tries`.
+    MOTEMIX_EVENT_KIND_DISCARDED = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum motemix_event_kind motemix_event_kind;
+#else
+typedef uint8_t motemix_event_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// A node. Only the library knows what is in it.
+typedef struct motemix_node motemix_node;
+
+// An opened document. Only the library knows what is in it; it lies wherever the program puts it, and
+// may be copied and forgotten. It borrows the bytes that it was opened from.
+typedef struct motemix_document {
+    // The library's.
+    uint64_t opaque[MOTEMIX_DOCUMENT_WORDS];
+} motemix_document;
+
+// Whom the caller trusts to describe the network.
+typedef struct motemix_trust {
+    // The authorities' Ed25519 public keys, 32 bytes each, one after the other.
+    const uint8_t *authority_keys;
+    // How many keys, 1 to 16.
+    uint8_t authorities;
+    // How many of them must have signed, 1 or more.
+    uint8_t threshold;
+} motemix_trust;
+
+// What a document says besides its nodes.
+typedef struct motemix_about {
+    // The first second in which it may be used, since 1970.
+    uint64_t valid_after;
+    // The first second in which it may no longer be used.
+    uint64_t valid_until;
+    // Its epoch.
+    uint32_t epoch;
+    // How many nodes there are.
+    uint16_t nodes;
+    // The network's name, NUL-terminated.
+    char network[MOTEMIX_NAME_SIZE];
+} motemix_about;
+
+// Where a node listens for datagrams.
+typedef struct motemix_address {
+    // The address in network order: 16 bytes of IPv6, or 4 of IPv4 and zeros.
+    uint8_t ip[16];
+    // The UDP port in the machine's byte order, not 0.
+    uint16_t port;
+    // 6 or 4.
+    uint8_t version;
+} motemix_address;
+
+// A node of the network, as its authorities describe it.
+typedef struct motemix_descriptor {
+    // Its addresses, the preferred one first.
+    struct motemix_address addresses[MOTEMIX_MAX_ADDRESSES];
+    // Its X25519 key of this epoch.
+    uint8_t mix_key[32];
+    // Its name, NUL-terminated: `[a-z0-9-]`, unique in the network.
+    char name[MOTEMIX_NAME_SIZE];
+    // How many addresses there are, 1 or 2.
+    uint8_t address_count;
+    // Whether it forwards packets for others.
+    bool is_mix;
+    // The layer of a mix, from 0; 0 for others.
+    uint8_t layer;
+    // Its number in this epoch.
+    uint16_t id;
+} motemix_descriptor;
+
+// How much a node keeps. A table that is full refuses; nothing is lost silently.
+typedef struct motemix_limits {
+    // Packets that wait for their delay, messages that wait for a reply. 1 or more.
+    uint16_t packets;
+    // Places of the replay filter. Three quarters of them take one packet each in an epoch; then the
+    // node takes in nothing more until the next epoch.
+    uint16_t tags;
+    // Places of the memory of received messages. Three quarters of them take one message each in the
+    // time for which the network's senders try.
+    uint16_t window;
+    // Messages in flight. 1 or more.
+    uint16_t messages;
+    // Tries in flight, `messages` or more: with more, a reply to an earlier try counts as well.
+    uint16_t returns;
+    // Finished headers. Two are kept for cover, the others make sending quick. 1 or more.
+    uint16_t headers;
+    // Nodes of the network, 1 to 16384.
+    uint16_t nodes;
+} motemix_limits;
+
+// What a node is to do; what all nodes must agree on comes from the network document.
+typedef struct motemix_config {
+    // For how long the application may keep a received message before it replies, in microseconds.
+    // 0: ten seconds.
+    uint64_t answer_within_us;
+    // This node's number in the network document; it keeps it from epoch to epoch.
+    uint16_t id;
+    // Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards they
+    // are built for the receiver of the last message.
+    uint16_t receiver;
+} motemix_config;
+
+// Where random bytes come from: the hardware's generator, or a generator seeded by it. Whoever can
+// guess these bytes can read, trace and forge what the node sends.
+typedef struct motemix_random {
+    // Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called with
+    // 32 when the node is made and once in some thousand uses; all zeros count as failure. Must not
+    // call this library with the node that it is called for.
+    int (*fill)(void *context, uint8_t *out, size_t len);
+    // Handed to `fill`, and never looked at.
+    void *context;
+} motemix_random;
+
+// A packet has been written to the caller's buffer.
+typedef struct motemix_transmit {
+    // The number of the node to send it to; motemix_document_node knows its addresses.
+    uint16_t to;
+    // Its bytes: always MOTEMIX_PACKET_LEN.
+    uint16_t len;
+} motemix_transmit;
+
+// Something that the application should know. Fields that an event does not have are zero.
+typedef struct motemix_event {
+    // Names a received message, for motemix_node_reply and motemix_node_refuse.
+    uint64_t token;
+    // Which message of this node, as motemix_node_send numbered it.
+    uint64_t message;
+    // From sending the try that came back until it came back, in microseconds.
+    uint64_t round_trip_us;
+    // From motemix_node_send until the reply came back, in microseconds.
+    uint64_t elapsed_us;
+    // What the message or the reply says. Points into the node's memory, and only until the next call
+    // with this node. Not null; not NUL-terminated.
+    const uint8_t *data;
+    // Bytes of `data`, at most MOTEMIX_DATA_LEN.
+    size_t len;
+    // The message's id, as its sender chose it.
+    uint8_t id[4];
+    // What kind of event.
+    motemix_event_kind kind;
+    // Tries made.
+    uint8_t tries;
+    // The application has replied to this message with data before, and the reply was lost: give the
+    // same reply again, and do not act on the message a second time.
+    bool repeated;
+} motemix_event;
+
+// A replay tag that was admitted. A node that keeps these and gives them back after a restart refuses
+// replays of what it took in before.
+typedef struct motemix_admitted {
+    // The tag's first eight bytes.
+    uint64_t tag;
+    // The epoch of the mix key.
+    uint32_t epoch;
+} motemix_admitted;
+
+// Totals since the node was made.
+typedef struct motemix_counters {
+    // Datagrams handed to the node.
+    uint64_t datagrams;
+    // Packets sent, of all kinds.
+    uint64_t transmitted;
+    // Packets taken in to be sent on.
+    uint64_t forwarded;
+    // Messages handed to the application, each once.
+    uint64_t delivered;
+    // Tries of messages that had been handed over before.
+    uint64_t duplicates;
+    // Replies and acknowledgements given.
+    uint64_t replied;
+    // Messages accepted for sending.
+    uint64_t sent;
+    // Tries after the first.
+    uint64_t retransmitted;
+    // Messages whose reply came back.
+    uint64_t acknowledged;
+    // Messages given up after the last try.
+    uint64_t discarded;
+    // Loop cover sent.
+    uint64_t loops_sent;
+    // Loop cover that came back.
+    uint64_t loops_returned;
+    // Drop cover sent.
+    uint64_t drops_sent;
+    // Drop cover that ended here.
+    uint64_t drops_received;
+    // Times at which cover was due, and no header was ready or the queue had no room.
+    uint64_t cover_missed;
+    // Headers built.
+    uint64_t headers_built;
+    // Packets dropped, by reason; see motemix_drop_reason_text.
+    uint64_t dropped[MOTEMIX_DROP_REASONS];
+} motemix_counters;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The name of a reason in `motemix_counters.dropped`, 0 to MOTEMIX_DROP_REASONS - 1, as in
+// "bad-header-mac". Null for any other number; the text is constant.
+const char *motemix_drop_reason_text(uint8_t reason);
+
+// Opens a signed network document: counts the signatures, checks every field, its time and its
+// profile. `bytes` are borrowed, `len` of them, until the last use of `document`; they may lie in
+// flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch` is
+// the epoch of the newest document that this node has ever opened, which it should keep over restarts,
+// or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
+motemix_status motemix_document_open(struct motemix_document *document,
+                                     const uint8_t *bytes,
+                                     size_t len,
+                                     const struct motemix_trust *trust,
+                                     uint64_t unix_time,
+                                     uint64_t newest_epoch);
+
+// Closes a document, after which the bytes may go. Nothing leaks if this is left out.
+motemix_status motemix_document_close(struct motemix_document *document);
+
+// What a document says besides its nodes.
+motemix_status motemix_document_about(const struct motemix_document *document,
+                                      struct motemix_about *about);
+
+// The node of this number. Reads the document from its beginning, as all searches do.
+motemix_status motemix_document_node(const struct motemix_document *document,
+                                     uint16_t id,
+                                     struct motemix_descriptor *descriptor);
+
+// The node of this name, of `len` bytes.
+motemix_status motemix_document_find(const struct motemix_document *document,
+                                     const char *name,
+                                     size_t len,
+                                     struct motemix_descriptor *descriptor);
+
+// The node with this mix key of 32 bytes: how a node learns which one it is.
+motemix_status motemix_document_find_key(const struct motemix_document *document,
+                                         const uint8_t *mix_key,
+                                         struct motemix_descriptor *descriptor);
+
+// The public key of a mix key: what the network document has to say of this node. One scalar
+// multiplication. `secret` and `public_key` are 32 bytes each.
+motemix_status motemix_public_key(const uint8_t *secret, uint8_t *public_key);
+
+// The bytes of memory that a node with these limits needs on this machine; 0 if the limits make no
+// node. MOTEMIX_NODE_SIZE says it at compile time, and a little more than is needed.
+size_t motemix_node_size(const struct motemix_limits *limits);
+
+// Makes a node in `memory`, which belongs to it until motemix_node_end: `len` bytes, aligned to
+// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` is copied; its callback and context have
+// to outlive the node. Writes the node to `node`: the same address as `memory`.
+motemix_status motemix_node_new(void *memory,
+                                size_t len,
+                                const struct motemix_limits *limits,
+                                const struct motemix_config *config,
+                                const struct motemix_random *random,
+                                struct motemix_node **node);
+
+// Ends a node: its keys and tables are overwritten with zeros, and the memory is the caller's again.
+motemix_status motemix_node_end(struct motemix_node *node);
+
+// Accepts packets for a later epoch from now on, under the mix key of these 32 bytes, which are copied.
+// Takes the place of the key of the epoch before. One scalar multiplication.
+motemix_status motemix_node_prepare_epoch(struct motemix_node *node,
+                                          uint32_t epoch,
+                                          const uint8_t *secret);
+
+// Makes the prepared epoch the current one, with the network of an opened document. Nothing keeps
+// `document` after the call. Finished headers are forgotten, messages in flight stay.
+motemix_status motemix_node_begin_epoch(struct motemix_node *node,
+                                        uint64_t now_us,
+                                        const struct motemix_document *document);
+
+// The current epoch, written to `epoch`. MOTEMIX_STATUS_NO_EPOCH if none has begun.
+motemix_status motemix_node_epoch(struct motemix_node *node, uint32_t *epoch);
+
+// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. The bytes are
+// overwritten. MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
+motemix_status motemix_node_handle_datagram(struct motemix_node *node,
+                                            uint64_t now_us,
+                                            uint8_t *bytes,
+                                            size_t len);
+
+// Does what has become due: retries, cover, the end of an overlap of epochs. To be called when
+// motemix_node_poll_timeout says so; more often does no harm.
+motemix_status motemix_node_handle_timeout(struct motemix_node *node, uint64_t now_us);
+
+// When motemix_node_handle_timeout or motemix_node_poll_transmit has something to do next, in
+// microseconds of the caller's clock. MOTEMIX_STATUS_NOTHING if only a datagram or a message can
+// change anything.
+motemix_status motemix_node_poll_timeout(struct motemix_node *node, uint64_t *at_us);
+
+// The next packet that is due, written to `out`, which has room for `len` bytes: MOTEMIX_PACKET_LEN at
+// least. MOTEMIX_STATUS_NOTHING if none is due.
+motemix_status motemix_node_poll_transmit(struct motemix_node *node,
+                                          uint64_t now_us,
+                                          uint8_t *out,
+                                          size_t len,
+                                          struct motemix_transmit *transmit);
+
+// The next thing that the application should know. MOTEMIX_STATUS_NOTHING if there is none. What
+// `event->data` points to lasts until the next call with this node.
+motemix_status motemix_node_poll_event(struct motemix_node *node, struct motemix_event *event);
+
+// Accepts a message of `len` bytes for node `to`; they are copied. It leaves when a header is ready,
+// see motemix_node_work. Writes the message's number to `message`, for the event that ends it.
+motemix_status motemix_node_send(struct motemix_node *node,
+                                 uint64_t now_us,
+                                 uint16_t to,
+                                 const uint8_t *data,
+                                 size_t len,
+                                 uint64_t *message);
+
+// Replies to a received message with `len` bytes; without any it is an acknowledgement. Only now does
+// the sender learn that the message arrived: make it safe first.
+motemix_status motemix_node_reply(struct motemix_node *node,
+                                  uint64_t now_us,
+                                  uint64_t token,
+                                  const uint8_t *data,
+                                  size_t len);
+
+// Lets go of a received message that cannot be made safe. Its sender tries again.
+motemix_status motemix_node_refuse(struct motemix_node *node, uint64_t token);
+
+// Builds headers when there is nothing else to do: one scalar multiplication a call, the longest that
+// any call takes without an answer. MOTEMIX_STATUS_OK if there is more to do, MOTEMIX_STATUS_NOTHING
+// if not.
+motemix_status motemix_node_work(struct motemix_node *node,
+                                 uint64_t now_us);
+
+// The tag that the last motemix_node_handle_datagram admitted, once: to be written to flash before
+// motemix_node_poll_transmit, by a node that is to refuse replays after a restart.
+// MOTEMIX_STATUS_NOTHING if it admitted none.
+motemix_status motemix_node_take_admitted(struct motemix_node *node,
+                                          struct motemix_admitted *admitted);
+
+// Puts back a tag that was admitted before a restart, once its epoch is prepared or begun. Tags of
+// other epochs are passed over.
+motemix_status motemix_node_restore_tag(struct motemix_node *node,
+                                        const struct motemix_admitted *admitted);
+
+// Stops or resumes this node's own cover traffic. What it forwards goes on.
+motemix_status motemix_node_set_cover(struct motemix_node *node, uint64_t now_us, bool on);
+
+// Messages that motemix_node_send accepted and whose end was not polled yet.
+motemix_status motemix_node_in_flight(struct motemix_node *node, size_t *messages);
+
+// How many packets the current epoch's replay filter has admitted, and how many it takes in all.
+motemix_status motemix_node_replay_filter_fill(struct motemix_node *node,
+                                               size_t *admitted,
+                                               size_t *most);
+
+// What happened so far.
+motemix_status motemix_node_counters(struct motemix_node *node, struct motemix_counters *counters);
+
+// What a status means, and what to do about it. Never null; the text is constant.
+const char *motemix_status_text(uint8_t status);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* MOTEMIX_H */

@@ -1,0 +1,211 @@
+//! How large a node is: what the caller chooses, and how many bytes follow from it.
+
+use core::alloc::{Layout, LayoutError};
+use core::mem::{align_of, size_of};
+use core::time::Duration;
+
+use motemix_directory::{Entry, MAX_NODES};
+use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};
+use motemix_sphinx::geometry::MOTE;
+use motemix_sphinx::{Mote, NodeId};
+
+use crate::handle::NodeHandle;
+use crate::status::Status;
+
+/// Bytes of every packet, and of every datagram.
+pub const PACKET_LEN: usize = 280;
+/// The most bytes of data in a message or a reply.
+pub const DATA_LEN: usize = 103;
+/// No node: the value of `motemix_config.receiver` when none is foreseen.
+pub const NO_NODE: u16 = 0xffff;
+/// Alignment of the memory of a node, in bytes.
+pub const NODE_ALIGN: usize = 8;
+/// Bytes of a node without its tables, at most.
+pub const NODE_BASE_SIZE: usize = 1984;
+/// Bytes for one packet that waits, at most: its slot and its place in the schedule.
+pub const PACKET_SIZE: usize = 396;
+/// Bytes for one message in flight.
+pub const MESSAGE_SIZE: usize = 168;
+/// Bytes for what opens one reply, at most.
+pub const RETURN_SIZE: usize = 144;
+/// Bytes for one finished header, at most.
+pub const HEADER_SIZE: usize = 400;
+/// Bytes for one node of the network.
+pub const ENTRY_SIZE: usize = 34;
+/// Bytes for one tag or one remembered message, in one of two tables.
+pub const TAG_SIZE: usize = 8;
+
+const _: () = {
+    assert!(PACKET_LEN == MOTE.packet_len() && DATA_LEN == MOTE.data_len());
+    assert!(align_of::<NodeHandle>() <= NODE_ALIGN && align_of::<PacketSlot<Mote>>() <= NODE_ALIGN);
+    // The end of the last table is rounded up to the alignment.
+    assert!(size_of::<NodeHandle>() + LOOPS * size_of::<u64>() + NODE_ALIGN <= NODE_BASE_SIZE);
+    assert!(size_of::<PacketSlot<Mote>>() + size_of::<u32>() <= PACKET_SIZE);
+    assert!(size_of::<MessageSlot<Mote>>() <= MESSAGE_SIZE);
+    assert!(size_of::<ReturnSlot<Mote>>() <= RETURN_SIZE);
+    assert!(size_of::<HeaderSlot<Mote>>() <= HEADER_SIZE);
+    assert!(size_of::<Entry>() == ENTRY_SIZE && size_of::<u64>() == TAG_SIZE);
+    assert!(NodeId::new(NO_NODE).is_none());
+};
+
+/// Loops under way whose return is counted.
+pub(crate) const LOOPS: usize = 4;
+
+/// How much a node keeps. A table that is full refuses; nothing is lost silently.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Packets that wait for their delay, messages that wait for a reply. 1 or more.
+    pub packets: u16,
+    /// Places of the replay filter. Three quarters of them take one packet each in an epoch; then the
+    /// node takes in nothing more until the next epoch.
+    pub tags: u16,
+    /// Places of the memory of received messages. Three quarters of them take one message each in the
+    /// time for which the network's senders try.
+    pub window: u16,
+    /// Messages in flight. 1 or more.
+    pub messages: u16,
+    /// Tries in flight, `messages` or more: with more, a reply to an earlier try counts as well.
+    pub returns: u16,
+    /// Finished headers. Two are kept for cover, the others make sending quick. 1 or more.
+    pub headers: u16,
+    /// Nodes of the network, 1 to 16384.
+    pub nodes: u16,
+}
+
+/// Where the tables lie, in bytes from the beginning of the memory.
+pub(crate) struct Plan {
+    pub(crate) packets: usize,
+    pub(crate) schedule: usize,
+    pub(crate) replay: [usize; 2],
+    pub(crate) window: [usize; 2],
+    pub(crate) messages: usize,
+    pub(crate) returns: usize,
+    pub(crate) headers: usize,
+    pub(crate) loops: usize,
+    pub(crate) nodes: usize,
+    /// Of all of it.
+    pub(crate) size: usize,
+}
+
+impl Limits {
+    pub(crate) fn plan(&self) -> Result<Plan, Status> {
+        let least = [self.packets, self.messages, self.returns, self.headers, self.nodes];
+        if least.contains(&0) || self.returns < self.messages || usize::from(self.nodes) > MAX_NODES {
+            return Err(Status::BadLimits);
+        }
+        self.lay_out().map_err(|_| Status::BadLimits)
+    }
+
+    /// Large alignments first, so that nothing is lost between tables.
+    fn lay_out(&self) -> Result<Plan, LayoutError> {
+        let layout = Layout::new::<NodeHandle>();
+        let mut end = layout;
+        let mut table = |layout: Result<Layout, LayoutError>| -> Result<usize, LayoutError> {
+            let (extended, offset) = end.extend(layout?)?;
+            end = extended;
+            Ok(offset)
+        };
+        let (tags, window) = (usize::from(self.tags), usize::from(self.window));
+        Ok(Plan {
+            loops: table(Layout::array::<u64>(LOOPS))?,
+            replay: [table(Layout::array::<u64>(tags))?, table(Layout::array::<u64>(tags))?],
+            window: [table(Layout::array::<u64>(window))?, table(Layout::array::<u64>(window))?],
+            packets: table(Layout::array::<PacketSlot<Mote>>(self.packets.into()))?,
+            messages: table(Layout::array::<MessageSlot<Mote>>(self.messages.into()))?,
+            returns: table(Layout::array::<ReturnSlot<Mote>>(self.returns.into()))?,
+            headers: table(Layout::array::<HeaderSlot<Mote>>(self.headers.into()))?,
+            schedule: table(Layout::array::<u32>(self.packets.into()))?,
+            nodes: table(Layout::array::<Entry>(self.nodes.into()))?,
+            size: end.pad_to_align().size(),
+        })
+    }
+}
+
+/// What a node is to do; what all nodes must agree on comes from the network document.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// For how long the application may keep a received message before it replies, in microseconds.
+    /// 0: ten seconds.
+    pub answer_within_us: u64,
+    /// This node's number in the network document; it keeps it from epoch to epoch.
+    pub id: u16,
+    /// Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards they
+    /// are built for the receiver of the last message.
+    pub receiver: u16,
+}
+
+impl Config {
+    pub(crate) fn me(&self) -> Result<NodeId, Status> {
+        NodeId::new(self.id).ok_or(Status::BadId)
+    }
+
+    pub(crate) fn receiver(&self) -> Result<Option<NodeId>, Status> {
+        match self.receiver {
+            NO_NODE => Ok(None),
+            id => NodeId::new(id).map(Some).ok_or(Status::BadId),
+        }
+    }
+
+    pub(crate) fn answer_within(&self) -> Duration {
+        match self.answer_within_us {
+            0 => Duration::from_secs(10),
+            micros => Duration::from_micros(micros),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(limits: &Limits) -> usize {
+        let times = |count: u16, size| usize::from(count) * size;
+        NODE_BASE_SIZE
+            + times(limits.packets, PACKET_SIZE)
+            + times(limits.messages, MESSAGE_SIZE)
+            + times(limits.returns, RETURN_SIZE)
+            + times(limits.headers, HEADER_SIZE)
+            + times(limits.nodes, ENTRY_SIZE)
+            + 2 * (times(limits.tags, TAG_SIZE) + times(limits.window, TAG_SIZE))
+    }
+
+    #[test]
+    fn the_size_that_c_computes_is_enough_for_all_limits() {
+        for packets in [1, 2, 3, 7, 1000] {
+            for nodes in 1..20 {
+                let limits =
+                    Limits { packets, tags: 65, window: 3, messages: 2, returns: 5, headers: 3, nodes };
+                let size = limits.plan().expect("sound limits").size;
+                assert!(size <= bound(&limits), "{limits:?} need {size}");
+            }
+        }
+        let most = Limits {
+            packets: u16::MAX,
+            tags: u16::MAX,
+            window: u16::MAX,
+            messages: 1,
+            returns: 1,
+            headers: 1,
+            nodes: 16384,
+        };
+        assert!(most.plan().expect("large, and sound").size <= bound(&most));
+    }
+
+    #[test]
+    fn limits_that_make_no_node_are_refused() {
+        let sound = Limits { packets: 1, tags: 0, window: 0, messages: 1, returns: 1, headers: 1, nodes: 1 };
+        assert!(sound.plan().is_ok());
+        for broken in [
+            Limits { packets: 0, ..sound },
+            Limits { messages: 0, ..sound },
+            Limits { messages: 2, ..sound },
+            Limits { headers: 0, ..sound },
+            Limits { nodes: 0, ..sound },
+            Limits { nodes: 16385, ..sound },
+        ] {
+            assert_eq!(broken.plan().err(), Some(Status::BadLimits), "{broken:?}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a call says of itself.
+
+use core::ffi::{CStr, c_char};
+
+use motemix_directory::{AuthoritiesError, DocumentError, TopologyError};
+use motemix_node::{EpochError, ReplyError, SendError};
+
+macro_rules! statuses {
+    ($($name:ident => $text:literal,)+) => {
+        impl Status {
+            const TEXTS: &'static [(Self, &'static CStr)] = &[$((Self::$name, $text),)+];
+        }
+
+        const _: () = {
+            let mut number = 0;
+            while number < Status::TEXTS.len() {
+                assert!(Status::TEXTS[number].0 as usize == number, "the text of a status lies at its number");
+                number += 1;
+            }
+        };
+    };
+}
+
+/// What a call says. 0 is success, 1 and 2 are no errors either.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// There is nothing at present: no packet is due, no event waits, no work is left.
+    Nothing = 1,
+    /// The datagram went no further. The counters say why; the peer must not be told.
+    Dropped = 2,
+    /// A pointer that must not be null is null.
+    Null = 3,
+    /// A pointer is not aligned for what it points to; memory for a node needs MOTEMIX_NODE_ALIGN.
+    Misaligned = 4,
+    /// The memory is too small for the node, see MOTEMIX_NODE_SIZE and motemix_node_size.
+    MemoryTooSmall = 5,
+    /// The limits make no node: one packet, message and return at least, 16384 nodes at most.
+    BadLimits = 6,
+    /// This is no node: motemix_node_new did not make it, or motemix_node_end ended it.
+    NotANode = 7,
+    /// The node is in another call: calls came from the random callback, an interrupt or a second thread.
+    Busy = 8,
+    /// This is no document: motemix_document_open did not succeed with it.
+    NotADocument = 9,
+    /// The random source failed, or gave nothing but zeros.
+    RandomFailed = 10,
+    /// The buffer is shorter than a packet.
+    BufferTooSmall = 11,
+    /// More data than MOTEMIX_DATA_LEN.
+    TooLong = 12,
+    /// No number of a node.
+    BadId = 13,
+    /// An authority's key is unusable, is there twice, or there are too many; or the threshold is none.
+    BadAuthorities = 14,
+    /// The bytes are no network document.
+    DocumentMalformed = 15,
+    /// Too few of the authorities signed the document.
+    DocumentUnsigned = 16,
+    /// The document is for later.
+    DocumentNotYetValid = 17,
+    /// The document's time is over.
+    DocumentExpired = 18,
+    /// The document is older than one that was seen before.
+    DocumentRolledBack = 19,
+    /// The document is of a network with another profile than mote.
+    DocumentProfile = 20,
+    /// The document has no such node.
+    UnknownNode = 21,
+    /// The epoch was not prepared with its key.
+    NotPrepared = 22,
+    /// The epoch is not later than the current one.
+    NotLater = 23,
+    /// The document has another key for this node than the one prepared.
+    KeyMismatch = 24,
+    /// The network has more nodes than the limits allow.
+    TooManyNodes = 25,
+    /// The nodes make no network: a layer of mixes is empty, or there are too few for a path.
+    BadNetwork = 26,
+    /// No epoch has begun.
+    NoEpoch = 27,
+    /// As many messages are in flight as there is room for.
+    Full = 28,
+    /// The receiver is no other node of the network.
+    UnknownReceiver = 29,
+    /// The network has too few mixes besides the two ends.
+    NoPath = 30,
+    /// The message does not wait for a reply any more.
+    NotWaiting = 31,
+    /// The replay filter has no room.
+    FilterFull = 32,
+}
+
+statuses! {
+    Ok => c"done",
+    Nothing => c"nothing at present",
+    Dropped => c"the datagram was dropped; the counters say why",
+    Null => c"a pointer is null; pass what the header asks for",
+    Misaligned => c"a pointer is not aligned; align memory for a node to MOTEMIX_NODE_ALIGN",
+    MemoryTooSmall => c"the memory is too small; lend MOTEMIX_NODE_SIZE bytes",
+    BadLimits => c"the limits make no node; allow a packet, a message, a return and a node at least",
+    NotANode => c"not a node; make it with motemix_node_new, and do not use it after motemix_node_end",
+    Busy => c"the node is in another call; use it from one thread, and not from its random callback",
+    NotADocument => c"not an open document; open it with motemix_document_open",
+    RandomFailed => c"the random source failed; use a board's hardware generator or seed",
+    BufferTooSmall => c"the buffer is too small; lend MOTEMIX_PACKET_LEN bytes",
+    TooLong => c"too much data; the network carries MOTEMIX_DATA_LEN bytes",
+    BadId => c"not the number of a node; use the id from the network document",
+    BadAuthorities => c"authority keys or threshold are unusable; compare them with the network's",
+    DocumentMalformed => c"not a network document; fetch it again",
+    DocumentUnsigned => c"too few authorities signed the document; check their keys, or fetch it again",
+    DocumentNotYetValid => c"the document is for later; check the clock",
+    DocumentExpired => c"the document has expired; fetch the current one, or check the clock",
+    DocumentRolledBack => c"the document is older than one seen before; fetch the newest",
+    DocumentProfile => c"the network has another profile than mote",
+    UnknownNode => c"the document has no such node",
+    NotPrepared => c"the epoch was not prepared; call motemix_node_prepare_epoch with its key first",
+    NotLater => c"the epoch is not later than the current one",
+    KeyMismatch => c"the document has another key for this node; announce this one, or use the other",
+    TooManyNodes => c"the network has more nodes than the limits allow; raise motemix_limits.nodes",
+    BadNetwork => c"the nodes make no network; it needs mixes in every layer",
+    NoEpoch => c"no epoch has begun; call motemix_node_begin_epoch",
+    Full => c"as many messages are in flight as there is room for; wait for one to end",
+    UnknownReceiver => c"the receiver is no other node of the network",
+    NoPath => c"the network has too few mixes besides the two ends; add mixes",
+    NotWaiting => c"the message does not wait for a reply any more",
+    FilterFull => c"the replay filter has no room; raise motemix_limits.tags",
+}
+
+impl From<SendError> for Status {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Full => Self::Full,
+            SendError::TooLong { .. } => Self::TooLong,
+            SendError::UnknownReceiver => Self::UnknownReceiver,
+            SendError::NoPath => Self::NoPath,
+            SendError::NoEpoch => Self::NoEpoch,
+        }
+    }
+}
+
+impl From<ReplyError> for Status {
+    fn from(error: ReplyError) -> Self {
+        match error {
+            ReplyError::NotWaiting => Self::NotWaiting,
+            ReplyError::TooLong => Self::TooLong,
+        }
+    }
+}
+
+impl From<EpochError> for Status {
+    fn from(error: EpochError) -> Self {
+        match error {
+            EpochError::NotPrepared => Self::NotPrepared,
+            EpochError::NotLater => Self::NotLater,
+            EpochError::Topology(TopologyError::TooSmall { .. }) => Self::TooManyNodes,
+            EpochError::Topology(_) | EpochError::Path(_) => Self::BadNetwork,
+        }
+    }
+}
+
+impl From<AuthoritiesError> for Status {
+    fn from(_: AuthoritiesError) -> Self {
+        Self::BadAuthorities
+    }
+}
+
+impl From<DocumentError> for Status {
+    fn from(error: DocumentError) -> Self {
+        match error {
+            DocumentError::TooFewSignatures { .. } => Self::DocumentUnsigned,
+            DocumentError::NotYetValid { .. } => Self::DocumentNotYetValid,
+            DocumentError::Expired { .. } => Self::DocumentExpired,
+            DocumentError::RolledBack { .. } => Self::DocumentRolledBack,
+            _ => Self::DocumentMalformed,
+        }
+    }
+}
+
+/// `Ok(())` is `MOTEMIX_STATUS_OK`.
+pub(crate) fn done(result: Result<(), Status>) -> Status {
+    result.err().unwrap_or(Status::Ok)
+}
+
+/// What a status means, and what to do about it. Never null; the text is constant.
+#[unsafe(no_mangle)]
+pub extern "C" fn motemix_status_text(status: u8) -> *const c_char {
+    let text = Status::TEXTS.get(usize::from(status)).map_or(c"not a status of motemix", |(_, text)| *text);
+    text.as_ptr()
+}

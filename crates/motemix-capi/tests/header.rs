@@ -1,0 +1,65 @@
+//! The header that C programs include is the one that the crate gives.
+
+use std::fs;
+use std::path::Path;
+
+/// Set it to write the header instead of comparing it.
+const WRITE: &str = "MOTEMIX_WRITE_HEADER";
+
+fn generated() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("a configuration");
+    let builder = cbindgen::Builder::new().with_config(config).with_src(root.join("src/lib.rs"));
+    let mut text = Vec::new();
+    builder.generate().expect("C bindings").write(&mut text);
+    for_c(&String::from_utf8(text).expect("text"))
+}
+
+/// The paragraph on safety is for Rust; what it asks, the header asks at its beginning.
+fn for_c(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let before_safety = line == "//" && lines.peek() == Some(&"// # Safety");
+        if before_safety {
+            while lines.next_if(|line| line.starts_with("//")).is_some() {}
+        } else {
+            kept.push_str(line.trim_end());
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+#[test]
+fn the_header_is_what_the_crate_gives() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/motemix.h");
+    let generated = generated();
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, &generated).expect("the header can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let differs = committed.lines().zip(generated.lines()).position(|(one, other)| one != other);
+    assert!(
+        committed == generated,
+        "include/motemix.h is not what the crate gives, from line {differs:?} on; run\n  \
+         {WRITE}=1 cargo test -p motemix-capi --test header"
+    );
+}
+
+#[test]
+fn the_header_speaks_of_every_function() {
+    let header = generated();
+    let sources = ["node_face.rs", "document_face.rs", "status.rs", "counters.rs"];
+    let mut functions = 0;
+    for source in sources {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(source);
+        let text = fs::read_to_string(path).expect("a source");
+        for after in text.split("extern \"C\" fn ").skip(1) {
+            let name = after.split('(').next().unwrap_or_default();
+            assert_eq!(header.matches(&format!("{name}(")).count(), 1, "{name} is there once");
+            functions += 1;
+        }
+    }
+    assert!(functions > 20, "the sources were not read: {functions} functions");
+}

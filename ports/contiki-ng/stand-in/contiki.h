@@ -1,0 +1,83 @@
+/*
+ * Stand-in for Contiki-NG's contiki.h: protothreads, processes, clock and event timer, as far as the port
+ * uses them. See README.md.
+ */
+
+#ifndef CONTIKI_H
+#define CONTIKI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A protothread: a function that remembers the line where it waited. */
+struct pt {
+  unsigned short line;
+};
+
+#define PT_WAITING 0
+#define PT_ENDED 3
+#define PT_THREAD(declaration) char declaration
+#define PT_BEGIN(pt) switch((pt)->line) { case 0:
+#define PT_END(pt) } (pt)->line = 0; return PT_ENDED
+
+/* Processes. */
+typedef unsigned char process_event_t;
+typedef void *process_data_t;
+
+struct process {
+  struct process *next;
+  const char *name;
+  char (*thread)(struct pt *pt, process_event_t ev, process_data_t data);
+  struct pt pt;
+  bool running;
+  bool polled;
+};
+
+#define PROCESS_EVENT_INIT 0x81
+#define PROCESS_EVENT_POLL 0x82
+#define PROCESS_EVENT_TIMER 0x88
+
+#define PROCESS_THREAD(name, ev, data) \
+  static char process_thread_##name(struct pt *process_pt, process_event_t ev, process_data_t data)
+#define PROCESS(name, text) \
+  PROCESS_THREAD(name, ev, data); \
+  struct process name = { NULL, text, process_thread_##name, { 0 }, false, false }
+#define PROCESS_BEGIN() PT_BEGIN(process_pt)
+#define PROCESS_END() PT_END(process_pt)
+#define PROCESS_WAIT_EVENT() \
+  do { \
+    process_pt->line = __LINE__; \
+    return PT_WAITING; \
+  case __LINE__:; \
+  } while(0)
+#define AUTOSTART_PROCESSES(first) struct process *const autostart_process = first
+
+extern struct process *process_current;
+#define PROCESS_CURRENT() process_current
+#define PROCESS_CONTEXT_BEGIN(p) \
+  { \
+    struct process *tmp_current = PROCESS_CURRENT(); \
+    process_current = p
+#define PROCESS_CONTEXT_END(p) \
+    process_current = tmp_current; \
+  }
+
+void process_start(struct process *p, process_data_t data);
+void process_poll(struct process *p);
+
+/* Time. */
+typedef unsigned long clock_time_t;
+#define CLOCK_SECOND 1000
+clock_time_t clock_time(void);
+
+struct etimer {
+  struct etimer *next;
+  struct process *p;
+  clock_time_t due;
+};
+
+void etimer_set(struct etimer *et, clock_time_t interval);
+void etimer_stop(struct etimer *et);
+
+#endif

@@ -1,0 +1,16 @@
+/* Stand-in for RIOT's sys/include/net/netif.h. See README.md. */
+
+#ifndef NET_NETIF_H
+#define NET_NETIF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/netopt.h"
+
+typedef struct netif netif_t;
+
+netif_t *netif_iter(const netif_t *last);
+int netif_get_opt(netif_t *netif, netopt_t opt, uint16_t context, void *value, size_t max_len);
+
+#endif
