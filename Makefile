@@ -48,7 +48,7 @@ lint:
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
 	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
-	cargo clippy --locked --manifest-path checks/secrets/Cargo.toml --all-targets --target-dir $(BUILD)/secrets-clippy -- -D warnings
+	cargo clippy --locked --manifest-path checks/secrets/Cargo.toml --target-dir $(BUILD)/secrets-clippy -- -D warnings
 	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
 
 fuzz:
