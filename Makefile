@@ -40,13 +40,15 @@ bench:
 
 lint:
 	@echo '== lint: formatting, clippy, licences'
-	@scripts/setup rust licences
+	@scripts/setup rust licences memcheck
 	cargo fmt --all --check
 	cargo fmt --manifest-path bench/Cargo.toml --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path checks/secrets/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
 	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
+	cargo clippy --locked --manifest-path checks/secrets/Cargo.toml --target-dir $(BUILD)/secrets-clippy -- -D warnings
 	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
 
 fuzz:

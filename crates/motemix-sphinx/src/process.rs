@@ -107,6 +107,7 @@ impl<'a, P: Profile> Packet<'a, P> {
         let (header, payload) = hop_key.hop_keys();
         let (routing_info, rest) = self.bytes[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
         let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
+        // Disclosed: whether the MAC holds. What is refused goes nowhere, for all to see.
         header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header, payload })
     }
 }
@@ -198,23 +199,25 @@ impl<'a, P: Profile> Fresh<'a, P> {
         let (routing_info, header_mac) = rest.split_at_mut(P::GEOMETRY.routing_info_len());
 
         let (field, after_field) = split_block(advance(routing_info, &header));
-        let command = Command::parse(field).ok_or(ProcessError::UnknownCommand)?;
         header_mac.copy_from_slice(&after_field);
-        if let Command::Yours = command {
-            return Ok(Hop::Yours(Yours { header_id: HeaderId(after_field), payload }));
-        }
-        if let Command::Drop = command {
-            return Ok(Hop::Drop);
-        }
-        payload_keys.decrypt::<P::WideHash>(payload);
-        let (Command::Forward(next) | Command::TurnRound(next)) = command else {
-            return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
+        // Disclosed: the command. It is for this node alone, which now does what it says.
+        let (next, turn) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
+            Command::Forward(next) => (next, false),
+            Command::TurnRound(next) => (next, true),
+            Command::Yours => return Ok(Hop::Yours(Yours { header_id: HeaderId(after_field), payload })),
+            Command::Drop => return Ok(Hop::Drop),
+            Command::Deliver => {
+                payload_keys.decrypt::<P::WideHash>(payload);
+                return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
+            }
         };
+        payload_keys.decrypt::<P::WideHash>(payload);
         let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
             .ok_or(ProcessError::NonContributory)?;
         *group_element = *blinded.expose();
         let forward = Forward { next, delay: header.delay() };
-        if let Command::Forward(_) = command {
+        // Disclosed: the command, as above.
+        if !turn {
             return Ok(Hop::Forward(forward));
         }
         let message = message::parse(payload).ok_or(ProcessError::BadPayload)?;

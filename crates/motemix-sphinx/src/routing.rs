@@ -66,6 +66,7 @@ impl Command {
     pub(crate) const fn parse(field: [u8; ROUTING_FIELD_LEN]) -> Option<Self> {
         let field = u16::from_be_bytes(field);
         let argument = field & ARGUMENT;
+        // Disclosed: the command, to the node that it is for.
         match field & !ARGUMENT {
             TURN_ROUND => Some(Self::TurnRound(NodeId(argument))),
             TERMINAL => match argument {

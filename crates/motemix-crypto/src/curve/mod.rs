@@ -24,6 +24,7 @@ impl SharedSecret {
     /// "secret" (RFC 7748 §6.1). Every backend makes its shared secrets here, so none can forget it.
     pub fn contributory(bytes: [u8; POINT_LEN]) -> Option<Self> {
         let secret = Secret::new(bytes);
+        // Disclosed: whether the secret is zero. Whoever chose the point knows that, and sees the refusal.
         if bool::from(secret.ct_eq(&Secret::zero())) { None } else { Some(Self(secret)) }
     }
 

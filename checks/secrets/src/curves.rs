@@ -1,0 +1,68 @@
+//! X25519 in each backend, and the sender's blinded scalars.
+
+use motemix_crypto::curve::scalar::BlindedScalar;
+use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+
+use crate::host_curve::HostCurve;
+use crate::trial::{Expected, Operation, Trial};
+
+const SECRET: [u8; 32] = *b"a scalar as random as any other.";
+const POINT: PublicKey = PublicKey([9; 32]);
+
+pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "public key, portable",
+        secret: "the scalar",
+        expected: Expected::Secret,
+        run: public_key::<Portable>,
+    },
+    Operation {
+        name: "Diffie-Hellman, portable",
+        secret: "the scalar and the point",
+        expected: Expected::Secret,
+        run: diffie_hellman::<Portable>,
+    },
+    Operation {
+        name: "public key, the host's",
+        secret: "the scalar",
+        expected: Expected::Secret,
+        run: public_key::<HostCurve>,
+    },
+    Operation {
+        name: "Diffie-Hellman, the host's",
+        secret: "the scalar and the point",
+        expected: Expected::Secret,
+        run: diffie_hellman::<HostCurve>,
+    },
+    Operation {
+        name: "whether a shared secret is zero",
+        secret: "the shared secret",
+        expected: Expected::Secret,
+        run: |trial| shared(SharedSecret::contributory(*trial.secret([3; 32]).expose())),
+    },
+    Operation {
+        name: "blinded scalar: reduce, multiply, clamp",
+        secret: "both scalars",
+        expected: Expected::Secret,
+        run: |trial| {
+            let mut scalar = BlindedScalar::from_clamped(&trial.secret(SECRET));
+            scalar.blind(&trial.secret([0x5a; 32]));
+            scalar.to_clamped().expose().to_vec()
+        },
+    },
+];
+
+fn public_key<C: Curve>(trial: &Trial) -> Vec<u8> {
+    C::public_key(&trial.secret(SECRET)).0.to_vec()
+}
+
+fn diffie_hellman<C: Curve>(trial: &Trial) -> Vec<u8> {
+    let mut point = POINT;
+    trial.mark(&mut point.0);
+    shared(C::diffie_hellman(&trial.secret(SECRET), &point))
+}
+
+fn shared(shared: Option<SharedSecret>) -> Vec<u8> {
+    let shared = shared.expect("a point of large order");
+    Secret::new(*shared.expose()).expose().to_vec()
+}
