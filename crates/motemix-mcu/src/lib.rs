@@ -17,6 +17,12 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// A register is a word; the instruction says whether it has a sign.
+#![allow(clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::verbose_bit_mask)]
+// Registers and operands are called as the architecture manual calls them, in its order.
+#![allow(clippy::many_single_char_names, clippy::similar_names, clippy::inconsistent_struct_constructor)]
+// Each instruction passes through these functions; calls would cost more than they do.
+#![allow(clippy::inline_always)]
 
 mod cores;
 mod decode;

@@ -38,6 +38,7 @@ pub struct Run {
 /// One core with its memory.
 ///
 /// Memory stays from one call to the next. Registers do not: each call begins with zeros.
+#[allow(clippy::struct_excessive_bools)] // the core's flags
 pub struct Machine {
     pub(crate) core: Core,
     pub(crate) timing: FlashTiming,

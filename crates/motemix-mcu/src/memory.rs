@@ -3,6 +3,9 @@
 use crate::fault::FaultKind;
 use crate::op::Op;
 
+/// No offset is in between.
+const NOTHING: [usize; 2] = [usize::MAX, 0];
+
 /// A piece of memory, little-endian.
 pub(crate) struct Region {
     pub base: u32,
@@ -10,14 +13,14 @@ pub(crate) struct Region {
     pub writable: bool,
     /// One for each halfword.
     pub ops: Vec<Op>,
-    /// Where code was decoded, as offsets: a store in between makes it undecoded again.
-    decoded: std::ops::Range<usize>,
+    /// Code was decoded between these offsets: a store in between makes it undecoded again.
+    decoded: [usize; 2],
 }
 
 impl Region {
     pub fn new(base: u32, bytes: Vec<u8>, writable: bool) -> Self {
         let ops = vec![Op::UNDECODED; bytes.len() / 2];
-        Self { base, bytes, writable, ops, decoded: usize::MAX..0 }
+        Self { base, bytes, writable, ops, decoded: NOTHING }
     }
 
     fn offset(&self, address: u32) -> usize {
@@ -30,7 +33,7 @@ impl Region {
 
     fn get_mut<const N: usize>(&mut self, address: u32) -> Option<&mut [u8; N]> {
         let offset = self.offset(address);
-        if offset < self.decoded.end && offset + N > self.decoded.start {
+        if offset < self.decoded[1] && offset + N > self.decoded[0] {
             self.forget(offset, N);
         }
         self.bytes.get_mut(offset..)?.first_chunk_mut()
@@ -41,8 +44,8 @@ impl Region {
         let offset = self.offset(address);
         if let Some(place) = self.ops.get_mut(offset / 2) {
             *place = op;
-            self.decoded.start = self.decoded.start.min(offset);
-            self.decoded.end = self.decoded.end.max(offset + op.len() as usize);
+            let [first, last] = self.decoded;
+            self.decoded = [first.min(offset), last.max(offset + op.len() as usize)];
         }
     }
 
@@ -58,7 +61,7 @@ impl Region {
 
     pub fn forget_all(&mut self) {
         self.ops.fill(Op::UNDECODED);
-        self.decoded = usize::MAX..0;
+        self.decoded = NOTHING;
     }
 }
 

@@ -74,6 +74,7 @@ impl Refill {
 
 /// The cycles that depend on nothing but the instruction. Refills are added where a branch is taken, registers of
 /// a list are counted in here.
+#[allow(clippy::match_same_arms)] // the order is that of the manuals' tables
 pub(crate) fn cost(core: Core, multiplier: Multiplier, op: &Op) -> u8 {
     let v7 = core.is_v7();
     let listed = op.imm.count_ones() as u8;

@@ -2,7 +2,7 @@
 
 use super::{bit, bits, low_reg, reg, shift_of, sign_extend, undefined};
 use crate::cores::Core;
-use crate::op::{ASR, Kind, LR, LSL, LSR, Op, PC, PRE, QUIET_IN_IT, SETS, SINK, SP, WRITEBACK, ZERO};
+use crate::op::{ASR, Kind, LR, LSL, LSR, Op, PC, PRE, QUIET_IN_IT, ROR, SETS, SINK, SP, WRITEBACK, ZERO};
 
 /// Flags of an instruction that sets N, Z, C and V unless it is in an IT block.
 const S: u8 = SETS | QUIET_IN_IT;
@@ -113,7 +113,7 @@ fn data_processing(code: u32) -> Op {
         4 => Op { shift: ASR, ..onto(Kind::AsrR) },
         5 => onto(Kind::AdcR),
         6 => onto(Kind::SbcR),
-        7 => onto(Kind::RorR),
+        7 => Op { shift: ROR, ..onto(Kind::RorR) },
         8 => compare(Kind::AndR),
         9 => Op { d, n: m, imm: 0, flags: S, ..Op::new(Kind::RsbI) },
         10 => compare(Kind::SubR),

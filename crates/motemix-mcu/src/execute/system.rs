@@ -29,10 +29,9 @@ impl Machine {
     fn system_register(&self, number: u32) -> Result<u32, FaultKind> {
         Ok(match number {
             0..=APSR => self.apsr(),
-            // IPSR is 0 outside exceptions, and EPSR reads as 0.
-            5..=7 => 0,
+            // IPSR is 0 outside exceptions, EPSR reads as 0, and nobody has set PSP.
+            5..=7 | PSP => 0,
             MSP => self.r(SP),
-            PSP => 0,
             PRIMASK => self.primask.into(),
             17..=CONTROL if self.core.is_v7() || number == CONTROL => 0,
             _ => return Err(FaultKind::SystemRegister { number }),

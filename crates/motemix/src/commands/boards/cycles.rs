@@ -91,19 +91,17 @@ fn select<'a>(image: &'a Image, only: Option<&str>) -> Result<Vec<&'a Function>,
 fn bench(args: &Args, image: &Image, timing: FlashTiming, function: &Function) -> Result<Bench, Failure> {
     let name = &function.name[BENCH.len()..];
     let mut machine = Machine::new(image, args.core, timing);
-    let mut call = |function: &Function| {
+    let call = |machine: &mut Machine, function: &Function| {
         let run = machine.call(function, [0; 4]);
         run.map_err(|fault| Failure::failed(format!("{} on {}: {fault}", function.name, args.core)))
     };
     if let Some(prepare) = image.function(&format!("{PREPARE}{name}")) {
-        call(prepare)?;
+        call(&mut machine, prepare)?;
     }
     if args.profile {
         machine.follow();
     }
-    let run = machine
-        .call(function, [0; 4])
-        .map_err(|fault| Failure::failed(format!("{} on {}: {fault}", function.name, args.core)))?;
+    let run = call(&mut machine, function)?;
     if run.result != 0 {
         let result = run.result;
         return Err(Failure::failed(format!(
@@ -127,7 +125,7 @@ impl Bench {
             name: name.to_owned(),
             cycles: run.cycles,
             instructions: run.instructions,
-            cycles_per_instruction: run.cycles as f64 / run.instructions.max(1) as f64,
+            cycles_per_instruction: ratio(run.cycles, run.instructions),
             stack_bytes: run.stack,
             loads: run.loads,
             stores: run.stores,
@@ -185,11 +183,17 @@ impl Bench {
                 row.function.clone(),
                 row.calls.to_string(),
                 row.cycles.to_string(),
-                format!("{:.1}", 100.0 * row.cycles as f64 / self.cycles.max(1) as f64),
+                format!("{:.1}", 100.0 * ratio(row.cycles, self.cycles)),
                 row.instructions.to_string(),
                 row.stack_bytes.to_string(),
             ]);
         }
         table.print()
     }
+}
+
+/// Of counts far below what a float holds exactly.
+#[allow(clippy::cast_precision_loss)]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
 }
