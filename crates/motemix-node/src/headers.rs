@@ -117,17 +117,21 @@ impl<'s, P: Profile> Headers<'s, P> {
         let purpose = *purpose;
         match builder.step() {
             Ok(false) => None,
-            Ok(true) => {
-                let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
-                self.store(purpose, header);
-                Some(purpose)
-            }
+            Ok(true) => self.finish(purpose),
             // A key of small order: the document's check lets none through. Draw another path.
             Err(_) => {
                 self.making = None;
                 None
             }
         }
+    }
+
+    // In a frame of its own: on a board, its header must not lie on the stack during a multiplication.
+    #[inline(never)]
+    fn finish(&mut self, purpose: Purpose) -> Option<Purpose> {
+        let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
+        self.store(purpose, header);
+        Some(purpose)
     }
 
     /// In a free slot, or in that of a header for another receiver.

@@ -75,7 +75,7 @@ extern "C" fn bench_x25519_base() -> u32 {
 // A mix.
 
 fn start_node(receiver: Option<u16>) -> Option<()> {
-    NODE.put(world::node(ROOM.keep(Room::new()), receiver.map(world::id))?);
+    NODE.put(world::node(ROOM.keep(Room::new), receiver.map(world::id))?);
     Some(())
 }
 
