@@ -57,14 +57,24 @@ impl<T> Place<T> {
         Some(unsafe { (*self.value.get()).assume_init_read() })
     }
 
-    /// Puts a value in and lends it for ever.
+    /// Puts what `make` makes in. In a frame of its own, so that large values do not lie on the stack
+    /// together.
+    ///
+    /// # Panics
+    /// If the value is lent.
+    #[inline(never)]
+    pub fn put_new(&self, make: impl FnOnce() -> T) {
+        self.put(make());
+    }
+
+    /// Puts what `make` makes in, and lends it for ever.
     ///
     /// # Panics
     /// If the value is lent.
     // The flag keeps it the only reference.
     #[expect(clippy::mut_from_ref)]
-    pub fn keep(&'static self, value: T) -> &'static mut T {
-        self.put(value);
+    pub fn keep(&'static self, make: impl FnOnce() -> T) -> &'static mut T {
+        self.put_new(make);
         self.is_lent.store(true, Ordering::Relaxed);
         // Just filled, and lent once only.
         unsafe { (*self.value.get()).assume_init_mut() }

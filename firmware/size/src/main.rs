@@ -64,15 +64,15 @@ fn storage() -> Storage<'static, Motes> {
     let [replay, replay_of_neighbour] = &REPLAY;
     let [window, older_window] = &WINDOWS;
     Storage {
-        packets: PACKET_SLOTS.keep(from_fn(|_| PacketSlot::new())),
-        schedule: SCHEDULE.keep([0; PACKETS]),
-        replay: [replay.keep([0; TAGS]), replay_of_neighbour.keep([0; TAGS])],
-        window: [window.keep([0; WINDOW]), older_window.keep([0; WINDOW])],
-        messages: MESSAGE_SLOTS.keep(from_fn(|_| MessageSlot::new())),
-        returns: RETURN_SLOTS.keep(from_fn(|_| ReturnSlot::new())),
-        headers: HEADER_SLOTS.keep(from_fn(|_| HeaderSlot::new())),
-        loops: LOOPS.keep([0; 2]),
-        nodes: ENTRIES.keep(from_fn(|_| Entry::default())),
+        packets: PACKET_SLOTS.keep(|| from_fn(|_| PacketSlot::new())),
+        schedule: SCHEDULE.keep(|| [0; PACKETS]),
+        replay: [replay.keep(|| [0; TAGS]), replay_of_neighbour.keep(|| [0; TAGS])],
+        window: [window.keep(|| [0; WINDOW]), older_window.keep(|| [0; WINDOW])],
+        messages: MESSAGE_SLOTS.keep(|| from_fn(|_| MessageSlot::new())),
+        returns: RETURN_SLOTS.keep(|| from_fn(|_| ReturnSlot::new())),
+        headers: HEADER_SLOTS.keep(|| from_fn(|_| HeaderSlot::new())),
+        loops: LOOPS.keep(|| [0; 2]),
+        nodes: ENTRIES.keep(|| from_fn(|_| Entry::default())),
     }
 }
 
@@ -88,7 +88,8 @@ extern "C" fn mote_buffer() -> *mut u8 {
 extern "C" fn mote_start(me: u32) -> u32 {
     let made = BUFFER.with(|buffer| {
         let rng = ChaCha20Rng::from_seed(*buffer.first_chunk()?);
-        NODE.put(Node::new(NodeId::new(me as u16)?, Config::thesis(), rng, storage()));
+        let (me, storage) = (NodeId::new(me as u16)?, storage());
+        NODE.put_new(|| Node::new(me, Config::thesis(), rng, storage));
         Some(())
     });
     verdict(made.flatten().is_some())
@@ -115,7 +116,8 @@ extern "C" fn mote_begin(nodes: u32) -> u32 {
 /// A datagram arrives. In the buffer: the datagram.
 #[unsafe(no_mangle)]
 extern "C" fn mote_datagram() -> u32 {
-    let taken = BUFFER.with(|buffer| NODE.with(|node| node.handle_datagram(NOW, &mut buffer[..PACKET_LEN]).ok()));
+    let taken =
+        BUFFER.with(|buffer| NODE.with(|node| node.handle_datagram(NOW, &mut buffer[..PACKET_LEN]).ok()));
     verdict(taken.flatten().flatten().is_some())
 }
 
@@ -152,20 +154,25 @@ extern "C" fn mote_transmit() -> u32 {
 /// acknowledged message, 0x200 for a discarded one.
 #[unsafe(no_mangle)]
 extern "C" fn mote_event() -> u32 {
-    BUFFER.with(|buffer| NODE.with(|node| match node.poll_event() {
-        None => NOTHING,
-        Some(Event::Received { token, data, .. }) => {
-            TOKEN.put(token);
-            buffer[..data.len()].copy_from_slice(data);
-            data.len() as u32
-        }
-        Some(Event::Delivered { data, .. }) => {
-            buffer[..data.len()].copy_from_slice(data);
-            data.len() as u32
-        }
-        Some(Event::Acknowledged { .. }) => 0x100,
-        Some(Event::Discarded { .. }) => 0x200,
-    })).flatten().unwrap_or(NOTHING)
+    BUFFER
+        .with(|buffer| {
+            NODE.with(|node| match node.poll_event() {
+                None => NOTHING,
+                Some(Event::Received { token, data, .. }) => {
+                    TOKEN.put(token);
+                    buffer[..data.len()].copy_from_slice(data);
+                    data.len() as u32
+                }
+                Some(Event::Delivered { data, .. }) => {
+                    buffer[..data.len()].copy_from_slice(data);
+                    data.len() as u32
+                }
+                Some(Event::Acknowledged { .. }) => 0x100,
+                Some(Event::Discarded { .. }) => 0x200,
+            })
+        })
+        .flatten()
+        .unwrap_or(NOTHING)
 }
 
 /// Acknowledges the message of the last event.

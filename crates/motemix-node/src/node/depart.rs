@@ -82,6 +82,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         (in_stock + 2 < self.headers.capacity() && self.headers.has_place(purpose, &needs)).then_some(purpose)
     }
 
+    // In a frame of its own: on a board, its path must not lie on the stack during a multiplication.
+    #[inline(never)]
     fn begin_header(&mut self) -> bool {
         let Some(purpose) = self.wanted() else { return false };
         let Ok(topology) = Topology::new(&self.nodes[..self.node_count]) else { return false };
@@ -109,6 +111,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 
     /// Sends what is ready and has a header.
+    // In a frame of its own, as `begin_header`.
+    #[inline(never)]
     pub(super) fn dispatch(&mut self, now: Instant) {
         while self.transmit_one(now) {}
     }

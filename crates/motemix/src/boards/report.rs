@@ -62,7 +62,8 @@ impl BoardReport {
             )
         };
         let mhz = clock_hz / 1_000_000;
-        format!("{name} ({core}, {mhz} MHz, {waits}; {} mA at {} V)", supply.milliamperes, supply.volts)
+        let draws = format!("{} mA at {} V ({})", supply.milliamperes, supply.volts, supply.source);
+        format!("{name}: {core}, {mhz} MHz, {waits}\n{draws}")
     }
 
     /// Operation by operation: ours, the baseline, the thesis.
