@@ -101,7 +101,7 @@
 #define MOTEMIX_RETURN_SIZE 144
 
 // Bytes for one finished header, at most.
-#define MOTEMIX_HEADER_SIZE 400
+#define MOTEMIX_HEADER_SIZE 416
 
 // Bytes for one node of the network.
 #define MOTEMIX_ENTRY_SIZE 34

@@ -29,7 +29,7 @@ pub const MESSAGE_SIZE: usize = 168;
 /// Bytes for what opens one reply, at most.
 pub const RETURN_SIZE: usize = 144;
 /// Bytes for one finished header, at most.
-pub const HEADER_SIZE: usize = 400;
+pub const HEADER_SIZE: usize = 416;
 /// Bytes for one node of the network.
 pub const ENTRY_SIZE: usize = 34;
 /// Bytes for one tag or one remembered message, in one of two tables.
