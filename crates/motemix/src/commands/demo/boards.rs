@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::report::Progress;
 use air::Air;
 use anyhow::Context;
-use board::{Board, MODELS};
+use board::{Board, MODELS, Model};
 use enrolment::Enrolled;
 use report::Summary;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
     let (_folder, root) = folder(args)?;
     let mut progress = Progress::new(4);
     progress.at(0, "building the firmware");
-    let firmware = MODELS.iter().map(|model| model.firmware()).collect::<Result<Vec<_>, _>>()?;
+    let firmware = MODELS.iter().map(Model::firmware).collect::<Result<Vec<_>, _>>()?;
     progress.at(1, "starting the boards");
     let names = MODELS.iter().flat_map(|model| (1..=OF_EACH).map(|number| model.board_name(number)));
     let names: Vec<String> = names.collect();

@@ -108,7 +108,7 @@ impl Enrolled {
             valid_after: calendar.valid_after(epoch),
             valid_until: calendar.valid_until(epoch),
             profile: ProfileName::Mote,
-            parameters: parameters(&calendar),
+            parameters: parameters(calendar),
         };
         let nodes = members.iter().map(|member| NewNode {
             name: &member.name,
@@ -164,7 +164,7 @@ impl Drop for Enrolled {
     }
 }
 
-fn parameters(calendar: &Calendar) -> Parameters {
+fn parameters(calendar: Calendar) -> Parameters {
     Parameters {
         min_hops: 3,
         max_hops: 3,

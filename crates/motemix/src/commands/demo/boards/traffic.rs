@@ -55,8 +55,8 @@ impl Traffic {
         let mut progress = Progress::new(self.time.as_millis() as u64);
         let start = Instant::now();
         // Spread evenly, so that they do not all begin at once.
-        let offset = |index: usize| self.interval.mul_f64(index as f64 / boards.len().max(1) as f64);
-        let mut due: Vec<_> = (0..boards.len()).map(|index| start + offset(index)).collect();
+        let step = self.interval / u32::try_from(boards.len()).unwrap_or(u32::MAX).max(1);
+        let mut due: Vec<_> = (0..).take(boards.len()).map(|place| start + step * place).collect();
         while start.elapsed() < self.time && !interrupted.load(Ordering::Relaxed) {
             for (board, due) in boards.iter_mut().zip(&mut due) {
                 if Instant::now() >= *due {
