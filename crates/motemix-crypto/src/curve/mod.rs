@@ -1,5 +1,6 @@
 //! X25519 behind a trait, so that a backend is a type.
 
+pub mod half_words;
 pub mod portable;
 pub mod scalar;
 
