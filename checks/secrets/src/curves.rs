@@ -1,7 +1,8 @@
 //! X25519 in each backend, and the sender's blinded scalars.
 
+use motemix_crypto::curve::half_words::scalar::Scalar;
 use motemix_crypto::curve::scalar::BlindedScalar;
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, SharedSecret};
 
 use crate::host_curve::HostCurve;
 use crate::trial::{Expected, Operation, Trial};
@@ -21,6 +22,18 @@ pub const OPERATIONS: &[Operation] = &[
         secret: "the scalar and the point",
         expected: Expected::Secret,
         run: diffie_hellman::<Portable>,
+    },
+    Operation {
+        name: "public key, half words",
+        secret: "the scalar",
+        expected: Expected::Secret,
+        run: public_key::<HalfWords>,
+    },
+    Operation {
+        name: "Diffie-Hellman, half words",
+        secret: "the scalar and the point",
+        expected: Expected::Secret,
+        run: diffie_hellman::<HalfWords>,
     },
     Operation {
         name: "public key, the host's",
@@ -48,6 +61,16 @@ pub const OPERATIONS: &[Operation] = &[
             let mut scalar = BlindedScalar::from_clamped(&trial.secret(SECRET));
             scalar.blind(&trial.secret([0x5a; 32]));
             scalar.to_clamped().expose().to_vec()
+        },
+    },
+    Operation {
+        name: "scalars of half words: reduce, multiply",
+        secret: "both scalars",
+        expected: Expected::Secret,
+        run: |trial| {
+            let mut scalar = Scalar::from_bytes_mod_order(*trial.secret(SECRET).expose());
+            scalar *= &Scalar::from_bytes_mod_order(*trial.secret([0x5a; 32]).expose());
+            scalar.to_bytes().to_vec()
         },
     },
 ];

@@ -22,6 +22,8 @@ pub mod secret;
 pub mod stream;
 pub mod wide_block;
 
-pub use curve::{Curve, PublicKey, SharedSecret, compact::Compact, portable::Portable};
+pub use curve::{
+    Curve, PublicKey, SharedSecret, compact::Compact, half_words::HalfWords, portable::Portable,
+};
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;

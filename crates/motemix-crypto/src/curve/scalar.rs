@@ -4,11 +4,16 @@
 
 use core::fmt;
 
-use curve25519_dalek::scalar::{Scalar, clamp_integer};
+#[cfg(target_pointer_width = "64")]
+use curve25519_dalek::scalar::Scalar;
+use curve25519_dalek::scalar::clamp_integer;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Secret;
+// The library's is made of 64-bit products, which take a Cortex-M3 a time that depends on the factors.
+#[cfg(not(target_pointer_width = "64"))]
+use crate::curve::half_words::scalar::Scalar;
 
 /// 8⁻¹ mod ℓ, little-endian.
 const INVERSE_OF_EIGHT: [u8; 32] = [
