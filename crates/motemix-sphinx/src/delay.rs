@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use subtle::{Choice, ConditionallySelectable};
+
 /// ln 2 with 32 fractional bits.
 const LN_2: u64 = 2_977_044_472;
 /// Fractional bits of the logarithm.
@@ -14,10 +16,9 @@ pub struct HopDelay(u64);
 
 impl HopDelay {
     /// −ln(seed / 2⁶⁴), 24 fractional bits. The lowest bit of the seed is taken as one.
-    pub const fn from_seed(seed: u64) -> Self {
-        let seed = seed | 1;
-        let zeros = seed.leading_zeros();
-        let mut mantissa = (seed << zeros) >> 32;
+    pub fn from_seed(seed: u64) -> Self {
+        let (normal, zeros) = normalise(seed | 1);
+        let mut mantissa = normal >> 32;
         let mut fraction = 0_u64;
         let mut bit = 0;
         while bit < FRACTION_BITS {
@@ -25,10 +26,11 @@ impl HopDelay {
             let square = mantissa * mantissa;
             let carry = square >> 63;
             fraction = (fraction << 1) | carry;
-            mantissa = square >> (31 + carry);
+            let halved = square >> 31;
+            mantissa = choose(carry, halved >> 1, halved);
             bit += 1;
         }
-        let log2 = ((zeros as u64 + 1) << FRACTION_BITS) - fraction;
+        let log2 = ((zeros + 1) << FRACTION_BITS) - fraction;
         Self((log2 * LN_2) >> 32)
     }
 
@@ -48,6 +50,23 @@ impl HopDelay {
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
+}
+
+/// Shifts a seed, not zero, until its highest bit is set; how far. Every step is made, and none shifts by a
+/// secret: a Cortex-M0+ shifts 64 bits in a function with branches.
+fn normalise(seed: u64) -> (u64, u64) {
+    let (mut shifted, mut zeros) = (seed, 0);
+    for step in [32, 16, 8, 4, 2, 1] {
+        let is_empty = (shifted >> (64 - step)).wrapping_sub(1) >> 63;
+        shifted = choose(is_empty, shifted << step, shifted);
+        zeros += is_empty * step;
+    }
+    (shifted, zeros)
+}
+
+/// `one` if `which` is 1, `zero` if it is 0; the compiler does not see that it is a choice.
+fn choose(which: u64, one: u64, zero: u64) -> u64 {
+    u64::conditional_select(&zero, &one, Choice::from(which as u8))
 }
 
 #[cfg(test)]
