@@ -113,8 +113,9 @@ fn build(firmware: &Path, board: &Board, elf: Elf) -> Result<PathBuf, Failure> {
         return Err(Failure::failed(format!("{} was not built for {}{hint}", elf.file(), board.target)));
     }
     let lines = String::from_utf8_lossy(&output.stdout);
-    let executables = lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()?.executable);
-    executables.filter(|path| path.ends_with(elf.file())).last().ok_or_else(|| {
+    let mut executables =
+        lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()?.executable);
+    executables.find(|path| path.ends_with(elf.file())).ok_or_else(|| {
         Failure::failed(format!("cargo built {} for {}, and did not say where", elf.file(), board.target))
     })
 }
