@@ -12,7 +12,9 @@ static RESET: extern "C" fn() -> ! = reset;
 // Unsafe: the symbol is the linker script's entry.
 #[unsafe(no_mangle)]
 extern "C" fn reset() -> ! {
-    loop {}
+    loop {
+        core::hint::spin_loop();
+    }
 }
 
 #[panic_handler]

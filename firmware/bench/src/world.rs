@@ -31,8 +31,8 @@ pub type Mix<P> = Node<'static, P, ChaCha20Rng>;
 pub type Room<P> = Memory<P, 8, 64, 16, 2, 4, 4, NODES>;
 
 /// Thirty-two bytes that follow from a name and a number.
-pub fn secret(name: &[u8; 4], number: u16) -> Secret<32> {
-    hash::blake2s_256(name, &number.to_le_bytes())
+pub fn secret(name: [u8; 4], number: u16) -> Secret<32> {
+    hash::blake2s_256(&name, &number.to_le_bytes())
 }
 
 /// A node's name in packets.
@@ -42,7 +42,7 @@ pub fn id(node: u16) -> NodeId {
 
 /// A node's secret of the epoch.
 pub fn mix_key(node: u16) -> MixKey {
-    MixKey::new(secret(b"node", node))
+    MixKey::new(secret(*b"node", node))
 }
 
 /// What the network document says.
@@ -53,7 +53,7 @@ pub fn entry<C: Curve>(node: u16) -> Entry {
 /// A node in its first epoch: no delays, no cover, three hops each way.
 pub fn node<P: Profile>(room: &'static mut Room<P>, receiver: Option<NodeId>) -> Option<Mix<P>> {
     let config = Config { receiver, ..Config::thesis() };
-    let rng = ChaCha20Rng::from_seed(*secret(b"seed", ME).expose());
+    let rng = ChaCha20Rng::from_seed(*secret(*b"seed", ME).expose());
     let mut node = Node::new(id(ME), config, rng, room.lend());
     let epoch = Epoch(1);
     node.prepare_epoch(epoch, mix_key(ME)).ok()?;
@@ -73,7 +73,7 @@ pub fn hop<C: Curve>(node: u16) -> PathHop {
 /// A header for a round trip, whose receiver is the `there`-th hop.
 pub fn header<P: Profile>(path: &[PathHop], there: usize) -> Option<Header<P>> {
     let shape = Shape::RoundTrip { receiver: there.checked_sub(1)? };
-    HeaderBuilder::<P>::new(path, shape, secret(b"head", path.len() as u16)).ok()?.build().ok()
+    HeaderBuilder::<P>::new(path, shape, secret(*b"head", path.len() as u16)).ok()?.build().ok()
 }
 
 /// A packet under way, and what its sender keeps.
@@ -103,15 +103,15 @@ impl<P: Profile> Flight<P> {
             if Some(self.to) == stop {
                 return Some(Arrival::Stopped);
             }
-            if let Some(header_id) = self.pass()? {
+            if let Passed::Back(header_id) = self.pass()? {
                 return Some(if header_id == self.header_id { Arrival::Back } else { Arrival::Lost });
             }
         }
         None
     }
 
-    /// What the node that the packet goes to does with it. `Some(Some(_))` at the end of its path.
-    fn pass(&mut self) -> Option<Option<HeaderId>> {
+    /// What the node that the packet goes to does with it. `None` if it refuses.
+    fn pass(&mut self) -> Option<Passed> {
         let key = mix_key(self.to.get());
         let packet = Packet::<P>::parse(self.packet.as_mut()).ok()?;
         let ((), authentic) = packet.authenticate([((), &key)]).ok()?;
@@ -125,10 +125,10 @@ impl<P: Profile> Flight<P> {
                 key.reply::<P>(self.packet.as_mut(), id, &[]).ok()?;
                 self.to = next;
             }
-            Hop::Yours(yours) => return Some(Some(yours.header_id)),
+            Hop::Yours(yours) => return Some(Passed::Back(yours.header_id)),
             Hop::Deliver(_) | Hop::Drop => return None,
         }
-        Some(None)
+        Some(Passed::On)
     }
 
     /// Whether the reply in a packet that is back is an acknowledgement.
@@ -148,6 +148,14 @@ pub enum Arrival {
     Back,
     /// At the end of a path that was not its own.
     Lost,
+}
+
+/// How a node ends with a packet that it does not refuse.
+enum Passed {
+    /// It goes to another node.
+    On,
+    /// It names a header of this node's.
+    Back(HeaderId),
 }
 
 /// Admits every packet: those in here come once.

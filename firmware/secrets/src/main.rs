@@ -1,7 +1,8 @@
 //! Every operation that sees a secret, with inputs from outside: the stopwatch gives thousands of secrets, and
 //! looks whether the number of cycles is always the same.
 //!
-//! Inputs lie in one buffer, fixed parts first, as each function says. Each returns zero when it did its work.
+//! Inputs lie in one buffer, and the outcome is left there, as each function says. Each returns zero when it did
+//! its work.
 
 #![no_std]
 #![no_main]
@@ -37,21 +38,39 @@ fn key(buffer: &[u8; BUFFER_LEN], at: usize) -> Option<[u8; 32]> {
     buffer.get(at..)?.first_chunk().copied()
 }
 
-/// Scalar, point.
+/// Two factors of 64 bits; their product takes the place of the first.
 #[unsafe(no_mangle)]
-extern "C" fn bench_x25519() -> u32 {
+extern "C" fn bench_multiply() -> u32 {
     with(|buffer| {
-        Some(Portable::diffie_hellman(&Secret::new(key(buffer, 0)?), &PublicKey(key(buffer, 32)?)).is_some())
+        let (first, rest) = buffer.split_first_chunk_mut::<8>()?;
+        let second = u64::from_le_bytes(*rest.first_chunk()?);
+        *first = u64::from_le_bytes(*first).wrapping_mul(second).to_le_bytes();
+        Some(true)
     })
 }
 
-/// Scalar.
+/// Scalar, point; the product takes the place of the scalar.
 #[unsafe(no_mangle)]
-extern "C" fn bench_x25519_base() -> u32 {
-    with(|buffer| Some(Portable::public_key(&Secret::new(key(buffer, 0)?)).0 != [0; 32]))
+extern "C" fn bench_x25519() -> u32 {
+    with(|buffer| {
+        let point = PublicKey(key(buffer, 32)?);
+        let product = Portable::diffie_hellman(&Secret::new(key(buffer, 0)?), &point)?;
+        buffer.get_mut(..32)?.copy_from_slice(product.expose());
+        Some(true)
+    })
 }
 
-/// First scalar, blinding.
+/// Scalar; its public key takes its place.
+#[unsafe(no_mangle)]
+extern "C" fn bench_x25519_base() -> u32 {
+    with(|buffer| {
+        let public_key = Portable::public_key(&Secret::new(key(buffer, 0)?));
+        buffer.get_mut(..32)?.copy_from_slice(&public_key.0);
+        Some(true)
+    })
+}
+
+/// First scalar, blinding; the blinded scalar takes the place of the first.
 #[unsafe(no_mangle)]
 extern "C" fn bench_blind() -> u32 {
     with(|buffer| {
@@ -92,7 +111,8 @@ extern "C" fn bench_stream() -> u32 {
     })
 }
 
-/// Key, a MAC, then bytes as long as a packet's routing info. The MAC is made and compared; it may hold or not.
+/// Key, a MAC, then bytes as long as a packet's routing info. The MAC is made and compared; it may hold or
+/// not, which the last byte of the buffer says.
 #[unsafe(no_mangle)]
 extern "C" fn bench_mac() -> u32 {
     with(|buffer| {

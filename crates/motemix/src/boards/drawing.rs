@@ -7,9 +7,10 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
-const PANEL: (u32, u32) = (430, 400);
+const PANEL: (u32, u32) = (450, 400);
 const LEGEND: u32 = 70;
 const FONT: &str = "sans-serif";
 /// Of the width of a group, for all of its bars.
@@ -23,6 +24,13 @@ const SERIES: [(&str, RGBColor); 3] = [
 ];
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
+
+/// What bars are labelled in.
+#[derive(Clone, Copy)]
+enum Unit {
+    Seconds,
+    Milliseconds,
+}
 
 /// One group of bars; a missing bar is zero.
 struct Group {
@@ -42,12 +50,12 @@ pub fn draw(reports: &[BoardReport], dir: &Path) -> Result<()> {
     let lengths: Vec<_> = lengths.collect();
     let lengths: Vec<_> = lengths.iter().map(|(create, length)| (*create, length.as_str())).collect();
     let figures = [
-        ("create.svg", "Time to create a message, by path length", lengths.as_slice()),
-        ("process.svg", "Time to process a message", process.as_slice()),
+        ("create.svg", "Seconds to create a message, by path length", Unit::Seconds, lengths.as_slice()),
+        ("process.svg", "Milliseconds to process a message", Unit::Milliseconds, process.as_slice()),
     ];
-    for (name, title, operations) in figures {
-        let svg =
-            figure(reports, title, operations).map_err(|error| anyhow!("cannot draw {name}: {error}"))?;
+    for (name, title, unit, operations) in figures {
+        let svg = figure(reports, title, unit, operations)
+            .map_err(|error| anyhow!("cannot draw {name}: {error}"))?;
         let path = dir.join(name);
         fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -56,7 +64,18 @@ pub fn draw(reports: &[BoardReport], dir: &Path) -> Result<()> {
 
 type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-fn figure(reports: &[BoardReport], title: &str, operations: &[(Operation, &str)]) -> Drawn<String> {
+fn figure(
+    reports: &[BoardReport],
+    title: &str,
+    unit: Unit,
+    operations: &[(Operation, &str)],
+) -> Drawn<String> {
+    let boards: Vec<_> = reports.iter().map(|report| (report, groups(report, operations))).collect();
+    let all = || boards.iter().flat_map(|(_, groups)| groups).flat_map(|group| group.seconds);
+    let shown = || all().filter(|seconds| *seconds > 0.0);
+    // One scale for all boards: from a whole decade, with room for a number above the highest bar.
+    let low = 10_f64.powf((shown().fold(f64::MAX, f64::min) / 1.2).log10().floor());
+    let high = shown().fold(0.0, f64::max) * 2.5;
     let mut svg = String::new();
     let size = (PANEL.0 * reports.len() as u32, PANEL.1 + LEGEND);
     {
@@ -64,8 +83,8 @@ fn figure(reports: &[BoardReport], title: &str, operations: &[(Operation, &str)]
         root.fill(&WHITE)?;
         let (head, body) = root.split_vertically(LEGEND);
         legend(&head, title)?;
-        for (area, report) in body.split_evenly((1, reports.len())).iter().zip(reports) {
-            panel(area, report, &groups(report, operations))?;
+        for (area, (report, groups)) in body.split_evenly((1, reports.len())).iter().zip(&boards) {
+            panel(area, report, groups, low..high, unit)?;
         }
         root.present()?;
     }
@@ -93,23 +112,26 @@ fn legend(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str) -> Drawn {
         area.draw(&Rectangle::new([(x, 44), (x + 14, 58)], colour.filled()))?;
         area.draw(&Text::new(name, (x + 20, 44), (FONT, 14).into_font().color(&INK)))?;
         // Seven points a letter are enough for any sans-serif at this size.
-        x += 50 + 7 * name.len() as i32;
+        x += 50 + 7 * i32::from(name.len() as u8);
     }
     Ok(())
 }
 
-fn panel(area: &DrawingArea<SVGBackend<'_>, Shift>, report: &BoardReport, groups: &[Group]) -> Drawn {
-    let all = || groups.iter().flat_map(|group| group.seconds).filter(|seconds| *seconds > 0.0);
-    // Whole decades, with room for a number above the highest bar.
-    let low = 10_f64.powf((all().fold(f64::MAX, f64::min) / 1.5).log10().floor());
-    let high = all().fold(0.0, f64::max) * 2.5;
+fn panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    report: &BoardReport,
+    groups: &[Group],
+    scale: Range<f64>,
+    unit: Unit,
+) -> Drawn {
+    let low = scale.start;
     let mhz = report.board.clock_hz / 1_000_000;
     let mut chart = ChartBuilder::on(area)
         .caption(format!("{}, {mhz} MHz", report.board.name), (FONT, 16).into_font().color(&INK))
         .margin(12)
         .x_label_area_size(34)
         .y_label_area_size(62)
-        .build_cartesian_2d(0.0..groups.len() as f64, (low..high).log_scale())?;
+        .build_cartesian_2d(0.0..f64::from(groups.len() as u32), scale.log_scale())?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -118,40 +140,77 @@ fn panel(area: &DrawingArea<SVGBackend<'_>, Shift>, report: &BoardReport, groups
         .bold_line_style(GRID)
         .axis_style(GRID)
         .y_label_style((FONT, 13).into_font().color(&INK))
-        .y_label_formatter(&|seconds| time(*seconds))
+        .y_label_formatter(&|seconds| unit.tick(*seconds))
         .draw()?;
 
     let plot = chart.plotting_area();
     let centred = |size: u32, vertical| {
         TextStyle::from((FONT, size).into_font()).color(&INK).pos(Pos::new(HPos::Center, vertical))
     };
-    for (at, group) in groups.iter().enumerate() {
-        let width = BARS / SERIES.len() as f64;
+    let width = BARS / f64::from(SERIES.len() as u32);
+    for (at, group) in (0_u32..).map(f64::from).zip(groups) {
         for (series, seconds) in group.seconds.into_iter().enumerate().filter(|(_, seconds)| *seconds > 0.0) {
-            let left = at as f64 + (1.0 - BARS) / 2.0 + series as f64 * width;
+            let left = at + (1.0 - BARS) / 2.0 + f64::from(series as u32) * width;
             let bar = [(left, low), (left + width * 0.92, seconds)];
             plot.draw(&Rectangle::new(bar, SERIES[series].1.filled()))?;
             let above = (left + width * 0.46, seconds * 1.06);
-            plot.draw(&Text::new(short(seconds), above, centred(10, VPos::Bottom)))?;
+            plot.draw(&Text::new(unit.label(seconds), above, centred(10, VPos::Bottom)))?;
         }
-        let below = plot.map_coordinate(&(at as f64 + 0.5, low));
+        let below = plot.map_coordinate(&(at + 0.5, low));
         let below = (below.0 - area.get_pixel_range().0.start, below.1 - area.get_pixel_range().1.start + 10);
         area.draw(&Text::new(group.label.clone(), below, centred(13, VPos::Top)))?;
     }
     Ok(())
 }
 
-fn time(seconds: f64) -> String {
-    if seconds < 0.99 { format!("{:.0} ms", seconds * 1000.0) } else { format!("{seconds:.0} s") }
+impl Unit {
+    fn of(self, seconds: f64) -> f64 {
+        match self {
+            Self::Seconds => seconds,
+            Self::Milliseconds => seconds * 1000.0,
+        }
+    }
+
+    /// A power of ten.
+    fn tick(self, seconds: f64) -> String {
+        let value = self.of(seconds);
+        if value < 0.99 { format!("{value:.1}") } else { format!("{value:.0}") }
+    }
+
+    /// Three digits, and those before the point.
+    fn label(self, seconds: f64) -> String {
+        match self.of(seconds) {
+            value if value < 0.9995 => format!("{value:.3}"),
+            value if value < 9.995 => format!("{value:.2}"),
+            value if value < 99.95 => format!("{value:.1}"),
+            value => format!("{value:.0}"),
+        }
+    }
 }
 
-/// Three digits.
-fn short(seconds: f64) -> String {
-    match seconds {
-        s if s < 0.1 => format!("{:.0} ms", s * 1000.0),
-        s if s < 0.9995 => format!("{:.0} ms", s * 1000.0),
-        s if s < 9.995 => format!("{s:.2}"),
-        s if s < 99.95 => format!("{s:.1}"),
-        s => format!("{s:.0}"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boards::board::BOARDS;
+    use crate::boards::operation::{Figure, Figures};
+    use crate::boards::session::Needs;
+
+    #[test]
+    fn a_figure_shows_the_thesis_and_us_on_every_board() {
+        let report = |board| {
+            let mut mote = Figures::default();
+            mote.push(Operation::Forward, Figure { cycles: 7_200_000, stack: 0 });
+            let needs = Needs { flash: 0, ram: 0, stack: 0 };
+            BoardReport { board, zero_wait: false, mote, needs, baseline: None }
+        };
+        let reports: Vec<_> = BOARDS.iter().map(report).collect();
+        let operations = [(Operation::Forward, "forward")];
+        let svg = figure(&reports, "title", Unit::Milliseconds, &operations).unwrap();
+        for board in &BOARDS {
+            assert!(svg.contains(board.name), "{} has its panel", board.name);
+        }
+        for bar in ["4447", "1176", "945", "150", "100", "112"] {
+            assert!(svg.contains(&format!("\n{bar}\n")), "{bar} ms is a bar");
+        }
     }
 }

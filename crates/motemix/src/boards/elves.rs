@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use anyhow::Context;
 use motemix_mcu::Image;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -83,6 +82,9 @@ impl Origin {
     }
 }
 
+/// Variables with which cargo is told how to build for a host.
+const OF_HOSTS: [&str; 3] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"];
+
 /// A line of cargo's JSON, as far as it matters here.
 #[derive(Deserialize)]
 struct Line {
@@ -90,10 +92,9 @@ struct Line {
 }
 
 fn build(firmware: &Path, board: &Board, elf: Elf) -> Result<PathBuf, Failure> {
-    // The outer cargo, if there is one, speaks of its own build in variables that are not for this one.
-    let outer: BTreeMap<_, _> = std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_none_or(|name| !name.starts_with("CARGO_PROFILE_")))
-        .collect();
+    // What is said of this host's own build is not for this one.
+    let is_ours = |name: &str| name.starts_with("CARGO_PROFILE_") || OF_HOSTS.contains(&name);
+    let outer = std::env::vars_os().filter(|(name, _)| name.to_str().is_none_or(|name| !is_ours(name)));
     let output = Command::new("cargo")
         .env_clear()
         .envs(outer)
@@ -106,15 +107,16 @@ fn build(firmware: &Path, board: &Board, elf: Elf) -> Result<PathBuf, Failure> {
     if !output.status.success() {
         let hint = match elf {
             Elf::Baseline => {
-                "; it needs arm-none-eabi-gcc (scripts/setup baseline), or leave it out with --no-baseline"
+                "; it needs arm-none-eabi-gcc (scripts/setup arm_gcc), or leave it out with --no-baseline"
             }
             _ => "; it needs the compiler's target (scripts/setup boards)",
         };
         return Err(Failure::failed(format!("{} was not built for {}{hint}", elf.file(), board.target)));
     }
     let lines = String::from_utf8_lossy(&output.stdout);
-    let executables = lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()?.executable);
-    executables.filter(|path| path.ends_with(elf.file())).last().ok_or_else(|| {
+    let mut executables =
+        lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()?.executable);
+    executables.find(|path| path.ends_with(elf.file())).ok_or_else(|| {
         Failure::failed(format!("cargo built {} for {}, and did not say where", elf.file(), board.target))
     })
 }

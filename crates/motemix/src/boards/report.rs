@@ -57,7 +57,7 @@ impl BoardReport {
             "no wait states".to_owned()
         } else {
             format!(
-                "flash in lines of {} bytes with {} wait states for the next and {} for another",
+                "flash in lines of {} bytes, wait states {},{}",
                 flash.line_bytes, flash.sequential, flash.jump
             )
         };
@@ -139,7 +139,7 @@ pub fn radio() -> Table {
             len.to_string(),
             hop.frames.to_string(),
             (hop.bytes + hop.ack_bytes).to_string(),
-            format!("{:.1}", hop.air_us as f64 / 1000.0),
+            format!("{:.1}", f64::from(hop.air_us as u32) / 1000.0),
             (HOPS * hop.frames).to_string(),
             grouped((HOPS * (hop.bytes + hop.ack_bytes)) as u64),
         ]);

@@ -10,18 +10,40 @@ use serde::Serialize;
 
 type Motes = Mote<Portable>;
 
-/// An operation of `mote_secrets`: its name, whether it multiplies points, whether its field or scalar
-/// arithmetic multiplies 32 by 32 bits to 64.
-const OPERATIONS: [(&str, bool, bool); 8] = [
-    ("x25519", true, true),
-    ("x25519_base", true, true),
-    ("blind", false, true),
-    ("forward", true, true),
-    ("wide_block_encrypt", false, false),
-    ("wide_block_decrypt", false, false),
-    ("stream", false, false),
-    ("mac", false, false),
+/// An operation of `mote_secrets`.
+struct Operation {
+    name: &'static str,
+    /// Takes a tenth of a second and more.
+    has_points: bool,
+    /// Multiplies 32 by 32 bits to 64, in its field or its scalars.
+    has_long: bool,
+    /// Does the same here, on the same buffer.
+    here: fn(&mut [u8]) -> Option<()>,
+}
+
+const OPERATIONS: [Operation; 9] = [
+    Operation { name: "multiply", has_points: false, has_long: true, here: here::multiply },
+    Operation { name: "x25519", has_points: true, has_long: true, here: here::x25519 },
+    Operation { name: "x25519_base", has_points: true, has_long: true, here: here::x25519_base },
+    Operation { name: "blind", has_points: false, has_long: true, here: here::blind },
+    Operation { name: "forward", has_points: true, has_long: true, here: here::forward },
+    Operation {
+        name: "wide_block_encrypt",
+        has_points: false,
+        has_long: false,
+        here: here::wide_block_encrypt,
+    },
+    Operation {
+        name: "wide_block_decrypt",
+        has_points: false,
+        has_long: false,
+        here: here::wide_block_decrypt,
+    },
+    Operation { name: "stream", has_points: false, has_long: false, here: here::stream },
+    Operation { name: "mac", has_points: false, has_long: false, here: here::mac },
 ];
+/// Operations, for whoever shows progress.
+pub const COUNT: usize = OPERATIONS.len();
 /// Operations without points take so many times as many secrets.
 const MORE: usize = 10;
 
@@ -44,43 +66,148 @@ impl Spread {
     }
 }
 
-/// Every operation with `count` secrets, or ten times as many if it multiplies no points.
+/// Every operation with `count` secrets, or ten times as many if it multiplies no points. Each outcome has to
+/// be that of the same operation here.
 pub fn spreads(
     board: &Board,
     image: &Image,
     count: usize,
     done: impl Fn(&str),
 ) -> Result<Vec<Spread>, Failure> {
-    let spread = |(operation, has_points, has_long)| {
-        let secrets = if has_points { count } else { MORE * count };
+    if board.core == Core::M0Plus {
+        check_multiplication(board, image)?;
+    }
+    let spread = |operation: &Operation| {
+        let secrets = if operation.has_points { count } else { MORE * count };
         let mut cycles = cycles(board, image, operation, secrets)?;
         cycles.sort_unstable();
         let (least, most) = (cycles.first().copied().unwrap_or(0), cycles.last().copied().unwrap_or(0));
         cycles.dedup();
-        done(operation);
+        done(operation.name);
         // UMULL and UMLAL of a Cortex-M3 end early (Technical Reference Manual, table 18-1).
-        let may_vary = has_long && board.core == Core::M3;
-        Ok(Spread { operation, secrets, least, most, distinct: cycles.len(), may_vary })
+        let may_vary = operation.has_long && board.core == Core::M3;
+        Ok(Spread { operation: operation.name, secrets, least, most, distinct: cycles.len(), may_vary })
     };
-    OPERATIONS.into_iter().map(spread).collect()
+    OPERATIONS.iter().map(spread).collect()
 }
 
-fn cycles(board: &Board, image: &Image, operation: &str, count: usize) -> Result<Vec<u64>, Failure> {
+/// The compiler's own 64-bit multiplication for ARMv6-M keeps registers on the stack; the one of
+/// `firmware/multiply` touches no memory.
+fn check_multiplication(board: &Board, image: &Image) -> Result<(), Failure> {
+    let mut machine = Machine::new(image, board.core, FlashTiming::ZERO_WAIT);
+    let run = call(board, image, &mut machine, "__aeabi_lmul", [3, 0, 5, 0])?;
+    if run.loads + run.stores == 0 && run.result == 15 {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "{}: the linker took the compiler's __aeabi_lmul instead of that of firmware/multiply",
+        board.name
+    )))
+}
+
+fn cycles(board: &Board, image: &Image, operation: &Operation, count: usize) -> Result<Vec<u64>, Failure> {
     let mut machine = Machine::new(image, board.core, FlashTiming::ZERO_WAIT);
     let buffer = call(board, image, &mut machine, "mote_buffer", [0; 4])?.result;
-    let name = format!("bench_{operation}");
+    let name = format!("bench_{}", operation.name);
     let broken = |what: String| Failure::failed(format!("{}: {name}: {what}", board.name));
     (0..count)
         .map(|number| {
-            let input = input(operation, number).ok_or_else(|| broken("no input for it".into()))?;
-            machine.write(buffer, &input).map_err(|fault| broken(fault.to_string()))?;
+            let mut bytes = input(operation.name, number).ok_or_else(|| broken("no input for it".into()))?;
+            machine.write(buffer, &bytes).map_err(|fault| broken(fault.to_string()))?;
             let run = call(board, image, &mut machine, &name, [0; 4])?;
             if run.result != 0 {
                 return Err(broken(format!("it did not do its work: it returned {}", run.result)));
             }
+            let mut outcome = vec![0; bytes.len()];
+            machine.read(buffer, &mut outcome).map_err(|fault| broken(fault.to_string()))?;
+            (operation.here)(&mut bytes).ok_or_else(|| broken("this host cannot do the same".into()))?;
+            if outcome != bytes {
+                return Err(broken(format!("secret {number} has another outcome than on this host")));
+            }
             Ok(run.cycles)
         })
         .collect()
+}
+
+/// The operations of the firmware's `mote_secrets`, on this host.
+mod here {
+    use super::Motes;
+    use motemix_crypto::curve::scalar::BlindedScalar;
+    use motemix_crypto::wide_block::WideBlockKeys;
+    use motemix_crypto::{Curve, Portable, PublicKey, Secret, WideBlake2s, hash};
+    use motemix_sphinx::{MOTE, MixKey, Packet, ReplayError, ReplayFilter, ReplayTag};
+
+    const LABEL: &motemix_crypto::stream::Label = b"motemix/test";
+
+    fn key(buffer: &[u8], at: usize) -> Option<Secret<32>> {
+        buffer.get(at..)?.first_chunk().copied().map(Secret::new)
+    }
+
+    pub fn multiply(buffer: &mut [u8]) -> Option<()> {
+        let (first, rest) = buffer.split_first_chunk_mut::<8>()?;
+        let second = u64::from_le_bytes(*rest.first_chunk()?);
+        *first = u64::from_le_bytes(*first).wrapping_mul(second).to_le_bytes();
+        Some(())
+    }
+
+    pub fn x25519(buffer: &mut [u8]) -> Option<()> {
+        let product = Portable::diffie_hellman(&key(buffer, 0)?, &PublicKey(*key(buffer, 32)?.expose()))?;
+        buffer[..32].copy_from_slice(product.expose());
+        Some(())
+    }
+
+    pub fn x25519_base(buffer: &mut [u8]) -> Option<()> {
+        let public_key = Portable::public_key(&key(buffer, 0)?);
+        buffer[..32].copy_from_slice(&public_key.0);
+        Some(())
+    }
+
+    pub fn blind(buffer: &mut [u8]) -> Option<()> {
+        let mut scalar = BlindedScalar::from_clamped(&key(buffer, 0)?);
+        scalar.blind(&key(buffer, 32)?);
+        buffer[..32].copy_from_slice(scalar.to_clamped().expose());
+        Some(())
+    }
+
+    pub fn forward(buffer: &mut [u8]) -> Option<()> {
+        struct Forgetful;
+        impl ReplayFilter for Forgetful {
+            fn admit(&mut self, _: &ReplayTag) -> Result<(), ReplayError> {
+                Ok(())
+            }
+        }
+        let mix_key = MixKey::new(key(buffer, 0)?);
+        let packet = Packet::<Motes>::parse(buffer.get_mut(32..)?).ok()?;
+        let ((), authentic) = packet.authenticate([((), &mix_key)]).ok()?;
+        authentic.admit(&mut Forgetful).ok()?.unwrap_layer().ok()?;
+        Some(())
+    }
+
+    fn payload(buffer: &mut [u8]) -> Option<(WideBlockKeys, &mut [u8])> {
+        let keys = WideBlockKeys::derive(key(buffer, 0)?.expose(), LABEL);
+        Some((keys, buffer.get_mut(32..32 + MOTE.payload_len())?))
+    }
+
+    pub fn wide_block_encrypt(buffer: &mut [u8]) -> Option<()> {
+        payload(buffer).map(|(keys, payload)| keys.encrypt::<WideBlake2s>(payload))
+    }
+
+    pub fn wide_block_decrypt(buffer: &mut [u8]) -> Option<()> {
+        payload(buffer).map(|(keys, payload)| keys.decrypt::<WideBlake2s>(payload))
+    }
+
+    pub fn stream(buffer: &mut [u8]) -> Option<()> {
+        let key = key(buffer, 0)?;
+        motemix_crypto::stream::xor(key.expose(), LABEL, buffer.get_mut(32..32 + MOTE.routing_info_len())?);
+        Some(())
+    }
+
+    pub fn mac(buffer: &mut [u8]) -> Option<()> {
+        let (mac, message) = buffer.get(32..)?.split_first_chunk::<16>()?;
+        let made = hash::blake2s_128(key(buffer, 0)?.expose(), message.get(..MOTE.routing_info_len())?);
+        *buffer.last_mut()? = u8::from(made.expose() == mac);
+        Some(())
+    }
 }
 
 /// Random bytes, the same in every run; every other secret has a byte pattern that hurries multipliers.

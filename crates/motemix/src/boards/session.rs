@@ -86,9 +86,9 @@ impl Remote<'_> {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        self.write(secret(b"seed", 0).expose())?;
+        self.write(secret(*b"seed", 0).expose())?;
         self.good("mote_start", [BOARD.into(), 0, 0, 0])?;
-        let mut keys = secret(b"node", BOARD).expose().to_vec();
+        let mut keys = secret(*b"node", BOARD).expose().to_vec();
         for node in 0..NODES {
             keys.extend(mix_key(node).public_key::<Portable>().0);
         }
@@ -157,12 +157,12 @@ impl Remote<'_> {
     }
 }
 
-fn secret(name: &[u8; 4], number: u16) -> Secret<32> {
-    hash::blake2s_256(name, &number.to_le_bytes())
+fn secret(name: [u8; 4], number: u16) -> Secret<32> {
+    hash::blake2s_256(&name, &number.to_le_bytes())
 }
 
 fn mix_key(node: u16) -> MixKey {
-    MixKey::new(secret(b"node", node))
+    MixKey::new(secret(*b"node", node))
 }
 
 /// A packet under way among the host's nodes.
@@ -181,7 +181,7 @@ impl Flight {
         };
         let path: Vec<PathHop> = path.iter().map(hop).collect::<Option<_>>()?;
         let shape = Shape::RoundTrip { receiver: there - 1 };
-        let header = HeaderBuilder::<Motes>::new(&path, shape, secret(b"head", path[0].id.get())).ok()?;
+        let header = HeaderBuilder::<Motes>::new(&path, shape, secret(*b"head", path[0].id.get())).ok()?;
         let mut packet = [0; MOTE.packet_len()];
         let departure = header.build().ok()?.seal(MessageId(*b"mote"), &READING, &mut packet).ok()?;
         Some(Self {
@@ -200,14 +200,15 @@ impl Flight {
             }
             match self.pass() {
                 None => return false,
-                Some(None) => {}
-                Some(Some(header_id)) => return stop.is_none() && self.header_id == Some(header_id),
+                Some(Passed::On) => {}
+                Some(Passed::Back(header_id)) => return stop.is_none() && self.header_id == Some(header_id),
             }
         }
         false
     }
 
-    fn pass(&mut self) -> Option<Option<HeaderId>> {
+    /// What the node that the packet goes to does with it. `None` if it refuses.
+    fn pass(&mut self) -> Option<Passed> {
         let key = mix_key(self.to);
         let packet = Packet::<Motes>::parse(&mut self.packet).ok()?;
         let ((), authentic) = packet.authenticate([((), &key)]).ok()?;
@@ -219,10 +220,10 @@ impl Flight {
                 key.reply::<Motes>(&mut self.packet, id, &[]).ok()?;
                 self.to = data.then_some(next)?;
             }
-            Hop::Yours(yours) => return Some(Some(yours.header_id)),
+            Hop::Yours(yours) => return Some(Passed::Back(yours.header_id)),
             Hop::Deliver(_) | Hop::Drop => return None,
         }
-        Some(None)
+        Some(Passed::On)
     }
 
     fn is_acknowledged(&mut self) -> bool {
@@ -232,6 +233,14 @@ impl Flight {
             .and_then(|keys| keys.open(payload))
             .is_some_and(|reply| reply.data.is_empty())
     }
+}
+
+/// How a node ends with a packet that it does not refuse.
+enum Passed {
+    /// It goes to another node.
+    On,
+    /// It names a header of this node's.
+    Back(HeaderId),
 }
 
 struct Forgetful;

@@ -17,18 +17,13 @@ use std::thread;
 impl BoardsFiles {
     fn boards(&self) -> Result<Vec<&'static Board>, Failure> {
         let names = || BOARDS.iter().map(|board| board.name);
-        match self.board.iter().find(|name| !names().any(|known| known == name.as_str())) {
-            Some(unknown) => Err(Failure::broken(format!(
-                "there is no board {unknown}; the boards are {}",
-                names().collect::<Vec<_>>().join(", ")
-            ))),
-            None => {
-                let chosen = |board: &&Board| {
-                    self.board.is_empty() || self.board.iter().any(|name| name == board.name)
-                };
-                Ok(BOARDS.iter().filter(chosen).collect())
-            }
+        if let Some(unknown) = self.board.iter().find(|name| !names().any(|known| known == name.as_str())) {
+            let known = names().collect::<Vec<_>>().join(", ");
+            return Err(Failure::broken(format!("there is no board {unknown}; the boards are {known}")));
         }
+        let is_chosen =
+            |board: &&Board| self.board.is_empty() || self.board.iter().any(|name| name == board.name);
+        Ok(BOARDS.iter().filter(is_chosen).collect())
     }
 
     fn origin(&self) -> Result<Origin, Failure> {

@@ -42,7 +42,7 @@ fn sure(held: bool) -> Option<()> {
 
 #[unsafe(no_mangle)]
 extern "C" fn prepare_x25519() -> u32 {
-    let (mine, theirs) = (world::secret(b"mine", 0), world::secret(b"them", 0));
+    let (mine, theirs) = (world::secret(*b"mine", 0), world::secret(*b"them", 0));
     let point = Portable::public_key(&theirs);
     let Some(expected) = Portable::diffie_hellman(&theirs, &Portable::public_key(&mine)) else { return BAD };
     PRODUCT.put(Product { scalar: mine, point, expected: *expected.expose() });
@@ -65,7 +65,7 @@ extern "C" fn bench_x25519() -> u32 {
 extern "C" fn prepare_x25519_base() -> u32 {
     let mut nine = PublicKey([0; 32]);
     nine.0[0] = 9;
-    let scalar = world::secret(b"mine", 0);
+    let scalar = world::secret(*b"mine", 0);
     let Some(expected) = Portable::diffie_hellman(&scalar, &nine) else { return BAD };
     PRODUCT.put(Product { scalar, point: nine, expected: *expected.expose() });
     verdict(true)

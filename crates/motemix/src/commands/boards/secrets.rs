@@ -4,7 +4,7 @@ use super::at_once;
 use crate::boards::board::Board;
 use crate::boards::elves::Elf;
 use crate::boards::report::grouped;
-use crate::boards::secrets::{Spread, spreads};
+use crate::boards::secrets::{COUNT, Spread, spreads};
 use crate::cli::BoardsSecrets as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
@@ -27,7 +27,7 @@ pub fn secrets(args: &Args) -> Result<(), Failure> {
         .into_iter()
         .map(|board| Ok((board, origin.image(board, Elf::Secrets)?)))
         .collect::<Result<_, Failure>>()?;
-    let progress = Mutex::new((0, Progress::new(8 * works.len() as u64)));
+    let progress = Mutex::new((0, Progress::new((COUNT * works.len()) as u64)));
     let found = at_once(works, |(board, image)| {
         let operations = spreads(board, &image, args.secrets as usize, |operation| {
             if let Ok(mut progress) = progress.lock() {
