@@ -265,7 +265,7 @@ fn wide_block(case: &WideBlockCase) -> String {
 
 fn delay(case: &DelayCase) -> String {
     let DelayCase { seed_u64, mean_us, exponential, delay_us } = case;
-    format!("seed: 0x{seed_u64}, mean_us: {mean_us}, exponential: {exponential}, delay_us: {delay_us}")
+    format!("seed: 0x{seed_u64}, mean: {mean_us}, exponential: {exponential}, time: {delay_us}")
 }
 
 fn refused(case: &RefusedCase) -> String {

@@ -34,6 +34,6 @@ fn check_with<H: WideHash>(keys: &[u8; KEYS_LEN], plain: &[u8], cipher: &[u8]) -
 pub fn check_delay(case: &Delay) -> Checked {
     let delay = HopDelay::from_seed(case.seed);
     sure("its factor is another one", delay.factor() == case.exponential)?;
-    let micros = delay.of_mean(Duration::from_micros(case.mean_us)).as_micros();
-    sure("its time is another one", micros == u128::from(case.delay_us))
+    let micros = delay.of_mean(Duration::from_micros(case.mean)).as_micros();
+    sure("its time is another one", micros == u128::from(case.time))
 }

@@ -61,11 +61,12 @@ pub struct WideBlock {
     pub cipher: &'static [u8],
 }
 
+/// A hop's delay; `mean` and `time` are microseconds.
 pub struct Delay {
     pub seed: u64,
-    pub mean_us: u64,
+    pub mean: u64,
     pub exponential: u64,
-    pub delay_us: u64,
+    pub time: u64,
 }
 
 /// A datagram that its node must refuse.
