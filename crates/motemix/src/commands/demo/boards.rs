@@ -11,7 +11,9 @@
 mod air;
 mod board;
 mod console;
+mod emulator;
 mod enrolment;
+mod ram;
 mod report;
 mod traffic;
 
@@ -23,7 +25,7 @@ use air::Air;
 use anyhow::Context;
 use board::{Board, MODELS, Model};
 use enrolment::Enrolled;
-use report::Summary;
+use report::{Boards, Summary};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -38,6 +40,7 @@ const HOSTS: [&str; 2] = ["receiver", "mote"];
 const INTERVAL: Duration = Duration::from_secs(6);
 
 pub fn demo(args: &Args) -> Result<(), Failure> {
+    emulator::check_installed()?;
     let interrupted = on_interrupt()?;
     let (_folder, root) = folder(args)?;
     let mut progress = Progress::new(4);
@@ -64,12 +67,10 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
     progress.finish();
     let mut traffic = Traffic::new(args.interval.unwrap_or(INTERVAL), args.seconds);
     let measured = traffic.run(&mut boards, &network, &interrupted);
-    let counts = boards.iter_mut().map(|board| Ok((board.name.clone(), board.status()?)));
-    let counts: anyhow::Result<_> = counts.collect();
+    let asked = measured.and_then(|()| Ok(Boards::ask(&mut boards)?));
     network.stop_hosts();
-    let on_air = air.stop()?;
-    measured?;
-    let summary = Summary::new(&traffic, counts?, &network, on_air)?;
+    let on_air = air.stop();
+    let summary = Summary::new(&traffic, asked?, &network, on_air?)?;
     summary.print(args.json)?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));

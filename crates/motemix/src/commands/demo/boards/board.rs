@@ -2,15 +2,15 @@
 
 use super::air::Air;
 use super::console::Console;
+use super::emulator::Emulator;
 use crate::failure::Failure;
 use anyhow::{Context, Result, anyhow};
 use motemix_crypto::PublicKey;
 use motemix_directory::Epoch;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// A model of board.
 pub struct Model {
@@ -62,11 +62,11 @@ impl Model {
     }
 }
 
-/// A running emulator. Dropping it ends it.
+/// A running board. Dropping it ends it.
 pub struct Board {
     pub name: String,
-    pub console: Console,
-    child: Child,
+    console: Console,
+    emulator: Emulator,
 }
 
 /// What a board tells its authority.
@@ -79,37 +79,27 @@ impl Board {
     /// Starts the emulator with a new flash, and waits for the board's first word.
     pub fn start(model: &Model, firmware: &Path, name: &str, root: &Path, air: &Air) -> Result<Self> {
         let folder = root.join("boards").join(name);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let log = folder.join("emulator.log");
-        let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let mut console = Console::connect(name, &air.console(name))?;
-        let mut command = Command::new("qemu-system-arm");
-        command
-            .args(["-machine", model.machine, "-display", "none", "-monitor", "none"])
-            .args(["-semihosting-config", "enable=on,target=native"])
-            .arg("-chardev")
-            .arg(format!("socket,id=line,path={}", air.line(name).display()))
-            .args(["-serial", "chardev:line", "-kernel"])
-            .arg(firmware)
-            // The flash is a file in its folder.
-            .current_dir(&folder);
-        let mut command = with_this_process(&command);
-        let child = command
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().context("cannot write a log")?)
-            .stderr(log)
-            .spawn()
-            .context(
-                "cannot run qemu-system-arm; install it, on Debian with: apt-get install qemu-system-arm",
-            )?;
-        console.wait_for("motemix on")?;
-        Ok(Self { name: name.to_owned(), console, child })
+        let console = Console::connect(name, &air.console(name))?;
+        let emulator = Emulator::start(name, model.machine, firmware, &air.line(name), &folder)?;
+        let mut board = Self { name: name.to_owned(), console, emulator };
+        board.console.wait_for("motemix on", &mut || board.emulator.check())?;
+        Ok(board)
+    }
+
+    /// Types a line, and returns the lines of the answer; the last one is `ok…` or begins with `last`.
+    pub fn ask(&mut self, line: &str, last: &str) -> Result<Vec<String>> {
+        self.console.ask(line, last, &mut || self.emulator.check())
+    }
+
+    /// What it said by itself since the last call.
+    pub fn news(&mut self) -> Result<Vec<String>> {
+        self.emulator.check()?;
+        Ok(self.console.news())
     }
 
     /// Its address and its key for the epoch.
     pub fn identify(&mut self, epoch: Epoch) -> Result<Identity> {
-        let answer = self.console.ask(&format!("key {epoch}"), "address ")?;
+        let answer = self.ask(&format!("key {epoch}"), "address ")?;
         let line = answer.last().map(String::as_str).unwrap_or_default();
         let parse = || {
             let mut words = line.strip_prefix("address ")?.split(" key ");
@@ -124,20 +114,20 @@ impl Board {
     /// Gives it the network, and starts it.
     pub fn begin(&mut self, document: &[u8], authority: &[u8; 32]) -> Result<()> {
         let now = motemix_host::clock::unix_seconds();
-        self.console.ask(&format!("time {now}"), "ok")?;
-        self.console.ask(&format!("trust 1 {}", hex::encode(authority)), "ok")?;
-        self.console.ask("document begin", "ok")?;
+        self.ask(&format!("time {now}"), "ok")?;
+        self.ask(&format!("trust 1 {}", hex::encode(authority)), "ok")?;
+        self.ask("document begin", "ok")?;
         for piece in document.chunks(64) {
-            self.console.ask(&format!("document {}", hex::encode(piece)), "ok")?;
+            self.ask(&format!("document {}", hex::encode(piece)), "ok")?;
         }
-        self.console.ask("document end", "ok")?;
-        self.console.ask("start", "ok")?;
+        self.ask("document end", "ok")?;
+        self.ask("start", "ok")?;
         Ok(())
     }
 
     /// What it has counted.
     pub fn status(&mut self) -> Result<BTreeMap<String, u64>> {
-        let answer = self.console.ask("status", "ok")?;
+        let answer = self.ask("status", "ok")?;
         let counts = answer.iter().filter_map(|line| {
             let (name, count) = line.rsplit_once(' ')?;
             Some((name.to_owned(), count.parse().ok()?))
@@ -145,22 +135,9 @@ impl Board {
         Ok(counts.collect())
     }
 
-    /// Whether the emulator still runs.
-    pub fn check(&mut self) -> Result<()> {
-        match self.child.try_wait().context("cannot wait for an emulator")? {
-            None => Ok(()),
-            Some(exit) => {
-                Err(anyhow!("{} ended by itself ({exit}); see its emulator.log with --keep", self.name))
-            }
-        }
-    }
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        // One that has ended cannot be killed, which is as well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// Bytes of its memory that its stack never reached. The board stands still from now on.
+    pub fn unused_ram(&mut self) -> Result<u64> {
+        self.emulator.unused_ram()
     }
 }
 

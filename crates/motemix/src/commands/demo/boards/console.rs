@@ -9,6 +9,11 @@ use std::time::{Duration, Instant};
 
 /// Emulated boards share this machine's cores.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often to look whether the board still runs while it is waited for: its console stays open without it.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// An error once the board has ended.
+pub type Check<'c> = &'c mut dyn FnMut() -> Result<()>;
 
 /// A connection to a console.
 pub struct Console {
@@ -36,12 +41,12 @@ impl Console {
     }
 
     /// Types a line, and returns the lines of the answer; the last one is `ok…` or begins with `last`.
-    pub fn ask(&mut self, line: &str, last: &str) -> Result<Vec<String>> {
+    pub fn ask(&mut self, line: &str, last: &str, check: Check<'_>) -> Result<Vec<String>> {
         writeln!(self.stream, "{line}").with_context(|| format!("{}: its console is gone", self.board))?;
         let until = Instant::now() + PATIENCE;
         let mut answer = Vec::new();
         loop {
-            let line = self.next_line(until)?.trim_end().to_owned();
+            let line = self.next_line(until, check)?.trim_end().to_owned();
             if is_news(&line) {
                 self.news.push(line);
             } else if line.starts_with("ok") || line.starts_with(last) {
@@ -55,12 +60,15 @@ impl Console {
         }
     }
 
-    fn next_line(&mut self, until: Instant) -> Result<String> {
-        match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(line) => Ok(line),
-            Err(RecvTimeoutError::Timeout) => bail!("{} does not answer on its console", self.board),
-            Err(RecvTimeoutError::Disconnected) => bail!("{}: its console is gone", self.board),
+    fn next_line(&mut self, until: Instant, check: Check<'_>) -> Result<String> {
+        while Instant::now() < until {
+            match self.lines.recv_timeout(LOOK_EVERY) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Disconnected) => bail!("{}: its console is gone", self.board),
+                Err(RecvTimeoutError::Timeout) => check()?,
+            }
         }
+        bail!("{} does not answer on its console", self.board)
     }
 
     /// What the board said by itself since the last call.
@@ -73,9 +81,9 @@ impl Console {
     }
 
     /// Waits for a line that begins so.
-    pub fn wait_for(&mut self, beginning: &str) -> Result<()> {
+    pub fn wait_for(&mut self, beginning: &str, check: Check<'_>) -> Result<()> {
         let until = Instant::now() + PATIENCE;
-        while !self.next_line(until)?.starts_with(beginning) {}
+        while !self.next_line(until, check)?.starts_with(beginning) {}
         Ok(())
     }
 }
@@ -98,4 +106,52 @@ fn is_news(line: &str) -> bool {
 /// A line of `status` has a number alone.
 fn is_count(rest: &str) -> bool {
     rest.parse::<u64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Console;
+    use anyhow::bail;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use tempfile::TempDir;
+
+    /// A console, and the board's end of it.
+    fn console() -> (TempDir, Console, UnixStream) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tty");
+        let listener = UnixListener::bind(&path).unwrap();
+        let console = Console::connect("board", &path).unwrap();
+        let (board, _) = listener.accept().unwrap();
+        (folder, console, board)
+    }
+
+    #[test]
+    fn a_board_that_ends_is_not_waited_for() {
+        let (_folder, mut console, _board) = console();
+        let mut looks = 0;
+        // The second look finds it gone; the console itself is as open as before.
+        let asked = console.ask("status", "ok", &mut || {
+            looks += 1;
+            if looks == 2 { bail!("the board has ended") } else { Ok(()) }
+        });
+        assert_eq!(asked.unwrap_err().to_string(), "the board has ended");
+        assert_eq!(looks, 2);
+        let waited = console.wait_for("motemix on", &mut || bail!("it has ended"));
+        assert_eq!(waited.unwrap_err().to_string(), "it has ended");
+    }
+
+    #[test]
+    fn an_answer_counts_even_if_news_come_between() {
+        let (_folder, mut console, board) = console();
+        let answer = std::thread::spawn(move || {
+            let mut line = String::new();
+            BufReader::new(&board).read_line(&mut line).unwrap();
+            (&board).write_all(b"sent 3\nacknowledged 7 after 10 ms, tries 1\nok\n").unwrap();
+            line
+        });
+        assert_eq!(console.ask("status", "ok", &mut || Ok(())).unwrap(), ["sent 3", "ok"]);
+        assert_eq!(answer.join().unwrap(), "status\n");
+        assert_eq!(console.news(), ["acknowledged 7 after 10 ms, tries 1"]);
+    }
 }

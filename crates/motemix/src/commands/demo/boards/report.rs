@@ -1,5 +1,6 @@
 //! What came of the boards' demonstration.
 
+use super::board::Board;
 use super::enrolment::Enrolled;
 use super::traffic::Traffic;
 use crate::failure::Failure;
@@ -26,7 +27,27 @@ pub struct Summary {
     /// Messages of the host that sends.
     host: BTreeMap<&'static str, u64>,
     boards: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Bytes of each board's memory that its stack never reached.
+    unused_ram: BTreeMap<String, u64>,
     air: Value,
+}
+
+/// What the boards are asked in the end.
+pub struct Boards {
+    pub counts: BTreeMap<String, BTreeMap<String, u64>>,
+    pub unused_ram: BTreeMap<String, u64>,
+}
+
+impl Boards {
+    /// Asks them. They stand still from now on.
+    pub fn ask(boards: &mut [Board]) -> Result<Self> {
+        let mut asked = Self { counts: BTreeMap::new(), unused_ram: BTreeMap::new() };
+        for board in boards {
+            asked.counts.insert(board.name.clone(), board.status()?);
+            asked.unused_ram.insert(board.name.clone(), board.unused_ram()?);
+        }
+        Ok(asked)
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -36,12 +57,7 @@ struct RoundTrip {
 }
 
 impl Summary {
-    pub fn new(
-        traffic: &Traffic,
-        boards: BTreeMap<String, BTreeMap<String, u64>>,
-        network: &Enrolled,
-        air: Value,
-    ) -> Result<Self, Failure> {
+    pub fn new(traffic: &Traffic, boards: Boards, network: &Enrolled, air: Value) -> Result<Self, Failure> {
         let inbox = inbox(network)?;
         let found = |text: &String| inbox.iter().filter(|have| *have == text).count() as u64;
         let found: Vec<_> = traffic.texts.iter().map(found).collect();
@@ -52,14 +68,15 @@ impl Summary {
             delivered: found.iter().filter(|count| **count > 0).count() as u64,
             acknowledged: traffic.acknowledged,
             discarded: traffic.discarded,
-            retransmitted: boards.values().filter_map(|counts| counts.get("retransmitted")).sum(),
+            retransmitted: boards.counts.values().filter_map(|counts| counts.get("retransmitted")).sum(),
             duplicates: found.iter().map(|count| count.saturating_sub(1)).sum(),
             rtt_ms: RoundTrip {
                 p50: round_trips.get(round_trips.len() / 2).copied(),
                 max: round_trips.last().copied(),
             },
             host: traffic.host.clone(),
-            boards,
+            boards: boards.counts,
+            unused_ram: boards.unused_ram,
             air,
         })
     }
@@ -69,12 +86,14 @@ impl Summary {
     }
 
     fn print_tables(&self) -> Result<()> {
+        let figures = ["sent", "acknowledged", "retransmitted", "forwarded", "headers built"];
+        let [sent, acknowledged, retransmitted, forwarded, built] = figures;
         let mut table =
-            Table::new(["board", "sent", "acknowledged", "retransmitted", "forwarded", "headers built"]);
+            Table::new(["board", sent, acknowledged, retransmitted, forwarded, built, "bytes of RAM left"]);
         for (name, counts) in &self.boards {
-            let figures = ["sent", "acknowledged", "retransmitted", "forwarded", "headers built"];
             let figures = figures.iter().map(|figure| counts.get(*figure).copied().unwrap_or(0).to_string());
-            table.row([name.clone()].into_iter().chain(figures));
+            let left = self.unused_ram.get(name).map(u64::to_string).unwrap_or_default();
+            table.row([name.clone()].into_iter().chain(figures).chain([left]));
         }
         table.print()?;
         report::print(b"\n")?;

@@ -105,7 +105,7 @@ impl Traffic {
 
     fn send(&mut self, board: &mut Board) -> Result<()> {
         let text = format!("all is well at {}", board.name);
-        let answer = match board.console.ask(&format!("send {RECEIVER} {text}"), "sent ") {
+        let answer = match board.ask(&format!("send {RECEIVER} {text}"), "sent ") {
             Ok(answer) => answer,
             // A board has few messages under way at a time, and says so.
             Err(error) if error.to_string().contains("in flight") => return Ok(()),
@@ -119,8 +119,7 @@ impl Traffic {
     }
 
     fn listen(&mut self, board: &mut Board) -> Result<()> {
-        board.check()?;
-        for news in board.console.news() {
+        for news in board.news()? {
             let words: Vec<_> = news.split_whitespace().collect();
             match words.as_slice() {
                 ["acknowledged", _, "after", millis, "ms,", "tries", _] => {

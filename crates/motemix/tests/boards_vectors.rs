@@ -1,0 +1,171 @@
+//! The known answers of the packet on emulated boards: a Cortex-M0, an M3 and an M4 run `firmware/vectors`, which
+//! makes and processes every packet with the protocol crates and compares each byte.
+
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// For a program that needs seconds; a story that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(240);
+const PASSED: i32 = 0;
+const FAILED: i32 = 1;
+
+/// A board, as its emulator and the compiler call it.
+struct Board {
+    machine: &'static str,
+    target: &'static str,
+    /// Whether the packets of hosts fit into its flash.
+    hosts: bool,
+}
+
+const MICROBIT: Board = Board { machine: "microbit", target: "thumbv6m-none-eabi", hosts: false };
+const AN385: Board = Board { machine: "mps2-an385", target: "thumbv7m-none-eabi", hosts: true };
+const AN386: Board = Board { machine: "mps2-an386", target: "thumbv7em-none-eabi", hosts: true };
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn json(file: &str) -> Value {
+    let text = fs::read(root().join("vectors").join(file)).expect("the vectors");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// An emulator, ended whatever the story does.
+struct Emulator(Child);
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Board {
+    /// Builds the program, and returns its file.
+    fn program(&self) -> PathBuf {
+        let firmware = root().join("firmware");
+        let target = firmware.join("target");
+        let built = Command::new("cargo")
+            .args(["build", "--locked", "--quiet", "--release", "--package", "motemix-board-vectors"])
+            .args(["--target", self.target, "--target-dir"])
+            .arg(&target)
+            // The configuration beside the firmware counts, not that of whoever tests.
+            .current_dir(&firmware)
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
+            .status()
+            .expect("cargo starts");
+        assert!(built.success(), "the program cannot be built; does `scripts/setup boards` help?");
+        target.join(self.target).join("release/vectors")
+    }
+
+    /// Runs a program until it ends, and returns with what and what it said.
+    fn run(&self, program: &Path) -> (i32, String) {
+        let said = tempfile::NamedTempFile::new().expect("a file");
+        let out = |file: &File| file.try_clone().expect("a handle");
+        let child = Command::new("qemu-system-arm")
+            .args(["-machine", self.machine, "-display", "none", "-monitor", "none", "-serial", "none"])
+            .args(["-semihosting-config", "enable=on,target=native", "-kernel"])
+            .arg(program)
+            .stdin(Stdio::null())
+            .stdout(out(said.as_file()))
+            .stderr(out(said.as_file()))
+            .spawn()
+            .expect("qemu-system-arm is missing; `scripts/setup qemu boards` installs what boards need");
+        let mut emulator = Emulator(child);
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = emulator.0.try_wait().expect("a child") {
+                break status;
+            }
+            let said = || fs::read_to_string(said.path()).unwrap_or_default();
+            assert!(Instant::now() < end, "{} hangs, and said: {}", self.machine, said());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let said = fs::read_to_string(said.path()).expect("text");
+        (status.code().expect("it was not killed"), said)
+    }
+
+    /// How many vectors the files have for it.
+    fn vectors(&self) -> usize {
+        let (packets, tampered) = (json("packet.json"), json("tamper.json"));
+        let cases = |value: &Value| value.as_array().expect("a list").clone();
+        let fits = |case: &Value| self.hosts || case["profile"].as_str().expect("a name").starts_with("MOTE");
+        let ways = ["packets", "surbs"].iter().flat_map(|list| cases(&packets[list])).filter(fits).count();
+        let lists = [&packets["wide_block"], &packets["delay"], &tampered["negative"], &tampered["same_tag"]];
+        ways + lists.iter().map(|list| cases(list).len()).sum::<usize>()
+    }
+
+    fn passes_all(&self) {
+        let (status, said) = self.run(&self.program());
+        let all = self.vectors();
+        println!("\nvectors on {}: {}", self.machine, said.lines().last().unwrap_or_default());
+        assert_eq!(said, format!("{all} passed, 0 failed\n"));
+        assert_eq!(status, PASSED);
+    }
+}
+
+#[test]
+#[ignore = "needs QEMU; scripts/boards runs it"]
+fn the_vectors_hold_on_a_cortex_m0() {
+    MICROBIT.passes_all();
+}
+
+#[test]
+#[ignore = "needs QEMU; scripts/boards runs it"]
+fn the_vectors_hold_on_a_cortex_m3() {
+    AN385.passes_all();
+}
+
+#[test]
+#[ignore = "needs QEMU; scripts/boards runs it"]
+fn the_vectors_hold_on_a_cortex_m4() {
+    AN386.passes_all();
+}
+
+/// The bytes of a field, of the case with this name.
+fn field(list: &Value, name: &str, field: impl Fn(&Value) -> &Value) -> Vec<u8> {
+    let mut cases = list.as_array().expect("a list").iter();
+    let case = cases.find(|case| case["name"] == name).expect("a case of that name");
+    let text = field(case).as_str().expect("text").as_bytes();
+    let digits = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).expect("digits");
+    text.chunks(2).map(digits).collect()
+}
+
+/// Each flipped bit is in the program's copy of one vector. It alone has to fail, and by its name.
+#[test]
+#[ignore = "needs QEMU; scripts/boards runs it"]
+fn one_flipped_bit_fails_its_vector_and_no_other() {
+    let (packets, tampered) = (json("packet.json"), json("tamper.json"));
+    let round_trip = "MOTE round-trip 3+3, 42 and 17 bytes";
+    let flips = [
+        ("packet", round_trip, field(&packets["packets"], round_trip, |case| &case["wire"][5])),
+        ("SURB", "MOTE surb 6, 33 bytes", {
+            field(&packets["surbs"], "MOTE surb 6, 33 bytes", |case| &case["encoded"])
+        }),
+        ("datagram", "terminal with argument 3", {
+            field(&tampered["negative"], "terminal with argument 3", |case| &case["datagram"])
+        }),
+    ];
+    let program = fs::read(AN386.program()).expect("the program");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (kind, name, bytes) in flips {
+        let mut places = program.windows(bytes.len()).enumerate().filter(|(_, found)| *found == bytes);
+        let (place, _) = places.next().expect("it is in the program");
+        assert!(places.next().is_none(), "{name} is in the program twice");
+        let mut changed = program.clone();
+        changed[place + bytes.len() / 2] ^= 1;
+        let file = folder.path().join("changed");
+        fs::write(&file, changed).expect("a file");
+        let (status, said) = AN386.run(&file);
+        let lines: Vec<_> = said.lines().collect();
+        let [failure, counts] = lines[..] else { panic!("{said}") };
+        assert!(failure.starts_with(&format!("FAILED {kind} {name}: ")), "{said}");
+        assert_eq!(counts, format!("{} passed, 1 failed", AN386.vectors() - 1));
+        assert_eq!(status, FAILED);
+    }
+}
