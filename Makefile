@@ -5,12 +5,13 @@ TIME ?= 60
 BUILD = $${CARGO_TARGET_DIR:-target}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench lint fuzz
+.PHONY: help demo boards test test-long bench lint fuzz
 
 help:
 	@echo 'motemix: an anonymous, authenticated network that fits in a sensor'
 	@echo
 	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
+	@echo '  make boards      the packet on three emulated cores, and six boards in one network'
 	@echo '  make test        everything that has to hold, in about a quarter of an hour'
 	@echo '  make test-long   the same with more fuzzing, all of Miri and the slow tests'
 	@echo '  make bench       motemix beside its peers, in one run; see docs/benchmarks.md'
@@ -23,6 +24,11 @@ demo:
 	@echo '== demo: builds the program and runs a network of processes on loopback'
 	@scripts/setup rust
 	cargo run --locked --release --package motemix -- demo
+
+boards:
+	@echo '== boards: the packet on three emulated cores, and a network of six boards and two hosts'
+	@scripts/setup rust boards qemu
+	@scripts/boards
 
 test:
 	@echo '== test: formatting, clippy, tests, vectors, boards, Miri, fuzzing, licences'
@@ -50,6 +56,8 @@ lint:
 	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
 	cargo clippy --locked --manifest-path checks/secrets/Cargo.toml --target-dir $(BUILD)/secrets-clippy -- -D warnings
 	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
+	@scripts/setup boards
+	scripts/boards --lint
 
 fuzz:
 	@echo '== fuzz: $(if $(TARGET),$(TARGET),each target) for $(TIME) s; a finding is kept in fuzz/artifacts'

@@ -43,13 +43,12 @@ impl Emulator {
     pub fn start(name: &str, machine: &str, firmware: &Path, line: &Path, folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let ram = Ram::of(firmware)?;
-        ram.paint(folder)?;
         let log = folder.join(LOG);
         let log = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(PROGRAM);
         command
             .args(["-machine", machine, "-display", "none", "-qmp", "stdio"])
-            .args(["-semihosting-config", "enable=on,target=native", "-device", &ram.loader()])
+            .args(["-semihosting-config", "enable=on,target=native"])
             .args(["-chardev", &format!("socket,id=line,path={}", line.display())])
             .args(["-serial", "chardev:line", "-kernel"])
             .arg(firmware);
@@ -86,12 +85,13 @@ impl Emulator {
     /// stands still from now on.
     pub fn unused_ram(&mut self) -> Result<u64> {
         let memory = self.folder.join("ram.bin");
+        // As the core sees it: the micro:bit's memory is not on the machine's own bus.
         let save =
             json!({ "val": self.ram.begin(), "size": self.ram.len(), "filename": memory.to_string_lossy() });
         let read = self
             .order("qmp_capabilities", json!({}))
             .and_then(|()| self.order("stop", json!({})))
-            .and_then(|()| self.order("pmemsave", save));
+            .and_then(|()| self.order("memsave", save));
         if let Err(error) = read {
             // Why it does not answer is better known if it has ended.
             self.check()?;

@@ -1,5 +1,5 @@
-//! How deep a board's stack ever was. Before the program runs, the memory that stacks grow into is painted;
-//! what still has the paint afterwards was never written.
+//! How deep a board's stack ever was. Before `main`, cortex-m-rt paints the memory that the stack grows into
+//! (its feature `paint-stack`); what still has the paint afterwards was never written.
 //!
 //! ```text
 //! static data │ never written │ what the stack has used │
@@ -12,10 +12,8 @@ use object::{Endianness, Object as _, ObjectSymbol as _};
 use std::fs;
 use std::path::Path;
 
-/// No pointer, no length and no text begins with it.
-const PAINT: u8 = 0xa5;
-/// The file with the paint, in the emulator's folder.
-const PAINT_FILE: &str = "paint.bin";
+/// Each byte of cortex-m-rt's `STACK_PAINT_VALUE`.
+const PAINT: u8 = 0xcc;
 
 /// The memory between a program's static data and the beginning of its stack.
 #[derive(Debug, PartialEq)]
@@ -54,18 +52,6 @@ impl Ram {
     /// Bytes of it.
     pub fn len(&self) -> u32 {
         self.end - self.begin
-    }
-
-    /// Makes the paint ready.
-    pub fn paint(&self, folder: &Path) -> Result<()> {
-        let file = folder.join(PAINT_FILE);
-        let paint = vec![PAINT; self.len() as usize];
-        fs::write(&file, paint).with_context(|| format!("cannot write {}", file.display()))
-    }
-
-    /// The emulator's device that paints.
-    pub fn loader(&self) -> String {
-        format!("loader,file={PAINT_FILE},addr={:#x},force-raw=on", self.begin)
     }
 
     /// Bytes that still have their paint below the deepest byte that has not; `None` if `memory` is not all
