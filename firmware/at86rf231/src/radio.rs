@@ -262,7 +262,7 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
             // Its supply broke down, perhaps.
             return Err(Error::Stuck(status));
         }
-        if self.to_send.is_some() && !self.held {
+        if self.to_send.is_some() {
             // Carried out once a frame that is being received has ended (section 7.2.3).
             self.chip.write(TRX_STATE, command::PLL_ON)?;
             self.state = State::Turning { since: now };

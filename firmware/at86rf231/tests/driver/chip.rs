@@ -328,6 +328,8 @@ impl Model {
     }
 
     fn start(&mut self) {
+        assert_eq!(self.registers[0x2c], 0x38, "three retries, four back-offs, unslotted");
+        assert_eq!(self.registers[0x2f], 0x53, "exponents 3 to 5");
         let len = usize::from(self.buffer[0]);
         let mut frame = self.buffer[1..len - 1].to_vec();
         assert!(self.registers[0x04] & 0x20 != 0, "nobody appends the check sequence");

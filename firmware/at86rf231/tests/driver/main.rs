@@ -161,6 +161,33 @@ fn a_frame_is_not_sent_over_one_that_waits_in_the_chip() {
 }
 
 #[test]
+fn a_frame_that_ends_at_any_moment_of_turning_to_send_is_taken_first() {
+    for full in [false, true] {
+        for early in (0..120).map(Duration::from_micros) {
+            let air = Air::new();
+            let mut radio = listening(&air);
+            for number in 0..if full { 4 } else { 0 } {
+                assert!(air.deliver(&frame(ME, PAN, &[number])));
+                radio.service(air.now());
+            }
+            let to_me = frame(ME, PAN, b"late");
+            assert!(air.arrive(&to_me));
+            let on_air = Duration::from_micros(32) * (6 + 2 + to_me.len() as u32);
+            air.pass(on_air - early);
+            radio.transmit(air.now(), &frame(ExtendedAddress([8; 8]), PAN, b"mine"));
+            air.pass(Duration::from_millis(1));
+            radio.service(air.now());
+            let mut last = None;
+            while let Some(taken) = take(&mut radio, &air) {
+                last = Some(taken);
+            }
+            assert_eq!(last, Some(to_me), "{early:?} before its end");
+            assert_eq!(wait_for_outcome(&mut radio, &air, Duration::from_millis(20)), Some(Outcome::Sent));
+        }
+    }
+}
+
+#[test]
 fn a_chip_that_never_ends_is_reset_and_works_again() {
     let air = Air::new();
     let mut radio = listening(&air);
