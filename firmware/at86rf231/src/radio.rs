@@ -181,11 +181,11 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
     }
 
     /// Does what is to be done now: takes a frame from the chip, sends the one that waits, ends what took too
-    /// long. Takes the time of two frames on the bus at most, or of a reset (about 2 ms).
+    /// long, or seems to because the clock began again. Takes the time of two frames on the bus at most, or of a reset (about 2 ms).
     pub fn service(&mut self, now: Duration) {
         let served = match self.state {
             State::Off => return,
-            State::Lost { since } if now.saturating_sub(since) < LOST_FOR => {
+            State::Lost { since } if elapsed(now, since) < LOST_FOR => {
                 self.fail_sending();
                 return;
             }
@@ -206,7 +206,7 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
             State::Listening => self.watch(now),
             State::Turning { since } => self.turn(now, since),
             // One that takes so long will not end.
-            State::Sending { since } if now.saturating_sub(since) > MOST_SENDING => {
+            State::Sending { since } if elapsed(now, since) > MOST_SENDING => {
                 Err(Error::Stuck(self.chip.status()?))
             }
             State::Sending { .. } | State::Off | State::Lost { .. } => Ok(()),
@@ -274,7 +274,7 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
     fn turn(&mut self, now: Duration, since: Duration) -> Result<(), Error> {
         let status = self.chip.status()?;
         if status != status::PLL_ON {
-            let late = now.saturating_sub(since) > MOST_TURNING;
+            let late = elapsed(now, since) > MOST_TURNING;
             return if late { Err(Error::Stuck(status)) } else { Ok(()) };
         }
         // One that ended on the way: what is to be sent would overwrite it.
@@ -346,6 +346,11 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
         self.chip.read(IRQ_STATUS)?;
         self.listen()
     }
+}
+
+/// A clock that begins again is late: then what is under way counts as failed, rather than never ending.
+fn elapsed(now: Duration, since: Duration) -> Duration {
+    now.checked_sub(since).unwrap_or(Duration::MAX)
 }
 
 /// States of a chip that listens.

@@ -100,7 +100,9 @@ extern "C" fn prepare_forward() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_forward() -> u32 {
-    outcome(FLIGHT.with(|flight| arrive(flight).is_some_and(|outcome| outcome == Outcome::Forward(address(1)))))
+    outcome(
+        FLIGHT.with(|flight| arrive(flight).is_some_and(|outcome| outcome == Outcome::Forward(address(1)))),
+    )
 }
 
 /// The receiver replies, and the sender has its acknowledgement.
@@ -132,7 +134,9 @@ extern "C" fn prepare_acknowledge() -> u32 {
     if prepare_flight(&[1, ME], 1) == BAD {
         return BAD;
     }
-    outcome(FLIGHT.with(|flight| arrive(flight).is_some_and(|outcome| outcome == Outcome::Reply(address(ME)))))
+    outcome(
+        FLIGHT.with(|flight| arrive(flight).is_some_and(|outcome| outcome == Outcome::Reply(address(ME)))),
+    )
 }
 
 #[unsafe(no_mangle)]

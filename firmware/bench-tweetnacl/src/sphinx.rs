@@ -55,7 +55,13 @@ struct Header {
 
 /// Makes a packet for `path`, of which the first `there` hops lead to the receiver.
 /// n(n + 3)/2 scalar multiplications for n hops.
-pub fn create(path: &[Node], there: usize, secret: &[u8; KEY_LEN], id: &Address, data: &[u8; DATA_LEN]) -> Packet {
+pub fn create(
+    path: &[Node],
+    there: usize,
+    secret: &[u8; KEY_LEN],
+    id: &Address,
+    data: &[u8; DATA_LEN],
+) -> Packet {
     let mut secrets = [[0; KEY_LEN]; MAX_HOPS];
     let secrets = &mut secrets[..path.len()];
     let public_key = shared_secrets(path, secret, secrets);

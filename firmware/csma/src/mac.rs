@@ -171,8 +171,7 @@ impl<P: Phy> Mac<P> {
             self.outcome = Some(Outcome::Refused);
             return;
         };
-        self.own =
-            Some(Own { frame, stage: Stage::Backoff, exponent: EXPONENTS.0, backoffs: 0, retries: 0 });
+        self.own = Some(Own { frame, stage: Stage::Backoff, exponent: EXPONENTS.0, backoffs: 0, retries: 0 });
         self.back_off();
     }
 

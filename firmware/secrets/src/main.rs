@@ -12,9 +12,7 @@ use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, Portable, PublicKey, Secret, WideBlake2s, hash, stream};
 use motemix_multiply as _;
-use motemix_sphinx::{
-    Hop, MOTE, MixKey, Mote, Packet, ReplayError, ReplayFilter, ReplayTag,
-};
+use motemix_sphinx::{Hop, MOTE, MixKey, Mote, Packet, ReplayError, ReplayFilter, ReplayTag};
 use subtle::ConstantTimeEq;
 
 type Motes = Mote<Portable>;

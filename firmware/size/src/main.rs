@@ -115,7 +115,8 @@ extern "C" fn mote_begin(nodes: u32) -> u32 {
 /// A datagram arrives. In the buffer: the datagram.
 #[unsafe(no_mangle)]
 extern "C" fn mote_datagram() -> u32 {
-    let taken = BUFFER.with(|buffer| NODE.with(|node| node.handle_datagram(NOW, &mut buffer[..PACKET_LEN]).ok()));
+    let taken =
+        BUFFER.with(|buffer| NODE.with(|node| node.handle_datagram(NOW, &mut buffer[..PACKET_LEN]).ok()));
     verdict(taken.flatten().flatten().is_some())
 }
 
@@ -152,20 +153,25 @@ extern "C" fn mote_transmit() -> u32 {
 /// acknowledged message, 0x200 for a discarded one.
 #[unsafe(no_mangle)]
 extern "C" fn mote_event() -> u32 {
-    BUFFER.with(|buffer| NODE.with(|node| match node.poll_event() {
-        None => NOTHING,
-        Some(Event::Received { token, data, .. }) => {
-            TOKEN.put(token);
-            buffer[..data.len()].copy_from_slice(data);
-            data.len() as u32
-        }
-        Some(Event::Delivered { data, .. }) => {
-            buffer[..data.len()].copy_from_slice(data);
-            data.len() as u32
-        }
-        Some(Event::Acknowledged { .. }) => 0x100,
-        Some(Event::Discarded { .. }) => 0x200,
-    })).flatten().unwrap_or(NOTHING)
+    BUFFER
+        .with(|buffer| {
+            NODE.with(|node| match node.poll_event() {
+                None => NOTHING,
+                Some(Event::Received { token, data, .. }) => {
+                    TOKEN.put(token);
+                    buffer[..data.len()].copy_from_slice(data);
+                    data.len() as u32
+                }
+                Some(Event::Delivered { data, .. }) => {
+                    buffer[..data.len()].copy_from_slice(data);
+                    data.len() as u32
+                }
+                Some(Event::Acknowledged { .. }) => 0x100,
+                Some(Event::Discarded { .. }) => 0x200,
+            })
+        })
+        .flatten()
+        .unwrap_or(NOTHING)
 }
 
 /// Acknowledges the message of the last event.

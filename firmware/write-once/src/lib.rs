@@ -84,11 +84,7 @@ impl<F: NorFlash> WriteOnce<F> {
     }
 
     /// What has to be written so that the word's bits that are not in `wanted` are cleared.
-    fn change(
-        &mut self,
-        at: u32,
-        wanted: &[u8],
-    ) -> Result<Option<[u8; MAX_WORD]>, WriteOnceError<F::Error>> {
+    fn change(&mut self, at: u32, wanted: &[u8]) -> Result<Option<[u8; MAX_WORD]>, WriteOnceError<F::Error>> {
         let mut word = [0; MAX_WORD];
         let (place, _) = word.split_at_mut(wanted.len());
         self.flash.read(at, place).map_err(WriteOnceError::Flash)?;

@@ -84,12 +84,8 @@ fn frames_for_others_are_not_heard_and_those_for_all_are() {
 
 #[test]
 fn a_sent_frame_has_its_check_sequence_and_every_end_has_its_outcome() {
-    let ends = [
-        (0, Outcome::Sent),
-        (1, Outcome::Sent),
-        (3, Outcome::ChannelBusy),
-        (5, Outcome::NoAcknowledgement),
-    ];
+    let ends =
+        [(0, Outcome::Sent), (1, Outcome::Sent), (3, Outcome::ChannelBusy), (5, Outcome::NoAcknowledgement)];
     for (transaction, outcome) in ends {
         let air = Air::new();
         let mut radio = listening(&air);
@@ -204,6 +200,17 @@ fn a_chip_that_never_ends_is_reset_and_works_again() {
 }
 
 #[test]
+fn a_clock_that_begins_again_costs_one_frame_at_most() {
+    let air = Air::new();
+    let mut radio = listening(&air);
+    air.0.borrow_mut().fates.push_back(Fate::Never);
+    radio.transmit(Duration::from_secs(4_294), &frame(ExtendedAddress([8; 8]), PAN, b"lost"));
+    assert_eq!(radio.poll_outcome(Duration::ZERO), Some(Outcome::NoAcknowledgement));
+    radio.transmit(air.now(), &frame(ExtendedAddress([8; 8]), PAN, b"mine"));
+    assert_eq!(wait_for_outcome(&mut radio, &air, Duration::from_millis(20)), Some(Outcome::Sent));
+}
+
+#[test]
 fn a_chip_without_supply_for_a_moment_is_noticed_and_set_up_again() {
     let air = Air::new();
     let mut radio = listening(&air);
@@ -313,7 +320,8 @@ fn in_any_order_of_events_what_was_acknowledged_arrives_once_and_what_is_sent_en
         for step in 0..1_000_u32 {
             match random.next_u32() % 6 {
                 0 => {
-                    let content = [&step.to_le_bytes()[..], &vec![0; random.next_u32() as usize % 90]].concat();
+                    let content =
+                        [&step.to_le_bytes()[..], &vec![0; random.next_u32() as usize % 90]].concat();
                     let to_me = frame(ME, PAN, &content);
                     if air.arrive(&to_me) {
                         heard.push(to_me);

@@ -51,10 +51,14 @@ extern "C" fn prepare_x25519() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_x25519() -> u32 {
-    outcome(PRODUCT.with(|product| {
-        let shared = Portable::diffie_hellman(&product.scalar, &product.point)?;
-        sure(*shared.expose() == product.expected)
-    }).flatten())
+    outcome(
+        PRODUCT
+            .with(|product| {
+                let shared = Portable::diffie_hellman(&product.scalar, &product.point)?;
+                sure(*shared.expose() == product.expected)
+            })
+            .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -69,7 +73,9 @@ extern "C" fn prepare_x25519_base() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_x25519_base() -> u32 {
-    outcome(PRODUCT.with(|product| sure(Portable::public_key(&product.scalar).0 == product.expected)).flatten())
+    outcome(
+        PRODUCT.with(|product| sure(Portable::public_key(&product.scalar).0 == product.expected)).flatten(),
+    )
 }
 
 // A mix.
@@ -95,11 +101,17 @@ fn leave(node: &mut Mix<Motes>, flight: &mut Flight<Motes>) -> Option<()> {
 
 /// The packet under way comes back to its sender, acknowledged.
 fn comes_back() -> u32 {
-    outcome(NODE.with(|node| FLIGHT.with(|flight| {
-        leave(node, flight)?;
-        sure(flight.travel(None)? == Arrival::Back)?;
-        sure(flight.is_acknowledged())
-    })).flatten().flatten())
+    outcome(
+        NODE.with(|node| {
+            FLIGHT.with(|flight| {
+                leave(node, flight)?;
+                sure(flight.travel(None)? == Arrival::Back)?;
+                sure(flight.is_acknowledged())
+            })
+        })
+        .flatten()
+        .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -113,9 +125,11 @@ extern "C" fn prepare_forward() -> u32 {
 /// A datagram arrives at a mix, which queues the packet for its delay.
 #[unsafe(no_mangle)]
 extern "C" fn bench_forward() -> u32 {
-    outcome(NODE.with(|node| FLIGHT.with(|flight| {
-        node.handle_datagram(NOW, flight.packet.as_mut()).ok()
-    })).flatten().flatten())
+    outcome(
+        NODE.with(|node| FLIGHT.with(|flight| node.handle_datagram(NOW, flight.packet.as_mut()).ok()))
+            .flatten()
+            .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -184,12 +198,18 @@ extern "C" fn prepare_receive() -> u32 {
 /// A message arrives, the application takes it and acknowledges.
 #[unsafe(no_mangle)]
 extern "C" fn bench_receive() -> u32 {
-    outcome(NODE.with(|node| FLIGHT.with(|flight| {
-        node.handle_datagram(NOW, flight.packet.as_mut()).ok()?;
-        let Event::Received { token, data, .. } = node.poll_event()? else { return None };
-        sure(data == READING)?;
-        node.reply(NOW, token, &[]).ok()
-    })).flatten().flatten())
+    outcome(
+        NODE.with(|node| {
+            FLIGHT.with(|flight| {
+                node.handle_datagram(NOW, flight.packet.as_mut()).ok()?;
+                let Event::Received { token, data, .. } = node.poll_event()? else { return None };
+                sure(data == READING)?;
+                node.reply(NOW, token, &[]).ok()
+            })
+        })
+        .flatten()
+        .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -226,17 +246,22 @@ extern "C" fn prepare_acknowledge() -> u32 {
 /// The sender's own packet comes back.
 #[unsafe(no_mangle)]
 extern "C" fn bench_acknowledge() -> u32 {
-    outcome(NODE.with(|node| FLIGHT.with(|flight| {
-        node.handle_datagram(NOW, flight.packet.as_mut()).ok()
-    })).flatten().flatten())
+    outcome(
+        NODE.with(|node| FLIGHT.with(|flight| node.handle_datagram(NOW, flight.packet.as_mut()).ok()))
+            .flatten()
+            .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn check_acknowledge() -> u32 {
-    outcome(NODE.with(|node| {
-        let Event::Acknowledged { reply, tries, .. } = node.poll_event()? else { return None };
-        sure(reply.is_empty() && tries == 1)
-    }).flatten())
+    outcome(
+        NODE.with(|node| {
+            let Event::Acknowledged { reply, tries, .. } = node.poll_event()? else { return None };
+            sure(reply.is_empty() && tries == 1)
+        })
+        .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -251,10 +276,16 @@ extern "C" fn prepare_send_pooled() -> u32 {
 /// A message leaves under a header that was made before.
 #[unsafe(no_mangle)]
 extern "C" fn bench_send_pooled() -> u32 {
-    outcome(NODE.with(|node| FLIGHT.with(|flight| {
-        node.send(NOW, world::id(PEER), &READING).ok()?;
-        leave(node, flight)
-    })).flatten().flatten())
+    outcome(
+        NODE.with(|node| {
+            FLIGHT.with(|flight| {
+                node.send(NOW, world::id(PEER), &READING).ok()?;
+                leave(node, flight)
+            })
+        })
+        .flatten()
+        .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -273,17 +304,23 @@ extern "C" fn prepare_send_missed() -> u32 {
 /// A message leaves as soon as its header is made.
 #[unsafe(no_mangle)]
 extern "C" fn bench_send_missed() -> u32 {
-    outcome(NODE.with(|node| FLIGHT.with(|flight| {
-        node.send(NOW, world::id(PEER), &READING).ok()?;
-        // Five hops more than one at most, then the packet is queued.
-        for _ in 0..2 * MAX_HOPS {
-            node.work(NOW);
-            if leave(node, flight).is_some() {
-                return Some(());
-            }
-        }
-        None
-    })).flatten().flatten())
+    outcome(
+        NODE.with(|node| {
+            FLIGHT.with(|flight| {
+                node.send(NOW, world::id(PEER), &READING).ok()?;
+                // Five hops more than one at most, then the packet is queued.
+                for _ in 0..2 * MAX_HOPS {
+                    node.work(NOW);
+                    if leave(node, flight).is_some() {
+                        return Some(());
+                    }
+                }
+                None
+            })
+        })
+        .flatten()
+        .flatten(),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -293,10 +330,12 @@ extern "C" fn check_send_missed() -> u32 {
 
 /// The packet that has left goes round, and the sender sees its acknowledgement.
 fn sent_is_acknowledged() -> u32 {
-    let back = FLIGHT.with(|flight| {
-        sure(flight.travel(Some(world::id(ME)))? == Arrival::Stopped)?;
-        NODE.with(|node| node.handle_datagram(NOW, flight.packet.as_mut()).ok()).flatten()
-    }).flatten();
+    let back = FLIGHT
+        .with(|flight| {
+            sure(flight.travel(Some(world::id(ME)))? == Arrival::Stopped)?;
+            NODE.with(|node| node.handle_datagram(NOW, flight.packet.as_mut()).ok()).flatten()
+        })
+        .flatten();
     if back.is_none() { BAD } else { check_acknowledge() }
 }
 
@@ -315,7 +354,8 @@ fn create<P: Profile>(hops: usize) -> Option<Flight<P>> {
     PATH.with(|path| {
         let header: Header<P> = world::header(path.get(..hops)?, hops.div_ceil(2))?;
         Flight::depart(header)
-    }).flatten()
+    })
+    .flatten()
 }
 
 macro_rules! creations {
