@@ -1,4 +1,4 @@
-//! The application of a mote on emulated boards. What differs between them is a [`Board`].
+//! The application of a mote on emulated boards. What differs between them is a [`Machine`].
 //!
 //! Each board has one serial line for its radio and its console (`motemix_link::serial`); `motemix air` is at
 //! the other end. Flash is a file of the host, and so is the generator where the board has none: QEMU gives
@@ -13,7 +13,6 @@ use motemix_multiply as _;
 pub mod boards;
 mod flash;
 mod line;
-mod memory;
 mod panic;
 mod random;
 mod registers;
@@ -22,4 +21,4 @@ mod run;
 pub use flash::HostFlash;
 pub use line::Uart;
 pub use random::HostRandom;
-pub use run::{Board, run};
+pub use run::{Machine, run};

@@ -6,7 +6,7 @@ use rand_core::{TryCryptoRng, TryRng};
 
 use crate::line::Uart;
 use crate::registers::{nrf51, nvic};
-use crate::run::Board;
+use crate::run::Machine;
 
 /// Wakes the core this often, besides when something arrives.
 const TICK_MICROS: u32 = 5_000;
@@ -53,7 +53,7 @@ impl Default for Microbit {
     }
 }
 
-impl Board for Microbit {
+impl Machine for Microbit {
     type Uart = Nrf51Uart;
     type Random = Nrf51Random;
     const NAME: &'static str = "microbit";

@@ -3,7 +3,7 @@
 use crate::HostRandom;
 use crate::line::Uart;
 use crate::registers::{cmsdk, nvic, tick};
-use crate::run::Board;
+use crate::run::Machine;
 
 const MEGAHERTZ: u32 = 25;
 /// Wakes the core this often, besides when something arrives.
@@ -43,7 +43,7 @@ impl Default for Mps2 {
     }
 }
 
-impl Board for Mps2 {
+impl Machine for Mps2 {
     type Uart = CmsdkUart;
     type Random = HostRandom;
     const NAME: &'static str = "mps2";

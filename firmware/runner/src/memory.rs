@@ -8,7 +8,7 @@ use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
 const WINDOW: usize = 16;
 
 /// Tables for so many packets that wait, replay tags of an epoch, messages under way, and nodes of a network.
-pub struct Tables<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize> {
+pub(crate) struct Tables<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize> {
     packets: [PacketSlot<Packets>; PACKETS],
     schedule: [u32; PACKETS],
     replay: [u64; TAGS],

@@ -1,0 +1,80 @@
+//! The board, as the run loop sees it.
+
+use core::cell::RefCell;
+
+use motemix_link::serial::ExtendedAddress;
+use motemix_runner::{Board, Flash};
+use rand_core::Rng as _;
+
+use crate::console::{Console, Uart};
+use crate::flash::{self, Nvmc};
+use crate::radio::{self, Handle};
+use crate::random::{Generator, Random};
+use crate::timer;
+
+/// An nRF52840 DK.
+pub(crate) struct Dk<'r> {
+    random: &'r RefCell<Generator>,
+    console: &'r RefCell<Uart>,
+    flash: Option<Nvmc>,
+    clock: timer::Clock,
+}
+
+impl<'r> Dk<'r> {
+    pub(crate) fn new(random: &'r RefCell<Generator>, console: &'r RefCell<Uart>, flash: Nvmc) -> Self {
+        Self { random, console, flash: Some(flash), clock: timer::Clock::default() }
+    }
+}
+
+impl<'r> Board for Dk<'r> {
+    type Flash = Nvmc;
+    type Random = Random<'r>;
+    type Radio = Handle;
+    type Console = Console<'r>;
+    const NAME: &'static str = "nrf52840-dk";
+
+    fn flash(&mut self) -> Result<Flash<Nvmc>, &'static str> {
+        let flash = self.flash.take().ok_or("error: the flash was taken before\n")?;
+        Ok(Flash { flash, layout: flash::LAYOUT })
+    }
+
+    fn random(&mut self) -> Random<'r> {
+        Random(self.random)
+    }
+
+    fn radio(&mut self) -> Handle {
+        Handle
+    }
+
+    fn console(&mut self) -> Console<'r> {
+        Console(self.console)
+    }
+
+    fn join(&mut self, address: ExtendedAddress) {
+        radio::start(address, self.random().next_u32());
+    }
+
+    fn forget_frames(&mut self) {
+        radio::forget();
+    }
+
+    fn has_news(&mut self) -> bool {
+        radio::has_news() || self.console().has_news()
+    }
+
+    fn now_micros(&mut self) -> u64 {
+        self.clock.micros()
+    }
+
+    fn sleep(&mut self) {
+        // An interrupt that came since the last look has set the event, and this returns at once.
+        cortex_m::asm::wfe();
+    }
+
+    /// Stays here, so that the console's last line can be read.
+    fn stop(&mut self) -> ! {
+        loop {
+            cortex_m::asm::wfe();
+        }
+    }
+}

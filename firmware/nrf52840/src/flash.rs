@@ -1,0 +1,21 @@
+//! The store: the last 32 pages of 4 KiB.
+//!
+//! A word of this flash may be written twice between two erases (nWRITE, product specification 4.3): once with
+//! what it is to hold, and once to zero. [`WriteOnce`] writes no more often, also after power cuts. While a page is erased, up to 85 ms, the core stands still: the radio
+//! acknowledges nothing, and neighbours try again.
+
+use embassy_nrf::nvmc;
+use motemix_runner::Layout;
+use motemix_write_once::WriteOnce;
+
+pub(crate) type Nvmc = WriteOnce<nvmc::Nvmc<'static>>;
+
+const PAGE: u32 = 4096;
+/// Behind what `memory.x` gives to the program.
+const START: u32 = (1024 - 128) * 1024;
+
+pub(crate) const LAYOUT: Layout = Layout {
+    settings: START..START + 16 * PAGE,
+    tags: START + 16 * PAGE..START + 24 * PAGE,
+    messages: START + 24 * PAGE..START + 32 * PAGE,
+};

@@ -1,0 +1,206 @@
+//! From the reset to the loop that never ends.
+
+use core::time::Duration;
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_link::radio::{Radio, Transceiver};
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::stack::{Stack, StackMemory};
+use motemix_mote::store::Layout;
+use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Running, StartAsked};
+use motemix_node::Instant;
+use rand_core::{CryptoRng, Rng as _};
+
+use crate::memory::Tables;
+
+/// What a board has.
+pub trait Board {
+    /// Where it keeps what outlives a restart.
+    type Flash: MultiwriteNorFlash;
+    /// Its generator.
+    type Random: CryptoRng + Clone;
+    /// Its radio.
+    type Radio: Transceiver;
+    /// Its console. All of them are the same one.
+    type Console: Console;
+    /// What people call it.
+    const NAME: &'static str;
+
+    /// The flash, and which of its pages hold what; called once.
+    ///
+    /// # Errors
+    /// A line for the console that says what to do.
+    fn flash(&mut self) -> Result<Flash<Self::Flash>, &'static str>;
+    /// A handle to the generator.
+    fn random(&mut self) -> Self::Random;
+    /// The radio; called once.
+    fn radio(&mut self) -> Self::Radio;
+    /// A handle to the console.
+    fn console(&mut self) -> Self::Console;
+    /// Tells the radio the address whose frames it acknowledges.
+    fn join(&mut self, address: ExtendedAddress);
+    /// Drops what the radio received: while no node runs, nobody takes it.
+    fn forget_frames(&mut self);
+    /// Whether the radio or the console has something to be taken.
+    fn has_news(&mut self) -> bool;
+    /// Microseconds since the start.
+    fn now_micros(&mut self) -> u64;
+    /// Sleeps until something arrives, a few milliseconds at most.
+    fn sleep(&mut self);
+    /// Ends a board that cannot run.
+    fn stop(&mut self) -> !;
+
+    /// The time as the node counts it.
+    fn now(&mut self) -> Instant {
+        Instant::from_micros(self.now_micros())
+    }
+}
+
+/// A flash and its layout.
+pub struct Flash<F> {
+    /// The flash.
+    pub flash: F,
+    /// Which of its pages hold what.
+    pub layout: Layout,
+}
+
+/// Bytes of a MOTE packet.
+const PACKET: usize = 280;
+
+/// A board that has started: everything that is there whether the node runs or not.
+struct Started<'m, B: Board> {
+    board: B,
+    radio: Radio<B::Radio>,
+    mote: &'m mut Mote<B::Flash, B::Random>,
+}
+
+/// Runs the board for good, with room for a network document of `SCRATCH` bytes, `ARRIVALS` datagrams that
+/// came, and tables for so many packets that wait, replay tags of an epoch, messages under way, and nodes of a
+/// network.
+pub fn run<
+    B: Board,
+    const SCRATCH: usize,
+    const ARRIVALS: usize,
+    const PACKETS: usize,
+    const TAGS: usize,
+    const MESSAGES: usize,
+    const NODES: usize,
+>(
+    mut board: B,
+) -> ! {
+    let mut console = board.console();
+    console.write("\nmotemix on ");
+    console.write(B::NAME);
+    console.write("; `help` lists the commands\n");
+    let mut opened = open(&mut board);
+    // By reference, here and below: moved out, it would be on the stack twice.
+    let mote = match &mut opened {
+        Ok(mote) => mote,
+        Err(problem) => {
+            console.write(problem);
+            board.stop();
+        }
+    };
+    board.join(mote.address());
+    let radio = Radio::new(board.radio());
+    let mut started = Started { board, radio, mote };
+    let mut scratch = [0; SCRATCH];
+    loop {
+        let asked = started.stand(&mut scratch);
+        let now = started.board.now();
+        let mut admitted = started.mote.admit(asked, now, &mut scratch);
+        let served = match &mut admitted {
+            Ok(place) => started.link::<ARRIVALS, PACKETS, TAGS, MESSAGES, NODES>(place),
+            Err(refusal) => Err(*refusal),
+        };
+        if let Err(refusal) = served {
+            use core::fmt::Write as _;
+            // A console takes everything.
+            let _ = writeln!(Text(&mut console), "error: {refusal}");
+        }
+    }
+}
+
+/// Opens the flash. Not inlined, as those below: what is needed in one place must not stay on the stack for
+/// good.
+#[inline(never)]
+fn open<B: Board>(board: &mut B) -> Result<Mote<B::Flash, B::Random>, &'static str> {
+    let Flash { flash, layout } = board.flash()?;
+    let random = board.random();
+    Mote::new(flash, layout, random).map_err(|_| "error: the flash does not work; erase it\n")
+}
+
+impl<B: Board> Started<'_, B> {
+    /// Until somebody types `start`.
+    #[inline(never)]
+    fn stand(&mut self, scratch: &mut [u8]) -> StartAsked {
+        let mut console = self.board.console();
+        loop {
+            let now = self.board.now();
+            if let Some(asked) = self.mote.attend(now, &mut console, scratch) {
+                return asked;
+            }
+            self.board.forget_frames();
+            while !self.board.has_news() {
+                self.board.sleep();
+            }
+        }
+    }
+
+    /// Makes the link, for as long as the node runs.
+    #[inline(never)]
+    fn link<
+        const ARRIVALS: usize,
+        const PACKETS: usize,
+        const TAGS: usize,
+        const MESSAGES: usize,
+        const NODES: usize,
+    >(
+        &mut self,
+        place: &PlaceInNetwork<'_>,
+    ) -> Result<(), Refusal> {
+        let seed = self.board.random().next_u64();
+        let now = Duration::from_micros(self.board.now_micros());
+        let mut memory = StackMemory::<PACKET, ARRIVALS>::new();
+        let mut stack = Stack::new(self.mote.address(), seed, &mut memory, &mut self.radio, now);
+        self.node::<PACKETS, TAGS, MESSAGES, NODES>(place, &mut stack)
+    }
+
+    /// Makes the node, and runs it until somebody types `stop`.
+    #[inline(never)]
+    fn node<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize>(
+        &mut self,
+        place: &PlaceInNetwork<'_>,
+        stack: &mut Stack<'_>,
+    ) -> Result<(), Refusal> {
+        let Self { board, radio, mote } = self;
+        let mut tables = Tables::<PACKETS, TAGS, MESSAGES, NODES>::new();
+        let (storage, routes) = tables.lend();
+        let mut running = Running::new(mote, board.now(), place, storage, routes);
+        let running = match &mut running {
+            Ok(running) => running,
+            Err(refusal) => return Err(*refusal),
+        };
+        let mut packet = [0; PACKET];
+        let mut console = board.console();
+        console.write("ok\n");
+        loop {
+            let Next::Wait(due) = running.poll(board.now(), &mut console, stack, radio, &mut packet) else {
+                return Ok(());
+            };
+            while !board.has_news() && due.is_none_or(|due| due > board.now()) {
+                board.sleep();
+            }
+        }
+    }
+}
+
+/// The console, for `write!`.
+struct Text<'c, C>(&'c mut C);
+
+impl<C: Console> core::fmt::Write for Text<'_, C> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.write(text);
+        Ok(())
+    }
+}
