@@ -17,6 +17,7 @@ Examples:
   motemix demo --motes 10 --seconds 60 --loss 0.05
   motemix demo --boards --seconds 60 --pcap boards.pcap
   motemix demo --kill-mix-after 5s --json | jq .rtt_ms.p99")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Demo {
     #[command(flatten)]
     pub size: Size,
