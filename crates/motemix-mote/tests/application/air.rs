@@ -45,10 +45,6 @@ pub struct Air {
     posts: Vec<Post>,
     flying: VecDeque<(Instant, Sent)>,
     pub sent: Vec<Sent>,
-    /// Stations whose frames nobody hears.
-    pub lost_from: Vec<usize>,
-    /// Outcomes that never come back to their station, for as long as it is there.
-    pub outcomes_lost_by: Vec<usize>,
 }
 
 impl Air {
@@ -59,6 +55,10 @@ impl Air {
 
     pub fn join(&mut self, station: usize, address: ExtendedAddress) {
         self.posts[station] = Post { address: Some(address), ..Post::default() };
+    }
+
+    pub fn address(&self, station: usize) -> ExtendedAddress {
+        self.posts[station].address.expect("the station is there")
     }
 
     /// The station is switched off.
@@ -91,19 +91,15 @@ impl Air {
         while self.flying.front().is_some_and(|(due, _)| *due <= now) {
             let Some((_, sent)) = self.flying.pop_front() else { return };
             let mut heard = sent.to.is_none();
-            if !self.lost_from.contains(&sent.from) {
-                for (station, post) in self.posts.iter_mut().enumerate() {
-                    if station != sent.from && sent.to.is_none_or(|to| to == station) && post.address.is_some()
-                    {
-                        post.heard.push_back(sent.frame.clone());
-                        heard = true;
-                    }
+            for (station, post) in self.posts.iter_mut().enumerate() {
+                let is_meant = station != sent.from && sent.to.is_none_or(|to| to == station);
+                if is_meant && post.address.is_some() {
+                    post.heard.push_back(sent.frame.clone());
+                    heard = true;
                 }
             }
-            if !self.outcomes_lost_by.contains(&sent.from) {
-                let outcome = if heard { Outcome::Sent } else { Outcome::NoAcknowledgement };
-                self.posts[sent.from].outcome = Some(outcome);
-            }
+            let outcome = if heard { Outcome::Sent } else { Outcome::NoAcknowledgement };
+            self.posts[sent.from].outcome = Some(outcome);
         }
     }
 

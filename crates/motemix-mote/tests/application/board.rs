@@ -255,8 +255,7 @@ impl Parts {
         let mut packet = [0; PACKET];
         self.line.write("ok\n");
         loop {
-            let next =
-                running.poll(self.now.get(), &mut self.line.clone(), &mut stack, radio, &mut packet);
+            let next = running.poll(self.now.get(), &mut self.line.clone(), &mut stack, radio, &mut packet);
             match next {
                 Next::Stop => return Ok(()),
                 Next::Wait(Some(due)) => self.sleep(Sleep::Until(due)).await,

@@ -35,7 +35,16 @@ fn help_names_every_command_standing_and_running() {
     world.say(0, "stop");
     assert_eq!(world.say(0, "help"), running);
     for command in [
-        "key", "trust", "time", "document begin", "document end", "network", "start", "stop", "send", "inbox",
+        "key",
+        "trust",
+        "time",
+        "document begin",
+        "document end",
+        "network",
+        "start",
+        "stop",
+        "send",
+        "inbox",
         "status",
     ] {
         assert!(running.lines().any(|line| line.starts_with(command)), "{command} is missing in {running}");
@@ -171,8 +180,11 @@ fn a_document_is_for_its_time() {
     world.trust(0, 1);
     world.set_clock(0);
     let early = Terms { valid_after: NOON + 1000, ..Terms::default() }.sign(&nodes);
-    let expected =
-        format!("error: valid from {} on, and it is {}; check the clock, or use the epoch before\n", NOON + 1000, NOON + 1);
+    let expected = format!(
+        "error: valid from {} on, and it is {}; check the clock, or use the epoch before\n",
+        NOON + 1000,
+        NOON + 1
+    );
     let said = world.give(0, &early);
     assert_eq!(digits_only(&said), digits_only(&expected), "{said}");
     assert!(said.starts_with("error: valid from ") && said.contains("check the clock"), "{said}");
@@ -230,11 +242,7 @@ fn a_node_that_is_not_in_the_document_does_not_start() {
     world.trust(0, 1);
     world.set_clock(0);
     assert_eq!(world.give(0, &Terms::default().sign(&nodes)), "ok epoch 7, 3 nodes\n");
-    refused(
-        &mut world,
-        "start",
-        "this node's key is not in it; give the authority what `key EPOCH` prints",
-    );
+    refused(&mut world, "start", "this node's key is not in it; give the authority what `key EPOCH` prints");
 }
 
 #[test]

@@ -2,10 +2,14 @@
 //! shipping code from the radio's frames to the printed line.
 
 mod air;
+mod any_order;
 mod board;
 mod console;
+mod cuts;
 #[path = "../store/flash.rs"]
 #[expect(dead_code, reason = "the store's tests look closer at the flash")]
 mod flash;
+mod full;
+mod hostile;
 mod stories;
 mod world;

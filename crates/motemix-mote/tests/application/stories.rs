@@ -115,8 +115,8 @@ fn what_was_typed_ahead_is_done_in_order() {
 #[test]
 fn an_expired_document_ends_own_traffic_and_no_others() {
     let mut terms = Terms::default();
-    terms.parameters.loop_mean = Some(std::time::Duration::from_secs(60));
-    terms.parameters.drop_mean = Some(std::time::Duration::from_secs(60));
+    terms.parameters.loop_mean = Some(std::time::Duration::from_mins(5));
+    terms.parameters.drop_mean = Some(std::time::Duration::from_mins(5));
     let mut world = World::running(3, &terms, 7);
     world.seconds(LIFETIME - 100);
     // Two of them have clocks that are slow: their document has not expired.
@@ -167,7 +167,10 @@ fn the_next_document_begins_the_next_epoch() {
     for board in 0..3 {
         assert_eq!(world.give(board, &document), "ok epoch 8, 3 nodes\n");
         assert_eq!(world.say(board, "start"), "ok\n");
-        assert!(world.say(board, "status").ends_with("ok replay tags 0 of 384\n"), "tags of the epoch before");
+        assert!(
+            world.say(board, "status").ends_with("ok replay tags 0 of 384\n"),
+            "tags of the epoch before"
+        );
     }
     world.exchange(0, 1, "new");
     world.say(0, "stop");

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use motemix_crypto::PublicKey;
+pub use motemix_directory::Role;
 use motemix_directory::{
-    AuthoritySecret, DocumentBuilder, Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime,
+    AuthoritySecret, DocumentBuilder, Draft, Epoch, NewNode, Parameters, ProfileName, UnixTime,
     document_len_limit,
 };
 use motemix_node::Instant;
@@ -23,12 +24,26 @@ pub const LIFETIME: u64 = 3600;
 const RESTLESS: usize = 20_000;
 
 /// A node as an authority knows it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Listed {
     pub name: String,
     pub role: Role,
     pub address: SocketAddr,
     pub key: [u8; 32],
+}
+
+impl Listed {
+    /// From what `key` prints.
+    pub fn parse(board: usize, said: &str) -> Option<Self> {
+        let words: Vec<_> = said.split_whitespace().collect();
+        let ["address", address, "key", key] = words[..] else { return None };
+        Some(Self {
+            name: name(board),
+            role: Role::Mix { layer: 0 },
+            address: address.parse().expect("an address and its port"),
+            key: unhex(key).try_into().expect("a key"),
+        })
+    }
 }
 
 /// What an authority writes into a document.
@@ -159,14 +174,7 @@ impl World {
 
     pub fn enlist(&mut self, board: usize, epoch: u32) -> Listed {
         let said = self.say(board, &format!("key {epoch}"));
-        let words: Vec<_> = said.split_whitespace().collect();
-        let ["address", address, "key", key] = words[..] else { panic!("{said}") };
-        Listed {
-            name: name(board),
-            role: Role::Mix { layer: 0 },
-            address: address.parse().expect("an address and its port"),
-            key: unhex(key).try_into().expect("a key"),
-        }
+        Listed::parse(board, &said).unwrap_or_else(|| panic!("{said}"))
     }
 
     pub fn unix_time(&self) -> u64 {
@@ -174,8 +182,13 @@ impl World {
     }
 
     pub fn set_clock(&mut self, board: usize) {
+        self.set_clock_if_on(board).expect("the board answers");
+    }
+
+    /// `None` if its power is gone.
+    pub fn set_clock_if_on(&mut self, board: usize) -> Option<()> {
         let time = self.unix_time();
-        assert_eq!(self.say(board, &format!("time {time}")), "ok\n");
+        (self.say(board, &format!("time {time}")) == "ok\n").then_some(())
     }
 
     pub fn trust(&mut self, board: usize, signer: u8) {
@@ -185,16 +198,22 @@ impl World {
 
     /// Gives a document, and returns what the board says at its end.
     pub fn give(&mut self, board: usize, document: &[u8]) -> String {
-        assert_eq!(self.say(board, "document begin"), "ok\n");
+        self.give_if_on(board, document).expect("the board answers")
+    }
+
+    /// `None` if its power is gone.
+    pub fn give_if_on(&mut self, board: usize, document: &[u8]) -> Option<String> {
+        let answered = |said: String| (!said.is_empty()).then_some(said);
+        assert_eq!(answered(self.say(board, "document begin"))?, "ok\n");
         let mut given = 0;
         for piece in document.chunks(64) {
             given += piece.len();
             let said = self.say(board, &format!("document {}", hex(piece)));
             if said != format!("ok {given}\n") {
-                return said;
+                return answered(said);
             }
         }
-        self.say(board, "document end")
+        answered(self.say(board, "document end"))
     }
 
     /// From the power's return until the node runs.
@@ -224,7 +243,11 @@ impl World {
     }
 
     pub fn type_in(&mut self, board: usize, text: &str) {
-        self.boards[board].terminal.borrow_mut().typed.extend(text.bytes());
+        self.type_bytes(board, text.as_bytes());
+    }
+
+    pub fn type_bytes(&mut self, board: usize, bytes: &[u8]) {
+        self.boards[board].terminal.borrow_mut().typed.extend(bytes);
         self.settle();
     }
 
@@ -251,6 +274,11 @@ impl World {
             if board.is_on() && (news || board.due().is_some_and(|due| due <= now)) {
                 board.wake();
                 woken = true;
+                // What it did after its power was gone, it did not do.
+                if board.chip.power().get() == Some(0) {
+                    board.switch_off();
+                    self.air.borrow_mut().leave(index);
+                }
             }
         }
         woken
