@@ -24,11 +24,16 @@ pub struct Sent {
 impl Sent {
     /// A packet takes one of these (RFC 4944, 5.3), after the addresses of the two radios.
     pub fn is_first_fragment(&self) -> bool {
-        self.frame.get(21).is_some_and(|byte| byte >> 3 == 0b11000)
+        self.inside().is_some_and(|byte| byte >> 3 == 0b11000)
     }
 
     pub fn is_fragment(&self) -> bool {
-        self.frame.get(21).is_some_and(|byte| byte >> 3 & 0b11011 == 0b11000)
+        self.inside().is_some_and(|byte| byte >> 3 & 0b11011 == 0b11000)
+    }
+
+    /// The first byte after both addresses, if it is for one station.
+    fn inside(&self) -> Option<u8> {
+        self.to.and_then(|_| self.frame.get(21)).copied()
     }
 }
 
