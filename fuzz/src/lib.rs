@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod air;
+pub mod flash;
 pub mod network;
 
 use std::collections::HashSet;

@@ -15,6 +15,8 @@ use crate::serial::{MAX_FRAME, Outcome};
 pub const REQUEUES: u8 = 3;
 /// For how long a frame that was put back waits.
 pub const REQUEUE_AFTER: Duration = Duration::from_millis(20);
+/// For how long the transceiver may say nothing of a frame. It needs a tenth of it at most.
+pub const OUTCOME_WITHIN: Duration = Duration::from_secs(2);
 /// Frames in line. One place is kept for answers to neighbours.
 const PLACES: usize = 3;
 const IMPOSSIBLE_AT_ONCE: usize = 4;
@@ -26,7 +28,7 @@ pub trait Transceiver {
     fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize>;
 
     /// Begins to send a frame, which has no check sequence yet. Not called again before the frame's outcome
-    /// was polled.
+    /// was polled, or [`OUTCOME_WITHIN`] has passed without one.
     fn transmit(&mut self, frame: &[u8]);
 
     /// What became of the frame, once.
@@ -44,7 +46,7 @@ pub struct RadioCounters {
     pub sent: u32,
     /// Attempts that failed and were made again.
     pub requeued: u32,
-    /// Frames given up after the last attempt.
+    /// Frames given up after the last attempt, or because nothing was heard of them any more.
     pub given_up: u32,
     /// Answers to neighbours for which there was no place.
     pub crowded: u32,
@@ -60,7 +62,8 @@ struct Frame {
 enum State {
     /// The first frame in line may be sent from this time on.
     Ready(Duration),
-    UnderWay,
+    /// Its outcome may be lost on a serial line, so it is not waited for beyond this time.
+    UnderWay(Duration),
 }
 
 /// A transceiver and the frames that wait for it. Time is the duration since any origin.
@@ -116,10 +119,13 @@ impl<T: Transceiver> Radio<T> {
 
     /// Takes the outcome of the frame under way, and sends the next one if it is time.
     pub fn poll(&mut self, now: Duration) {
-        if self.state == State::UnderWay
-            && let Some(outcome) = self.transceiver.poll_outcome()
-        {
-            self.ended(now, outcome);
+        if let State::UnderWay(until) = self.state {
+            match self.transceiver.poll_outcome() {
+                Some(outcome) => self.ended(now, outcome),
+                // It may have been sent, so it is not sent again.
+                None if until <= now => self.ended(now, Outcome::Refused),
+                None => {}
+            }
         }
         if let State::Ready(at) = self.state
             && at <= now
@@ -127,15 +133,15 @@ impl<T: Transceiver> Radio<T> {
         {
             let [first, ..] = &self.line;
             self.transceiver.transmit(first.as_bytes());
-            self.state = State::UnderWay;
+            self.state = State::UnderWay(now + OUTCOME_WITHIN);
         }
     }
 
     /// When [`poll`](Self::poll) has something to do, besides when the transceiver has news.
     pub fn poll_timeout(&self) -> Option<Duration> {
         match self.state {
-            State::Ready(at) if self.waiting > 0 => Some(at),
-            _ => None,
+            State::Ready(_) if self.waiting == 0 => None,
+            State::Ready(at) | State::UnderWay(at) => Some(at),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use motemix_link::radio::{REQUEUES, Radio, Transceiver};
+use motemix_link::radio::{OUTCOME_WITHIN, REQUEUES, Radio, Transceiver};
 use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
 use motemix_link::stack::{Stack, StackMemory, link_local};
 use proptest::prelude::*;
@@ -152,6 +152,65 @@ fn a_radio_that_never_succeeds_gives_up_and_goes_on() {
     run(&mut boards, &mut now, Duration::from_secs(3));
     assert_eq!(boards[0].radio.counters().given_up, 1);
     assert_eq!(boards[1].stack.receive(&mut [0; PACKET]), Some(PACKET));
+}
+
+/// A transceiver that always has another frame, and whose outcomes are lost.
+struct Flood {
+    frame: Vec<u8>,
+    taken: usize,
+    transmitted: usize,
+}
+
+impl Transceiver for Flood {
+    fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
+        self.taken += 1;
+        assert!(self.taken < 1000, "the flood is taken in without an end");
+        out[..self.frame.len()].copy_from_slice(&self.frame);
+        Some(self.frame.len())
+    }
+
+    fn transmit(&mut self, _: &[u8]) {
+        self.transmitted += 1;
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        None
+    }
+}
+
+#[test]
+fn a_flood_is_taken_in_a_little_at_a_time() {
+    for frame in real_frames().into_iter().chain([vec![0; 20]]) {
+        let mut radio = Radio::new(Flood { frame, taken: 0, transmitted: 0 });
+        let mut memory = StackMemory::<PACKET, 2>::new();
+        let mut stack = Stack::new(address(1), 1, &mut memory, &mut radio, Duration::ZERO);
+        for round in 1..20 {
+            stack.poll(Duration::from_millis(round), &mut radio);
+            let taken = std::mem::take(&mut radio.transceiver_mut().taken);
+            assert!((1..=4).contains(&taken), "{taken} frames at once");
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_which_nothing_is_heard_does_not_block_the_next() {
+    let mut radio = Radio::new(Flood { frame: vec![], taken: 0, transmitted: 0 });
+    let mut memory = StackMemory::<PACKET, 2>::new();
+    let mut stack = Stack::new(address(1), 1, &mut memory, &mut radio, Duration::ZERO);
+    let mut now = Duration::from_secs(1);
+    for sent in 1..5 {
+        // The question where the neighbour is.
+        assert!(stack.send(now, link_local(address(2)), &[0; 8]));
+        stack.poll(now, &mut radio);
+        assert_eq!(radio.transceiver().transmitted, sent);
+        assert_eq!(radio.poll_timeout(), Some(now + OUTCOME_WITHIN));
+        stack.poll(now + OUTCOME_WITHIN - Duration::from_millis(1), &mut radio);
+        assert_eq!(radio.counters().given_up, sent as u32 - 1, "it may still be under way");
+        now += Duration::from_secs(5);
+        stack.poll(now, &mut radio);
+        assert_eq!(radio.counters().given_up, sent as u32);
+        radio.transceiver_mut().taken = 0;
+    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(crate) struct ClockOffset(u64);
 
 impl ClockOffset {
     pub(crate) fn at(self, now: Instant) -> UnixTime {
-        UnixTime(self.0 + now.as_micros() / 1_000_000)
+        UnixTime(self.0.saturating_add(now.as_micros() / 1_000_000))
     }
 }
 
@@ -78,7 +78,7 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
                 Some(Ended::Line) => {
                     let line = self.line.take();
                     match Command::read(line.text()) {
-                        Ok(Command::Start) => return Some(StartAsked(())),
+                        Ok(Command::Start) if self.document.is_none() => return Some(StartAsked(())),
                         Ok(command) => self.obey(now, &command, console, scratch),
                         Err(misread) => say!(console, "error: {misread}"),
                     }
@@ -115,16 +115,14 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
     #[inline(never)]
     fn obey<C: Console>(&mut self, now: Instant, command: &Command<'_>, console: &mut C, scratch: &mut [u8]) {
         match command {
+            // They need the memory in which the document is.
+            Command::Network | Command::Inbox | Command::Start if self.document.is_some() => {
+                say!(console, "error: a network document is being given; end it with `document end` first");
+            }
             Command::Help => say!(console, "{HELP}"),
             Command::Key(epoch) => self.key(*epoch, console),
             Command::Trust { threshold, keys, count } => {
-                let trust = Trust { threshold: *threshold, keys: *keys, count: *count };
-                or_say!(
-                    console,
-                    self.store.keep_authorities(*threshold, keys.get(..*count).unwrap_or_default())
-                );
-                self.trust = Some(trust);
-                say!(console, "ok");
+                self.believe(Trust { threshold: *threshold, keys: *keys, count: *count }, console);
             }
             Command::Time(time) => {
                 self.clock = Some(ClockOffset(time.0.saturating_sub(now.as_micros() / 1_000_000)));
@@ -144,12 +142,25 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
         }
     }
 
+    /// Checks the keys before they are kept, so that wrong ones never take the place of the right ones.
+    #[inline(never)]
+    fn believe<C: Console>(&mut self, trust: Trust, console: &mut C) {
+        or_say!(console, trust.check());
+        let keys = trust.keys.get(..trust.count).unwrap_or_default();
+        or_say!(console, self.store.keep_authorities(trust.threshold, keys));
+        self.trust = Some(trust);
+        say!(console, "ok");
+    }
+
     #[inline(never)]
     fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
-        if self.ratchet.epoch() == Epoch(0) && epoch != Epoch(0) {
+        let unused =
+            self.ratchet.epoch() == Epoch(0) && or_say!(console, self.store.newest_epoch()).is_none();
+        if unused && epoch != Epoch(0) {
             // A key that has not been used has no epoch yet; it begins with its first.
-            self.ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
-            or_say!(console, self.store.keep_ratchet(&self.ratchet));
+            let ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
+            or_say!(console, self.store.keep_ratchet(&ratchet));
+            self.ratchet = ratchet;
         }
         let key = Compact::public_key(&or_say!(console, self.ratchet.mix_secret(epoch)));
         say!(console, "address [{}]:{PORT} key {}", link_local(self.address), Hex(&key.0));
@@ -189,7 +200,6 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
     #[inline(never)]
     fn print_network<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
         let trust = or_say!(console, self.trust.ok_or(Refusal::NoTrust));
-        self.document = None;
         let bytes = or_say!(console, self.store.document(scratch));
         let bytes = or_say!(console, bytes.ok_or(Refusal::NoDocument));
         let document = or_say!(console, trust.read(bytes));

@@ -185,15 +185,23 @@ impl Trust {
         Ok(document.admit(then, None)?)
     }
 
+    /// Whether these are keys, each once.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.with(|_| Ok(()))
+    }
+
     fn verify<'a>(&self, bytes: &'a [u8]) -> Result<VerifiedDocument<'a>, Refusal> {
+        self.with(|authorities| Ok(SignedDocument::parse(bytes)?.verify(authorities)?))
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Authorities<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let keys = self.keys.iter().take(self.count).map(AuthorityKey::from_bytes);
         let mut known = heapless::Vec::<AuthorityKey, MAX_AUTHORITIES>::new();
         for key in keys {
             // There is room for as many as are kept.
             let _ = known.push(key.map_err(|_| Refusal::BadAuthority)?);
         }
-        let authorities = Authorities::new(&known, self.threshold).map_err(|_| Refusal::BadAuthority)?;
-        Ok(SignedDocument::parse(bytes)?.verify(&authorities)?)
+        work(&Authorities::new(&known, self.threshold).map_err(|_| Refusal::BadAuthority)?)
     }
 }
 

@@ -8,18 +8,20 @@ use motemix_crypto::Compact;
 use motemix_directory::Entry;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
-use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, Storage};
-use motemix_sphinx::{MixKey, NodeId};
+use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, SendError, Storage};
+use motemix_sphinx::{MixKey, NodeId, Profile as _};
 use rand_core::CryptoRng;
 
 use crate::command::Command;
-use crate::console::{Console, Ended, or_say, say};
+use crate::console::{Console, Ended, LINE_LEN, or_say, say};
 use crate::mote::Mote;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
-use crate::store::StoreError;
+use crate::store::{Region, StoreError};
 
 /// The packets of motes.
 pub type Packets = motemix_sphinx::Mote<Compact>;
+
+const DATA_LEN: usize = Packets::GEOMETRY.data_len();
 
 /// What the board is to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,11 +95,11 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         radio: &mut Radio<T>,
         scratch: &mut [u8],
     ) -> Next {
-        self.heed(now, console, stack, scratch);
-        stack.poll(duration(now), radio);
-        let mut busy = self.take_in(now, console, stack, scratch);
-        self.handle_timeout(now);
         self.expire(now, console);
+        let mut busy = self.heed(now, console, stack, scratch);
+        stack.poll(duration(now), radio);
+        busy |= self.take_in(now, console, stack, scratch);
+        self.handle_timeout(now);
         self.handle_events(now, console);
         self.transmit(now, stack, scratch);
         stack.poll(duration(now), radio);
@@ -145,7 +147,14 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         {
             // Without its tag the packet could be sent through again after a restart.
             self.stopped = true;
-            say!(console, "error: stops, because a replay tag cannot be kept: {error}");
+            if error == StoreError::Full(Region::Tags) {
+                say!(
+                    console,
+                    "error: stops, because the flash has no room for another replay tag; the next epoch makes room"
+                );
+            } else {
+                say!(console, "error: stops, because a replay tag cannot be kept: {error}");
+            }
         }
         true
     }
@@ -221,11 +230,20 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         }
     }
 
+    /// Does what one line of the console says; what was typed behind it may be meant for a mote that stands
+    /// still. `true` if there was a line.
     #[inline(never)]
-    fn heed<C: Console>(&mut self, now: Instant, console: &mut C, stack: &mut Stack<'_>, scratch: &mut [u8]) {
-        while let Some(character) = console.read() {
+    fn heed<C: Console>(
+        &mut self,
+        now: Instant,
+        console: &mut C,
+        stack: &mut Stack<'_>,
+        scratch: &mut [u8],
+    ) -> bool {
+        for _ in 0..=LINE_LEN {
+            let Some(character) = console.read() else { return false };
             match self.mote.line.push(character) {
-                None => {}
+                None => continue,
                 Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
                 Some(Ended::Line) => {
                     let line = self.mote.line.take();
@@ -244,7 +262,9 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
                     }
                 }
             }
+            break;
         }
+        true
     }
 
     #[inline(never)]
@@ -263,10 +283,9 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         // A number is used up even if the message is refused: it must never come twice.
         let sequence = or_say!(console, self.mote.store.next_sequence());
         let mut message = heapless::String::<128>::new();
-        if write!(message, "{sequence} {text}").is_err() {
-            return say!(console, "error: the message is too long");
-        }
-        match self.node.send(now, receiver, message.as_bytes()) {
+        // One that is too long for the memory here is longer than a packet carries.
+        let whole = write!(message, "{sequence} {text}").map_err(|_| SendError::TooLong { most: DATA_LEN });
+        match whole.and_then(|()| self.node.send(now, receiver, message.as_bytes())) {
             Ok(handle) => say!(console, "sent {} with sequence number {sequence}", handle.number()),
             Err(error) => say!(console, "error: {error}"),
         }

@@ -1,0 +1,266 @@
+//! A board without hardware: the loop of a real one, as a future that waits where a board sleeps.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use embassy_futures::yield_now;
+use embedded_storage::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, NorFlashErrorKind, ReadNorFlash};
+use motemix_link::radio::Radio;
+use motemix_link::stack::{Stack, StackMemory};
+use motemix_mote::store::Layout;
+use motemix_mote::{Console, Mote, Next, Packets, PlaceInNetwork, Refusal, Route, Running};
+use motemix_node::{Instant, Memory};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
+
+use crate::air::{Air, Station};
+use crate::flash::Flash;
+
+pub const PAGE: usize = 1024;
+pub const PACKET: usize = 280;
+/// Nodes that a board has room for.
+pub const NODES: usize = 6;
+/// A document of so many nodes, and not much more.
+pub const SCRATCH: usize = 1024;
+pub type Room = Memory<Packets, 6, 512, 32, 3, 6, 3, NODES>;
+pub type FlashOfBoard = Flash<4, PAGE>;
+
+/// A flash that stays when its board is switched off.
+#[derive(Clone)]
+pub struct Chip(pub Rc<RefCell<FlashOfBoard>>);
+
+impl Chip {
+    pub fn new() -> Self {
+        Self(Rc::new(RefCell::new(Flash::new(layout().messages.end as usize / PAGE))))
+    }
+
+    /// A chip with the same content and a power supply of its own.
+    pub fn copy(&self, noise: u64) -> Self {
+        Self(Rc::new(RefCell::new(self.0.borrow().copy(noise))))
+    }
+
+    pub fn power(&self) -> Rc<Cell<Option<u32>>> {
+        self.0.borrow().budget.clone()
+    }
+}
+
+impl ErrorType for Chip {
+    type Error = NorFlashErrorKind;
+}
+
+impl ReadNorFlash for Chip {
+    const READ_SIZE: usize = 4;
+
+    fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorFlashErrorKind> {
+        self.0.borrow_mut().read(offset, bytes)
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.borrow().capacity()
+    }
+}
+
+impl NorFlash for Chip {
+    const WRITE_SIZE: usize = 4;
+    const ERASE_SIZE: usize = PAGE;
+
+    fn erase(&mut self, from: u32, to: u32) -> Result<(), NorFlashErrorKind> {
+        self.0.borrow_mut().erase(from, to)
+    }
+
+    fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), NorFlashErrorKind> {
+        self.0.borrow_mut().write(offset, bytes)
+    }
+}
+
+impl MultiwriteNorFlash for Chip {}
+
+pub fn layout() -> Layout {
+    let pages = |from: u32, to: u32| from * PAGE as u32..to * PAGE as u32;
+    Layout { settings: pages(0, 7), tags: pages(7, 10), messages: pages(10, 12) }
+}
+
+/// A seeded generator; all clones are the same one, as on a board.
+#[derive(Clone)]
+pub struct Dice(Rc<RefCell<ChaCha8Rng>>);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(Rc::new(RefCell::new(ChaCha8Rng::seed_from_u64(seed))))
+    }
+}
+
+impl TryRng for Dice {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.0.borrow_mut().try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0.borrow_mut().try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        self.0.borrow_mut().try_fill_bytes(out)
+    }
+}
+
+impl TryCryptoRng for Dice {}
+
+/// What is typed and what is printed.
+#[derive(Default)]
+pub struct Terminal {
+    pub typed: VecDeque<u8>,
+    pub printed: String,
+}
+
+#[derive(Clone)]
+struct Line(Rc<RefCell<Terminal>>);
+
+impl Console for Line {
+    fn read(&mut self) -> Option<u8> {
+        self.0.borrow_mut().typed.pop_front()
+    }
+
+    fn write(&mut self, text: &str) {
+        self.0.borrow_mut().printed.push_str(text);
+    }
+}
+
+/// What a board that sleeps waits for, besides news.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sleep {
+    Until(Instant),
+    News,
+}
+
+/// The board and who has hold of it.
+pub struct Board {
+    pub chip: Chip,
+    pub terminal: Rc<RefCell<Terminal>>,
+    sleep: Rc<Cell<Sleep>>,
+    life: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+/// What the loop of a board needs.
+struct Parts {
+    chip: Chip,
+    line: Line,
+    station: Station,
+    dice: Dice,
+    now: Rc<Cell<Instant>>,
+    sleep: Rc<Cell<Sleep>>,
+}
+
+impl Board {
+    /// A board that is switched off.
+    pub fn new(chip: Chip) -> Self {
+        Self { chip, terminal: Rc::default(), sleep: Rc::new(Cell::new(Sleep::News)), life: None }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.life.is_some()
+    }
+
+    pub fn switch_on(&mut self, index: usize, air: &Rc<RefCell<Air>>, dice: &Dice, now: &Rc<Cell<Instant>>) {
+        self.terminal.borrow_mut().typed.clear();
+        self.sleep.set(Sleep::Until(now.get()));
+        let power = self.chip.power();
+        let parts = Parts {
+            chip: self.chip.clone(),
+            line: Line(self.terminal.clone()),
+            station: Station { index, air: air.clone(), now: now.clone(), power },
+            dice: dice.clone(),
+            now: now.clone(),
+            sleep: self.sleep.clone(),
+        };
+        self.life = Some(Box::pin(parts.live()));
+    }
+
+    pub fn switch_off(&mut self) {
+        self.life = None;
+    }
+
+    /// When it wants to be woken.
+    pub fn due(&self) -> Option<Instant> {
+        match self.sleep.get() {
+            Sleep::Until(due) if self.is_on() => Some(due),
+            _ => None,
+        }
+    }
+
+    /// Goes on until the board sleeps again.
+    pub fn wake(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        self.sleep.set(Sleep::News);
+        if life.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            self.life = None;
+        }
+    }
+}
+
+impl Parts {
+    async fn sleep(&self, sleep: Sleep) {
+        self.sleep.set(sleep);
+        yield_now().await;
+    }
+
+    async fn live(mut self) {
+        let mut mote = match Mote::new(self.chip.clone(), layout(), self.dice.clone()) {
+            Ok(mote) => mote,
+            Err(error) => return self.line.write(&format!("error: {error}\n")),
+        };
+        self.station.air.borrow_mut().join(self.station.index, mote.address());
+        let mut radio = Radio::new(self.station.clone());
+        let mut scratch = [0; SCRATCH];
+        loop {
+            let asked = loop {
+                self.station.air.borrow_mut().forget(self.station.index);
+                if let Some(asked) = mote.attend(self.now.get(), &mut self.line.clone(), &mut scratch) {
+                    break asked;
+                }
+                self.sleep(Sleep::News).await;
+            };
+            let mut admitted = mote.admit(asked, self.now.get(), &mut scratch);
+            let served = match &mut admitted {
+                Ok(place) => self.run(&mut mote, &mut radio, place).await,
+                Err(refusal) => Err(*refusal),
+            };
+            if let Err(refusal) = served {
+                let _ = writeln!(self.line.0.borrow_mut().printed, "error: {refusal}");
+            }
+        }
+    }
+
+    async fn run(
+        &mut self,
+        mote: &mut Mote<Chip, Dice>,
+        radio: &mut Radio<Station>,
+        place: &PlaceInNetwork<'_>,
+    ) -> Result<(), Refusal> {
+        let now = self.now.get();
+        let time = Duration::from_micros(now.as_micros());
+        let mut memory = Box::new(StackMemory::<PACKET, 2>::new());
+        let mut stack = Stack::new(mote.address(), self.dice.next_u64(), &mut memory, radio, time);
+        let mut room = Box::new(Room::new());
+        let mut routes = [Route::NONE; NODES];
+        let mut running = Running::new(mote, now, place, room.lend(), &mut routes)?;
+        let mut packet = [0; PACKET];
+        self.line.write("ok\n");
+        loop {
+            let next = running.poll(self.now.get(), &mut self.line.clone(), &mut stack, radio, &mut packet);
+            match next {
+                Next::Stop => return Ok(()),
+                Next::Wait(Some(due)) => self.sleep(Sleep::Until(due)).await,
+                Next::Wait(None) => self.sleep(Sleep::News).await,
+            }
+        }
+    }
+}
