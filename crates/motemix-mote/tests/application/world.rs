@@ -108,7 +108,7 @@ pub fn authority(number: u8) -> AuthoritySecret {
 }
 
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 pub fn unhex(text: &str) -> Vec<u8> {

@@ -91,7 +91,7 @@ impl Emulator {
         let read = self
             .order("qmp_capabilities", &json!({}))
             .and_then(|()| self.order("stop", &json!({})))
-            .and_then(|()| self.order("memsave", save));
+            .and_then(|()| self.order("memsave", &save));
         if let Err(error) = read {
             // Why it does not answer is better known if it has ended.
             self.check()?;
