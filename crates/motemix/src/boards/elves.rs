@@ -98,6 +98,8 @@ fn build(firmware: &Path, board: &Board, elf: Elf) -> Result<PathBuf, Failure> {
     let output = Command::new("cargo")
         .env_clear()
         .envs(outer)
+        // Code that is compiled in pieces is other code, by a little.
+        .env("CARGO_INCREMENTAL", "0")
         .current_dir(firmware)
         .args(["build", "--quiet", "--locked", "--message-format", "json-render-diagnostics"])
         .args(["--target", board.target, "--package", elf.package(), "--profile", elf.profile()])
