@@ -36,6 +36,7 @@ mod chip;
 mod noise;
 mod radio;
 mod registers;
+mod settings;
 
 pub use chip::{Error, Pins};
 pub use noise::{Health, NoiseError};

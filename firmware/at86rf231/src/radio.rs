@@ -10,7 +10,8 @@ use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
 
 use crate::chip::{Chip, Error, Pins};
 use crate::noise::{Health, NoiseError};
-use crate::registers::*;
+use crate::registers::{IRQ_STATUS, PHY_RSSI, TRX_END, TRX_STATE, command, status, transaction};
+use crate::settings::settings;
 
 /// Frames that were received and not taken. One more waits in the chip, which receives none meanwhile.
 const RECEIVED: usize = 4;
@@ -316,31 +317,8 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
 
     /// Sets up a chip that is in `TRX_OFF`, and listens.
     fn begin(&mut self) -> Result<(), Error> {
-        let Config { channel, pan, seed } = self.config;
-        let [pan_low, pan_high] = pan.to_le_bytes();
-        let [seed_low, seed_high] = seed.to_le_bytes();
-        let settings = [
-            (TRX_CTRL_0, NO_CLOCK_OUT),
-            (TRX_CTRL_1, TX_AUTO_CRC_ON),
-            (TRX_CTRL_2, RX_SAFE_MODE),
-            (PHY_TX_PWR, FULL_POWER),
-            (PHY_CC_CCA, CCA_MODE_ENERGY | channel),
-            (XAH_CTRL_0, RETRIES),
-            (CSMA_SEED_0, seed_low),
-            (CSMA_SEED_1, FRAME_VERSIONS | seed_high & SEED_1),
-            (CSMA_BE, BACKOFF),
-            // None but that of all.
-            (SHORT_ADDR_0, 0xff),
-            (SHORT_ADDR_1, 0xff),
-            (PAN_ID_0, pan_low),
-            (PAN_ID_1, pan_high),
-            (IRQ_MASK, TRX_END),
-        ];
-        for (register, value) in settings {
+        for (register, value) in settings(self.config, self.address) {
             self.chip.write(register, value)?;
-        }
-        for (offset, byte) in (0..).zip(self.address.0) {
-            self.chip.write(Register(IEEE_ADDR_0.0 + offset), byte)?;
         }
         // Whatever happened before does not count.
         self.chip.read(IRQ_STATUS)?;

@@ -75,25 +75,5 @@ pub(crate) mod transaction {
 
 /// In `IRQ_STATUS` and `IRQ_MASK`: a frame was received, or a transmission ended.
 pub(crate) const TRX_END: u8 = 1 << 3;
-/// In `TRX_CTRL_0`: no clock on the pin CLKM, whose drive strength is the one after a reset.
-pub(crate) const NO_CLOCK_OUT: u8 = 0x10;
-/// In `TRX_CTRL_1`: the chip appends the frame check sequence.
-pub(crate) const TX_AUTO_CRC_ON: u8 = 1 << 5;
-/// In `TRX_CTRL_2`: a frame stays in the buffer until it was read, and none is received meanwhile.
-pub(crate) const RX_SAFE_MODE: u8 = 1 << 7;
-/// In `PHY_CC_CCA`: busy when energy is above the threshold, which is −77 dBm after a reset (mode 1, also the
-/// one after a reset).
-pub(crate) const CCA_MODE_ENERGY: u8 = 1 << 5;
-/// In `PHY_TX_PWR`: +3 dBm, and the times of the power amplifier as after a reset.
-pub(crate) const FULL_POWER: u8 = 0xc0;
-/// In `XAH_CTRL_0`: three retries without an acknowledgement, four more assessments of a busy channel;
-/// unslotted.
-pub(crate) const RETRIES: u8 = 3 << 4 | 4 << 1;
-/// In `CSMA_BE`: back-off exponents from 3 to 5.
-pub(crate) const BACKOFF: u8 = 5 << 4 | 3;
-/// In `CSMA_SEED_1`: frames of the versions 0 and 1 are acknowledged.
-pub(crate) const FRAME_VERSIONS: u8 = 1 << 6;
-/// In `CSMA_SEED_1`: the upper three bits of the seed.
-pub(crate) const SEED_1: u8 = 0b111;
 /// In `PART_NUM`.
 pub(crate) const AT86RF231: u8 = 3;

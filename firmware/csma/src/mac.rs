@@ -239,15 +239,12 @@ impl<P: Phy> Mac<P> {
     fn sent(&mut self) {
         self.phy.listen();
         let Some(own) = self.own.as_mut().filter(|own| own.stage == Stage::Sending) else { return };
-        match awaits(own.frame.as_bytes()) {
-            Some(sequence) => {
-                own.stage = Stage::Awaiting(sequence);
-                self.phy.alarm(ACKNOWLEDGEMENT_WAIT);
-            }
-            None => {
-                self.phy.cancel_alarm();
-                self.end(Outcome::Sent);
-            }
+        if let Some(sequence) = awaits(own.frame.as_bytes()) {
+            own.stage = Stage::Awaiting(sequence);
+            self.phy.alarm(ACKNOWLEDGEMENT_WAIT);
+        } else {
+            self.phy.cancel_alarm();
+            self.end(Outcome::Sent);
         }
     }
 

@@ -231,8 +231,9 @@ impl Phy for Hardware {
             w.set_phyend_disable(true);
         });
         TIMER0.events_compare(timer::ACKNOWLEDGE).write_value(0);
-        TIMER0.cc(timer::ACKNOWLEDGE).write_value(at);
+        // In this order: once the moment is set, it must not pass without effect.
         PPI.chenset().write(|w| w.set_ch(TIMER_TO_SENDER, true));
+        TIMER0.cc(timer::ACKNOWLEDGE).write_value(at);
         let ahead = at.wrapping_sub(timer::now()).cast_signed() > 0;
         ahead || TIMER0.events_compare(timer::ACKNOWLEDGE).read() != 0
     }

@@ -48,8 +48,7 @@ impl ReadNorFlash for Pages {
     fn read(&mut self, offset: u32, out: &mut [u8]) -> Result<(), NorFlashErrorKind> {
         check_read(self, offset, out.len())?;
         let flash = self.0.writer(SectorSize::Sz2K, FlashSize::Sz512K);
-        // The library only wants even addresses and takes no length of the whole flash; of these bytes it gives
-        // all that were asked for.
+        // The library reads from even addresses only.
         let odd = offset % 2;
         let bytes = flash.read(offset - odd, out.len() + odd as usize).map_err(kind)?;
         out.copy_from_slice(bytes.get(odd as usize..).unwrap_or_default());

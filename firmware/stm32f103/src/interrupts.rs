@@ -1,7 +1,7 @@
 //! Which interrupts there are, and who handles them.
 
 use cortex_m::peripheral::NVIC;
-use stm32f1xx_hal::pac::{Interrupt, interrupt};
+use stm32f1xx_hal::pac::{EXTI, Interrupt, interrupt};
 
 /// The console's comes before the radio's, which takes as long as 25 characters. It is so after a reset: of two
 /// with the same priority the one with the lower number comes first, but neither interrupts the other, so the
@@ -28,6 +28,8 @@ fn USART1() {
 
 #[interrupt]
 fn EXTI4() {
+    // SAFETY: the one register that is written has a bit for each line, and takes notice of ones only.
+    unsafe { EXTI::steal() }.pr().write(|w| w.pr4().clear_bit_by_one());
     crate::radio::handle();
 }
 

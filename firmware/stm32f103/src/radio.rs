@@ -58,8 +58,6 @@ pub(crate) fn join(address: ExtendedAddress, seed: u16) -> Result<(), Error> {
 }
 
 pub(crate) fn handle() {
-    // SAFETY: the one register that is written has a bit for each line, and only ones are taken notice of.
-    unsafe { stm32f1xx_hal::pac::EXTI::steal() }.pr().write(|w| w.pr4().clear_bit_by_one());
     RADIO.handle(|radio| radio.service(now()));
 }
 

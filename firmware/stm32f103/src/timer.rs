@@ -1,8 +1,11 @@
 //! The clock: TIM2 counts microseconds, and TIM3 how often TIM2 began again. Counters, because interrupts that
 //! count get lost while a page of the flash is erased. SysTick wakes the core.
 
+use core::cell::RefCell;
+
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
+use critical_section::Mutex;
 use embedded_hal::delay::DelayNs;
 use stm32f1xx_hal::pac::{TIM2, TIM3};
 use stm32f1xx_hal::rcc::{Enable as _, Rcc, Reset as _};
@@ -10,6 +13,13 @@ use stm32f1xx_hal::rcc::{Enable as _, Rcc, Reset as _};
 const MEGAHERTZ: u32 = 72;
 /// Wakes the core this often, besides when something arrives.
 const TICK_MICROS: u32 = 5_000;
+
+struct Counters {
+    low: TIM2,
+    high: TIM3,
+}
+
+static COUNTERS: Mutex<RefCell<Option<Counters>>> = Mutex::new(RefCell::new(None));
 
 pub(crate) fn start(low: TIM2, high: TIM3, rcc: &mut Rcc) {
     TIM2::enable(rcc);
@@ -27,6 +37,7 @@ pub(crate) fn start(low: TIM2, high: TIM3, rcc: &mut Rcc) {
     high.smcr().modify(|_, w| w.ts().itr1().sms().ext_clock_mode());
     high.cr1().modify(|_, w| w.cen().set_bit());
     low.cr1().modify(|_, w| w.cen().set_bit());
+    critical_section::with(|section| COUNTERS.borrow_ref_mut(section).replace(Counters { low, high }));
 }
 
 pub(crate) fn start_tick(mut tick: SYST) {
@@ -39,16 +50,20 @@ pub(crate) fn start_tick(mut tick: SYST) {
 
 /// Microseconds, which begin again after 71 minutes.
 pub(crate) fn now() -> u32 {
-    // SAFETY: reads of counters, which nothing but the hardware writes after `start`.
-    let (low, high) = unsafe { (TIM2::steal(), TIM3::steal()) };
-    let mut upper = high.cnt().read().cnt().bits();
-    loop {
-        let lower = low.cnt().read().cnt().bits();
-        let again = high.cnt().read().cnt().bits();
-        if again == upper {
-            return u32::from(upper) << 16 | u32::from(lower);
+    critical_section::with(|section| COUNTERS.borrow_ref(section).as_ref().map_or(0, Counters::read))
+}
+
+impl Counters {
+    fn read(&self) -> u32 {
+        let mut upper = self.high.cnt().read().cnt().bits();
+        loop {
+            let lower = self.low.cnt().read().cnt().bits();
+            let again = self.high.cnt().read().cnt().bits();
+            if again == upper {
+                return u32::from(upper) << 16 | u32::from(lower);
+            }
+            upper = again;
         }
-        upper = again;
     }
 }
 

@@ -212,6 +212,10 @@ fn a_change_that_the_flash_cannot_make_is_refused_before_anything_is_written() {
     flash.write(0, &[0x12, 0x34, 0, 0]).unwrap();
     flash.read(0, &mut bytes).unwrap();
     assert_eq!(bytes, [0x12, 0x34, 0, 0]);
+    // None of their bits is in what was there: all of them are cleared.
+    flash.write(0, &[0x40, 0x03]).unwrap();
+    flash.read(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [0, 0, 0, 0]);
     assert_eq!(flash.write(1, &[0, 0]), Err(WriteOnceError::Use(NorFlashErrorKind::NotAligned)));
     assert_eq!(flash.write(2048, &[0, 0]), Err(WriteOnceError::Use(NorFlashErrorKind::OutOfBounds)));
 }

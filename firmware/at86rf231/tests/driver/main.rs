@@ -169,7 +169,7 @@ fn a_frame_that_ends_at_any_moment_of_turning_to_send_is_taken_first() {
             let to_me = frame(ME, PAN, b"late");
             assert!(air.arrive(&to_me));
             let on_air = Duration::from_micros(32) * (6 + 2 + to_me.len() as u32);
-            air.pass(on_air - early);
+            air.pass(on_air.saturating_sub(early));
             radio.transmit(air.now(), &frame(ExtendedAddress([8; 8]), PAN, b"mine"));
             air.pass(Duration::from_millis(1));
             radio.service(air.now());
@@ -236,13 +236,13 @@ fn while_the_chip_is_away_frames_fail_soon_and_it_is_tried_again_now_and_then() 
     let mut radio = listening(&air);
     air.0.borrow_mut().present = false;
     radio.service(air.now());
-    let tried = air.0.borrow().resets;
+    let before = air.0.borrow().resets;
     for _ in 0..50 {
         radio.transmit(air.now(), &frame(ExtendedAddress([8; 8]), PAN, b"lost"));
         assert_eq!(radio.poll_outcome(air.now()), Some(Outcome::NoAcknowledgement));
         air.pass(Duration::from_millis(10));
     }
-    let tries = air.0.borrow().resets - tried;
+    let tries = air.0.borrow().resets - before;
     assert!((3..=5).contains(&tries), "{tries} resets in half a second");
     air.0.borrow_mut().present = true;
     air.pass(Duration::from_millis(100));
@@ -291,7 +291,7 @@ fn noise_passes_and_stuck_or_biased_generators_do_not() {
     let mut count = 0_u32;
     let biased = move || {
         count += 1;
-        if count.is_multiple_of(8) { 1 } else { 0 }
+        u8::from(count.is_multiple_of(8))
     };
     air.0.borrow_mut().samples = Box::new(biased);
     assert_eq!(off(&air).noise(&mut Health::default(), &mut out), Err(NoiseError::Biased));
