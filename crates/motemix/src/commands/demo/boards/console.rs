@@ -133,7 +133,8 @@ mod tests {
         // The second look finds it gone; the console itself is as open as before.
         let asked = console.ask("status", "ok", &mut || {
             looks += 1;
-            if looks == 2 { bail!("the board has ended") } else { Ok(()) }
+            anyhow::ensure!(looks < 2, "the board has ended");
+            Ok(())
         });
         assert_eq!(asked.unwrap_err().to_string(), "the board has ended");
         assert_eq!(looks, 2);

@@ -89,9 +89,9 @@ impl Emulator {
         let save =
             json!({ "val": self.ram.begin(), "size": self.ram.len(), "filename": memory.to_string_lossy() });
         let read = self
-            .order("qmp_capabilities", json!({}))
-            .and_then(|()| self.order("stop", json!({})))
-            .and_then(|()| self.order("memsave", save));
+            .order("qmp_capabilities", &json!({}))
+            .and_then(|()| self.order("stop", &json!({})))
+            .and_then(|()| self.order("memsave", &save));
         if let Err(error) = read {
             // Why it does not answer is better known if it has ended.
             self.check()?;
@@ -101,7 +101,7 @@ impl Emulator {
         self.ram.unused(&memory).with_context(|| format!("{}: its memory was not read whole", self.name))
     }
 
-    fn order(&mut self, order: &str, arguments: Value) -> Result<()> {
+    fn order(&mut self, order: &str, arguments: &Value) -> Result<()> {
         let order = json!({ "execute": order, "arguments": arguments });
         writeln!(self.commands, "{order}").context("its monitor is closed")?;
         loop {
