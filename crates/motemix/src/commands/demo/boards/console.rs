@@ -133,7 +133,9 @@ mod tests {
         // The second look finds it gone; the console itself is as open as before.
         let asked = console.ask("status", "ok", &mut || {
             looks += 1;
-            anyhow::ensure!(looks < 2, "the board has ended");
+            if looks == 2 {
+                bail!("the board has ended");
+            }
             Ok(())
         });
         assert_eq!(asked.unwrap_err().to_string(), "the board has ended");
