@@ -144,6 +144,10 @@ impl Drop for Doomed {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // What should have followed it, and has not if a story fails.
+        for id in self.others() {
+            let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        }
     }
 }
 
