@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_refused_as_a_whole() {
         let mut line = Line::new();
-        for _ in 0..LINE_LEN + 1 {
+        for _ in 0..=LINE_LEN {
             assert_eq!(line.push(b'x'), None);
         }
         assert_eq!(line.push(b'\n'), Some(Ended::TooLong));
