@@ -2,7 +2,6 @@
 //! `start` still do what they say.
 #![no_main]
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -255,8 +254,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn enrol() -> (Flash, Vec<u8>) {
-    let keeper = RefCell::new(Flash::new(12));
-    let mut flash = keeper.borrow().clone();
+    let mut flash = Flash::new(12);
     let mut terminal = Terminal::default();
     let mut scratch = [0; SCRATCH];
     let mut mote = Mote::new(&mut flash, layout(), ChaCha8Rng::seed_from_u64(1)).expect("the flash is sound");

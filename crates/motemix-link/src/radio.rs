@@ -19,7 +19,8 @@ pub const REQUEUE_AFTER: Duration = Duration::from_millis(20);
 pub const OUTCOME_WITHIN: Duration = Duration::from_secs(2);
 /// Frames in line. One place is kept for answers to neighbours.
 const PLACES: usize = 3;
-const IMPOSSIBLE_AT_ONCE: usize = 4;
+/// Frames taken in between two polls: a flood of them must not keep the rest of the node waiting.
+const FRAMES_AT_ONCE: u8 = 4;
 
 /// A transceiver: the part that knows a frame only as bytes. It does CSMA/CA, checks the frame check
 /// sequence, and acknowledges frames that ask for it.
@@ -74,6 +75,8 @@ pub struct Radio<T> {
     waiting: usize,
     state: State,
     requeues: u8,
+    /// How many more frames may be taken in before the next poll.
+    welcome: u8,
     counters: RadioCounters,
 }
 
@@ -86,6 +89,7 @@ impl<T: Transceiver> Radio<T> {
             waiting: 0,
             state: State::Ready(Duration::ZERO),
             requeues: 0,
+            welcome: 0,
             counters: RadioCounters {
                 received: 0,
                 impossible: 0,
@@ -117,14 +121,14 @@ impl<T: Transceiver> Radio<T> {
         self.waiting == 0
     }
 
-    /// Takes the outcome of the frame under way, and sends the next one if it is time.
+    /// Takes the outcome of the frame under way, sends the next one if it is time, and lets a few frames in.
     pub fn poll(&mut self, now: Duration) {
+        self.welcome = FRAMES_AT_ONCE;
         if let State::UnderWay(until) = self.state {
-            match self.transceiver.poll_outcome() {
-                Some(outcome) => self.ended(now, outcome),
-                // It may have been sent, so it is not sent again.
-                None if until <= now => self.ended(now, Outcome::Refused),
-                None => {}
+            // One of which nothing is heard may have been sent, so it is not sent again.
+            let silence = (until <= now).then_some(Outcome::Refused);
+            if let Some(outcome) = self.transceiver.poll_outcome().or(silence) {
+                self.ended(now, outcome);
             }
         }
         if let State::Ready(at) = self.state
@@ -239,8 +243,8 @@ impl<T: Transceiver> Device for Radio<T> {
 
     fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Arrival, Place<'_, T>)> {
         let mut bytes = [0; MAX_FRAME];
-        // A flood of them must not keep the rest of the node waiting.
-        for _ in 0..IMPOSSIBLE_AT_ONCE {
+        while let Some(left) = self.welcome.checked_sub(1) {
+            self.welcome = left;
             let len = self.transceiver.receive(&mut bytes)?;
             self.counters.received += 1;
             if bytes.get(..len).is_some_and(is_possible) {

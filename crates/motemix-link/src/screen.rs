@@ -5,8 +5,9 @@
 //! the stack. So a frame is measured against the few shapes that are in use before anything acts on it:
 //! UDP with a compressed header and ICMPv6 (neighbour discovery), whole or in fragments.
 
-/// The longest datagram that is put together again, IPv6 and UDP headers included.
-const MAX_DATAGRAM: usize = 512;
+/// The longest datagram that is put together again, IPv6 and UDP headers included: boards lend less than hosts.
+/// One that is longer would keep a place for its fragments that it never fills.
+const MAX_DATAGRAM: usize = smoltcp::config::REASSEMBLY_BUFFER_SIZE;
 const IPV6: usize = 40;
 const UDP: usize = 8;
 

@@ -7,9 +7,7 @@
 use core::net::Ipv6Addr;
 use core::time::Duration;
 
-use smoltcp::iface::{
-    Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet, SocketStorage,
-};
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::udp;
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, Ieee802154Address, Ieee802154Pan, IpAddress, IpCidr, IpEndpoint};
@@ -23,8 +21,6 @@ pub const PORT: u16 = 61_616;
 pub const PAN: u16 = 0x0023;
 /// For how long a datagram may be incomplete.
 const REASSEMBLY: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(3);
-/// Frames that one call takes in: a flood of them must not keep the rest of the node waiting.
-const FRAMES_AT_ONCE: usize = 4;
 /// For how long a datagram waits for its neighbour to be found.
 const DISCOVERY: Duration = Duration::from_secs(4);
 
@@ -117,7 +113,7 @@ impl<'s> Stack<'s> {
     /// Moves frames in and out, a few at a time.
     pub fn poll<T: Transceiver>(&mut self, now: Duration, radio: &mut Radio<T>) {
         radio.poll(now);
-        self.exchange(instant(now), radio);
+        self.interface.poll(instant(now), radio, &mut self.sockets);
         radio.poll(now);
         if self.leaving_since.is_some_and(|since| now >= since + DISCOVERY) {
             let socket = self.socket();
@@ -128,18 +124,6 @@ impl<'s> Stack<'s> {
             }
             self.leaving_since = None;
         }
-    }
-
-    fn exchange<T: Transceiver>(&mut self, now: Instant, radio: &mut Radio<T>) {
-        self.interface.poll_maintenance(now);
-        for _ in 0..FRAMES_AT_ONCE {
-            let taken = self.interface.poll_ingress_single(now, radio, &mut self.sockets);
-            if taken == PollIngressSingleResult::None {
-                break;
-            }
-        }
-        // Ends when the radio has no place left, or one datagram has left.
-        while self.interface.poll_egress(now, radio, &mut self.sockets) != PollResult::None {}
     }
 
     /// When [`poll`](Self::poll) has something to do, besides when the radio has news.

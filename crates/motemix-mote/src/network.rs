@@ -81,6 +81,8 @@ pub(crate) struct Trust {
     pub(crate) count: usize,
 }
 
+type Known = heapless::Vec<AuthorityKey, MAX_AUTHORITIES>;
+
 /// Why a mote does not start, or does not keep a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
@@ -186,22 +188,29 @@ impl Trust {
     }
 
     /// Whether these are keys, each once.
+    #[inline(never)]
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        self.with(|_| Ok(()))
+        self.authorities(&self.known()?).map(|_| ())
     }
 
     fn verify<'a>(&self, bytes: &'a [u8]) -> Result<VerifiedDocument<'a>, Refusal> {
-        self.with(|authorities| Ok(SignedDocument::parse(bytes)?.verify(authorities)?))
+        let known = self.known()?;
+        Ok(SignedDocument::parse(bytes)?.verify(&self.authorities(&known)?)?)
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Authorities<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        let keys = self.keys.iter().take(self.count).map(AuthorityKey::from_bytes);
-        let mut known = heapless::Vec::<AuthorityKey, MAX_AUTHORITIES>::new();
-        for key in keys {
+    #[inline(never)]
+    fn known(&self) -> Result<Known, Refusal> {
+        let mut known = Known::new();
+        for key in self.keys.iter().take(self.count) {
             // There is room for as many as are kept.
-            let _ = known.push(key.map_err(|_| Refusal::BadAuthority)?);
+            let _ = known.push(AuthorityKey::from_bytes(key).map_err(|_| Refusal::BadAuthority)?);
         }
-        work(&Authorities::new(&known, self.threshold).map_err(|_| Refusal::BadAuthority)?)
+        Ok(known)
+    }
+
+    #[inline(never)]
+    fn authorities<'k>(&self, known: &'k Known) -> Result<Authorities<'k>, Refusal> {
+        Authorities::new(known, self.threshold).map_err(|_| Refusal::BadAuthority)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::command::Command;
 use crate::console::{Console, Ended, LINE_LEN, or_say, say};
 use crate::mote::Mote;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
-use crate::store::{Region, StoreError};
+use crate::store::StoreError;
 
 /// The packets of motes.
 pub type Packets = motemix_sphinx::Mote<Compact>;
@@ -147,14 +147,7 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         {
             // Without its tag the packet could be sent through again after a restart.
             self.stopped = true;
-            if error == StoreError::Full(Region::Tags) {
-                say!(
-                    console,
-                    "error: stops, because the flash has no room for another replay tag; the next epoch makes room"
-                );
-            } else {
-                say!(console, "error: stops, because a replay tag cannot be kept: {error}");
-            }
+            say!(console, "error: stops, because a replay tag cannot be kept: {error}");
         }
         true
     }

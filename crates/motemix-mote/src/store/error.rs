@@ -101,6 +101,8 @@ impl fmt::Display for StoreError {
             Self::NotWritten => {
                 f.write_str("flash: reads back something else; try again, or replace the part")
             }
+            // Nobody can remove them before.
+            Self::Full(Region::Tags) => f.write_str("replay tags: full; the next epoch makes room"),
             Self::Full(region) => write!(f, "{region}: full; remove what is no longer needed"),
             Self::Corrupted(region) => {
                 write!(f, "{region}: corrupted; format the store and provision the mote anew")

@@ -81,7 +81,7 @@ fn a_mix_that_cannot_keep_a_tag_stops_and_sends_nothing_on() {
     world.exchange(0, 1, "first");
     world.exchange(0, 1, "second");
     let stops =
-        "error: stops, because the flash has no room for another replay tag; the next epoch makes room\n";
+        "error: stops, because a replay tag cannot be kept: replay tags: full; the next epoch makes room\n";
     for restarted in [false, true] {
         let before = world.air.borrow().sent.len();
         world.send(0, 1, "third");

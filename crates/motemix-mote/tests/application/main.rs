@@ -11,5 +11,6 @@ mod cuts;
 mod flash;
 mod full;
 mod hostile;
+mod session;
 mod stories;
 mod world;

@@ -1,6 +1,7 @@
 //! Several boards, their authority, and the time.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -108,7 +109,11 @@ pub fn authority(number: u8) -> AuthoritySecret {
 }
 
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    let mut digits = String::new();
+    for byte in bytes {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 pub fn unhex(text: &str) -> Vec<u8> {
