@@ -174,7 +174,6 @@ fn kill(id: u32) {
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn every_message_of_six_boards_and_a_host_is_acknowledged() {
     let demo = Demo::run(&[]);
     demo.is_complete();
@@ -194,7 +193,6 @@ fn every_message_of_six_boards_and_a_host_is_acknowledged() {
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn every_message_is_acknowledged_though_the_air_loses_frames() {
     let demo = Demo::run(&["--loss", "0.05"]);
     demo.is_complete();
@@ -206,7 +204,6 @@ fn every_message_is_acknowledged_though_the_air_loses_frames() {
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn a_killed_demonstration_leaves_nothing_running() {
     let mut demo = Doomed::start();
     // The hosts are the last ones to be started.
@@ -217,7 +214,6 @@ fn a_killed_demonstration_leaves_nothing_running() {
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn a_board_that_dies_ends_the_demonstration_with_its_name() {
     let mut demo = Doomed::start();
     let is_board = |id: &u32| {

@@ -110,19 +110,16 @@ impl Board {
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn the_vectors_hold_on_a_cortex_m0() {
     MICROBIT.passes_all();
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn the_vectors_hold_on_a_cortex_m3() {
     AN385.passes_all();
 }
 
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn the_vectors_hold_on_a_cortex_m4() {
     AN386.passes_all();
 }
@@ -138,7 +135,6 @@ fn field(list: &Value, name: &str, field: impl Fn(&Value) -> &Value) -> Vec<u8> 
 
 /// Each flipped bit is in the program's copy of one vector. It alone has to fail, and by its name.
 #[test]
-#[ignore = "needs QEMU; scripts/boards runs it"]
 fn one_flipped_bit_fails_its_vector_and_no_other() {
     let (packets, tampered) = (json("packet.json"), json("tamper.json"));
     let round_trip = "MOTE round-trip 3+3, 42 and 17 bytes";
