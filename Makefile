@@ -12,7 +12,7 @@ help:
 	@echo
 	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
 	@echo '  make boards      the packet on three emulated cores, and six boards in one network'
-	@echo '  make test        everything that has to hold, in about a quarter of an hour'
+	@echo '  make test        everything that has to hold'
 	@echo '  make test-long   the same with more fuzzing, all of Miri and the slow tests'
 	@echo '  make bench       motemix beside its peers, in one run; see docs/benchmarks.md'
 	@echo '  make lint        formatting, clippy, licences: quick, before each commit'
