@@ -36,11 +36,41 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     /// First bytes of the header ids of loops under way, oldest overwritten.
     loops: &'s mut [u64],
     next_loop: usize,
-    nodes: &'s mut [Entry],
-    node_count: usize,
+    nodes: Nodes<'s>,
     receiver: Option<NodeId>,
     admitted: Option<Admitted>,
     counters: Counters,
+}
+
+/// The nodes of the current epoch.
+struct Nodes<'s> {
+    own: &'s mut [Entry],
+    /// How many of its own places are in use.
+    count: usize,
+    /// Somebody else's, if they were lent.
+    lent: Option<&'s [Entry]>,
+}
+
+impl Nodes<'_> {
+    fn get(&self) -> &[Entry] {
+        self.lent.unwrap_or(&self.own[..self.count])
+    }
+
+    fn knows(&self, id: NodeId) -> bool {
+        usize::from(id.get()) < self.get().len()
+    }
+
+    fn keep(&mut self, nodes: impl Iterator<Item = Entry> + Clone) -> Result<(), EpochError> {
+        let (count, lent) = (nodes.clone().count(), self.own.len());
+        if count > lent {
+            return Err(EpochError::Topology(TopologyError::TooSmall { needed: count, lent }));
+        }
+        for (place, entry) in self.own.iter_mut().zip(nodes) {
+            *place = entry;
+        }
+        (self.count, self.lent) = (count, None);
+        Ok(())
+    }
 }
 
 impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
@@ -64,8 +94,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             streams: Streams::off(),
             loops: storage.loops,
             next_loop: 0,
-            nodes: storage.nodes,
-            node_count: 0,
+            nodes: Nodes { own: storage.nodes, count: 0, lent: None },
             admitted: None,
             counters: Counters::default(),
         }
@@ -115,15 +144,27 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         if !self.epochs.is_prepared(epoch) {
             return Err(EpochError::NotPrepared);
         }
-        let (count, lent) = (nodes.clone().count(), self.nodes.len());
-        if count > lent {
-            return Err(EpochError::Topology(TopologyError::TooSmall { needed: count, lent }));
+        self.nodes.keep(nodes)?;
+        self.begin(now, config)
+    }
+
+    /// The same with nodes that many share, as in a simulation: they are read where they are.
+    pub fn begin_epoch_among(
+        &mut self,
+        now: Instant,
+        epoch: Epoch,
+        nodes: &'s [Entry],
+        config: Config,
+    ) -> Result<(), EpochError> {
+        if !self.epochs.is_prepared(epoch) {
+            return Err(EpochError::NotPrepared);
         }
-        for (place, entry) in self.nodes.iter_mut().zip(nodes) {
-            *place = entry;
-        }
-        self.node_count = count;
-        Topology::new(&self.nodes[..count]).map_err(EpochError::Topology)?;
+        self.nodes.lent = Some(nodes);
+        self.begin(now, config)
+    }
+
+    fn begin(&mut self, now: Instant, config: Config) -> Result<(), EpochError> {
+        Topology::new(self.nodes.get()).map_err(EpochError::Topology)?;
         self.headers.clear();
         self.epochs.begin(now + config.parameters.overlap);
         let parameters = &config.parameters;

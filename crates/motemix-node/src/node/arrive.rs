@@ -89,8 +89,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 
     fn check_next(&self, forward: Forward) -> Result<(), DropReason> {
-        let known = usize::from(forward.next.get()) < self.node_count;
-        known.then_some(()).ok_or(DropReason::UnknownNextHop)
+        self.nodes.knows(forward.next).then_some(()).ok_or(DropReason::UnknownNextHop)
     }
 
     fn forward(&mut self, now: Instant, forward: Forward, packet: &[u8]) -> Result<(), DropReason> {
