@@ -14,8 +14,6 @@ pub(crate) struct Traits {
     pub multiplication: u32,
     /// What a packet costs besides: MAC, replay filter, one layer, queue.
     pub packet: u32,
-    /// A pooled send.
-    pub seal: u32,
     /// Microwatts: the processor computes, the processor sleeps.
     pub computes: u32,
     pub sleeps: u32,
@@ -32,7 +30,6 @@ impl Traits {
                 megahertz: 48,
                 multiplication: 12_129_378,
                 packet: 134_965,
-                seal: 217_652,
                 computes: 19_140,
                 sleeps: 12,
                 sends: 45_540,
@@ -43,7 +40,6 @@ impl Traits {
                 megahertz: 72,
                 multiplication: 3_594_221,
                 packet: 96_303,
-                seal: 153_311,
                 computes: 100_650,
                 sleeps: 46,
                 sends: 46_200,
@@ -54,7 +50,6 @@ impl Traits {
                 megahertz: 64,
                 multiplication: 1_988_775,
                 packet: 69_150,
-                seal: 110_249,
                 computes: 9_900,
                 sleeps: 5,
                 sends: 19_200,

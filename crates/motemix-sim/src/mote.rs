@@ -14,7 +14,9 @@ use motemix_air::Instant;
 use motemix_directory::Entry;
 use motemix_link::radio::Radio;
 use motemix_link::stack::Stack;
-use motemix_node::{DropReason, Event, HeaderSlot, MessageSlot, Node, PacketSlot, ReturnSlot, SendError, Storage};
+use motemix_node::{
+    DropReason, Event, HeaderSlot, MessageSlot, Node, PacketSlot, ReturnSlot, SendError, Storage,
+};
 use motemix_sphinx::{NodeId, Profile};
 use std::net::Ipv6Addr;
 use std::rc::Rc;
@@ -36,7 +38,6 @@ pub(crate) struct Memory<P: Profile> {
     messages: Vec<MessageSlot<P>>,
     returns: Vec<ReturnSlot<P>>,
     headers: Vec<HeaderSlot<P>>,
-
 }
 
 impl<P: Profile> Memory<P> {
@@ -51,7 +52,6 @@ impl<P: Profile> Memory<P> {
             messages: slots(messages, MessageSlot::new),
             returns: slots(messages * usize::from(settings.transmissions), ReturnSlot::new),
             headers: slots(usize::from(settings.headers), HeaderSlot::new),
-
         }
     }
 }
@@ -71,9 +71,7 @@ enum Phase {
     /// At its beginning.
     TakeIn,
     /// A packet may have been taken in, and its computing is over.
-    SendOn {
-        busy: bool,
-    },
+    SendOn { busy: bool },
 }
 
 /// A mote.
@@ -241,7 +239,7 @@ fn link_time(now: Instant) -> Duration {
 }
 
 /// Lends a node its memory; the nodes of the network are lent apart.
-pub(crate) fn storage<'s, P: Profile>(memory: &'s mut Memory<P>) -> Storage<'s, P> {
+pub(crate) fn storage<P: Profile>(memory: &mut Memory<P>) -> Storage<'_, P> {
     let [replay, replay_of_neighbour] = &mut memory.replay;
     let [window, older_window] = &mut memory.window;
     Storage {

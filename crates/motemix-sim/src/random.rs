@@ -11,7 +11,6 @@ pub(crate) enum Purpose {
     Node = 2,
     Load = 3,
     Link = 4,
-    Places = 5,
 }
 
 /// The stream of a node.

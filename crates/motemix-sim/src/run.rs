@@ -75,8 +75,11 @@ where
         })
         .collect();
     let addresses: Rc<[Ipv6Addr]> = (0..members.len() as u16).map(|id| link_local(address(id))).collect();
-    let receivers: Rc<[u16]> =
-        (0..members.len() as u16).zip(&members).filter(|(_, group)| group.receives).map(|(id, _)| id).collect();
+    let receivers: Rc<[u16]> = (0..members.len() as u16)
+        .zip(&members)
+        .filter(|(_, group)| group.receives)
+        .map(|(id, _)| id)
+        .collect();
     let config = Config {
         in_flight: usize::from(settings.in_flight),
         ..Config::of_network(Parameters {
@@ -104,8 +107,7 @@ where
         let board = Traits::of(group.board);
         let mut radio = Radio::new(Antenna::new(FRAMES));
         let link_seed = random::stream(seed, u32::from(id), Purpose::Link).next_u64();
-        let stack =
-            Stack::new(address(id), link_seed, stack_memory, &mut radio, std::time::Duration::ZERO);
+        let stack = Stack::new(address(id), link_seed, stack_memory, &mut radio, std::time::Duration::ZERO);
         let me = NodeId::new(id).ok_or_else(|| Impossible::Network("more nodes than ids".into()))?;
         let rng = random::stream(seed, u32::from(id), Purpose::Node);
         let mut node = Node::new(me, config, rng, mote::storage(memory));

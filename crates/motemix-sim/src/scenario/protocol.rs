@@ -63,4 +63,3 @@ pub struct Riot {}
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thesis {}
-

@@ -34,7 +34,9 @@ impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let time = humantime::parse_duration(&text).map_err(|error| {
-            de::Error::custom(format!("{text:?} is no duration ({error}); write it as \"20 ms\" or \"1h 16min\""))
+            de::Error::custom(format!(
+                "{text:?} is no duration ({error}); write it as \"20 ms\" or \"1h 16min\""
+            ))
         })?;
         if time > Duration::from_secs(366 * 86_400) {
             return Err(de::Error::custom("a duration is at most a year"));
