@@ -82,6 +82,7 @@ where
         .collect();
     let config = Config {
         in_flight: usize::from(settings.in_flight),
+        window: motemix_node::Window::Adaptive { first: 2 },
         ..Config::of_network(Parameters {
             min_hops: settings.hops,
             max_hops: settings.hops,
