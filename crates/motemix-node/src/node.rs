@@ -179,6 +179,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         if config.receiver.is_some() {
             self.receiver = config.receiver;
         }
+        if config.window != self.config.window {
+            self.rate = Rate::new(config.window);
+        }
         self.config = config;
         Ok(())
     }
@@ -248,7 +251,10 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             let Some(due) = self.queue.pop_due(now) else {
                 // Nothing of others' waits, so it is the turn of messages that have a header.
                 let own = self.rate.yields() && !self.streams.payload.is_on() && self.transmit_one(now);
-                if own { continue } else { return None }
+                if own {
+                    continue;
+                }
+                return None;
             };
             match due {
                 Due::Send(to, packet) => {
