@@ -26,8 +26,10 @@ mod meter;
 mod mote;
 mod outcome;
 mod random;
+mod room;
 mod run;
 pub mod scenario;
+pub mod validation;
 mod world;
 
 pub use outcome::{Outcome, Percentiles};

@@ -7,10 +7,11 @@ use crate::load::Source;
 use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
+use crate::room::Places;
 use crate::scenario::{CurveModel, Group, Protocol, Scenario};
 use crate::world::World;
 use motemix_air::Instant;
-use motemix_air::channel::{Channel, Loss, Settings};
+use motemix_air::channel::{Centibels, Channel, Loss, Settings};
 use motemix_crypto::{Curve, Secret};
 use motemix_directory::{Entry, Epoch, Parameters, Role};
 use motemix_link::radio::Radio;
@@ -137,17 +138,22 @@ where
 }
 
 fn channel(scenario: &Scenario, stations: usize) -> Channel {
-    let access = scenario.radio.access;
-    let settings = Settings {
-        access: motemix_air::channel::Access {
-            min_exponent: access.min_exponent,
-            max_exponent: access.max_exponent,
-            max_backoffs: access.max_backoffs,
-            max_retries: access.max_retries,
-        },
-        loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
-        stations: u16::try_from(stations).unwrap_or(u16::MAX),
-        ..Settings::default()
+    let radio = &scenario.radio;
+    let access = motemix_air::channel::Access {
+        min_exponent: radio.access.min_exponent,
+        max_exponent: radio.access.max_exponent,
+        max_backoffs: radio.access.max_backoffs,
+        max_retries: radio.access.max_retries,
     };
-    Channel::new(settings, scenario.seed)
+    let loss = Loss::from_probability(radio.loss).unwrap_or(Loss::NONE);
+    let capture = radio.capture_db.map(|decibels| Centibels((decibels * 100.0).clamp(0.0, 10_000.0) as i16));
+    let stations = u16::try_from(stations).unwrap_or(u16::MAX);
+    let settings = Settings { access, loss, capture, stations, ..Settings::default() };
+    match &radio.room {
+        None => Channel::new(settings, scenario.seed),
+        Some(room) => {
+            let places = Places::new(room.clone(), loss, scenario.seed, usize::from(stations));
+            Channel::on(Box::new(places), settings, scenario.seed)
+        }
+    }
 }
