@@ -288,7 +288,8 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
     fn status<C: Console>(&mut self, console: &mut C, stack: &Stack<'_>) {
         let link = stack.counters();
         say!(console, "the node runs");
-        say!(console, "datagrams {} in, {} out, {} unreachable", link.received, link.sent, link.unreachable);
+        let (received, sent, given_up) = (link.received, link.sent, link.given_up());
+        say!(console, "datagrams {received} in, {sent} out, {given_up} given up");
         let counters = self.node.counters();
         for (name, count) in [
             ("sent", counters.sent),
