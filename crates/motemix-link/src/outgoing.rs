@@ -15,6 +15,9 @@ use crate::radio::Fate;
 use crate::serial::{ExtendedAddress, Outcome};
 use crate::settings::{LinkSettings, Recovery};
 
+/// A receiver is waited for at most four times as long as at first, or it would have forgotten the datagram.
+const MOST_DOUBLINGS: u8 = 2;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Free,
@@ -76,7 +79,9 @@ pub(crate) struct Leaving {
     pending: u32,
     /// Whether one of them may be lost.
     in_doubt: bool,
-    /// How often it was taken up again.
+    /// How many pieces its receiver lacked when it was heard last.
+    missing: u32,
+    /// How often it was taken up again since then.
     tries: u8,
     /// How often the frame that is next was put back, and its sequence number: the same each time, so that a
     /// radio can tell.
@@ -95,6 +100,7 @@ impl Leaving {
         number: 0,
         pending: 0,
         in_doubt: false,
+        missing: u32::MAX,
         tries: 0,
         requeues: 0,
         sequence: 0,
@@ -115,7 +121,7 @@ impl Leaving {
         if self.cut != Cut::Recoverable || self.tries >= settings.recovery_tries {
             return self.dropped(or);
         }
-        let after = pace.backoff(settings.acknowledged_within, self.tries);
+        let after = pace.backoff(settings.acknowledged_within, self.tries.min(MOST_DOUBLINGS));
         self.state = State::Sending(now.saturating_add(after));
         self.tries += 1;
         self.in_doubt = true;
@@ -306,7 +312,8 @@ impl<'s> Outgoing<'s> {
                 leaving.requeues = 0;
                 leaving.pending &= leaving.pending.wrapping_sub(1);
                 if asked {
-                    let within = pace.backoff(settings.acknowledged_within, leaving.tries);
+                    let times = leaving.tries.min(MOST_DOUBLINGS);
+                    let within = pace.backoff(settings.acknowledged_within, times);
                     leaving.state = State::Asking(now.saturating_add(within));
                 } else if leaving.pending == 0 {
                     leaving.state = State::Free;
@@ -344,10 +351,16 @@ impl<'s> Outgoing<'s> {
         if !matches!(place.state, State::Asking(_)) {
             return (Ended::GoesOn, 0);
         }
-        if place.tries >= settings.recovery_tries {
+        // As long as it gets on it is worth another round, and there are no more than pieces.
+        if missing.count_ones() < place.missing {
+            place.missing = missing.count_ones();
+            place.tries = 0;
+        } else if place.tries < settings.recovery_tries {
+            place.tries += 1;
+        } else {
             return (place.dropped(LinkDrop::Unconfirmed), 0);
         }
-        place.tries += 1;
+        place.in_doubt = true;
         place.pending = missing;
         place.state = State::Sending(now);
         (Ended::GoesOn, missing.count_ones())

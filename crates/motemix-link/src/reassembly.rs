@@ -147,7 +147,7 @@ impl<'s> Reassembly<'s> {
 
     /// Keeps a fragment.
     pub(crate) fn piece(&mut self, now: Duration, key: Key, piece: &Piece<'_>) -> Result<(), LinkDrop> {
-        if self.remembered.has(now, self.within, &key) {
+        if self.remembers(now, &key) {
             return Err(LinkDrop::Duplicate);
         }
         let known = self.position(&key);
@@ -204,11 +204,17 @@ impl<'s> Reassembly<'s> {
 
     /// Which fragments of a recoverable datagram are here; none if it is unknown.
     pub(crate) fn bitmap(&self, now: Duration, key: &Key) -> Option<u32> {
-        if self.remembered.has(now, self.within, key) {
+        if self.remembers(now, key) {
             return Some(FULL);
         }
         let place = self.position(key).and_then(|index| self.places.get(index))?;
         place.marks.first().map(|marks| marks.reverse_bits())
+    }
+
+    /// Whether the datagram became whole a while ago. Its sender may ask for the last time long after it would
+    /// have been given up here.
+    fn remembers(&self, now: Duration, key: &Key) -> bool {
+        self.remembered.has(now, self.within.saturating_mul(4), key)
     }
 
     /// Gives up what is incomplete for too long. How many there were.

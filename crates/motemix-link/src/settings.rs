@@ -19,11 +19,11 @@ pub struct LinkSettings {
     /// loss that the radio does not notice is final then. Otherwise it is asked about each datagram in
     /// fragments, which costs a frame.
     pub when_in_doubt: bool,
-    /// How often a datagram is taken up again: after a fragment that was given up, after fragments that the
-    /// receiver does not have, or when it does not answer.
+    /// How often a datagram is taken up again without getting on: after a fragment that was given up, or when its
+    /// receiver does not answer or lacks as many fragments as before.
     pub recovery_tries: u8,
-    /// For how long the receiver's answer is waited for, the first time; twice as long each further time, at
-    /// random as above. A mote that computes answers late.
+    /// For how long the receiver's answer is waited for, the first time; twice and four times as long
+    /// later, at random as above. A mote that computes answers late.
     pub acknowledged_within: Duration,
     /// An incomplete datagram is given up when for so long none of its fragments came, and after half of it when
     /// another datagram needs its place.
@@ -66,7 +66,7 @@ impl LinkSettings {
             pacing: Some(Pacing::new()),
             recovery: Recovery::None,
             when_in_doubt: true,
-            recovery_tries: 3,
+            recovery_tries: 4,
             acknowledged_within: Duration::from_millis(600),
             reassembled_within: Duration::from_secs(3),
         }
