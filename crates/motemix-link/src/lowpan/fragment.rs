@@ -67,3 +67,42 @@ impl<'f> Later<'f> {
         frame.push(self.rest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::LinkAddress;
+    use crate::serial::ExtendedAddress;
+
+    /// 328 bytes, tag 0xbeef; the second fragment begins after 136 of them.
+    #[test]
+    fn a_datagram_of_280_bytes() {
+        let me = ExtendedAddress([0; 8]);
+        let mut frame = Frame::new(me, LinkAddress::Extended(me), 0);
+        First { size: 328, tag: 0xbeef, rest: &[7; 94] }.write(&mut frame);
+        let (header, rest) = frame.as_bytes()[21..].split_at(4);
+        assert_eq!(header, [0xc1, 0x48, 0xbe, 0xef]);
+        assert_eq!(rest, [7; 94]);
+        assert_eq!(
+            First::read(&frame.as_bytes()[21..]),
+            Some(First { size: 328, tag: 0xbeef, rest: &[7; 94] })
+        );
+
+        let mut frame = Frame::new(me, LinkAddress::Extended(me), 0);
+        let second = Later { size: 328, tag: 0xbeef, offset: 136, rest: &[8; 96] };
+        second.write(&mut frame);
+        assert_eq!(frame.as_bytes()[21..26], [0xe1, 0x48, 0xbe, 0xef, 17]);
+        assert_eq!(Later::read(&frame.as_bytes()[21..]), Some(second));
+        assert_eq!((IN_FIRST, IN_LATER), (88, 96));
+    }
+
+    #[test]
+    fn one_that_is_cut_in_its_header_is_not_read() {
+        for len in 0..4 {
+            assert_eq!(First::read(&[0xc1, 0x48, 0xbe, 0xef][..len]), None);
+        }
+        for len in 0..5 {
+            assert_eq!(Later::read(&[0xe1, 0x48, 0xbe, 0xef, 17][..len]), None);
+        }
+    }
+}

@@ -228,3 +228,128 @@ impl Reader<'_> {
         Some(Next::Udp { ports, carried_len: None, checksum: self.word()? })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serial::ExtendedAddress;
+    use std::vec::Vec;
+
+    const US: LinkAddress = LinkAddress::Extended(ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 0x02]));
+    const THEM: LinkAddress = LinkAddress::Extended(ExtendedAddress([2, 0, 0, 0, 0, 0, 0, 0x02]));
+    const SHORT: LinkAddress = LinkAddress::Short([0x34, 0x12]);
+    const WAY: Way = Way { source: THEM, destination: US };
+    const PAYLOAD: &[u8] = b"mote!";
+
+    /// The sum over `fe80::2`, `fe80::1`, 17, 13 (the length, twice), both ports and the payload, by hand:
+    /// fe80 + 2 + fe80 + 1 + 11 + d + d + f0b0 + f0b0 + 6d6f + 7465 + 2100 = 4e162, so e166; its complement.
+    const CHECKSUM: [u8; 2] = [0x1e, 0x99];
+
+    fn address(last: u8) -> [u8; 16] {
+        let mut address = [0; 16];
+        [address[0], address[1], address[15]] = [0xfe, 0x80, last];
+        address
+    }
+
+    /// Whether it is a datagram for us with this payload behind it.
+    fn takes(header: &[u8], way: &Way) -> Result<(), LinkDrop> {
+        let bytes = [header, PAYLOAD].concat();
+        let read = Header::read(&bytes, way).ok_or(LinkDrop::BadHeader)?;
+        assert_eq!(read.len, header.len());
+        read.head(US)?.fits(&bytes[read.len..])
+    }
+
+    #[test]
+    fn the_shortest_form_is_what_is_sent() {
+        let header = compress(THEM, US, PAYLOAD);
+        let [c1, c0] = CHECKSUM;
+        assert_eq!(header, [0x7e, 0x33, 0xf3, 0x00, c1, c0]);
+        assert_eq!(takes(&header, &WAY), Ok(()));
+    }
+
+    /// The same datagram as RIOT, Contiki-NG and Linux may say it.
+    #[test]
+    fn every_form_of_the_same_is_read() {
+        let [c1, c0] = CHECKSUM;
+        let ports = [0xf0, 0xb0, 0xf0, 0xb0];
+        let udp = [&ports[..], &[0, 13, c1, c0]].concat();
+        let ipv6 = [&[0x60, 0, 0, 0, 0, 13, 17, 64], &address(2)[..], &address(1)].concat();
+        let forms: &[(&str, Vec<u8>)] = &[
+            ("written out", [&[0x41], &ipv6[..], &udp].concat()),
+            ("traffic class and flow label", [&[0x66, 0x33, 0, 0, 0, 0, 0xf3, 0, c1, c0][..]].concat()),
+            ("flow label", [&[0x6e, 0x33, 0, 0, 0, 0xf3, 0, c1, c0][..]].concat()),
+            ("traffic class", [&[0x76, 0x33, 0, 0xf3, 0, c1, c0][..]].concat()),
+            ("hop limit inline", [&[0x7c, 0x33, 64, 0xf3, 0, c1, c0][..]].concat()),
+            ("hop limit 1", [&[0x7d, 0x33, 0xf3, 0, c1, c0][..]].concat()),
+            ("hop limit 255", [&[0x7f, 0x33, 0xf3, 0, c1, c0][..]].concat()),
+            ("addresses inline", [&[0x7e, 0x00], &address(2)[..], &address(1), &[0xf3, 0, c1, c0]].concat()),
+            (
+                "interfaces inline",
+                [&[0x7e, 0x11], &address(2)[8..], &address(1)[8..], &[0xf3, 0, c1, c0]].concat(),
+            ),
+            ("UDP not compressed", [&[0x7a, 0x33, 17], &udp[..]].concat()),
+            ("both ports inline", [&[0x7e, 0x33, 0xf0], &ports[..], &CHECKSUM].concat()),
+            ("source port inline", [&[0x7e, 0x33, 0xf1], &ports[..2], &[0xb0], &CHECKSUM].concat()),
+            ("destination port inline", [&[0x7e, 0x33, 0xf2, 0xb0], &ports[2..], &CHECKSUM].concat()),
+        ];
+        for (name, form) in forms {
+            assert_eq!(takes(form, &WAY), Ok(()), "{name}");
+            for len in 0..form.len() {
+                assert_eq!(Header::read(&form[..len], &WAY), None, "{name}, cut to {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_address_makes_another_ipv6_address() {
+        let header = compress(SHORT, US, PAYLOAD);
+        assert_eq!(takes(&header, &Way { source: SHORT, destination: US }), Ok(()));
+        assert_eq!(takes(&header, &WAY), Err(LinkDrop::BadChecksum));
+        let [_, _, form, ports, c1, c0] = header;
+        let inline = [0x7e, 0x23, 0x12, 0x34, form, ports, c1, c0];
+        assert_eq!(takes(&inline, &WAY), Ok(()), "its 16 bits inline");
+    }
+
+    #[test]
+    fn what_no_neighbour_has_to_say_is_not_read() {
+        let [c1, c0] = CHECKSUM;
+        for (name, form) in [
+            ("contexts", &[0x7e, 0xb3, 0x00, 0xf3, 0, c1, c0][..]),
+            ("source by context", &[0x7e, 0x73, 0xf3, 0, c1, c0]),
+            ("destination by context", &[0x7e, 0x37, 0xf3, 0, c1, c0]),
+            ("no checksum", &[0x7e, 0x33, 0xf7, 0]),
+            ("an extension header", &[0x7e, 0x33, 0xe0, 0, 0xf3, 0, c1, c0]),
+            ("TCP", &[0x7a, 0x33, 6, 0, 0, 0, 0, 0, 0, 0, 0]),
+            ("HC1", &[0x42, 0, 0, 0, 0, 0]),
+            ("IPv4, as it were", &[0x41, 0x40]),
+        ] {
+            assert_eq!(takes(form, &WAY), Err(LinkDrop::BadHeader), "{name}");
+        }
+    }
+
+    #[test]
+    fn datagrams_for_others_are_told_apart() {
+        let [c1, c0] = CHECKSUM;
+        assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0x01, c1, c0], &WAY), Err(LinkDrop::OtherPort));
+        let away = Way { source: US, destination: THEM };
+        assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0, c1, c0], &away), Err(LinkDrop::OtherPort));
+        assert_eq!(takes(&[0x7e, 0x3b, 0x01, 0xf3, 0, c1, c0], &WAY), Err(LinkDrop::OtherPort), "to ff02::1");
+        assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0, c1, c0 ^ 1], &WAY), Err(LinkDrop::BadChecksum));
+        assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0, 0, 0], &WAY), Err(LinkDrop::BadHeader), "none");
+        let udp = [0x7a, 0x33, 17, 0xf0, 0xb0, 0xf0, 0xb0, 0, 14, c1, c0];
+        assert_eq!(takes(&udp, &WAY), Err(LinkDrop::BadHeader), "another length");
+    }
+
+    #[test]
+    fn multicast_addresses_are_written_out() {
+        for (form, address) in [
+            (&[0x7b, 0x3b, 58, 0x01][..], "ff02::1"),
+            (&[0x7b, 0x3a, 58, 0x05, 1, 2, 3], "ff05::1:203"),
+            (&[0x7b, 0x39, 58, 0x02, 0x01, 0xff, 1, 2, 3], "ff02::1:ff01:203"),
+        ] {
+            let address = address.parse::<Ipv6Addr>().expect("an address");
+            // The next header comes before the addresses.
+            assert_eq!(Header::read(form, &WAY).expect("a header").destination, address);
+        }
+    }
+}

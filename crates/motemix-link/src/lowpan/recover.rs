@@ -84,3 +84,61 @@ impl Acknowledgement {
         frame.push(&self.bitmap.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::LinkAddress;
+    use crate::serial::ExtendedAddress;
+
+    fn frame() -> Frame {
+        let me = ExtendedAddress([0; 8]);
+        Frame::new(me, LinkAddress::Extended(me), 0)
+    }
+
+    /// 286 compressed bytes in pieces of 98.
+    #[test]
+    fn a_datagram_of_280_bytes() {
+        for (asks, sequence, offset, size, header) in [
+            (false, 0, 286, 98, [0xe8, 0x5a, 0x00, 0x62, 0x01, 0x1e]),
+            (false, 1, 98, 98, [0xe8, 0x5a, 0x04, 0x62, 0x00, 0x62]),
+            (true, 2, 196, 90, [0xe8, 0x5a, 0x88, 0x5a, 0x00, 0xc4]),
+        ] {
+            let fragment = Recoverable { tag: 0x5a, asks, sequence, offset, rest: &[7; 98][..size] };
+            let mut frame = frame();
+            fragment.write(&mut frame, size);
+            assert_eq!(frame.as_bytes()[21..], header);
+            frame.push(fragment.rest);
+            assert_eq!(Recoverable::read(&frame.as_bytes()[21..]), Some(fragment));
+            assert!(!fragment.is_abort());
+        }
+        assert_eq!((IN_FRAGMENT, IN_FIRST), (98, 92));
+    }
+
+    #[test]
+    fn the_bitmap_begins_with_the_first_fragment() {
+        let acknowledgement = Acknowledgement { tag: 0x5a, bitmap: 0b101 << 29 };
+        let mut frame = frame();
+        acknowledgement.write(&mut frame);
+        assert_eq!(frame.as_bytes()[21..], [0xea, 0x5a, 0xa0, 0, 0, 0]);
+        assert_eq!(Acknowledgement::read(&frame.as_bytes()[21..]), Some(acknowledgement));
+    }
+
+    #[test]
+    fn a_fragment_of_nothing_is_the_end() {
+        let abort = Recoverable::read(&[0xe8, 0x5a, 0, 0, 0, 0]).expect("a fragment");
+        assert!(abort.is_abort());
+    }
+
+    #[test]
+    fn one_that_is_shorter_than_it_says_is_not_read() {
+        let whole = [0xe8, 0x5a, 0x04, 0x02, 0x00, 0x62, 1, 2];
+        assert!(Recoverable::read(&whole).is_some());
+        for len in 0..whole.len() {
+            assert_eq!(Recoverable::read(&whole[..len]), None, "{len}");
+        }
+        for len in 0..6 {
+            assert_eq!(Acknowledgement::read(&[0xea, 0x5a, 0xff, 0xff, 0xff, 0xff][..len]), None);
+        }
+    }
+}

@@ -175,8 +175,12 @@ impl World {
         self.stations[from].stack.send(self.now.get(), link_local(address(to)), datagram)
     }
 
+    /// Has a station hear a frame now, before those that are still on their way.
     pub fn inject(&self, station: usize, frame: Vec<u8>) {
-        self.air.borrow_mut().posts[station].heard.push_back((self.now.get(), frame));
+        let now = self.now.get();
+        let heard = &mut self.air.borrow_mut().posts[station].heard;
+        let index = heard.partition_point(|(at, _)| *at <= now);
+        heard.insert(index, (now, frame));
     }
 
     /// Runs for a while.
