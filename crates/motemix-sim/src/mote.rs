@@ -12,6 +12,7 @@ use crate::meter::Meter;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_directory::Entry;
+use motemix_link::counters::LinkDrop;
 use motemix_link::radio::Radio;
 use motemix_link::stack::Stack;
 use motemix_node::{
@@ -26,6 +27,8 @@ use std::time::Duration;
 pub(crate) const PACKET: usize = 376;
 /// Datagrams that arrived and were not taken yet, as the firmware has it.
 pub(crate) const ARRIVALS: usize = 4;
+/// Datagrams that leave at a time, as the firmware has it.
+pub(crate) const DEPARTURES: usize = 1;
 /// Frames that the interrupt can keep.
 pub(crate) const FRAMES: usize = 8;
 
@@ -128,8 +131,9 @@ impl<'s, P: Profile> Mote<'s, P> {
             meter.drop(reason.name(), counters.dropped(*reason));
         }
         meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
-        meter.drop("frame: given up", u64::from(self.radio.counters().given_up));
-        meter.drop("datagram: neighbour not found", u64::from(self.stack.counters().unreachable));
+        for reason in LinkDrop::ALL {
+            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(*reason)));
+        }
         meter
     }
 

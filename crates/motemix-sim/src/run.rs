@@ -4,7 +4,7 @@ use crate::board::Traits;
 use crate::curve::{Modelled, Real};
 use crate::device::Antenna;
 use crate::load::Source;
-use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
+use crate::mote::{self, ARRIVALS, DEPARTURES, FRAMES, Memory, Mote, PACKET};
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
 use crate::room::Places;
@@ -17,7 +17,7 @@ use motemix_directory::{Entry, Epoch, Parameters, Role};
 use motemix_link::radio::Radio;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{Stack, StackMemory, link_local};
-use motemix_node::{Config, Node};
+use motemix_node::{Config, Node, Window};
 use motemix_sphinx::{MixKey, NodeId, Profile};
 use rand_core::Rng as _;
 use std::net::Ipv6Addr;
@@ -83,7 +83,7 @@ where
         .collect();
     let config = Config {
         in_flight: usize::from(settings.in_flight),
-        window: motemix_node::Window::Adaptive { first: 2 },
+        window: if settings.rate_control { Window::Adaptive { first: 2 } } else { Window::Open },
         ..Config::of_network(Parameters {
             min_hops: settings.hops,
             max_hops: settings.hops,
@@ -96,11 +96,12 @@ where
             overlap: std::time::Duration::ZERO,
         })
     };
+    let link = settings.link.settings();
     let payload = scenario.load.payload.map_or(P::GEOMETRY.data_len(), usize::from);
     let ends = Instant::default() + scenario.run.send_for.0;
     let stop = ends + scenario.run.cool_down.0;
 
-    let mut memories: Vec<(Memory<P>, StackMemory<'_, PACKET, ARRIVALS>)> =
+    let mut memories: Vec<(Memory<P>, StackMemory<PACKET, ARRIVALS, DEPARTURES>)> =
         members.iter().map(|_| (Memory::new(settings), StackMemory::new())).collect();
     let mut world = World::new(channel(scenario, members.len()));
     for ((id, (memory, stack_memory)), (group, secret)) in
@@ -109,7 +110,8 @@ where
         let board = Traits::of(group.board);
         let mut radio = Radio::new(Antenna::new(FRAMES));
         let link_seed = random::stream(seed, u32::from(id), Purpose::Link).next_u64();
-        let stack = Stack::new(address(id), link_seed, stack_memory, &mut radio, std::time::Duration::ZERO);
+        let stack =
+            Stack::new(address(id), link_seed, &link, stack_memory, &mut radio, std::time::Duration::ZERO);
         let me = NodeId::new(id).ok_or_else(|| Impossible::Network("more nodes than ids".into()))?;
         let rng = random::stream(seed, u32::from(id), Purpose::Node);
         let mut node = Node::new(me, config, rng, mote::storage(memory));
