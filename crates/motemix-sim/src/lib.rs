@@ -24,11 +24,13 @@ mod device;
 mod load;
 mod meter;
 mod mote;
+mod observer;
 mod outcome;
 mod random;
 mod run;
 pub mod scenario;
 mod world;
 
+pub use observer::{Anonymity, Guesses};
 pub use outcome::{Outcome, Percentiles};
 pub use run::{Impossible, run};

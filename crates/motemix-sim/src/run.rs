@@ -4,11 +4,12 @@ use crate::board::Traits;
 use crate::curve::{Modelled, Real};
 use crate::device::Antenna;
 use crate::load::Source;
-use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
+use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, NAMED, PACKET};
+use crate::observer::{self, Delivery, Sniffer};
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
 use crate::scenario::{CurveModel, Group, Protocol, Scenario};
-use crate::world::World;
+use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_air::channel::{Channel, Loss, Settings};
 use motemix_crypto::{Curve, Secret};
@@ -96,6 +97,11 @@ where
         })
     };
     let payload = scenario.load.payload.map_or(P::GEOMETRY.data_len(), usize::from);
+    if scenario.adversary.is_some() && payload < NAMED {
+        let reason =
+            "the observer is scored by what messages say of their senders: load.payload must be at least 2";
+        return Err(Impossible::Network(reason.into()));
+    }
     let ends = Instant::default() + scenario.run.send_for.0;
     let stop = ends + scenario.run.cool_down.0;
 
@@ -125,7 +131,23 @@ where
         let joined = world.place(address(id), mote);
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
-    world.run(stop, &mut None);
+    let listens = scenario.adversary.as_ref();
+    let mut sniffer =
+        listens.map(|_| Sniffer::new((0..).map(|id| (address(id), id)).take(members.len()).collect()));
+    world.run(stop, &mut sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch));
+    let anonymity = listens.zip(sniffer).map(|(adversary, sniffer)| {
+        let arrived = (0..).zip(world.devices()).flat_map(|(receiver, mote)| {
+            let named = mote.arrived().iter();
+            named.map(move |(sender, fingerprint)| Delivery {
+                receiver,
+                sender: *sender,
+                fingerprint: *fingerprint,
+            })
+        });
+        let deliveries: Vec<_> = arrived.collect();
+        let network = observer::network(scenario, &members);
+        observer::conclude(adversary, scenario, &network, &sniffer.into_transfers(), &deliveries)
+    });
     let boards = members.iter().map(|group| Traits::of(group.board));
     let shares = world
         .devices()
@@ -133,7 +155,8 @@ where
         .zip(boards)
         .map(|((mote, radio), board)| Share { meter: mote.meter(), radio, board })
         .collect();
-    Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
+    let lasted = stop - Instant::default();
+    Ok(Outcome::of(scenario, shares, anonymity, lasted, world.steps))
 }
 
 fn channel(scenario: &Scenario, stations: usize) -> Channel {
@@ -147,6 +170,7 @@ fn channel(scenario: &Scenario, stations: usize) -> Channel {
         },
         loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
         stations: u16::try_from(stations).unwrap_or(u16::MAX),
+        report_air: scenario.adversary.is_some(),
         ..Settings::default()
     };
     Channel::new(settings, scenario.seed)
