@@ -13,6 +13,7 @@
 //! the hops of both ways; [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
 
 mod dwell;
+mod inside;
 mod knowledge;
 mod pool;
 mod score;
@@ -24,7 +25,7 @@ pub(crate) use sniffer::{Sniffer, fingerprint};
 
 use crate::board::Traits;
 use crate::scenario::{Adversary, Board, Group, Receivers, Scenario};
-use dwell::Dwell;
+use dwell::{Dwell, Parts};
 use knowledge::{Known, Network};
 use sniffer::Transfer;
 use std::collections::BTreeMap;
@@ -41,8 +42,10 @@ pub(crate) struct Delivery {
     pub fingerprint: u64,
 }
 
-/// Waiting for the channel and for two more frames of others, on average.
-const CHANNEL: Duration = Duration::from_millis(15);
+/// Waiting for the channel, on average.
+const CHANNEL: Duration = Duration::from_millis(10);
+/// Share of the packets that wait for others.
+const STALLED: f64 = 0.15;
 
 /// What is public about a scenario's network.
 pub(crate) fn network(scenario: &Scenario, members: &[&Group]) -> Network {
@@ -68,11 +71,13 @@ pub(crate) fn network(scenario: &Scenario, members: &[&Group]) -> Network {
     Network { nodes: nodes.collect(), hops: usize::from(motes.hops) }
 }
 
-/// A packet costs two multiplications before it can leave, and comes in the middle of one of the node's own, on average.
+/// A packet costs two multiplications before it can leave.
 fn dwell_of(board: Traits, delay: Duration) -> Dwell {
     let multiplication = u64::from(board.multiplication);
     let least = board.time(2 * multiplication + u64::from(board.packet));
-    Dwell::new(least, board.time(multiplication / 2) + CHANNEL, delay)
+    // Behind another packet, it waits for that one's multiplications and one of the node's own.
+    let stalled = (STALLED, board.time(5 * multiplication));
+    Dwell::new(Parts { least, busy: CHANNEL, delay, stalled })
 }
 
 /// Draws the observer's conclusions from a run, and scores them.
@@ -85,6 +90,26 @@ pub(crate) fn conclude(
 ) -> Anonymity {
     let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
     let origins = pool::origins(network, transfers);
+    if std::env::var("DUMP").is_ok() {
+        eprintln!(
+            "transfers {} unfinished {} ",
+            transfers.len(),
+            transfers.iter().filter(|t| t.end.is_none()).count()
+        );
+        for t in transfers {
+            eprintln!(
+                "T {} {} {} {} {}",
+                t.from,
+                t.to,
+                t.begin.as_micros(),
+                t.end.map_or(0, |e| e.as_micros()),
+                t.fingerprint
+            );
+        }
+        for d in deliveries {
+            eprintln!("D {} {} {}", d.sender, d.receiver, d.fingerprint);
+        }
+    }
     let traffic = Traffic::new(network, transfers, &origins);
     let by_contents: BTreeMap<(u16, u64), u32> = transfers
         .iter()

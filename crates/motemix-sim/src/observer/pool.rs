@@ -9,14 +9,17 @@
 //!
 //! Path lengths are public, so with each transfer goes a distribution over the stages it may be at.
 
+use super::dwell::Dwell;
+use super::inside::Inside;
 use super::knowledge::{Network, PURPOSES, Stage};
 use super::sniffer::Transfer;
+use libm::log;
 use motemix_air::Instant;
 
 /// Packets that vanish in a node although their path goes on.
 const LOST: f64 = 0.01;
 /// A packet that is hardly there is not looked at any more.
-const FORGOTTEN: f64 = 1e-6;
+const FORGOTTEN: f64 = 1e-5;
 
 /// Where a transfer's packet may have come from.
 #[derive(Clone, Debug, Default)]
@@ -37,31 +40,40 @@ pub(crate) struct Cause {
     pub factor: f64,
 }
 
-/// One that may be inside.
+/// Packets that may be inside a node.
+#[derive(Default)]
+struct Pool {
+    guests: Vec<Guest>,
+    inside: Inside,
+    /// When that was true.
+    at: Instant,
+}
+
 struct Guest {
     transfer: u32,
     arrived: Instant,
-    /// Probabilities; what is missing to one has left already.
-    over: f64,
-    inside: f64,
-    /// When they were last true.
-    survival: f64,
 }
 
 /// Finds the origins of all transfers, which come in the order of their begins.
 pub(crate) fn origins(network: &Network, transfers: &[Transfer]) -> Vec<Origin> {
-    let mut pools: Vec<Vec<Guest>> = network.nodes.iter().map(|_| Vec::new()).collect();
+    let mut pools: Vec<Pool> = network.nodes.iter().map(|_| Pool::default()).collect();
     let mut origins: Vec<Origin> = vec![Origin::default(); transfers.len()];
     for Step { at, number, arrives } in schedule(transfers) {
         let index = number as usize;
         let Some(transfer) = transfers.get(index) else { continue };
         let node = if arrives { transfer.to } else { transfer.from };
-        let Some(pool) = pools.get_mut(usize::from(node)) else { continue };
+        let (Some(pool), Some(known)) =
+            (pools.get_mut(usize::from(node)), network.nodes.get(usize::from(node)))
+        else {
+            continue;
+        };
+        pool.age(at, &known.dwell);
         if arrives {
-            let over = LOST + (1.0 - LOST) * ended(network, &origins[index].stages);
-            pool.push(Guest { transfer: number, arrived: at, over, inside: 1.0 - over, survival: 1.0 });
+            pool.guests.push(Guest { transfer: number, arrived: at });
+            pool.inside.join((1.0 - LOST) * (1.0 - ended(network, &origins[index].stages)));
         } else {
-            origins[index] = leave(network, pool, transfer, at, &origins);
+            let rates = pool.hazards(at, &known.dwell);
+            origins[index] = leave(network, pool, transfer, &rates, &origins);
         }
     }
     origins
@@ -91,19 +103,16 @@ fn ended(network: &Network, stages: &[f64]) -> f64 {
 
 fn leave(
     network: &Network,
-    pool: &mut Vec<Guest>,
+    pool: &mut Pool,
     transfer: &Transfer,
-    now: Instant,
+    hazards: &[f64],
     origins: &[Origin],
 ) -> Origin {
     let mut origin = Origin { stages: vec![0.0; network.stage_count()], ..Origin::default() };
     let Some(known) = network.nodes.get(usize::from(transfer.from)) else { return origin };
-    let hazards = age(pool, now, |stayed| known.dwell.at(stayed));
-
     let mut total = 0.0;
     for purpose in PURPOSES {
-        let first = Stage { purpose, hop: 1 };
-        if network.may_lead_to(transfer.to, first) {
+        if network.may_lead_to(transfer.to, Stage { purpose, hop: 1 }) {
             origin.begun[purpose as usize] = known.begins[purpose as usize];
             total += known.begins[purpose as usize];
         }
@@ -116,17 +125,23 @@ fn leave(
             Some((network.place(stage), network.place(next)))
         })
         .collect();
-    let mut weights = Vec::with_capacity(pool.len());
-    for (guest, hazard) in pool.iter().zip(&hazards) {
+    // Of those that are inside, how fast they leave for there.
+    let goes_on = |guest: &Guest| 1.0 - ended(network, &origins[guest.transfer as usize].stages);
+    let fitting = |guest: &Guest| {
         let before = &origins[guest.transfer as usize].stages;
-        let goes_on = 1.0 - ended(network, before);
-        let fitting: f64 = steps.iter().map(|(place, _)| before[*place]).sum();
-        let rate = guest.inside * hazard;
-        let weight = if goes_on > 0.0 { rate * fitting / goes_on } else { 0.0 };
-        let factor = if goes_on > 0.0 { rate / goes_on } else { 0.0 };
-        total += weight;
-        weights.push((weight, factor));
-    }
+        steps.iter().map(|(place, _)| before[*place]).sum::<f64>()
+    };
+    let rates: Vec<f64> = pool
+        .guests
+        .iter()
+        .zip(hazards)
+        .map(
+            |(guest, hazard)| {
+                if goes_on(guest) > 0.0 { hazard * fitting(guest) / goes_on(guest) } else { 0.0 }
+            },
+        )
+        .collect();
+    total += pool.inside.probabilities().iter().zip(&rates).map(|(inside, rate)| inside * rate).sum::<f64>();
     if total <= 0.0 {
         return origin;
     }
@@ -135,50 +150,45 @@ fn leave(
         origin.begun[purpose as usize] /= total;
         origin.stages[network.place(Stage { purpose, hop: 1 })] = origin.begun[purpose as usize];
     }
-    for (guest, (weight, factor)) in pool.iter_mut().zip(weights) {
-        let (share, factor) = (weight / total, factor / total);
-        if share <= 0.0 {
-            continue;
+    for ((guest, rate), (inside, hazard)) in
+        pool.guests.iter().zip(&rates).zip(pool.inside.probabilities().iter().zip(hazards))
+    {
+        if rate * inside > 0.0 {
+            let before = &origins[guest.transfer as usize].stages;
+            let factor = inside * hazard / goes_on(guest) / total;
+            for (place, next) in &steps {
+                origin.stages[*next] += factor * before[*place];
+            }
+            origin.causes.push(Cause { transfer: guest.transfer, factor });
         }
-        let before = &origins[guest.transfer as usize].stages;
-        for (place, next) in &steps {
-            origin.stages[*next] += factor * before[*place];
-        }
-        origin.causes.push(Cause { transfer: guest.transfer, factor });
-        guest.may_have_left(share);
     }
-    pool.retain(|guest| guest.inside > FORGOTTEN);
+    pool.inside.leave(&rates, total);
     origin
 }
 
-impl Guest {
-    /// Something left, and it was this one with probability `share`.
-    fn may_have_left(&mut self, share: f64) {
-        let goes_on = 1.0 - self.over;
-        // That something left speaks against its being over; not for or against its having left before, as then
-        // another one that was taken for it is still inside.
-        let inside = if goes_on > 0.0 { self.inside * (1.0 + self.over * share / goes_on) } else { 0.0 };
-        self.over *= 1.0 - share;
-        self.inside = (inside - share).max(0.0);
+impl Pool {
+    /// Time passes in which nothing leaves. Who cannot be inside any more is forgotten.
+    fn age(&mut self, now: Instant, dwell: &Dwell) {
+        let before = self.at;
+        let risks: Vec<f64> = self
+            .guests
+            .iter()
+            .map(|guest| {
+                let [then, now] = [before, now].map(|at| dwell.at(at - guest.arrived));
+                then.zip(now).map_or(f64::MAX, |(then, now)| log(then.survival / now.survival))
+            })
+            .collect();
+        self.inside.stay(&risks);
+        self.at = now;
+        let inside = self.inside.probabilities().iter().zip(&risks);
+        let keep: Vec<bool> = inside.map(|(inside, risk)| *inside > FORGOTTEN && *risk < f64::MAX).collect();
+        self.inside.retain(&keep);
+        let mut keep = keep.iter();
+        self.guests.retain(|_| keep.next().copied().unwrap_or(true));
     }
-}
 
-/// Time passes in which nothing left. Returns the hazards, and forgets who cannot be inside any more.
-fn age(
-    pool: &mut Vec<Guest>,
-    now: Instant,
-    dwell: impl Fn(std::time::Duration) -> Option<super::dwell::Bin>,
-) -> Vec<f64> {
-    let mut hazards = Vec::with_capacity(pool.len());
-    pool.retain_mut(|guest| {
-        let Some(bin) = dwell(now - guest.arrived) else { return false };
-        let still = bin.survival / guest.survival;
-        let rest = guest.over + (1.0 - guest.over) * still;
-        guest.inside *= still / rest;
-        guest.over /= rest;
-        guest.survival = bin.survival;
-        hazards.push(bin.hazard);
-        true
-    });
-    hazards
+    fn hazards(&self, now: Instant, dwell: &Dwell) -> Vec<f64> {
+        let of = |guest: &Guest| dwell.at(now - guest.arrived).map_or(0.0, |bin| bin.hazard);
+        self.guests.iter().map(of).collect()
+    }
 }

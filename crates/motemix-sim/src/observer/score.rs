@@ -120,6 +120,11 @@ pub(crate) fn messages(
             transfer.and_then(|transfer| Some((transfer, normal(traffic.senders(transfer))?)))
         else {
             untraced += 1;
+            if std::env::var("DUMP").is_ok() {
+                if let Some(t) = transfer {
+                    traffic.dump(t, 0, delivery.sender);
+                }
+            }
             continue;
         };
         there.push(judge(&senders, delivery.sender));
