@@ -90,26 +90,6 @@ pub(crate) fn conclude(
 ) -> Anonymity {
     let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
     let origins = pool::origins(network, transfers);
-    if std::env::var("DUMP").is_ok() {
-        eprintln!(
-            "transfers {} unfinished {} ",
-            transfers.len(),
-            transfers.iter().filter(|t| t.end.is_none()).count()
-        );
-        for t in transfers {
-            eprintln!(
-                "T {} {} {} {} {}",
-                t.from,
-                t.to,
-                t.begin.as_micros(),
-                t.end.map_or(0, |e| e.as_micros()),
-                t.fingerprint
-            );
-        }
-        for d in deliveries {
-            eprintln!("D {} {} {}", d.sender, d.receiver, d.fingerprint);
-        }
-    }
     let traffic = Traffic::new(network, transfers, &origins);
     let by_contents: BTreeMap<(u16, u64), u32> = transfers
         .iter()
@@ -127,3 +107,7 @@ pub(crate) fn conclude(
     }
     anonymity
 }
+
+#[cfg(test)]
+#[allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "small numbers")]
+mod tests;

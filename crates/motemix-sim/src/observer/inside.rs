@@ -35,10 +35,9 @@ impl Inside {
 
     /// Time passes and nobody leaves. By `hazards` each would have left, added up over that time.
     pub fn stay(&mut self, hazards: &[f64]) {
-        let mut hazards: Vec<f64> = hazards.iter().map(|hazard| hazard.min(MUCH)).collect();
-        let most = hazards.iter().copied().fold(0.0, f64::max);
+        let most = hazards.iter().copied().fold(0.0, f64::max).min(MUCH);
         let parts = ceil(most / SMALL);
-        hazards.iter_mut().for_each(|hazard| *hazard /= parts);
+        let hazards: Vec<f64> = hazards.iter().map(|hazard| hazard.min(MUCH) / parts).collect();
         let mut part = 0.0;
         while part < parts {
             let against = self.against(&hazards);
@@ -146,7 +145,9 @@ mod tests {
 
     fn joined(probabilities: &[f64]) -> Inside {
         let mut inside = Inside::default();
-        probabilities.iter().for_each(|p| inside.join(*p));
+        for p in probabilities {
+            inside.join(*p);
+        }
         inside
     }
 

@@ -69,10 +69,9 @@ impl Guesses {
 }
 
 /// Makes probabilities of weights; `None` of nothing.
-fn normal(mut weights: Vec<f64>) -> Option<Vec<f64>> {
+fn normal(weights: &[f64]) -> Option<Vec<f64>> {
     let sum: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|weight| *weight /= sum);
-    (sum > 0.0).then_some(weights)
+    (sum > 0.0).then(|| weights.iter().map(|weight| weight / sum).collect())
 }
 
 /// Shannon entropy, bits.
@@ -117,18 +116,13 @@ pub(crate) fn messages(
     let (mut there, mut round_trip, mut untraced) = (Vec::new(), Vec::new(), 0);
     for (transfer, delivery) in delivered.step_by(sample) {
         let Some((transfer, senders)) =
-            transfer.and_then(|transfer| Some((transfer, normal(traffic.senders(transfer))?)))
+            transfer.and_then(|transfer| Some((transfer, normal(&traffic.senders(transfer))?)))
         else {
             untraced += 1;
-            if std::env::var("DUMP").is_ok() {
-                if let Some(t) = transfer {
-                    traffic.dump(t, 0, delivery.sender);
-                }
-            }
             continue;
         };
         there.push(judge(&senders, delivery.sender));
-        let both = normal(with_return(&senders, &traffic.returns(transfer)));
+        let both = normal(&with_return(&senders, &traffic.returns(transfer)));
         round_trip.push(judge(both.as_ref().unwrap_or(&senders), delivery.sender));
     }
     Anonymity {

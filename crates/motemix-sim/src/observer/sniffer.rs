@@ -161,7 +161,7 @@ impl Sniffer {
         let (_pan, rest) = rest.split_first_chunk::<2>()?;
         let (to, rest) = rest.split_first_chunk()?;
         let (from, inside) = rest.split_first_chunk()?;
-        let (from, to) = (self.node(from)?, self.node(to)?);
+        let (from, to) = (self.node(*from)?, self.node(*to)?);
         let piece = Piece::read(inside)?;
         let key = (from, to, piece.tag);
         self.begin(key, begin, end, &piece, inside);
@@ -174,8 +174,8 @@ impl Sniffer {
         Some(())
     }
 
-    fn node(&self, address: &[u8; 8]) -> Option<u16> {
-        self.nodes.get(&ExtendedAddress(*address)).copied()
+    fn node(&self, address: [u8; 8]) -> Option<u16> {
+        self.nodes.get(&ExtendedAddress(address)).copied()
     }
 
     /// A frame shows a datagram, perhaps a new one.
@@ -224,5 +224,149 @@ impl Watch for Sniffer {
     fn on_air(&mut self, begin: Instant, end: Instant, frame: &Frame) {
         // What cannot be read tells nothing.
         let _ = self.heard(begin, end, frame.bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAYLOAD: [u8; 90] = [0x5a; 90];
+    const GAP: u64 = 10_000;
+
+    fn address(id: u16) -> ExtendedAddress {
+        ExtendedAddress([id as u8, 0, 0, 0, 0, 0, 0, 2])
+    }
+
+    fn sniffer() -> Sniffer {
+        Sniffer::new((0..4).map(|id| (address(id), id)).collect())
+    }
+
+    fn frame(sequence: u8, (from, to): (u16, u16), header: &[u8], payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x61, 0xdc, sequence, 0x23, 0];
+        bytes.extend(address(to).0);
+        bytes.extend(address(from).0);
+        bytes.extend(header);
+        bytes.extend(payload);
+        bytes
+    }
+
+    /// Frames that begin [`GAP`] apart; those whose acknowledgement comes say so.
+    fn listen(frames: &[(bool, Vec<u8>)]) -> Vec<Transfer> {
+        let mut sniffer = sniffer();
+        for (at, (acknowledged, bytes)) in (1..).zip(frames) {
+            let begin = Instant::from_micros(at * GAP);
+            let end = begin + Duration::from_micros(4000);
+            sniffer.heard(begin, end, bytes);
+            if *acknowledged {
+                let begin = end + TURNAROUND;
+                sniffer.heard(begin, begin + Duration::from_micros(352), &[0x02, 0, bytes[2]]);
+            }
+        }
+        sniffer.into_transfers()
+    }
+
+    /// RFC 4944: 280 bytes behind 48 of headers, in three fragments.
+    fn plain(way: (u16, u16), tag: u8, payload: &[u8]) -> [Vec<u8>; 3] {
+        let first: Vec<u8> = [&[0x7e; 10], &payload[..88]].concat();
+        let later = |offset: u8| [0xe1, 0x48, 0, tag, offset];
+        [
+            frame(1, way, &[0xc1, 0x48, 0, tag], &first),
+            frame(2, way, &later(17), &[payload, payload].concat()[..96]),
+            frame(3, way, &later(29), &[payload, payload].concat()[..96]),
+        ]
+    }
+
+    /// RFC 8931: 290 bytes, compressed headers and all.
+    fn recoverable(way: (u16, u16), tag: u8) -> [Vec<u8>; 3] {
+        let header = |sequence: u8, len: u8, offset: u16| {
+            let [high, low] = offset.to_be_bytes();
+            [0xe8, tag, sequence << 2, len, high, low]
+        };
+        let piece = [0x3c; 100];
+        [
+            frame(1, way, &header(0, 100, 290), &piece),
+            frame(2, way, &header(1, 100, 100), &piece),
+            frame(3, way, &header(2, 90, 200), &piece[..90]),
+        ]
+    }
+
+    fn all(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<(bool, Vec<u8>)> {
+        frames.into_iter().map(|frame| (true, frame)).collect()
+    }
+
+    fn end_of_frame(number: u64) -> Instant {
+        Instant::from_micros(number * GAP + 4000)
+    }
+
+    #[test]
+    fn a_datagram_is_one_transfer_when_its_last_fragment_is_there() {
+        for frames in [plain((1, 2), 7, &PAYLOAD), recoverable((1, 2), 7)] {
+            let transfers = listen(&all(frames));
+            assert_eq!(transfers.len(), 1);
+            let transfer = transfers[0];
+            assert_eq!((transfer.from, transfer.to, transfer.begin), (1, 2, Instant::from_micros(GAP)));
+            assert_eq!(transfer.end, Some(end_of_frame(3)));
+        }
+    }
+
+    #[test]
+    fn fragments_that_were_sent_again_are_no_second_transfer() {
+        for [a, b, c] in [plain((1, 2), 7, &PAYLOAD), recoverable((1, 2), 7)] {
+            // The first is lost, the second's acknowledgement is, and one comes again with another sequence number.
+            let mut again = b.clone();
+            again[2] = 99;
+            let frames =
+                [(false, a.clone()), (true, b), (true, again), (true, c.clone()), (true, a), (true, c)];
+            let transfers = listen(&frames);
+            assert_eq!(transfers.len(), 1);
+            assert_eq!(
+                (transfers[0].begin, transfers[0].end),
+                (Instant::from_micros(GAP), Some(end_of_frame(5)))
+            );
+        }
+    }
+
+    #[test]
+    fn what_never_was_complete_has_no_end() {
+        for frames in [plain((1, 2), 7, &PAYLOAD), recoverable((1, 2), 7)] {
+            for missing in 0..3 {
+                let mut heard = all(frames.clone());
+                heard[missing].0 = false;
+                let transfers = listen(&heard);
+                assert_eq!((transfers.len(), transfers[0].end), (1, None), "without {missing}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_datagrams_at_once_are_told_apart() {
+        let datagrams = [plain((1, 2), 7, &PAYLOAD), plain((3, 2), 7, &PAYLOAD), recoverable((1, 2), 7)];
+        let interleaved = (0..3).flat_map(|piece| datagrams.each_ref().map(|pieces| pieces[piece].clone()));
+        let transfers = listen(&all(interleaved));
+        assert_eq!(transfers.iter().map(|transfer| transfer.from).collect::<Vec<_>>(), [1, 3, 1]);
+        let ends: Vec<_> = transfers.iter().map(|transfer| transfer.end).collect();
+        assert_eq!(ends, [7, 8, 9].map(|number| Some(end_of_frame(number))));
+    }
+
+    #[test]
+    fn contents_change_nothing_but_the_fingerprint() {
+        let [one, other] = [[0x5a; 90], [0xa5; 90]].map(|payload| listen(&all(plain((1, 2), 7, &payload))));
+        assert_ne!(one[0].fingerprint, other[0].fingerprint);
+        assert_eq!(one[0], Transfer { fingerprint: one[0].fingerprint, ..other[0] });
+        assert_eq!(one[0].fingerprint, fingerprint(&[0x5a; 280]));
+    }
+
+    #[test]
+    fn what_is_no_fragment_between_nodes_is_not_heard() {
+        let mut stranger = frame(1, (1, 2), &[0xe8, 7, 0, 90, 0, 90], &PAYLOAD);
+        stranger[5] = 9;
+        let whole = frame(1, (1, 2), &[0x7e, 0x33, 0xf0, 0x22], &PAYLOAD[..40]);
+        let gives_up = frame(1, (1, 2), &[0xe8, 7, 0, 0, 0, 0], &[]);
+        let says_what_came = frame(1, (1, 2), &[0xea, 7, 0xff, 0xff, 0xff, 0xff], &[]);
+        let cut = frame(1, (1, 2), &[0xe8, 7], &[]);
+        assert_eq!(listen(&all([stranger, whole, gives_up, says_what_came, cut])), []);
+        let nothing = sniffer().heard(Instant::default(), Instant::default(), &[0x61]);
+        assert_eq!(nothing, None);
     }
 }

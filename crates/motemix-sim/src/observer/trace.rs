@@ -37,24 +37,6 @@ impl<'t> Traffic<'t> {
         self.network
     }
 
-    pub fn dump(&self, t: u32, depth: usize, sender: u16) {
-        let (x, o) = (self.transfers[t as usize], &self.origins[t as usize]);
-        eprintln!(
-            "U {depth} #{t} {}->{} {}..{:?} begun {:?} stages {:.3?} sender {sender}",
-            x.from,
-            x.to,
-            x.begin.as_micros(),
-            x.end.map(|e| e.as_micros()),
-            o.begun,
-            o.stages
-        );
-        if depth < 2 {
-            for c in &o.causes {
-                eprintln!("U {depth}   cause {} factor {}", c.transfer, c.factor);
-                self.dump(c.transfer, depth + 1, sender);
-            }
-        }
-    }
     /// The numbers of all transfers.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         (0..).take(self.transfers.len())
