@@ -24,7 +24,7 @@ pub use score::{Anonymity, Guesses};
 pub(crate) use sniffer::{Sniffer, fingerprint};
 
 use crate::board::Traits;
-use crate::scenario::{Adversary, Board, Group, Receivers, Scenario};
+use crate::scenario::{Adversary, Board, Group, Receivers, Scenario, Time};
 use dwell::{Dwell, Parts};
 use knowledge::{Known, Network};
 use sniffer::Transfer;
@@ -44,6 +44,8 @@ pub(crate) struct Delivery {
 
 /// Waiting for the channel, on average.
 const CHANNEL: Duration = Duration::from_millis(10);
+/// Share of the packets that vanish in a node.
+const VANISH: f64 = 0.01;
 /// Share of the packets that wait for others.
 const STALLED: f64 = 0.15;
 
@@ -52,7 +54,7 @@ pub(crate) fn network(scenario: &Scenario, members: &[&Group]) -> Network {
     let rate = |mean: Option<Duration>| mean.map_or(0.0, |mean| 1.0 / mean.as_secs_f64().max(1e-6));
     let motes = &scenario.motes;
     let messages = rate(Some(scenario.load.interval.0));
-    let ticks = rate(motes.payload_mean.map(|mean| mean.0));
+    let ticks = rate(motes.payload_mean.and_then(Time::unless_zero));
     let mut dwells: Vec<(Board, Rc<Dwell>)> = Vec::new();
     let nodes = members.iter().map(|group| {
         let known = dwells.iter().find(|(board, _)| *board == group.board);
@@ -64,11 +66,11 @@ pub(crate) fn network(scenario: &Scenario, members: &[&Group]) -> Network {
             dwells.push((group.board, Rc::clone(&dwell)));
         }
         let trips = if group.sends { messages } else { 0.0 };
-        let drops = rate(motes.drop_mean.map(|mean| mean.0)) + (ticks - trips).max(0.0);
-        let begins = [trips, drops, rate(motes.loop_mean.map(|mean| mean.0))];
+        let drops = rate(motes.drop_mean.and_then(Time::unless_zero)) + (ticks - trips).max(0.0);
+        let begins = [trips, drops, rate(motes.loop_mean.and_then(Time::unless_zero))];
         Known { sends: group.sends, forwards: group.forwards, receives: group.receives, begins, dwell }
     });
-    Network { nodes: nodes.collect(), hops: usize::from(motes.hops) }
+    Network { nodes: nodes.collect(), hops: usize::from(motes.hops), vanish: VANISH }
 }
 
 /// A packet costs two multiplications before it can leave.

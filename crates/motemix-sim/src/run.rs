@@ -8,7 +8,7 @@ use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, NAMED, PACKET};
 use crate::observer::{self, Delivery, Sniffer};
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
-use crate::scenario::{CurveModel, Group, Protocol, Scenario};
+use crate::scenario::{CurveModel, Group, Protocol, Scenario, Time};
 use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_air::channel::{Channel, Loss, Settings};
@@ -90,9 +90,9 @@ where
             mean_delay: settings.mean_delay.0,
             hop_allowance: settings.hop_allowance.0,
             transmissions: settings.transmissions,
-            loop_mean: settings.loop_mean.map(|time| time.0),
-            drop_mean: settings.drop_mean.map(|time| time.0),
-            payload_mean: settings.payload_mean.map(|time| time.0),
+            loop_mean: settings.loop_mean.and_then(Time::unless_zero),
+            drop_mean: settings.drop_mean.and_then(Time::unless_zero),
+            payload_mean: settings.payload_mean.and_then(Time::unless_zero),
             overlap: std::time::Duration::ZERO,
         })
     };

@@ -35,6 +35,8 @@ pub(crate) struct Network {
     pub nodes: Vec<Known>,
     /// Of each way.
     pub hops: usize,
+    /// Share of the packets that vanish in a node although their path goes on.
+    pub vanish: f64,
 }
 
 /// Which transmission of its path a packet is at: `hop` is 1 for the first.

@@ -16,8 +16,6 @@ use super::sniffer::Transfer;
 use libm::log;
 use motemix_air::Instant;
 
-/// Packets that vanish in a node although their path goes on.
-const LOST: f64 = 0.01;
 /// A packet that is hardly there is not looked at any more.
 const FORGOTTEN: f64 = 1e-5;
 
@@ -70,7 +68,7 @@ pub(crate) fn origins(network: &Network, transfers: &[Transfer]) -> Vec<Origin> 
         pool.age(at, &known.dwell);
         if arrives {
             pool.guests.push(Guest { transfer: number, arrived: at });
-            pool.inside.join((1.0 - LOST) * (1.0 - ended(network, &origins[index].stages)));
+            pool.inside.join((1.0 - network.vanish) * (1.0 - ended(network, &origins[index].stages)));
         } else {
             let rates = pool.hazards(at, &known.dwell);
             origins[index] = leave(network, pool, transfer, &rates, &origins);
@@ -96,6 +94,7 @@ fn schedule(transfers: &[Transfer]) -> Vec<Step> {
     steps
 }
 
+/// How probably these are the last stage of a path.
 fn ended(network: &Network, stages: &[f64]) -> f64 {
     let last = PURPOSES.map(|purpose| Stage { purpose, hop: network.last_hop(purpose) });
     last.iter().filter_map(|stage| stages.get(network.place(*stage))).sum()

@@ -29,7 +29,7 @@ fn funnel(senders: u16, every: Duration, least: Duration, delay: Duration) -> Ne
     };
     let mut nodes = vec![node(true, false, false); usize::from(senders)];
     nodes.extend([node(false, true, false), node(false, false, true)]);
-    Network { nodes, hops: 2 }
+    Network { nodes, hops: 2, vanish: 0.001 }
 }
 
 fn transfer(from: u16, to: u16, begin: u64) -> Transfer {
