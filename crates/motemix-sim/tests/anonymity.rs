@@ -106,3 +106,20 @@ fn a_message_too_short_to_say_who_sent_it_cannot_score_the_observer() {
     let error = motemix_sim::run(&scenario.expect("a scenario")).expect_err("nothing to score by");
     assert!(error.to_string().contains("load.payload"), "{error}");
 }
+
+#[test]
+fn the_sweep_over_delay_and_cover_is_a_scenario() {
+    let text = include_str!("../../../scenarios/anonymity.toml");
+    let scenario: Scenario = toml::from_str(text).expect("a scenario");
+    assert!(scenario.adversary.is_some());
+    let combinations: usize = scenario.sweep.expect("a sweep").vary.values().map(Vec::len).product();
+    assert_eq!(combinations, 24);
+}
+
+#[test]
+fn cover_of_no_mean_time_is_no_cover() {
+    let [without, zero] =
+        ["", "motes.loop_mean = \"0s\"\nmotes.drop_mean = \"0s\"\nmotes.payload_mean = \"0s\""]
+            .map(|cover| outcome(&format!("adversary = {}\n{cover}", "{}")));
+    assert_eq!(without, zero);
+}

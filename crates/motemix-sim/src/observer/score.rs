@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Anonymity {
     /// Messages that were traced from the transfer that brought them to their receivers.
     pub traced: u64,
-    /// Messages of which the observer found no possible sender; they count as fully known nowhere, and are left out.
+    /// Messages of which the observer found no possible sender. They are in no mean.
     pub untraced: u64,
     /// The most that entropy could be: the logarithm of the number of senders.
     pub most_bits: f64,
