@@ -171,3 +171,15 @@ fn a_sample_is_as_large_as_it_says() {
     let judged = conclude(&sample, &fixed_receivers(), &network, &transfers, &deliveries);
     assert_eq!((judged.traced, judged.untraced), (40, 0));
 }
+
+#[test]
+fn who_cannot_have_been_ready_did_not_leave() {
+    let least = Duration::from_millis(100);
+    let network = funnel(2, Duration::from_secs(10), least, Duration::from_secs(1));
+    // The second comes 50 ms before the first leaves, in half the time that it takes.
+    let stays = [(0, 5_000_000, 5_150_000), (1, 5_100_000, 5_900_000)];
+    let all = distributions(&network, &through_the_mix(&network, &stays));
+    for (at, senders) in all.iter().enumerate() {
+        assert!((senders[at] - 1.0).abs() < 1e-3, "{at}: {senders:?}");
+    }
+}
