@@ -8,7 +8,7 @@ use super::pool::Origin;
 use super::sniffer::Transfer;
 
 /// Chains that are less probable than this are not followed.
-const NEGLIGIBLE: f64 = 1e-9;
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// All that was inferred of the transfers of a run.
 pub(crate) struct Traffic<'t> {
