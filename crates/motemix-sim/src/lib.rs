@@ -24,6 +24,7 @@ mod device;
 mod load;
 mod meter;
 mod mote;
+mod observer;
 mod outcome;
 mod random;
 mod room;
@@ -32,5 +33,6 @@ pub mod scenario;
 pub mod validation;
 mod world;
 
+pub use observer::{Anonymity, Guesses};
 pub use outcome::{Outcome, Percentiles};
 pub use run::{Impossible, run};

@@ -9,6 +9,7 @@ use crate::curve;
 use crate::device::{Antenna, Device};
 use crate::load::Source;
 use crate::meter::Meter;
+use crate::observer::fingerprint;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_directory::Entry;
@@ -68,6 +69,22 @@ fn slots<T>(count: usize, make: impl FnMut() -> T) -> Vec<T> {
     std::iter::repeat_with(make).take(count).collect()
 }
 
+/// What all messages of a node say: who it is, so far as there is room, and nothing else.
+fn message(me: u16, len: usize) -> Vec<u8> {
+    let mut data = vec![0x6d; len];
+    if let Some(sender) = data.first_chunk_mut() {
+        *sender = me.to_be_bytes();
+    }
+    data
+}
+
+/// Bytes that a message needs to say who sent it.
+pub(crate) const NAMED: usize = 2;
+
+fn sender_of(data: &[u8]) -> Option<u16> {
+    data.first_chunk::<NAMED>().map(|sender| u16::from_be_bytes(*sender))
+}
+
 /// Where the run loop is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -90,6 +107,9 @@ pub(crate) struct Mote<'s, P: Profile> {
     scratch: Vec<u8>,
     data: Vec<u8>,
     meter: Meter,
+    /// Of the packet that was taken in last.
+    taken_in: u64,
+    arrived: Vec<(u16, u64)>,
 }
 
 impl<'s, P: Profile> Mote<'s, P> {
@@ -101,6 +121,7 @@ impl<'s, P: Profile> Mote<'s, P> {
         board: Traits,
         payload: usize,
     ) -> Self {
+        let me = node.id().get();
         Self {
             node,
             stack,
@@ -111,8 +132,10 @@ impl<'s, P: Profile> Mote<'s, P> {
             phase: Phase::TakeIn,
             busy_until: Instant::default(),
             scratch: vec![0; PACKET],
-            data: vec![0x6d; payload],
+            data: message(me, payload),
             meter: Meter::default(),
+            taken_in: 0,
+            arrived: Vec::new(),
         }
     }
 
@@ -137,6 +160,11 @@ impl<'s, P: Profile> Mote<'s, P> {
         meter
     }
 
+    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that brought them.
+    pub fn arrived(&self) -> &[(u16, u64)] {
+        &self.arrived
+    }
+
     /// The processor computes; whatever else there is waits.
     fn compute(&mut self, now: Instant, besides: u32) -> bool {
         let multiplications = u64::from(curve::taken());
@@ -155,6 +183,7 @@ impl<'s, P: Profile> Mote<'s, P> {
         }
         self.stack.poll(link, &mut self.radio);
         let Some(len) = self.stack.receive(&mut self.scratch) else { return false };
+        self.taken_in = fingerprint(self.scratch.get(..len).unwrap_or_default());
         curve::taken();
         // Refusals are counted by the node.
         let _ = self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
@@ -168,7 +197,10 @@ impl<'s, P: Profile> Mote<'s, P> {
         }
         while let Some(event) = self.node.poll_event() {
             match event {
-                Event::Received { token, .. } => {
+                Event::Received { token, data, repeated, .. } => {
+                    if let Some(sender) = sender_of(data).filter(|_| !repeated) {
+                        self.arrived.push((sender, self.taken_in));
+                    }
                     let _ = self.node.reply(at, token, &[]);
                 }
                 Event::Acknowledged { elapsed, .. } => self.meter.round_trips.push(elapsed),

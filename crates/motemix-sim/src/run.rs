@@ -4,12 +4,13 @@ use crate::board::Traits;
 use crate::curve::{Modelled, Real};
 use crate::device::Antenna;
 use crate::load::Source;
-use crate::mote::{self, ARRIVALS, DEPARTURES, FRAMES, Memory, Mote, PACKET};
+use crate::mote::{self, ARRIVALS, DEPARTURES, FRAMES, Memory, Mote, NAMED, PACKET};
+use crate::observer::{self, Delivery, Sniffer};
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
 use crate::room::Places;
-use crate::scenario::{CurveModel, Group, Protocol, Scenario};
-use crate::world::World;
+use crate::scenario::{CurveModel, Group, Protocol, Scenario, Time};
+use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_air::channel::{Centibels, Channel, Loss, Settings};
 use motemix_crypto::{Curve, Secret};
@@ -90,14 +91,19 @@ where
             mean_delay: settings.mean_delay.0,
             hop_allowance: settings.hop_allowance.0,
             transmissions: settings.transmissions,
-            loop_mean: settings.loop_mean.map(|time| time.0),
-            drop_mean: settings.drop_mean.map(|time| time.0),
-            payload_mean: settings.payload_mean.map(|time| time.0),
+            loop_mean: settings.loop_mean.and_then(Time::unless_zero),
+            drop_mean: settings.drop_mean.and_then(Time::unless_zero),
+            payload_mean: settings.payload_mean.and_then(Time::unless_zero),
             overlap: std::time::Duration::ZERO,
         })
     };
     let link = settings.link.settings();
     let payload = scenario.load.payload.map_or(P::GEOMETRY.data_len(), usize::from);
+    if scenario.adversary.is_some() && payload < NAMED {
+        let reason =
+            "the observer is scored by what messages say of their senders: load.payload must be at least 2";
+        return Err(Impossible::Network(reason.into()));
+    }
     let ends = Instant::default() + scenario.run.send_for.0;
     let stop = ends + scenario.run.cool_down.0;
 
@@ -128,7 +134,23 @@ where
         let joined = world.place(address(id), mote);
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
-    world.run(stop, &mut None);
+    let listens = scenario.adversary.as_ref();
+    let mut sniffer =
+        listens.map(|_| Sniffer::new((0..).map(|id| (address(id), id)).take(members.len()).collect()));
+    world.run(stop, &mut sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch));
+    let anonymity = listens.zip(sniffer).map(|(adversary, sniffer)| {
+        let arrived = (0..).zip(world.devices()).flat_map(|(receiver, mote)| {
+            let named = mote.arrived().iter();
+            named.map(move |(sender, fingerprint)| Delivery {
+                receiver,
+                sender: *sender,
+                fingerprint: *fingerprint,
+            })
+        });
+        let deliveries: Vec<_> = arrived.collect();
+        let network = observer::network(scenario, &members);
+        observer::conclude(adversary, scenario, &network, &sniffer.into_transfers(), &deliveries)
+    });
     let boards = members.iter().map(|group| Traits::of(group.board));
     let shares = world
         .devices()
@@ -136,7 +158,8 @@ where
         .zip(boards)
         .map(|((mote, radio), board)| Share { meter: mote.meter(), radio, board })
         .collect();
-    Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
+    let lasted = stop - Instant::default();
+    Ok(Outcome::of(scenario, shares, anonymity, lasted, world.steps))
 }
 
 fn channel(scenario: &Scenario, stations: usize) -> Channel {
@@ -150,7 +173,14 @@ fn channel(scenario: &Scenario, stations: usize) -> Channel {
     let loss = Loss::from_probability(radio.loss).unwrap_or(Loss::NONE);
     let capture = radio.capture_db.map(|decibels| Centibels((decibels * 100.0).clamp(0.0, 10_000.0) as i16));
     let stations = u16::try_from(stations).unwrap_or(u16::MAX);
-    let settings = Settings { access, loss, capture, stations, ..Settings::default() };
+    let settings = Settings {
+        access,
+        loss,
+        capture,
+        stations,
+        report_air: scenario.adversary.is_some(),
+        ..Settings::default()
+    };
     match &radio.room {
         None => Channel::new(settings, scenario.seed),
         Some(room) => {

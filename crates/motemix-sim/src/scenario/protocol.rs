@@ -16,11 +16,11 @@ pub struct Motes {
     pub hop_allowance: Time,
     /// Tries in all for one message.
     pub transmissions: u8,
-    /// Mean time between a node's loops.
+    /// Mean time between a node's loops; zero for none.
     pub loop_mean: Option<Time>,
-    /// Mean time between a node's drop cover packets.
+    /// Mean time between a node's drop cover packets; zero for none.
     pub drop_mean: Option<Time>,
-    /// Mean time between the ticks on which messages leave; without it, they leave at once.
+    /// Mean time between the ticks on which messages leave; without it, or if zero, they leave at once.
     pub payload_mean: Option<Time>,
     /// Messages that a node accepts before one ends.
     pub in_flight: u16,
