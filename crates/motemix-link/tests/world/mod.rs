@@ -31,6 +31,11 @@ impl Sent {
         &self.frame[if self.frame[1] & 0b100 == 0 { 15 } else { 21 }..]
     }
 
+    /// The pause between a frame and this one.
+    pub fn pause_after(&self, other: &Self) -> Duration {
+        self.at.saturating_sub(other.at + FLIGHT)
+    }
+
     pub fn is_acknowledgement(&self) -> bool {
         self.inside()[0] >> 1 == 0b111_0101
     }
