@@ -218,7 +218,7 @@ impl World {
             }
             let air = self.air.borrow();
             let outcomes = air.posts.iter().filter_map(|post| post.outcome).map(|(at, _)| at);
-            let stacks = self.stations.iter_mut().filter_map(|it| it.stack.poll_timeout(now, &it.radio));
+            let stacks = self.stations.iter().filter_map(|it| it.stack.poll_timeout(now, &it.radio));
             let heard = air.posts.iter().flat_map(|post| post.heard.iter().map(|(at, _)| *at));
             let next = outcomes.chain(stacks).chain(heard).min();
             if next.is_none_or(|next| next > now) {
