@@ -3,6 +3,8 @@
 mod arrive;
 mod depart;
 
+use core::time::Duration;
+
 use motemix_crypto::Secret;
 use motemix_directory::{Entry, Epoch, Topology, TopologyError};
 use motemix_sphinx::{MixKey, NodeId, Profile, ReplayError};
@@ -17,6 +19,7 @@ use crate::event::{Admitted, Event, ReceiptToken, ReplyError, Transmit};
 use crate::headers::{Headers, Purpose};
 use crate::messages::Messages;
 use crate::queue::{Due, Polled, Queue};
+use crate::rate::Rate;
 use crate::receive::{Fate, Window};
 use crate::replay::TagTable;
 use crate::storage::Storage;
@@ -33,14 +36,45 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     messages: Messages<'s, P>,
     headers: Headers<'s, P>,
     streams: Streams,
+    rate: Rate,
     /// First bytes of the header ids of loops under way, oldest overwritten.
     loops: &'s mut [u64],
     next_loop: usize,
-    nodes: &'s mut [Entry],
-    node_count: usize,
+    nodes: Nodes<'s>,
     receiver: Option<NodeId>,
     admitted: Option<Admitted>,
     counters: Counters,
+}
+
+/// The nodes of the current epoch.
+struct Nodes<'s> {
+    own: &'s mut [Entry],
+    /// How many of its own places are in use.
+    count: usize,
+    /// Somebody else's, if they were lent.
+    lent: Option<&'s [Entry]>,
+}
+
+impl Nodes<'_> {
+    fn get(&self) -> &[Entry] {
+        self.lent.unwrap_or(&self.own[..self.count])
+    }
+
+    fn knows(&self, id: NodeId) -> bool {
+        usize::from(id.get()) < self.get().len()
+    }
+
+    fn keep(&mut self, nodes: impl Iterator<Item = Entry> + Clone) -> Result<(), EpochError> {
+        let (count, lent) = (nodes.clone().count(), self.own.len());
+        if count > lent {
+            return Err(EpochError::Topology(TopologyError::TooSmall { needed: count, lent }));
+        }
+        for (place, entry) in self.own.iter_mut().zip(nodes) {
+            *place = entry;
+        }
+        (self.count, self.lent) = (count, None);
+        Ok(())
+    }
 }
 
 impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
@@ -62,10 +96,10 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             messages: Messages::new(storage.messages, storage.returns),
             headers: Headers::new(storage.headers),
             streams: Streams::off(),
+            rate: Rate::new(config.window),
             loops: storage.loops,
             next_loop: 0,
-            nodes: storage.nodes,
-            node_count: 0,
+            nodes: Nodes { own: storage.nodes, count: 0, lent: None },
             admitted: None,
             counters: Counters::default(),
         }
@@ -115,15 +149,27 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         if !self.epochs.is_prepared(epoch) {
             return Err(EpochError::NotPrepared);
         }
-        let (count, lent) = (nodes.clone().count(), self.nodes.len());
-        if count > lent {
-            return Err(EpochError::Topology(TopologyError::TooSmall { needed: count, lent }));
+        self.nodes.keep(nodes)?;
+        self.begin(now, config)
+    }
+
+    /// The same with nodes that many share, as in a simulation: they are read where they are.
+    pub fn begin_epoch_among(
+        &mut self,
+        now: Instant,
+        epoch: Epoch,
+        nodes: &'s [Entry],
+        config: Config,
+    ) -> Result<(), EpochError> {
+        if !self.epochs.is_prepared(epoch) {
+            return Err(EpochError::NotPrepared);
         }
-        for (place, entry) in self.nodes.iter_mut().zip(nodes) {
-            *place = entry;
-        }
-        self.node_count = count;
-        Topology::new(&self.nodes[..count]).map_err(EpochError::Topology)?;
+        self.nodes.lent = Some(nodes);
+        self.begin(now, config)
+    }
+
+    fn begin(&mut self, now: Instant, config: Config) -> Result<(), EpochError> {
+        Topology::new(self.nodes.get()).map_err(EpochError::Topology)?;
         self.headers.clear();
         self.epochs.begin(now + config.parameters.overlap);
         let parameters = &config.parameters;
@@ -132,6 +178,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.streams.payload.set(now, parameters.payload_mean, &mut self.rng);
         if config.receiver.is_some() {
             self.receiver = config.receiver;
+        }
+        if config.window != self.config.window {
+            self.rate = Rate::new(config.window);
         }
         self.config = config;
         Ok(())
@@ -156,8 +205,12 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             self.window.handle_timeout(now, self.config.memory());
         }
         let lifetime = self.config.message_lifetime();
-        let discarded = self.messages.handle_timeout(now, self.config.parameters.transmissions, lifetime);
-        self.counters.discarded += discarded as u64;
+        let overdue = self.messages.handle_timeout(now, self.config.parameters.transmissions, lifetime);
+        self.counters.discarded += overdue.discarded as u64;
+        if overdue.lost > 0 {
+            let hops = usize::from(self.config.parameters.max_hops) * 2;
+            self.rate.lost(now, self.config.time_for_try(1, hops, Duration::ZERO, self.rate.allowance()));
+        }
         if self.epochs.current().is_none() {
             return;
         }
@@ -195,7 +248,15 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     /// If `out` is shorter than a packet of the profile.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
         loop {
-            match self.queue.pop_due(now)? {
+            let Some(due) = self.queue.pop_due(now) else {
+                // Nothing of others' waits, so it is the turn of messages that have a header.
+                let own = self.rate.yields() && !self.streams.payload.is_on() && self.transmit_one(now);
+                if own {
+                    continue;
+                }
+                return None;
+            };
+            match due {
                 Due::Send(to, packet) => {
                     out[..packet.len()].copy_from_slice(packet);
                     self.counters.transmitted += 1;

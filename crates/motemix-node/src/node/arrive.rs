@@ -44,7 +44,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             }
             Hop::Yours(yours) => {
                 return match self.messages.returned(now, yours.header_id, yours.payload) {
-                    Returned::Acknowledged => {
+                    Returned::Acknowledged { took, tries } => {
+                        self.rate.came_back(took, tries, self.messages.capacity().min(self.config.in_flight));
                         self.counters.acknowledged += 1;
                         Ok(())
                     }
@@ -89,8 +90,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 
     fn check_next(&self, forward: Forward) -> Result<(), DropReason> {
-        let known = usize::from(forward.next.get()) < self.node_count;
-        known.then_some(()).ok_or(DropReason::UnknownNextHop)
+        self.nodes.knows(forward.next).then_some(()).ok_or(DropReason::UnknownNextHop)
     }
 
     fn forward(&mut self, now: Instant, forward: Forward, packet: &[u8]) -> Result<(), DropReason> {

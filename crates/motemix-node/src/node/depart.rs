@@ -18,7 +18,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if self.epochs.current().is_none() {
             return Err(SendError::NoEpoch);
         }
-        if to == self.me || usize::from(to.get()) >= self.node_count {
+        if to == self.me || !self.nodes.knows(to) {
             return Err(SendError::UnknownReceiver);
         }
         let most = P::GEOMETRY.data_len();
@@ -75,7 +75,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if needs.drops && missing(Purpose::Drop) {
             return Some(Purpose::Drop);
         }
-        let receiver = self.receiver.filter(|to| usize::from(to.get()) < self.node_count)?;
+        let receiver = self.receiver.filter(|to| self.nodes.knows(*to))?;
         let purpose = Purpose::Message(receiver);
         // Two places are kept for cover.
         let in_stock = self.headers.count(purpose);
@@ -86,7 +86,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     #[inline(never)]
     fn begin_header(&mut self) -> bool {
         let Some(purpose) = self.wanted() else { return false };
-        let Ok(topology) = Topology::new(&self.nodes[..self.node_count]) else { return false };
+        let Ok(topology) = Topology::new(self.nodes.get()) else { return false };
         let ways = self.config.parameters.draw_way_lengths(&mut self.rng);
         let begun = self.headers.begin(purpose, self.me, &topology, ways, &mut self.rng).is_ok();
         if let (false, Purpose::Message(to)) = (begun, purpose) {
@@ -101,10 +101,9 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
 
     /// Whether the network has enough mixes for any path to `to`. What it refuses, it always refuses.
     fn has_path(&mut self, to: NodeId) -> bool {
-        let nodes = &self.nodes[..self.node_count];
         let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
         let mut path = [self.me; MAX_HOPS];
-        match (Topology::new(nodes), path.get_mut(..mixes)) {
+        match (Topology::new(self.nodes.get()), path.get_mut(..mixes)) {
             (Ok(topology), Some(path)) => topology.draw_mixes(&mut self.rng, path, &[self.me, to]).is_ok(),
             _ => false,
         }
@@ -121,11 +120,17 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if !self.queue.has_room() {
             return false;
         }
+        // What is forwarded goes first: whoever adds to a line that grows fills it for all.
+        let crowded = self.rate.yields() && self.queue.next_due().is_some_and(|due| due <= now);
+        if crowded || !self.rate.admits(self.messages.flying()) {
+            return false;
+        }
         let has_header = |to| self.headers.count(Purpose::Message(to)) > 0;
         let Some(at) = self.messages.first_ready(has_header) else { return false };
         let message = self.messages.get(at);
         let Some(header) = self.headers.take(Purpose::Message(message.to)) else { return false };
         let deadline = self.deadline(now, &header, message.tries.saturating_add(1));
+        let delay = header.delay().of_mean(self.config.parameters.mean_delay);
         let (first, mut departure) = (header.first(), None);
         let write = |packet: &mut [u8]| departure = header.seal(message.id, message.data(), packet).ok();
         if self.queue.leave(now, first, write).is_err() {
@@ -133,14 +138,14 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         }
         self.counters.retransmitted += u64::from(message.tries > 0);
         if let Some((header_id, Some(keys))) = departure.map(|left| (left.header_id, left.return_keys)) {
-            self.messages.sent(at, now, deadline, header_id, keys);
+            self.messages.sent(at, (now, deadline), delay, header_id, keys);
         }
         true
     }
 
     fn deadline(&self, now: Instant, header: &Header<P>, tries: u8) -> Instant {
         let delay = header.delay().of_mean(self.config.parameters.mean_delay);
-        now + self.config.time_for_try(tries, header.hops(), delay)
+        now + self.config.time_for_try(tries, header.hops(), delay, self.rate.allowance())
     }
 
     pub(super) fn cover(&mut self, now: Instant, purpose: Purpose) {

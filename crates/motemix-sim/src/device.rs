@@ -1,0 +1,85 @@
+//! What stands at one place of the network, as the world sees it.
+
+use motemix_air::Instant;
+use motemix_link::radio::Transceiver;
+use motemix_link::serial::{MAX_FRAME, Outcome};
+use std::collections::VecDeque;
+
+/// What stands at one place of the network.
+pub(crate) trait Device {
+    /// Where its frames come and go.
+    fn antenna(&mut self) -> &mut Antenna;
+
+    /// Does what is due, and says when it is to be called again if the antenna has no news before.
+    fn poll(&mut self, now: Instant) -> Option<Instant>;
+}
+
+/// Frames that its interrupt has taken from the transceiver, and the one that it is to send.
+pub(crate) struct Antenna {
+    arrived: VecDeque<Frame>,
+    room: usize,
+    outcome: Option<Outcome>,
+    leaving: Option<Frame>,
+    /// Frames that were acknowledged on the air and found no room here.
+    pub overrun: u64,
+}
+
+/// The bytes of a frame, without its check sequence.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    bytes: [u8; MAX_FRAME],
+    len: u8,
+}
+
+impl Frame {
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut frame = Self { bytes: [0; MAX_FRAME], len: u8::try_from(bytes.len()).ok()? };
+        frame.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(frame)
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+impl Antenna {
+    /// With room for so many frames that arrived.
+    pub fn new(room: usize) -> Self {
+        Self { arrived: VecDeque::with_capacity(room), room, outcome: None, leaving: None, overrun: 0 }
+    }
+
+    /// A frame arrived.
+    pub fn arrive(&mut self, bytes: &[u8]) {
+        match Frame::new(bytes).filter(|_| self.arrived.len() < self.room) {
+            Some(frame) => self.arrived.push_back(frame),
+            None => self.overrun += 1,
+        }
+    }
+
+    /// What became of the frame that left.
+    pub fn ended(&mut self, outcome: Outcome) {
+        self.outcome = Some(outcome);
+    }
+
+    /// The frame that is to leave now.
+    pub fn take_leaving(&mut self) -> Option<Frame> {
+        self.leaving.take()
+    }
+}
+
+impl Transceiver for Antenna {
+    fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
+        let frame = self.arrived.pop_front()?;
+        *out = frame.bytes;
+        Some(usize::from(frame.len))
+    }
+
+    fn transmit(&mut self, frame: &[u8]) {
+        self.leaving = Frame::new(frame);
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        self.outcome.take()
+    }
+}

@@ -1,0 +1,34 @@
+//! A deterministic simulator of motes on one IEEE 802.15.4 channel.
+//!
+//! It decides nothing about the protocol: nodes are [`motemix_node`], packets [`motemix_sphinx`], the link
+//! [`motemix_link`], as on a board, and the channel is [`motemix_air`]'s. What it adds is virtual time, the time that a
+//! board's processor takes, load, and what is counted. Beside the shipping code it knows the experiment of a thesis
+//! (Sphinx on RIOT, and plain datagrams) to compare with.
+//!
+//! # A run
+//!
+//! ```text
+//! scenario (TOML) ─ run ─ world: wakes devices, moves frames ─┬─ channel (air): who hears what
+//!                                                             ├─ device: mote (shipping code) | riot (thesis, udp)
+//!                                                             └─ meter: what became of messages ─ outcome (one row)
+//! ```
+//!
+//! One scenario with one seed has one outcome, bit for bit, on every platform: time is whole microseconds, every node has
+//! a random stream for each purpose, and logarithms are computed by a library, not by the platform.
+
+#![forbid(unsafe_code)]
+
+mod board;
+mod curve;
+mod device;
+mod load;
+mod meter;
+mod mote;
+mod outcome;
+mod random;
+mod run;
+pub mod scenario;
+mod world;
+
+pub use outcome::{Outcome, Percentiles};
+pub use run::{Impossible, run};

@@ -1,0 +1,75 @@
+//! When a node sends a message, and to whom.
+
+use crate::random::{self, Purpose, below, part_of};
+use crate::scenario::{Load, Receivers, Spread};
+use chacha20::ChaCha8Rng;
+use motemix_air::Instant;
+use motemix_sphinx::HopDelay;
+use rand_core::Rng as _;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The messages that one node is given to send.
+pub(crate) struct Source {
+    next: Option<Instant>,
+    ends: Instant,
+    interval: Duration,
+    spread: Spread,
+    me: u16,
+    receivers: Rc<[u16]>,
+    always: Option<u16>,
+    rng: ChaCha8Rng,
+}
+
+impl Source {
+    /// One that sends to any of `receivers` but `me`, until `ends`.
+    pub fn new(seed: u64, me: u16, load: &Load, receivers: Rc<[u16]>, ends: Instant) -> Self {
+        let mut rng = random::stream(seed, u32::from(me), Purpose::Load);
+        let interval = load.interval.0;
+        let first = Instant::default() + part_of(&mut rng, interval);
+        let mut source =
+            Self { next: None, ends, interval, spread: load.spread, me, receivers, always: None, rng };
+        source.next = Some(first).filter(|first| *first < ends);
+        if load.receivers == Receivers::Fixed {
+            source.always = source.draw();
+        }
+        source
+    }
+
+    /// One that never sends.
+    pub fn silent(me: u16) -> Self {
+        Self {
+            next: None,
+            ends: Instant::default(),
+            interval: Duration::ZERO,
+            spread: Spread::Fixed,
+            me,
+            receivers: Rc::new([]),
+            always: None,
+            rng: random::stream(0, u32::from(me), Purpose::Load),
+        }
+    }
+
+    /// When the next message is due.
+    pub fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// The receiver of a message that is due.
+    pub fn take(&mut self, now: Instant) -> Option<u16> {
+        let due = self.next.filter(|due| *due <= now)?;
+        let gap = match self.spread {
+            Spread::Fixed => self.interval,
+            Spread::Uniform => part_of(&mut self.rng, self.interval * 2),
+            Spread::Exponential => HopDelay::from_seed(self.rng.next_u64()).of_mean(self.interval),
+        };
+        self.next = Some(due + gap.max(Duration::from_micros(1))).filter(|next| *next < self.ends);
+        self.always.or_else(|| self.draw())
+    }
+
+    fn draw(&mut self) -> Option<u16> {
+        let others = self.receivers.iter().filter(|id| **id != self.me).count();
+        let chosen = below(&mut self.rng, u32::try_from(others).ok().filter(|others| *others > 0)?);
+        self.receivers.iter().copied().filter(|id| *id != self.me).nth(chosen as usize)
+    }
+}

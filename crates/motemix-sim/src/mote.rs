@@ -1,0 +1,259 @@
+//! A mote as it ships: node, link and radio, in the order in which the run loop of a board calls them.
+//!
+//! The loop is that of `motemix-mote`'s `Running::poll`: at most one packet taken in, one sent, and one scalar multiplication of
+//! own work. While it computes, its processor is busy for what the stopwatch says; only the interrupt that takes frames from
+//! the transceiver goes on.
+
+use crate::board::Traits;
+use crate::curve;
+use crate::device::{Antenna, Device};
+use crate::load::Source;
+use crate::meter::Meter;
+use chacha20::ChaCha8Rng;
+use motemix_air::Instant;
+use motemix_directory::Entry;
+use motemix_link::counters::LinkDrop;
+use motemix_link::radio::Radio;
+use motemix_link::stack::Stack;
+use motemix_node::{
+    DropReason, Event, HeaderSlot, MessageSlot, Node, PacketSlot, ReturnSlot, SendError, Storage,
+};
+use motemix_sphinx::{NodeId, Profile};
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The longest packet of motes.
+pub(crate) const PACKET: usize = 376;
+/// Datagrams that come, incomplete ones included, as the firmware has it.
+pub(crate) const ARRIVALS: usize = 6;
+/// Frames that the interrupt can keep.
+pub(crate) const FRAMES: usize = 8;
+
+/// The memory of a mote.
+pub(crate) struct Memory<P: Profile> {
+    packets: Vec<PacketSlot<P>>,
+    schedule: Vec<u32>,
+    replay: [Vec<u64>; 2],
+    window: [Vec<u64>; 2],
+    messages: Vec<MessageSlot<P>>,
+    returns: Vec<ReturnSlot<P>>,
+    headers: Vec<HeaderSlot<P>>,
+}
+
+impl<P: Profile> Memory<P> {
+    pub fn new(settings: &crate::scenario::Motes) -> Self {
+        let messages = usize::from(settings.in_flight);
+        let tags = || vec![0; TAGS];
+        Self {
+            packets: slots(usize::from(settings.packets), PacketSlot::new),
+            schedule: vec![0; usize::from(settings.packets)],
+            replay: [tags(), tags()],
+            window: [vec![0; WINDOW], vec![0; WINDOW]],
+            messages: slots(messages, MessageSlot::new),
+            returns: slots(messages * usize::from(settings.transmissions), ReturnSlot::new),
+            headers: slots(usize::from(settings.headers), HeaderSlot::new),
+        }
+    }
+}
+
+/// Replay tags of the whole run, which is one epoch.
+const TAGS: usize = 8192;
+/// Messages that a receiver remembers.
+const WINDOW: usize = 1024;
+
+fn slots<T>(count: usize, make: impl FnMut() -> T) -> Vec<T> {
+    std::iter::repeat_with(make).take(count).collect()
+}
+
+/// Where the run loop is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// At its beginning.
+    TakeIn,
+    /// A packet may have been taken in, and its computing is over.
+    SendOn { busy: bool },
+}
+
+/// A mote.
+pub(crate) struct Mote<'s, P: Profile> {
+    pub node: Node<'s, P, ChaCha8Rng>,
+    pub stack: Stack<'s>,
+    pub radio: Radio<Antenna>,
+    source: Source,
+    addresses: Rc<[Ipv6Addr]>,
+    board: Traits,
+    phase: Phase,
+    busy_until: Instant,
+    scratch: Vec<u8>,
+    data: Vec<u8>,
+    meter: Meter,
+}
+
+impl<'s, P: Profile> Mote<'s, P> {
+    pub fn new(
+        node: Node<'s, P, ChaCha8Rng>,
+        (stack, radio): (Stack<'s>, Radio<Antenna>),
+        source: Source,
+        addresses: Rc<[Ipv6Addr]>,
+        board: Traits,
+        payload: usize,
+    ) -> Self {
+        Self {
+            node,
+            stack,
+            radio,
+            source,
+            addresses,
+            board,
+            phase: Phase::TakeIn,
+            busy_until: Instant::default(),
+            scratch: vec![0; PACKET],
+            data: vec![0x6d; payload],
+            meter: Meter::default(),
+        }
+    }
+
+    /// What was counted, here and by the shipping code.
+    pub fn meter(&self) -> Meter {
+        let mut meter = self.meter.clone();
+        let counters = self.node.counters();
+        meter.sent = counters.sent;
+        meter.acknowledged = counters.acknowledged;
+        meter.retransmitted = counters.retransmitted;
+        meter.discarded = counters.discarded;
+        meter.delivered = counters.delivered;
+        meter.duplicates = counters.duplicates;
+        meter.forwarded = counters.forwarded;
+        for reason in DropReason::ALL {
+            meter.drop(reason.name(), counters.dropped(*reason));
+        }
+        meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
+        meter.drop("frame: given up", u64::from(self.radio.counters().given_up));
+        for &reason in LinkDrop::ALL {
+            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(reason)));
+        }
+        meter
+    }
+
+    /// The processor computes; whatever else there is waits.
+    fn compute(&mut self, now: Instant, besides: u32) -> bool {
+        let multiplications = u64::from(curve::taken());
+        let cycles = multiplications * u64::from(self.board.multiplication) + u64::from(besides);
+        let time = self.board.time(cycles);
+        self.meter.computed += time;
+        self.busy_until = now + time;
+        cycles > 0
+    }
+
+    fn take_in(&mut self, now: Instant) -> bool {
+        let link = link_time(now);
+        while let Some(to) = self.source.take(now) {
+            let sent = NodeId::new(to).map(|to| self.node.send(node_time(now), to, &self.data));
+            self.meter.refused += u64::from(matches!(sent, Some(Err(SendError::Full))));
+        }
+        self.stack.poll(link, &mut self.radio);
+        let Some(len) = self.stack.receive(&mut self.scratch) else { return false };
+        curve::taken();
+        // Refusals are counted by the node.
+        let _ = self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
+        self.compute(now, self.board.packet)
+    }
+
+    fn send_on(&mut self, now: Instant) {
+        let at = node_time(now);
+        if self.node.poll_timeout().is_some_and(|due| due <= at) {
+            self.node.handle_timeout(at);
+        }
+        while let Some(event) = self.node.poll_event() {
+            match event {
+                Event::Received { token, .. } => {
+                    let _ = self.node.reply(at, token, &[]);
+                }
+                Event::Acknowledged { elapsed, .. } => self.meter.round_trips.push(elapsed),
+                Event::Delivered { .. } | Event::Discarded { .. } => {}
+            }
+        }
+        let link = link_time(now);
+        if self.stack.can_send(link)
+            && let Some(transmit) = self.node.poll_transmit(at, &mut self.scratch)
+            && let Some(to) = self.addresses.get(usize::from(transmit.to.get()))
+        {
+            let sent = self.stack.send(link, *to, self.scratch.get(..transmit.len).unwrap_or_default());
+            if !sent {
+                self.meter.drop("datagram: not accepted by the link", 1);
+            }
+        }
+        self.stack.poll(link, &mut self.radio);
+    }
+
+    fn idle_until(&mut self, now: Instant) -> Option<Instant> {
+        let link = self.stack.poll_timeout(link_time(now), &self.radio);
+        let link = link.map(|at| Instant::from_micros(u64::try_from(at.as_micros()).unwrap_or(u64::MAX)));
+        let can_send = self.stack.can_send(link_time(now));
+        let node = self.node.poll_timeout().filter(|due| can_send || *due > node_time(now));
+        let node = node.map(|due| Instant::from_micros(due.as_micros()));
+        [link, node, self.source.next()].into_iter().flatten().min()
+    }
+}
+
+impl<P: Profile> Device for Mote<'_, P> {
+    fn antenna(&mut self) -> &mut Antenna {
+        self.radio.transceiver_mut()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Instant> {
+        if self.busy_until > now {
+            return Some(self.busy_until);
+        }
+        loop {
+            match self.phase {
+                Phase::TakeIn => {
+                    let busy = self.take_in(now);
+                    self.phase = Phase::SendOn { busy };
+                    if self.busy_until > now {
+                        return Some(self.busy_until);
+                    }
+                }
+                Phase::SendOn { busy } => {
+                    self.send_on(now);
+                    self.phase = Phase::TakeIn;
+                    curve::taken();
+                    let more = self.node.work(node_time(now));
+                    self.compute(now, 0);
+                    if self.busy_until > now {
+                        return Some(self.busy_until);
+                    }
+                    if !busy && !more {
+                        return self.idle_until(now);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn node_time(now: Instant) -> motemix_node::Instant {
+    motemix_node::Instant::from_micros(now.as_micros())
+}
+
+fn link_time(now: Instant) -> Duration {
+    Duration::from_micros(now.as_micros())
+}
+
+/// Lends a node its memory; the nodes of the network are lent apart.
+pub(crate) fn storage<P: Profile>(memory: &mut Memory<P>) -> Storage<'_, P> {
+    let [replay, replay_of_neighbour] = &mut memory.replay;
+    let [window, older_window] = &mut memory.window;
+    Storage {
+        packets: &mut memory.packets,
+        schedule: &mut memory.schedule,
+        replay: [replay, replay_of_neighbour],
+        window: [window, older_window],
+        messages: &mut memory.messages,
+        returns: &mut memory.returns,
+        headers: &mut memory.headers,
+        loops: &mut [],
+        nodes: &mut [] as &mut [Entry],
+    }
+}

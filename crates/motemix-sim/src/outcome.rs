@@ -1,0 +1,138 @@
+//! What a run came to: one row.
+
+use crate::board::Traits;
+use crate::meter::Meter;
+use crate::scenario::Scenario;
+use motemix_air::channel::Counters;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a run came to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outcome {
+    /// The scenario's.
+    pub name: String,
+    /// The scenario's.
+    pub seed: u64,
+    /// Nodes of all groups.
+    pub nodes: u64,
+    /// Messages that were accepted for sending.
+    pub sent: u64,
+    /// Messages of which their senders know that they arrived.
+    pub acknowledged: u64,
+    /// Tries after the first.
+    pub retransmitted: u64,
+    /// Messages given up.
+    pub discarded: u64,
+    /// Messages whose fate was open at the end.
+    pub undecided: u64,
+    /// Messages that a full node did not accept.
+    pub refused: u64,
+    /// Messages that arrived, each once.
+    pub delivered: u64,
+    /// Messages that arrived again.
+    pub duplicates: u64,
+    /// Seconds in which somebody sent, acknowledgements of frames included.
+    pub airtime_s: f64,
+    /// The same for each acknowledged message.
+    pub airtime_s_per_ack: f64,
+    /// Processor and radio of all nodes, millijoules for each acknowledged message.
+    pub energy_mj_per_ack: f64,
+    /// The same without listening, which a duty cycle would save.
+    pub active_energy_mj_per_ack: f64,
+    /// Seconds from accepting a message to its acknowledgement.
+    pub rtt_s: Percentiles,
+    /// What an observer of the whole channel does not know of a message's sender, bits; if asked for.
+    pub entropy_bits: Option<f64>,
+    /// Lost frames, datagrams and packets by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Virtual seconds.
+    pub virtual_s: f64,
+    /// Steps of the simulation.
+    pub steps: u64,
+}
+
+/// Of a sorted sample; zero of none.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Percentiles {
+    /// The median.
+    pub p50: f64,
+    /// One in a hundred is longer.
+    pub p99: f64,
+}
+
+impl Percentiles {
+    fn of(mut sample: Vec<Duration>) -> Self {
+        sample.sort_unstable();
+        let at = |percent: usize| {
+            let index = (sample.len() * percent).div_ceil(100).saturating_sub(1);
+            sample.get(index).map_or(0.0, Duration::as_secs_f64)
+        };
+        Self { p50: at(50), p99: at(99) }
+    }
+}
+
+/// What one node contributes.
+pub(crate) struct Share {
+    pub meter: Meter,
+    pub radio: Counters,
+    pub board: Traits,
+}
+
+impl Outcome {
+    #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub(crate) fn of(scenario: &Scenario, shares: Vec<Share>, lasted: Duration, steps: u64) -> Self {
+        let mut sum = Meter::default();
+        let (mut airtime, mut micro_joules, mut active) = (Duration::ZERO, 0.0, 0.0);
+        let nodes = shares.len() as u64;
+        for Share { meter, radio, board } in shares {
+            sum.sent += meter.sent;
+            sum.refused += meter.refused;
+            sum.acknowledged += meter.acknowledged;
+            sum.retransmitted += meter.retransmitted;
+            sum.discarded += meter.discarded;
+            sum.delivered += meter.delivered;
+            sum.duplicates += meter.duplicates;
+            sum.round_trips.extend(meter.round_trips);
+            for (reason, count) in meter.drops {
+                sum.drop(reason, count);
+            }
+            sum.drop("frame: channel busy", radio.channel_busy);
+            sum.drop("frame: no acknowledgement", radio.no_acknowledgement);
+            sum.drop("frame: receiver deaf", radio.drops.deaf);
+            sum.drop("frame: collided", radio.drops.collided);
+            sum.drop("frame: lost", radio.drops.lost);
+            airtime += radio.airtime;
+            let power = |micro_watts: u32, time: Duration| f64::from(micro_watts) * time.as_secs_f64();
+            let own = power(board.computes, meter.computed) + power(board.sends, radio.airtime);
+            active += own;
+            micro_joules += own
+                + power(board.sleeps, lasted.saturating_sub(meter.computed))
+                + power(board.listens, lasted.saturating_sub(radio.airtime));
+        }
+        let per_ack = |amount: f64| amount / (sum.acknowledged.max(1)) as f64;
+        Self {
+            name: scenario.name.clone(),
+            seed: scenario.seed,
+            nodes,
+            sent: sum.sent,
+            acknowledged: sum.acknowledged,
+            retransmitted: sum.retransmitted,
+            discarded: sum.discarded,
+            undecided: sum.sent.saturating_sub(sum.acknowledged + sum.discarded),
+            refused: sum.refused,
+            delivered: sum.delivered,
+            duplicates: sum.duplicates,
+            airtime_s: airtime.as_secs_f64(),
+            airtime_s_per_ack: per_ack(airtime.as_secs_f64()),
+            energy_mj_per_ack: per_ack(micro_joules / 1e3),
+            active_energy_mj_per_ack: per_ack(active / 1e3),
+            rtt_s: Percentiles::of(sum.round_trips),
+            entropy_bits: None,
+            drops: sum.drops.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
+            virtual_s: lasted.as_secs_f64(),
+            steps,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! One run: from a scenario to its outcome.
+
+use crate::board::Traits;
+use crate::curve::{Modelled, Real};
+use crate::device::Antenna;
+use crate::load::Source;
+use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
+use crate::outcome::{Outcome, Share};
+use crate::random::{self, Purpose};
+use crate::scenario::{CurveModel, Group, Protocol, Scenario};
+use crate::world::World;
+use motemix_air::Instant;
+use motemix_air::channel::{Channel, Loss, Settings};
+use motemix_crypto::{Curve, Secret};
+use motemix_directory::{Entry, Epoch, Parameters, Role};
+use motemix_link::radio::Radio;
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::settings::LinkSettings;
+use motemix_link::stack::{Stack, StackMemory, link_local};
+use motemix_node::{Config, Node};
+use motemix_sphinx::{MixKey, NodeId, Profile};
+use rand_core::Rng as _;
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+
+/// What a scenario asks for cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Impossible {
+    /// Nodes and roles make no network.
+    #[error("{0}")]
+    Network(String),
+}
+
+/// Runs a scenario with its seed.
+///
+/// # Errors
+/// The network cannot be, for instance because paths are longer than it has mixes.
+pub fn run(scenario: &Scenario) -> Result<Outcome, Impossible> {
+    match (scenario.protocol, scenario.run.curve) {
+        (Protocol::Motes, CurveModel::Real) => motes::<motemix_sphinx::Mote<Real>>(scenario),
+        (Protocol::Motes, CurveModel::Modelled) => motes::<motemix_sphinx::Mote<Modelled>>(scenario),
+        (Protocol::Thesis | Protocol::Udp, _) => Err(Impossible::Network("not there yet".into())),
+    }
+}
+
+/// Every node's group, in the order of ids.
+fn members(scenario: &Scenario) -> Vec<&Group> {
+    let groups = scenario.nodes.values();
+    groups.flat_map(|group| std::iter::repeat_n(group, usize::from(group.count))).collect()
+}
+
+fn address(id: u16) -> ExtendedAddress {
+    let [high, low] = id.to_be_bytes();
+    ExtendedAddress([low, high, 0, 0, 0, 0, 0, 0x02])
+}
+
+fn motes<P: Profile>(scenario: &Scenario) -> Result<Outcome, Impossible>
+where
+    P::Curve: Curve,
+{
+    let (settings, seed) = (&scenario.motes, scenario.seed);
+    let members = members(scenario);
+    let keys: Vec<_> = (0..members.len() as u32)
+        .map(|id| {
+            let mut secret = Secret::<32>::zero();
+            random::stream(seed, id, Purpose::Keys).fill_bytes(secret.expose_mut());
+            secret
+        })
+        .collect();
+    let entries: Vec<_> = members
+        .iter()
+        .zip(&keys)
+        .map(|(group, secret)| Entry {
+            mix_key: MixKey::new(secret.duplicate()).public_key::<P::Curve>(),
+            role: if group.forwards { Role::Mix { layer: 0 } } else { Role::Endpoint },
+        })
+        .collect();
+    let addresses: Rc<[Ipv6Addr]> = (0..members.len() as u16).map(|id| link_local(address(id))).collect();
+    let receivers: Rc<[u16]> = (0..members.len() as u16)
+        .zip(&members)
+        .filter(|(_, group)| group.receives)
+        .map(|(id, _)| id)
+        .collect();
+    let config = Config {
+        in_flight: usize::from(settings.in_flight),
+        window: motemix_node::Window::Adaptive { first: 2 },
+        ..Config::of_network(Parameters {
+            min_hops: settings.hops,
+            max_hops: settings.hops,
+            mean_delay: settings.mean_delay.0,
+            hop_allowance: settings.hop_allowance.0,
+            transmissions: settings.transmissions,
+            loop_mean: settings.loop_mean.map(|time| time.0),
+            drop_mean: settings.drop_mean.map(|time| time.0),
+            payload_mean: settings.payload_mean.map(|time| time.0),
+            overlap: std::time::Duration::ZERO,
+        })
+    };
+    let payload = scenario.load.payload.map_or(P::GEOMETRY.data_len(), usize::from);
+    let ends = Instant::default() + scenario.run.send_for.0;
+    let stop = ends + scenario.run.cool_down.0;
+
+    let mut memories: Vec<(Memory<P>, StackMemory<PACKET, ARRIVALS>)> =
+        members.iter().map(|_| (Memory::new(settings), StackMemory::new())).collect();
+    let mut world = World::new(channel(scenario, members.len()));
+    for ((id, (memory, stack_memory)), (group, secret)) in
+        (0_u16..).zip(&mut memories).zip(members.iter().zip(keys))
+    {
+        let board = Traits::of(group.board);
+        let mut radio = Radio::new(Antenna::new(FRAMES));
+        let link_seed = random::stream(seed, u32::from(id), Purpose::Link).next_u64();
+        let stack = Stack::new(
+            address(id),
+            link_seed,
+            &LinkSettings::new(),
+            stack_memory,
+            &mut radio,
+            std::time::Duration::ZERO,
+        );
+        let me = NodeId::new(id).ok_or_else(|| Impossible::Network("more nodes than ids".into()))?;
+        let rng = random::stream(seed, u32::from(id), Purpose::Node);
+        let mut node = Node::new(me, config, rng, mote::storage(memory));
+        let epoch = Epoch(1);
+        let network = |error| Impossible::Network(format!("{error:?}"));
+        node.prepare_epoch(epoch, MixKey::new(secret)).map_err(network)?;
+        node.begin_epoch_among(motemix_node::Instant::default(), epoch, &entries, config).map_err(network)?;
+        let source = if group.sends {
+            Source::new(seed, id, &scenario.load, Rc::clone(&receivers), ends)
+        } else {
+            Source::silent(id)
+        };
+        let mote = Mote::new(node, (stack, radio), source, Rc::clone(&addresses), board, payload);
+        let joined = world.place(address(id), mote);
+        joined.map_err(|error| Impossible::Network(error.to_string()))?;
+    }
+    world.run(stop, &mut None);
+    let boards = members.iter().map(|group| Traits::of(group.board));
+    let shares = world
+        .devices()
+        .zip(world.stations())
+        .zip(boards)
+        .map(|((mote, radio), board)| Share { meter: mote.meter(), radio, board })
+        .collect();
+    Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
+}
+
+fn channel(scenario: &Scenario, stations: usize) -> Channel {
+    let access = scenario.radio.access;
+    let settings = Settings {
+        access: motemix_air::channel::Access {
+            min_exponent: access.min_exponent,
+            max_exponent: access.max_exponent,
+            max_backoffs: access.max_backoffs,
+            max_retries: access.max_retries,
+        },
+        loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
+        stations: u16::try_from(stations).unwrap_or(u16::MAX),
+        ..Settings::default()
+    };
+    Channel::new(settings, scenario.seed)
+}

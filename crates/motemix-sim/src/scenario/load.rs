@@ -1,0 +1,89 @@
+//! Who is there, and what they send.
+
+use super::Time;
+use serde::{Deserialize, Serialize};
+
+/// Nodes that are alike.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// How many.
+    pub count: u16,
+    /// What they are.
+    #[serde(default)]
+    pub board: Board,
+    /// Whether they send messages of their own.
+    #[serde(default = "yes")]
+    pub sends: bool,
+    /// Whether paths lead through them.
+    #[serde(default = "yes")]
+    pub forwards: bool,
+    /// Whether messages are for them.
+    #[serde(default = "yes")]
+    pub receives: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A board: its processor, radio and currents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Board {
+    /// SAMR21 Xplained Pro: Cortex-M0+ at 48 MHz.
+    Samr21Xpro,
+    /// IoT-LAB M3: Cortex-M3 at 72 MHz, AT86RF231.
+    #[default]
+    IotlabM3,
+    /// nRF52840DK: Cortex-M4 at 64 MHz.
+    Nrf52840dk,
+}
+
+/// What the nodes send.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Load {
+    /// Mean time between two messages of one node.
+    pub interval: Time,
+    /// How the times between messages are spread about the mean.
+    pub spread: Spread,
+    /// To whom.
+    pub receivers: Receivers,
+    /// Bytes for the application; the greatest that a packet carries by default.
+    pub payload: Option<u16>,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            interval: Time::seconds(16),
+            spread: Spread::Fixed,
+            receivers: Receivers::Random,
+            payload: None,
+        }
+    }
+}
+
+/// How the times between messages are spread about their mean. Each node begins at a random moment of its first
+/// interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// Always the mean.
+    Fixed,
+    /// Between none and twice the mean.
+    Uniform,
+    /// A Poisson process.
+    Exponential,
+}
+
+/// To whom messages go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receivers {
+    /// Any of those who receive, but oneself; drawn for each message.
+    Random,
+    /// One of those, the same for all messages of a node.
+    Fixed,
+}

@@ -1,0 +1,46 @@
+//! Durations as people write them.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::time::Duration;
+
+/// A duration, in text as `"20 ms"` or `"1h 16min"`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Time(pub Duration);
+
+impl Time {
+    /// Whole seconds.
+    pub const fn seconds(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+
+    /// Whole milliseconds.
+    pub const fn millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
+    /// Microseconds, the grain of the simulation.
+    pub const fn as_micros(self) -> u64 {
+        self.0.as_secs() * 1_000_000 + self.0.subsec_micros() as u64
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&humantime::format_duration(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let time = humantime::parse_duration(&text).map_err(|error| {
+            de::Error::custom(format!(
+                "{text:?} is no duration ({error}); write it as \"20 ms\" or \"1h 16min\""
+            ))
+        })?;
+        if time > Duration::from_secs(366 * 86_400) {
+            return Err(de::Error::custom("a duration is at most a year"));
+        }
+        Ok(Self(time))
+    }
+}
