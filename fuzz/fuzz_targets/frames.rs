@@ -45,13 +45,14 @@ struct Board<'s> {
     last_datagram: Vec<u8>,
 }
 
-fuzz_target!(|input: (bool, bool, bool, Vec<Call>)| {
-    let (recovers, when_in_doubt, pauses, calls) = input;
-    let mut settings = LinkSettings { when_in_doubt, ..LinkSettings::new() };
-    if recovers {
+fuzz_target!(|calls: Vec<Call>| {
+    // Chosen by the number of calls, so that what was found before reads as it did.
+    let chosen = |bit: usize| calls.len() >> bit & 1 == 1;
+    let mut settings = LinkSettings { when_in_doubt: chosen(0), ..LinkSettings::new() };
+    if chosen(1) {
         settings.recovery = Recovery::Selective;
     }
-    if !pauses {
+    if chosen(2) {
         settings.pacing = None;
     }
     let heard: [Heard; 2] = Default::default();

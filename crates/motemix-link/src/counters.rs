@@ -44,7 +44,7 @@ drops! {
     /// An incomplete datagram that its sender gave up.
     AbortedByPeer => "aborted-by-peer",
     /// A datagram that was to leave while all places were taken.
-    QueueFull => "queue-full",
+    QueueFull => "outgoing-full",
     /// A datagram for an address that is no neighbour's.
     NoNeighbour => "no-neighbour",
     /// A datagram that was given up because the channel was busy.

@@ -126,7 +126,7 @@ impl<'s> Stack<'s> {
     }
 
     /// When [`poll`](Self::poll) has something to do, besides when the radio has news.
-    pub fn poll_timeout<T: Transceiver>(&mut self, _now: Duration, radio: &Radio<T>) -> Option<Duration> {
+    pub fn poll_timeout<T: Transceiver>(&self, _now: Duration, radio: &Radio<T>) -> Option<Duration> {
         if radio.under_way().is_some() {
             return radio.under_way();
         }
@@ -136,7 +136,7 @@ impl<'s> Stack<'s> {
     }
 
     /// Whether another datagram may leave.
-    pub fn can_send(&mut self, _now: Duration) -> bool {
+    pub fn can_send(&self, _now: Duration) -> bool {
         self.outgoing.has_room()
     }
 

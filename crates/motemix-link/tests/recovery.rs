@@ -56,7 +56,7 @@ fn with_doubts_only_a_radio_that_fails_has_its_receiver_asked() {
     let frames = world.sent();
     assert_eq!(frames.len(), 1 + 4 + 2 + 1);
     assert!(frames[7].is_acknowledgement());
-    assert!(frames[5].at - frames[4].at >= in_doubt().acknowledged_within / 2, "a longer pause");
+    assert!(frames[5].pause_after(&frames[4]) >= in_doubt().acknowledged_within / 2, "a longer pause");
     assert_eq!((world.drops(0), world.drops(1)), (vec![], vec![]));
     assert_eq!(world.stations[0].radio.counters().given_up, 1);
 }
@@ -110,7 +110,7 @@ fn an_answer_that_is_lost_is_asked_for_again_and_nothing_is_delivered_twice() {
     assert_eq!(senders, [0, 0, 0, 1, 0, 1]);
     assert_eq!(frames[4].inside()[2] & 0x80, 0x80, "it asks");
     assert_eq!(frames[5].inside()[2..], [0xff; 4], "all of it is there");
-    let waited = frames[4].at - frames[2].at - FLIGHT;
+    let waited = frames[4].pause_after(&frames[2]);
     let mean = careful().acknowledged_within;
     assert!((mean / 2..mean * 3 / 2 + FLIGHT).contains(&waited), "{waited:?}");
     assert_eq!(world.drops(1), [(LinkDrop::Duplicate, 1)]);

@@ -9,7 +9,7 @@ use motemix_link::radio::{OUTCOME_WITHIN, Radio, Transceiver};
 use motemix_link::serial::{MAX_FRAME, Outcome};
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory, link_local};
-use world::{Dice, FLIGHT, Fate, PACKET, World, address, careful, datagram, in_doubt};
+use world::{Dice, Fate, PACKET, World, address, careful, datagram, in_doubt};
 
 /// The frames that a datagram takes on a quiet air.
 fn frames(settings: LinkSettings, len: usize) -> usize {
@@ -39,6 +39,48 @@ fn datagrams_of_riots_lengths_take_no_more_frames_than_riots() {
         assert_eq!(frames(LinkSettings::new(), len), sized, "{len}");
         assert_eq!(frames(in_doubt(), len), recoverable, "{len}");
     }
+}
+
+/// The examples of docs/spec/link.md.
+#[test]
+fn the_frames_are_those_of_the_specification() {
+    let mut world = World::new(3, careful());
+    assert!(world.send(2, 1, b"mote!"));
+    world.seconds(1);
+    let mut frame = world.sent()[0].frame.clone();
+    frame[2] = 0;
+    let example =
+        "61 dc 00 23 00  01 00 00 00 00 00 00 02  02 00 00 00 00 00 00 02  7e 33 f3 00 1e 99  6d 6f 74 65 21";
+    assert_eq!(frame, hex(example));
+
+    world.forget_sent();
+    let mut number = 0;
+    world.judge(move |_| {
+        number += 1;
+        if number == 2 { Fate::Forgotten } else { Fate::Heard }
+    });
+    assert!(world.send(2, 1, &datagram(1, PACKET)));
+    world.seconds(1);
+    let tag = world.sent()[0].inside()[1];
+    let headers = world.sent().into_iter().map(|sent| sent.inside()[..6].to_vec());
+    let examples = [
+        "e8 5a 00 62 01 1e",
+        "e8 5a 04 62 00 62",
+        "e8 5a 88 5a 00 c4",
+        "ea 5a a0 00 00 00",
+        "e8 5a 84 62 00 62",
+        "ea 5a ff ff ff ff",
+    ];
+    let with_tag = |example| {
+        let mut bytes = hex(example);
+        bytes[1] = tag;
+        bytes
+    };
+    assert_eq!(headers.collect::<Vec<_>>(), examples.map(with_tag));
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hex")).collect()
 }
 
 #[test]
@@ -73,7 +115,7 @@ fn a_frame_that_finds_the_channel_busy_is_put_back() {
     );
     assert!(sent[4].sequence() != sent[0].sequence());
     for (at, doubled) in [(0, 1), (1, 2), (2, 4)] {
-        let waited = sent[at + 1].at - sent[at].at - FLIGHT;
+        let waited = sent[at + 1].pause_after(&sent[at]);
         let mean = Duration::from_millis(20) * doubled;
         assert!((mean / 2..mean * 3 / 2).contains(&waited), "{waited:?}");
     }
@@ -249,8 +291,7 @@ fn pauses_give_others_their_turn() {
         world.send(0, 1, &datagram(1, PACKET));
         world.send(0, 1, &datagram(2, PACKET));
         world.seconds(1);
-        let at: Vec<_> = world.sent().iter().map(|sent| sent.at).collect();
-        at.windows(2).map(|pair| pair[1] - pair[0] - FLIGHT).collect::<Vec<_>>()
+        world.sent().windows(2).map(|pair| pair[1].pause_after(&pair[0])).collect::<Vec<_>>()
     };
     assert_eq!(trains(LinkSettings { pacing: None, ..LinkSettings::new() }), [Duration::ZERO; 5]);
     let pacing = LinkSettings::new().pacing.expect("the default");
@@ -277,7 +318,7 @@ fn a_channel_that_stays_busy_is_left_alone_for_longer() {
     world.seconds(5);
     let sent = world.sent();
     assert_eq!(sent.len(), 40, "ten datagrams are given up");
-    let pause = |first: usize| sent[first * 4].at - sent[first * 4 - 1].at;
+    let pause = |first: usize| sent[first * 4].pause_after(&sent[first * 4 - 1]);
     assert!(pause(9) > pause(1) * 3, "it learns that the channel is busy");
     world.forget_sent();
     for number in 0..60 {
@@ -285,8 +326,9 @@ fn a_channel_that_stays_busy_is_left_alone_for_longer() {
         world.run(Duration::from_millis(500));
     }
     let sent = world.sent();
-    let train = sent.last().expect("a frame").at - sent[sent.len() - 3].at;
-    assert!(train < Duration::from_millis(25), "and that it is free again: {train:?}");
+    let [.., first, _, last] = &sent[..] else { panic!("it sends nothing") };
+    let train = last.pause_after(first);
+    assert!(train < Duration::from_millis(20), "and that it is free again: {train:?}");
 }
 
 /// A transceiver that always has another frame, and whose outcomes are lost.

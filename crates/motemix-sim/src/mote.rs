@@ -26,8 +26,8 @@ use std::time::Duration;
 
 /// The longest packet of motes.
 pub(crate) const PACKET: usize = 376;
-/// Datagrams that arrived and were not taken yet, as the firmware has it.
-pub(crate) const ARRIVALS: usize = 4;
+/// Datagrams that come, incomplete ones included, as the firmware has it.
+pub(crate) const ARRIVALS: usize = 6;
 /// Datagrams that leave at a time, as the firmware has it.
 pub(crate) const DEPARTURES: usize = 1;
 /// Frames that the interrupt can keep.
@@ -154,8 +154,8 @@ impl<'s, P: Profile> Mote<'s, P> {
             meter.drop(reason.name(), counters.dropped(*reason));
         }
         meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
-        for reason in LinkDrop::ALL {
-            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(*reason)));
+        for &reason in LinkDrop::ALL {
+            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(reason)));
         }
         meter
     }

@@ -31,6 +31,11 @@ impl Sent {
         &self.frame[if self.frame[1] & 0b100 == 0 { 15 } else { 21 }..]
     }
 
+    /// The pause between a frame and this one.
+    pub fn pause_after(&self, other: &Self) -> Duration {
+        self.at.saturating_sub(other.at + FLIGHT)
+    }
+
     pub fn is_acknowledgement(&self) -> bool {
         self.inside()[0] >> 1 == 0b111_0101
     }
@@ -213,7 +218,7 @@ impl World {
             }
             let air = self.air.borrow();
             let outcomes = air.posts.iter().filter_map(|post| post.outcome).map(|(at, _)| at);
-            let stacks = self.stations.iter_mut().filter_map(|it| it.stack.poll_timeout(now, &it.radio));
+            let stacks = self.stations.iter().filter_map(|it| it.stack.poll_timeout(now, &it.radio));
             let heard = air.posts.iter().flat_map(|post| post.heard.iter().map(|(at, _)| *at));
             let next = outcomes.chain(stacks).chain(heard).min();
             if next.is_none_or(|next| next > now) {
