@@ -57,12 +57,12 @@ fn main() {
         let sent = sum(|o| o.sent);
         let percent = |of: fn(&Outcome) -> u64| 100. * sum(of) / sent;
         let (retransmitted, acknowledged) = (percent(|o| o.retransmitted), percent(|o| o.acknowledged));
-        println!(
-            "{name:18} retransmitted {retransmitted:6.1} ({:5.1})  acknowledged {acknowledged:6.2} ({:5.2})  discarded {:5.1}  sent/node/h {:6.1} refused {:5.1} %  rtt {:5.1} {:5.1}",
-            measured[0], measured[1], percent(|o| o.discarded),
+        if std::env::var_os("BRIEF").is_none() { println!(
+            "{name:18} {retransmitted:6.1} ({:5.1})  {acknowledged:6.2} ({:5.2})  sent {:6.1} refused {:5.1}  rtt {:5.1} {:5.1}",
+            measured[0], measured[1],
             sent / outcomes.iter().map(|o| o.nodes as f64).sum::<f64>(), percent(|o| o.refused),
             outcomes[0].rtt_s.p50, outcomes[0].rtt_s.p99,
-        );
+        ); } else { print!("{acknowledged:.0}/{retransmitted:.0} "); }
         if std::env::var_os("DROPS").is_some() {
             let mut drops: BTreeMap<&str, u64> = BTreeMap::new();
             for outcome in &outcomes {
@@ -83,8 +83,9 @@ fn main() {
     }
     for (what, (acknowledged, retransmitted)) in squares {
         let count = if what == "topologies" { 2. } else { 6. };
-        println!("RMS {what}: acknowledged {:.2}, retransmitted {:.2}", (acknowledged / count).sqrt(), (retransmitted / count).sqrt());
+        print!(" | {what} {:.2} {:.2}", (acknowledged / count).sqrt(), (retransmitted / count).sqrt());
     }
+    println!();
 }
 
 fn inline(fields: &[(String, String)]) -> String {

@@ -192,7 +192,7 @@ impl Mote {
             && matches!(self.queues[thread as usize].front(), Some(Work::Load(_)))
     }
 
-    /// Lets the first thread run that can. Returns when it will be through, if it needs time.
+    /// Lets the first thread run that can. Returns when something is due, if nothing happens before.
     fn schedule(&mut self, now: Instant) -> Option<Instant> {
         'threads: loop {
             for thread in Thread::ALL {
@@ -220,7 +220,7 @@ impl Mote {
                 continue 'threads;
             }
             self.cpu.run(None);
-            return None;
+            return self.sphinx.looks_at();
         }
     }
 
@@ -433,7 +433,7 @@ impl Device for Mote {
         if self.reassembly.timer().is_some_and(|timer| timer <= now) {
             self.collect(now);
         }
-        let busy = self.schedule(now);
-        [busy, self.sphinx.wake(), self.reassembly.timer()].into_iter().flatten().min()
+        let due = self.schedule(now);
+        [due, self.sphinx.asked_at(), self.reassembly.timer()].into_iter().flatten().min()
     }
 }

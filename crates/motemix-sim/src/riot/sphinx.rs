@@ -10,7 +10,7 @@ use super::fragment::HEADERS;
 use super::packet::{MAX_HOPS, Packet};
 use crate::load::Source;
 use crate::meter::Meter;
-use crate::random::below;
+use crate::random::{below, part_of};
 use crate::scenario::{Asked, Thesis};
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
@@ -46,7 +46,7 @@ struct Sent {
 enum Event {
     /// The socket's box has something.
     Socket,
-    Send(u16),
+    Send,
 }
 
 enum Doing {
@@ -73,6 +73,8 @@ pub struct Sphinx {
     room: usize,
     events: VecDeque<Event>,
     requests: VecDeque<u16>,
+    /// Who asks has asked and not run since.
+    asking: bool,
     table: Vec<Sent>,
     doing: Doing,
     look: Option<Look>,
@@ -103,6 +105,7 @@ impl Sphinx {
             room: room.into(),
             events: VecDeque::new(),
             requests: VecDeque::new(),
+            asking: false,
             table: Vec::with_capacity(settings.in_flight.into()),
             doing: Doing::Nothing,
             look: None,
@@ -132,26 +135,29 @@ impl Sphinx {
 
     /// The load asks.
     pub fn ask(&mut self, now: Instant, meter: &mut Meter) {
-        while let Some(to) = self.source.take(now) {
+        while !self.asking
+            && let Some(to) = self.source.take(now)
+        {
+            self.asking = self.settings.asked == Asked::AfterRest;
             if self.requests.len() >= usize::from(self.settings.requests) {
                 meter.refused += 1;
-            } else if self.settings.asked == Asked::AtOnce {
-                self.events.push_back(Event::Send(to));
-                // Taken off the list when the event is handled.
-                self.requests.push_back(to);
-            } else {
-                self.requests.push_back(to);
+                continue;
+            }
+            self.requests.push_back(to);
+            if self.settings.asked == Asked::AtOnce {
+                self.events.push_back(Event::Send);
             }
         }
     }
 
-    /// When it or the load has something to do although nothing arrives.
-    pub fn wake(&self) -> Option<Instant> {
-        let look = match self.doing {
-            Doing::Nothing => self.waits.and_then(|since| self.next_look(since)),
-            Doing::Create { .. } | Doing::Process(_) => None,
-        };
-        [look, self.source.next()].into_iter().flatten().min()
+    /// When the load asks next.
+    pub fn asked_at(&self) -> Option<Instant> {
+        self.source.next().filter(|_| !self.asking)
+    }
+
+    /// When it has something to do although nothing arrives, if it has nothing to do now.
+    pub fn looks_at(&self) -> Option<Instant> {
+        self.waits.and_then(|since| self.next_look(since))
     }
 
     /// The first look that finds something due, if nothing happens before.
@@ -164,15 +170,23 @@ impl Sphinx {
 
     /// Begins what is next; says how long it computes, or that there is nothing to do.
     pub fn begin(&mut self, now: Instant, buffer: &mut Buffer, meter: &mut Meter) -> Option<Duration> {
+        let worst = self.choose(now, buffer, meter)?;
+        Some(worst.saturating_sub(part_of(&mut self.rng, self.settings.variation.0)))
+    }
+
+    fn choose(&mut self, now: Instant, buffer: &mut Buffer, meter: &mut Meter) -> Option<Duration> {
         loop {
             if let Some(time) = self.look_on(meter) {
                 return Some(time);
             }
             let event = self.events.pop_front().or_else(|| {
-                let asked = self.settings.asked == Asked::WhenIdle;
-                self.requests.front().filter(|_| asked).map(|to| Event::Send(*to))
+                let asked = self.settings.asked != Asked::AtOnce && !self.requests.is_empty();
+                asked.then_some(Event::Send)
             });
             let Some(event) = event else {
+                if std::mem::take(&mut self.asking) {
+                    self.source.rest(now);
+                }
                 let since = *self.waits.get_or_insert(now);
                 if self.next_look(since).is_some_and(|at| at <= now) {
                     self.look_at(now);
@@ -192,8 +206,8 @@ impl Sphinx {
                     self.doing = Doing::Process(packet);
                     return Some(self.costs.process(self.what_to_do(&packet)));
                 }
-                Event::Send(to) => {
-                    self.requests.pop_front();
+                Event::Send => {
+                    let Some(to) = self.requests.pop_front() else { continue };
                     if self.table.len() >= usize::from(self.settings.in_flight) {
                         meter.refused += 1;
                         self.look_at(now);

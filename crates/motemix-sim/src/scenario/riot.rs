@@ -92,6 +92,9 @@ pub struct Thesis {
     pub asked: Asked,
     /// Messages to send of which the thread does not know yet; one more is refused.
     pub requests: u16,
+    /// By how much at most a computation is shorter than the worst case of the thesis' figures, of which it says that the
+    /// observed variations rarely exceeded 100 ms. Without any, nodes fall into step and collide again and again.
+    pub variation: Time,
     /// Whether cryptography takes no time.
     pub instant: bool,
 }
@@ -107,17 +110,21 @@ impl Default for Thesis {
             look: Time::seconds(1),
             asked: Asked::WhenIdle,
             requests: 1,
+            variation: Time::millis(100),
             instant: false,
         }
     }
 }
 
-/// When the thread learns that it is to send.
+/// When the thread learns that it is to send. Who asks is a thread with the lowest priority, as the shell and `main` are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asked {
-    /// When it has nothing else to do: the shell, whose priority is the lowest, asks it.
+    /// The load's clock goes on while the thread is busy: what it asks waits until the thread has nothing else to do.
     WhenIdle,
-    /// At once, behind what happened before.
+    /// The asking thread asks, sleeps for the load's interval, and so on; it runs, and falls asleep, only when the thread
+    /// that it asked has nothing else to do.
+    AfterRest,
+    /// By the load's clock, behind what happened before: an interrupt asks.
     AtOnce,
 }
