@@ -18,6 +18,19 @@ pub enum Timeout {
     },
 }
 
+/// How many of the messages that a node accepted may be under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// All of them.
+    Open,
+    /// As many as come back, `first` to begin with: for a channel that others share. Own packets then wait for
+    /// those that are forwarded, and the retransmission timer follows what round trips take.
+    Adaptive {
+        /// At least one.
+        first: u16,
+    },
+}
+
 /// The settings of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -27,6 +40,8 @@ pub struct Config {
     pub timeout: Timeout,
     /// Greatest number of messages in flight; the storage's number of messages bounds it too.
     pub in_flight: usize,
+    /// How many of them may be under way.
+    pub window: Window,
     /// For how long the application may keep a received message before it replies.
     pub answer_within: Duration,
     /// Build headers for this receiver before the first message. Afterwards they are built for the
@@ -41,6 +56,7 @@ impl Config {
             parameters,
             timeout: Timeout::Path { hop_allowance: parameters.hop_allowance },
             in_flight: usize::MAX,
+            window: Window::Open,
             answer_within: Duration::from_secs(10),
             receiver: None,
         }
@@ -68,16 +84,25 @@ impl Config {
     }
 
     /// How long try number `tries` (1 for the first) is waited for, on a path of `hops` hops whose
-    /// delays sum to `delay`.
-    pub(crate) fn time_for_try(&self, tries: u8, hops: usize, delay: Duration) -> Duration {
+    /// delays sum to `delay`, when round trips have lately taken `measured` besides their delays. Never less than
+    /// the allowance, never more than its eightfold.
+    pub(crate) fn time_for_try(
+        &self,
+        tries: u8,
+        hops: usize,
+        delay: Duration,
+        measured: Option<Duration>,
+    ) -> Duration {
         match self.timeout {
             Timeout::Fixed(timeout) => timeout,
             Timeout::Path { hop_allowance } => {
-                let mut allowance = hop_allowance;
+                let least = hop_allowance.saturating_mul(hops as u32);
+                let most = least.saturating_mul(8);
+                let mut allowance = measured.map_or(least, |measured| measured.clamp(least, most));
                 for _ in 1..tries {
-                    allowance = allowance.saturating_add(allowance / 2).min(hop_allowance.saturating_mul(8));
+                    allowance = allowance.saturating_add(allowance / 2).min(most);
                 }
-                delay.saturating_add(allowance.saturating_mul(hops as u32))
+                delay.saturating_add(allowance)
             }
         }
     }
@@ -97,7 +122,7 @@ impl Config {
         let hops = u32::from(self.parameters.max_hops) * 2;
         // One path in 10^7 waits longer than 16 mean delays at each of its hops.
         let delay = self.parameters.mean_delay.saturating_mul(16 * hops);
-        self.time_for_try(u8::MAX, hops as usize, delay)
+        self.time_for_try(u8::MAX, hops as usize, delay, None)
     }
 }
 
@@ -109,13 +134,27 @@ mod tests {
     fn the_allowance_grows_by_half_up_to_eightfold_and_the_delay_does_not() {
         let second = Duration::from_secs(1);
         let config = Config { timeout: Timeout::Path { hop_allowance: second }, ..Config::thesis() };
-        assert_eq!(config.time_for_try(1, 6, 10 * second), 16 * second);
-        assert_eq!(config.time_for_try(2, 6, 10 * second), 19 * second);
-        assert_eq!(config.time_for_try(200, 6, 10 * second), 58 * second);
+        assert_eq!(config.time_for_try(1, 6, 10 * second, None), 16 * second);
+        assert_eq!(config.time_for_try(2, 6, 10 * second, None), 19 * second);
+        assert_eq!(config.time_for_try(200, 6, 10 * second, None), 58 * second);
+    }
+
+    #[test]
+    fn what_round_trips_take_counts_within_the_allowance_and_its_eightfold() {
+        let second = Duration::from_secs(1);
+        let config = Config { timeout: Timeout::Path { hop_allowance: second }, ..Config::thesis() };
+        let time = |tries, measured| config.time_for_try(tries, 6, Duration::ZERO, Some(measured * second));
+        assert_eq!(time(1, 1), 6 * second);
+        assert_eq!(time(1, 20), 20 * second);
+        assert_eq!(time(2, 20), 30 * second);
+        assert_eq!(time(1, 1000), 48 * second);
     }
 
     #[test]
     fn the_thesis_waits_two_minutes_for_every_try() {
-        assert_eq!(Config::thesis().time_for_try(3, 6, Duration::from_secs(1)), Duration::from_secs(120));
+        assert_eq!(
+            Config::thesis().time_for_try(3, 6, Duration::from_secs(1), None),
+            Duration::from_secs(120)
+        );
     }
 }

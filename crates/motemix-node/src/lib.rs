@@ -38,12 +38,13 @@ mod headers;
 mod messages;
 mod node;
 mod queue;
+mod rate;
 mod receive;
 mod replay;
 mod storage;
 mod time;
 
-pub use config::{Config, Timeout};
+pub use config::{Config, Timeout, Window};
 pub use counters::{Counters, DropReason};
 pub use epoch::EpochError;
 pub use event::{Admitted, Event, MessageHandle, ReceiptToken, ReplyError, SendError, Transmit};

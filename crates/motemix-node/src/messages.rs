@@ -88,6 +88,8 @@ struct Return<P: Profile> {
     header: HeaderId,
     message: usize,
     sent: Instant,
+    /// The delays of its path.
+    delay: Duration,
     keys: ReturnKeys<P>,
 }
 
@@ -103,10 +105,24 @@ pub(crate) struct Ended<'m> {
 /// What a returned packet turns out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Returned {
-    Acknowledged,
+    Acknowledged {
+        /// What the round trip took besides its delays.
+        took: Duration,
+        /// Tries made until then.
+        tries: u8,
+    },
     /// The reply was changed on the way.
     Damaged,
     Unknown,
+}
+
+/// What became of tries whose time was over.
+#[derive(Default)]
+pub(crate) struct Overdue {
+    /// Tries.
+    pub(crate) lost: usize,
+    /// Messages that were given up.
+    pub(crate) discarded: usize,
 }
 
 /// The table of messages in flight.
@@ -134,6 +150,16 @@ impl<'s, P: Profile> Messages<'s, P> {
 
     pub(crate) const fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// How many there is room for.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Those that are under way.
+    pub(crate) const fn flying(&self) -> usize {
+        self.in_flight - self.ready - self.ended
     }
 
     /// `None` if there is no room. `data` fits.
@@ -173,12 +199,12 @@ impl<'s, P: Profile> Messages<'s, P> {
         &self.slots[at]
     }
 
-    /// A try of message `at` leaves at `now` and is waited for until `deadline`.
+    /// A try of message `at` leaves at `now`, on a path of these delays, and is waited for until `deadline`.
     pub(crate) fn sent(
         &mut self,
         at: usize,
-        now: Instant,
-        deadline: Instant,
+        (now, deadline): (Instant, Instant),
+        delay: Duration,
         header: HeaderId,
         keys: ReturnKeys<P>,
     ) {
@@ -192,7 +218,7 @@ impl<'s, P: Profile> Messages<'s, P> {
         self.deadline = self.deadline.min(deadline);
         let place = self.place_for_return(at);
         if let Some(place) = self.returns.get_mut(place) {
-            place.0 = Some(Return { header, message: at, sent: now, keys });
+            place.0 = Some(Return { header, message: at, sent: now, delay, keys });
         }
     }
 
@@ -236,8 +262,9 @@ impl<'s, P: Profile> Messages<'s, P> {
         }
         slot.phase = Phase::Acknowledged { sent: entry.sent, returned: now };
         self.ended += 1;
+        let (took, tries) = ((now - entry.sent).saturating_sub(entry.delay), slot.tries);
         self.forget_returns(entry.message);
-        Returned::Acknowledged
+        Returned::Acknowledged { took, tries }
     }
 
     fn forget_returns(&mut self, message: usize) {
@@ -253,13 +280,13 @@ impl<'s, P: Profile> Messages<'s, P> {
     }
 
     /// Lets every message whose time is over be tried again, or gives it up after `transmissions`, or
-    /// when it is older than `lifetime`. Returns how many were given up.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, transmissions: u8, lifetime: Duration) -> usize {
+    /// when it is older than `lifetime`.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, transmissions: u8, lifetime: Duration) -> Overdue {
+        let mut overdue = Overdue::default();
         if self.deadline > now && self.ready == 0 {
-            return 0;
+            return overdue;
         }
         self.deadline = Instant::NEVER;
-        let mut discarded = 0;
         for at in 0..self.slots.len() {
             let slot = &mut self.slots[at];
             match slot.phase {
@@ -267,24 +294,26 @@ impl<'s, P: Profile> Messages<'s, P> {
                 Phase::Flying(_) if slot.tries < transmissions => {
                     slot.phase = Phase::Ready;
                     self.ready += 1;
+                    overdue.lost += 1;
                 }
                 Phase::Flying(_) => {
                     slot.phase = Phase::Discarded;
                     self.ended += 1;
-                    discarded += 1;
+                    overdue.lost += 1;
+                    overdue.discarded += 1;
                     self.forget_returns(at);
                 }
                 Phase::Ready if slot.tries > 0 && slot.first_sent + lifetime < now => {
                     slot.phase = Phase::Discarded;
                     self.ready -= 1;
                     self.ended += 1;
-                    discarded += 1;
+                    overdue.discarded += 1;
                     self.forget_returns(at);
                 }
                 _ => {}
             }
         }
-        discarded
+        overdue
     }
 
     /// Gives up all messages to `to` that wait for a header. Returns how many.

@@ -3,6 +3,8 @@
 mod arrive;
 mod depart;
 
+use core::time::Duration;
+
 use motemix_crypto::Secret;
 use motemix_directory::{Entry, Epoch, Topology, TopologyError};
 use motemix_sphinx::{MixKey, NodeId, Profile, ReplayError};
@@ -17,6 +19,7 @@ use crate::event::{Admitted, Event, ReceiptToken, ReplyError, Transmit};
 use crate::headers::{Headers, Purpose};
 use crate::messages::Messages;
 use crate::queue::{Due, Polled, Queue};
+use crate::rate::Rate;
 use crate::receive::{Fate, Window};
 use crate::replay::TagTable;
 use crate::storage::Storage;
@@ -33,6 +36,7 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     messages: Messages<'s, P>,
     headers: Headers<'s, P>,
     streams: Streams,
+    rate: Rate,
     /// First bytes of the header ids of loops under way, oldest overwritten.
     loops: &'s mut [u64],
     next_loop: usize,
@@ -92,6 +96,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             messages: Messages::new(storage.messages, storage.returns),
             headers: Headers::new(storage.headers),
             streams: Streams::off(),
+            rate: Rate::new(config.window),
             loops: storage.loops,
             next_loop: 0,
             nodes: Nodes { own: storage.nodes, count: 0, lent: None },
@@ -174,6 +179,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         if config.receiver.is_some() {
             self.receiver = config.receiver;
         }
+        if config.window != self.config.window {
+            self.rate = Rate::new(config.window);
+        }
         self.config = config;
         Ok(())
     }
@@ -197,8 +205,12 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             self.window.handle_timeout(now, self.config.memory());
         }
         let lifetime = self.config.message_lifetime();
-        let discarded = self.messages.handle_timeout(now, self.config.parameters.transmissions, lifetime);
-        self.counters.discarded += discarded as u64;
+        let overdue = self.messages.handle_timeout(now, self.config.parameters.transmissions, lifetime);
+        self.counters.discarded += overdue.discarded as u64;
+        if overdue.lost > 0 {
+            let hops = usize::from(self.config.parameters.max_hops) * 2;
+            self.rate.lost(now, self.config.time_for_try(1, hops, Duration::ZERO, self.rate.allowance()));
+        }
         if self.epochs.current().is_none() {
             return;
         }
@@ -236,7 +248,15 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     /// If `out` is shorter than a packet of the profile.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
         loop {
-            match self.queue.pop_due(now)? {
+            let Some(due) = self.queue.pop_due(now) else {
+                // Nothing of others' waits, so it is the turn of messages that have a header.
+                let own = self.rate.yields() && !self.streams.payload.is_on() && self.transmit_one(now);
+                if own {
+                    continue;
+                }
+                return None;
+            };
+            match due {
                 Due::Send(to, packet) => {
                     out[..packet.len()].copy_from_slice(packet);
                     self.counters.transmitted += 1;

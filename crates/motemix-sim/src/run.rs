@@ -83,6 +83,7 @@ where
         .collect();
     let config = Config {
         in_flight: usize::from(settings.in_flight),
+        window: motemix_node::Window::Adaptive { first: 2 },
         ..Config::of_network(Parameters {
             min_hops: settings.hops,
             max_hops: settings.hops,
@@ -191,13 +192,15 @@ fn thesis(scenario: &Scenario) -> Result<Outcome, Impossible> {
 fn channel(scenario: &Scenario, stations: usize) -> Channel {
     let access = scenario.radio.access;
     let settings = Settings {
-        min_exponent: access.min_exponent,
-        max_exponent: access.max_exponent,
-        max_backoffs: access.max_backoffs,
-        max_retries: access.max_retries,
+        access: motemix_air::channel::Access {
+            min_exponent: access.min_exponent,
+            max_exponent: access.max_exponent,
+            max_backoffs: access.max_backoffs,
+            max_retries: access.max_retries,
+        },
         loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
         stations: u16::try_from(stations).unwrap_or(u16::MAX),
-        report_air: false,
+        ..Settings::default()
     };
     Channel::new(settings, scenario.seed)
 }

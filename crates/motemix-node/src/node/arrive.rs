@@ -44,7 +44,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             }
             Hop::Yours(yours) => {
                 return match self.messages.returned(now, yours.header_id, yours.payload) {
-                    Returned::Acknowledged => {
+                    Returned::Acknowledged { took, tries } => {
+                        self.rate.came_back(took, tries, self.messages.capacity().min(self.config.in_flight));
                         self.counters.acknowledged += 1;
                         Ok(())
                     }

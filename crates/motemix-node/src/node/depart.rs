@@ -120,11 +120,17 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if !self.queue.has_room() {
             return false;
         }
+        // What is forwarded goes first: whoever adds to a line that grows fills it for all.
+        let crowded = self.rate.yields() && self.queue.next_due().is_some_and(|due| due <= now);
+        if crowded || !self.rate.admits(self.messages.flying()) {
+            return false;
+        }
         let has_header = |to| self.headers.count(Purpose::Message(to)) > 0;
         let Some(at) = self.messages.first_ready(has_header) else { return false };
         let message = self.messages.get(at);
         let Some(header) = self.headers.take(Purpose::Message(message.to)) else { return false };
         let deadline = self.deadline(now, &header, message.tries.saturating_add(1));
+        let delay = header.delay().of_mean(self.config.parameters.mean_delay);
         let (first, mut departure) = (header.first(), None);
         let write = |packet: &mut [u8]| departure = header.seal(message.id, message.data(), packet).ok();
         if self.queue.leave(now, first, write).is_err() {
@@ -132,14 +138,14 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         }
         self.counters.retransmitted += u64::from(message.tries > 0);
         if let Some((header_id, Some(keys))) = departure.map(|left| (left.header_id, left.return_keys)) {
-            self.messages.sent(at, now, deadline, header_id, keys);
+            self.messages.sent(at, (now, deadline), delay, header_id, keys);
         }
         true
     }
 
     fn deadline(&self, now: Instant, header: &Header<P>, tries: u8) -> Instant {
         let delay = header.delay().of_mean(self.config.parameters.mean_delay);
-        now + self.config.time_for_try(tries, header.hops(), delay)
+        now + self.config.time_for_try(tries, header.hops(), delay, self.rate.allowance())
     }
 
     pub(super) fn cover(&mut self, now: Instant, purpose: Purpose) {

@@ -2,4 +2,5 @@
 
 mod any_order;
 mod network;
+mod rate;
 mod stories;

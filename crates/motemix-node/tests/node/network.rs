@@ -49,12 +49,14 @@ pub struct Network {
     /// What the application replies with; `None` refuses.
     pub application: Application,
     pub rng: ChaCha8Rng,
+    /// Time from leaving one node until arriving at the next.
+    pub flight: Duration,
     flying: VecDeque<(Instant, usize, Vec<u8>)>,
     roles: Vec<Role>,
     seed: u64,
 }
 
-/// Time from leaving one node until arriving at the next.
+/// How long that is usually.
 pub const FLIGHT: Duration = Duration::from_millis(1);
 
 pub fn id(node: usize) -> NodeId {
@@ -99,6 +101,7 @@ impl Network {
             air: Box::new(|_, _, _, _| true),
             application: Box::new(|_| Some(Vec::new())),
             rng: ChaCha8Rng::seed_from_u64(seed ^ 0xa1),
+            flight: FLIGHT,
             flying: VecDeque::new(),
             roles,
             seed,
@@ -195,7 +198,7 @@ impl Network {
                 let bytes = packet[..transmit.len].to_vec();
                 self.datagrams.push((at, transmit.to, bytes.clone()));
                 if (self.air)(at, transmit.to, &bytes, &mut self.rng) {
-                    self.flying.push_back((self.now + FLIGHT, usize::from(transmit.to.get()), bytes));
+                    self.flying.push_back((self.now + self.flight, usize::from(transmit.to.get()), bytes));
                 }
             }
         }
