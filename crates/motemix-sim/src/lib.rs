@@ -26,6 +26,7 @@ mod meter;
 mod mote;
 mod outcome;
 mod random;
+pub mod reproduce;
 mod riot;
 mod run;
 pub mod scenario;

@@ -29,8 +29,17 @@ impl Source {
         let mut rng = random::stream(seed, u32::from(me), Purpose::Load);
         let interval = load.interval.0;
         let first = Instant::default() + part_of(&mut rng, interval);
-        let mut source =
-            Self { next: None, ends, interval, spread: load.spread, me, receivers, always: None, gap: interval, rng };
+        let mut source = Self {
+            next: None,
+            ends,
+            interval,
+            spread: load.spread,
+            me,
+            receivers,
+            always: None,
+            gap: interval,
+            rng,
+        };
         source.next = Some(first).filter(|first| *first < ends);
         if load.receivers == Receivers::Fixed {
             source.always = source.draw();

@@ -104,14 +104,9 @@ pub(crate) struct Mote {
 impl Mote {
     /// A mote whose packets are of `payload` bytes.
     pub fn new(me: u16, settings: &Riot, payload: u16, sphinx: Sphinx) -> Self {
-        let rooms = [
-            settings.interface_queue,
-            settings.sixlowpan_queue,
-            settings.ipv6_queue,
-            settings.udp_queue,
-            0,
-        ]
-        .map(usize::from);
+        let rooms =
+            [settings.interface_queue, settings.sixlowpan_queue, settings.ipv6_queue, settings.udp_queue, 0]
+                .map(usize::from);
         Self {
             me,
             settings: settings.clone(),

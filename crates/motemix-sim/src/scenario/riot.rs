@@ -34,7 +34,7 @@ pub struct Riot {
     pub socket_box: u16,
     /// Of the processor, for one byte between it and the transceiver.
     pub transfer: Time,
-    /// Of the processor, in each thread that a frame passes.
+    /// Of the processor, in each thread that a frame passes; fitted to the experiment, see `docs/simulator.md`.
     pub frame: Time,
     /// Of the processor, in each thread that a datagram passes.
     pub datagram: Time,
@@ -62,7 +62,7 @@ impl Default for Riot {
             udp_queue: 8,
             socket_box: 16,
             transfer: Time::micros(2),
-            frame: Time::micros(200),
+            frame: Time::micros(3700),
             datagram: Time::micros(200),
             spins: true,
             one_buffer: true,
@@ -108,7 +108,7 @@ impl Default for Thesis {
             transmissions: 3,
             in_flight: 10,
             look: Time::seconds(1),
-            asked: Asked::WhenIdle,
+            asked: Asked::AfterRest,
             requests: 1,
             variation: Time::millis(100),
             instant: false,
