@@ -24,13 +24,17 @@ mod device;
 mod load;
 mod meter;
 mod mote;
+mod observer;
 mod outcome;
 mod random;
 pub mod reproduce;
 mod riot;
+mod room;
 mod run;
 pub mod scenario;
+pub mod validation;
 mod world;
 
+pub use observer::{Anonymity, Guesses};
 pub use outcome::{Outcome, Percentiles};
 pub use run::{Impossible, run};

@@ -88,7 +88,7 @@ const RULES: [Rule; 12] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 16] = [
+const PROTOCOL_LIBRARIES: [&str; 15] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -104,8 +104,6 @@ const PROTOCOL_LIBRARIES: [&str; 16] = [
     "rand_core",
     "sequential-storage",
     "siphasher",
-    // 6LoWPAN and UDP of the link.
-    "smoltcp",
     "subtle",
     "zeroize",
 ];
