@@ -27,6 +27,8 @@ mod mote;
 mod observer;
 mod outcome;
 mod random;
+pub mod reproduce;
+mod riot;
 mod room;
 mod run;
 pub mod scenario;

@@ -123,13 +123,3 @@ impl LinkFixes {
         }
     }
 }
-
-/// RIOT 2023.01's network stack: its queues, buffers and timers.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Riot {}
-
-/// The thesis' application.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Thesis {}

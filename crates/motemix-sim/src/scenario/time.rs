@@ -18,6 +18,11 @@ impl Time {
         Self(Duration::from_millis(millis))
     }
 
+    /// Whole microseconds.
+    pub const fn micros(micros: u64) -> Self {
+        Self(Duration::from_micros(micros))
+    }
+
     /// Itself, where zero says that there is none: a sweep can vary a value, not leave it out.
     pub fn unless_zero(self) -> Option<Duration> {
         Some(self.0).filter(|time| !time.is_zero())
