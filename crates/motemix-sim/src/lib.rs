@@ -24,11 +24,13 @@ mod device;
 mod load;
 mod meter;
 mod mote;
+mod observe;
 mod outcome;
 mod random;
 mod run;
 pub mod scenario;
 mod world;
 
+pub use observe::{News, Observers, Sight, Witness};
 pub use outcome::{Outcome, Percentiles};
-pub use run::{Impossible, run};
+pub use run::{Impossible, run, run_with};

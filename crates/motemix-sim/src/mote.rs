@@ -9,6 +9,7 @@ use crate::curve;
 use crate::device::{Antenna, Device};
 use crate::load::Source;
 use crate::meter::Meter;
+use crate::observe::News;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_directory::Entry;
@@ -87,6 +88,7 @@ pub(crate) struct Mote<'s, P: Profile> {
     scratch: Vec<u8>,
     data: Vec<u8>,
     meter: Meter,
+    news: Option<Vec<News>>,
 }
 
 impl<'s, P: Profile> Mote<'s, P> {
@@ -110,6 +112,7 @@ impl<'s, P: Profile> Mote<'s, P> {
             scratch: vec![0; PACKET],
             data: vec![0x6d; payload],
             meter: Meter::default(),
+            news: None,
         }
     }
 
@@ -147,13 +150,19 @@ impl<'s, P: Profile> Mote<'s, P> {
         let link = link_time(now);
         while let Some(to) = self.source.take(now) {
             let sent = NodeId::new(to).map(|to| self.node.send(node_time(now), to, &self.data));
-            self.meter.refused += u64::from(matches!(sent, Some(Err(SendError::Full))));
+            let refused = matches!(sent, Some(Err(SendError::Full)));
+            self.meter.refused += u64::from(refused);
+            self.news(if refused { News::Refused { to } } else { News::Message { to } });
         }
         self.stack.poll(link, &mut self.radio);
         let Some(len) = self.stack.receive(&mut self.scratch) else { return false };
         curve::taken();
         // Refusals are counted by the node.
-        let _ = self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
+        let taken =
+            self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
+        if let Err(reason) = taken {
+            self.news(News::Dropped { reason: reason.name() });
+        }
         self.compute(now, self.board.packet)
     }
 
@@ -163,13 +172,19 @@ impl<'s, P: Profile> Mote<'s, P> {
             self.node.handle_timeout(at);
         }
         while let Some(event) = self.node.poll_event() {
-            match event {
+            let news = match event {
                 Event::Received { token, .. } => {
                     let _ = self.node.reply(at, token, &[]);
+                    News::Received
                 }
-                Event::Acknowledged { elapsed, .. } => self.meter.round_trips.push(elapsed),
-                Event::Delivered { .. } | Event::Discarded { .. } => {}
-            }
+                Event::Acknowledged { elapsed, tries, .. } => {
+                    self.meter.round_trips.push(elapsed);
+                    News::Acknowledged { after: elapsed, tries }
+                }
+                Event::Delivered { .. } => News::Received,
+                Event::Discarded { tries, .. } => News::Discarded { tries },
+            };
+            self.news(news);
         }
         let link = link_time(now);
         if self.stack.can_send(link)
@@ -177,11 +192,20 @@ impl<'s, P: Profile> Mote<'s, P> {
             && let Some(to) = self.addresses.get(usize::from(transmit.to.get()))
         {
             let sent = self.stack.send(link, *to, self.scratch.get(..transmit.len).unwrap_or_default());
+            self.news(News::Packet { to: transmit.to.get() });
             if !sent {
-                self.meter.drop("datagram: not accepted by the link", 1);
+                let reason = "datagram: not accepted by the link";
+                self.meter.drop(reason, 1);
+                self.news(News::Dropped { reason });
             }
         }
         self.stack.poll(link, &mut self.radio);
+    }
+
+    fn news(&mut self, news: News) {
+        if let Some(kept) = &mut self.news {
+            kept.push(news);
+        }
     }
 
     fn idle_until(&mut self, now: Instant) -> Option<Instant> {
@@ -197,6 +221,14 @@ impl<'s, P: Profile> Mote<'s, P> {
 impl<P: Profile> Device for Mote<'_, P> {
     fn antenna(&mut self) -> &mut Antenna {
         self.radio.transceiver_mut()
+    }
+
+    fn keep_news(&mut self) {
+        self.news = Some(Vec::new());
+    }
+
+    fn take_news(&mut self) -> Vec<News> {
+        self.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Instant> {

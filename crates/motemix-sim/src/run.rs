@@ -5,6 +5,7 @@ use crate::curve::{Modelled, Real};
 use crate::device::Antenna;
 use crate::load::Source;
 use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
+use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
 use crate::scenario::{CurveModel, Group, Protocol, Scenario};
@@ -22,12 +23,15 @@ use rand_core::Rng as _;
 use std::net::Ipv6Addr;
 use std::rc::Rc;
 
-/// What a scenario asks for cannot be.
+/// Why a run has no outcome.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Impossible {
     /// Nodes and roles make no network.
     #[error("{0}")]
     Network(String),
+    /// Somebody stopped the run.
+    #[error("the run was stopped")]
+    Stopped,
 }
 
 /// Runs a scenario with its seed.
@@ -35,9 +39,20 @@ pub enum Impossible {
 /// # Errors
 /// The network cannot be, for instance because paths are longer than it has mixes.
 pub fn run(scenario: &Scenario) -> Result<Outcome, Impossible> {
+    run_with(scenario, Observers::default())
+}
+
+/// Runs a scenario with its seed while others look on.
+///
+/// # Errors
+/// As [`run`], and [`Impossible::Stopped`] if the observer of its progress stopped it.
+pub fn run_with(scenario: &Scenario, mut observers: Observers<'_>) -> Result<Outcome, Impossible> {
+    let observers = &mut observers;
     match (scenario.protocol, scenario.run.curve) {
-        (Protocol::Motes, CurveModel::Real) => motes::<motemix_sphinx::Mote<Real>>(scenario),
-        (Protocol::Motes, CurveModel::Modelled) => motes::<motemix_sphinx::Mote<Modelled>>(scenario),
+        (Protocol::Motes, CurveModel::Real) => motes::<motemix_sphinx::Mote<Real>>(scenario, observers),
+        (Protocol::Motes, CurveModel::Modelled) => {
+            motes::<motemix_sphinx::Mote<Modelled>>(scenario, observers)
+        }
         (Protocol::Thesis | Protocol::Udp, _) => Err(Impossible::Network("not there yet".into())),
     }
 }
@@ -53,7 +68,7 @@ fn address(id: u16) -> ExtendedAddress {
     ExtendedAddress([low, high, 0, 0, 0, 0, 0, 0x02])
 }
 
-fn motes<P: Profile>(scenario: &Scenario) -> Result<Outcome, Impossible>
+fn motes<P: Profile>(scenario: &Scenario, observers: &mut Observers<'_>) -> Result<Outcome, Impossible>
 where
     P::Curve: Curve,
 {
@@ -101,7 +116,7 @@ where
 
     let mut memories: Vec<(Memory<P>, StackMemory<'_, PACKET, ARRIVALS>)> =
         members.iter().map(|_| (Memory::new(settings), StackMemory::new())).collect();
-    let mut world = World::new(channel(scenario, members.len()));
+    let mut world = World::new(channel(scenario, members.len(), observers.witness.is_some()));
     for ((id, (memory, stack_memory)), (group, secret)) in
         (0_u16..).zip(&mut memories).zip(members.iter().zip(keys))
     {
@@ -125,7 +140,9 @@ where
         let joined = world.place(address(id), mote);
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
-    world.run(stop, &mut None);
+    if world.run(stop, &mut None, observers).is_break() {
+        return Err(Impossible::Stopped);
+    }
     let boards = members.iter().map(|group| Traits::of(group.board));
     let shares = world
         .devices()
@@ -136,7 +153,7 @@ where
     Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
 }
 
-fn channel(scenario: &Scenario, stations: usize) -> Channel {
+fn channel(scenario: &Scenario, stations: usize, report_air: bool) -> Channel {
     let access = scenario.radio.access;
     let settings = Settings {
         min_exponent: access.min_exponent,
@@ -145,7 +162,7 @@ fn channel(scenario: &Scenario, stations: usize) -> Channel {
         max_retries: access.max_retries,
         loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
         stations: u16::try_from(stations).unwrap_or(u16::MAX),
-        report_air: false,
+        report_air,
     };
     Channel::new(settings, scenario.seed)
 }

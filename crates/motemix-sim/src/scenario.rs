@@ -3,11 +3,14 @@
 //! Every field that is not named has the value of the standard, of RIOT 2023.01 or of a mote as it ships; a field that is
 //! not known is an error.
 
+mod check;
+mod draft;
 mod load;
 mod protocol;
 mod radio;
 mod time;
 
+pub use draft::{Draft, Setting};
 pub use load::{Board, Group, Load, Receivers, Spread};
 pub use protocol::{LinkFixes, Motes, Riot, Thesis};
 pub use radio::{Access, Radio, Room};
@@ -113,11 +116,17 @@ pub enum CurveModel {
 pub struct Adversary {}
 
 /// Parameters to vary: every combination of values is run with every seed.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sweep {
     /// Runs of each combination; their seeds are `seed`, `seed + 1`, ….
     pub seeds: u32,
     /// Values by the dotted name of a field, as in `"nodes.mote.count" = [10, 20, 30]`.
     pub vary: BTreeMap<String, Vec<toml::Value>>,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self { seeds: 5, vary: BTreeMap::new() }
+    }
 }

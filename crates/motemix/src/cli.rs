@@ -8,6 +8,7 @@ mod directory;
 mod net;
 mod node;
 mod shape;
+mod sim;
 
 pub use air::Air;
 pub use bench::Bench;
@@ -17,6 +18,7 @@ pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use shape::{Profile, Size, Traffic};
+pub use sim::{Sim, SimRun, SimScenario, SimTrace};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -78,6 +80,9 @@ pub enum Command {
     /// Counts what our code costs on a microcontroller.
     #[command(subcommand)]
     Boards(Boards),
+    /// Simulates networks of motes on one radio channel, in virtual time.
+    #[command(subcommand)]
+    Sim(Sim),
     Completions(Completions),
     Man(Man),
 }

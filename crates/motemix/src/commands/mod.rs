@@ -10,8 +10,9 @@ mod inbox;
 mod net;
 mod node;
 mod send;
+mod sim;
 
-use crate::cli::{Boards, Command, Directory, Net};
+use crate::cli::{Boards, Command, Directory, Net, Sim};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use std::path::Path;
@@ -33,6 +34,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
         Command::Boards(Boards::Measure(args)) => boards::measure(&args),
         Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
+        Command::Sim(Sim::Run(args)) => sim::run(&args),
+        Command::Sim(Sim::Trace(args)) => sim::trace(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

@@ -1,0 +1,79 @@
+//! `motemix sim`.
+
+use clap::{Args, Subcommand};
+use motemix_sim::scenario::Setting;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum Sim {
+    Run(SimRun),
+    Trace(SimTrace),
+}
+
+/// Which scenario, and what is changed in it.
+#[derive(Debug, Args)]
+pub struct SimScenario {
+    /// The scenario: TOML, as in the folder scenarios; docs/simulator.md explains every field.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Another value for a field of the scenario. May be given several times.
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = Setting::parse)]
+    pub settings: Vec<Setting>,
+}
+
+/// Runs a scenario once and says what became of the messages.
+///
+/// Time is virtual: an hour of a network of 64 motes takes some seconds. The same scenario with the same seed gives the
+/// same outcome on every machine, to the last bit.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix sim run scenarios/mesh-64.toml
+  motemix sim run scenarios/mesh-64.toml --seed 7 --set nodes.mote.count=20 --set load.interval=30s
+  motemix sim run scenarios/mesh-64.toml --json | jq '{acknowledged, rtt_s, drops}'
+  motemix sim run scenarios/mesh-64.toml --set run.send_for=1min --pcap air.pcap")]
+pub struct SimRun {
+    #[command(flatten)]
+    pub scenario: SimScenario,
+    /// Where chance comes from; instead of the scenario's seed.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Prints JSON: one object.
+    #[arg(long)]
+    pub json: bool,
+    /// Writes everything that is on the air to a file that Wireshark reads, with collided frames marked by a
+    /// wrong check sequence. The simulation begins in 1970.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+}
+
+/// Runs a scenario once and prints what happens: a line for each event.
+///
+/// Who was given a message for whom; which packets leave to which neighbour; frames on the air and what became of them;
+/// what arrived, was acknowledged, given up or dropped, and why. Nodes are numbered in the order of their groups' names.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix sim trace scenarios/mesh-64.toml --to 30s | less
+  motemix sim trace scenarios/mesh-64.toml --node 12 --from 1min --to 2min
+  motemix sim trace scenarios/mesh-64.toml --to 1min --json | jq 'select(.event == \"dropped\")'")]
+pub struct SimTrace {
+    #[command(flatten)]
+    pub scenario: SimScenario,
+    /// Where chance comes from; instead of the scenario's seed.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Only what this node does, or what is done to it. May be given several times.
+    #[arg(long = "node", value_name = "N")]
+    pub nodes: Vec<u16>,
+    /// Only from this time on.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub from: Duration,
+    /// Only until this time; the run ends there.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub to: Option<Duration>,
+    /// Prints JSON: an object in each line, with the time in microseconds.
+    #[arg(long)]
+    pub json: bool,
+}
