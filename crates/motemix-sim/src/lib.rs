@@ -29,6 +29,7 @@ mod outcome;
 mod random;
 mod run;
 pub mod scenario;
+pub mod sweep;
 mod world;
 
 pub use observe::{News, Observers, Sight, Witness};

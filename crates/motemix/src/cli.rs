@@ -18,7 +18,7 @@ pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use shape::{Profile, Size, Traffic};
-pub use sim::{Sim, SimRun, SimScenario, SimTrace};
+pub use sim::{Sim, SimRun, SimScenario, SimSweep, SimTrace};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

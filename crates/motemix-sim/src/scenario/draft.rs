@@ -143,6 +143,9 @@ fn read(file: &Path, text: &str) -> Result<Scenario, FileError> {
 fn put(table: &mut Table, setting: &Setting) -> Result<(), Fault> {
     let fault = |problem, remedy| Fault::new(&setting.field, problem, remedy);
     let parts: Vec<&str> = setting.field.split('.').collect();
+    if parts == ["version"] {
+        return Err(fault("is the file's".into(), "set another field".into()));
+    }
     if let ["nodes", group, ..] = parts.as_slice() {
         let groups = table.get("nodes").and_then(Value::as_table);
         let names = || groups.iter().flat_map(|groups| groups.keys());

@@ -9,6 +9,7 @@ use std::time::Duration;
 pub enum Sim {
     Run(SimRun),
     Trace(SimTrace),
+    Sweep(SimSweep),
 }
 
 /// Which scenario, and what is changed in it.
@@ -39,6 +40,9 @@ pub struct SimRun {
     /// Where chance comes from; instead of the scenario's seed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
+    /// One run of the scenario's sweep, by its number; `motemix sim sweep FILE --list` shows them.
+    #[arg(long, value_name = "ID", conflicts_with = "seed")]
+    pub run: Option<u32>,
     /// Prints JSON: one object.
     #[arg(long)]
     pub json: bool,
@@ -76,4 +80,47 @@ pub struct SimTrace {
     /// Prints JSON: an object in each line, with the time in microseconds.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Runs a scenario with every combination of the values that its section `[sweep]` lists, and every seed.
+///
+/// Each run that is done is written down in DIR/journal.jsonl. An interrupted sweep goes on where it stopped when the
+/// same command is given again. In the end there are three tables: runs.csv and runs.parquet have a row for each run,
+/// summary.csv one for each combination, with means over the seeds and confidence intervals of 95 % (Student's t).
+/// They depend on nothing but the scenario and the version of this program.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+In the scenario:
+  [sweep]
+  seeds = 10
+  vary = { \"nodes.mote.count\" = [10, 20, 30], protocol = [\"motes\", \"udp\"] }
+
+Other programs can run the runs, as scripts/sim/ray_sweep.py does: they take numbers from --list, give each to
+`motemix sim run FILE --run ID --json`, and hand what that prints to --take.
+
+Examples:
+  motemix sim sweep scenarios/anonymity.toml --out results
+  motemix sim sweep scenarios/anonymity.toml --out results --set run.send_for=10min --jobs 1
+  motemix sim sweep scenarios/anonymity.toml --list | head -3")]
+pub struct SimSweep {
+    #[command(flatten)]
+    pub scenario: SimScenario,
+    /// Where the results go; made if it does not exist.
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time; as many as there are cores by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Only these runs, by number.
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    pub only: Option<Vec<u32>>,
+    /// Throws the runs in DIR away, whatever they are of, and begins anew.
+    #[arg(long)]
+    pub restart: bool,
+    /// Runs nothing; prints a line of JSON for each run that is still to be done: its number, seed and settings.
+    #[arg(long, conflicts_with_all = ["restart", "jobs"])]
+    pub list: bool,
+    /// Runs nothing; reads runs that others did from stdin, each as {"run": ID, "outcome": {…}}, and writes them down.
+    #[arg(long, conflicts_with_all = ["list", "jobs", "only"])]
+    pub take: bool,
 }

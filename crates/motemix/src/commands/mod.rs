@@ -36,6 +36,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Trace(args)) => sim::trace(&args),
+        Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

@@ -1,16 +1,19 @@
 //! `motemix sim`: networks of motes in virtual time.
 
 mod run;
+mod sweep;
 mod trace;
 
 pub use run::run;
+pub use sweep::sweep;
 pub use trace::trace;
 
 use crate::cli::SimScenario;
 use crate::failure::Failure;
 use crate::report::Progress;
 use motemix_sim::Impossible;
-use motemix_sim::scenario::{Draft, Scenario, Setting};
+use motemix_sim::scenario::{Draft, Scenario};
+use motemix_sim::sweep::Plan;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +28,10 @@ impl SimScenario {
     fn scenario(&self, seed: Option<u64>) -> Result<Scenario, Failure> {
         let scenario = self.draft()?.with(&self.settings).map_err(Failure::broken)?;
         Ok(Scenario { seed: seed.unwrap_or(scenario.seed), ..scenario })
+    }
+
+    fn plan(&self) -> Result<Plan, Failure> {
+        Plan::of(&self.draft()?, &self.settings).map_err(Failure::broken)
     }
 
     fn no_outcome(&self, error: &Impossible) -> Failure {
@@ -53,6 +60,10 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
+    fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     fn flow(&self) -> ControlFlow<()> {
         if self.is_raised() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -75,10 +86,4 @@ impl Clock {
         let message = format!("{:.1} of {:.1} virtual minutes", minutes(now), minutes(self.length));
         self.progress.at(now.as_millis() as u64, &message);
     }
-}
-
-/// The setting that a field of the command line stands for.
-#[expect(dead_code)]
-fn setting(field: &str, value: impl Into<toml::Value>) -> Setting {
-    Setting { field: field.to_owned(), value: value.into() }
 }

@@ -12,7 +12,17 @@ use std::path::Path;
 use std::time::Duration;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let scenario = args.scenario.scenario(args.seed)?;
+    let scenario = match args.run {
+        Some(id) => {
+            let plan = args.scenario.plan()?;
+            let runs = plan.runs().len();
+            let run = plan.run(id);
+            let run =
+                run.ok_or_else(|| Failure::broken(format!("--run {id}: the sweep has {runs} runs, from 0")))?;
+            plan.scenario(run).map_err(Failure::broken)?
+        }
+        None => args.scenario.scenario(args.seed)?,
+    };
     let interrupt = Interrupt::listen()?;
     let mut recorder = args.pcap.as_deref().map(Recorder::create).transpose()?;
     let mut clock = Clock::of(&scenario);
