@@ -26,19 +26,20 @@ mod air;
 mod counters;
 mod link;
 mod sender;
+mod settings;
 mod station;
 
 pub use counters::{Counters, Drops};
-pub use link::{Link, Loss};
+pub use link::{Centibels, Link, Loss, Paths};
+pub use settings::{Access, Settings};
 pub use station::Station;
 
 use crate::Instant;
 use crate::frame::{self, Frame, Header, Type};
-use air::{Air, Fate, Transmission};
-use chacha20::ChaCha8Rng;
+use air::{Air, Fate, Span, Ticket, Transmission};
 use link::Links;
 use motemix_link::serial::{ExtendedAddress, Outcome};
-use rand_core::{Rng as _, SeedableRng as _};
+use rand_core::Rng as _;
 use sender::{Attempt, Next};
 use station::{Member, Members};
 use std::cmp::Reverse;
@@ -55,8 +56,6 @@ const UNIT_BACKOFF: Duration = micros(320);
 const ASSESSMENT: Duration = micros(128);
 /// aTurnaroundTime: 12 symbols.
 const TURNAROUND: Duration = micros(192);
-/// An acknowledgement on the air: 6 bytes of synchronisation and 5 of frame.
-const ACKNOWLEDGEMENT: Duration = micros(352);
 /// macAckWaitDuration: 54 symbols.
 const ACKNOWLEDGEMENT_WAIT: Duration = micros(864);
 /// aMaxSIFSFrameSize; longer frames are followed by the long gap.
@@ -65,39 +64,6 @@ const SHORT_FRAME: usize = 18;
 const SHORT_GAP: Duration = micros(192);
 /// macMinLIFSPeriod: 40 symbols.
 const LONG_GAP: Duration = micros(640);
-
-/// What a channel is like. The default is the standard's: exponents 3 to 5, 4 backoffs, 3 retries, no loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// macMinBE: the first backoff is below `2^min_exponent` units. At most 16 counts.
-    pub min_exponent: u8,
-    /// macMaxBE. At most 16 counts.
-    pub max_exponent: u8,
-    /// macMaxCSMABackoffs: a busy channel is assessed so many times more.
-    pub max_backoffs: u8,
-    /// macMaxFrameRetries: an unacknowledged frame is sent so many times more.
-    pub max_retries: u8,
-    /// Of every link that was not set otherwise.
-    pub loss: Loss,
-    /// How many can be there at a time.
-    pub stations: u16,
-    /// Whether [`Event::OnAir`] is wanted.
-    pub report_air: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            min_exponent: 3,
-            max_exponent: 5,
-            max_backoffs: 4,
-            max_retries: 3,
-            loss: Loss::NONE,
-            stations: 1024,
-            report_air: false,
-        }
-    }
-}
 
 /// Something that the caller is to know or to pass on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,12 +122,8 @@ pub enum JoinError {
 enum Due {
     /// A clear-channel assessment ends.
     Assessed(Station, Attempt),
-    /// A frame begins.
-    Begin(Station, Attempt),
-    /// An acknowledgement of this sequence number begins.
-    Acknowledge(Station, u8),
-    /// A transmission ends, at this place of [`Air`].
-    End(usize),
+    /// A transmission ends.
+    End(Ticket),
     /// No acknowledgement came.
     WaitedEnough(Station, Attempt),
 }
@@ -169,29 +131,46 @@ enum Due {
 /// One channel and its stations.
 pub struct Channel {
     settings: Settings,
-    rng: ChaCha8Rng,
+    seed: u64,
     now: Instant,
     /// By time, then in the order in which they were put in.
     due: BinaryHeap<Reverse<(Instant, u64, Due)>>,
     order: u64,
     members: Members,
+    last_joined: Instant,
     links: Links,
     air: Air,
+    /// Those whose frame was on the air and waits for its acknowledgement.
+    waiting: Vec<Station>,
+    /// Room for the places of those whom a frame may be for.
+    candidates: Vec<u16>,
     events: VecDeque<Event>,
 }
 
 impl Channel {
     /// An empty channel. All that happens by chance follows from the seed.
     pub fn new(settings: Settings, seed: u64) -> Self {
+        Self::with_links(settings, seed, Links::new(settings.loss, None))
+    }
+
+    /// The same where links that are not set follow from `paths`.
+    pub fn on(paths: Box<dyn Paths>, settings: Settings, seed: u64) -> Self {
+        Self::with_links(settings, seed, Links::new(settings.loss, Some(paths)))
+    }
+
+    fn with_links(settings: Settings, seed: u64, links: Links) -> Self {
         Self {
             settings,
-            rng: ChaCha8Rng::seed_from_u64(seed),
+            seed,
             now: Instant::default(),
             due: BinaryHeap::new(),
             order: 0,
             members: Members::default(),
-            links: Links::new(settings.loss),
+            last_joined: Instant::default(),
+            links,
             air: Air::default(),
+            waiting: Vec::new(),
+            candidates: Vec::new(),
             events: VecDeque::new(),
         }
     }
@@ -205,7 +184,7 @@ impl Channel {
         if self.members.has(address) {
             return Err(JoinError::AddressInUse);
         }
-        self.admit(now, Member::radio(address))
+        self.admit(now, Some(address))
     }
 
     /// Lets one in that has a MAC of its own, outside: it hears everything, including acknowledgements, makes
@@ -214,25 +193,28 @@ impl Channel {
     /// # Errors
     /// The channel is full.
     pub fn join_outside(&mut self, now: Instant) -> Result<Station, JoinError> {
-        self.admit(now, Member::outside())
+        self.admit(now, None)
     }
 
-    fn admit(&mut self, now: Instant, member: Member) -> Result<Station, JoinError> {
+    fn admit(&mut self, now: Instant, address: Option<ExtendedAddress>) -> Result<Station, JoinError> {
         self.handle_timeout(now);
-        let station = self.members.add(member, self.settings.stations).ok_or(JoinError::Full)?;
-        let links = &self.links;
-        let audible = self.air.admit(station.index(), |from| links.get(from, station).reaches());
-        if let Some(member) = self.members.get_mut(station) {
-            member.ear.audible = audible;
-        }
-        Ok(station)
+        let Settings { access, stations, .. } = self.settings;
+        let (index, number) = self.members.next_place(stations).ok_or(JoinError::Full)?;
+        let mut member = match address {
+            Some(address) => Member::radio(address, access, self.seed, number),
+            None => Member::outside(access, self.seed, number),
+        };
+        member.joined = self.now;
+        self.last_joined = self.now;
+        Ok(self.members.add(index, member))
     }
 
     /// A station goes. What it has under way ends as refused; what it has on the air stays there.
     pub fn leave(&mut self, now: Instant, station: Station) {
         self.handle_timeout(now);
-        self.air.forget(station.index());
+        self.air.withdraw(self.now, station);
         self.links.forget(station);
+        self.waiting.retain(|waiting| *waiting != station);
         let gone = self.members.remove(station);
         if let Some(handle) = gone.and_then(|member| member.sender).map(|sender| sender.handle) {
             self.events.push_back(Event::Done { station, handle, at: self.now, outcome: Outcome::Refused });
@@ -241,19 +223,24 @@ impl Channel {
 
     /// Gives a radio a short address; `None` for none.
     pub fn set_short_address(&mut self, station: Station, short: Option<u16>) {
-        if let Some(addresses) = self.members.addresses_mut(station) {
-            addresses.short = short;
-        }
+        self.members.set_short_address(station, short);
     }
 
     /// Makes a radio hear one PAN, and broadcasts to all of them; `None` for any.
     pub fn set_pan(&mut self, station: Station, pan: Option<u16>) {
-        if let Some(addresses) = self.members.addresses_mut(station) {
-            addresses.pan = pan;
+        if let Some(own) = self.members.get_mut(station).and_then(|member| member.addresses.as_mut()) {
+            own.pan = pan;
         }
     }
 
-    /// Sets what a station hears of another, from the next frame on. The way back is another link.
+    /// How a station gets at the channel, from its next frame on.
+    pub fn set_access(&mut self, station: Station, access: Access) {
+        if let Some(member) = self.members.get_mut(station) {
+            member.access = access;
+        }
+    }
+
+    /// Sets what a station hears of another, also of a frame that is on the air now. The way back is another link.
     pub fn set_link(&mut self, from: Station, to: Station, link: Link) {
         self.links.set(from, to, link);
     }
@@ -268,15 +255,13 @@ impl Channel {
             self.events.push_back(refused);
             return;
         };
-        let counters = &mut member.counters;
         let next = match frame::read(bytes) {
             Ok((frame, header)) if member.addresses.is_some() && header.kind != Type::Acknowledgement => {
-                member.begin(handle, frame, header, &self.settings)
+                member.begin(handle, frame, header)
             }
             _ => {
-                counters.malformed += 1;
-                self.events.push_back(refused);
-                return;
+                member.counters.malformed += 1;
+                None
             }
         };
         match next {
@@ -300,10 +285,9 @@ impl Channel {
         member.counters.sent += 1;
         member.counters.transmissions += 1;
         member.counters.airtime += frame.airtime();
-        let (links, members) = (&self.links, &mut self.members);
-        let reaches = |to| links.get(station, to).reaches();
-        let transmission = self.air.overlay(station, self.now, (frame, header), members, reaches);
-        self.arrived(&transmission);
+        let now = self.now;
+        let begin = self.air.quiet_before(now - frame.airtime()).max(self.last_joined);
+        self.arrived(&Transmission { span: Span { from: station, begin, end: now }, frame, header });
         true
     }
 
@@ -321,9 +305,7 @@ impl Channel {
             self.now = self.now.max(at);
             match due {
                 Due::Assessed(station, attempt) => self.assessed(station, attempt),
-                Due::Begin(station, attempt) => self.begin(station, attempt),
-                Due::Acknowledge(station, sequence) => self.acknowledge(station, sequence),
-                Due::End(place) => self.end(place),
+                Due::End(ticket) => self.end(ticket),
                 Due::WaitedEnough(station, attempt) => self.waited_enough(station, attempt),
             }
         }
@@ -347,9 +329,9 @@ impl Channel {
     }
 
     fn back_off(&mut self, station: Station, attempt: Attempt) {
-        let Some(member) = self.members.get(station) else { return };
+        let Some(member) = self.members.get_mut(station) else { return };
         let Some(sender) = &member.sender else { return };
-        let units = self.rng.next_u32() & ((1 << sender.exponent) - 1);
+        let units = member.backoffs.next_u32() & ((1 << sender.exponent) - 1);
         let at = self.now.max(member.free_at) + UNIT_BACKOFF * units + ASSESSMENT;
         self.schedule(at, Due::Assessed(station, attempt));
     }
@@ -357,109 +339,124 @@ impl Channel {
     fn assessed(&mut self, station: Station, attempt: Attempt) {
         let now = self.now;
         let Some(member) = self.members.sending(station, attempt) else { return };
-        if member.is_busy_since(now - ASSESSMENT) {
-            match member.back_off_longer(&self.settings) {
+        member.counters.assessments += 1;
+        let busy = member.is_deaf_during(now - ASSESSMENT, now)
+            || self.air.is_busy(now, station, &self.links, &self.settings);
+        if busy {
+            match member.back_off_longer() {
                 Next::Again(attempt) => self.back_off(station, attempt),
                 Next::GiveUp => self.finish(station, Outcome::ChannelBusy),
             }
             return;
         }
-        let Some(airtime) = member.sender.as_ref().map(|sender| sender.frame.airtime()) else { return };
-        member.busy_until = now + TURNAROUND + airtime;
-        self.air.deafen(station.index());
-        self.schedule(now + TURNAROUND, Due::Begin(station, attempt));
-    }
-
-    fn begin(&mut self, station: Station, attempt: Attempt) {
-        let Some(member) = self.members.sending(station, attempt) else { return };
         let Some(sender) = &mut member.sender else { return };
-        let what = (sender.frame, sender.header);
+        let (frame, header) = (sender.frame, sender.header);
         member.counters.transmissions += 1;
-        if sender.tries > 0 {
-            member.counters.retries += 1;
-        }
-        self.put_on_air(station, what);
+        member.counters.retries += u64::from(sender.tries > 0);
+        self.put_on_air(station, frame, header);
     }
 
-    fn acknowledge(&mut self, station: Station, sequence: u8) {
-        let Some(member) = self.members.get_mut(station) else { return };
-        member.counters.acknowledgements += 1;
-        self.put_on_air(station, Frame::acknowledgement(sequence));
+    /// The radio turns round, and sends.
+    fn put_on_air(&mut self, from: Station, frame: Frame, header: Header) {
+        let begin = self.now + TURNAROUND;
+        let end = begin + frame.airtime();
+        if let Some(member) = self.members.get_mut(from) {
+            member.deafen(self.now, end);
+            member.counters.airtime += frame.airtime();
+        }
+        let ticket = self.air.begin(Transmission { span: Span { from, begin, end }, frame, header });
+        self.schedule(end, Due::End(ticket));
     }
 
-    fn put_on_air(&mut self, station: Station, what: (Frame, Header)) {
-        let (links, members) = (&self.links, &mut self.members);
-        let reaches = |to| links.get(station, to).reaches();
-        let place = self.air.begin(station, self.now, what, members, reaches);
-        let airtime = what.0.airtime();
-        if let Some(member) = self.members.get_mut(station) {
-            member.counters.airtime += airtime;
-        }
-        self.schedule(self.now + airtime, Due::End(place));
-    }
-
-    fn end(&mut self, place: usize) {
-        let Some(transmission) = self.air.end(place) else { return };
-        for (index, _) in transmission.hearers() {
-            if let Some(member) = self.members.at_mut(index) {
-                member.ear.falls_quiet(self.now);
-            }
-        }
+    fn end(&mut self, ticket: Ticket) {
+        let Some(transmission) = self.air.end(ticket) else { return };
         self.arrived(&transmission);
-        let (station, header) = (transmission.from, transmission.header);
-        if header.kind != Type::Acknowledgement {
-            self.after_own_frame(station, &header);
+        if transmission.header.kind != Type::Acknowledgement {
+            self.after_own_frame(transmission.span.from, &transmission.header);
         }
-        self.air.recycle(transmission);
     }
 
-    /// The last byte is through; each who hears it has it or not.
+    /// The last byte is through; each whom it is for has it or not.
     fn arrived(&mut self, transmission: &Transmission) {
-        let Transmission { from, begin, collided, frame, header, .. } = *transmission;
-        let at = self.now;
-        if collided && let Some(member) = self.members.get_mut(from) {
+        let Transmission { span, frame, header } = transmission;
+        let collided = self.air.is_overlapped(span);
+        if collided && let Some(member) = self.members.get_mut(span.from) {
             member.counters.collisions += 1;
         }
         if self.settings.report_air {
-            self.events.push_back(Event::OnAir { from, begin, end: at, collided, frame });
+            let (from, begin, end) = (span.from, span.begin, span.end);
+            self.events.push_back(Event::OnAir { from, begin, end, collided, frame: *frame });
         }
-        for (index, fate) in transmission.hearers() {
-            let Some((to, member)) = self.members.with_id(index) else { continue };
-            let awaited = header.kind == Type::Acknowledgement && member.awaits(header.sequence);
-            let meant = member.addresses.is_none_or(|own| own.accept(&header));
-            if !awaited && !meant {
-                continue;
+        if header.kind == Type::Acknowledgement {
+            for at in (0..self.waiting.len()).rev() {
+                if let Some(to) = self.waiting.get(at).copied() {
+                    self.acknowledged(transmission, to);
+                }
             }
-            let drops = &mut member.counters.drops;
-            match fate {
-                Fate::Deaf => drops.deaf += 1,
-                Fate::Collided => drops.collided += 1,
-                Fate::Intact if self.links.get(from, to).loss().strikes(&mut self.rng) => drops.lost += 1,
-                Fate::Intact if awaited => {
-                    member.counters.acknowledged += 1;
-                    self.finish(to, Outcome::Sent);
-                }
-                Fate::Intact => {
-                    member.counters.received += 1;
-                    let mine = member.addresses.is_some_and(|own| own.is_alone_meant(&header));
-                    self.events.push_back(Event::Delivered { to, from, at, frame });
-                    if mine && header.wants_acknowledgement {
-                        member.busy_until = at + TURNAROUND + ACKNOWLEDGEMENT;
-                        self.air.deafen(index);
-                        self.schedule(at + TURNAROUND, Due::Acknowledge(to, header.sequence));
-                    }
-                }
+        }
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.members.candidates(header.to, &mut candidates);
+        for index in candidates.drain(..) {
+            self.delivered(transmission, index);
+        }
+        self.candidates = candidates;
+        self.air.remember(self.now, *span);
+    }
+
+    /// Whether a transmission has reached a station; if not, why is counted.
+    fn reaches(&mut self, transmission: &Transmission, to: Station) -> bool {
+        let Some(member) = self.members.get_mut(to) else { return false };
+        let fate = self.air.fate(&transmission.span, to, member, &self.links, &self.settings);
+        let drops = &mut member.counters.drops;
+        match fate {
+            Fate::Silent => return false,
+            Fate::Deaf => drops.deaf += 1,
+            Fate::Collided => drops.collided += 1,
+            Fate::Intact if self.links.get(transmission.span.from, to).loss().strikes(&mut member.losses) => {
+                drops.lost += 1;
+            }
+            Fate::Intact => return true,
+        }
+        false
+    }
+
+    fn acknowledged(&mut self, transmission: &Transmission, to: Station) {
+        let awaits = |member: &Member| member.awaits(transmission.header.sequence);
+        if self.members.get(to).is_some_and(awaits) && self.reaches(transmission, to) {
+            if let Some(member) = self.members.get_mut(to) {
+                member.counters.acknowledged += 1;
+            }
+            self.finish(to, Outcome::Sent);
+        }
+    }
+
+    fn delivered(&mut self, transmission: &Transmission, index: u16) {
+        let Transmission { span, frame, header } = transmission;
+        let Some((to, member)) = self.members.with_id(index) else { return };
+        let own = member.addresses;
+        if to == span.from || own.is_some_and(|own| !own.accept(header)) || !self.reaches(transmission, to) {
+            return;
+        }
+        if let Some(member) = self.members.get_mut(to) {
+            member.counters.received += 1;
+            let mine = own.is_some_and(|own| own.is_alone_meant(header));
+            let acknowledges = mine && header.wants_acknowledgement;
+            member.counters.acknowledgements += u64::from(acknowledges);
+            self.events.push_back(Event::Delivered { to, from: span.from, at: self.now, frame: *frame });
+            if acknowledges {
+                let (frame, header) = Frame::acknowledgement(header.sequence);
+                self.put_on_air(to, frame, header);
             }
         }
     }
 
     fn after_own_frame(&mut self, station: Station, header: &Header) {
         let Some(member) = self.members.get_mut(station) else { return };
-        // It may have left, and another one come to its place, while the frame was on the air.
         let Some(sender) = &mut member.sender else { return };
         if header.wants_acknowledgement {
             sender.awaits = true;
             let attempt = sender.attempt;
+            self.waiting.push(station);
             self.schedule(self.now + ACKNOWLEDGEMENT_WAIT, Due::WaitedEnough(station, attempt));
         } else {
             self.finish(station, Outcome::Sent);
@@ -468,7 +465,8 @@ impl Channel {
 
     fn waited_enough(&mut self, station: Station, attempt: Attempt) {
         let Some(member) = self.members.sending(station, attempt) else { return };
-        match member.try_again(&self.settings) {
+        self.waiting.retain(|waiting| *waiting != station);
+        match member.try_again() {
             Next::Again(attempt) => self.back_off(station, attempt),
             Next::GiveUp => self.finish(station, Outcome::NoAcknowledgement),
         }
@@ -476,6 +474,7 @@ impl Channel {
 
     fn finish(&mut self, station: Station, outcome: Outcome) {
         let at = self.now;
+        self.waiting.retain(|waiting| *waiting != station);
         let Some(member) = self.members.get_mut(station) else { return };
         let Some(sender) = member.sender.take() else { return };
         match outcome {

@@ -17,7 +17,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Everybody, as a PAN and as a short address.
-const BROADCAST: u16 = 0xffff;
+pub(crate) const BROADCAST: u16 = 0xffff;
 /// Of the check sequence.
 const CHECK_LEN: usize = 2;
 /// Preamble, start delimiter and length.

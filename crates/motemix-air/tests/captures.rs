@@ -3,7 +3,7 @@
 mod boards;
 
 use boards::{Air, Board, broadcast, data};
-use motemix_air::channel::{Channel, Event, Settings};
+use motemix_air::channel::{Access, Channel, Event, Settings};
 use motemix_air::{Instant, capture::Capture};
 use motemix_link::serial::{CHECK, Outcome};
 use pcap_parser::{Linktype, PcapCapture};
@@ -44,7 +44,11 @@ fn an_air_that_runs_leaves_a_readable_file_at_any_time() {
 
 #[test]
 fn frames_that_collided_have_a_wrong_check_sequence() {
-    let settings = Settings { min_exponent: 0, max_exponent: 0, report_air: true, ..Settings::default() };
+    let settings = Settings {
+        access: Access { min_exponent: 0, max_exponent: 0, ..Access::default() },
+        report_air: true,
+        ..Settings::default()
+    };
     let mut channel = Channel::new(settings, 1);
     let mut capture = Capture::new(Vec::new()).expect("memory takes all");
     let now = Instant::default();

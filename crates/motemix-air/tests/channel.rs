@@ -3,7 +3,7 @@
 mod radio;
 
 use motemix_air::Instant;
-use motemix_air::channel::{Channel, Event, JoinError, Link, Loss, Settings};
+use motemix_air::channel::{Access, Channel, Event, JoinError, Link, Loss, Settings};
 use motemix_link::serial::Outcome;
 use radio::{Radio, address, broadcast, deliveries, frame, outcomes, short_frame};
 use std::time::Duration;
@@ -14,7 +14,11 @@ fn loss(probability: f64) -> Loss {
 
 /// Backoffs of zero: what is left is arithmetic.
 fn at_once() -> Settings {
-    Settings { min_exponent: 0, max_exponent: 0, report_air: true, ..Settings::default() }
+    Settings {
+        access: Access { min_exponent: 0, max_exponent: 0, ..Access::default() },
+        report_air: true,
+        ..Settings::default()
+    }
 }
 
 #[test]
@@ -131,8 +135,8 @@ fn frames_that_overlap_are_lost_to_all() {
 #[test]
 fn a_station_that_hears_a_frame_waits_until_the_air_is_free() {
     // The first backoff is zero: the second station assesses the channel while the frame is on the air.
-    let settings = Settings { min_exponent: 0, ..at_once() };
-    let mut radio = Radio::new(3, Settings { max_exponent: 5, max_backoffs: 9, ..settings }, 1);
+    let access = Access { min_exponent: 0, max_exponent: 5, max_backoffs: 9, ..Access::default() };
+    let mut radio = Radio::new(3, Settings { access, ..at_once() }, 1);
     radio.transmit(0, 0, &broadcast(0, 1, 127));
     radio.now = Instant::from_micros(400);
     radio.transmit(1, 0, &broadcast(1, 1, 127));

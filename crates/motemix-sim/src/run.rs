@@ -156,13 +156,16 @@ where
 fn channel(scenario: &Scenario, stations: usize, report_air: bool) -> Channel {
     let access = scenario.radio.access;
     let settings = Settings {
-        min_exponent: access.min_exponent,
-        max_exponent: access.max_exponent,
-        max_backoffs: access.max_backoffs,
-        max_retries: access.max_retries,
+        access: motemix_air::channel::Access {
+            min_exponent: access.min_exponent,
+            max_exponent: access.max_exponent,
+            max_backoffs: access.max_backoffs,
+            max_retries: access.max_retries,
+        },
         loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
         stations: u16::try_from(stations).unwrap_or(u16::MAX),
         report_air,
+        ..Settings::default()
     };
     Channel::new(settings, scenario.seed)
 }

@@ -1,181 +1,157 @@
-//! What is on the air, and how each station hears it.
+//! What is on the air and what lately was, and who could hear it.
+//!
+//! Nothing is worked out for a station before somebody asks: whether it finds the channel in use, or whether a frame that has
+//! ended reached it. So what a frame costs does not depend on how many stations there are.
 
-use super::station::{Members, Station};
+use super::link::Links;
+use super::station::{Member, Station};
+use super::{ASSESSMENT, Settings};
 use crate::Instant;
 use crate::frame::{Frame, Header};
+use std::collections::VecDeque;
 
-/// How a station hears a transmission.
+/// How a transmission reached a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// As yet, whole.
+    /// Whole.
     Intact,
-    /// Something else was on the air at the same time.
+    /// Something that was on the air at the same time was too strong for it.
     Collided,
-    /// The station sends, sent or turned round meanwhile, or came later.
+    /// The station sent or turned round meanwhile, or came later.
     Deaf,
+    /// Out of reach.
+    Silent,
 }
 
-/// A frame on the air.
-pub(super) struct Transmission {
+/// When somebody had the air.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
     pub from: Station,
     pub begin: Instant,
-    pub collided: bool,
+    pub end: Instant,
+}
+
+impl Span {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.begin < other.end && self.end > other.begin
+    }
+}
+
+/// A frame on the air, or on its way there.
+pub(super) struct Transmission {
+    pub span: Span,
     pub frame: Frame,
     pub header: Header,
-    /// By the station's place; `None` out of reach.
-    fates: Vec<Option<Fate>>,
 }
 
-impl Transmission {
-    /// The places of those in reach.
-    pub fn hearers(&self) -> impl Iterator<Item = (usize, Fate)> {
-        self.fates.iter().enumerate().filter_map(|(index, fate)| Some((index, (*fate)?)))
-    }
-
-    fn is_heard_at(&self, index: usize) -> bool {
-        self.fates.get(index).is_some_and(Option::is_some)
-    }
-
-    fn change(&mut self, index: usize, from: Fate, to: Fate) {
-        if let Some(Some(fate)) = self.fates.get_mut(index)
-            && *fate == from
-        {
-            *fate = to;
-        }
-    }
+/// Names a transmission until it ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket {
+    place: u32,
+    serial: u32,
 }
 
-/// All transmissions that have begun and not ended.
+/// All transmissions that have not ended, and those that ended so lately that they still matter.
 #[derive(Default)]
 pub(super) struct Air {
-    places: Vec<Option<Transmission>>,
-    /// Tables of transmissions that ended, to use again.
-    spare: Vec<Vec<Option<Fate>>>,
+    places: Vec<Option<(u32, Transmission)>>,
+    serial: u32,
+    /// By their end.
+    past: VecDeque<Span>,
 }
 
 impl Air {
-    fn present(&mut self) -> impl Iterator<Item = &mut Transmission> {
-        self.places.iter_mut().flatten()
+    fn spans(&self) -> impl Iterator<Item = &Span> {
+        self.past.iter().chain(self.places.iter().flatten().map(|(_, transmission)| &transmission.span))
     }
 
-    /// A transmission begins; returns its place.
-    pub fn begin(
-        &mut self,
-        from: Station,
-        now: Instant,
-        what: (Frame, Header),
-        members: &mut Members,
-        reaches: impl Fn(Station) -> bool,
-    ) -> usize {
-        let transmission = self.spread(from, (now, now), what, members, reaches);
-        for (index, _) in transmission.hearers() {
-            if let Some(member) = members.at_mut(index) {
-                member.ear.audible += 1;
-            }
-        }
-        if let Some(place) = self.places.iter().position(Option::is_none) {
-            self.places[place] = Some(transmission);
+    /// A transmission is decided; it begins now or after the turnaround.
+    pub fn begin(&mut self, transmission: Transmission) -> Ticket {
+        self.serial = self.serial.wrapping_add(1);
+        let entry = Some((self.serial, transmission));
+        let place = if let Some(place) = self.places.iter().position(Option::is_none) {
+            self.places[place] = entry;
             place
         } else {
-            self.places.push(Some(transmission));
+            self.places.push(entry);
             self.places.len() - 1
+        };
+        Ticket { place: place as u32, serial: self.serial }
+    }
+
+    /// A transmission ends, if it was not taken back before.
+    pub fn end(&mut self, ticket: Ticket) -> Option<Transmission> {
+        let place = self.places.get_mut(ticket.place as usize)?;
+        place.take_if(|(serial, _)| *serial == ticket.serial).map(|(_, transmission)| transmission)
+    }
+
+    /// Remembers a transmission that has ended, and forgets what matters to nobody any more.
+    pub fn remember(&mut self, now: Instant, span: Span) {
+        self.past.push_back(span);
+        let begun = self.places.iter().flatten().map(|(_, transmission)| transmission.span.begin).min();
+        let oldest = begun.unwrap_or(now).min(now - ASSESSMENT);
+        while self.past.front().is_some_and(|span| span.end <= oldest) {
+            self.past.pop_front();
         }
     }
 
-    /// A transmission ends now that nobody knew of.
-    pub fn overlay(
-        &mut self,
-        from: Station,
-        now: Instant,
-        what: (Frame, Header),
-        members: &mut Members,
-        reaches: impl Fn(Station) -> bool,
-    ) -> Transmission {
-        let begin = now - what.0.airtime();
-        let transmission = self.spread(from, (begin, now), what, members, reaches);
-        for (index, _) in transmission.hearers() {
-            if let Some(member) = members.at_mut(index) {
-                member.ear.quiet_since = now;
+    /// The later of `begin` and the end of what ended last.
+    pub fn quiet_before(&self, begin: Instant) -> Instant {
+        self.past.back().map_or(begin, |span| span.end.max(begin))
+    }
+
+    /// Takes back what a station has not begun to send.
+    pub fn withdraw(&mut self, now: Instant, from: Station) {
+        for place in &mut self.places {
+            place
+                .take_if(|(_, transmission)| transmission.span.from == from && transmission.span.begin > now);
+        }
+    }
+
+    /// Whether a clear-channel assessment of a station, until now, finds the channel in use.
+    pub fn is_busy(&self, now: Instant, station: Station, links: &Links, settings: &Settings) -> bool {
+        let begin = now - ASSESSMENT;
+        self.spans().any(|span| {
+            span.begin <= now
+                && span.end > begin
+                && span.from != station
+                && links.get(span.from, station).is_above(settings.assessment_threshold)
+        })
+    }
+
+    /// Whether anything else was on the air during a transmission.
+    pub fn is_overlapped(&self, span: &Span) -> bool {
+        self.spans().any(|other| other.overlaps(span))
+    }
+
+    /// How a transmission that has ended, and is not among these any more, reached a station.
+    pub fn fate(
+        &self,
+        span: &Span,
+        to: Station,
+        member: &Member,
+        links: &Links,
+        settings: &Settings,
+    ) -> Fate {
+        let link = links.get(span.from, to);
+        if to == span.from || !link.is_above(settings.sensitivity) {
+            return Fate::Silent;
+        }
+        if member.joined > span.begin || member.is_deaf_during(span.begin, span.end) {
+            return Fate::Deaf;
+        }
+        for other in self.spans().filter(|other| other.overlaps(span) && other.from != to) {
+            let interference = links.get(other.from, to);
+            if !interference.is_heard() {
+                continue;
+            }
+            let Some(capture) = settings.capture else { return Fate::Collided };
+            // A receiver that has locked to a frame stays with it.
+            let was_locked = other.begin < span.begin && interference.is_above(settings.sensitivity);
+            if was_locked || !link.exceeds(interference, capture) {
+                return Fate::Collided;
             }
         }
-        transmission
-    }
-
-    /// How it stands with each station, and with what else is on the air.
-    fn spread(
-        &mut self,
-        from: Station,
-        (begin, now): (Instant, Instant),
-        (frame, header): (Frame, Header),
-        members: &mut Members,
-        reaches: impl Fn(Station) -> bool,
-    ) -> Transmission {
-        let mut fates = self.spare.pop().unwrap_or_default();
-        fates.clear();
-        for (index, to, member) in members.each() {
-            fates.resize(index, None);
-            let ear = &member.ear;
-            let fate = if to == from || !reaches(to) {
-                None
-            } else if member.busy_until > now {
-                Some(Fate::Deaf)
-            } else if ear.audible > 0 {
-                Some(Fate::Collided)
-            } else {
-                Some(Fate::Intact)
-            };
-            fates.push(fate);
-        }
-        let mut collided = false;
-        for other in self.present() {
-            collided = true;
-            other.collided = true;
-            for (index, fate) in fates.iter_mut().enumerate() {
-                if fate.is_some() && other.is_heard_at(index) {
-                    other.change(index, Fate::Intact, Fate::Collided);
-                }
-            }
-        }
-        Transmission { from, begin, collided, frame, header, fates }
-    }
-
-    /// A transmission ends.
-    pub fn end(&mut self, place: usize) -> Option<Transmission> {
-        self.places.get_mut(place)?.take()
-    }
-
-    /// Keeps the memory of a transmission.
-    pub fn recycle(&mut self, transmission: Transmission) {
-        self.spare.push(transmission.fates);
-    }
-
-    /// The station hears nothing more of what is on the air.
-    pub fn deafen(&mut self, index: usize) {
-        for transmission in self.present() {
-            transmission.change(index, Fate::Intact, Fate::Deaf);
-        }
-    }
-
-    /// The station is not there any more.
-    pub fn forget(&mut self, index: usize) {
-        for transmission in self.present() {
-            if let Some(fate) = transmission.fates.get_mut(index) {
-                *fate = None;
-            }
-        }
-    }
-
-    /// A station comes while something is on the air: it hears that the channel is busy, and no frame.
-    /// Returns how many transmissions it hears.
-    pub fn admit(&mut self, index: usize, reaches: impl Fn(Station) -> bool) -> u32 {
-        let mut audible = 0;
-        for transmission in self.present().filter(|transmission| reaches(transmission.from)) {
-            if transmission.fates.len() <= index {
-                transmission.fates.resize(index + 1, None);
-            }
-            transmission.fates[index] = Some(Fate::Deaf);
-            audible += 1;
-        }
-        audible
+        Fate::Intact
     }
 }

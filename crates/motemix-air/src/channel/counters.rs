@@ -19,6 +19,8 @@ pub struct Counters {
     pub transmissions: u64,
     /// Times on the air after the first one.
     pub retries: u64,
+    /// Clear-channel assessments, 128 µs each.
+    pub assessments: u64,
     /// Given up because the channel was busy at every assessment.
     pub channel_busy: u64,
     /// Given up because no acknowledgement came.
@@ -62,6 +64,7 @@ impl AddAssign for Counters {
         self.acknowledged += other.acknowledged;
         self.transmissions += other.transmissions;
         self.retries += other.retries;
+        self.assessments += other.assessments;
         self.channel_busy += other.channel_busy;
         self.no_acknowledgement += other.no_acknowledgement;
         self.malformed += other.malformed;

@@ -28,37 +28,74 @@ impl Loss {
     }
 }
 
+/// A power as radios have it: hundredths of a decibel, above one milliwatt if it is not a ratio.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Centibels(pub i16);
+
 /// What a station hears of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
     /// Nothing: neither frames, nor that the channel is busy. Such stations are hidden from each other.
     Silent,
-    /// Frames, of which so many are lost although nothing overlaps them.
+    /// Frames as strong as all others, of which so many are lost although nothing overlaps them.
     Audible(Loss),
+    /// Frames of a strength, which decides what is heard and what survives an overlap.
+    Received(Centibels, Loss),
 }
 
+/// Of [`Link::Audible`]: one milliwatt, well above any threshold.
+const EVEN: Centibels = Centibels(0);
+
 impl Link {
-    pub(super) fn reaches(self) -> bool {
-        matches!(self, Self::Audible(_))
+    fn strength(self) -> Option<Centibels> {
+        match self {
+            Self::Silent => None,
+            Self::Audible(_) => Some(EVEN),
+            Self::Received(strength, _) => Some(strength),
+        }
+    }
+
+    pub(super) fn is_heard(self) -> bool {
+        self.strength().is_some()
+    }
+
+    pub(super) fn is_above(self, threshold: Centibels) -> bool {
+        self.strength().is_some_and(|strength| strength >= threshold)
+    }
+
+    /// Whether it is stronger than what overlaps it, by at least so much.
+    pub(super) fn exceeds(self, interference: Self, ratio: Centibels) -> bool {
+        match (self.strength(), interference.strength()) {
+            (Some(own), Some(other)) => i32::from(own.0) - i32::from(other.0) >= i32::from(ratio.0),
+            (own, _) => own.is_some(),
+        }
     }
 
     pub(super) fn loss(self) -> Loss {
         match self {
             Self::Silent => Loss { threshold: 1 << 32 },
-            Self::Audible(loss) => loss,
+            Self::Audible(loss) | Self::Received(_, loss) => loss,
         }
     }
 }
 
-/// All links; those not set are alike.
+/// How stations hear each other, when it follows from something else, such as where they are. Stations are given by
+/// [`Station::number`].
+pub trait Paths: Send {
+    /// What `to` hears of `from`. The same as long as the channel lives.
+    fn link(&self, from: u16, to: u16) -> Link;
+}
+
+/// All links; those not set are alike, or follow from paths.
 pub(super) struct Links {
     usual: Link,
+    paths: Option<Box<dyn Paths>>,
     set: BTreeMap<(Station, Station), Link>,
 }
 
 impl Links {
-    pub fn new(loss: Loss) -> Self {
-        Self { usual: Link::Audible(loss), set: BTreeMap::new() }
+    pub fn new(loss: Loss, paths: Option<Box<dyn Paths>>) -> Self {
+        Self { usual: Link::Audible(loss), paths, set: BTreeMap::new() }
     }
 
     pub fn set(&mut self, from: Station, to: Station, link: Link) {
@@ -70,9 +107,11 @@ impl Links {
     }
 
     pub fn get(&self, from: Station, to: Station) -> Link {
-        if self.set.is_empty() {
-            return self.usual;
+        if !self.set.is_empty()
+            && let Some(link) = self.set.get(&(from, to))
+        {
+            return *link;
         }
-        self.set.get(&(from, to)).copied().unwrap_or(self.usual)
+        self.paths.as_ref().map_or(self.usual, |paths| paths.link(from.number(), to.number()))
     }
 }

@@ -1,6 +1,6 @@
 //! The frame that a station has under way: CSMA/CA and retries.
 
-use super::Settings;
+use super::Access;
 use super::station::Member;
 use crate::frame::{Frame, Header};
 
@@ -39,26 +39,20 @@ pub(super) enum Next {
     GiveUp,
 }
 
-fn first_exponent(settings: &Settings) -> u8 {
-    settings.min_exponent.min(settings.max_exponent).min(MAX_EXPONENT)
+fn first_exponent(access: Access) -> u8 {
+    access.min_exponent.min(access.max_exponent).min(MAX_EXPONENT)
 }
 
 impl Member {
     /// Takes a frame on; `None` if there is one already.
-    pub fn begin(
-        &mut self,
-        handle: u8,
-        frame: Frame,
-        header: Header,
-        settings: &Settings,
-    ) -> Option<Attempt> {
+    pub fn begin(&mut self, handle: u8, frame: Frame, header: Header) -> Option<Attempt> {
         if self.sender.is_some() {
             self.counters.under_way += 1;
             return None;
         }
         self.counters.frames += 1;
         self.attempt = self.attempt.next();
-        let (attempt, exponent) = (self.attempt, first_exponent(settings));
+        let (attempt, exponent) = (self.attempt, first_exponent(self.access));
         let sender =
             Sender { handle, frame, header, attempt, exponent, backoffs: 0, tries: 0, awaits: false };
         self.sender = Some(sender);
@@ -66,27 +60,29 @@ impl Member {
     }
 
     /// The channel was busy.
-    pub fn back_off_longer(&mut self, settings: &Settings) -> Next {
+    pub fn back_off_longer(&mut self) -> Next {
+        let access = self.access;
         let Some(sender) = &mut self.sender else { return Next::GiveUp };
-        if sender.backoffs >= settings.max_backoffs {
+        if sender.backoffs >= access.max_backoffs {
             return Next::GiveUp;
         }
         sender.backoffs += 1;
-        sender.exponent = (sender.exponent + 1).min(settings.max_exponent).min(MAX_EXPONENT);
+        sender.exponent = (sender.exponent + 1).min(access.max_exponent).min(MAX_EXPONENT);
         Next::Again(sender.attempt)
     }
 
     /// No acknowledgement came.
-    pub fn try_again(&mut self, settings: &Settings) -> Next {
+    pub fn try_again(&mut self) -> Next {
+        let access = self.access;
         let Some(sender) = &mut self.sender else { return Next::GiveUp };
-        if sender.tries >= settings.max_retries {
+        if sender.tries >= access.max_retries {
             return Next::GiveUp;
         }
         self.attempt = self.attempt.next();
         sender.attempt = self.attempt;
         sender.tries += 1;
         sender.backoffs = 0;
-        sender.exponent = first_exponent(settings);
+        sender.exponent = first_exponent(access);
         sender.awaits = false;
         Next::Again(sender.attempt)
     }

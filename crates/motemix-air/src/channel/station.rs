@@ -1,10 +1,13 @@
 //! Who is there.
 
-use super::Counters;
 use super::sender::{Attempt, Sender};
+use super::{Access, Counters};
 use crate::Instant;
-use crate::frame::Addresses;
+use crate::frame::{Addresses, BROADCAST, To};
+use chacha20::ChaCha8Rng;
 use motemix_link::serial::ExtendedAddress;
+use rand_core::SeedableRng as _;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A station of one channel. The number of one that left is never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,59 +27,70 @@ impl Station {
     }
 }
 
-/// What a radio's antenna picks up.
-#[derive(Default)]
-pub(super) struct Ear {
-    /// Transmissions on the air that can be heard here.
-    pub audible: u32,
-    /// When the last of them ended.
-    pub quiet_since: Instant,
-}
-
-impl Ear {
-    pub fn falls_quiet(&mut self, now: Instant) {
-        self.audible = self.audible.saturating_sub(1);
-        self.quiet_since = now;
-    }
-}
-
 pub(super) struct Member {
     /// `None` for one outside, who hears everything.
     pub addresses: Option<Addresses>,
-    pub ear: Ear,
+    pub access: Access,
+    /// Since then it hears what begins.
+    pub joined: Instant,
     pub sender: Option<Sender>,
     /// Of the frame under way or the last one.
     pub attempt: Attempt,
-    /// Until then it sends or turns round, and hears nothing.
-    pub busy_until: Instant,
+    /// The last time in which it sent or turned round, and heard nothing.
+    deaf: (Instant, Instant),
     /// Until then the gap after its last frame lasts.
     pub free_at: Instant,
+    /// For its backoffs.
+    pub backoffs: ChaCha8Rng,
+    /// For what it does not hear.
+    pub losses: ChaCha8Rng,
     pub counters: Counters,
 }
 
+/// A stream of chance of its own for each station and purpose: what one draws never changes what another one gets.
+fn stream(seed: u64, number: u64, purpose: u8) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&number.to_le_bytes());
+    key[16] = purpose;
+    ChaCha8Rng::from_seed(key)
+}
+
 impl Member {
-    pub fn radio(extended: ExtendedAddress) -> Self {
+    pub fn radio(extended: ExtendedAddress, access: Access, seed: u64, number: u64) -> Self {
         let [low, high, ..] = extended.0;
         // The first bit is 0 in a short address that is not a group's: RFC 4944, section 9.
         let short = Some(u16::from_le_bytes([low, high & 0x7f]));
-        Self { addresses: Some(Addresses { extended, short, pan: None }), ..Self::outside() }
+        Self {
+            addresses: Some(Addresses { extended, short, pan: None }),
+            ..Self::outside(access, seed, number)
+        }
     }
 
-    pub fn outside() -> Self {
+    pub fn outside(access: Access, seed: u64, number: u64) -> Self {
         Self {
             addresses: None,
-            ear: Ear::default(),
+            access,
+            joined: Instant::default(),
             sender: None,
             attempt: Attempt::FIRST,
-            busy_until: Instant::default(),
+            deaf: (Instant::default(), Instant::default()),
             free_at: Instant::default(),
+            backoffs: stream(seed, number, 1),
+            losses: stream(seed, number, 2),
             counters: Counters::default(),
         }
     }
 
-    /// Whether a clear-channel assessment since `begin` finds the channel in use.
-    pub fn is_busy_since(&self, begin: Instant) -> bool {
-        self.ear.audible > 0 || self.ear.quiet_since > begin || self.busy_until > begin
+    /// From now until then it sends or turns round.
+    pub fn deafen(&mut self, now: Instant, until: Instant) {
+        self.deaf = (now, until);
+    }
+
+    /// What it does itself follows one after the other, so the last time is enough.
+    pub fn is_deaf_during(&self, begin: Instant, end: Instant) -> bool {
+        let (since, until) = self.deaf;
+        since < end && until > begin
     }
 }
 
@@ -84,6 +98,10 @@ impl Member {
 #[derive(Default)]
 pub(super) struct Members {
     places: Vec<Place>,
+    by_address: BTreeMap<ExtendedAddress, u16>,
+    /// Several may have the same in different networks.
+    by_short: BTreeSet<(u16, u16)>,
+    outside: Vec<u16>,
 }
 
 #[derive(Default)]
@@ -93,20 +111,34 @@ struct Place {
 }
 
 impl Members {
-    /// `None` if there are `most` already.
-    pub fn add(&mut self, member: Member, most: u16) -> Option<Station> {
+    /// The place of the next one who comes, and a number that nobody else has or had; `None` if there are `most`
+    /// already.
+    pub fn next_place(&self, most: u16) -> Option<(u16, u64)> {
         let free = self.places.iter().position(|place| place.member.is_none());
-        let index = match free {
-            Some(index) => index,
-            None if self.places.len() < usize::from(most) => {
-                self.places.push(Place::default());
-                self.places.len() - 1
+        let index = free.or_else(|| {
+            let next = self.places.len();
+            (next < usize::from(most)).then_some(next)
+        })?;
+        let generation = self.places.get(index).map_or(0, |place| place.generation);
+        Some((u16::try_from(index).ok()?, u64::from(generation) << 16 | index as u64))
+    }
+
+    /// Puts one at the place that [`next_place`](Self::next_place) has found.
+    pub fn add(&mut self, index: u16, member: Member) -> Station {
+        let at = usize::from(index);
+        if self.places.len() <= at {
+            self.places.resize_with(at + 1, Place::default);
+        }
+        match member.addresses {
+            Some(own) => {
+                self.by_address.insert(own.extended, index);
+                self.by_short.extend(own.short.map(|short| (short, index)));
             }
-            None => return None,
-        };
-        let place = self.places.get_mut(index)?;
+            None => self.outside.push(index),
+        }
+        let place = &mut self.places[at];
         place.member = Some(member);
-        Some(Station { index: u16::try_from(index).ok()?, generation: place.generation })
+        Station { index, generation: place.generation }
     }
 
     pub fn remove(&mut self, station: Station) -> Option<Member> {
@@ -115,12 +147,17 @@ impl Members {
             return None;
         }
         place.generation = place.generation.wrapping_add(1);
-        place.member.take()
+        let member = place.member.take()?;
+        if let Some(own) = member.addresses {
+            self.by_address.remove(&own.extended);
+            self.by_short.retain(|(_, index)| *index != station.index);
+        }
+        self.outside.retain(|index| *index != station.index);
+        Some(member)
     }
 
     pub fn has(&self, address: ExtendedAddress) -> bool {
-        let mut present = self.places.iter().filter_map(|place| place.member.as_ref()?.addresses);
-        present.any(|own| own.extended == address)
+        self.by_address.contains_key(&address)
     }
 
     pub fn get(&self, station: Station) -> Option<&Member> {
@@ -133,8 +170,12 @@ impl Members {
         if place.generation == station.generation { place.member.as_mut() } else { None }
     }
 
-    pub fn addresses_mut(&mut self, station: Station) -> Option<&mut Addresses> {
-        self.get_mut(station)?.addresses.as_mut()
+    /// Gives a radio another short address.
+    pub fn set_short_address(&mut self, station: Station, short: Option<u16>) {
+        let Some(own) = self.get_mut(station).and_then(|member| member.addresses.as_mut()) else { return };
+        own.short = short;
+        self.by_short.retain(|(_, index)| *index != station.index);
+        self.by_short.extend(short.map(|short| (short, station.index)));
     }
 
     /// The station, if this attempt is the one that it is at.
@@ -144,21 +185,29 @@ impl Members {
         current.then_some(member)
     }
 
-    pub fn at_mut(&mut self, index: usize) -> Option<&mut Member> {
-        self.places.get_mut(index)?.member.as_mut()
-    }
-
-    pub fn with_id(&mut self, index: usize) -> Option<(Station, &mut Member)> {
-        let place = self.places.get_mut(index)?;
-        let station = Station { index: u16::try_from(index).ok()?, generation: place.generation };
+    pub fn with_id(&mut self, index: u16) -> Option<(Station, &mut Member)> {
+        let place = self.places.get_mut(usize::from(index))?;
+        let station = Station { index, generation: place.generation };
         Some((station, place.member.as_mut()?))
     }
 
-    /// Each station and its place.
-    pub fn each(&mut self) -> impl Iterator<Item = (usize, Station, &mut Member)> {
-        self.places.iter_mut().enumerate().filter_map(|(index, place)| {
-            let station = Station { index: u16::try_from(index).ok()?, generation: place.generation };
-            Some((index, station, place.member.as_mut()?))
-        })
+    /// Writes the places of those who may accept a frame, in ascending order; whether they do is for them to say.
+    pub fn candidates(&self, to: To, out: &mut Vec<u16>) {
+        out.clear();
+        match to {
+            To::Nobody => {}
+            To::Pan(_) | To::Short(_, BROADCAST) => {
+                out.extend(0..u16::try_from(self.places.len()).unwrap_or(u16::MAX));
+                return;
+            }
+            To::Short(_, short) => {
+                out.extend(self.by_short.range((short, 0)..=(short, u16::MAX)).map(|(_, index)| *index));
+            }
+            To::Extended(_, address) => out.extend(self.by_address.get(&address)),
+        }
+        if !self.outside.is_empty() {
+            out.extend(&self.outside);
+            out.sort_unstable();
+        }
     }
 }
