@@ -71,6 +71,11 @@ impl Antenna {
         self.outcome = Some(outcome);
     }
 
+    /// Bytes of the oldest frame that arrived and was not taken yet.
+    pub fn waiting(&self) -> Option<usize> {
+        self.arrived.front().map(|frame| usize::from(frame.len))
+    }
+
     /// The frame that is to leave now.
     pub fn take_leaving(&mut self) -> Option<Frame> {
         self.leaving.take()

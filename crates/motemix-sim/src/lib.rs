@@ -27,6 +27,8 @@ mod mote;
 mod observe;
 mod outcome;
 mod random;
+pub mod reproduce;
+mod riot;
 mod run;
 pub mod scenario;
 pub mod sweep;

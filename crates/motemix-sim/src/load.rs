@@ -18,6 +18,8 @@ pub(crate) struct Source {
     me: u16,
     receivers: Rc<[u16]>,
     always: Option<u16>,
+    /// Before the next message.
+    gap: Duration,
     rng: ChaCha8Rng,
 }
 
@@ -27,8 +29,17 @@ impl Source {
         let mut rng = random::stream(seed, u32::from(me), Purpose::Load);
         let interval = load.interval.0;
         let first = Instant::default() + part_of(&mut rng, interval);
-        let mut source =
-            Self { next: None, ends, interval, spread: load.spread, me, receivers, always: None, rng };
+        let mut source = Self {
+            next: None,
+            ends,
+            interval,
+            spread: load.spread,
+            me,
+            receivers,
+            always: None,
+            gap: interval,
+            rng,
+        };
         source.next = Some(first).filter(|first| *first < ends);
         if load.receivers == Receivers::Fixed {
             source.always = source.draw();
@@ -46,6 +57,7 @@ impl Source {
             me,
             receivers: Rc::new([]),
             always: None,
+            gap: Duration::ZERO,
             rng: random::stream(0, u32::from(me), Purpose::Load),
         }
     }
@@ -63,8 +75,15 @@ impl Source {
             Spread::Uniform => part_of(&mut self.rng, self.interval * 2),
             Spread::Exponential => HopDelay::from_seed(self.rng.next_u64()).of_mean(self.interval),
         };
-        self.next = Some(due + gap.max(Duration::from_micros(1))).filter(|next| *next < self.ends);
+        self.gap = gap.max(Duration::from_micros(1));
+        self.next = Some(due + self.gap).filter(|next| *next < self.ends);
         self.always.or_else(|| self.draw())
+    }
+
+    /// The time to the next message begins now, not when the last one was due.
+    pub fn rest(&mut self, now: Instant) {
+        let next = self.next.map(|_| now + self.gap);
+        self.next = next.filter(|next| *next < self.ends);
     }
 
     fn draw(&mut self) -> Option<u16> {

@@ -8,6 +8,7 @@ use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
 use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
+use crate::riot::{self, Costs, MAX_HOPS, Sphinx};
 use crate::scenario::{CurveModel, Group, Protocol, Scenario};
 use crate::world::World;
 use motemix_air::Instant;
@@ -53,7 +54,7 @@ pub fn run_with(scenario: &Scenario, mut observers: Observers<'_>) -> Result<Out
         (Protocol::Motes, CurveModel::Modelled) => {
             motes::<motemix_sphinx::Mote<Modelled>>(scenario, observers)
         }
-        (Protocol::Thesis | Protocol::Udp, _) => Err(Impossible::Network("not there yet".into())),
+        (Protocol::Thesis | Protocol::Udp, _) => thesis(scenario, observers),
     }
 }
 
@@ -138,6 +139,60 @@ where
         };
         let mote = Mote::new(node, (stack, radio), source, Rc::clone(&addresses), board, payload);
         let joined = world.place(address(id), mote);
+        joined.map_err(|error| Impossible::Network(error.to_string()))?;
+    }
+    if world.run(stop, &mut None, observers).is_break() {
+        return Err(Impossible::Stopped);
+    }
+    let boards = members.iter().map(|group| Traits::of(group.board));
+    let shares = world
+        .devices()
+        .zip(world.stations())
+        .zip(boards)
+        .map(|((mote, radio), board)| Share { meter: mote.meter(), radio, board })
+        .collect();
+    Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
+}
+
+fn thesis(scenario: &Scenario, observers: &mut Observers<'_>) -> Result<Outcome, Impossible> {
+    let impossible = |text: &str| Impossible::Network(text.into());
+    let seed = scenario.seed;
+    let members = members(scenario);
+    let ids = |wanted: fn(&Group) -> bool| -> Rc<[u16]> {
+        (0_u16..).zip(&members).filter(|(_, group)| wanted(group)).map(|(id, _)| id).collect()
+    };
+    let (receivers, mixes) = (ids(|group| group.receives), ids(|group| group.forwards));
+    let plain = scenario.protocol == Protocol::Udp;
+    let mut settings = scenario.thesis.clone();
+    if plain {
+        settings.hops = [1, 1];
+    }
+    let [there, back] = settings.hops;
+    let longest = usize::from(there.max(back));
+    if there == 0 || back == 0 || 2 * longest > MAX_HOPS {
+        return Err(impossible("a path of the thesis has 1 to 5 hops each way"));
+    }
+    if longest > 1 && mixes.len() < longest + 1 {
+        return Err(impossible("too few nodes forward for paths of distinct ones"));
+    }
+    if !(64..=1232).contains(&settings.packet) {
+        return Err(impossible("a packet of the thesis has 64 to 1232 bytes"));
+    }
+    let ends = Instant::default() + scenario.run.send_for.0;
+    let stop = ends + scenario.run.cool_down.0;
+    let mut world = World::new(channel(scenario, members.len(), observers.witness.is_some()));
+    for (id, group) in (0_u16..).zip(&members) {
+        let source = if group.sends {
+            Source::new(seed, id, &scenario.load, Rc::clone(&receivers), ends)
+        } else {
+            Source::silent(id)
+        };
+        let costs = if plain { Costs::NONE } else { Costs::of(group.board, &settings) };
+        let rng = random::stream(seed, u32::from(id), Purpose::Node);
+        let room = scenario.riot.socket_box;
+        let sphinx = Sphinx::new(id, &settings, room, costs, Rc::clone(&mixes), source, rng);
+        let mote = riot::Mote::new(id, &scenario.riot, settings.packet, sphinx);
+        let joined = world.place(riot::address(id), mote);
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
     if world.run(stop, &mut None, observers).is_break() {

@@ -8,12 +8,14 @@ mod draft;
 mod load;
 mod protocol;
 mod radio;
+mod riot;
 mod time;
 
 pub use draft::{Draft, Setting};
 pub use load::{Board, Group, Load, Receivers, Spread};
-pub use protocol::{LinkFixes, Motes, Riot, Thesis};
+pub use protocol::{LinkFixes, Motes};
 pub use radio::{Access, Radio, Room};
+pub use riot::{Asked, Riot, Thesis};
 pub use time::Time;
 
 use serde::{Deserialize, Serialize};

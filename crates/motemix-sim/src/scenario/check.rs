@@ -23,8 +23,10 @@ impl Scenario {
         nodes(self)?;
         load(&self.load)?;
         radio(&self.radio)?;
-        if self.protocol == Protocol::Motes {
-            motes(&self.motes, self)?;
+        match self.protocol {
+            Protocol::Motes => motes(&self.motes, self)?,
+            Protocol::Thesis => thesis(self)?,
+            Protocol::Udp => {}
         }
         self.sweep.as_ref().map_or(Ok(()), sweep)
     }
@@ -113,17 +115,29 @@ fn motes(motes: &Motes, scenario: &Scenario) -> Checked {
     ] {
         mean.map_or(Ok(()), |mean| longer(field, mean.0, Duration::ZERO))?;
     }
-    // Neither end is a mix of its own path.
+    has_paths("motes.hops", motes.hops, scenario)
+}
+
+fn thesis(scenario: &Scenario) -> Checked {
+    let settings = &scenario.thesis;
+    between("thesis.packet", u64::from(settings.packet), 64..=1232)?;
+    for hops in settings.hops {
+        between("thesis.hops", u64::from(hops), 1..=5)?;
+    }
+    between("thesis.transmissions", u64::from(settings.transmissions), 1..=255)?;
+    has_paths("thesis.hops", settings.hops.into_iter().max().unwrap_or(1), scenario)
+}
+
+/// Neither end is a mix of its own path.
+fn has_paths(field: &str, hops: u8, scenario: &Scenario) -> Checked {
     let ends = |which: fn(&Group) -> bool| u32::from(scenario.count_of(which) > 0);
     let ends = ends(|group| group.sends && group.forwards) + ends(|group| group.receives && group.forwards);
     let mixes = scenario.count_of(|group| group.forwards);
-    let needed = u32::from(motes.hops) - 1 + ends;
-    if motes.hops > 1 && mixes < needed {
-        return Err(Fault::new(
-            "motes.hops",
-            format!("is {}, and {mixes} nodes forward", motes.hops),
-            format!("such paths need {needed}; use fewer hops or more nodes"),
-        ));
+    let needed = u32::from(hops).saturating_sub(1) + ends;
+    if hops > 1 && mixes < needed {
+        let problem = format!("is {hops}, and {mixes} nodes forward");
+        let remedy = format!("such paths need {needed}; use fewer hops or more nodes");
+        return Err(Fault::new(field, problem, remedy));
     }
     Ok(())
 }

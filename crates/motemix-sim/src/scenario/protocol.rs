@@ -53,13 +53,3 @@ impl Default for Motes {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkFixes {}
-
-/// RIOT 2023.01's network stack: its queues, buffers and timers.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Riot {}
-
-/// The thesis' application.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Thesis {}

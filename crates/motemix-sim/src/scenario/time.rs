@@ -18,6 +18,11 @@ impl Time {
         Self(Duration::from_millis(millis))
     }
 
+    /// Whole microseconds.
+    pub const fn micros(micros: u64) -> Self {
+        Self(Duration::from_micros(micros))
+    }
+
     /// Microseconds, the grain of the simulation.
     pub const fn as_micros(self) -> u64 {
         self.0.as_secs() * 1_000_000 + self.0.subsec_micros() as u64
