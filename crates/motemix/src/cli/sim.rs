@@ -10,6 +10,7 @@ pub enum Sim {
     Run(SimRun),
     Trace(SimTrace),
     Sweep(SimSweep),
+    Plot(SimPlot),
 }
 
 /// Which scenario, and what is changed in it.
@@ -123,4 +124,44 @@ pub struct SimSweep {
     /// Runs nothing; reads runs that others did from stdin, each as {"run": ID, "outcome": {…}}, and writes them down.
     #[arg(long, conflicts_with_all = ["list", "jobs", "only"])]
     pub take: bool,
+}
+
+/// Draws what a sweep found: means with bands of 95 % confidence, as SVG.
+///
+/// Every column of DIR/runs.csv can be an axis. There is a line for each combination of what else was varied; --by
+/// names it otherwise, --where leaves runs out.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix sim plot results --x nodes.mote.count --y acknowledged_percent --by protocol --svg delivery.svg
+  motemix sim plot results --x nodes.mote.count --y acknowledged_percent --y retransmitted_percent --svg all.svg
+  motemix sim plot results --x motes.mean_delay --y rtt_s.p50 --where protocol=motes --log-y --svg delay.svg")]
+pub struct SimPlot {
+    /// The results of a sweep.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The column to the right: numbers, or durations.
+    #[arg(long, value_name = "COLUMN")]
+    pub x: String,
+    /// The column upwards. May be given several times.
+    #[arg(long, value_name = "COLUMN", required = true)]
+    pub y: Vec<String>,
+    /// A line for each value of this column. May be given several times.
+    #[arg(long, value_name = "COLUMN")]
+    pub by: Vec<String>,
+    /// Only runs with this value. May be given several times.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub only: Vec<String>,
+    /// A logarithmic axis to the right.
+    #[arg(long)]
+    pub log_x: bool,
+    /// A logarithmic axis upwards.
+    #[arg(long)]
+    pub log_y: bool,
+    /// Above the chart; the scenario's name by default.
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// The picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: PathBuf,
 }

@@ -1,9 +1,11 @@
 //! `motemix sim`: networks of motes in virtual time.
 
+mod plot;
 mod run;
 mod sweep;
 mod trace;
 
+pub use plot::plot;
 pub use run::run;
 pub use sweep::sweep;
 pub use trace::trace;
@@ -44,10 +46,10 @@ impl SimScenario {
 
 /// Set by Ctrl-C or SIGTERM.
 #[derive(Clone)]
-struct Interrupt(Arc<AtomicBool>);
+pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    fn listen() -> Result<Self, Failure> {
+    pub fn listen() -> Result<Self, Failure> {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&raised))
@@ -56,15 +58,15 @@ impl Interrupt {
         Ok(Self(raised))
     }
 
-    fn is_raised(&self) -> bool {
+    pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn flag(&self) -> &AtomicBool {
+    pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    fn flow(&self) -> ControlFlow<()> {
+    pub fn flow(&self) -> ControlFlow<()> {
         if self.is_raised() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
