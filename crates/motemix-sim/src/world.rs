@@ -115,7 +115,8 @@ impl<D: Device> World<D> {
                 }
             }
             while let Some(event) = self.channel.poll_event() {
-                self.steps += 1;
+                // What is shown to those who look on is no step, so that they change nothing.
+                self.steps += u64::from(!matches!(event, Event::OnAir { .. }));
                 self.show(&event, observers);
                 match event {
                     Event::Delivered { to, frame, .. } => {
