@@ -154,11 +154,12 @@ impl<'s, P: Profile> Mote<'s, P> {
         meter.duplicates = counters.duplicates;
         meter.forwarded = counters.forwarded;
         for reason in DropReason::ALL {
-            meter.drop(reason.name(), counters.dropped(*reason));
+            meter.drop(format!("packet: {}", reason.name()), counters.dropped(*reason));
         }
         meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
         for &reason in LinkDrop::ALL {
-            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(reason)));
+            let count = self.stack.counters().dropped(reason);
+            meter.drop(format!("link: {}", reason.name()), u64::from(count));
         }
         meter
     }

@@ -150,7 +150,7 @@ impl Outcome {
             rtt_s: Percentiles::of(sum.round_trips),
             entropy_bits: anonymity.as_ref().map(|known| known.there.entropy_bits),
             anonymity,
-            drops: sum.drops.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
+            drops: sum.drops.into_iter().map(|(reason, count)| (reason.into_owned(), count)).collect(),
             virtual_s: lasted.as_secs_f64(),
             steps,
         }

@@ -6,7 +6,7 @@ use super::sim::Interrupt;
 use crate::cli::ReproduceThesis as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
-use motemix_sim::reproduce::{Case, Measured, ablation, figure7, figure8};
+use motemix_sim::reproduce::{Case, Measured, ablation, figure7, figure8, remedies};
 use motemix_sim::scenario::{Protocol, Scenario};
 use motemix_sim::sweep::interval;
 use motemix_sim::{Impossible, Observers, Outcome, run_with};
@@ -26,6 +26,14 @@ struct Found {
     nodes: u32,
     measured: Option<Percentages<f64>>,
     simulated: Percentages<Mean>,
+    /// Messages that were acknowledged, in each second in which messages were sent.
+    acknowledged_per_s: Mean,
+    /// Messages that full nodes did not accept, percent of those that were offered.
+    refused: Mean,
+    /// Seconds in which somebody sent, for each acknowledged message.
+    airtime_s_per_ack: Mean,
+    /// Median of the seconds until a message was acknowledged.
+    rtt_s: Mean,
 }
 
 /// In percent of the messages sent.
@@ -66,6 +74,8 @@ pub fn thesis(args: &Args) -> Result<(), Failure> {
         report::print(title.as_bytes())?;
         table(found.iter().filter(|found| found.figure == figure)).print()?;
     }
+    report::print(b"\nMotes, 64 nodes, with one remedy after the other left out\n")?;
+    remedies_table(found.iter().filter(|found| found.figure == "remedies")).print()?;
     Ok(())
 }
 
@@ -78,7 +88,8 @@ fn tasks() -> Vec<Task> {
     let figure7 = figure7().into_iter().flat_map(|case| with_ours("7", case));
     let figure8 = figure8().into_iter().flat_map(|case| with_ours("8", case));
     let ablation = ablation().into_iter().map(|case| Task { figure: "ablation", case });
-    figure7.chain(figure8).chain(ablation).collect()
+    let remedies = remedies().into_iter().map(|case| Task { figure: "remedies", case });
+    figure7.chain(figure8).chain(ablation).chain(remedies).collect()
 }
 
 fn ours(case: &Case) -> Case {
@@ -121,13 +132,15 @@ fn simulate(tasks: &[Task], seeds: u32) -> Result<Vec<Found>, Failure> {
 }
 
 impl Found {
+    #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn new(task: &Task, outcomes: &[Outcome]) -> Self {
-        let mean = |figure: fn(&Outcome) -> f64| {
+        let mean = |figure: &dyn Fn(&Outcome) -> f64| {
             let values: Vec<f64> = outcomes.iter().map(figure).collect();
             let known = interval(&values);
             Mean { mean: known.map_or(0.0, |known| known.mean), ci95: known.and_then(|known| known.half) }
         };
         let case = &task.case;
+        let seconds = case.scenario.run.send_for.0.as_secs_f64();
         Self {
             figure: task.figure,
             label: case.label.clone(),
@@ -135,10 +148,16 @@ impl Found {
             nodes: case.scenario.count(),
             measured: case.measured.map(Percentages::from),
             simulated: Percentages {
-                retransmitted: mean(|outcome| outcome.retransmitted_percent),
-                acknowledged: mean(|outcome| outcome.acknowledged_percent),
-                discarded: mean(|outcome| outcome.discarded_percent),
+                retransmitted: mean(&|outcome| outcome.retransmitted_percent),
+                acknowledged: mean(&|outcome| outcome.acknowledged_percent),
+                discarded: mean(&|outcome| outcome.discarded_percent),
             },
+            acknowledged_per_s: mean(&|outcome| outcome.acknowledged as f64 / seconds),
+            refused: mean(&|outcome| {
+                100.0 * outcome.refused as f64 / (outcome.refused + outcome.sent).max(1) as f64
+            }),
+            airtime_s_per_ack: mean(&|outcome| outcome.airtime_s_per_ack),
+            rtt_s: mean(&|outcome| outcome.rtt_s.p50),
         }
     }
 }
@@ -176,6 +195,33 @@ fn table<'f>(found: impl Iterator<Item = &'f Found>) -> Table {
             measured(|figures| figures.retransmitted),
             one(simulated.discarded.mean),
             measured(|figures| figures.discarded),
+        ]);
+    }
+    table
+}
+
+fn remedies_table<'f>(found: impl Iterator<Item = &'f Found>) -> Table {
+    let mut table = Table::new([
+        "",
+        "refused",
+        "acknowledged",
+        "± 95 %",
+        "retransmitted",
+        "acknowledged/s",
+        "airtime, s each",
+        "median s",
+    ]);
+    for point in found {
+        let one = |mean: Mean| format!("{:.1}", mean.mean);
+        table.row([
+            point.label.clone(),
+            one(point.refused),
+            format!("{:.2}", point.simulated.acknowledged.mean),
+            point.simulated.acknowledged.ci95.map_or_else(String::new, |half| format!("{half:.2}")),
+            one(point.simulated.retransmitted),
+            format!("{:.2}", point.acknowledged_per_s.mean),
+            format!("{:.3}", point.airtime_s_per_ack.mean),
+            one(point.rtt_s),
         ]);
     }
     table
