@@ -15,6 +15,7 @@ use motemix_directory::{
 use motemix_fuzz::air::{Foreign, Heard, Station};
 use motemix_fuzz::flash::Flash;
 use motemix_link::radio::Radio;
+use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
 use motemix_mote::{Console, Mote, Next, Packets, PlaceInNetwork, Route, Running};
@@ -179,7 +180,7 @@ impl Script {
     ) -> bool {
         let now = Duration::from_micros(self.now.as_micros());
         let mut memory = StackMemory::<280, 2>::new();
-        let mut stack = Stack::new(mote.address(), 1, &mut memory, radio, now);
+        let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), &mut memory, radio, now);
         let mut room = Memory::<Packets, 4, 32, 16, 2, 4, 2, NODES>::new();
         let mut routes = [Route::NONE; NODES];
         let Ok(mut running) = Running::new(mote, self.now, place, room.lend(), &mut routes) else {

@@ -9,6 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use motemix_fuzz::air::{Foreign, Heard, Station, address};
 use motemix_link::radio::Radio;
 use motemix_link::serial::Outcome;
+use motemix_link::settings::{LinkSettings, Recovery};
 use motemix_link::stack::{Stack, StackMemory, link_local};
 
 const PACKET: usize = 280;
@@ -45,12 +46,21 @@ struct Board<'s> {
 }
 
 fuzz_target!(|calls: Vec<Call>| {
+    // Chosen by the number of calls, so that what was found before reads as it did.
+    let chosen = |bit: usize| calls.len() >> bit & 1 == 1;
+    let mut settings = LinkSettings { when_in_doubt: chosen(0), ..LinkSettings::new() };
+    if chosen(1) {
+        settings.recovery = Recovery::Selective;
+    }
+    if chosen(2) {
+        settings.pacing = None;
+    }
     let heard: [Heard; 2] = Default::default();
     let mut memory = [StackMemory::<PACKET, 2>::new(), StackMemory::new()];
     let [first, second] = &mut memory;
     let mut now = Duration::from_secs(1);
-    let mut victim = board(0, &heard[0], &heard[1], first, now);
-    let mut neighbour = board(1, &heard[1], &heard[0], second, now);
+    let mut victim = board(0, &settings, &heard[0], &heard[1], first, now);
+    let mut neighbour = board(1, &settings, &heard[1], &heard[0], second, now);
     for (tag, call) in calls.into_iter().enumerate() {
         match call {
             Call::Hear { foreign, but } => {
@@ -76,7 +86,7 @@ fuzz_target!(|calls: Vec<Call>| {
         }
         settle(&mut [&mut victim, &mut neighbour], now);
     }
-    // What waits may be sent. What is incomplete is given up after 3 s, false neighbours after a minute.
+    // What waits may be sent, or is given up. What is incomplete is given up after 3 s.
     victim.radio.transceiver_mut().outcomes.clear();
     for _ in 0..70 {
         now += Duration::from_secs(1);
@@ -92,13 +102,14 @@ fuzz_target!(|calls: Vec<Call>| {
 
 fn board<'s>(
     n: u8,
+    settings: &LinkSettings,
     own: &Heard,
     other: &Heard,
-    memory: &'s mut StackMemory<'s, PACKET, 2>,
+    memory: &'s mut StackMemory<PACKET, 2>,
     now: Duration,
 ) -> Board<'s> {
     let mut radio = Radio::new(Station::new(own.clone(), vec![other.clone()]));
-    let stack = Stack::new(address(n), n.into(), memory, &mut radio, now);
+    let stack = Stack::new(address(n), n.into(), settings, memory, &mut radio, now);
     Board { radio, stack, last_datagram: Vec::new() }
 }
 

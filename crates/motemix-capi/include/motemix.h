@@ -89,7 +89,7 @@
 #define MOTEMIX_NODE_ALIGN 8
 
 // Bytes of a node without its tables, at most.
-#define MOTEMIX_NODE_BASE_SIZE 1984
+#define MOTEMIX_NODE_BASE_SIZE 2112
 
 // Bytes for one packet that waits, at most: its slot and its place in the schedule.
 #define MOTEMIX_PACKET_SIZE 396
@@ -98,7 +98,7 @@
 #define MOTEMIX_MESSAGE_SIZE 168
 
 // Bytes for what opens one reply, at most.
-#define MOTEMIX_RETURN_SIZE 144
+#define MOTEMIX_RETURN_SIZE 160
 
 // Bytes for one finished header, at most.
 #define MOTEMIX_HEADER_SIZE 416

@@ -21,13 +21,13 @@ pub const NO_NODE: u16 = 0xffff;
 /// Alignment of the memory of a node, in bytes.
 pub const NODE_ALIGN: usize = 8;
 /// Bytes of a node without its tables, at most.
-pub const NODE_BASE_SIZE: usize = 1984;
+pub const NODE_BASE_SIZE: usize = 2112;
 /// Bytes for one packet that waits, at most: its slot and its place in the schedule.
 pub const PACKET_SIZE: usize = 396;
 /// Bytes for one message in flight.
 pub const MESSAGE_SIZE: usize = 168;
 /// Bytes for what opens one reply, at most.
-pub const RETURN_SIZE: usize = 144;
+pub const RETURN_SIZE: usize = 160;
 /// Bytes for one finished header, at most.
 pub const HEADER_SIZE: usize = 416;
 /// Bytes for one node of the network.

@@ -1,17 +1,31 @@
 //! What lies between two neighbours on the radio.
 //!
 //! ```text
-//! datagram ─ stack: UDP, IPv6, 6LoWPAN ─ radio: frames in line, put back when the channel was busy ─ transceiver
-//! transceiver ─ radio ─ screen: is it a shape in use? ─ stack ─ datagram
+//! datagram ─ stack ─ outgoing: fragments ─ lowpan: headers ─ frame ─ pacing: is it time? ─ radio ─ transceiver
+//! transceiver ─ radio ─ frame ─ lowpan ─┬─ reassembly: is it whole, was it changed? ─ stack ─ datagram
+//!                                       └─ answers: what came, where we are ─ radio
 //! ```
 //!
-//! [`serial`] is the line between a board and a radio that is not on the board: the emulated air, or a
-//! stick at a computer.
+//! [`settings`] says what may be chosen, [`counters`] what happened. [`serial`] is the line between a board and
+//! a radio that is not on the board: the emulated air, or a stick at a computer.
+//!
+//! The bytes are specified in `docs/spec/link.md`.
 
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
+mod answers;
+mod checksum;
+pub mod counters;
+mod frame;
+mod lowpan;
+mod outgoing;
+mod pacing;
 pub mod radio;
-mod screen;
+mod reassembly;
 pub mod serial;
+pub mod settings;
 pub mod stack;

@@ -1,26 +1,18 @@
-//! One radio, with patience: frames wait for it in line, and one that found the channel busy tries again.
+//! One radio, with patience: one frame is under way at a time, and one that found the channel busy, or was not
+//! acknowledged, may try again later.
 //!
 //! The five clear-channel assessments of one attempt span about 18 ms, the train of a neighbour's fragments
 //! holds the air for longer. A frame that gives up then takes its whole datagram with it, so it is put back a
-//! few times, some 20 ms apart.
+//! few times, ever further apart.
 
 use core::time::Duration;
 
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
-
-use crate::screen::is_possible;
+use crate::pacing::Pace;
 use crate::serial::{MAX_FRAME, Outcome};
+use crate::settings::LinkSettings;
 
-/// How often a frame is put back before it is given up.
-pub const REQUEUES: u8 = 3;
-/// For how long a frame that was put back waits.
-pub const REQUEUE_AFTER: Duration = Duration::from_millis(20);
 /// For how long the transceiver may say nothing of a frame. It needs a tenth of it at most.
 pub const OUTCOME_WITHIN: Duration = Duration::from_secs(2);
-/// Frames in line. One place is kept for answers to neighbours.
-const PLACES: usize = 3;
-/// Frames taken in between two polls: a flood of them must not keep the rest of the node waiting.
-const FRAMES_AT_ONCE: u8 = 4;
 
 /// A transceiver: the part that knows a frame only as bytes. It does CSMA/CA, checks the frame check
 /// sequence, and acknowledges frames that ask for it.
@@ -41,42 +33,29 @@ pub trait Transceiver {
 pub struct RadioCounters {
     /// Frames that arrived.
     pub received: u32,
-    /// Frames that no node of this network sends.
-    pub impossible: u32,
     /// Frames that were sent, and acknowledged if they asked for it.
     pub sent: u32,
     /// Attempts that failed and were made again.
     pub requeued: u32,
     /// Frames given up after the last attempt, or because nothing was heard of them any more.
     pub given_up: u32,
-    /// Answers to neighbours for which there was no place.
-    pub crowded: u32,
 }
 
-#[derive(Clone, Copy)]
-struct Frame {
-    bytes: [u8; MAX_FRAME],
-    len: u8,
+/// How a frame's attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    Sent,
+    /// It may try again at this time.
+    PutBack(Duration),
+    GivenUp(Outcome),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The first frame in line may be sent from this time on.
-    Ready(Duration),
-    /// Its outcome may be lost on a serial line, so it is not waited for beyond this time.
-    UnderWay(Duration),
-}
-
-/// A transceiver and the frames that wait for it. Time is the duration since any origin.
+/// A transceiver, and what its reports taught. Time is the duration since any origin.
 pub struct Radio<T> {
     transceiver: T,
-    /// The first of them is next, or under way.
-    line: [Frame; PLACES],
-    waiting: usize,
-    state: State,
-    requeues: u8,
-    /// How many more frames may be taken in before the next poll.
-    welcome: u8,
+    /// A frame is under way, and waited for until then: its outcome may be lost on a serial line.
+    under_way: Option<Duration>,
+    pub(crate) pace: Pace,
     counters: RadioCounters,
 }
 
@@ -85,19 +64,9 @@ impl<T: Transceiver> Radio<T> {
     pub const fn new(transceiver: T) -> Self {
         Self {
             transceiver,
-            line: [Frame { bytes: [0; MAX_FRAME], len: 0 }; PLACES],
-            waiting: 0,
-            state: State::Ready(Duration::ZERO),
-            requeues: 0,
-            welcome: 0,
-            counters: RadioCounters {
-                received: 0,
-                impossible: 0,
-                sent: 0,
-                requeued: 0,
-                given_up: 0,
-                crowded: 0,
-            },
+            under_way: None,
+            pace: Pace::new(&LinkSettings::new(), 0, Duration::ZERO),
+            counters: RadioCounters { received: 0, sent: 0, requeued: 0, given_up: 0 },
         }
     }
 
@@ -116,153 +85,43 @@ impl<T: Transceiver> Radio<T> {
         &mut self.transceiver
     }
 
-    /// Whether no frame waits.
-    pub const fn is_idle(&self) -> bool {
-        self.waiting == 0
+    /// Until when the frame under way is waited for.
+    pub(crate) const fn under_way(&self) -> Option<Duration> {
+        self.under_way
     }
 
-    /// Takes the outcome of the frame under way, sends the next one if it is time, and lets a few frames in.
-    pub fn poll(&mut self, now: Duration) {
-        self.welcome = FRAMES_AT_ONCE;
-        if let State::UnderWay(until) = self.state {
-            // One of which nothing is heard may have been sent, so it is not sent again.
-            let silence = (until <= now).then_some(Outcome::Refused);
-            if let Some(outcome) = self.transceiver.poll_outcome().or(silence) {
-                self.ended(now, outcome);
-            }
-        }
-        if let State::Ready(at) = self.state
-            && at <= now
-            && self.waiting > 0
-        {
-            let [first, ..] = &self.line;
-            self.transceiver.transmit(first.as_bytes());
-            self.state = State::UnderWay(now + OUTCOME_WITHIN);
-        }
+    pub(crate) fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
+        let len = self.transceiver.receive(out)?;
+        self.counters.received += 1;
+        Some(len)
     }
 
-    /// When [`poll`](Self::poll) has something to do, besides when the transceiver has news.
-    pub fn poll_timeout(&self) -> Option<Duration> {
-        match self.state {
-            State::Ready(_) if self.waiting == 0 => None,
-            State::Ready(at) | State::UnderWay(at) => Some(at),
-        }
+    pub(crate) fn transmit(&mut self, now: Duration, frame: &[u8]) {
+        // One that came too late is none of this frame's.
+        let _ = self.transceiver.poll_outcome();
+        self.transceiver.transmit(frame);
+        self.under_way = Some(now.saturating_add(OUTCOME_WITHIN));
     }
 
-    fn ended(&mut self, now: Duration, outcome: Outcome) {
-        match outcome {
-            Outcome::ChannelBusy | Outcome::NoAcknowledgement if self.requeues < REQUEUES => {
-                self.requeues += 1;
-                self.counters.requeued += 1;
-                self.state = State::Ready(now + REQUEUE_AFTER);
-                return;
-            }
-            Outcome::Sent => self.counters.sent += 1,
-            _ => self.counters.given_up += 1,
-        }
-        self.requeues = 0;
-        self.state = State::Ready(now);
-        self.line.copy_within(1.., 0);
-        self.waiting -= 1;
+    /// The outcome of the frame under way, once.
+    pub(crate) fn poll_outcome(&mut self, now: Duration) -> Option<Outcome> {
+        let until = self.under_way?;
+        // One of which nothing is heard may have been sent, so it is not sent again.
+        let silence = (until <= now).then_some(Outcome::Refused);
+        let outcome = self.transceiver.poll_outcome().or(silence)?;
+        self.under_way = None;
+        Some(outcome)
     }
-}
 
-impl Frame {
-    fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
-    }
-}
-
-/// Asks for an acknowledgement unless the frame is for all (IEEE 802.15.4-2020, 7.2.2.5): a broadcast is never
-/// acknowledged.
-fn request_acknowledgement(frame: &mut [u8]) {
-    const ACKNOWLEDGEMENT_REQUEST: u8 = 1 << 5;
-    const ADDRESSING: u8 = 0b1100;
-    const EXTENDED: u8 = 0b1100;
-    const SHORT: u8 = 0b1000;
-    // Frame control, sequence number, PAN, destination.
-    let [control, addressing, _, _, _, rest @ ..] = frame else { return };
-    let unicast = match *addressing & ADDRESSING {
-        EXTENDED => true,
-        SHORT => rest.first_chunk() != Some(&[0xff, 0xff]),
-        _ => false,
-    };
-    if unicast {
-        *control |= ACKNOWLEDGEMENT_REQUEST;
-    }
-}
-
-/// A frame on its way into the stack.
-pub struct Arrival {
-    bytes: [u8; MAX_FRAME],
-    len: usize,
-}
-
-impl RxToken for Arrival {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(self.bytes.get(..self.len).unwrap_or_default())
-    }
-}
-
-/// A place in line.
-pub struct Place<'r, T> {
-    radio: &'r mut Radio<T>,
-}
-
-impl<T: Transceiver> TxToken for Place<'_, T> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
-        let radio = self.radio;
-        let place = radio.line.get_mut(radio.waiting);
-        let Some((frame, bytes)) = place.and_then(|frame| {
-            let Frame { bytes, len: place_len } = frame;
-            Some((place_len, bytes.get_mut(..len)?))
-        }) else {
-            radio.counters.crowded += 1;
-            // The stack insists on writing somewhere.
-            let mut nowhere = [0; MAX_FRAME];
-            let (nowhere, _) = nowhere.split_at_mut(len.min(MAX_FRAME));
-            return write(nowhere);
+    /// What follows from the outcome for a frame that was put back so often before.
+    pub(crate) fn fate(&mut self, now: Duration, outcome: Outcome, requeues: u8) -> Fate {
+        let again = self.pace.attempted(now, outcome, requeues);
+        let (count, fate) = match (outcome, again) {
+            (Outcome::Sent, _) => (&mut self.counters.sent, Fate::Sent),
+            (_, Some(again)) => (&mut self.counters.requeued, Fate::PutBack(again)),
+            (_, None) => (&mut self.counters.given_up, Fate::GivenUp(outcome)),
         };
-        let result = write(bytes);
-        request_acknowledgement(bytes);
-        *frame = len as u8;
-        radio.waiting += 1;
-        result
-    }
-}
-
-impl<T: Transceiver> Device for Radio<T> {
-    type RxToken<'a>
-        = Arrival
-    where
-        T: 'a;
-    type TxToken<'a>
-        = Place<'a, T>
-    where
-        T: 'a;
-
-    fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Arrival, Place<'_, T>)> {
-        let mut bytes = [0; MAX_FRAME];
-        while let Some(left) = self.welcome.checked_sub(1) {
-            self.welcome = left;
-            let len = self.transceiver.receive(&mut bytes)?;
-            self.counters.received += 1;
-            if bytes.get(..len).is_some_and(is_possible) {
-                return Some((Arrival { bytes, len }, Place { radio: self }));
-            }
-            self.counters.impossible += 1;
-        }
-        None
-    }
-
-    fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Place<'_, T>> {
-        (self.waiting + 1 < PLACES).then_some(Place { radio: self })
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ieee802154;
-        capabilities.max_transmission_unit = MAX_FRAME;
-        capabilities
+        *count += 1;
+        fate
     }
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Compact;
 use motemix_directory::Entry;
+use motemix_link::counters::LinkDrop;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
 use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, SendError, Storage};
@@ -288,7 +289,14 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
     fn status<C: Console>(&mut self, console: &mut C, stack: &Stack<'_>) {
         let link = stack.counters();
         say!(console, "the node runs");
-        say!(console, "datagrams {} in, {} out, {} unreachable", link.received, link.sent, link.unreachable);
+        let (received, sent, given_up) = (link.received, link.sent, link.given_up());
+        say!(console, "datagrams {received} in, {sent} out, {given_up} given up");
+        for &reason in LinkDrop::ALL {
+            let dropped = link.dropped(reason);
+            if dropped > 0 {
+                say!(console, "link dropped {reason} {dropped}");
+            }
+        }
         let counters = self.node.counters();
         for (name, count) in [
             ("sent", counters.sent),

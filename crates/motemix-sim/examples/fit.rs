@@ -5,6 +5,8 @@
 //! cargo run --release -p motemix-sim --example fit -- 101..=110 ablation
 //! ```
 
+#![allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+
 use motemix_sim::reproduce::{Case, ablation, figure7, figure8};
 use motemix_sim::scenario::Scenario;
 use motemix_sim::{Outcome, run};

@@ -10,9 +10,11 @@ use crate::device::{Antenna, Device};
 use crate::load::Source;
 use crate::meter::Meter;
 use crate::observe::News;
+use crate::observer::fingerprint;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_directory::Entry;
+use motemix_link::counters::LinkDrop;
 use motemix_link::radio::Radio;
 use motemix_link::stack::Stack;
 use motemix_node::{
@@ -25,8 +27,10 @@ use std::time::Duration;
 
 /// The longest packet of motes.
 pub(crate) const PACKET: usize = 376;
-/// Datagrams that arrived and were not taken yet, as the firmware has it.
-pub(crate) const ARRIVALS: usize = 4;
+/// Datagrams that come, incomplete ones included, as the firmware has it.
+pub(crate) const ARRIVALS: usize = 6;
+/// Datagrams that leave at a time, as the firmware has it.
+pub(crate) const DEPARTURES: usize = 1;
 /// Frames that the interrupt can keep.
 pub(crate) const FRAMES: usize = 8;
 
@@ -66,6 +70,22 @@ fn slots<T>(count: usize, make: impl FnMut() -> T) -> Vec<T> {
     std::iter::repeat_with(make).take(count).collect()
 }
 
+/// What all messages of a node say: who it is, so far as there is room, and nothing else.
+fn message(me: u16, len: usize) -> Vec<u8> {
+    let mut data = vec![0x6d; len];
+    if let Some(sender) = data.first_chunk_mut() {
+        *sender = me.to_be_bytes();
+    }
+    data
+}
+
+/// Bytes that a message needs to say who sent it.
+pub(crate) const NAMED: usize = 2;
+
+fn sender_of(data: &[u8]) -> Option<u16> {
+    data.first_chunk::<NAMED>().map(|sender| u16::from_be_bytes(*sender))
+}
+
 /// Where the run loop is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -89,6 +109,9 @@ pub(crate) struct Mote<'s, P: Profile> {
     data: Vec<u8>,
     meter: Meter,
     news: Option<Vec<News>>,
+    /// Of the packet that was taken in last.
+    taken_in: u64,
+    arrived: Vec<(u16, u64)>,
 }
 
 impl<'s, P: Profile> Mote<'s, P> {
@@ -100,6 +123,7 @@ impl<'s, P: Profile> Mote<'s, P> {
         board: Traits,
         payload: usize,
     ) -> Self {
+        let me = node.id().get();
         Self {
             node,
             stack,
@@ -110,9 +134,11 @@ impl<'s, P: Profile> Mote<'s, P> {
             phase: Phase::TakeIn,
             busy_until: Instant::default(),
             scratch: vec![0; PACKET],
-            data: vec![0x6d; payload],
+            data: message(me, payload),
             meter: Meter::default(),
             news: None,
+            taken_in: 0,
+            arrived: Vec::new(),
         }
     }
 
@@ -131,9 +157,15 @@ impl<'s, P: Profile> Mote<'s, P> {
             meter.drop(reason.name(), counters.dropped(*reason));
         }
         meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
-        meter.drop("frame: given up", u64::from(self.radio.counters().given_up));
-        meter.drop("datagram: neighbour not found", u64::from(self.stack.counters().unreachable));
+        for &reason in LinkDrop::ALL {
+            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(reason)));
+        }
         meter
+    }
+
+    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that brought them.
+    pub fn arrived(&self) -> &[(u16, u64)] {
+        &self.arrived
     }
 
     /// The processor computes; whatever else there is waits.
@@ -156,6 +188,7 @@ impl<'s, P: Profile> Mote<'s, P> {
         }
         self.stack.poll(link, &mut self.radio);
         let Some(len) = self.stack.receive(&mut self.scratch) else { return false };
+        self.taken_in = fingerprint(self.scratch.get(..len).unwrap_or_default());
         curve::taken();
         // Refusals are counted by the node.
         let taken =
@@ -173,7 +206,10 @@ impl<'s, P: Profile> Mote<'s, P> {
         }
         while let Some(event) = self.node.poll_event() {
             let news = match event {
-                Event::Received { token, .. } => {
+                Event::Received { token, data, repeated, .. } => {
+                    if let Some(sender) = sender_of(data).filter(|_| !repeated) {
+                        self.arrived.push((sender, self.taken_in));
+                    }
                     let _ = self.node.reply(at, token, &[]);
                     News::Received
                 }

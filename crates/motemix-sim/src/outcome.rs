@@ -2,6 +2,7 @@
 
 use crate::board::Traits;
 use crate::meter::Meter;
+use crate::observer::Anonymity;
 use crate::scenario::Scenario;
 use motemix_air::channel::Counters;
 use serde::Serialize;
@@ -51,6 +52,8 @@ pub struct Outcome {
     pub rtt_s: Percentiles,
     /// What an observer of the whole channel does not know of a message's sender, bits; if asked for.
     pub entropy_bits: Option<f64>,
+    /// What else that observer does and does not know; if asked for.
+    pub anonymity: Option<Anonymity>,
     /// Lost frames, datagrams and packets by reason.
     pub drops: BTreeMap<String, u64>,
     /// Virtual seconds.
@@ -88,7 +91,13 @@ pub(crate) struct Share {
 
 impl Outcome {
     #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    pub(crate) fn of(scenario: &Scenario, shares: Vec<Share>, lasted: Duration, steps: u64) -> Self {
+    pub(crate) fn of(
+        scenario: &Scenario,
+        shares: Vec<Share>,
+        anonymity: Option<Anonymity>,
+        lasted: Duration,
+        steps: u64,
+    ) -> Self {
         let mut sum = Meter::default();
         let (mut airtime, mut micro_joules, mut active) = (Duration::ZERO, 0.0, 0.0);
         let nodes = shares.len() as u64;
@@ -139,7 +148,8 @@ impl Outcome {
             energy_mj_per_ack: per_ack(micro_joules / 1e3),
             active_energy_mj_per_ack: per_ack(active / 1e3),
             rtt_s: Percentiles::of(sum.round_trips),
-            entropy_bits: None,
+            entropy_bits: anonymity.as_ref().map(|known| known.there.entropy_bits),
+            anonymity,
             drops: sum.drops.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
             virtual_s: lasted.as_secs_f64(),
             steps,

@@ -11,6 +11,9 @@ pub(crate) enum Purpose {
     Node = 2,
     Load = 3,
     Link = 4,
+    Places = 5,
+    Shadows = 6,
+    Arrivals = 7,
 }
 
 /// The stream of a node.

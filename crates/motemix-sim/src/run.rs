@@ -4,21 +4,23 @@ use crate::board::Traits;
 use crate::curve::{Modelled, Real};
 use crate::device::Antenna;
 use crate::load::Source;
-use crate::mote::{self, ARRIVALS, FRAMES, Memory, Mote, PACKET};
+use crate::mote::{self, ARRIVALS, DEPARTURES, FRAMES, Memory, Mote, NAMED, PACKET};
 use crate::observe::Observers;
+use crate::observer::{self, Delivery, Sniffer};
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
 use crate::riot::{self, Costs, MAX_HOPS, Sphinx};
-use crate::scenario::{CurveModel, Group, Protocol, Scenario};
-use crate::world::World;
+use crate::room::Places;
+use crate::scenario::{CurveModel, Group, Protocol, Scenario, Time};
+use crate::world::{Watch, World};
 use motemix_air::Instant;
-use motemix_air::channel::{Channel, Loss, Settings};
+use motemix_air::channel::{Centibels, Channel, Loss, Settings};
 use motemix_crypto::{Curve, Secret};
 use motemix_directory::{Entry, Epoch, Parameters, Role};
 use motemix_link::radio::Radio;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{Stack, StackMemory, link_local};
-use motemix_node::{Config, Node};
+use motemix_node::{Config, Node, Window};
 use motemix_sphinx::{MixKey, NodeId, Profile};
 use rand_core::Rng as _;
 use std::net::Ipv6Addr;
@@ -98,24 +100,30 @@ where
         .collect();
     let config = Config {
         in_flight: usize::from(settings.in_flight),
-        window: motemix_node::Window::Adaptive { first: 2 },
+        window: if settings.rate_control { Window::Adaptive { first: 2 } } else { Window::Open },
         ..Config::of_network(Parameters {
             min_hops: settings.hops,
             max_hops: settings.hops,
             mean_delay: settings.mean_delay.0,
             hop_allowance: settings.hop_allowance.0,
             transmissions: settings.transmissions,
-            loop_mean: settings.loop_mean.map(|time| time.0),
-            drop_mean: settings.drop_mean.map(|time| time.0),
-            payload_mean: settings.payload_mean.map(|time| time.0),
+            loop_mean: settings.loop_mean.and_then(Time::unless_zero),
+            drop_mean: settings.drop_mean.and_then(Time::unless_zero),
+            payload_mean: settings.payload_mean.and_then(Time::unless_zero),
             overlap: std::time::Duration::ZERO,
         })
     };
+    let link = settings.link.settings();
     let payload = scenario.load.payload.map_or(P::GEOMETRY.data_len(), usize::from);
+    if scenario.adversary.is_some() && payload < NAMED {
+        let reason =
+            "the observer is scored by what messages say of their senders: load.payload must be at least 2";
+        return Err(Impossible::Network(reason.into()));
+    }
     let ends = Instant::default() + scenario.run.send_for.0;
     let stop = ends + scenario.run.cool_down.0;
 
-    let mut memories: Vec<(Memory<P>, StackMemory<'_, PACKET, ARRIVALS>)> =
+    let mut memories: Vec<(Memory<P>, StackMemory<PACKET, ARRIVALS, DEPARTURES>)> =
         members.iter().map(|_| (Memory::new(settings), StackMemory::new())).collect();
     let mut world = World::new(channel(scenario, members.len(), observers.witness.is_some()));
     for ((id, (memory, stack_memory)), (group, secret)) in
@@ -124,7 +132,8 @@ where
         let board = Traits::of(group.board);
         let mut radio = Radio::new(Antenna::new(FRAMES));
         let link_seed = random::stream(seed, u32::from(id), Purpose::Link).next_u64();
-        let stack = Stack::new(address(id), link_seed, stack_memory, &mut radio, std::time::Duration::ZERO);
+        let stack =
+            Stack::new(address(id), link_seed, &link, stack_memory, &mut radio, std::time::Duration::ZERO);
         let me = NodeId::new(id).ok_or_else(|| Impossible::Network("more nodes than ids".into()))?;
         let rng = random::stream(seed, u32::from(id), Purpose::Node);
         let mut node = Node::new(me, config, rng, mote::storage(memory));
@@ -141,9 +150,26 @@ where
         let joined = world.place(address(id), mote);
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
-    if world.run(stop, &mut None, observers).is_break() {
+    let listens = scenario.adversary.as_ref();
+    let mut sniffer =
+        listens.map(|_| Sniffer::new((0..).map(|id| (address(id), id)).take(members.len()).collect()));
+    let mut watch = sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch);
+    if world.run(stop, &mut watch, observers).is_break() {
         return Err(Impossible::Stopped);
     }
+    let anonymity = listens.zip(sniffer).map(|(adversary, sniffer)| {
+        let arrived = (0..).zip(world.devices()).flat_map(|(receiver, mote)| {
+            let named = mote.arrived().iter();
+            named.map(move |(sender, fingerprint)| Delivery {
+                receiver,
+                sender: *sender,
+                fingerprint: *fingerprint,
+            })
+        });
+        let deliveries: Vec<_> = arrived.collect();
+        let network = observer::network(scenario, &members);
+        observer::conclude(adversary, scenario, &network, &sniffer.into_transfers(), &deliveries)
+    });
     let boards = members.iter().map(|group| Traits::of(group.board));
     let shares = world
         .devices()
@@ -151,7 +177,8 @@ where
         .zip(boards)
         .map(|((mote, radio), board)| Share { meter: mote.meter(), radio, board })
         .collect();
-    Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
+    let lasted = stop - Instant::default();
+    Ok(Outcome::of(scenario, shares, anonymity, lasted, world.steps))
 }
 
 fn thesis(scenario: &Scenario, observers: &mut Observers<'_>) -> Result<Outcome, Impossible> {
@@ -205,22 +232,34 @@ fn thesis(scenario: &Scenario, observers: &mut Observers<'_>) -> Result<Outcome,
         .zip(boards)
         .map(|((mote, radio), board)| Share { meter: mote.meter(), radio, board })
         .collect();
-    Ok(Outcome::of(scenario, shares, stop - Instant::default(), world.steps))
+    let lasted = stop - Instant::default();
+    Ok(Outcome::of(scenario, shares, None, lasted, world.steps))
 }
 
-fn channel(scenario: &Scenario, stations: usize, report_air: bool) -> Channel {
-    let access = scenario.radio.access;
+fn channel(scenario: &Scenario, stations: usize, is_seen: bool) -> Channel {
+    let radio = &scenario.radio;
+    let access = motemix_air::channel::Access {
+        min_exponent: radio.access.min_exponent,
+        max_exponent: radio.access.max_exponent,
+        max_backoffs: radio.access.max_backoffs,
+        max_retries: radio.access.max_retries,
+    };
+    let loss = Loss::from_probability(radio.loss).unwrap_or(Loss::NONE);
+    let capture = radio.capture_db.map(|decibels| Centibels((decibels * 100.0).clamp(0.0, 10_000.0) as i16));
+    let stations = u16::try_from(stations).unwrap_or(u16::MAX);
     let settings = Settings {
-        access: motemix_air::channel::Access {
-            min_exponent: access.min_exponent,
-            max_exponent: access.max_exponent,
-            max_backoffs: access.max_backoffs,
-            max_retries: access.max_retries,
-        },
-        loss: Loss::from_probability(scenario.radio.loss).unwrap_or(Loss::NONE),
-        stations: u16::try_from(stations).unwrap_or(u16::MAX),
-        report_air,
+        access,
+        loss,
+        capture,
+        stations,
+        report_air: is_seen || scenario.adversary.is_some(),
         ..Settings::default()
     };
-    Channel::new(settings, scenario.seed)
+    match &radio.room {
+        None => Channel::new(settings, scenario.seed),
+        Some(room) => {
+            let places = Places::new(room.clone(), loss, scenario.seed, usize::from(stations));
+            Channel::on(Box::new(places), settings, scenario.seed)
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Every field that is not named has the value of the standard, of RIOT 2023.01 or of a mote as it ships; a field that is
 //! not known is an error.
 
+mod adversary;
 mod check;
 mod draft;
 mod load;
@@ -11,6 +12,7 @@ mod radio;
 mod riot;
 mod time;
 
+pub use adversary::Adversary;
 pub use draft::{Draft, Setting};
 pub use load::{Board, Group, Load, Receivers, Spread};
 pub use protocol::{LinkFixes, Motes};
@@ -111,11 +113,6 @@ pub enum CurveModel {
     /// Arithmetic on discrete logarithms: the same group, no security, a hundredth of the time.
     Modelled,
 }
-
-/// What an observer of the whole channel learns.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Adversary {}
 
 /// Parameters to vary: every combination of values is run with every seed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -1,5 +1,11 @@
 //! The thesis' experiment: RIOT's network stack, Sphinx as a thread on it, plain datagrams.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "counts and microseconds are far below 2^52"
+)]
+
 use motemix_sim::reproduce::{Case, ablation, figure7, figure8};
 use motemix_sim::scenario::Scenario;
 use motemix_sim::{Outcome, run};

@@ -99,7 +99,7 @@ const RULES: [Rule; 13] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 16] = [
+const PROTOCOL_LIBRARIES: [&str; 15] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -115,8 +115,6 @@ const PROTOCOL_LIBRARIES: [&str; 16] = [
     "rand_core",
     "sequential-storage",
     "siphasher",
-    // 6LoWPAN and UDP of the link.
-    "smoltcp",
     "subtle",
     "zeroize",
 ];

@@ -55,5 +55,5 @@ fn main() -> ! {
         peripherals.P0_06,
     ));
     let board = Dk::new(&random, &console, flash::Nvmc::new(nvmc::Nvmc::new(peripherals.NVMC)));
-    motemix_runner::run::<_, 4096, 4, 12, 256, 4, 32>(board)
+    motemix_runner::run::<_, 4096, 6, 12, 256, 4, 32>(board)
 }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
+use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
 use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Running, StartAsked};
@@ -75,7 +76,7 @@ struct Started<'m, B: Board> {
 }
 
 /// Runs the board for good, with room for a network document of `SCRATCH` bytes, `ARRIVALS` datagrams that
-/// came, and tables for so many packets that wait, replay tags of an epoch, messages under way, and nodes of a
+/// come, and tables for so many packets that wait, replay tags of an epoch, messages under way, and nodes of a
 /// network.
 pub fn run<
     B: Board,
@@ -162,7 +163,7 @@ impl<B: Board> Started<'_, B> {
         let seed = self.board.random().next_u64();
         let now = Duration::from_micros(self.board.now_micros());
         let mut memory = StackMemory::<PACKET, ARRIVALS>::new();
-        let mut stack = Stack::new(self.mote.address(), seed, &mut memory, &mut self.radio, now);
+        let mut stack = Stack::new(self.mote.address(), seed, &LinkSettings::new(), &mut memory, &mut self.radio, now);
         self.node::<PACKETS, TAGS, MESSAGES, NODES>(place, &mut stack)
     }
 

@@ -100,5 +100,5 @@ fn main() -> ! {
         }
     };
     let board = Node::new(&generator, &console, flash::Store::new(flash::Pages(flash)));
-    motemix_runner::run::<_, 4096, 4, 12, 256, 4, 32>(board)
+    motemix_runner::run::<_, 4096, 6, 12, 256, 4, 32>(board)
 }

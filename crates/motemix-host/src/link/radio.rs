@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use motemix_link::radio::{Radio, RadioCounters, Transceiver};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
-use motemix_link::stack::{Stack, StackCounters, StackMemory, link_local};
+use motemix_link::settings::LinkSettings;
+use motemix_link::stack::{Stack, StackMemory, link_local};
 use tokio::net::UnixStream;
 use tokio::time::sleep_until;
 
@@ -20,8 +21,10 @@ use super::{Batch, LinkCounters};
 
 /// The longest packet of motes, MOTE5's.
 const PACKET: usize = 376;
-/// Datagrams that arrived and were not taken yet.
-const ARRIVALS: usize = 8;
+/// Datagrams that arrive, or have arrived and were not taken yet.
+const ARRIVALS: usize = 16;
+/// Datagrams that leave side by side, to different neighbours.
+const DEPARTURES: usize = 4;
 /// Datagrams that wait for those before them.
 const WAITING: usize = 64;
 /// Bytes and frames that are read at once.
@@ -88,8 +91,8 @@ impl RadioLink {
         let stream = UnixStream::from_std(stream)?;
         let mut radio = Radio::new(Line::default());
         // One for each process, which keeps it to its end.
-        let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS>::new()));
-        let stack = Stack::new(address, seed, memory, &mut radio, Duration::ZERO);
+        let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new()));
+        let stack = Stack::new(address, seed, &LinkSettings::new(), memory, &mut radio, Duration::ZERO);
         let to_write = &mut radio.transceiver_mut().to_write;
         Message::Join(address).write(|byte| to_write.push_back(byte));
         Ok(Self {
@@ -159,11 +162,11 @@ impl RadioLink {
 
     /// What the link has seen so far.
     pub fn counters(&self) -> LinkCounters {
-        let StackCounters { received, sent, unreachable } = *self.stack.counters();
+        let counters = self.stack.counters();
         LinkCounters {
-            received: received.into(),
-            sent: sent.into(),
-            send_errors: self.refused + u64::from(unreachable),
+            received: counters.received.into(),
+            sent: counters.sent.into(),
+            send_errors: self.refused + u64::from(counters.given_up()),
             receive_errors: 0,
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use embassy_futures::yield_now;
 use embedded_storage::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, NorFlashErrorKind, ReadNorFlash};
 use motemix_link::radio::Radio;
+use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
 use motemix_mote::{Console, Mote, Next, Packets, PlaceInNetwork, Refusal, Route, Running};
@@ -247,8 +248,9 @@ impl Parts {
     ) -> Result<(), Refusal> {
         let now = self.now.get();
         let time = Duration::from_micros(now.as_micros());
-        let mut memory = Box::new(StackMemory::<PACKET, 2>::new());
-        let mut stack = Stack::new(mote.address(), self.dice.next_u64(), &mut memory, radio, time);
+        let mut memory = Box::new(StackMemory::<PACKET, 4>::new());
+        let mut stack =
+            Stack::new(mote.address(), self.dice.next_u64(), &LinkSettings::new(), &mut memory, radio, time);
         let mut room = Box::new(Room::new());
         let mut routes = [Route::NONE; NODES];
         let mut running = Running::new(mote, now, place, room.lend(), &mut routes)?;

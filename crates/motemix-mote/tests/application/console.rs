@@ -149,7 +149,7 @@ fn a_message_that_nobody_acknowledges_is_discarded() {
     world.send(0, 1, "hello");
     world.seconds(600);
     assert_eq!(world.printed(0), "discarded 0 after tries 6\n", "the first hop is not there either");
-    assert!(world.say(0, "status").contains(" unreachable\n"));
+    assert!(world.say(0, "status").contains(" given up\n"));
 }
 
 #[test]

@@ -173,7 +173,6 @@ fn goes_on(seed: u64, rounds: usize, mut speak: impl FnMut(&mut Stranger, usize)
     world
 }
 
-/// Frames of a board that the screen or the stack did not like.
 #[test]
 fn noise() {
     goes_on(50, 400, |stranger, _| vec![stranger.bytes(MAX_FRAME)]);

@@ -6,14 +6,12 @@ pub struct Buffer {
     taken: u32,
     part: u32,
     interface_header: u32,
-    /// The most that was ever taken.
-    pub peak: u32,
 }
 
 impl Buffer {
     pub fn new(room: u32, part: u16, interface_header: u16) -> Self {
         let (part, interface_header) = (part.into(), interface_header.into());
-        Self { room, taken: 0, part, interface_header, peak: 0 }
+        Self { room, taken: 0, part, interface_header }
     }
 
     /// Takes so many bytes, if they are there.
@@ -22,7 +20,6 @@ impl Buffer {
             return false;
         }
         self.taken += bytes;
-        self.peak = self.peak.max(self.taken);
         true
     }
 

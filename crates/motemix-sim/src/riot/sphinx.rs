@@ -34,6 +34,7 @@ impl Letter {
 }
 
 /// A message that its sender has not heard of.
+#[derive(Clone, Copy)]
 struct Sent {
     message: u32,
     to: u16,
@@ -204,7 +205,7 @@ impl Sphinx {
                     // The thread has one array of its own for a packet.
                     buffer.give(self.held(buffer));
                     self.doing = Doing::Process(packet);
-                    return Some(self.costs.process(self.what_to_do(&packet)));
+                    return Some(self.costs.process(Task::of(&packet)));
                 }
                 Event::Send => {
                     let Some(to) = self.requests.pop_front() else { continue };
@@ -239,23 +240,13 @@ impl Sphinx {
                 self.table.remove(look.next);
                 look.next += 1;
             } else {
-                let Sent { message, to, tries, accepted, at } = *sent;
-                let message = Sent { message, to, tries, accepted, at };
-                self.doing = Doing::Create { message, again: true };
+                self.doing = Doing::Create { message: *sent, again: true };
                 look.next += 1;
                 return Some(self.costs.create);
             }
         }
         self.look = None;
         None
-    }
-
-    fn what_to_do(&self, packet: &Packet) -> Task {
-        match packet.next() {
-            Some(_) if packet.passed == packet.there => Task::Reply,
-            Some(_) => Task::Forward,
-            None => Task::Acknowledge,
-        }
     }
 
     /// Has computed what it began; says what it wants sent.
@@ -287,7 +278,7 @@ impl Sphinx {
     }
 
     fn processed(&mut self, now: Instant, packet: Packet, meter: &mut Meter) -> Option<Letter> {
-        match self.what_to_do(&packet) {
+        match Task::of(&packet) {
             Task::Acknowledge => {
                 match self.table.iter().position(|sent| sent.message == packet.message) {
                     Some(index) => {
@@ -346,4 +337,14 @@ pub enum Task {
     Forward,
     Reply,
     Acknowledge,
+}
+
+impl Task {
+    fn of(packet: &Packet) -> Self {
+        match packet.next() {
+            Some(_) if packet.passed == packet.there => Self::Reply,
+            Some(_) => Self::Forward,
+            None => Self::Acknowledge,
+        }
+    }
 }

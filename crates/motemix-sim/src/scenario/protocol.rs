@@ -1,6 +1,7 @@
 //! What the nodes run.
 
 use super::Time;
+use motemix_link::settings::{LinkSettings, Pacing, Recovery};
 use serde::{Deserialize, Serialize};
 
 /// The shipping code. What all nodes agree on, the memory of a mote, and what it does about loss.
@@ -15,14 +16,16 @@ pub struct Motes {
     pub hop_allowance: Time,
     /// Tries in all for one message.
     pub transmissions: u8,
-    /// Mean time between a node's loops.
+    /// Mean time between a node's loops; zero for none.
     pub loop_mean: Option<Time>,
-    /// Mean time between a node's drop cover packets.
+    /// Mean time between a node's drop cover packets; zero for none.
     pub drop_mean: Option<Time>,
-    /// Mean time between the ticks on which messages leave; without it, they leave at once.
+    /// Mean time between the ticks on which messages leave; without it, or if zero, they leave at once.
     pub payload_mean: Option<Time>,
-    /// Messages in flight.
+    /// Messages that a node accepts before one ends.
     pub in_flight: u16,
+    /// Whether as many are under way as come back, and timers follow round trips; otherwise all are.
+    pub rate_control: bool,
     /// Packets that may wait.
     pub packets: u16,
     /// Headers made ahead.
@@ -42,6 +45,7 @@ impl Default for Motes {
             drop_mean: None,
             payload_mean: None,
             in_flight: 4,
+            rate_control: true,
             packets: 8,
             headers: 3,
             link: LinkFixes::default(),
@@ -49,7 +53,73 @@ impl Default for Motes {
     }
 }
 
-/// What the link does about loss; each can be turned off by itself.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+/// What the link does about loss; each can be turned off by itself. See `motemix_link::settings::LinkSettings`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct LinkFixes {}
+pub struct LinkFixes {
+    /// How often a frame that failed is put back.
+    pub requeues: u8,
+    /// For how long it waits, the first time.
+    pub requeue_after: Time,
+    /// Whether frames pause for the sake of others, the longer the busier the channel is.
+    pub pacing: bool,
+    /// The least pause after a frame whose datagram goes on.
+    pub after_frame: Time,
+    /// The least pause after a datagram.
+    pub after_datagram: Time,
+    /// By how much a pause grows and shrinks.
+    pub pacing_step: Time,
+    /// The most that is added to a pause.
+    pub pacing_most: Time,
+    /// Whether lost fragments are sent again (RFC 8931).
+    pub recovery: bool,
+    /// Whether the receiver is asked for them only if the radio had trouble.
+    pub when_in_doubt: bool,
+    /// How often a datagram is taken up again without getting on.
+    pub recovery_tries: u8,
+    /// For how long the receiver's answer is waited for.
+    pub acknowledged_within: Time,
+    /// For how long an incomplete datagram is kept.
+    pub reassembled_within: Time,
+}
+
+impl Default for LinkFixes {
+    fn default() -> Self {
+        let settings = LinkSettings::new();
+        let pacing = settings.pacing.unwrap_or_default();
+        Self {
+            requeues: settings.requeues,
+            requeue_after: Time(settings.requeue_after),
+            pacing: settings.pacing.is_some(),
+            after_frame: Time(pacing.after_frame),
+            after_datagram: Time(pacing.after_datagram),
+            pacing_step: Time(pacing.step),
+            pacing_most: Time(pacing.most),
+            recovery: settings.recovery == Recovery::Selective,
+            when_in_doubt: settings.when_in_doubt,
+            recovery_tries: settings.recovery_tries,
+            acknowledged_within: Time(settings.acknowledged_within),
+            reassembled_within: Time(settings.reassembled_within),
+        }
+    }
+}
+
+impl LinkFixes {
+    pub(crate) fn settings(&self) -> LinkSettings {
+        LinkSettings {
+            requeues: self.requeues,
+            requeue_after: self.requeue_after.0,
+            pacing: self.pacing.then_some(Pacing {
+                after_frame: self.after_frame.0,
+                after_datagram: self.after_datagram.0,
+                step: self.pacing_step.0,
+                most: self.pacing_most.0,
+            }),
+            recovery: if self.recovery { Recovery::Selective } else { Recovery::None },
+            when_in_doubt: self.when_in_doubt,
+            recovery_tries: self.recovery_tries,
+            acknowledged_within: self.acknowledged_within.0,
+            reassembled_within: self.reassembled_within.0,
+        }
+    }
+}

@@ -50,6 +50,8 @@ pub struct Room {
     pub size: [f64; 3],
     /// Path-loss exponent.
     pub exponent: f64,
+    /// Path loss at one metre, decibels; in free space at 2.45 GHz it is 40.2.
+    pub reference_db: f64,
     /// Standard deviation of the shadowing of a pair of places, decibels.
     pub shadowing_db: f64,
     /// Power sent, decibels above a milliwatt.
@@ -58,6 +60,6 @@ pub struct Room {
 
 impl Default for Room {
     fn default() -> Self {
-        Self { size: [7.0, 4.0, 2.0], exponent: 2.0, shadowing_db: 4.0, power_dbm: 0.0 }
+        Self { size: [7.0, 4.0, 2.0], exponent: 2.0, reference_db: 40.2, shadowing_db: 4.0, power_dbm: 0.0 }
     }
 }

@@ -93,7 +93,7 @@ pub struct Thesis {
     /// Messages to send of which the thread does not know yet; one more is refused.
     pub requests: u16,
     /// By how much at most a computation is shorter than the worst case of the thesis' figures, of which it says that the
-    /// observed variations rarely exceeded 100 ms. Without any, nodes fall into step and collide again and again.
+    /// observed variations rarely exceeded 100 ms.
     pub variation: Time,
     /// Whether cryptography takes no time.
     pub instant: bool,

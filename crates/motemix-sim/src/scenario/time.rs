@@ -23,6 +23,11 @@ impl Time {
         Self(Duration::from_micros(micros))
     }
 
+    /// Itself, where zero says that there is none: a sweep can vary a value, not leave it out.
+    pub fn unless_zero(self) -> Option<Duration> {
+        Some(self.0).filter(|time| !time.is_zero())
+    }
+
     /// Microseconds, the grain of the simulation.
     pub const fn as_micros(self) -> u64 {
         self.0.as_secs() * 1_000_000 + self.0.subsec_micros() as u64

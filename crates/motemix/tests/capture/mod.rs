@@ -72,7 +72,7 @@ impl Capture {
         let dispatch = size >> 11;
         let size = size & 0x7ff;
         if !matches!(dispatch, 0b11000 | 0b11100) {
-            // Neighbours look for each other with frames of their own.
+            // Answers to neighbours are no fragments.
             return;
         }
         assert_eq!(size, DATAGRAM, "all packets have one length");

@@ -10,5 +10,5 @@ use motemix_emulated::run;
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    run::<_, 704, 1, 3, 64, 1, 9>(Microbit::new())
+    run::<_, 704, 3, 3, 64, 1, 9>(Microbit::new())
 }

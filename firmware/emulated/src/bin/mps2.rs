@@ -10,5 +10,5 @@ use motemix_emulated::run;
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    run::<_, 4096, 4, 12, 256, 4, 32>(Mps2::new())
+    run::<_, 4096, 6, 12, 256, 4, 32>(Mps2::new())
 }

@@ -1,0 +1,220 @@
+//! IEEE 802.15.4 data frames between neighbours (IEEE 802.15.4-2020, 7.2), and the addresses in them.
+//!
+//! ```text
+//! control   sequence  PAN    destination     source   6LoWPAN
+//! 61 dc     1         23 00  8, or 2: short  8        104 at most
+//! ```
+
+use core::net::Ipv6Addr;
+
+use crate::serial::{ExtendedAddress, MAX_FRAME};
+
+/// The personal area network of all nodes, RIOT's default.
+pub const PAN: u16 = 0x0023;
+/// What a frame between two extended addresses carries.
+pub(crate) const ROOM: usize = MAX_FRAME - 21;
+
+const TYPE: u8 = 0b111;
+const DATA: u8 = 0b001;
+const SECURED: u8 = 1 << 3;
+const ACKNOWLEDGEMENT_REQUEST: u8 = 1 << 5;
+const ONE_PAN: u8 = 1 << 6;
+const VERSION_2006: u8 = 1;
+const SHORT: u8 = 2;
+const EXTENDED: u8 = 3;
+/// Of an IPv6 interface identifier: flipped against the EUI-64 (RFC 4291, appendix A).
+const UNIVERSAL: u8 = 0x02;
+const LINK_LOCAL: [u8; 8] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];
+
+/// An address on the link, in the order of the air: least significant byte first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LinkAddress {
+    Short([u8; 2]),
+    Extended(ExtendedAddress),
+}
+
+impl LinkAddress {
+    pub(crate) const BROADCAST: Self = Self::Short([0xff, 0xff]);
+
+    /// The lower half of the IPv6 address that is made of it (RFC 4944, 6; RFC 6282, 3.2.2).
+    pub(crate) fn interface(self) -> [u8; 8] {
+        match self {
+            Self::Short([low, high]) => [0, 0, 0, 0xff, 0xfe, 0, high, low],
+            Self::Extended(ExtendedAddress(mut interface)) => {
+                interface.reverse();
+                flipped(interface)
+            }
+        }
+    }
+
+    /// The address that every neighbour has without asking for it.
+    pub(crate) fn link_local(self) -> Ipv6Addr {
+        link_local_of(self.interface())
+    }
+
+    /// Whose link-local address it is. It need not be asked for (RFC 6775, 5.6).
+    pub(crate) fn of(address: Ipv6Addr) -> Option<Self> {
+        let octets = address.octets();
+        let interface: [u8; 8] = *octets.strip_prefix(&LINK_LOCAL)?.first_chunk()?;
+        Some(if let [0, 0, 0, 0xff, 0xfe, 0, high, low] = interface {
+            Self::Short([low, high])
+        } else {
+            let mut address = flipped(interface);
+            address.reverse();
+            Self::Extended(ExtendedAddress(address))
+        })
+    }
+
+    fn read(mode: u8, bytes: &[u8]) -> Option<(Self, &[u8])> {
+        match mode {
+            SHORT => bytes.split_first_chunk().map(|(short, rest)| (Self::Short(*short), rest)),
+            EXTENDED => bytes
+                .split_first_chunk()
+                .map(|(extended, rest)| (Self::Extended(ExtendedAddress(*extended)), rest)),
+            _ => None,
+        }
+    }
+}
+
+/// An EUI-64 as an interface identifier, and back again.
+const fn flipped(mut interface: [u8; 8]) -> [u8; 8] {
+    interface[0] ^= UNIVERSAL;
+    interface
+}
+
+/// The link-local address with this lower half.
+pub(crate) fn link_local_of(interface: [u8; 8]) -> Ipv6Addr {
+    let mut octets = [0; 16];
+    let (prefix, rest) = octets.split_at_mut(LINK_LOCAL.len());
+    prefix.copy_from_slice(&LINK_LOCAL);
+    rest.copy_from_slice(&interface);
+    Ipv6Addr::from(octets)
+}
+
+/// From whom to whom a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Way {
+    pub(crate) source: LinkAddress,
+    pub(crate) destination: LinkAddress,
+}
+
+impl Way {
+    /// Reads a frame without its check sequence: a data frame of this network, not secured. The rest is what
+    /// it carries.
+    pub(crate) fn read(frame: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[control, addressing, _sequence, pan @ ..], rest) = frame.split_first_chunk::<5>()?;
+        let is_data = control & (TYPE | SECURED | ONE_PAN) == DATA | ONE_PAN;
+        let version = (addressing >> 4) & 0b11;
+        let is_here = [PAN, 0xffff].contains(&u16::from_le_bytes(pan));
+        if !is_data || version > VERSION_2006 || !is_here {
+            return None;
+        }
+        let (destination, rest) = LinkAddress::read((addressing >> 2) & 0b11, rest)?;
+        let (source, rest) = LinkAddress::read(addressing >> 6, rest)?;
+        Some((Self { source, destination }, rest))
+    }
+}
+
+/// A frame that is being written. What does not fit is left out; its receiver will refuse it.
+pub(crate) struct Frame {
+    bytes: [u8; MAX_FRAME],
+    len: usize,
+}
+
+impl Frame {
+    /// The header. It asks for an acknowledgement, which nobody gives to a broadcast.
+    pub(crate) fn new(source: ExtendedAddress, destination: LinkAddress, sequence: u8) -> Self {
+        let mut frame = Self { bytes: [0; MAX_FRAME], len: 0 };
+        let (mode, request) = match destination {
+            LinkAddress::BROADCAST => (SHORT, 0),
+            LinkAddress::Short(_) => (SHORT, ACKNOWLEDGEMENT_REQUEST),
+            LinkAddress::Extended(_) => (EXTENDED, ACKNOWLEDGEMENT_REQUEST),
+        };
+        let addressing = EXTENDED << 6 | VERSION_2006 << 4 | mode << 2;
+        frame.push(&[DATA | ONE_PAN | request, addressing, sequence]);
+        frame.push(&PAN.to_le_bytes());
+        match destination {
+            LinkAddress::Short(short) => frame.push(&short),
+            LinkAddress::Extended(ExtendedAddress(extended)) => frame.push(&extended),
+        }
+        let ExtendedAddress(source) = source;
+        frame.push(&source);
+        frame
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(self.len..).and_then(|rest| rest.get_mut(..bytes.len())) {
+            place.copy_from_slice(bytes);
+            self.len += bytes.len();
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER: ExtendedAddress = ExtendedAddress([1, 2, 3, 4, 5, 6, 7, 0x82]);
+    const ME: ExtendedAddress = ExtendedAddress([9, 0, 0, 0, 0, 0, 0, 0x02]);
+
+    #[test]
+    fn a_frame_is_read_as_it_was_written() {
+        for destination in [LinkAddress::Extended(OTHER), LinkAddress::Short([4, 5]), LinkAddress::BROADCAST]
+        {
+            let mut frame = Frame::new(ME, destination, 77);
+            frame.push(&[0xaa; 3]);
+            let asks = destination != LinkAddress::BROADCAST;
+            assert_eq!(frame.as_bytes()[0], if asks { 0x61 } else { 0x41 });
+            let (way, inside) = Way::read(frame.as_bytes()).expect("a frame");
+            assert_eq!(way, Way { source: LinkAddress::Extended(ME), destination });
+            assert_eq!(inside, [0xaa; 3]);
+        }
+    }
+
+    #[test]
+    fn frames_of_others_are_not_read() {
+        let mut frame = Frame::new(ME, LinkAddress::Extended(OTHER), 0);
+        frame.push(&[1]);
+        let good = frame.as_bytes();
+        assert!(Way::read(good).is_some());
+        // A beacon, a secured one, two networks, a later version, no addresses, another network.
+        for (at, byte) in
+            [(0, 0x60), (0, 0x69), (0, 0x21), (1, 0xec), (1, 0xd0), (1, 0x1c), (3, 0x24), (4, 0x01)]
+        {
+            let mut bad = good.to_vec();
+            bad[at] = byte;
+            assert_eq!(Way::read(&bad), None, "{byte:#x} at {at}");
+        }
+        for len in 0..21 {
+            assert_eq!(Way::read(&good[..len]), None, "{len}");
+        }
+    }
+
+    #[test]
+    fn a_frame_never_grows_beyond_the_longest() {
+        let mut frame = Frame::new(ME, LinkAddress::Extended(OTHER), 0);
+        frame.push(&[0; ROOM]);
+        assert_eq!(frame.as_bytes().len(), MAX_FRAME);
+        frame.push(&[0]);
+        assert_eq!(frame.as_bytes().len(), MAX_FRAME);
+    }
+
+    #[test]
+    fn a_neighbours_address_says_where_it_is() {
+        for (link, address) in [
+            (LinkAddress::Extended(ME), "fe80::9"),
+            (LinkAddress::Extended(OTHER), "fe80::8007:605:403:201"),
+            (LinkAddress::Short([0x34, 0x12]), "fe80::ff:fe00:1234"),
+        ] {
+            assert_eq!(link.link_local(), address.parse::<Ipv6Addr>().expect("an address"));
+            assert_eq!(LinkAddress::of(link.link_local()), Some(link));
+        }
+        for address in ["fe81::9", "::1", "ff02::1", "2001:db8::1"] {
+            assert_eq!(LinkAddress::of(address.parse().expect("an address")), None);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Fragments that are lost one for all (RFC 4944, 5.3). Sizes and offsets are those of the datagram with its
+//! headers written out, offsets in units of eight bytes.
+//!
+//! ```text
+//! first  11000 size:11   tag:16            compressed headers, payload
+//! later  11100 size:11   tag:16  offset:8  payload
+//! ```
+
+use super::header::WRITTEN_OUT;
+use crate::frame::{Frame, ROOM};
+
+const FIRST: u16 = 0b11000 << 11;
+const LATER: u16 = 0b11100 << 11;
+const SIZE: u16 = (1 << 11) - 1;
+/// What offsets count in.
+pub(crate) const UNIT: usize = 8;
+/// Payload of a first fragment whose headers take [`COMPRESSED`](super::header::COMPRESSED) bytes: with them
+/// written out, a whole number of units.
+pub(crate) const IN_FIRST: usize =
+    (ROOM - 4 - super::header::COMPRESSED + WRITTEN_OUT) / UNIT * UNIT - WRITTEN_OUT;
+/// Payload of each later one but the last.
+pub(crate) const IN_LATER: usize = (ROOM - 5) / UNIT * UNIT;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct First<'f> {
+    /// Of the whole datagram.
+    pub(crate) size: u16,
+    pub(crate) tag: u16,
+    pub(crate) rest: &'f [u8],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Later<'f> {
+    /// Of the whole datagram.
+    pub(crate) size: u16,
+    pub(crate) tag: u16,
+    /// In bytes.
+    pub(crate) offset: usize,
+    pub(crate) rest: &'f [u8],
+}
+
+impl<'f> First<'f> {
+    pub(crate) fn read(bytes: &'f [u8]) -> Option<Self> {
+        let (&[high, low, tag @ ..], rest) = bytes.split_first_chunk::<4>()?;
+        let size = u16::from_be_bytes([high, low]) & SIZE;
+        Some(Self { size, tag: u16::from_be_bytes(tag), rest })
+    }
+
+    pub(crate) fn write(&self, frame: &mut Frame) {
+        frame.push(&(FIRST | self.size & SIZE).to_be_bytes());
+        frame.push(&self.tag.to_be_bytes());
+        frame.push(self.rest);
+    }
+}
+
+impl<'f> Later<'f> {
+    pub(crate) fn read(bytes: &'f [u8]) -> Option<Self> {
+        let (&[high, low, t1, t0, offset], rest) = bytes.split_first_chunk::<5>()?;
+        let size = u16::from_be_bytes([high, low]) & SIZE;
+        Some(Self { size, tag: u16::from_be_bytes([t1, t0]), offset: usize::from(offset) * UNIT, rest })
+    }
+
+    pub(crate) fn write(&self, frame: &mut Frame) {
+        frame.push(&(LATER | self.size & SIZE).to_be_bytes());
+        frame.push(&self.tag.to_be_bytes());
+        frame.push(&[(self.offset / UNIT) as u8]);
+        frame.push(self.rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::LinkAddress;
+    use crate::serial::ExtendedAddress;
+
+    /// 328 bytes, tag 0xbeef; the second fragment begins after 136 of them.
+    #[test]
+    fn a_datagram_of_280_bytes() {
+        let me = ExtendedAddress([0; 8]);
+        let mut frame = Frame::new(me, LinkAddress::Extended(me), 0);
+        First { size: 328, tag: 0xbeef, rest: &[7; 94] }.write(&mut frame);
+        let (header, rest) = frame.as_bytes()[21..].split_at(4);
+        assert_eq!(header, [0xc1, 0x48, 0xbe, 0xef]);
+        assert_eq!(rest, [7; 94]);
+        assert_eq!(
+            First::read(&frame.as_bytes()[21..]),
+            Some(First { size: 328, tag: 0xbeef, rest: &[7; 94] })
+        );
+
+        let mut frame = Frame::new(me, LinkAddress::Extended(me), 0);
+        let second = Later { size: 328, tag: 0xbeef, offset: 136, rest: &[8; 96] };
+        second.write(&mut frame);
+        assert_eq!(frame.as_bytes()[21..26], [0xe1, 0x48, 0xbe, 0xef, 17]);
+        assert_eq!(Later::read(&frame.as_bytes()[21..]), Some(second));
+        assert_eq!((IN_FIRST, IN_LATER), (88, 96));
+    }
+
+    #[test]
+    fn one_that_is_cut_in_its_header_is_not_read() {
+        for len in 0..4 {
+            assert_eq!(First::read(&[0xc1, 0x48, 0xbe, 0xef][..len]), None);
+        }
+        for len in 0..5 {
+            assert_eq!(Later::read(&[0xe1, 0x48, 0xbe, 0xef, 17][..len]), None);
+        }
+    }
+}

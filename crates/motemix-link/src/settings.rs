@@ -1,0 +1,98 @@
+//! What may be chosen of the link. A simulator switches each of it on and off.
+
+use core::time::Duration;
+
+/// How frames and datagrams are sent, and for how long they are waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkSettings {
+    /// How often a frame that found the channel busy, or was not acknowledged, is put back before it is given up.
+    pub requeues: u8,
+    /// For how long a frame waits that was put back for the first time; twice as long each further time. From
+    /// half to one and a half of it, at random, so that contenders separate.
+    pub requeue_after: Duration,
+    /// Pauses for the sake of others. `None`: frames follow each other at once.
+    pub pacing: Option<Pacing>,
+    /// How long datagrams are cut, and what happens to those of which a fragment is lost. Both ways are always
+    /// understood.
+    pub recovery: Recovery,
+    /// The receiver is asked which fragments came only if it took more than the usual to send one of them; a
+    /// loss that the radio does not notice is final then. Otherwise it is asked about each datagram in
+    /// fragments, which costs a frame.
+    pub when_in_doubt: bool,
+    /// How often a datagram is taken up again without getting on: after a fragment that was given up, or when its
+    /// receiver does not answer or lacks as many fragments as before.
+    pub recovery_tries: u8,
+    /// For how long the receiver's answer is waited for, the first time; twice and four times as long
+    /// later, at random as above. A mote that computes answers late.
+    pub acknowledged_within: Duration,
+    /// An incomplete datagram is given up when for so long none of its fragments came, and after half of it when
+    /// another datagram needs its place.
+    pub reassembled_within: Duration,
+}
+
+/// Pauses between the frames of one station: a train of fragments holds the channel longer than the attempts of
+/// one waiting frame last, some 18 ms.
+///
+/// Both grow by what is learnt from the radio: doubled with each attempt that failed, less by a step with each
+/// frame that was sent at the first attempt. A pause lasts from half to one and a half of that, at random.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacing {
+    /// The least after a frame whose datagram goes on.
+    pub after_frame: Duration,
+    /// The least after a datagram.
+    pub after_datagram: Duration,
+    /// By how much a frame that was sent at the first attempt makes pauses shorter. Also what the first failed
+    /// one adds.
+    pub step: Duration,
+    /// The most that is added to a pause.
+    pub most: Duration,
+}
+
+/// What becomes of a datagram in fragments of which one is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// RFC 4944: it is lost.
+    None,
+    /// RFC 8931: what is missing is sent again. For neighbours that understand it.
+    Selective,
+}
+
+impl LinkSettings {
+    /// What works best with neighbours of any make.
+    pub const fn new() -> Self {
+        Self {
+            requeues: 3,
+            requeue_after: Duration::from_millis(20),
+            pacing: Some(Pacing::new()),
+            recovery: Recovery::None,
+            when_in_doubt: true,
+            recovery_tries: 4,
+            acknowledged_within: Duration::from_millis(600),
+            reassembled_within: Duration::from_secs(3),
+        }
+    }
+}
+
+impl Default for LinkSettings {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pacing {
+    /// Room for about one frame of somebody else.
+    pub const fn new() -> Self {
+        Self {
+            after_frame: Duration::from_millis(4),
+            after_datagram: Duration::from_millis(8),
+            step: Duration::from_millis(2),
+            most: Duration::from_millis(200),
+        }
+    }
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,285 @@
+//! Stations on an air that does as it is told, on virtual time.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use motemix_link::counters::{LinkCounters, LinkDrop};
+use motemix_link::radio::{Radio, Transceiver};
+use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
+use motemix_link::settings::{LinkSettings, Recovery};
+use motemix_link::stack::{Stack, StackMemory, link_local};
+
+pub const PACKET: usize = 280;
+/// How long a frame takes, acknowledgement included.
+pub const FLIGHT: Duration = Duration::from_millis(4);
+
+/// A frame that was on the air, or was to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    pub at: Duration,
+    pub from: usize,
+    pub frame: Vec<u8>,
+    pub fate: Fate,
+}
+
+impl Sent {
+    /// 6LoWPAN and what it carries.
+    pub fn inside(&self) -> &[u8] {
+        &self.frame[if self.frame[1] & 0b100 == 0 { 15 } else { 21 }..]
+    }
+
+    /// The pause between a frame and this one.
+    pub fn pause_after(&self, other: &Self) -> Duration {
+        self.at.saturating_sub(other.at + FLIGHT)
+    }
+
+    pub fn is_acknowledgement(&self) -> bool {
+        self.inside()[0] >> 1 == 0b111_0101
+    }
+
+    pub fn sequence(&self) -> u8 {
+        self.frame[2]
+    }
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Heard,
+    /// The radio's acknowledgement came, but the frame was forgotten.
+    Forgotten,
+    /// Nobody heard it.
+    Lost,
+    /// It was heard, but its acknowledgement was not.
+    Unheard,
+    Busy,
+}
+
+type Judge = Box<dyn FnMut(&Sent) -> Fate>;
+
+struct Post {
+    /// And when.
+    heard: VecDeque<(Duration, Vec<u8>)>,
+    outcome: Option<(Duration, Outcome)>,
+}
+
+pub struct Air {
+    posts: Vec<Post>,
+    pub sent: Vec<Sent>,
+    judge: Judge,
+}
+
+#[derive(Clone)]
+pub struct Antenna {
+    index: usize,
+    air: Rc<RefCell<Air>>,
+    now: Rc<Cell<Duration>>,
+}
+
+impl Transceiver for Antenna {
+    fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
+        let now = self.now.get();
+        let (_, frame) = self.air.borrow_mut().posts[self.index].heard.pop_front_if(|(at, _)| *at <= now)?;
+        out[..frame.len()].copy_from_slice(&frame);
+        Some(frame.len())
+    }
+
+    fn transmit(&mut self, frame: &[u8]) {
+        let air = &mut *self.air.borrow_mut();
+        let at = self.now.get();
+        let mut sent = Sent { at, from: self.index, frame: frame.to_vec(), fate: Fate::Heard };
+        sent.fate = (air.judge)(&sent);
+        if matches!(sent.fate, Fate::Heard | Fate::Unheard) {
+            for (index, post) in air.posts.iter_mut().enumerate() {
+                if index != self.index {
+                    post.heard.push_back((at + FLIGHT, frame.to_vec()));
+                }
+            }
+        }
+        let outcome = match sent.fate {
+            Fate::Heard | Fate::Forgotten => Outcome::Sent,
+            Fate::Lost | Fate::Unheard => Outcome::NoAcknowledgement,
+            Fate::Busy => Outcome::ChannelBusy,
+        };
+        let post = &mut air.posts[self.index];
+        assert_eq!(post.outcome, None, "one frame at a time");
+        post.outcome = Some((at + FLIGHT, outcome));
+        air.sent.push(sent);
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        let post = &mut self.air.borrow_mut().posts[self.index];
+        let (at, outcome) = post.outcome?;
+        (at <= self.now.get()).then(|| {
+            post.outcome = None;
+            outcome
+        })
+    }
+}
+
+pub struct Station {
+    pub radio: Radio<Antenna>,
+    pub stack: Stack<'static>,
+    /// Datagrams that arrived, in their order.
+    pub inbox: Vec<Vec<u8>>,
+}
+
+pub struct World {
+    pub air: Rc<RefCell<Air>>,
+    pub now: Rc<Cell<Duration>>,
+    pub stations: Vec<Station>,
+    /// Whether applications take what arrives.
+    pub take: bool,
+}
+
+pub fn address(index: usize) -> ExtendedAddress {
+    ExtendedAddress([index as u8, 0, 0, 0, 0, 0, 0, 0x02])
+}
+
+/// Fragments are recovered, and their receiver is always asked.
+pub fn careful() -> LinkSettings {
+    LinkSettings { recovery: Recovery::Selective, when_in_doubt: false, ..LinkSettings::new() }
+}
+
+/// Fragments are recovered, and their receiver is asked if need be.
+pub fn in_doubt() -> LinkSettings {
+    LinkSettings { when_in_doubt: true, ..careful() }
+}
+
+impl World {
+    pub fn new(count: usize, settings: LinkSettings) -> Self {
+        Self::with_memory::<PACKET, 4, 4>(count, settings)
+    }
+
+    pub fn with_memory<const LEN: usize, const COUNT: usize, const OUT: usize>(
+        count: usize,
+        settings: LinkSettings,
+    ) -> Self {
+        let now = Rc::new(Cell::new(Duration::from_secs(1)));
+        let posts = (0..count).map(|_| Post { heard: VecDeque::new(), outcome: None }).collect();
+        let air = Air { posts, sent: Vec::new(), judge: Box::new(|_| Fate::Heard) };
+        let air = Rc::new(RefCell::new(air));
+        let stations = (0..count).map(|index| {
+            let mut radio = Radio::new(Antenna { index, air: air.clone(), now: now.clone() });
+            let memory = Box::leak(Box::new(StackMemory::<LEN, COUNT, OUT>::new()));
+            let stack = Stack::new(address(index), index as u64, &settings, memory, &mut radio, now.get());
+            Station { radio, stack, inbox: Vec::new() }
+        });
+        Self { stations: stations.collect(), air, now, take: true }
+    }
+
+    /// Decides about frames from now on.
+    pub fn judge(&self, judge: impl FnMut(&Sent) -> Fate + 'static) {
+        self.air.borrow_mut().judge = Box::new(judge);
+    }
+
+    pub fn send(&mut self, from: usize, to: usize, datagram: &[u8]) -> bool {
+        self.stations[from].stack.send(self.now.get(), link_local(address(to)), datagram)
+    }
+
+    /// Has a station hear a frame now, before those that are still on their way.
+    pub fn inject(&self, station: usize, frame: Vec<u8>) {
+        let now = self.now.get();
+        let heard = &mut self.air.borrow_mut().posts[station].heard;
+        let index = heard.partition_point(|(at, _)| *at <= now);
+        heard.insert(index, (now, frame));
+    }
+
+    /// Runs for a while.
+    pub fn run(&mut self, time: Duration) {
+        let until = self.now.get() + time;
+        loop {
+            let next = self.settle();
+            let Some(next) = next.filter(|next| *next <= until) else { break };
+            assert!(next > self.now.get(), "nothing more is due now");
+            self.now.set(next);
+        }
+        self.now.set(until);
+        self.settle();
+    }
+
+    pub fn seconds(&mut self, seconds: u64) {
+        self.run(Duration::from_secs(seconds));
+    }
+
+    /// Does what is due now. When something is due next.
+    fn settle(&mut self) -> Option<Duration> {
+        let now = self.now.get();
+        for _ in 0..10_000 {
+            for station in &mut self.stations {
+                station.stack.poll(now, &mut station.radio);
+                let mut arrived = [0; 2000];
+                while let Some(len) = self.take.then(|| station.stack.receive(&mut arrived)).flatten() {
+                    station.inbox.push(arrived[..len].to_vec());
+                }
+            }
+            let air = self.air.borrow();
+            let outcomes = air.posts.iter().filter_map(|post| post.outcome).map(|(at, _)| at);
+            let stacks = self.stations.iter().filter_map(|it| it.stack.poll_timeout(now, &it.radio));
+            let heard = air.posts.iter().flat_map(|post| post.heard.iter().map(|(at, _)| *at));
+            let next = outcomes.chain(stacks).chain(heard).min();
+            if next.is_none_or(|next| next > now) {
+                return next;
+            }
+        }
+        panic!("the stations do not come to rest");
+    }
+
+    pub fn counters(&self, station: usize) -> LinkCounters {
+        *self.stations[station].stack.counters()
+    }
+
+    pub fn dropped(&self, station: usize, reason: LinkDrop) -> u32 {
+        self.counters(station).dropped(reason)
+    }
+
+    /// Reasons for which a station dropped something.
+    pub fn drops(&self, station: usize) -> Vec<(LinkDrop, u32)> {
+        let counters = self.counters(station);
+        let counts = LinkDrop::ALL.iter().map(|&reason| (reason, counters.dropped(reason)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    pub fn sent(&self) -> Vec<Sent> {
+        self.air.borrow().sent.clone()
+    }
+
+    pub fn forget_sent(&self) {
+        self.air.borrow_mut().sent.clear();
+    }
+
+    pub fn inbox(&mut self, station: usize) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.stations[station].inbox)
+    }
+}
+
+/// A datagram that is unlike others, and no part of it like another part.
+pub fn datagram(number: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251 + number * 31) as u8).collect()
+}
+
+/// Small random numbers with a seed.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// SplitMix64.
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// `true` so often of a hundred times.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.roll() % 100 < percent
+    }
+}

@@ -1,0 +1,115 @@
+//! A global passive adversary: hears every frame, and says who it thinks sent each message.
+//!
+//! ```text
+//! frames ─ sniffer ─ transfers ─ pool: which packet is which ─ trace: distributions over senders ─ score ─ Anonymity
+//!                                 knowledge, dwell: what is public           deliveries (truth) ──┘
+//! ```
+//!
+//! It reads no contents but fragment headers, and never what the simulation knows. The truth comes in at the end, to
+//! score it, and says which transfers brought messages to receivers: as if receivers worked for the observer.
+//!
+//! Memory is linear in the transfers of the run, of which the channel carries some fifty a second at most, times the
+//! packets that may be inside a node when one leaves. A message is traced in time that grows with the latter to the power of
+//! the hops of both ways; [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
+
+mod dwell;
+mod inside;
+mod knowledge;
+mod pool;
+mod score;
+mod sniffer;
+mod trace;
+
+pub use score::{Anonymity, Guesses};
+pub(crate) use sniffer::{Sniffer, fingerprint};
+
+use crate::board::Traits;
+use crate::scenario::{Adversary, Board, Group, Receivers, Scenario, Time};
+use dwell::{Dwell, Parts};
+use knowledge::{Known, Network};
+use sniffer::Transfer;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use trace::Traffic;
+
+/// The truth: a message arrived for the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Delivery {
+    pub receiver: u16,
+    pub sender: u16,
+    /// Of the packet that brought it.
+    pub fingerprint: u64,
+}
+
+/// Waiting for the channel, on average.
+const CHANNEL: Duration = Duration::from_millis(10);
+/// Share of the packets that vanish in a node.
+const VANISH: f64 = 0.01;
+/// Share of the packets that wait for others.
+const STALLED: f64 = 0.15;
+
+/// What is public about a scenario's network.
+pub(crate) fn network(scenario: &Scenario, members: &[&Group]) -> Network {
+    let rate = |mean: Option<Duration>| mean.map_or(0.0, |mean| 1.0 / mean.as_secs_f64().max(1e-6));
+    let motes = &scenario.motes;
+    let messages = rate(Some(scenario.load.interval.0));
+    let ticks = rate(motes.payload_mean.and_then(Time::unless_zero));
+    let mut dwells: Vec<(Board, Rc<Dwell>)> = Vec::new();
+    let nodes = members.iter().map(|group| {
+        let known = dwells.iter().find(|(board, _)| *board == group.board);
+        let dwell = known.map_or_else(
+            || Rc::new(dwell_of(Traits::of(group.board), motes.mean_delay.0)),
+            |(_, dwell)| Rc::clone(dwell),
+        );
+        if known.is_none() {
+            dwells.push((group.board, Rc::clone(&dwell)));
+        }
+        let trips = if group.sends { messages } else { 0.0 };
+        let drops = rate(motes.drop_mean.and_then(Time::unless_zero)) + (ticks - trips).max(0.0);
+        let begins = [trips, drops, rate(motes.loop_mean.and_then(Time::unless_zero))];
+        Known { sends: group.sends, forwards: group.forwards, receives: group.receives, begins, dwell }
+    });
+    Network { nodes: nodes.collect(), hops: usize::from(motes.hops), vanish: VANISH }
+}
+
+/// A packet costs two multiplications before it can leave.
+fn dwell_of(board: Traits, delay: Duration) -> Dwell {
+    let multiplication = u64::from(board.multiplication);
+    let least = board.time(2 * multiplication + u64::from(board.packet));
+    // Behind another packet, it waits for that one's multiplications and one of the node's own.
+    let stalled = (STALLED, board.time(5 * multiplication));
+    Dwell::new(Parts { least, busy: CHANNEL, delay, stalled })
+}
+
+/// Draws the observer's conclusions from a run, and scores them.
+pub(crate) fn conclude(
+    adversary: &Adversary,
+    scenario: &Scenario,
+    network: &Network,
+    transfers: &[Transfer],
+    deliveries: &[Delivery],
+) -> Anonymity {
+    let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
+    let origins = pool::origins(network, transfers);
+    let traffic = Traffic::new(network, transfers, &origins);
+    let by_contents: BTreeMap<(u16, u64), u32> = transfers
+        .iter()
+        .zip(0..)
+        .map(|(transfer, number)| ((transfer.to, transfer.fingerprint), number))
+        .collect();
+    let delivered = deliveries
+        .iter()
+        .map(|delivery| (by_contents.get(&(delivery.receiver, delivery.fingerprint)).copied(), *delivery));
+    let mut anonymity = score::messages(&traffic, delivered, sample);
+    if scenario.load.receivers == Receivers::Fixed {
+        let always = deliveries.iter().map(|delivery| (delivery.sender, delivery.receiver)).collect();
+        let disclosed = score::disclose(&traffic, &always, sample);
+        (anonymity.receivers_named, anonymity.receivers_by_chance) = disclosed.unzip();
+    }
+    anonymity
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "small numbers")]
+mod tests;

@@ -1,0 +1,115 @@
+//! From a transfer back to who may have begun the packet, and on to where its reply may end.
+//!
+//! A path is a chain of transfers; its probability is the product of its links'. Neither end of a way is among its
+//! mixes, and no mix is there twice, so chains in which one is are left out.
+
+use super::knowledge::{Network, Purpose, Stage};
+use super::pool::Origin;
+use super::sniffer::Transfer;
+
+/// Chains that are less probable than this are not followed.
+const NEGLIGIBLE: f64 = 1e-6;
+
+/// All that was inferred of the transfers of a run.
+pub(crate) struct Traffic<'t> {
+    network: &'t Network,
+    transfers: &'t [Transfer],
+    origins: &'t [Origin],
+    /// By transfer: later ones that may be the same packet, with the factor of the link.
+    effects: Vec<Vec<(u32, f64)>>,
+}
+
+impl<'t> Traffic<'t> {
+    pub fn new(network: &'t Network, transfers: &'t [Transfer], origins: &'t [Origin]) -> Self {
+        let mut effects = vec![Vec::new(); transfers.len()];
+        for (number, origin) in (0_u32..).zip(origins) {
+            for cause in &origin.causes {
+                if let Some(effects) = effects.get_mut(cause.transfer as usize) {
+                    effects.push((number, cause.factor));
+                }
+            }
+        }
+        Self { network, transfers, origins, effects }
+    }
+
+    /// The network that it is the traffic of.
+    pub fn network(&self) -> &'t Network {
+        self.network
+    }
+
+    /// The numbers of all transfers.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..).take(self.transfers.len())
+    }
+
+    /// To whom a transfer went.
+    pub fn receiver(&self, transfer: u32) -> Option<u16> {
+        self.transfers.get(transfer as usize).map(|transfer| transfer.to)
+    }
+
+    /// How probably each node sent a message that this transfer brings to its receiver. The sum is the probability that
+    /// it brings one to its receiver at all.
+    pub fn senders(&self, transfer: u32) -> Vec<f64> {
+        let mut senders = vec![0.0; self.network.nodes.len()];
+        if let Some(last) = self.transfers.get(transfer as usize) {
+            self.back(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut senders);
+        }
+        senders
+    }
+
+    fn back(&self, number: u32, hop: usize, weight: f64, path: &mut Vec<u16>, senders: &mut [f64]) {
+        let index = number as usize;
+        let (Some(transfer), Some(origin)) = (self.transfers.get(index), self.origins.get(index)) else {
+            return;
+        };
+        let stage = Stage { purpose: Purpose::Trip, hop };
+        if path.contains(&transfer.from) || !self.network.may_lead_to(transfer.to, stage) {
+            return;
+        }
+        if hop == 1 {
+            if let Some(sender) = senders.get_mut(usize::from(transfer.from)) {
+                *sender += weight * origin.begun[Purpose::Trip as usize];
+            }
+            return;
+        }
+        path.push(transfer.from);
+        for cause in &origin.causes {
+            let weight = weight * cause.factor;
+            if weight > NEGLIGIBLE {
+                self.back(cause.transfer, hop - 1, weight, path, senders);
+            }
+        }
+        path.pop();
+    }
+
+    /// How probably the reply to a message that this transfer brought to its receiver ends at each node. What is missing
+    /// to one is the probability that none was seen.
+    pub fn returns(&self, transfer: u32) -> Vec<f64> {
+        let mut ends = vec![0.0; self.network.nodes.len()];
+        if let Some(last) = self.transfers.get(transfer as usize) {
+            self.on(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut ends);
+        }
+        ends
+    }
+
+    fn on(&self, number: u32, hop: usize, weight: f64, path: &mut Vec<u16>, ends: &mut [f64]) {
+        for (next, factor) in self.effects.get(number as usize).into_iter().flatten() {
+            let (weight, hop) = (weight * factor, hop + 1);
+            let Some(transfer) = self.transfers.get(*next as usize) else { continue };
+            let stage = Stage { purpose: Purpose::Trip, hop };
+            let fits = !path.contains(&transfer.to) && self.network.may_lead_to(transfer.to, stage);
+            if weight <= NEGLIGIBLE || !fits {
+                continue;
+            }
+            if hop == self.network.last_hop(Purpose::Trip) {
+                if let Some(end) = ends.get_mut(usize::from(transfer.to)) {
+                    *end += weight;
+                }
+                continue;
+            }
+            path.push(transfer.to);
+            self.on(*next, hop, weight, path, ends);
+            path.pop();
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Who listens.
+
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+
+/// An observer who hears the whole channel, and knows the network document and how often nodes send.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Adversary {
+    /// One in so many messages is traced; 1 for all.
+    pub sample: NonZeroU32,
+}
+
+impl Default for Adversary {
+    fn default() -> Self {
+        Self { sample: NonZeroU32::MIN }
+    }
+}

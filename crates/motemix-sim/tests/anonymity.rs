@@ -1,0 +1,125 @@
+//! The observer in whole networks.
+
+use motemix_sim::scenario::Scenario;
+use motemix_sim::{Anonymity, Outcome};
+
+fn outcome(settings: &str) -> Outcome {
+    let text = format!(
+        r#"
+        version = 1
+        name = "observed"
+        protocol = "motes"
+        nodes.mote.count = 12
+        load.spread = "exponential"
+        run.send_for = "20min"
+        run.cool_down = "3min"
+        {settings}
+        "#
+    );
+    let scenario: Scenario = toml::from_str(&text).expect("a scenario");
+    motemix_sim::run(&scenario).expect("it can be")
+}
+
+fn observed(settings: &str) -> Anonymity {
+    let outcome = outcome(&format!("adversary = {{}}\n{settings}"));
+    let anonymity = outcome.anonymity.expect("asked for");
+    assert_eq!(outcome.entropy_bits.map(f64::to_bits), Some(anonymity.there.entropy_bits.to_bits()));
+    assert!(anonymity.traced > 100, "{anonymity:?}");
+    assert!(anonymity.untraced * 50 <= anonymity.traced, "{anonymity:?}");
+    for guesses in [anonymity.there, anonymity.round_trip] {
+        assert!(guesses.entropy_bits <= anonymity.most_bits, "{anonymity:?}");
+        assert!(guesses.entropy_p5_bits <= guesses.entropy_bits, "{anonymity:?}");
+    }
+    anonymity
+}
+
+#[test]
+fn without_delay_the_observer_knows_nearly_all_and_each_delay_hides_more() {
+    let by_delay =
+        ["0s", "500ms", "2s", "5s"].map(|delay| observed(&format!("motes.mean_delay = {delay:?}")));
+    assert!(by_delay[0].there.entropy_bits < 0.2, "{:?}", by_delay[0]);
+    assert!(by_delay[0].there.first_guess > 0.9, "{:?}", by_delay[0]);
+    for pair in by_delay.windows(2) {
+        let [less, more] = [&pair[0].there, &pair[1].there];
+        assert!(less.entropy_bits < more.entropy_bits, "{pair:?}");
+        assert!(less.first_guess > more.first_guess, "{pair:?}");
+    }
+}
+
+#[test]
+fn cover_hides_more() {
+    let without = observed("motes.mean_delay = \"1s\"");
+    for cover in ["motes.drop_mean = \"20s\"", "motes.loop_mean = \"20s\""] {
+        let with = observed(&format!("motes.mean_delay = \"1s\"\n{cover}"));
+        assert!(with.there.entropy_bits > without.there.entropy_bits + 0.1, "{cover}: {with:?} {without:?}");
+        assert!(with.there.first_guess < without.there.first_guess, "{cover}: {with:?} {without:?}");
+    }
+}
+
+#[test]
+fn the_observer_is_as_often_right_as_it_believes() {
+    for delay in ["0s", "1s", "5s"] {
+        let found = observed(&format!("motes.mean_delay = {delay:?}"));
+        for guesses in [found.there, found.round_trip] {
+            let off = guesses.true_sender - guesses.true_sender_expected;
+            assert!(off.abs() < 0.06, "{delay}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn the_way_back_tells_more() {
+    let found = observed("motes.mean_delay = \"1s\"");
+    assert!(found.round_trip.entropy_bits < found.there.entropy_bits, "{found:?}");
+    assert!(found.round_trip.true_sender > found.there.true_sender, "{found:?}");
+}
+
+#[test]
+fn who_writes_to_one_for_long_is_found_out() {
+    let fixed = observed("load.receivers = \"fixed\"\nmotes.mean_delay = \"1s\"");
+    let (named, chance) = fixed.receivers_named.zip(fixed.receivers_by_chance).expect("fixed receivers");
+    assert!((chance - 1.0 / 11.0).abs() < 1e-12, "{chance}");
+    assert!(named > 0.5, "{fixed:?}");
+    assert_eq!(observed("motes.mean_delay = \"1s\"").receivers_named, None);
+}
+
+#[test]
+fn contents_tell_the_observer_nothing() {
+    let [short, long] = ["2", "103"].map(|len| observed(&format!("load.payload = {len}")));
+    assert_eq!(short, long);
+}
+
+#[test]
+fn listening_changes_nothing_and_one_seed_gives_one_answer() {
+    let [once, again] = [(); 2].map(|()| outcome("adversary = {}"));
+    assert_eq!(once, again);
+    let unobserved = outcome("");
+    assert_eq!(unobserved.entropy_bits, None);
+    assert_eq!(unobserved, Outcome { entropy_bits: None, anonymity: None, ..once });
+}
+
+#[test]
+fn a_message_too_short_to_say_who_sent_it_cannot_score_the_observer() {
+    let scenario: Result<Scenario, _> = toml::from_str(
+        "version = 1\nname = \"\"\nprotocol = \"motes\"\nnodes.mote.count = 12\nload.payload = 1\nadversary = {}",
+    );
+    let error = motemix_sim::run(&scenario.expect("a scenario")).expect_err("nothing to score by");
+    assert!(error.to_string().contains("load.payload"), "{error}");
+}
+
+#[test]
+fn the_sweep_over_delay_and_cover_is_a_scenario() {
+    let text = include_str!("../../../scenarios/anonymity.toml");
+    let scenario: Scenario = toml::from_str(text).expect("a scenario");
+    assert!(scenario.adversary.is_some());
+    let combinations: usize = scenario.sweep.expect("a sweep").vary.values().map(Vec::len).product();
+    assert_eq!(combinations, 24);
+}
+
+#[test]
+fn cover_of_no_mean_time_is_no_cover() {
+    let [without, zero] =
+        ["", "motes.loop_mean = \"0s\"\nmotes.drop_mean = \"0s\"\nmotes.payload_mean = \"0s\""]
+            .map(|cover| outcome(&format!("adversary = {}\n{cover}", "{}")));
+    assert_eq!(without, zero);
+}
