@@ -66,6 +66,12 @@ fn members(scenario: &Scenario) -> Vec<&Group> {
     groups.flat_map(|group| std::iter::repeat_n(group, usize::from(group.count))).collect()
 }
 
+fn mix_key(seed: u64, id: u32) -> Secret<32> {
+    let mut secret = Secret::<32>::zero();
+    random::stream(seed, id, Purpose::Keys).fill_bytes(secret.expose_mut());
+    secret
+}
+
 fn address(id: u16) -> ExtendedAddress {
     let [high, low] = id.to_be_bytes();
     ExtendedAddress([low, high, 0, 0, 0, 0, 0, 0x02])
@@ -77,13 +83,7 @@ where
 {
     let (settings, seed) = (&scenario.motes, scenario.seed);
     let members = members(scenario);
-    let keys: Vec<_> = (0..members.len() as u32)
-        .map(|id| {
-            let mut secret = Secret::<32>::zero();
-            random::stream(seed, id, Purpose::Keys).fill_bytes(secret.expose_mut());
-            secret
-        })
-        .collect();
+    let keys: Vec<_> = (0..members.len() as u32).map(|id| mix_key(seed, id)).collect();
     let entries: Vec<_> = members
         .iter()
         .zip(&keys)
