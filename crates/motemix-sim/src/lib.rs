@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adversary;
 mod board;
 mod curve;
 mod device;
@@ -25,7 +26,6 @@ mod load;
 mod meter;
 mod mote;
 mod observe;
-mod observer;
 mod outcome;
 mod random;
 pub mod reproduce;
@@ -37,7 +37,7 @@ pub mod sweep;
 pub mod validation;
 mod world;
 
+pub use adversary::{Anonymity, Guesses};
 pub use observe::{News, Observers, Sight, Witness};
-pub use observer::{Anonymity, Guesses};
 pub use outcome::{Outcome, Percentiles};
 pub use run::{Impossible, run, run_with};

@@ -4,13 +4,13 @@
 //! own work. While it computes, its processor is busy for what the stopwatch says; only the interrupt that takes frames from
 //! the transceiver goes on.
 
+use crate::adversary::fingerprint;
 use crate::board::Traits;
 use crate::curve;
 use crate::device::{Antenna, Device};
 use crate::load::Source;
 use crate::meter::Meter;
 use crate::observe::News;
-use crate::observer::fingerprint;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_directory::Entry;
@@ -108,10 +108,10 @@ pub(crate) struct Mote<'s, P: Profile> {
     scratch: Vec<u8>,
     data: Vec<u8>,
     meter: Meter,
-    news: Option<Vec<News>>,
     /// Of the packet that was taken in last.
     taken_in: u64,
     arrived: Vec<(u16, u64)>,
+    news: Option<Vec<News>>,
 }
 
 impl<'s, P: Profile> Mote<'s, P> {
@@ -136,9 +136,9 @@ impl<'s, P: Profile> Mote<'s, P> {
             scratch: vec![0; PACKET],
             data: message(me, payload),
             meter: Meter::default(),
-            news: None,
             taken_in: 0,
             arrived: Vec::new(),
+            news: None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! What a run came to: one row.
 
+use crate::adversary::Anonymity;
 use crate::board::Traits;
 use crate::meter::Meter;
-use crate::observer::Anonymity;
 use crate::scenario::Scenario;
 use motemix_air::channel::Counters;
 use serde::Serialize;

@@ -97,7 +97,7 @@ fn a_combination_that_cannot_be_is_found_before_anything_runs() {
 #[test]
 fn results_do_not_depend_on_who_ran_what_when() {
     let (plan, folders) = (plan(SMALL), [(); 2].map(|()| tempfile::tempdir().expect("a folder")));
-    let [at_once, in_parts] = folders.each_ref().map(|folder| folder.path());
+    let [at_once, in_parts] = folders.each_ref().map(tempfile::TempDir::path);
     work(&plan, at_once, 2, None);
     work(&plan, in_parts, 1, Some(&[5, 2]));
     assert_eq!(String::from_utf8(read(in_parts, "runs.csv")).expect("text").lines().count(), 3);
@@ -131,7 +131,7 @@ fn the_tables_say_what_the_runs_came_to() {
     assert_eq!(means[0][column + 1], "sent.ci95");
     let number = |text: &str| text.parse::<f64>().expect("a number");
     let of_runs = [5, 6].map(|row: usize| number(rows[row][at("sent")]));
-    assert!((number(means[3][column]) - (of_runs[0] + of_runs[1]) / 2.0).abs() < 1e-9);
+    assert!((number(means[3][column]) - f64::midpoint(of_runs[0], of_runs[1])).abs() < 1e-9);
 }
 
 /// Read by the library that other programs' readers come from.
