@@ -1,6 +1,7 @@
 //! What a scenario's text may say, and how it is told what is wrong.
 
 use motemix_sim::scenario::{Draft, Scenario, Setting};
+use motemix_sim::sweep::Plan;
 
 const SOUND: &str = r#"version = 1
 name = "small"
@@ -136,6 +137,10 @@ fn every_scenario_of_this_project_is_sound() {
         files.filter(|path| path.extension().is_some_and(|kind| kind == "toml")).collect();
     assert!(scenarios.len() >= 2, "{scenarios:?}");
     for path in scenarios {
-        Scenario::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        let draft = Draft::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = draft.scenario().unwrap_or_else(|error| panic!("{error}"));
+        if scenario.sweep.is_some() {
+            Plan::of(&draft, &[]).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 }

@@ -230,8 +230,6 @@ fn an_interrupted_sweep_says_how_to_go_on_and_a_changed_one_is_refused() {
         .spawn()
         .expect("it starts");
     wait_until("it has begun", || place.path("out").join("journal.jsonl").exists());
-    // The listener for signals comes after the journal.
-    std::thread::sleep(std::time::Duration::from_millis(500));
     let killed = Command::new("kill").args(["-INT", &sweep.id().to_string()]).status().expect("kill starts");
     assert!(killed.success());
     let output = sweep.wait_with_output().expect("it ends");

@@ -98,6 +98,7 @@ fn room(room: &Room) -> Checked {
         number("radio.room.size", side, 0.0..=1e6)?;
     }
     number("radio.room.exponent", room.exponent, 0.1..=10.0)?;
+    number("radio.room.reference_db", room.reference_db, 0.0..=200.0)?;
     number("radio.room.shadowing_db", room.shadowing_db, 0.0..=50.0)?;
     number("radio.room.power_dbm", room.power_dbm, -100.0..=100.0)
 }
@@ -108,13 +109,6 @@ fn motes(motes: &Motes, scenario: &Scenario) -> Checked {
     between("motes.in_flight", u64::from(motes.in_flight), 1..=4096)?;
     between("motes.packets", u64::from(motes.packets), 1..=4096)?;
     between("motes.headers", u64::from(motes.headers), 1..=4096)?;
-    for (field, mean) in [
-        ("motes.loop_mean", motes.loop_mean),
-        ("motes.drop_mean", motes.drop_mean),
-        ("motes.payload_mean", motes.payload_mean),
-    ] {
-        mean.map_or(Ok(()), |mean| longer(field, mean.0, Duration::ZERO))?;
-    }
     has_paths("motes.hops", motes.hops, scenario)
 }
 

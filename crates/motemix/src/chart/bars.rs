@@ -32,7 +32,8 @@ pub struct Bar {
 impl Bars {
     /// As SVG. Bars begin at zero.
     pub fn draw(&self) -> Drawn<String> {
-        let high = HEAD + BAR * self.bars.len() as i32 + 40;
+        let bottom = HEAD + BAR * i32::try_from(self.bars.len()).unwrap_or(0);
+        let size = (WIDE.cast_unsigned(), (bottom + 40).cast_unsigned());
         let left = 30 + self.bars.iter().map(|bar| width(&bar.name, 14)).max().unwrap_or(0);
         let of = |bar: &Bar| bar.value.max(bar.measured.unwrap_or(0.0));
         let most = self.bars.iter().map(of).fold(f64::MIN_POSITIVE, f64::max);
@@ -43,7 +44,7 @@ impl Bars {
         };
         let mut svg = String::new();
         {
-            let root = SVGBackend::with_string(&mut svg, (WIDE as u32, high as u32)).into_drawing_area();
+            let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             root.fill(&PAPER)?;
             root.draw(&Text::new(self.title.clone(), (20, 12), (FONT, 19).into_font().color(&INK)))?;
             for (bar, number) in self.bars.iter().zip(0..) {
@@ -64,7 +65,6 @@ impl Bars {
                 }
                 root.draw(&Text::new(said, (end + 8, middle), text(HPos::Left)))?;
             }
-            let bottom = HEAD + BAR * self.bars.len() as i32;
             root.draw(&PathElement::new(vec![(left, HEAD - 6), (left, bottom)], GRID))?;
             root.draw(&Text::new(self.unit.clone(), (left, bottom + 16), text(HPos::Left)))?;
             root.present()?;

@@ -37,7 +37,7 @@ fn colour(number: usize) -> RGBColor {
 
 /// How wide a text is at most: seven twelfths of its size for a letter are enough for any sans-serif.
 fn width(text: &str, size: u32) -> i32 {
-    (text.chars().count() as u32 * size * 7 / 12) as i32
+    (text.chars().count() as u32 * size * 7 / 12).cast_signed()
 }
 
 /// A number as short as it can be said to four digits.
@@ -46,7 +46,7 @@ fn brief(value: f64) -> String {
         0.0 => "0".to_owned(),
         size if !(1e-4..1e6).contains(&size) => format!("{value:.2e}"),
         size => {
-            let decimals = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
+            let decimals = (3 - size.log10().floor() as i32).clamp(0, 6).unsigned_abs() as usize;
             format!("{value:.decimals$}")
         }
     };

@@ -98,7 +98,12 @@ fn ours(case: &Case) -> Case {
         name: format!("{}-motes", case.scenario.name),
         ..case.scenario.clone()
     };
-    Case { label: case.label.replacen("Sphinx", "motes", 1), scenario, measured: None }
+    // Of the mesh, labels begin with what the nodes run; of the others, with who they are.
+    let label = match case.label.strip_prefix("Sphinx") {
+        Some(rest) => format!("motes{rest}"),
+        None => format!("{}, motes", case.label),
+    };
+    Case { label, scenario, measured: None }
 }
 
 fn simulate(tasks: &[Task], seeds: u32) -> Result<Vec<Found>, Failure> {

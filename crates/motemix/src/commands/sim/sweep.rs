@@ -20,7 +20,11 @@ pub fn sweep(args: &Args) -> Result<(), Failure> {
         None => list(args, &plan, None),
         Some(dir) if args.list => list(args, &plan, Some(&open(dir)?)),
         Some(dir) if args.take => take(&plan, open(dir)?, dir),
-        Some(dir) => work(args, &plan, open(dir)?, dir),
+        Some(dir) => {
+            // Before there is a journal, so that whoever sees one can interrupt.
+            let interrupt = Interrupt::listen()?;
+            work(args, &plan, open(dir)?, dir, &interrupt)
+        }
     }
 }
 
@@ -43,8 +47,13 @@ fn list(args: &Args, plan: &Plan, journal: Option<&Journal>) -> Result<(), Failu
     Ok(report::print(&lines)?)
 }
 
-fn work(args: &Args, plan: &Plan, mut journal: Journal, dir: &Path) -> Result<(), Failure> {
-    let interrupt = Interrupt::listen()?;
+fn work(
+    args: &Args,
+    plan: &Plan,
+    mut journal: Journal,
+    dir: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let work = Work {
         jobs: args.jobs.map_or(cores, usize::from),
