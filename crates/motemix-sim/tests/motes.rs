@@ -1,5 +1,7 @@
 //! The shipping code on the channel of the thesis: what it delivers, at what price, and what each remedy contributes.
 
+#![allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+
 use motemix_sim::reproduce::{Case, remedies};
 use motemix_sim::scenario::{Scenario, Time};
 use motemix_sim::{Outcome, run};
