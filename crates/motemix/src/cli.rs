@@ -20,7 +20,7 @@ pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use reproduce::{Reproduce, ReproduceThesis};
 pub use shape::{Profile, Size, Traffic};
-pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace};
+pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace, SimValidate};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

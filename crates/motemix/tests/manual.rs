@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 27] = [
     &["sim", "trace"],
     &["sim", "sweep"],
     &["sim", "plot"],
+    &["sim", "validate"],
     &["reproduce"],
     &["reproduce", "thesis"],
     &["completions"],

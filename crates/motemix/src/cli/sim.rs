@@ -11,6 +11,7 @@ pub enum Sim {
     Trace(SimTrace),
     Sweep(SimSweep),
     Plot(SimPlot),
+    Validate(SimValidate),
 }
 
 /// Which scenario, and what is changed in it.
@@ -164,4 +165,23 @@ pub struct SimPlot {
     /// The picture.
     #[arg(long, value_name = "FILE")]
     pub svg: PathBuf,
+}
+
+/// Puts the channel beside what others have calculated and measured.
+///
+/// Frames alone, without nodes: what one saturated sender reaches, against the standard's formula and the figures of Latré and
+/// others; how many frames and datagrams are lost as the load grows, against ns-3.37. With --peer, ns-3 is asked again, on this
+/// machine: scripts/compare-ns3 builds what it takes.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix sim validate
+  scripts/compare-ns3")]
+pub struct SimValidate {
+    /// A program that asks ns-3; its source is checks/ns3/peer.cc.
+    #[arg(long, value_name = "PROGRAM")]
+    pub peer: Option<PathBuf>,
+    /// Prints JSON: an array of checks.
+    #[arg(long)]
+    pub json: bool,
 }

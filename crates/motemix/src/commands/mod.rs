@@ -39,6 +39,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(Sim::Trace(args)) => sim::trace(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Sim(Sim::Plot(args)) => sim::plot(&args),
+        Command::Sim(Sim::Validate(args)) => sim::validate(&args),
         Command::Reproduce(Reproduce::Thesis(args)) => reproduce::thesis(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),

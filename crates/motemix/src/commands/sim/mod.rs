@@ -4,11 +4,13 @@ mod plot;
 mod run;
 mod sweep;
 mod trace;
+mod validate;
 
 pub use plot::plot;
 pub use run::run;
 pub use sweep::sweep;
 pub use trace::trace;
+pub use validate::validate;
 
 use crate::cli::SimScenario;
 use crate::failure::Failure;
