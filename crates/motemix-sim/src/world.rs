@@ -28,6 +28,8 @@ pub(crate) struct World<D> {
 struct Place<D> {
     station: Station,
     device: D,
+    /// As the channel knows it.
+    listens: bool,
     /// Wakes at another time are out of date.
     wake: Option<Instant>,
 }
@@ -53,7 +55,7 @@ impl<D: Device> World<D> {
             self.place_of.resize(number + 1, usize::MAX);
         }
         self.place_of[number] = self.places.len();
-        self.places.push(Place { station, device, wake: None });
+        self.places.push(Place { station, device, listens: true, wake: None });
         Ok(())
     }
 
@@ -123,6 +125,11 @@ impl<D: Device> World<D> {
             self.wakes.push(Reverse((at.max(self.now), index as u32)));
         }
         place.wake = wake.map(|at| at.max(self.now));
+        let listens = place.device.antenna().listens();
+        if place.listens != listens {
+            place.listens = listens;
+            self.channel.set_listening(self.now, place.station, listens);
+        }
         if let Some(frame) = place.device.antenna().take_leaving() {
             self.channel.transmit(self.now, place.station, 0, frame.bytes());
         }

@@ -42,6 +42,9 @@ pub struct Riot {
     pub spins: bool,
     /// Whether a frame that arrives while another one is to be sent is lost: the transceiver has one buffer for both.
     pub one_buffer: bool,
+    /// Whether the transceiver receives nothing from when it is to be given a frame until no frame is to be sent: its states for
+    /// that do CSMA/CA and retries (data sheet Atmel 8111C, 7.2.4), and receive acknowledgements alone.
+    pub deaf_until_sent: bool,
     /// How often a frame is sent again that found the channel busy. RIOT: never.
     pub requeue: u8,
 }
@@ -66,6 +69,7 @@ impl Default for Riot {
             datagram: Time::micros(200),
             spins: true,
             one_buffer: true,
+            deaf_until_sent: true,
             requeue: 0,
         }
     }
