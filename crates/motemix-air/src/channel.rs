@@ -28,6 +28,7 @@ mod link;
 mod sender;
 mod settings;
 mod station;
+mod timing;
 
 pub use counters::{Counters, Drops};
 pub use link::{Centibels, Link, Loss, Paths};
@@ -44,26 +45,7 @@ use sender::{Attempt, Next};
 use station::{Member, Members};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::time::Duration;
-
-const fn micros(micros: u64) -> Duration {
-    Duration::from_micros(micros)
-}
-
-/// aUnitBackoffPeriod.
-const UNIT_BACKOFF: Duration = micros(320);
-/// Clear-channel assessment: 8 symbols.
-const ASSESSMENT: Duration = micros(128);
-/// aTurnaroundTime: 12 symbols.
-const TURNAROUND: Duration = micros(192);
-/// macAckWaitDuration: 54 symbols.
-const ACKNOWLEDGEMENT_WAIT: Duration = micros(864);
-/// aMaxSIFSFrameSize; longer frames are followed by the long gap.
-const SHORT_FRAME: usize = 18;
-/// macMinSIFSPeriod: 12 symbols.
-const SHORT_GAP: Duration = micros(192);
-/// macMinLIFSPeriod: 40 symbols.
-const LONG_GAP: Duration = micros(640);
+use timing::{ACKNOWLEDGEMENT_WAIT, ASSESSMENT, LONG_GAP, SHORT_FRAME, SHORT_GAP, TURNAROUND, UNIT_BACKOFF};
 
 /// Something that the caller is to know or to pass on.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Where nothing else is said, the default is the one of RIOT's sources.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "properties that do not depend on each other, each named in scenarios"
+)]
 pub struct Riot {
     /// Bytes of the packet buffer, which all threads share.
     pub packet_buffer: u32,
@@ -65,7 +69,7 @@ impl Default for Riot {
             udp_queue: 8,
             socket_box: 16,
             transfer: Time::micros(2),
-            frame: Time::micros(3700),
+            frame: Time::micros(3400),
             datagram: Time::micros(200),
             spins: true,
             one_buffer: true,
