@@ -12,7 +12,7 @@ use motemix_bench::machine::{self, Machine};
 use motemix_bench::ours::HostCurve;
 use motemix_bench::report;
 use motemix_bench::rows::forward::Load;
-use motemix_bench::rows::{HOST_DATA, create, forward, hop, x25519};
+use motemix_bench::rows::{HOST_DATA, create, forward, hop, sim, x25519};
 use motemix_bench::turns::Effort;
 
 const HELP: &str = "\
@@ -82,10 +82,13 @@ fn or_in_target(named: Option<PathBuf>, file: &str) -> Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named);
     }
-    let package = std::env::var_os("CARGO_MANIFEST_DIR")
-        .context("start this with `make bench`, or name --json and --program")?;
-    let project = Path::new(&package).parent().context("this package has no parent folder")?;
-    Ok(project.join("target").join(file))
+    Ok(project()?.join("target").join(file))
+}
+
+fn project() -> Result<PathBuf> {
+    let package =
+        std::env::var_os("CARGO_MANIFEST_DIR").context("start this with `make bench`, or with cargo run")?;
+    Ok(Path::new(&package).parent().context("this package has no parent folder")?.to_owned())
 }
 
 fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
@@ -97,8 +100,11 @@ fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
     let (mut rows, lengths) = hop::rows(effort, &variable)?;
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
-    let (forwarding, lines) = forward::rows(&machine, load, program)?;
+    let (forwarding, mut lines) = forward::rows(&machine, load, program)?;
     rows.extend(forwarding);
+    let (simulated, more) = sim::rows(program, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
+    rows.extend(simulated);
+    lines.extend(more);
 
     println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());
     println!(

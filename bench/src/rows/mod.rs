@@ -3,6 +3,7 @@
 pub mod create;
 pub mod forward;
 pub mod hop;
+pub mod sim;
 pub mod x25519;
 
 /// Bytes of application data in a host's packet, on both sides.

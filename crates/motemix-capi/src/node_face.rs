@@ -148,6 +148,8 @@ pub unsafe extern "C" fn motemix_node_begin_epoch(
             document.nodes().map(|node| motemix_directory::Entry { mix_key: node.mix_key, role: node.role });
         let config = motemix_node::Config {
             answer_within: inner.answer_within,
+            // Motes share their channel.
+            window: motemix_node::Window::Adaptive { first: 2 },
             ..motemix_node::Config::of_network(document.parameters())
         };
         Ok(inner.node.begin_epoch(Instant::from_micros(now_us), epoch, entries, config)?)

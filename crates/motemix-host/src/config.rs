@@ -14,17 +14,15 @@
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not known is
 //! an error, because a misspelt limit must not silently become its default.
 
-mod diagnose;
+pub use motemix_toml::FileError as ConfigError;
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motemix_directory::{AuthorityKey, MAX_NAME_LEN, MAX_SIGNATURES};
 use motemix_sphinx::NodeId;
+use motemix_toml::Fault;
 use serde::{Deserialize, Serialize};
 
 /// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values.
@@ -141,16 +139,9 @@ impl NodeConfig {
     /// of its range. The error prints as one line with file, line, field and remedy.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path).map_err(|error| ConfigError::unreadable(path, &error))?;
-        let mut config: Self =
-            toml::from_str(&text).map_err(|error| ConfigError::syntax(path, &text, &error))?;
-        config.check().map_err(|fault| ConfigError {
-            file: path.to_owned(),
-            line: Some(diagnose::line_of_field(&text, fault.field)),
-            field: fault.field.to_owned(),
-            problem: fault.problem,
-            remedy: fault.remedy.to_owned(),
-        })?;
+        let text = motemix_toml::text_of(path)?;
+        let mut config: Self = motemix_toml::parse(path, &text)?;
+        config.check().map_err(|fault| ConfigError::of_fault(path, &text, fault))?;
         let base = path.parent().unwrap_or(Path::new(""));
         for file in config.paths() {
             *file = base.join(&*file);
@@ -164,14 +155,8 @@ impl NodeConfig {
     /// A value is out of range, or the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), ConfigError> {
         let path = path.as_ref();
-        let wrong = |field: &str, problem: String, remedy: &str| ConfigError {
-            file: path.to_owned(),
-            line: None,
-            field: field.to_owned(),
-            problem,
-            remedy: remedy.to_owned(),
-        };
-        self.check().map_err(|fault| wrong(fault.field, fault.problem, fault.remedy))?;
+        let wrong = |fault| ConfigError::without_line(path, fault);
+        self.check().map_err(wrong)?;
         let mut config = self.clone();
         if let Some(base) = path.parent().filter(|base| !base.as_os_str().is_empty()) {
             for file in config.paths() {
@@ -181,9 +166,10 @@ impl NodeConfig {
             }
         }
         let text = toml::to_string(&config)
-            .map_err(|error| wrong("", error.to_string(), "use paths that are valid UTF-8"))?;
+            .map_err(|error| wrong(Fault::new("", error.to_string(), "use paths that are valid UTF-8")))?;
         crate::store::file::replace(path, 0o644, text.as_bytes()).map_err(|error| {
-            wrong("", format!("cannot write it: {error}"), "check the folder and its permissions")
+            let problem = format!("cannot write it: {error}");
+            wrong(Fault::new("", problem, "check the folder and its permissions"))
         })
     }
 
@@ -203,7 +189,7 @@ impl NodeConfig {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        let fault = |field, problem: &str, remedy| Fault { field, problem: problem.to_owned(), remedy };
+        let fault = |field: &str, problem: &str, remedy: &str| Fault::new(field, problem, remedy);
         if !is_name(&self.name) {
             return Err(fault(
                 "name",
@@ -233,11 +219,8 @@ impl NodeConfig {
         }
         for key in &self.authorities {
             if AuthorityKey::from_bytes(key).is_err() {
-                return Err(Fault {
-                    field: "authorities",
-                    problem: format!("{} is not an Ed25519 public key", hex::encode(key)),
-                    remedy: "copy the authority's public key again",
-                });
+                let problem = format!("{} is not an Ed25519 public key", hex::encode(key));
+                return Err(fault("authorities", &problem, "copy the authority's public key again"));
             }
         }
         let mut distinct = self.authorities.clone();
@@ -250,11 +233,12 @@ impl NodeConfig {
             return Err(fault("authorities", "names more than 16 keys", "name at most 16"));
         }
         if self.threshold == 0 || usize::from(self.threshold) > self.authorities.len() {
-            return Err(Fault {
-                field: "threshold",
-                problem: format!("is {}, with {} authorities", self.threshold, self.authorities.len()),
-                remedy: "choose at least 1 and at most the number of authorities",
-            });
+            let problem = format!("is {}, with {} authorities", self.threshold, self.authorities.len());
+            return Err(fault(
+                "threshold",
+                &problem,
+                "choose at least 1 and at most the number of authorities",
+            ));
         }
         let limits = &self.limits;
         for (field, value, most) in [
@@ -265,16 +249,7 @@ impl NodeConfig {
             ("limits.inbox_window", limits.inbox_window, 1 << 28),
         ] {
             if value == 0 || value > most {
-                return Err(Fault {
-                    field,
-                    problem: format!("is {value}"),
-                    remedy: match most {
-                        0x1000 => "choose 1 to 4096",
-                        0x1_0000 => "choose 1 to 65536",
-                        0x10_0000 => "choose 1 to 1048576",
-                        _ => "choose 1 to 268435456",
-                    },
-                });
+                return Err(Fault::new(field, format!("is {value}"), format!("choose 1 to {most}")));
             }
         }
         if !(0.0..=1.0).contains(&self.faults.loss) {
@@ -295,83 +270,6 @@ impl NodeConfig {
         Ok(())
     }
 }
-
-/// A value out of its range.
-struct Fault {
-    field: &'static str,
-    problem: String,
-    remedy: &'static str,
-}
-
-/// Why a configuration cannot be used; prints as `file:line: field: problem; remedy`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    /// The configuration file.
-    pub file: PathBuf,
-    /// Line, counted from 1, where there is one to blame.
-    pub line: Option<usize>,
-    /// Dotted name of the field, `limits.queue`; empty if the file as a whole is at fault.
-    pub field: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl ConfigError {
-    fn unreadable(path: &Path, error: &io::Error) -> Self {
-        Self {
-            file: path.to_owned(),
-            line: None,
-            field: String::new(),
-            problem: format!("cannot read it: {error}"),
-            remedy: "check the path and its permissions".to_owned(),
-        }
-    }
-
-    fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> Self {
-        let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        // A missing field has no place of its own; the message carries its name, the span is its section's.
-        let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
-        let place = error.span().map(|span| match missing {
-            Some(_) => diagnose::place_of_section(text, span),
-            None => diagnose::place_of_field(text, span),
-        });
-        let (field, remedy) = match (missing, &place) {
-            (Some(name), Some(place)) if !place.field.is_empty() => {
-                (format!("{}.{name}", place.field), "add it")
-            }
-            (Some(name), _) => (name.to_owned(), "add it"),
-            (None, Some(place)) if message.starts_with("unknown field") => {
-                (place.field.clone(), "correct or remove it")
-            }
-            (None, Some(place)) => (place.field.clone(), "correct its value"),
-            (None, None) => (String::new(), "correct it"),
-        };
-        Self {
-            file: path.to_owned(),
-            line: place.map(|place| place.line),
-            field,
-            problem: message,
-            remedy: remedy.to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        if !self.field.is_empty() {
-            write!(f, ": {}", self.field)?;
-        }
-        write!(f, ": {}; {}", self.problem, self.remedy)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// The names that network documents give to nodes.
 fn is_name(name: &str) -> bool {

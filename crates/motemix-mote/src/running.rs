@@ -9,7 +9,7 @@ use motemix_directory::Entry;
 use motemix_link::counters::LinkDrop;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
-use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, SendError, Storage};
+use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, SendError, Storage, Window};
 use motemix_sphinx::{MixKey, NodeId, Profile as _};
 use rand_core::CryptoRng;
 
@@ -62,7 +62,9 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         let document = &place.document;
         let epoch = document.epoch();
         let network = Network::of(document, routes)?;
-        let config = Config::of_network(document.parameters());
+        // The channel is shared with all neighbours.
+        let config =
+            Config { window: Window::Adaptive { first: 2 }, ..Config::of_network(document.parameters()) };
         let mut node = Node::new(place.me, config, mote.random.clone(), storage);
         node.prepare_epoch(epoch, MixKey::new(place.secret.duplicate()))?;
         let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });

@@ -1,5 +1,6 @@
 //! What stands at one place of the network, as the world sees it.
 
+use crate::observe::News;
 use motemix_air::Instant;
 use motemix_link::radio::Transceiver;
 use motemix_link::serial::{MAX_FRAME, Outcome};
@@ -12,6 +13,14 @@ pub(crate) trait Device {
 
     /// Does what is due, and says when it is to be called again if the antenna has no news before.
     fn poll(&mut self, now: Instant) -> Option<Instant>;
+
+    /// From now on it keeps what it has to say of itself.
+    fn keep_news(&mut self) {}
+
+    /// What it has to say since the last time.
+    fn take_news(&mut self) -> Vec<News> {
+        Vec::new()
+    }
 }
 
 /// Frames that its interrupt has taken from the transceiver, and the one that it is to send.

@@ -18,13 +18,14 @@
 
 #![forbid(unsafe_code)]
 
+mod adversary;
 mod board;
 mod curve;
 mod device;
 mod load;
 mod meter;
 mod mote;
-mod observer;
+mod observe;
 mod outcome;
 mod random;
 pub mod reproduce;
@@ -32,9 +33,11 @@ mod riot;
 mod room;
 mod run;
 pub mod scenario;
+pub mod sweep;
 pub mod validation;
 mod world;
 
-pub use observer::{Anonymity, Guesses};
+pub use adversary::{Anonymity, Guesses};
+pub use observe::{News, Observers, Sight, Witness};
 pub use outcome::{Outcome, Percentiles};
-pub use run::{Impossible, run};
+pub use run::{Impossible, run, run_with};

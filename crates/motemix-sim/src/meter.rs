@@ -1,5 +1,6 @@
 //! What became of messages and of time, counted at one node.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,13 +24,13 @@ pub(crate) struct Meter {
     /// The processor computed.
     pub computed: Duration,
     /// Frames, datagrams and packets that ended before their end, by reason.
-    pub drops: BTreeMap<&'static str, u64>,
+    pub drops: BTreeMap<Cow<'static, str>, u64>,
 }
 
 impl Meter {
-    pub fn drop(&mut self, reason: &'static str, count: u64) {
+    pub fn drop(&mut self, reason: impl Into<Cow<'static, str>>, count: u64) {
         if count > 0 {
-            *self.drops.entry(reason).or_default() += count;
+            *self.drops.entry(reason.into()).or_default() += count;
         }
     }
 }

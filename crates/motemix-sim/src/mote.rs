@@ -4,12 +4,13 @@
 //! own work. While it computes, its processor is busy for what the stopwatch says; only the interrupt that takes frames from
 //! the transceiver goes on.
 
+use crate::adversary::fingerprint;
 use crate::board::Traits;
 use crate::curve;
 use crate::device::{Antenna, Device};
 use crate::load::Source;
 use crate::meter::Meter;
-use crate::observer::fingerprint;
+use crate::observe::News;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_directory::Entry;
@@ -110,6 +111,7 @@ pub(crate) struct Mote<'s, P: Profile> {
     /// Of the packet that was taken in last.
     taken_in: u64,
     arrived: Vec<(u16, u64)>,
+    news: Option<Vec<News>>,
 }
 
 impl<'s, P: Profile> Mote<'s, P> {
@@ -136,6 +138,7 @@ impl<'s, P: Profile> Mote<'s, P> {
             meter: Meter::default(),
             taken_in: 0,
             arrived: Vec::new(),
+            news: None,
         }
     }
 
@@ -151,11 +154,12 @@ impl<'s, P: Profile> Mote<'s, P> {
         meter.duplicates = counters.duplicates;
         meter.forwarded = counters.forwarded;
         for reason in DropReason::ALL {
-            meter.drop(reason.name(), counters.dropped(*reason));
+            meter.drop(format!("packet: {}", reason.name()), counters.dropped(*reason));
         }
         meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
         for &reason in LinkDrop::ALL {
-            meter.drop(reason.name(), u64::from(self.stack.counters().dropped(reason)));
+            let count = self.stack.counters().dropped(reason);
+            meter.drop(format!("link: {}", reason.name()), u64::from(count));
         }
         meter
     }
@@ -179,14 +183,20 @@ impl<'s, P: Profile> Mote<'s, P> {
         let link = link_time(now);
         while let Some(to) = self.source.take(now) {
             let sent = NodeId::new(to).map(|to| self.node.send(node_time(now), to, &self.data));
-            self.meter.refused += u64::from(matches!(sent, Some(Err(SendError::Full))));
+            let refused = matches!(sent, Some(Err(SendError::Full)));
+            self.meter.refused += u64::from(refused);
+            self.news(if refused { News::Refused { to } } else { News::Message { to } });
         }
         self.stack.poll(link, &mut self.radio);
         let Some(len) = self.stack.receive(&mut self.scratch) else { return false };
         self.taken_in = fingerprint(self.scratch.get(..len).unwrap_or_default());
         curve::taken();
         // Refusals are counted by the node.
-        let _ = self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
+        let taken =
+            self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
+        if let Err(reason) = taken {
+            self.news(News::Dropped { reason: reason.name() });
+        }
         self.compute(now, self.board.packet)
     }
 
@@ -196,16 +206,22 @@ impl<'s, P: Profile> Mote<'s, P> {
             self.node.handle_timeout(at);
         }
         while let Some(event) = self.node.poll_event() {
-            match event {
+            let news = match event {
                 Event::Received { token, data, repeated, .. } => {
                     if let Some(sender) = sender_of(data).filter(|_| !repeated) {
                         self.arrived.push((sender, self.taken_in));
                     }
                     let _ = self.node.reply(at, token, &[]);
+                    News::Received
                 }
-                Event::Acknowledged { elapsed, .. } => self.meter.round_trips.push(elapsed),
-                Event::Delivered { .. } | Event::Discarded { .. } => {}
-            }
+                Event::Acknowledged { elapsed, tries, .. } => {
+                    self.meter.round_trips.push(elapsed);
+                    News::Acknowledged { after: elapsed, tries }
+                }
+                Event::Delivered { .. } => News::Received,
+                Event::Discarded { tries, .. } => News::Discarded { tries },
+            };
+            self.news(news);
         }
         let link = link_time(now);
         if self.stack.can_send(link)
@@ -213,11 +229,20 @@ impl<'s, P: Profile> Mote<'s, P> {
             && let Some(to) = self.addresses.get(usize::from(transmit.to.get()))
         {
             let sent = self.stack.send(link, *to, self.scratch.get(..transmit.len).unwrap_or_default());
+            self.news(News::Packet { to: transmit.to.get() });
             if !sent {
-                self.meter.drop("datagram: not accepted by the link", 1);
+                let reason = "datagram: not accepted by the link";
+                self.meter.drop(reason, 1);
+                self.news(News::Dropped { reason });
             }
         }
         self.stack.poll(link, &mut self.radio);
+    }
+
+    fn news(&mut self, news: News) {
+        if let Some(kept) = &mut self.news {
+            kept.push(news);
+        }
     }
 
     fn idle_until(&mut self, now: Instant) -> Option<Instant> {
@@ -233,6 +258,14 @@ impl<'s, P: Profile> Mote<'s, P> {
 impl<P: Profile> Device for Mote<'_, P> {
     fn antenna(&mut self) -> &mut Antenna {
         self.radio.transceiver_mut()
+    }
+
+    fn keep_news(&mut self) {
+        self.news = Some(Vec::new());
+    }
+
+    fn take_news(&mut self) -> Vec<News> {
+        self.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Instant> {

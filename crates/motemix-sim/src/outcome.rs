@@ -1,8 +1,8 @@
 //! What a run came to: one row.
 
+use crate::adversary::Anonymity;
 use crate::board::Traits;
 use crate::meter::Meter;
-use crate::observer::Anonymity;
 use crate::scenario::Scenario;
 use motemix_air::channel::Counters;
 use serde::Serialize;
@@ -26,6 +26,12 @@ pub struct Outcome {
     pub retransmitted: u64,
     /// Messages given up.
     pub discarded: u64,
+    /// In percent of the messages sent.
+    pub acknowledged_percent: f64,
+    /// In percent of the messages sent.
+    pub retransmitted_percent: f64,
+    /// In percent of the messages sent.
+    pub discarded_percent: f64,
     /// Messages whose fate was open at the end.
     pub undecided: u64,
     /// Messages that a full node did not accept.
@@ -120,6 +126,7 @@ impl Outcome {
                 + power(board.sleeps, lasted.saturating_sub(meter.computed))
                 + power(board.listens, lasted.saturating_sub(radio.airtime));
         }
+        let percent = |count: u64| 100.0 * count as f64 / sum.sent.max(1) as f64;
         let per_ack = |amount: f64| amount / (sum.acknowledged.max(1)) as f64;
         Self {
             name: scenario.name.clone(),
@@ -129,6 +136,9 @@ impl Outcome {
             acknowledged: sum.acknowledged,
             retransmitted: sum.retransmitted,
             discarded: sum.discarded,
+            acknowledged_percent: percent(sum.acknowledged),
+            retransmitted_percent: percent(sum.retransmitted),
+            discarded_percent: percent(sum.discarded),
             undecided: sum.sent.saturating_sub(sum.acknowledged + sum.discarded),
             refused: sum.refused,
             delivered: sum.delivered,
@@ -140,7 +150,7 @@ impl Outcome {
             rtt_s: Percentiles::of(sum.round_trips),
             entropy_bits: anonymity.as_ref().map(|known| known.there.entropy_bits),
             anonymity,
-            drops: sum.drops.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
+            drops: sum.drops.into_iter().map(|(reason, count)| (reason.into_owned(), count)).collect(),
             virtual_s: lasted.as_secs_f64(),
             steps,
         }

@@ -28,6 +28,7 @@ pub struct Case {
 
 const MESH: &str = include_str!("../../../scenarios/thesis-mesh.toml");
 const UDP: &str = include_str!("../../../scenarios/thesis-udp.toml");
+const MOTES: &str = include_str!("../../../scenarios/mesh-64.toml");
 const CLIENT_SERVER: &str = include_str!("../../../scenarios/thesis-client-server.toml");
 const CLIENT_MIX_SERVER: &str = include_str!("../../../scenarios/thesis-client-mix-server.toml");
 
@@ -110,6 +111,45 @@ pub fn ablation() -> Vec<Case> {
     cases.into_iter().flatten().collect()
 }
 
+/// What motes do about loss, one after the other left out: 64 nodes, under the load that the thesis offered (a message every 16 s
+/// from each) and four times that.
+pub fn remedies() -> Vec<Case> {
+    type Change = fn(&mut Scenario);
+    let changes: [(&str, Change); 9] = [
+        ("motes as they ship", |_| {}),
+        ("with recovery of fragments", |scenario| scenario.motes.link.recovery = true),
+        ("with recovery, asking always", |scenario| {
+            scenario.motes.link.recovery = true;
+            scenario.motes.link.when_in_doubt = false;
+        }),
+        ("without putting frames back", |scenario| scenario.motes.link.requeues = 0),
+        ("with recovery instead of putting back", |scenario| {
+            scenario.motes.link.requeues = 0;
+            scenario.motes.link.recovery = true;
+        }),
+        ("without pacing", |scenario| scenario.motes.link.pacing = false),
+        ("without rate control", |scenario| scenario.motes.rate_control = false),
+        ("without a header pool", |scenario| scenario.motes.headers = 1),
+        ("without any of these", |scenario| {
+            scenario.motes.link.requeues = 0;
+            scenario.motes.link.pacing = false;
+            scenario.motes.rate_control = false;
+            scenario.motes.headers = 1;
+        }),
+    ];
+    let loads = [("", 16), (", four times the load", 4)];
+    let cases = loads.iter().flat_map(|(load, interval)| {
+        changes.iter().filter_map(move |(label, change)| {
+            let mut scenario = read(MOTES)?;
+            scenario.name = format!("remedies-{interval}");
+            scenario.load.interval = Time::seconds(*interval);
+            change(&mut scenario);
+            Some(Case { label: format!("{label}{load}"), scenario, measured: None })
+        })
+    });
+    cases.collect()
+}
+
 /// Buffers and queues that are never full.
 fn unlimited(riot: &Riot) -> Riot {
     Riot {
@@ -131,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_scenario_is_read() {
-        assert_eq!([figure7().len(), figure8().len(), ablation().len()], [12, 2, 8]);
+        assert_eq!([figure7().len(), figure8().len(), ablation().len(), remedies().len()], [12, 2, 8, 18]);
         for case in figure7().into_iter().chain(figure8()) {
             let Measured { acknowledged, discarded, .. } = case.measured.expect("measured");
             assert!((acknowledged + discarded - 100.0).abs() < 0.001, "{}", case.label);

@@ -4,6 +4,8 @@
 //! not known is an error.
 
 mod adversary;
+mod check;
+mod draft;
 mod load;
 mod protocol;
 mod radio;
@@ -11,6 +13,7 @@ mod riot;
 mod time;
 
 pub use adversary::Adversary;
+pub use draft::{Draft, Setting};
 pub use load::{Board, Group, Load, Receivers, Spread};
 pub use protocol::{LinkFixes, Motes};
 pub use radio::{Access, Radio, Room};
@@ -112,11 +115,17 @@ pub enum CurveModel {
 }
 
 /// Parameters to vary: every combination of values is run with every seed.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sweep {
     /// Runs of each combination; their seeds are `seed`, `seed + 1`, ….
     pub seeds: u32,
     /// Values by the dotted name of a field, as in `"nodes.mote.count" = [10, 20, 30]`.
     pub vary: BTreeMap<String, Vec<toml::Value>>,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self { seeds: 5, vary: BTreeMap::new() }
+    }
 }

@@ -113,7 +113,7 @@ fn a_blocked_thread_does_not_stop_reassembly() {
     let outcome = of(
         "thesis",
         both,
-        "run.send_for = \"20 min\"\nload.interval = \"7 s\"\nload.spread = \"uniform\"\nthesis.hops = [1, 1]\nriot.one_buffer = false\nriot.deaf_until_sent = false",
+        "run.send_for = \"20 min\"\nload.interval = \"7 s\"\nload.spread = \"uniform\"\nthesis.hops = [1, 1]\nriot.one_buffer = false\nriot.deaf_until_sent = false\nriot.frame = \"3700 us\"",
     );
     assert!(outcome.sent > 60, "{outcome:?}");
     assert_eq!([outcome.acknowledged, outcome.retransmitted], [outcome.sent, 0]);

@@ -7,7 +7,9 @@ mod demo;
 mod directory;
 mod net;
 mod node;
+mod reproduce;
 mod shape;
+mod sim;
 
 pub use air::Air;
 pub use bench::Bench;
@@ -16,7 +18,9 @@ pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
+pub use reproduce::{Reproduce, ReproduceThesis};
 pub use shape::{Profile, Size, Traffic};
+pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -78,6 +82,12 @@ pub enum Command {
     /// Counts what our code costs on a microcontroller.
     #[command(subcommand)]
     Boards(Boards),
+    /// Simulates networks of motes on one radio channel, in virtual time.
+    #[command(subcommand)]
+    Sim(Sim),
+    /// Repeats the experiments of others, beside what they measured.
+    #[command(subcommand)]
+    Reproduce(Reproduce),
     Completions(Completions),
     Man(Man),
 }

@@ -1,6 +1,7 @@
 //! The motemix command-line program.
 
 mod boards;
+mod chart;
 mod cli;
 mod commands;
 mod failure;

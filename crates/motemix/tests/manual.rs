@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 27] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -22,6 +22,13 @@ const COMMANDS: [&[&str]; 20] = [
     &["air"],
     &["boards"],
     &["boards", "cycles"],
+    &["sim"],
+    &["sim", "run"],
+    &["sim", "trace"],
+    &["sim", "sweep"],
+    &["sim", "plot"],
+    &["reproduce"],
+    &["reproduce", "thesis"],
     &["completions"],
     &["man"],
     &[],
@@ -32,7 +39,7 @@ fn every_command_that_does_something_shows_an_example() {
     for command in COMMANDS {
         let help = motemix(command.iter().chain(&["--help"])).succeeds();
         assert!(help.contains("Usage: motemix"), "{command:?}: {help}");
-        let only_groups = matches!(command, ["net" | "directory" | "boards"]);
+        let only_groups = matches!(command, ["net" | "directory" | "boards" | "sim" | "reproduce"]);
         assert!(
             only_groups || help.contains("Example") || help.contains("First steps"),
             "{command:?}: {help}"

@@ -9,9 +9,11 @@ mod directory;
 mod inbox;
 mod net;
 mod node;
+mod reproduce;
 mod send;
+mod sim;
 
-use crate::cli::{Boards, Command, Directory, Net};
+use crate::cli::{Boards, Command, Directory, Net, Reproduce, Sim};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use std::path::Path;
@@ -33,6 +35,11 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
         Command::Boards(Boards::Measure(args)) => boards::measure(&args),
         Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
+        Command::Sim(Sim::Run(args)) => sim::run(&args),
+        Command::Sim(Sim::Trace(args)) => sim::trace(&args),
+        Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
+        Command::Sim(Sim::Plot(args)) => sim::plot(&args),
+        Command::Reproduce(Reproduce::Thesis(args)) => reproduce::thesis(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

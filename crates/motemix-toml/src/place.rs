@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Where in a file something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Line, counted from 1.
     pub line: usize,
     /// Dotted name, `limits.queue`; empty where no field is meant.
@@ -15,12 +15,12 @@ pub(super) struct Place {
 }
 
 /// The innermost field whose key or value covers the byte range.
-pub(super) fn place_of_field(text: &str, span: Range<usize>) -> Place {
+pub(crate) fn of_field(text: &str, span: Range<usize>) -> Place {
     place(text, span, |_| true)
 }
 
 /// The innermost section that covers the byte range; no field if that is the file itself.
-pub(super) fn place_of_section(text: &str, span: Range<usize>) -> Place {
+pub(crate) fn of_section(text: &str, span: Range<usize>) -> Place {
     place(text, span, |value| matches!(value, DeValue::Table(_)))
 }
 
@@ -32,21 +32,24 @@ fn place(text: &str, span: Range<usize>, wanted: fn(&DeValue<'_>) -> bool) -> Pl
     Place { line: line_of(text, span.start), field }
 }
 
-/// The line of a field given by its dotted name; the first line if it is not there.
-pub(super) fn line_of_field(text: &str, field: &str) -> usize {
-    let find = || {
-        let root = DeTable::parse(text).ok()?;
-        let mut parts = field.split('.').peekable();
-        let mut table = root.get_ref();
-        loop {
-            let (key, value) = table.get_key_value(parts.next()?)?;
-            if parts.peek().is_none() {
-                return Some(key.span().start);
-            }
-            table = value.get_ref().as_table()?;
+/// The line of a field given by its dotted name, counted from 1; the first line if it is not there. Of a name that is there
+/// in part, the line of that part.
+pub fn line_of_field(text: &str, field: &str) -> usize {
+    let root = DeTable::parse(text).ok();
+    root.and_then(|root| find(root.get_ref(), field)).map_or(1, |offset| line_of(text, offset))
+}
+
+/// Keys may have dots of their own, as in `"limits.queue" = 1`.
+fn find(table: &DeTable<'_>, field: &str) -> Option<usize> {
+    table.iter().find_map(|(key, value)| {
+        let rest = field.strip_prefix(key.get_ref().as_ref())?;
+        let here = Some(key.span().start);
+        if rest.is_empty() {
+            return here;
         }
-    };
-    find().map_or(1, |offset| line_of(text, offset))
+        let rest = rest.strip_prefix('.')?;
+        value.get_ref().as_table().and_then(|inner| find(inner, rest)).or(here)
+    })
 }
 
 fn descend(table: &DeTable<'_>, span: &Range<usize>, wanted: fn(&DeValue<'_>) -> bool, field: &mut String) {
