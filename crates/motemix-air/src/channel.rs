@@ -17,7 +17,7 @@
 //!  320·[0,2^BE)                                           └─ no ack within 864: once more, 3 times
 //! ```
 //!
-//! A radio that sends or turns round hears nothing. Frames that overlap are lost to all who hear both. A frame
+//! A radio that sends or turns round hears nothing, nor does one that does not listen. Frames that overlap are lost to all who hear both. A frame
 //! that nothing overlapped is lost to each receiver by itself with its link's probability. If only the
 //! acknowledgement is lost, the frame is sent and delivered again: recognising duplicates is for those above.
 //! Each station has at most one frame under way, which bounds memory, and the work between two calls.
@@ -28,6 +28,7 @@ mod link;
 mod sender;
 mod settings;
 mod station;
+mod timing;
 
 pub use counters::{Counters, Drops};
 pub use link::{Centibels, Link, Loss, Paths};
@@ -44,26 +45,7 @@ use sender::{Attempt, Next};
 use station::{Member, Members};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::time::Duration;
-
-const fn micros(micros: u64) -> Duration {
-    Duration::from_micros(micros)
-}
-
-/// aUnitBackoffPeriod.
-const UNIT_BACKOFF: Duration = micros(320);
-/// Clear-channel assessment: 8 symbols.
-const ASSESSMENT: Duration = micros(128);
-/// aTurnaroundTime: 12 symbols.
-const TURNAROUND: Duration = micros(192);
-/// macAckWaitDuration: 54 symbols.
-const ACKNOWLEDGEMENT_WAIT: Duration = micros(864);
-/// aMaxSIFSFrameSize; longer frames are followed by the long gap.
-const SHORT_FRAME: usize = 18;
-/// macMinSIFSPeriod: 12 symbols.
-const SHORT_GAP: Duration = micros(192);
-/// macMinLIFSPeriod: 40 symbols.
-const LONG_GAP: Duration = micros(640);
+use timing::{ACKNOWLEDGEMENT_WAIT, ASSESSMENT, LONG_GAP, SHORT_FRAME, SHORT_GAP, TURNAROUND, UNIT_BACKOFF};
 
 /// Something that the caller is to know or to pass on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -240,6 +222,18 @@ impl Channel {
         }
     }
 
+    /// Whether a radio begins to receive what begins from now on; of its own accord, one always does when it neither sends
+    /// nor turns round. What it receives already it receives to its end, and acknowledgements of its own frames all the same.
+    ///
+    /// Transceivers that do CSMA/CA and retries themselves are deaf for all of that: the AT86RF231 in its state `TX_ARET_ON`
+    /// (data sheet Atmel 8111C, 7.2.4), which its driver takes it into and out of.
+    pub fn set_listening(&mut self, now: Instant, station: Station, listens: bool) {
+        self.handle_timeout(now);
+        if let Some(member) = self.members.get_mut(station) {
+            member.listen(self.now, listens);
+        }
+    }
+
     /// Sets what a station hears of another, also of a frame that is on the air now. The way back is another link.
     pub fn set_link(&mut self, from: Station, to: Station, link: Link) {
         self.links.set(from, to, link);
@@ -407,8 +401,11 @@ impl Channel {
     fn reaches(&mut self, transmission: &Transmission, to: Station) -> bool {
         let Some(member) = self.members.get_mut(to) else { return false };
         let fate = self.air.fate(&transmission.span, to, member, &self.links, &self.settings);
+        let awaited = transmission.header.kind == Type::Acknowledgement;
+        let hears = awaited || member.listened_at(transmission.span.begin);
         let drops = &mut member.counters.drops;
         match fate {
+            Fate::Intact | Fate::Collided if !hears => drops.deaf += 1,
             Fate::Silent => return false,
             Fate::Deaf => drops.deaf += 1,
             Fate::Collided => drops.collided += 1,

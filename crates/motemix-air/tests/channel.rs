@@ -342,3 +342,35 @@ fn one_from_outside_can_acknowledge() {
     assert_eq!(outcomes(&radio.all()), [(radio.stations[0], 6, Outcome::Sent)]);
     assert_eq!(radio.counters(0).retries, 0);
 }
+
+/// As the AT86RF231 in the state in which it does CSMA/CA and retries itself.
+#[test]
+fn a_radio_that_does_not_listen_receives_acknowledgements_alone() {
+    let mut radio = Radio::new(2, at_once(), 1);
+    radio.channel.set_listening(radio.now, radio.stations[0], false);
+    radio.transmit(0, 1, &frame(0, 1, 7, 40));
+    assert_eq!(outcomes(&radio.all()), [(radio.stations[0], 1, Outcome::Sent)]);
+    radio.transmit(1, 2, &frame(1, 0, 8, 40));
+    let events = radio.all();
+    assert_eq!(deliveries(&events, radio.stations[0]), 0);
+    assert_eq!(outcomes(&events), [(radio.stations[1], 2, Outcome::NoAcknowledgement)]);
+    assert_eq!((radio.counters(0).drops.deaf, radio.counters(0).acknowledgements), (4, 0));
+    radio.channel.set_listening(radio.now, radio.stations[0], true);
+    radio.transmit(1, 3, &frame(1, 0, 9, 40));
+    assert_eq!(deliveries(&radio.all(), radio.stations[0]), 1);
+}
+
+#[test]
+fn a_frame_arrives_that_began_before_a_radio_stopped_listening_and_none_that_began_before_it_listened_again()
+{
+    let middle = |listens: bool| {
+        let mut radio = Radio::new(2, at_once(), 1);
+        radio.channel.set_listening(radio.now, radio.stations[0], !listens);
+        radio.transmit(1, 0, &broadcast(1, 1, 100));
+        // On the air from 320 µs on, for 3,392 µs.
+        radio.now = radio.now + Duration::from_millis(2);
+        radio.channel.set_listening(radio.now, radio.stations[0], listens);
+        deliveries(&radio.all(), radio.stations[0])
+    };
+    assert_eq!([middle(false), middle(true)], [1, 0]);
+}

@@ -29,6 +29,7 @@ pub(crate) struct Antenna {
     room: usize,
     outcome: Option<Outcome>,
     leaving: Option<Frame>,
+    listens: bool,
     /// Frames that were acknowledged on the air and found no room here.
     pub overrun: u64,
 }
@@ -55,7 +56,14 @@ impl Frame {
 impl Antenna {
     /// With room for so many frames that arrived.
     pub fn new(room: usize) -> Self {
-        Self { arrived: VecDeque::with_capacity(room), room, outcome: None, leaving: None, overrun: 0 }
+        Self {
+            arrived: VecDeque::with_capacity(room),
+            room,
+            outcome: None,
+            leaving: None,
+            listens: true,
+            overrun: 0,
+        }
     }
 
     /// A frame arrived.
@@ -74,6 +82,16 @@ impl Antenna {
     /// Bytes of the oldest frame that arrived and was not taken yet.
     pub fn waiting(&self) -> Option<usize> {
         self.arrived.front().map(|frame| usize::from(frame.len))
+    }
+
+    /// From now on it begins to receive frames, or does not.
+    pub fn listen(&mut self, listens: bool) {
+        self.listens = listens;
+    }
+
+    /// Whether it begins to receive frames.
+    pub fn listens(&self) -> bool {
+        self.listens
     }
 
     /// The frame that is to leave now.

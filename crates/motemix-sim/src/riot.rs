@@ -142,6 +142,8 @@ impl Mote {
         self.radio = Radio::Idle;
         if outcome == Outcome::ChannelBusy && tries < self.settings.requeue {
             self.transmit(frame, tries + 1);
+        } else if !self.must_load() {
+            self.antenna.listen(true);
         }
     }
 
@@ -167,7 +169,11 @@ impl Mote {
         }
         let work = self.queues[thread as usize].pop_front()?;
         let time = match &work {
-            Work::Load(fragment) => frame + self.transfer(fragment.frame_len()),
+            Work::Load(fragment) => {
+                // The driver lets the transceiver finish what it receives, and takes it into `TX_ARET_ON`.
+                self.antenna.listen(!self.settings.deaf_until_sent);
+                frame + self.transfer(fragment.frame_len())
+            }
             Work::Read | Work::Assemble(_) | Work::CutOn => frame,
             Work::Cut(_) | Work::Up(_) | Work::Down(_) | Work::Compute => datagram,
         };
@@ -180,11 +186,15 @@ impl Mote {
 
     /// Whether the interface's thread has a frame and the transceiver is still at the one before.
     fn must_wait(&self, thread: Thread) -> bool {
-        thread == Thread::Interface
-            && matches!(self.radio, Radio::Sends { .. })
-            && self.at[thread as usize].is_none()
+        thread == Thread::Interface && matches!(self.radio, Radio::Sends { .. }) && self.must_load()
+    }
+
+    /// Whether what the interface's thread does next is to give the transceiver a frame.
+    fn must_load(&self) -> bool {
+        let interface = Thread::Interface as usize;
+        self.at[interface].is_none()
             && self.antenna.waiting().is_none()
-            && matches!(self.queues[thread as usize].front(), Some(Work::Load(_)))
+            && matches!(self.queues[interface].front(), Some(Work::Load(_)))
     }
 
     /// Lets the first thread run that can. Returns when something is due, if nothing happens before.

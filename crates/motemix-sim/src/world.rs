@@ -36,6 +36,8 @@ pub(crate) struct World<D> {
 struct Place<D> {
     station: Station,
     device: D,
+    /// As the channel knows it.
+    listens: bool,
     /// Wakes at another time are out of date.
     wake: Option<Instant>,
 }
@@ -63,7 +65,7 @@ impl<D: Device> World<D> {
         }
         self.place_of[number] = self.places.len();
         self.index_of.insert(address.0, self.places.len() as u16);
-        self.places.push(Place { station, device, wake: None });
+        self.places.push(Place { station, device, listens: true, wake: None });
         Ok(())
     }
 
@@ -150,6 +152,11 @@ impl<D: Device> World<D> {
             self.wakes.push(Reverse((at.max(self.now), index as u32)));
         }
         place.wake = wake.map(|at| at.max(self.now));
+        let listens = place.device.antenna().listens();
+        if place.listens != listens {
+            place.listens = listens;
+            self.channel.set_listening(self.now, place.station, listens);
+        }
         if let Some(frame) = place.device.antenna().take_leaving() {
             self.channel.transmit(self.now, place.station, 0, frame.bytes());
         }

@@ -92,7 +92,7 @@ fn what_is_full_or_late_is_counted_under_its_reason() {
         ("riot: 6LoWPAN's queue full, frame", "riot.sixlowpan_queue = 1"),
         ("riot: IPv6's queue full", "riot.ipv6_queue = 0"),
         ("riot: UDP's queue full", "riot.udp_queue = 0"),
-        ("riot: frame overwritten by one to send", ""),
+        ("riot: frame overwritten by one to send", "riot.deaf_until_sent = false"),
     ] {
         let outcome = mesh(settings);
         assert!(outcome.drops.contains_key(reason), "{reason}: {:?}", outcome.drops);
@@ -113,7 +113,7 @@ fn a_blocked_thread_does_not_stop_reassembly() {
     let outcome = of(
         "thesis",
         both,
-        "run.send_for = \"20 min\"\nload.interval = \"7 s\"\nload.spread = \"uniform\"\nthesis.hops = [1, 1]\nriot.one_buffer = false",
+        "run.send_for = \"20 min\"\nload.interval = \"7 s\"\nload.spread = \"uniform\"\nthesis.hops = [1, 1]\nriot.one_buffer = false\nriot.deaf_until_sent = false\nriot.frame = \"3700 us\"",
     );
     assert!(outcome.sent > 60, "{outcome:?}");
     assert_eq!([outcome.acknowledged, outcome.retransmitted], [outcome.sent, 0]);

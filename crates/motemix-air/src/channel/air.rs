@@ -3,9 +3,10 @@
 //! Nothing is worked out for a station before somebody asks: whether it finds the channel in use, or whether a frame that has
 //! ended reached it. So what a frame costs does not depend on how many stations there are.
 
+use super::Settings;
 use super::link::Links;
 use super::station::{Member, Station};
-use super::{ASSESSMENT, Settings};
+use super::timing::ASSESSMENT;
 use crate::Instant;
 use crate::frame::{Frame, Header};
 use std::collections::VecDeque;

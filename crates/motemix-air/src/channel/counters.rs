@@ -47,7 +47,7 @@ pub struct Counters {
 pub struct Drops {
     /// Something else was on the air at the same time.
     pub collided: u64,
-    /// The station was sending, or turning round.
+    /// The station was sending, turning round, or not listening.
     pub deaf: u64,
     /// The link lost it.
     pub lost: u64,

@@ -38,6 +38,8 @@ pub(super) struct Member {
     pub attempt: Attempt,
     /// The last time in which it sent or turned round, and heard nothing.
     deaf: (Instant, Instant),
+    /// Since when, and if it is over until when, it begins to receive; see [`Self::listen`].
+    listened: (Instant, Option<Instant>),
     /// Until then the gap after its last frame lasts.
     pub free_at: Instant,
     /// For its backoffs.
@@ -75,6 +77,7 @@ impl Member {
             sender: None,
             attempt: Attempt::FIRST,
             deaf: (Instant::default(), Instant::default()),
+            listened: (Instant::default(), None),
             free_at: Instant::default(),
             backoffs: stream(seed, number, 1),
             losses: stream(seed, number, 2),
@@ -85,6 +88,22 @@ impl Member {
     /// From now until then it sends or turns round.
     pub fn deafen(&mut self, now: Instant, until: Instant) {
         self.deaf = (now, until);
+    }
+
+    /// Whether it begins to receive what begins from now on.
+    pub fn listen(&mut self, now: Instant, listens: bool) {
+        self.listened = match (self.listened, listens) {
+            ((since, None), false) => (since, Some(now)),
+            ((_, Some(_)), true) => (now, None),
+            (same, _) => same,
+        };
+    }
+
+    /// Whether it listened when something began that has lately ended. The last time of listening is enough: what began
+    /// in an earlier one was cut off when that ended and all of a frame to send went by before this one.
+    pub fn listened_at(&self, begin: Instant) -> bool {
+        let (since, until) = self.listened;
+        since <= begin && until.is_none_or(|until| begin < until)
     }
 
     /// What it does itself follows one after the other, so the last time is enough.

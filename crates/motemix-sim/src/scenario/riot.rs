@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Where nothing else is said, the default is the one of RIOT's sources.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "properties that do not depend on each other, each named in scenarios"
+)]
 pub struct Riot {
     /// Bytes of the packet buffer, which all threads share.
     pub packet_buffer: u32,
@@ -42,6 +46,9 @@ pub struct Riot {
     pub spins: bool,
     /// Whether a frame that arrives while another one is to be sent is lost: the transceiver has one buffer for both.
     pub one_buffer: bool,
+    /// Whether the transceiver receives nothing from when it is to be given a frame until no frame is to be sent: its states for
+    /// that do CSMA/CA and retries (data sheet Atmel 8111C, 7.2.4), and receive acknowledgements alone.
+    pub deaf_until_sent: bool,
     /// How often a frame is sent again that found the channel busy. RIOT: never.
     pub requeue: u8,
 }
@@ -62,10 +69,11 @@ impl Default for Riot {
             udp_queue: 8,
             socket_box: 16,
             transfer: Time::micros(2),
-            frame: Time::micros(3700),
+            frame: Time::micros(3400),
             datagram: Time::micros(200),
             spins: true,
             one_buffer: true,
+            deaf_until_sent: true,
             requeue: 0,
         }
     }
