@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 28] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
