@@ -163,7 +163,8 @@ impl<B: Board> Started<'_, B> {
         let seed = self.board.random().next_u64();
         let now = Duration::from_micros(self.board.now_micros());
         let mut memory = StackMemory::<PACKET, ARRIVALS>::new();
-        let mut stack = Stack::new(self.mote.address(), seed, &LinkSettings::new(), &mut memory, &mut self.radio, now);
+        let mut stack =
+            Stack::new(self.mote.address(), seed, &LinkSettings::new(), &mut memory, &mut self.radio, now);
         self.node::<PACKETS, TAGS, MESSAGES, NODES>(place, &mut stack)
     }
 
