@@ -142,6 +142,7 @@ pub fn remedies() -> Vec<Case> {
         changes.iter().filter_map(move |(label, change)| {
             let mut scenario = read(MOTES)?;
             scenario.name = format!("remedies-{interval}");
+            scenario.adversary = None;
             scenario.load.interval = Time::seconds(*interval);
             change(&mut scenario);
             Some(Case { label: format!("{label}{load}"), scenario, measured: None })
