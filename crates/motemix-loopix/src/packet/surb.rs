@@ -1,0 +1,96 @@
+//! Single-use reply blocks: a header given away, so that somebody else can send one reply.
+
+use motemix_crypto::Secret;
+use rand_core::CryptoRng;
+use rmpv::Value;
+
+use super::body;
+use super::format::{BodyTag, Flag, Format, K};
+use super::forward::Hop;
+use super::header::{CreateError, Header};
+use super::process::ProcessError;
+use crate::pack::{binary, encode};
+
+/// What is given away.
+#[derive(Debug)]
+pub struct Surb {
+    /// The first hop's routing string: where the reply goes.
+    pub first: Vec<u8>,
+    header: Header,
+    key: Secret<K>,
+}
+
+/// What its maker keeps.
+#[derive(Debug)]
+pub struct SurbKeys {
+    /// The name under which the reply arrives.
+    pub id: [u8; K],
+    key: Secret<K>,
+    payload_keys: Vec<Secret<K>>,
+}
+
+/// Makes a SURB for `path`, whose last hop hands the reply to `destination`. Draws id, exponent, padding, key.
+///
+/// # Errors
+/// See [`CreateError`].
+pub fn create(
+    format: &Format,
+    path: &[Hop<'_>],
+    destination: Value,
+    rng: &mut impl CryptoRng,
+) -> Result<(Surb, SurbKeys), CreateError> {
+    let mut id = [0; K];
+    rng.fill_bytes(&mut id);
+    let last = encode(&Value::Array(vec![Flag::Surb.value(format.flags), destination, binary(id)]));
+    let header = Header::create(format, path, &last, rng)?;
+    let mut key = Secret::zero();
+    rng.fill_bytes(key.expose_mut());
+    let keys = SurbKeys {
+        id,
+        key: key.duplicate(),
+        payload_keys: header.hop_keys.iter().map(|keys| keys.payload().duplicate()).collect(),
+    };
+    let first = path.first().ok_or(CreateError::NoHops)?.routing.to_vec();
+    Ok((Surb { first, header, key }, keys))
+}
+
+impl Surb {
+    /// A datagram that carries `message` to whoever made the SURB. One message only: two under one header are
+    /// linkable.
+    ///
+    /// # Errors
+    /// [`CreateError::BodyFull`].
+    pub fn reply(self, format: &Format, message: &[u8]) -> Result<Vec<u8>, CreateError> {
+        let mut datagram = format.blank();
+        let mut parts = format.split(&mut datagram).expect("a blank datagram is a datagram");
+        self.header.emit(&mut parts);
+        body::write(format.body_tag, &self.key, message, parts.payload).ok_or(CreateError::BodyFull)?;
+        body::encrypt(&self.key, parts.payload);
+        Ok(datagram)
+    }
+
+    /// What the bytes of the SURB are: α, β, γ and the key, for whoever sends it to another program.
+    pub fn parts(&self) -> (&Header, &Secret<K>) {
+        (&self.header, &self.key)
+    }
+}
+
+impl SurbKeys {
+    /// The keys, in the order of sphinxmix: the reply's, then each hop's.
+    pub fn keys(&self) -> impl Iterator<Item = &Secret<K>> {
+        std::iter::once(&self.key).chain(&self.payload_keys)
+    }
+
+    /// Opens the reply. The keys are used up: a second payload under them is not what was made for them.
+    ///
+    /// # Errors
+    /// [`ProcessError::BadPayload`]: the payload was changed, or is not for this SURB.
+    pub fn open(self, tag: BodyTag, payload: &mut [u8]) -> Result<&[u8], ProcessError> {
+        // Nodes decrypted, so encrypting takes that back.
+        for key in self.payload_keys.iter().rev() {
+            body::encrypt(key, payload);
+        }
+        body::decrypt(&self.key, payload);
+        body::read(tag, &self.key, payload).ok_or(ProcessError::BadPayload)
+    }
+}
