@@ -2,10 +2,12 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`files`] | what a node finds in its folder: keys, directory, configuration |
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
 
 #![forbid(unsafe_code)]
 
+pub mod files;
 pub mod pack;
