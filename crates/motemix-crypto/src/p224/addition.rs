@@ -47,6 +47,27 @@ impl Jacobian {
         Self { x, y, z: self.z.times(&other.z).times(&h) }
     }
 
+    /// The sum with a point that is not equal, not the negative, where neither is infinity.
+    #[must_use]
+    pub const fn plus_point(&self, other: &Point) -> Self {
+        let (x, y) = other.coordinates();
+        let zz = self.z.squared();
+        let h = x.times(&zz).minus(&self.x);
+        let r = y.times(&self.z).times(&zz).minus(&self.y);
+        let hh = h.squared();
+        let hhh = h.times(&hh);
+        let v = self.x.times(&hh);
+        let x = r.squared().minus(&hhh).minus(&v.small_multiple(2));
+        let y = r.times(&v.minus(&x)).minus(&self.y.times(&hhh));
+        Self { x, y, z: self.z.times(&h) }
+    }
+
+    /// The same point, given 1 / Z.
+    pub const fn to_affine(self, inverse: &Element) -> Point {
+        let squared = inverse.squared();
+        Point::new(&self.x.times(&squared), &self.y.times(&squared).times(inverse))
+    }
+
     /// The negative where `mask` is −1.
     #[must_use]
     pub const fn negated_if(&self, mask: i64) -> Self {

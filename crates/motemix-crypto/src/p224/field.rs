@@ -153,6 +153,11 @@ impl Element {
         ones_127.squared_times(97).times(&ones_96)
     }
 
+    /// The limbs; of a canonical element, always the same.
+    pub const fn limbs(&self) -> &[i64; LIMBS] {
+        &self.0
+    }
+
     /// `self` where `mask` is zero, `other` where it is −1.
     pub const fn select(&self, other: &Self, mask: i64) -> Self {
         let mut limbs = self.0;

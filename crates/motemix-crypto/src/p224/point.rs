@@ -54,6 +54,11 @@ impl Point {
         Self { x: x.times(&Element::ONE).canonical(), y: y.times(&Element::ONE).canonical() }
     }
 
+    /// Of a table: its y may be negative, so it must not be compared.
+    pub(super) const fn unreduced(x: Element, y: Element) -> Self {
+        Self { x, y }
+    }
+
     pub(super) const fn coordinates(&self) -> (&Element, &Element) {
         (&self.x, &self.y)
     }
@@ -91,7 +96,7 @@ impl Point {
     /// The product with [`Self::GENERATOR`], in constant time.
     #[must_use]
     pub fn mul_generator(by: &Scalar) -> Self {
-        Self::GENERATOR.mul(by)
+        wiped(|| multiply::fixed_base(by.words()))
     }
 }
 
