@@ -32,6 +32,7 @@ impl Jacobian {
 
     /// The sum of points that are not equal, not each other's negatives, and not infinity ("add-1998-cmo-2").
     #[must_use]
+    #[allow(clippy::many_single_char_names)] // those of the formulas
     pub const fn plus_another(&self, other: &Self) -> Self {
         let zz = self.z.squared();
         let their_zz = other.z.squared();
@@ -49,6 +50,7 @@ impl Jacobian {
 
     /// The sum with a point that is not equal, not the negative, where neither is infinity.
     #[must_use]
+    #[allow(clippy::many_single_char_names)] // those of the formulas
     pub const fn plus_point(&self, other: &Point) -> Self {
         let (x, y) = other.coordinates();
         let zz = self.z.squared();

@@ -65,7 +65,12 @@ pub fn fixed_base(number: &Words) -> Point {
             }
         }
     }
-    finished(&sum.to_projective(), &Projective::from_point(&point_at(&rows[0], digit(number, 0))), &Point::GENERATOR, number)
+    finished(
+        &sum.to_projective(),
+        &Projective::from_point(&point_at(&rows[0], digit(number, 0))),
+        &Point::GENERATOR,
+        number,
+    )
 }
 
 fn shifted(mut sum: Jacobian) -> Jacobian {
@@ -97,10 +102,10 @@ struct Digit {
 }
 
 fn digit(number: &Words, position: usize) -> Digit {
-    let value = bits(number, position * WINDOW) as i64 | 1;
+    let value = bits(number, position * WINDOW).cast_signed() | 1;
     let value = value - (1 << WINDOW);
     let sign = value >> 63;
-    Digit { index: ((value ^ sign) - sign) as u64 >> 1, sign }
+    Digit { index: ((value ^ sign) - sign).cast_unsigned() >> 1, sign }
 }
 
 /// What is left for the uppermost digit: fewer than five bits, and not negative.
@@ -117,7 +122,7 @@ fn bits(number: &Words, from: usize) -> u64 {
 
 /// −1 or 0.
 fn is_even(number: &Words) -> i64 {
-    (number[0] & 1) as i64 - 1
+    (number[0] & 1).cast_signed() - 1
 }
 
 /// Looks at every entry, whichever it is.
