@@ -11,13 +11,14 @@ use super::field::Element;
 const WINDOW: usize = 6;
 const WINDOWS: usize = 96 / WINDOW;
 const POWERS: usize = 1 << WINDOW;
+const HASHES: usize = 256;
 
 /// γ^(j · 64^i) in row i, column j. 32 kB, like a processor's first cache; a window of eight bits needs three times
 /// as much and saves an eighth of the time.
 static ROOTS_OF_UNITY: [[Element; POWERS]; WINDOWS] = roots_of_unity();
 
 /// By [`hashed`] 64th root of unity, the j of its inverse in the last row.
-static LOGARITHMS: [u8; 1 << HASH_BITS] = logarithms();
+static LOGARITHMS: [u8; HASHES] = logarithms();
 
 /// A root of an element; `None` if it has none.
 pub fn square_root(square: &Element) -> Option<Element> {
@@ -62,15 +63,12 @@ fn with_power(element: &Element, mut exponent: u128, row: usize) -> Element {
     product
 }
 
-/// Bits that differ for all 64th roots of unity, or the crate does not compile.
+/// Eight bits of the limbs that differ for all 64th roots of unity, or this does not compile.
 const fn hashed(element: &Element) -> usize {
-    (element.canonical().limbs()[HASH_LIMB] >> HASH_SHIFT) as usize & ((1 << HASH_BITS) - 1)
+    (element.canonical().limbs()[3].cast_unsigned() >> 31) as usize % HASHES
 }
 
-const HASH_BITS: usize = 8;
-const HASH_LIMB: usize = 3;
-const HASH_SHIFT: usize = 31;
-
+#[allow(clippy::large_stack_arrays)] // the compiler's stack
 const fn roots_of_unity() -> [[Element; POWERS]; WINDOWS] {
     // 11 is not a square, so its power is of order 2⁹⁶ and not less.
     let eleven = Element::ONE.small_multiple(11);
@@ -89,9 +87,9 @@ const fn roots_of_unity() -> [[Element; POWERS]; WINDOWS] {
     rows
 }
 
-const fn logarithms() -> [u8; 1 << HASH_BITS] {
+const fn logarithms() -> [u8; HASHES] {
     const NONE: u8 = 0xff;
-    let mut logarithms = [NONE; 1 << HASH_BITS];
+    let mut logarithms = [NONE; HASHES];
     let mut at = 0;
     while at < POWERS {
         let hashed = hashed(&ROOTS_OF_UNITY[WINDOWS - 1][at]);

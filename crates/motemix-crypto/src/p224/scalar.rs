@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::multiply::Words;
@@ -131,7 +131,12 @@ fn words(bytes: &[u8; 32]) -> Words {
 /// All bits, or none.
 fn is_zero(words: &[u64]) -> u64 {
     let any = words.iter().fold(0, |any, word| any | word);
-    u64::from(any.ct_eq(&0).unwrap_u8()).wrapping_neg()
+    mask(any.ct_eq(&0))
+}
+
+/// All bits, or none. The compiler does not see that there are two values, and makes no branch of what is done with them.
+fn mask(choice: Choice) -> u64 {
+    u64::from(choice.unwrap_u8()).wrapping_neg()
 }
 
 /// Subtracts; all bits if that goes below zero, or none.
@@ -140,7 +145,7 @@ fn subtract(from: &mut Words, what: &Words) -> u64 {
     for (word, what) in from.iter_mut().zip(what) {
         (*word, borrow) = word.borrowing_sub(*what, borrow);
     }
-    u64::from(borrow).wrapping_neg()
+    mask(Choice::from(u8::from(borrow)))
 }
 
 /// What is below 2n, modulo n.
