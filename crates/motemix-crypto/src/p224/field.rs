@@ -91,29 +91,42 @@ impl Element {
     }
 
     pub const fn times(&self, by: &Self) -> Self {
-        let (Self([a0, a1, a2, a3]), Self([b0, b1, b2, b3])) = (*self, *by);
-        reduced([
-            wide(a0, b0),
-            wide(a0, b1) + wide(a1, b0),
-            wide(a0, b2) + wide(a1, b1) + wide(a2, b0),
-            wide(a0, b3) + wide(a1, b2) + wide(a2, b1) + wide(a3, b0),
-            wide(a1, b3) + wide(a2, b2) + wide(a3, b1),
-            wide(a2, b3) + wide(a3, b2),
-            wide(a3, b3),
-        ])
+        self.product(by).reduced()
     }
 
     pub const fn squared(&self) -> Self {
-        let Self([a0, a1, a2, a3]) = *self;
-        let (twice_a0, twice_a1, twice_a2) = (2 * a0, 2 * a1, 2 * a2);
-        reduced([
-            wide(a0, a0),
-            wide(twice_a0, a1),
-            wide(twice_a0, a2) + wide(a1, a1),
-            wide(twice_a0, a3) + wide(twice_a1, a2),
-            wide(twice_a1, a3) + wide(a2, a2),
-            wide(twice_a2, a3),
-            wide(a3, a3),
+        self.square().reduced()
+    }
+
+    pub const fn product(&self, by: &Self) -> Product {
+        let (Self(a), Self(b)) = (self, by);
+        Product([
+            wide(a[0], b[0]),
+            wide(a[0], b[1]) + wide(a[1], b[0]),
+            wide(a[0], b[2]) + wide(a[1], b[1]) + wide(a[2], b[0]),
+            wide(a[0], b[3]) + wide(a[1], b[2]) + wide(a[2], b[1]) + wide(a[3], b[0]),
+            wide(a[1], b[3]) + wide(a[2], b[2]) + wide(a[3], b[1]),
+            wide(a[2], b[3]) + wide(a[3], b[2]),
+            wide(a[3], b[3]),
+        ])
+    }
+
+    pub const fn square(&self) -> Product {
+        self.square_multiple(1)
+    }
+
+    /// A small multiple of the square.
+    pub const fn square_multiple(&self, factor: i64) -> Product {
+        let (Self(a), Self(b), Self(twice)) =
+            (self, self.small_multiple(factor), self.small_multiple(2 * factor));
+        Product([
+            wide(b[0], a[0]),
+            wide(twice[0], a[1]),
+            wide(twice[0], a[2]) + wide(b[1], a[1]),
+            wide(twice[0], a[3]) + wide(twice[1], a[2]),
+            wide(twice[1], a[3]) + wide(b[2], a[2]),
+            wide(twice[2], a[3]),
+            wide(b[3], a[3]),
         ])
     }
 
@@ -208,28 +221,61 @@ const fn made_positive(limbs: [i64; LIMBS]) -> [i64; LIMBS] {
     ])
 }
 
-/// The columns of a product, divided by 2²²⁴ modulo p.
-///
-/// P. Montgomery's reduction (1985), which is cheap here because p is 1 modulo 2⁹⁶: the factor that clears a limb is
-/// the limb itself. Then what lies above 2²²⁴ is folded down, t · 2²²⁴ = t · 2⁹⁶ − t.
-const fn reduced(columns: [i128; 7]) -> Element {
-    let [c0, c1, c2, c3, c4, c5, c6] = columns;
-    let m0 = c0 as i64 & MASK;
-    let c1 = c1 + (c0 >> BITS) + ((m0 as i128) << 40);
-    let m1 = c1 as i64 & MASK;
-    let c2 = c2 + (c1 >> BITS) + ((m1 as i128) << 40);
-    let m2 = c2 as i64 & MASK;
-    let c3 = c3 + (c2 >> BITS) + ((m2 as i128) << 40);
-    let m3 = c3 as i64 & MASK;
-    let c4 = c4 + (c3 >> BITS) + ((m3 as i128) << 40) - m0 as i128;
-    let c5 = c5 + (c4 >> BITS) - m1 as i128;
-    let c6 = c6 + (c5 >> BITS) - m2 as i128;
-    let c7 = (c6 >> BITS) - m3 as i128;
-    let above = (c7 >> BITS) as i64;
-    Element([
-        (c4 as i64 & MASK) - above,
-        (c5 as i64 & MASK) + (above << 40),
-        c6 as i64 & MASK,
-        c7 as i64 & MASK,
-    ])
+/// What a product is before it is reduced, in columns of 56 bits. The weights of a sum of products are added, and are
+/// at most 2048 together.
+#[derive(Clone, Copy)]
+pub struct Product([i128; 2 * LIMBS - 1]);
+
+impl Product {
+    pub const fn plus(&self, other: &Self) -> Self {
+        let (Self(a), Self(b)) = (self, other);
+        Self([
+            a[0] + b[0],
+            a[1] + b[1],
+            a[2] + b[2],
+            a[3] + b[3],
+            a[4] + b[4],
+            a[5] + b[5],
+            a[6] + b[6],
+        ])
+    }
+
+    pub const fn minus(&self, other: &Self) -> Self {
+        let (Self(a), Self(b)) = (self, other);
+        Self([
+            a[0] - b[0],
+            a[1] - b[1],
+            a[2] - b[2],
+            a[3] - b[3],
+            a[4] - b[4],
+            a[5] - b[5],
+            a[6] - b[6],
+        ])
+    }
+
+    /// Divides by 2²²⁴ modulo p.
+    ///
+    /// P. Montgomery's reduction (1985), which is cheap here because p is 1 modulo 2⁹⁶: the factor that clears a column
+    /// is the column itself. Then what lies above 2²²⁴ is folded down, t · 2²²⁴ = t · 2⁹⁶ − t.
+    pub const fn reduced(&self) -> Element {
+        let Self([c0, c1, c2, c3, c4, c5, c6]) = *self;
+        let m0 = c0 as i64 & MASK;
+        let c1 = c1 + (c0 >> BITS) + ((m0 as i128) << 40);
+        let m1 = c1 as i64 & MASK;
+        let c2 = c2 + (c1 >> BITS) + ((m1 as i128) << 40);
+        let m2 = c2 as i64 & MASK;
+        let c3 = c3 + (c2 >> BITS) + ((m2 as i128) << 40);
+        let m3 = c3 as i64 & MASK;
+        let c4 = c4 + (c3 >> BITS) + ((m3 as i128) << 40) - m0 as i128;
+        let c5 = c5 + (c4 >> BITS) - m1 as i128;
+        let c6 = c6 + (c5 >> BITS) - m2 as i128;
+        let c7 = (c6 >> BITS) - m3 as i128;
+        let above = (c7 >> BITS) as i64;
+        Element([
+            (c4 as i64 & MASK) - above,
+            (c5 as i64 & MASK) + (above << 40),
+            c6 as i64 & MASK,
+            c7 as i64 & MASK,
+        ])
+    }
 }
