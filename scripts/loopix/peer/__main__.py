@@ -1,4 +1,4 @@
-"""The command line; see `python -m peer --help`, run from scripts/loopix in the environment that `scripts/setup loopix_peer` makes."""
+"""The command line: `python -m peer --help`, from scripts/loopix, with what `scripts/setup loopix_peer` installs."""
 
 from __future__ import annotations
 

@@ -34,10 +34,11 @@ class Client(Node):
         self._to_send: deque[Sealed] = deque()
         self._typed = b""
 
-    def start(self) -> None:
-        super().start()
+    def begin(self) -> None:
         self.loop.watch(sys.stdin, self._read_input)
+        # First, so that the provider knows where its client is before the first loop comes back.
         self._keep_in_touch()
+        super().begin()
         self.stream(self.config.drop_mean, self._send_drop)
         self.stream(self.config.payload_mean, self._send_payload)
 

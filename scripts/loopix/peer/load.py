@@ -93,8 +93,9 @@ def run(said: argparse.Namespace) -> int:
     after = _Meter.read(said, sink)
     for sender in senders:
         sender.join()
-    print(json.dumps(_result(said, counted, before, after, _check(sink, counted.sample), built_in)), flush=True)
-    return 0
+    wrong = _check(sink, counted.sample)
+    print(json.dumps(_result(said, counted, before, after, wrong, built_in)), flush=True)
+    return 1 if wrong else 0
 
 
 def _mix_key(said: argparse.Namespace) -> EcPt:

@@ -54,11 +54,20 @@ class Node:
         self.loop.stop_on_signals()
         self.loop.watch(self._socket, self._fill_queue)
         self.say("ready", port=self.own.port, name=self.own.name, role=self.role)
+        self.begin()
+
+    def begin(self) -> None:
+        """What a node does without being sent anything."""
         self.stream(self.config.loop_mean, self._send_loop)
 
     def run(self) -> None:
         self.loop.run(self._work)
-        self.say("counters", **self.counters, dropped=dict(self.drops), waiting=len(self._queue), cpu_seconds=time.process_time())
+        left = {"waiting": len(self._queue), "cpu_seconds": time.process_time()}
+        self.say("counters", **self.counters, dropped=dict(self.drops), **left)
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
 
     def say(self, event: str, **more: Any) -> None:
         print(json.dumps({"event": event, **more}), flush=True)
@@ -126,11 +135,9 @@ class Node:
         while len(self._queue) < _QUEUE_LEN:
             try:
                 self._queue.append(self._socket.recv(_LONGEST_DATAGRAM))
-            except BlockingIOError:
-                return
-            # Linux tells the sender of a datagram here that nobody listens; UDP promises nothing else.
+            # Nothing more for now; whatever else it was, the loop comes back while there is something to read.
             except OSError:
-                continue
+                return
 
     def _work(self) -> bool:
         if self._queue:
