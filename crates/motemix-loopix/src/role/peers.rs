@@ -145,8 +145,8 @@ impl Peers {
         self.all.get(*self.users_by_name.get(name)?)
     }
 
-    pub(super) fn by_id(&self, id: &NodeId) -> Option<&Peer> {
-        self.all.get(*self.by_id.get(id)?)
+    pub(super) fn by_id(&self, id: NodeId) -> Option<&Peer> {
+        self.all.get(*self.by_id.get(&id)?)
     }
 
     pub(super) fn provider(&self, name: &str) -> Option<&Peer> {

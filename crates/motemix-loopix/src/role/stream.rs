@@ -8,6 +8,8 @@ use rand_core::CryptoRng;
 /// The longest interval that is drawn. A stream whose mean is beyond it is as good as off.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
+const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
+
 /// A stream of events with exponential intervals.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -45,7 +47,8 @@ pub(super) fn exponential(mean: Duration, rng: &mut impl CryptoRng) -> Duration 
         return Duration::ZERO;
     }
     // 53 random bits in (0, 1]: the logarithm is finite.
-    let uniform = ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    let (high, low) = (rng.next_u32(), rng.next_u32() >> 11);
+    let uniform = (f64::from(high) * f64::from(1_u32 << 21) + f64::from(low) + 1.0) / TWO_TO_53;
     let seconds = -libm::log(uniform) * mean.as_secs_f64();
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
 }

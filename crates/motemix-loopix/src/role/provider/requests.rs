@@ -43,11 +43,11 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
 
     pub(super) fn take_signed(&mut self, _now: Instant, signed: &Signed) -> Result<(), DropReason> {
         let core = &self.mix.core;
-        let user = self.user(core.peers.by_id(&signed.user))?;
+        let user = self.user(core.peers.by_id(signed.user))?;
         let (name, listed) = (user.name.clone(), user.address.clone());
-        let key = ControlKey::of_provider(&core.secret, &core.me.key, &user.key);
         let subscriber = self.subscribers.entry(name.clone()).or_default();
-        let request = subscriber.key.get_or_insert(key).verify(signed).ok_or(DropReason::Refused)?;
+        let derive = || ControlKey::of_provider(&core.secret, &core.me.key, &user.key);
+        let request = subscriber.key.get_or_insert_with(derive).verify(signed).ok_or(DropReason::Refused)?;
         // One that was held back must not undo a later one.
         if signed.counter <= subscriber.counter {
             return Err(DropReason::Refused);
