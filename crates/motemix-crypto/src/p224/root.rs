@@ -11,7 +11,7 @@ use super::field::Element;
 const WINDOW: usize = 6;
 const WINDOWS: usize = 96 / WINDOW;
 const POWERS: usize = 1 << WINDOW;
-const HASHES: usize = 256;
+const HASHES: usize = 512;
 
 /// γ^(j · 64^i) in row i, column j. 32 kB, like a processor's first cache; a window of eight bits needs three times
 /// as much and saves an eighth of the time.
@@ -63,9 +63,9 @@ fn with_power(element: &Element, mut exponent: u128, row: usize) -> Element {
     product
 }
 
-/// Eight bits of the limbs that differ for all 64th roots of unity, or this does not compile.
+/// Nine bits of the limbs that differ for all 64th roots of unity, or this does not compile.
 const fn hashed(element: &Element) -> usize {
-    (element.canonical().limbs()[3].cast_unsigned() >> 31) as usize % HASHES
+    (element.canonical().limbs()[3].cast_unsigned() >> 3) as usize % HASHES
 }
 
 #[allow(clippy::large_stack_arrays)] // the compiler's stack
@@ -98,4 +98,31 @@ const fn logarithms() -> [u8; HASHES] {
         at += 1;
     }
     logarithms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_have_roots_and_others_have_none() {
+        // 11 is not a square; −1 is one, and so is 2.
+        let others = [11, 22, -11, 99].map(|number| Element::ONE.small_multiple(number));
+        for other in others {
+            assert!(square_root(&other).is_none());
+        }
+        for number in -200..200 {
+            let square = Element::ONE.small_multiple(number).squared();
+            let root = square_root(&square).expect("a square has a root");
+            assert!(root.squared().is(&square), "{number}");
+        }
+    }
+
+    #[test]
+    fn roots_of_unity_of_every_order_have_the_right_exponent() {
+        for exponent in (0..96).map(|bit| 1 << bit).chain([0, (1 << 96) - 1, (1 << 95) - 1]) {
+            let unity = with_power(&Element::ONE, (1 << 96) - exponent, 0);
+            assert_eq!(super::exponent(&unity), exponent);
+        }
+    }
 }
