@@ -1,15 +1,16 @@
 //! Multiplication in constant time.
 //!
-//! A number k is made odd, k | 1, and taken apart into odd digits: at each multiple of five bits, six bits are read, the
-//! lowest of which is taken as set, and 32 subtracted. That gives ±1, ±3, … ±31, and the five bits are handed on to
-//! the next digit; the uppermost takes what is there. So the sum is never infinity before its last digit, and doubling
-//! five times and adding one of sixteen odd multiples is always the same work.
+//! A number k is made odd, k | 1, and taken apart into odd digits, k | 1 = Σ dᵢ 32ⁱ (M. Joye, M. Tunstall, 2009): from
+//! every fifth bit on, six bits are read, the lowest of which counts as set, and 32 is subtracted. So dᵢ is ±1, ±3,
+//! … ±31; the uppermost digit takes what is there, and is positive. None is zero, so that the work is always the same. In
+//! the end P is taken off again if k was even.
 //!
-//! Additions of two points that are equal or each other's negatives need care. With the sum at s · P, 1 ≤ s, the next
-//! digit d adds d · P to 32 s · P. As integers 32 s > 31 ≥ |d|, so they can be ±equal only modulo n, the
-//! order; but before the last digit, 32 s + |d| is at most k / 32 + 62, which is below n. So the last
-//! digit, and P itself, which is taken off again if k was even, are added by formulas that hold for all points, and
-//! nothing else.
+//! Additions go wrong where both points are equal, or each other's negatives, or one is infinity. Let S be the sum of
+//! some dᵢ 32ⁱ that were added already, d₄₄ 32⁴⁴ among them, and a = dᵢ 32ⁱ the next. If all digits that are still
+//! missing were negative or positive, the sum of all would yet be from 1 to n + 2²²¹, so 0 < S ± a < 2n. If i > 0, then S
+//! and a are multiples of 32, and n is not: neither S nor S ± a is zero modulo n. So only d₀, and P in the end, need
+//! formulas that hold for all points. (Doubling in between divides S and a by the same power of 32; a short k has its
+//! d₂₅ for d₄₄.)
 
 use subtle::ConstantTimeEq;
 
@@ -33,7 +34,7 @@ pub type Words = [u64; 4];
 
 /// The product of a point and a number from 1 to n − 1.
 pub fn variable_base(point: &Point, number: &Words, digits: usize) -> Point {
-    let table = odd_multiples(&Jacobian::from_point(point));
+    let table = odd_multiples(point);
     let mut sum = at(&table, top_digit(number, digits - 1));
     for position in (1..digits - 1).rev() {
         sum = shifted(sum).plus_another(&at(&table, digit(number, position)));
@@ -42,7 +43,7 @@ pub fn variable_base(point: &Point, number: &Words, digits: usize) -> Point {
     finished(&shifted(sum).to_projective(), &last, point, number)
 }
 
-/// Adds the last digit, and takes off what made the number odd: where two points may be equal.
+/// Adds the last digit, and takes off what made the number odd.
 fn finished(sum: &Projective, last: &Projective, point: &Point, number: &Words) -> Point {
     let odd = sum.plus(last);
     let even = odd.plus(&Projective::from_point(point).negated());
@@ -51,26 +52,20 @@ fn finished(sum: &Projective, last: &Projective, point: &Point, number: &Words) 
 
 /// The product of [`Point::GENERATOR`] and a number from 1 to n − 1.
 pub fn fixed_base(number: &Words) -> Point {
-    let last = SPACING - 1;
-    let (rows, top) = (&ODD_MULTIPLES, DIGITS - 1);
-    let mut sum = Jacobian::from_point(&point_at(&rows[top / SPACING], top_digit(number, top)));
+    const TOP: usize = DIGITS - 1;
+    let taken = |position: usize, digit| point_at(&ODD_MULTIPLES[position / SPACING], digit);
+    let mut sum = Jacobian::from_point(&taken(TOP, top_digit(number, TOP)));
     for shift in (0..SPACING).rev() {
-        if shift != last {
+        let positions = (shift..TOP).step_by(SPACING).rev().filter(|position| *position != 0);
+        for position in positions {
+            sum = sum.plus_point(&taken(position, digit(number, position)));
+        }
+        if shift != 0 {
             sum = shifted(sum);
         }
-        let rows = rows.iter().enumerate().rev();
-        for (row, multiples) in rows.map(|(row, multiples)| (row * SPACING + shift, multiples)) {
-            if row != 0 && row != top {
-                sum = sum.plus_point(&point_at(multiples, digit(number, row)));
-            }
-        }
     }
-    finished(
-        &sum.to_projective(),
-        &Projective::from_point(&point_at(&rows[0], digit(number, 0))),
-        &Point::GENERATOR,
-        number,
-    )
+    let last = Projective::from_point(&taken(0, digit(number, 0)));
+    finished(&sum.to_projective(), &last, &Point::GENERATOR, number)
 }
 
 fn shifted(mut sum: Jacobian) -> Jacobian {
@@ -81,12 +76,12 @@ fn shifted(mut sum: Jacobian) -> Jacobian {
 }
 
 /// P, 3 P, … 31 P.
-pub const fn odd_multiples(first: &Jacobian) -> [Jacobian; TABLE_LEN] {
-    let twice = first.doubled();
-    let mut table = [*first; TABLE_LEN];
+pub const fn odd_multiples(point: &Point) -> [Jacobian; TABLE_LEN] {
+    let (mut twice, first) = Jacobian::twice_and_once(point);
+    let mut table = [first; TABLE_LEN];
     let mut at = 1;
     while at < TABLE_LEN {
-        table[at] = table[at - 1].plus_another(&twice);
+        (table[at], twice) = twice.sum_and_self(&table[at - 1]);
         at += 1;
     }
     table
@@ -113,7 +108,7 @@ fn top_digit(number: &Words, position: usize) -> Digit {
     Digit { index: bits(number, position * WINDOW) >> 1, sign: 0 }
 }
 
-/// Six bits from there. The lowest is not looked at.
+/// Six bits from there on.
 fn bits(number: &Words, from: usize) -> u64 {
     let (word, shift) = (from / 64, from % 64);
     let above = number.get(word + 1).map_or(0, |above| above << 1 << (63 - shift));
