@@ -26,12 +26,13 @@ impl Jacobian {
         let alpha = self.x.minus(&delta).times(&self.x.plus(&delta)).small_multiple(3);
         let x = alpha.squared().minus(&beta.small_multiple(8));
         let z = self.y.plus(&self.z).squared().minus(&gamma).minus(&delta);
-        let y = alpha.times(&beta.small_multiple(4).minus(&x)).minus(&gamma.squared().small_multiple(8));
-        Self { x, y, z }
+        let y = alpha.product(&beta.small_multiple(4).minus(&x)).minus(&gamma.square_multiple(8));
+        Self { x, y: y.reduced(), z }
     }
 
     /// The sum of points that are not equal, not each other's negatives, and not infinity ("add-1998-cmo-2").
     #[must_use]
+    #[allow(clippy::many_single_char_names)] // those of the formulas
     pub const fn plus_another(&self, other: &Self) -> Self {
         let zz = self.z.squared();
         let their_zz = other.z.squared();
@@ -43,8 +44,59 @@ impl Jacobian {
         let hhh = h.times(&hh);
         let v = u.times(&hh);
         let x = r.squared().minus(&hhh).minus(&v.small_multiple(2));
-        let y = r.times(&v.minus(&x)).minus(&s.times(&hhh));
-        Self { x, y, z: self.z.times(&other.z).times(&h) }
+        let y = r.product(&v.minus(&x)).minus(&s.product(&hhh));
+        Self { x, y: y.reduced(), z: self.z.times(&other.z).times(&h) }
+    }
+
+    /// The sum with a point that is not equal, not the negative, where neither is infinity.
+    #[must_use]
+    #[allow(clippy::many_single_char_names)] // those of the formulas
+    pub const fn plus_point(&self, other: &Point) -> Self {
+        let (x, y) = other.coordinates();
+        let zz = self.z.squared();
+        let h = x.times(&zz).minus(&self.x);
+        let r = y.times(&self.z).times(&zz).minus(&self.y);
+        let hh = h.squared();
+        let hhh = h.times(&hh);
+        let v = self.x.times(&hh);
+        let x = r.squared().minus(&hhh).minus(&v.small_multiple(2));
+        let y = r.product(&v.minus(&x)).minus(&self.y.product(&hhh));
+        Self { x, y: y.reduced(), z: self.z.times(&h) }
+    }
+
+    /// The same point, given 1 / Z.
+    pub const fn to_affine(self, inverse: &Element) -> Point {
+        let squared = inverse.squared();
+        Point::new(&self.x.times(&squared), &self.y.times(&squared).times(inverse))
+    }
+
+    /// Twice a point, and the point itself with the same Z: [`Self::doubled`] where Z is 1.
+    pub const fn twice_and_once(point: &Point) -> (Self, Self) {
+        let (x, y) = point.coordinates();
+        let gamma = y.squared();
+        let beta = x.times(&gamma).small_multiple(4);
+        let alpha = x.minus(&Element::ONE).times(&x.plus(&Element::ONE)).small_multiple(3);
+        let twice_x = alpha.squared().minus(&beta.small_multiple(2));
+        let eighth = gamma.square_multiple(8).reduced();
+        let twice_y = alpha.times(&beta.minus(&twice_x)).minus(&eighth);
+        let z = y.small_multiple(2);
+        (Self { x: twice_x, y: twice_y, z }, Self { x: beta, y: eighth, z })
+    }
+
+    /// The sum with a point that has the same Z, and `self` again with the Z of the sum (N. Meloni, "New point addition
+    /// formulae for ECC applications", 2007). The points are not equal, not each other's negatives, and not infinity.
+    #[must_use]
+    pub const fn sum_and_self(&self, other: &Self) -> (Self, Self) {
+        let dx = self.x.minus(&other.x);
+        let dy = self.y.minus(&other.y);
+        let squared = dx.squared();
+        let self_x = self.x.times(&squared);
+        let other_x = other.x.times(&squared);
+        let self_y = self.y.times(&self_x.minus(&other_x));
+        let x = dy.squared().minus(&self_x).minus(&other_x);
+        let y = dy.times(&self_x.minus(&x)).minus(&self_y);
+        let z = self.z.times(&dx);
+        (Self { x, y, z }, Self { x: self_x, y: self_y, z })
     }
 
     /// The negative where `mask` is −1.
@@ -87,9 +139,9 @@ impl Projective {
         let w = B.times(&xz).minus(&zz.small_multiple(3)).minus(&xx).small_multiple(3);
         let (sum, difference) = (yy.plus(&v), yy.minus(&v));
         Self {
-            x: xy.times(&sum).minus(&yz.times(&w)),
-            y: sum.times(&difference).plus(&u.times(&w)),
-            z: yz.times(&difference).plus(&xy.times(&u)),
+            x: xy.product(&sum).minus(&yz.product(&w)).reduced(),
+            y: sum.product(&difference).plus(&u.product(&w)).reduced(),
+            z: yz.product(&difference).plus(&xy.product(&u)).reduced(),
         }
     }
 
