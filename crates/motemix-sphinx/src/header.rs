@@ -9,6 +9,7 @@ use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS, ROUTING_FIELD_LEN};
 use crate::keys::HopKey;
 use crate::message::{self, MessageId, TooLong};
+use crate::onion;
 use crate::profile::Profile;
 use crate::reply::{HeaderId, ReturnKeys};
 use crate::routing::{Block, Command, NodeId, block};
@@ -115,6 +116,8 @@ pub struct HeaderBuilder<P: Profile> {
     scalar: BlindedScalar,
     group_element: PublicKey,
     hop_keys: P::PerHop<HopKey>,
+    /// Of the hops whose keys are there, less the last of the path.
+    delay: HopDelay,
     steps: usize,
 }
 
@@ -142,6 +145,7 @@ impl<P: Profile> HeaderBuilder<P> {
             seed,
             group_element: PublicKey([0; GROUP_ELEMENT_LEN]),
             hop_keys: P::per_hop(|_| HopKey::zero()),
+            delay: HopDelay::default(),
             steps: 0,
         })
     }
@@ -159,7 +163,11 @@ impl<P: Profile> HeaderBuilder<P> {
             let shared = P::Curve::diffie_hellman(&self.scalar.to_clamped(), &node.mix_key)
                 .ok_or(PathError::SmallOrderKey(node.id))?;
             let hop_key = HopKey::extract(&shared);
-            self.scalar.blind(&hop_key.header_keys().blinding());
+            let keys = hop_key.header_keys();
+            self.scalar.blind(&keys.blinding());
+            if self.steps < self.hops {
+                self.delay = self.delay.plus(keys.delay());
+            }
             self.hop_keys.as_mut()[hop] = hop_key;
         }
         self.steps += 1;
@@ -190,7 +198,7 @@ impl<P: Profile> HeaderBuilder<P> {
     /// The part of a SURB that only its owner can compute; see [`crate::surb`].
     pub(crate) fn assemble(self, last: Block, padding: &[u8], id: HeaderId) -> Header<P> {
         let mut routing_info = P::per_hop(|_| [0; BLOCK_LEN]);
-        let (header_mac, delay) = encrypt_routing::<P>(
+        let header_mac = encrypt_routing::<P>(
             routing_info.as_mut().as_flattened_mut(),
             &self.hop_keys.as_ref()[..self.hops],
             last,
@@ -211,7 +219,7 @@ impl<P: Profile> HeaderBuilder<P> {
             hop_keys: self.hop_keys,
             hops: self.hops,
             shape: self.shape,
-            delay,
+            delay: self.delay,
             id,
         }
     }
@@ -231,53 +239,29 @@ impl<P: Profile> fmt::Debug for HeaderBuilder<P> {
     }
 }
 
-/// Fills `routing_info` with β₀ and returns γ₀, and the sum of the delays of all hops but the last.
-/// `command` names what hop i, not the last, is told.
+/// Fills `routing_info` with β₀ and returns γ₀. `command` names what hop i, not the last, is told.
 fn encrypt_routing<P: Profile>(
     routing_info: &mut [u8],
     hop_keys: &[HopKey],
     last: Block,
     padding: &[u8],
     command: impl Fn(usize) -> Command,
-) -> ([u8; HEADER_MAC_LEN], HopDelay) {
-    let blocks = P::GEOMETRY.hops();
-    let mut delay = HopDelay::default();
-    let Some((last_key, before)) = hop_keys.split_last() else { return ([0; HEADER_MAC_LEN], delay) };
-    let filler_len = before.len() * BLOCK_LEN;
-    let own_len = (blocks - before.len()) * BLOCK_LEN;
-
-    let mut filler = [0; MAX_HOPS * BLOCK_LEN];
-    for (hop, key) in before.iter().enumerate() {
-        // What this hop's keystream leaves behind the end of its β after the shift.
-        let mut stream = [0; (MAX_HOPS + 1) * BLOCK_LEN];
-        let stream = &mut stream[..(blocks + 1) * BLOCK_LEN];
-        let keys = key.header_keys();
-        delay = delay.plus(keys.delay());
-        keys.xor_routing_stream(stream);
-        let tail = &stream[(blocks - hop) * BLOCK_LEN..];
-        for (byte, key) in filler.iter_mut().zip(tail) {
-            *byte ^= key;
-        }
-    }
-
-    let (own, tail) = routing_info.split_at_mut(own_len);
-    let (own_block, own_padding) = own.split_at_mut(BLOCK_LEN);
+) -> [u8; HEADER_MAC_LEN] {
+    let own_len = (P::GEOMETRY.hops() + 1 - hop_keys.len()) * BLOCK_LEN;
+    let (own_block, own_padding) = routing_info[..own_len].split_at_mut(BLOCK_LEN);
     own_block.copy_from_slice(&last);
     own_padding.copy_from_slice(&padding[..own_len - BLOCK_LEN]);
-    let keys = last_key.header_keys();
-    keys.xor_routing_stream(own);
-    tail.copy_from_slice(&filler[..filler_len]);
-    let mut header_mac = keys.header_mac(routing_info);
-
-    for (hop, key) in before.iter().enumerate().rev() {
-        routing_info.copy_within(..(blocks - 1) * BLOCK_LEN, BLOCK_LEN);
-        routing_info[..ROUTING_FIELD_LEN].copy_from_slice(&command(hop).emit(0));
-        routing_info[ROUTING_FIELD_LEN..BLOCK_LEN].copy_from_slice(&header_mac);
-        let keys = key.header_keys();
-        keys.xor_routing_stream(routing_info);
-        header_mac = keys.header_mac(routing_info);
-    }
-    (header_mac, delay)
+    onion::wrap(
+        routing_info,
+        hop_keys.len(),
+        |hop| hop_keys[hop].header_keys(),
+        |_| BLOCK_LEN,
+        |hop, header_mac, bytes| {
+            let (field, mac) = bytes.split_at_mut(ROUTING_FIELD_LEN);
+            field.copy_from_slice(&command(hop).emit(0));
+            mac.copy_from_slice(header_mac);
+        },
+    )
 }
 
 /// A header that is ready to carry one message. It does not depend on the message, so it can be made

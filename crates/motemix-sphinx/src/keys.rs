@@ -5,7 +5,8 @@ use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash, stream};
 use subtle::ConstantTimeEq;
 
 use crate::delay::HopDelay;
-use crate::geometry::HEADER_MAC_LEN;
+use crate::geometry::{BLOCK_LEN, HEADER_MAC_LEN, MAX_HOPS};
+use crate::onion::LayerKeys;
 
 const HOP: &[u8] = b"motemix/1 hop";
 const KEYS: &stream::Label = b"motemix/keys";
@@ -102,18 +103,9 @@ impl HeaderKeys {
         self.0.expose()[at..].first_chunk().expect("the parts lie inside the key stream")
     }
 
-    pub(crate) fn header_mac(&self, routing_info: &[u8]) -> [u8; HEADER_MAC_LEN] {
-        *hash::blake2s_128(self.part::<32>(0), routing_info).expose()
-    }
-
     /// In constant time.
     pub(crate) fn header_mac_matches(&self, routing_info: &[u8], mac: &[u8; HEADER_MAC_LEN]) -> bool {
         self.header_mac(routing_info).as_slice().ct_eq(mac.as_slice()).into()
-    }
-
-    /// Xors the routing stream, from its beginning, over `bytes`.
-    pub(crate) fn xor_routing_stream(&self, bytes: &mut [u8]) {
-        stream::xor(self.part::<32>(32), PATH, bytes);
     }
 
     pub(crate) fn blinding(&self) -> Secret<32> {
@@ -126,5 +118,24 @@ impl HeaderKeys {
 
     pub(crate) fn delay(&self) -> HopDelay {
         HopDelay::from_seed(u64::from_le_bytes(*self.part::<8>(112)))
+    }
+}
+
+impl LayerKeys for HeaderKeys {
+    fn xor_stream(&self, from: usize, bytes: &mut [u8]) {
+        let key = self.part::<32>(32);
+        if from == 0 {
+            return stream::xor(key, PATH, bytes);
+        }
+        let mut keystream = [0; (MAX_HOPS + 1) * BLOCK_LEN];
+        let keystream = &mut keystream[..from + bytes.len()];
+        stream::xor(key, PATH, keystream);
+        for (byte, key) in bytes.iter_mut().zip(&keystream[from..]) {
+            *byte ^= key;
+        }
+    }
+
+    fn header_mac(&self, routing_info: &[u8]) -> [u8; HEADER_MAC_LEN] {
+        *hash::blake2s_128(self.part::<32>(0), routing_info).expose()
     }
 }

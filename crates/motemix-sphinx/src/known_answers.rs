@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::keys::HopKey;
+use crate::onion::LayerKeys;
 use crate::{
     Header, HeaderBuilder, HeaderId, Hop, HopDelay, Host1k, Host2k, Message, MessageId, MixKey, Mote, Mote5,
     NodeId, Packet, PathHop, ProcessError, Profile, ReplayError, ReplayFilter, ReplayTag, ReturnKeys, Shape,

@@ -33,6 +33,7 @@ mod keys;
 #[cfg(test)]
 mod known_answers;
 mod message;
+pub mod onion;
 pub mod process;
 pub mod profile;
 pub mod reply;

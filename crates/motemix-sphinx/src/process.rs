@@ -11,6 +11,7 @@ use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS};
 use crate::keys::{HeaderKeys, HopKey, MixKey, ReplayTag};
 use crate::message::{self, Message};
+use crate::onion::LayerKeys;
 use crate::profile::Profile;
 use crate::reply::{HeaderId, TurnKey};
 use crate::routing::{Command, NodeId, split_block};
@@ -231,7 +232,7 @@ fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
     let mut longer = [0; (MAX_HOPS + 1) * BLOCK_LEN];
     let longer = &mut longer[..len + BLOCK_LEN];
     longer[..len].copy_from_slice(routing_info);
-    keys.xor_routing_stream(longer);
+    keys.xor_stream(0, longer);
     let (block, rest) = longer.split_first_chunk().expect("β has one block at least");
     routing_info.copy_from_slice(rest);
     *block

@@ -11,6 +11,7 @@ use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS, RO
 use crate::header::{HeaderBuilder, PathError, PathHop, Shape};
 use crate::keys::HopKey;
 use crate::message::{self, Message, MessageId, TooLong};
+use crate::onion::LayerKeys;
 use crate::profile::Profile;
 use crate::reply::HeaderId;
 use crate::routing::{NodeId, YOURS_BYTE, split_block};
@@ -69,12 +70,7 @@ impl<P: Profile> Surb<P> {
         stream::fill(surb_key.expose(), TAIL, &mut own[1..]);
         for (hop, key) in builder.hop_keys().iter().enumerate() {
             let skip = (hops - 1 - hop) * BLOCK_LEN;
-            let mut stream = [0; ROUTING_BYTES];
-            let stream = &mut stream[..skip + own_len];
-            key.header_keys().xor_routing_stream(stream);
-            for (byte, key) in own.iter_mut().zip(&stream[skip..]) {
-                *byte ^= key;
-            }
+            key.header_keys().xor_stream(skip, own);
         }
         own[0] = YOURS_BYTE | (seed.spare().to_be_bytes()[0] & !YOURS_BYTE);
         let (last, padding) = own.split_first_chunk().expect("the last hop has a block");
