@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //! | [`packet`] | the sphinxmix packet: create, process, reply |
+//! | [`vectors`] | known answers of the Python programs, and whether this crate gives them |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
 
@@ -11,3 +12,4 @@
 
 pub mod pack;
 pub mod packet;
+pub mod vectors;

@@ -35,7 +35,8 @@ pub fn decrypt(key: &Secret<K>, block: &mut [u8]) {
 /// The left half is xored with a stream whose first counter is a hash of the right half.
 fn hash_round(key: &Secret<K>, number: &[u8; 1], block: &mut [u8]) {
     let (left, right) = halves(block);
-    let digest = Sha256::new().chain_update(&*right).chain_update(key.expose()).chain_update(number).finalize();
+    let digest =
+        Sha256::new().chain_update(&*right).chain_update(key.expose()).chain_update(number).finalize();
     let iv = digest.first_chunk().expect("a digest of 32 bytes has 16");
     xor_ctr(key.expose(), iv, left);
 }

@@ -68,7 +68,9 @@ impl Flag {
     pub fn parse(value: &Value) -> Option<Self> {
         Self::ALL.into_iter().find(|flag| match value {
             Value::Binary(bytes) => bytes.as_slice() == [flag.byte()],
-            Value::String(text) => text.as_str().is_some_and(|text| text.chars().eq([char::from(flag.byte())])),
+            Value::String(text) => {
+                text.as_str().is_some_and(|text| text.chars().eq([char::from(flag.byte())]))
+            }
             _ => false,
         })
     }

@@ -1,7 +1,9 @@
 //! From a shared secret to everything a hop uses it for.
 
 use aes::Aes128;
-use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _, KeyIvInit as _, StreamCipher as _, StreamCipherSeek as _};
+use aes::cipher::{
+    BlockCipherEncrypt as _, KeyInit as _, KeyIvInit as _, StreamCipher as _, StreamCipherSeek as _,
+};
 use hmac::{Hmac, Mac as _};
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, Scalar, ShortScalar};
@@ -15,7 +17,7 @@ use super::format::{Blinding, K};
 type Ctr = ctr::Ctr128BE<Aes128>;
 
 /// What is hashed before a shared secret.
-const KEY: &[u8] = b"aes_key:";
+pub(crate) const KEY: &[u8] = b"aes_key:";
 /// What is hashed before group element and shared secret, for [`Blinding::Wide`].
 const WIDE_BLINDING: &[u8] = b"motemix-loopix/1 blinding";
 
@@ -92,6 +94,16 @@ impl HopKeys {
     /// The key of the payload's wide block, and of its tag.
     pub const fn payload(&self) -> &Secret<K> {
         &self.payload
+    }
+
+    /// The key of ρ.
+    pub const fn stream_key(&self) -> &Secret<K> {
+        &self.stream
+    }
+
+    /// The key of the header MAC.
+    pub const fn mac_key(&self) -> &Secret<K> {
+        &self.mac
     }
 
     /// The bytes of the short blinding factor.
