@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //! | [`packet`] | the sphinxmix packet: create, process, reply |
+//! | [`ultrix`] | a packet without header MACs, which the same package has; nothing here sends it |
 //! | [`vectors`] | known answers of the Python programs, and whether this crate gives them |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
@@ -12,4 +13,5 @@
 
 pub mod pack;
 pub mod packet;
+pub mod ultrix;
 pub mod vectors;

@@ -63,7 +63,7 @@ pub fn associated(entry: &Entry<'_>, hops: usize) -> Result<Vec<Vec<u8>>, Stop> 
 }
 
 /// Admits everything: each packet of the file is a network of its own.
-struct Anew;
+pub struct Anew;
 
 impl ReplayFilter for Anew {
     fn admit(&mut self, _: &ReplayTag) -> Result<(), ReplayError> {
