@@ -109,10 +109,10 @@ impl Format {
         blinding: Blinding::Short,
     };
 
-    /// Packets of the hardened profile: 1,246 bytes, which no Ethernet has to cut.
+    /// Packets of the hardened profile: 1,222 bytes, which every link that carries IPv6 takes whole (RFC 8200, §5).
     pub const HARDENED: Self = Self {
-        header_len: 192,
-        body_len: 1024,
+        header_len: 232,
+        body_len: 960,
         flags: Flags::Bin,
         body_tag: BodyTag::Hmac,
         blinding: Blinding::Wide,
@@ -182,7 +182,7 @@ fn bin_prefix(len: usize) -> Vec<u8> {
 fn split_bin(bytes: &mut [u8], len: usize) -> Option<(&mut [u8], &mut [u8])> {
     let prefix = bin_prefix(len);
     let (found, rest) = bytes.split_at_mut_checked(prefix.len())?;
-    if *found != *prefix { None } else { rest.split_at_mut_checked(len) }
+    if *found == *prefix { rest.split_at_mut_checked(len) } else { None }
 }
 
 /// The parts of a packet in its datagram.
