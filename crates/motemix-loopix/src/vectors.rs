@@ -50,13 +50,13 @@ type Checks = fn(&Entry<'_>);
 
 /// The members of the file, each a section of the report.
 const SECTIONS: [(&str, Checks); 8] = [
-    ("primitives", |file| file.part("primitives", primitives::check)),
+    ("primitives", |file| file.section("primitives", primitives::check)),
     ("petlib_pack", |file| file.part("petlib_pack", pack::check)),
     ("packets", |file| file.each("packets", packets::packet)),
     ("surbs", |file| file.each("surbs", surbs::surb)),
     ("errors", |file| file.part("errors", creation::check)),
     ("negative", |file| file.each("negative", negative::packet)),
-    ("ultrix", |file| file.part("ultrix", ultrix::check)),
+    ("ultrix", |file| file.section("ultrix", ultrix::check)),
     ("loopix", |file| file.part("loopix", |loopix| loopix.each_member(loopix::variant))),
 ];
 

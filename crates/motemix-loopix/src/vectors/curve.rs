@@ -111,11 +111,12 @@ fn add(one: &Number, other: &Number) -> Number {
 /// `other` is not the greater one.
 fn subtract(one: &Number, other: &Number) -> Number {
     let mut difference = *one;
-    let mut borrow = 0;
+    let mut borrow = false;
     for (digit, other) in difference.iter_mut().zip(other).rev() {
-        let total = i16::from(*digit) - i16::from(*other) - borrow;
-        *digit = total as u8;
-        borrow = i16::from(total < 0);
+        let (rest, is_below) = digit.overflowing_sub(*other);
+        let (rest, is_below_again) = rest.overflowing_sub(u8::from(borrow));
+        *digit = rest;
+        borrow = is_below || is_below_again;
     }
     difference
 }

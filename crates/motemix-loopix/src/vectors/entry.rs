@@ -102,6 +102,14 @@ impl<'a> Entry<'a> {
         self.run(|own| own.at(key).map(|part| part.run(checks)));
     }
 
+    /// As [`Self::part`], for checks of which each fails by itself.
+    pub fn section(&self, key: &str, checks: impl FnOnce(&Self)) {
+        self.part(key, |part| {
+            checks(part);
+            Ok(())
+        });
+    }
+
     /// As [`Self::run`], for each value of a list, which has one at least.
     pub fn each(&self, key: &str, mut checks: impl FnMut(&Self) -> Result<(), Stop>) {
         self.run(|own| {

@@ -66,7 +66,9 @@ fn changed(case: &Entry<'_>, base: &Entry<'_>, format: &Format, secrets: &[Scala
     let found = verdict(format, secrets, datagram);
     let result = case.at("result")?;
     if let Some(reason) = refusals::reason(case.text("case")?) {
-        ["stage", "hop", "error", "accepted_by_every_node"].iter().for_each(|key| result.skip(key));
+        for key in ["stage", "hop", "error", "accepted_by_every_node"] {
+            result.skip(key);
+        }
         let is_refused = found == Verdict { stage: "process", hop: 0 };
         case.holds("refused on purpose", is_refused, format!("was accepted, although {reason}"));
         let verdict = if is_refused { "reject" } else { "accept" };
