@@ -229,28 +229,12 @@ pub struct Product([i128; 2 * LIMBS - 1]);
 impl Product {
     pub const fn plus(&self, other: &Self) -> Self {
         let (Self(a), Self(b)) = (self, other);
-        Self([
-            a[0] + b[0],
-            a[1] + b[1],
-            a[2] + b[2],
-            a[3] + b[3],
-            a[4] + b[4],
-            a[5] + b[5],
-            a[6] + b[6],
-        ])
+        Self([a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5], a[6] + b[6]])
     }
 
     pub const fn minus(&self, other: &Self) -> Self {
         let (Self(a), Self(b)) = (self, other);
-        Self([
-            a[0] - b[0],
-            a[1] - b[1],
-            a[2] - b[2],
-            a[3] - b[3],
-            a[4] - b[4],
-            a[5] - b[5],
-            a[6] - b[6],
-        ])
+        Self([a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5], a[6] - b[6]])
     }
 
     /// Divides by 2²²⁴ modulo p.
