@@ -6,6 +6,8 @@
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //! | [`packet`] | the sphinxmix packet: create, process, reply |
 //! | [`role`] | mix, provider and client as state machines |
+//! | [`ultrix`] | a packet without header MACs, which the same package has; nothing here sends it |
+//! | [`vectors`] | known answers of the Python programs, and whether this crate gives them |
 //! | [`wire`] | what stands in packets and beside them: commands, messages, requests |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
@@ -16,4 +18,6 @@ pub mod files;
 pub mod pack;
 pub mod packet;
 pub mod role;
+pub mod ultrix;
+pub mod vectors;
 pub mod wire;
