@@ -103,7 +103,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     }
 
     fn deliver(&mut self, name: &Arc<str>, listed: Address, packet: &[u8]) -> Result<(), DropReason> {
-        if self.mix.core.rates.push {
+        // A hardened user's mail stays until its arrival is confirmed.
+        if self.mix.core.rates.push && !self.mix.core.is_hardened() {
             let subscribed = self.subscribers.get(name).and_then(|subscriber| subscriber.address.clone());
             self.mail(subscribed.unwrap_or(listed), packet.to_vec(), None)?;
             self.mix.core.counters.delivered += 1;
