@@ -33,7 +33,8 @@ impl Stream {
         let due = self.next.is_some_and(|next| next <= now);
         if due {
             let after = self.next.map(|next| next + exponential(self.mean, rng));
-            let after = after.map(|after| if after <= now { now + exponential(self.mean, rng) } else { after });
+            let after =
+                after.map(|after| if after <= now { now + exponential(self.mean, rng) } else { after });
             // The caller asks until nothing is due: with a mean below the clock's step there would be no end.
             self.next = after.map(|after| after.max(now + CLOCK_STEP));
         }
