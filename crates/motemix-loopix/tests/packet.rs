@@ -205,10 +205,9 @@ proptest! {
         };
         prop_assert_eq!(id, keys.id);
         let opened = keys.open(format.body_tag, &mut payload);
-        match damage {
-            None => prop_assert_eq!(opened, Ok(b"all is well".as_slice())),
-            Some(_) => prop_assert_eq!(opened, Err(ProcessError::BadPayload)),
-        }
+        let expected =
+            if damage.is_none() { Ok(b"all is well".as_slice()) } else { Err(ProcessError::BadPayload) };
+        prop_assert_eq!(opened, expected);
     }
 
     #[test]
