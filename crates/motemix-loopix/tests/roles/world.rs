@@ -36,6 +36,9 @@ impl Node {
     }
 }
 
+/// Whether the datagram of this number, to this node, is lost.
+pub type Lose = Box<dyn FnMut(&str, u64) -> bool>;
+
 pub struct World {
     pub profile: Profile,
     pub now: Instant,
@@ -56,7 +59,7 @@ pub struct World {
     /// Whether received messages are made safe at once.
     pub confirm: bool,
     /// Loses a datagram if it says so: to whom, and its number.
-    pub lose: Box<dyn FnMut(&str, u64) -> bool>,
+    pub lose: Lose,
 }
 
 pub fn rates() -> Rates {
@@ -107,7 +110,7 @@ impl World {
             lose: Box::new(|_, _| false),
         };
         for number in 0..2 * LAYERS {
-            let layer = (number / 2) as i64;
+            let layer = i64::try_from(number / 2).unwrap();
             world.enlist(format!("Mix{}", number + 1), |name, port, public_key| {
                 NodeEntry::Mix(MixEntry { name, host: HOST.into(), port, public_key, layer })
             });
