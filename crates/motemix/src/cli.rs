@@ -19,7 +19,7 @@ pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use loopix::{
     Loopix, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixNet, LoopixNetDown,
-    LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile,
+    LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile, LoopixVectors,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};

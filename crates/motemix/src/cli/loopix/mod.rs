@@ -2,9 +2,11 @@
 
 mod directory;
 mod net;
+mod vectors;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+pub use vectors::LoopixVectors;
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -18,6 +20,7 @@ pub enum Loopix {
     /// Builds and shows the directory of a Loopix network.
     #[command(subcommand)]
     Directory(LoopixDirectory),
+    Vectors(LoopixVectors),
 }
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.

@@ -2,6 +2,7 @@
 
 mod directory;
 mod net;
+mod vectors;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
 use crate::failure::Failure;
@@ -14,5 +15,6 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Net(LoopixNet::Status(args)) => net::status(args),
         Loopix::Directory(LoopixDirectory::Build(args)) => directory::build(args),
         Loopix::Directory(LoopixDirectory::Show(args)) => directory::show(args),
+        Loopix::Vectors(args) => vectors::vectors(args),
     }
 }
