@@ -4,6 +4,7 @@
 //! | module | what | source |
 //! |---|---|---|
 //! | [`curve`] | X25519 behind a trait, and the sender's blinded scalars | RFC 7748 |
+//! | [`p224`] | NIST P-224, for packets of Loopix | FIPS 186-4 |
 //! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |
 //! | [`hash`] | keyed BLAKE2s and BLAKE2b | RFC 7693 |
 //! | [`wide_block`] | LIONESS | Anderson and Biham, FSE 1996 |
@@ -18,6 +19,7 @@
 
 pub mod curve;
 pub mod hash;
+pub mod p224;
 pub mod secret;
 pub mod stream;
 pub mod wide_block;

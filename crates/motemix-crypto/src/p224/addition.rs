@@ -1,0 +1,116 @@
+//! Doubling and addition: fast ones that do not hold everywhere, and one that does.
+
+use super::field::Element;
+use super::point::{B, Point};
+
+/// (X / Z², Y / Z³). Coordinates are of weight 9 at most.
+#[derive(Clone, Copy)]
+pub struct Jacobian {
+    pub x: Element,
+    pub y: Element,
+    pub z: Element,
+}
+
+impl Jacobian {
+    pub const fn from_point(point: &Point) -> Self {
+        let (x, y) = point.coordinates();
+        Self { x: *x, y: *y, z: Element::ONE }
+    }
+
+    /// "dbl-2001-b" of the Explicit-Formulas Database (D. Bernstein), for a = −3.
+    #[must_use]
+    pub const fn doubled(&self) -> Self {
+        let delta = self.z.squared();
+        let gamma = self.y.squared();
+        let beta = self.x.times(&gamma);
+        let alpha = self.x.minus(&delta).times(&self.x.plus(&delta)).small_multiple(3);
+        let x = alpha.squared().minus(&beta.small_multiple(8));
+        let z = self.y.plus(&self.z).squared().minus(&gamma).minus(&delta);
+        let y = alpha.times(&beta.small_multiple(4).minus(&x)).minus(&gamma.squared().small_multiple(8));
+        Self { x, y, z }
+    }
+
+    /// The sum of points that are not equal, not each other's negatives, and not infinity ("add-1998-cmo-2").
+    #[must_use]
+    pub const fn plus_another(&self, other: &Self) -> Self {
+        let zz = self.z.squared();
+        let their_zz = other.z.squared();
+        let u = self.x.times(&their_zz);
+        let s = self.y.times(&other.z).times(&their_zz);
+        let h = other.x.times(&zz).minus(&u);
+        let r = other.y.times(&self.z).times(&zz).minus(&s);
+        let hh = h.squared();
+        let hhh = h.times(&hh);
+        let v = u.times(&hh);
+        let x = r.squared().minus(&hhh).minus(&v.small_multiple(2));
+        let y = r.times(&v.minus(&x)).minus(&s.times(&hhh));
+        Self { x, y, z: self.z.times(&other.z).times(&h) }
+    }
+
+    /// The negative where `mask` is −1.
+    #[must_use]
+    pub const fn negated_if(&self, mask: i64) -> Self {
+        Self { y: self.y.select(&self.y.negated(), mask), ..*self }
+    }
+
+    pub const fn to_projective(self) -> Projective {
+        let zz = self.z.squared();
+        Projective { x: self.x.times(&self.z), y: self.y, z: zz.times(&self.z) }
+    }
+}
+
+/// (X / Z, Y / Z), or infinity: (0, 1, 0). Coordinates are of weight 9 at most.
+#[derive(Clone, Copy)]
+pub struct Projective {
+    x: Element,
+    y: Element,
+    z: Element,
+}
+
+impl Projective {
+    pub const fn from_point(point: &Point) -> Self {
+        Jacobian::from_point(point).to_projective()
+    }
+
+    /// The sum of any two points (J. Renes, C. Costello, L. Batina, "Complete addition formulas for prime order
+    /// elliptic curves", 2016, algorithm 4).
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        let xx = self.x.times(&other.x);
+        let yy = self.y.times(&other.y);
+        let zz = self.z.times(&other.z);
+        let xy = self.x.plus(&self.y).times(&other.x.plus(&other.y)).minus(&xx).minus(&yy);
+        let yz = self.y.plus(&self.z).times(&other.y.plus(&other.z)).minus(&yy).minus(&zz);
+        let xz = self.x.plus(&self.z).times(&other.x.plus(&other.z)).minus(&xx).minus(&zz);
+        let u = xx.minus(&zz).small_multiple(3);
+        let v = xz.minus(&B.times(&zz)).small_multiple(3);
+        let w = B.times(&xz).minus(&zz.small_multiple(3)).minus(&xx).small_multiple(3);
+        let (sum, difference) = (yy.plus(&v), yy.minus(&v));
+        Self {
+            x: xy.times(&sum).minus(&yz.times(&w)),
+            y: sum.times(&difference).plus(&u.times(&w)),
+            z: yz.times(&difference).plus(&xy.times(&u)),
+        }
+    }
+
+    #[must_use]
+    pub const fn negated(&self) -> Self {
+        Self { y: self.y.negated(), ..*self }
+    }
+
+    /// `self` where `mask` is zero, `other` where it is −1.
+    #[must_use]
+    pub const fn select(&self, other: &Self, mask: i64) -> Self {
+        Self {
+            x: self.x.select(&other.x, mask),
+            y: self.y.select(&other.y, mask),
+            z: self.z.select(&other.z, mask),
+        }
+    }
+
+    /// Of infinity, which has none, (0, 0).
+    pub const fn to_affine(self) -> Point {
+        let inverse = self.z.inverted();
+        Point::new(&self.x.times(&inverse), &self.y.times(&inverse))
+    }
+}
