@@ -1,6 +1,6 @@
 //! What outlives the process.
 
-pub(crate) mod file;
+pub mod file;
 pub mod inbox;
 pub mod replay_log;
 

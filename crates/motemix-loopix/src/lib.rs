@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`files`] | what a node finds in its folder: keys, directory, configuration |
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //! | [`packet`] | the sphinxmix packet: create, process, reply |
 //!
@@ -9,5 +10,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod files;
 pub mod pack;
 pub mod packet;

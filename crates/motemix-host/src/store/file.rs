@@ -8,14 +8,20 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 /// Puts `bytes` in place of what is at `path`. After a crash either all of the old or all of the new is there.
-pub(crate) fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// The system refuses; what was there is there.
+pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     let file = written(path, mode, bytes)?;
     file.persist(path).map_err(|refused| refused.error)?;
     sync_folder(path)
 }
 
 /// Like [`replace`], but fails with [`io::ErrorKind::AlreadyExists`] if something is at `path`.
-pub(crate) fn create(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// Something is there, or the system refuses.
+pub fn create(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     let file = written(path, mode, bytes)?;
     file.persist_noclobber(path).map_err(|refused| refused.error)?;
     sync_folder(path)
