@@ -1,0 +1,6 @@
+//! What Loopix says inside and beside its packets.
+
+pub mod command;
+pub mod control;
+pub mod hardened;
+pub mod message;
