@@ -1,0 +1,160 @@
+//! A node's folder as a whole.
+
+use crate::network::{client_folder, directory, mix, says, secret, user};
+use crate::vectors::{VARIANTS, key_files, rows, variant};
+use motemix_loopix::files::{
+    Config, Directory, MixEntry, NodeEntry, NodeFiles, Profile, ProviderEntry, Role, Settings, UserEntry,
+    config::Form, keys, names,
+};
+use motemix_loopix::pack;
+use std::fs;
+
+#[test]
+fn the_keys_tell_the_role_and_the_rest_fits() {
+    let folder = client_folder(20);
+    let node = NodeFiles::open(folder.path()).unwrap();
+    assert_eq!(node.role, Role::Client);
+    assert_eq!(node.own, NodeEntry::Client(user(20, "Provider11")));
+    assert_eq!(node.secret.to_be_bytes().expose(), secret(20).to_be_bytes().expose());
+    assert_eq!(node.directory, directory());
+    assert_eq!(node.config, Config::default());
+    assert_eq!(node.settings.profile, Profile::Ucl2017);
+}
+
+/// Every node of the vectors, in a folder with the files that the originals' scripts put there.
+#[test]
+fn the_folders_of_the_originals_are_opened() {
+    for variant in VARIANTS.map(variant) {
+        let files = key_files(&variant);
+        let public = files.iter().filter(|(_, file, _)| file.starts_with("public"));
+        let entries = public.map(|(_, _, bytes)| keys::decode_public(bytes).unwrap());
+        let directory = Directory::of_nodes(entries);
+        for pair in files.chunks(2) {
+            let folder = tempfile::tempdir().unwrap();
+            for (_, file, bytes) in pair {
+                fs::write(folder.path().join(file), bytes).unwrap();
+            }
+            let config =
+                r#"{ "parametersClients": {}, "parametersMixnodes": {}, "parametersProviders": {} }"#;
+            fs::write(folder.path().join("config.json"), config).unwrap();
+            directory.save(&folder.path().join("example.db")).unwrap();
+            let node = NodeFiles::open(folder.path()).unwrap();
+            assert_eq!(node.own.name(), pair[0].0);
+            assert_eq!(node.directory.users().len(), rows(&variant, "Users").len());
+            assert_eq!(node.settings, Settings::default());
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_keys_or_with_those_of_two_nodes_is_refused() {
+    let empty = tempfile::tempdir().unwrap();
+    says(&NodeFiles::open(empty.path()).unwrap_err(), empty.path(), &["has no keys", "secretMixnode.prv"]);
+    let folder = client_folder(20);
+    keys::create_secret(&keys::secret_file(folder.path(), Role::Mix), &secret(1)).unwrap();
+    let error = NodeFiles::open(folder.path()).unwrap_err();
+    says(&error, folder.path(), &["keys of a mix and of a client", "folder of its own"]);
+}
+
+#[test]
+fn whatever_is_missing_is_named() {
+    for file in ["secretClient.prv", "publicClient.bin", "config.json", "example.db"] {
+        let folder = client_folder(20);
+        let path = folder.path().join(file);
+        fs::remove_file(&path).unwrap();
+        says(&NodeFiles::open(folder.path()).unwrap_err(), &path, &["cannot read it", "make the file first"]);
+    }
+    let folder = client_folder(20);
+    fs::remove_file(folder.path().join(names::SETTINGS)).unwrap();
+    assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.profile, Profile::Ucl2017);
+}
+
+#[test]
+fn files_that_contradict_each_other_are_named() {
+    let folder = client_folder(20);
+    let public = keys::public_file(folder.path(), Role::Client);
+    let database = folder.path().join(names::DATABASE);
+    let error = || NodeFiles::open(folder.path()).unwrap_err();
+
+    keys::save_public(&public, &NodeEntry::Client(user(21, "Provider10"))).unwrap();
+    says(&error(), &public, &["key", "does not belong to", "secretClient.prv"]);
+    keys::save_public(&public, &NodeEntry::Mix(mix(20, 0))).unwrap();
+    says(&error(), &public, &["kind", "is that of a mix"]);
+    let own = user(20, "Provider11");
+    let renamed = UserEntry { name: "Nobody".into(), ..own.clone() };
+    keys::save_public(&public, &NodeEntry::Client(renamed)).unwrap();
+    says(&error(), &database, &["has no client Nobody", "build the directory again"]);
+    let moved = UserEntry { port: 9, ..own };
+    keys::save_public(&public, &NodeEntry::Client(moved)).unwrap();
+    says(&error(), &database, &["something else about the client Clië20"]);
+}
+
+#[test]
+fn a_client_whose_provider_is_not_listed_is_refused() {
+    let folder = client_folder(20);
+    let database = folder.path().join(names::DATABASE);
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    connection.execute("DELETE FROM Providers WHERE name = 'Provider11'", []).unwrap();
+    drop(connection);
+    let error = NodeFiles::open(folder.path()).unwrap_err();
+    says(&error, &database, &["has no provider Provider11", "Clië20 needs"]);
+}
+
+#[test]
+fn cover_that_fits_no_packet_is_refused_and_the_longest_that_does_is_not() {
+    let folder = client_folder(20);
+    let path = folder.path().join(names::CONFIG);
+    // The longest destination has a host of 12 bytes and a name of 7.
+    for (noise_len, fits) in [(974, true), (975, false)] {
+        Config { noise_len, ..Config::default() }.save(&path, Form::Sections).unwrap();
+        match NodeFiles::open(folder.path()) {
+            Ok(node) => assert!(fits && node.config.noise_len == noise_len),
+            Err(error) => {
+                assert!(!fits, "{error}");
+                says(&error, &path, &["NOISE_LENGTH", "975", "choose 974 at most"]);
+            }
+        }
+    }
+    // 1,024 bytes less the tag and the end of the padding hold the payload: destination and message.
+    let destination = pack::Value::Array(vec![pack::binary([0; 12]), 20_020.into(), pack::binary([0; 7])]);
+    let payload = |noise_len: usize| {
+        pack::encode(&pack::Value::Array(vec![destination.clone(), pack::binary(vec![0; 2 + noise_len])]))
+    };
+    assert_eq!(payload(974).len(), 1024 - 16 - 1);
+}
+
+#[test]
+fn the_profile_is_kept_beside_the_originals_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(names::SETTINGS);
+    for profile in [Profile::Ucl2017, Profile::Fork2018, Profile::Hardened] {
+        Settings { profile }.save(&path).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(&format!("profile = \"{profile}\"")), "{text}");
+        assert_eq!(Settings::load(&path).unwrap(), Settings { profile });
+    }
+    fs::write(&path, "profile = \"ucl-2018\"\n").unwrap();
+    says(&Settings::load(&path).unwrap_err(), &path, &["motemix.toml:1: profile", "perhaps `ucl-2017`"]);
+    fs::write(&path, "profile = \"hardened\"\nprofil = 1\n").unwrap();
+    says(&Settings::load(&path).unwrap_err(), &path, &["motemix.toml:2: profil", "remove it"]);
+}
+
+/// The longest names that a directory takes leave every routing command the 127 bytes it may have.
+#[test]
+fn the_longest_addresses_fit_a_routing_command() {
+    let (host, name) = ("h".repeat(60), "n".repeat(41));
+    let provider = ProviderEntry { host: host.clone(), name: name.clone(), ..crate::network::provider(10) };
+    let mix = MixEntry { host: host.clone(), ..mix(1, 0) };
+    let folder = tempfile::tempdir().unwrap();
+    Directory::new(vec![mix], vec![provider], vec![]).save(&folder.path().join("example.db")).unwrap();
+    let text = |text: &str| pack::binary(text.as_bytes());
+    let meta = vec![
+        pack::Value::Array(vec![text(&host), u16::MAX.into()]),
+        true.into(),
+        pack::binary([1]),
+        1.0.into(),
+        text(&name),
+    ];
+    let command = pack::Value::Array(vec![pack::binary([0xf0]), pack::Value::Array(meta)]);
+    assert_eq!(pack::encode(&command).len(), 127);
+}
