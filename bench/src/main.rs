@@ -12,7 +12,7 @@ use motemix_bench::machine::{self, Machine};
 use motemix_bench::ours::HostCurve;
 use motemix_bench::report;
 use motemix_bench::rows::forward::Load;
-use motemix_bench::rows::{HOST_DATA, create, forward, hop, sim, x25519};
+use motemix_bench::rows::{HOST_DATA, create, forward, hop, p224, sim, x25519};
 use motemix_bench::turns::Effort;
 
 const HELP: &str = "\
@@ -100,6 +100,7 @@ fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
     let (mut rows, lengths) = hop::rows(effort, &variable)?;
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
+    rows.extend(p224::rows(effort)?);
     let (forwarding, mut lines) = forward::rows(&machine, load, program)?;
     rows.extend(forwarding);
     let (simulated, more) = sim::rows(program, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;

@@ -10,6 +10,7 @@ mod curves;
 #[path = "../../../crates/motemix-host/src/curve.rs"]
 mod host_curve;
 mod marks;
+mod p224;
 mod packets;
 mod surbs;
 mod symmetric;
@@ -80,9 +81,16 @@ fn ensure_same_curve() -> anyhow::Result<()> {
 }
 
 fn operations() -> impl Iterator<Item = &'static Operation> {
-    [controls::OPERATIONS, curves::OPERATIONS, symmetric::OPERATIONS, packets::OPERATIONS, surbs::OPERATIONS]
-        .into_iter()
-        .flatten()
+    [
+        controls::OPERATIONS,
+        curves::OPERATIONS,
+        p224::OPERATIONS,
+        symmetric::OPERATIONS,
+        packets::OPERATIONS,
+        surbs::OPERATIONS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// What an operation showed; `Err` if that is not what it must show.

@@ -5,6 +5,7 @@
 //! | [`files`] | what a node finds in its folder: keys, directory, configuration |
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //! | [`packet`] | the sphinxmix packet: create, process, reply |
+//! | [`role`] | mix, provider and client as state machines |
 //! | [`wire`] | what stands in packets and beside them: commands, messages, requests |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
@@ -14,4 +15,5 @@
 pub mod files;
 pub mod pack;
 pub mod packet;
+pub mod role;
 pub mod wire;

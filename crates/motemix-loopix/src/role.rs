@@ -18,23 +18,135 @@
 mod client;
 mod core;
 mod counters;
+mod loops;
 mod mailbox;
 mod mix;
+mod peers;
 mod provider;
 mod queue;
 mod replay;
 mod stream;
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use motemix_crypto::p224::Scalar;
 use motemix_node::Instant;
 
-pub use client::{Client, ClientEvent, Draft, MessageId, Received, SendError, Token};
+use crate::files::{Directory, NodeEntry, Profile};
+
+pub use client::{Client, ClientEvent, Cover, Draft, MessageId, Received, SendError, Token};
 pub use counters::{Counters, DropReason};
-pub use mailbox::{Mailboxes, MemoryMailboxes, Stored, StoreRefusal};
+pub use mailbox::{Mailboxes, MemoryMailboxes, StoreRefusal, Stored};
 pub use mix::Mix;
 pub use provider::Provider;
 pub use replay::ReplayTags;
+
+/// What a node is made from.
+#[derive(Debug)]
+pub struct Setup {
+    /// Which Loopix it speaks.
+    pub profile: Profile,
+    /// Its secret.
+    pub secret: Scalar,
+    /// What its public key file says.
+    pub me: NodeEntry,
+    /// Everybody.
+    pub directory: Directory,
+    /// How often it sends.
+    pub rates: Rates,
+    /// How much it keeps.
+    pub limits: Limits,
+    /// Replay tags that an earlier process admitted, oldest first.
+    pub known_tags: Vec<u64>,
+}
+
+/// How often a node sends. Times are means of exponential distributions; zero turns a stream off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rates {
+    /// Between two loops.
+    pub loops: Duration,
+    /// Between two packets of drop cover.
+    pub drops: Duration,
+    /// Between two packets for messages.
+    pub payload: Duration,
+    /// At each hop. Zero: none.
+    pub delay: Duration,
+    /// Between two pulls. The originals pull by the clock.
+    pub pull: Duration,
+    /// What a provider answers a pull with, mail and dummies together.
+    pub max_retrieve: usize,
+    /// Random bytes in a cover message of the originals.
+    pub noise_len: usize,
+    /// Whether a provider of the fork of 2018 sends mail on at once.
+    pub push: bool,
+    /// Until a hardened client sends a message again for the first time.
+    pub retry: Duration,
+}
+
+impl Rates {
+    /// How long a hardened client may wait for an acknowledgement at first, in a network of so many layers: three
+    /// times the mean of all that happens on the way there and back, and a second.
+    pub fn patience(&self, layers: u32) -> Duration {
+        // A provider, the mixes, a provider, and the same way back.
+        let hops = 2 * (layers + 2);
+        let there_and_back = self.delay.saturating_mul(hops) + self.pull.saturating_mul(2) + self.payload;
+        there_and_back.saturating_mul(3) + Duration::from_secs(1)
+    }
+}
+
+/// How much a node keeps. What is full refuses, and counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets that wait for their time.
+    pub queue: usize,
+    /// Replay tags.
+    pub replay_tags: usize,
+    /// The longest delay; longer ones are cut.
+    pub max_delay: Duration,
+    /// Messages of a client that wait or are not acknowledged.
+    pub messages: usize,
+    /// Tries for each message of a hardened client.
+    pub tries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            queue: 65_536,
+            replay_tags: 4 << 20,
+            max_delay: Duration::from_secs(3600),
+            messages: 1000,
+            tries: 12,
+        }
+    }
+}
+
+/// Why a node cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetupError {
+    /// The public key file is another role's.
+    WrongRole,
+    /// The directory does not know the node, its layer, or its provider.
+    Unlisted,
+    /// The directory has no mixes, or no providers.
+    NoPath,
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongRole => "the key files are those of another role",
+            Self::Unlisted => {
+                "the directory does not list this node, its layer, or its provider; build it again"
+            }
+            Self::NoPath => "the directory lists no mixes or no providers; build it again",
+        })
+    }
+}
+
+impl std::error::Error for SetupError {}
 
 /// Where a datagram goes: as the directory writes it, or as a client has subscribed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

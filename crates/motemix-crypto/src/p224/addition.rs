@@ -26,12 +26,13 @@ impl Jacobian {
         let alpha = self.x.minus(&delta).times(&self.x.plus(&delta)).small_multiple(3);
         let x = alpha.squared().minus(&beta.small_multiple(8));
         let z = self.y.plus(&self.z).squared().minus(&gamma).minus(&delta);
-        let y = alpha.times(&beta.small_multiple(4).minus(&x)).minus(&gamma.squared().small_multiple(8));
-        Self { x, y, z }
+        let y = alpha.product(&beta.small_multiple(4).minus(&x)).minus(&gamma.square_multiple(8));
+        Self { x, y: y.reduced(), z }
     }
 
     /// The sum of points that are not equal, not each other's negatives, and not infinity ("add-1998-cmo-2").
     #[must_use]
+    #[allow(clippy::many_single_char_names)] // those of the formulas
     pub const fn plus_another(&self, other: &Self) -> Self {
         let zz = self.z.squared();
         let their_zz = other.z.squared();
@@ -43,8 +44,30 @@ impl Jacobian {
         let hhh = h.times(&hh);
         let v = u.times(&hh);
         let x = r.squared().minus(&hhh).minus(&v.small_multiple(2));
-        let y = r.times(&v.minus(&x)).minus(&s.times(&hhh));
-        Self { x, y, z: self.z.times(&other.z).times(&h) }
+        let y = r.product(&v.minus(&x)).minus(&s.product(&hhh));
+        Self { x, y: y.reduced(), z: self.z.times(&other.z).times(&h) }
+    }
+
+    /// The sum with a point that is not equal, not the negative, where neither is infinity.
+    #[must_use]
+    #[allow(clippy::many_single_char_names)] // those of the formulas
+    pub const fn plus_point(&self, other: &Point) -> Self {
+        let (x, y) = other.coordinates();
+        let zz = self.z.squared();
+        let h = x.times(&zz).minus(&self.x);
+        let r = y.times(&self.z).times(&zz).minus(&self.y);
+        let hh = h.squared();
+        let hhh = h.times(&hh);
+        let v = self.x.times(&hh);
+        let x = r.squared().minus(&hhh).minus(&v.small_multiple(2));
+        let y = r.product(&v.minus(&x)).minus(&self.y.product(&hhh));
+        Self { x, y: y.reduced(), z: self.z.times(&h) }
+    }
+
+    /// The same point, given 1 / Z.
+    pub const fn to_affine(self, inverse: &Element) -> Point {
+        let squared = inverse.squared();
+        Point::new(&self.x.times(&squared), &self.y.times(&squared).times(inverse))
     }
 
     /// The negative where `mask` is −1.
@@ -87,9 +110,9 @@ impl Projective {
         let w = B.times(&xz).minus(&zz.small_multiple(3)).minus(&xx).small_multiple(3);
         let (sum, difference) = (yy.plus(&v), yy.minus(&v));
         Self {
-            x: xy.times(&sum).minus(&yz.times(&w)),
-            y: sum.times(&difference).plus(&u.times(&w)),
-            z: yz.times(&difference).plus(&xy.times(&u)),
+            x: xy.product(&sum).minus(&yz.product(&w)).reduced(),
+            y: sum.product(&difference).plus(&u.product(&w)).reduced(),
+            z: yz.product(&difference).plus(&xy.product(&u)).reduced(),
         }
     }
 

@@ -41,24 +41,24 @@ impl Element {
         Some(Self(limbs).times(&RADIX_SQUARED))
     }
 
-    /// The representative between 0 and p − 1, big-endian.
+    /// The number between 0 and p − 1, big-endian.
     pub const fn to_be_bytes(self) -> [u8; ELEMENT_LEN] {
         let Self(limbs) = self.times(&Self([1, 0, 0, 0])).canonical();
         let mut bytes = [0; ELEMENT_LEN];
         let mut at = 0;
         while at < ELEMENT_LEN {
-            bytes[at] = (limbs[LIMBS - 1 - at / 7] >> (8 * (6 - at % 7))) as u8;
+            bytes[at] = limbs[LIMBS - 1 - at / 7].to_be_bytes()[1 + at % 7];
             at += 1;
         }
         bytes
     }
 
-    /// The same element in the only form whose limbs are those of a number from 0 to p − 1. Takes reduced elements.
+    /// The same element with the only limbs that are those of a number from 0 to p − 1. Takes reduced elements, and
+    /// the negatives of canonical ones.
     pub const fn canonical(self) -> Self {
-        // From −p to 2p before the first step, from −p to p before the second.
-        let limbs = carried(minus(&self.0, &MODULUS));
-        let limbs = add_if_negative(limbs);
-        Self(add_if_negative(limbs))
+        // −2p to p, then −p to p, then 0 to p.
+        let less = carried(minus(&self.0, &MODULUS));
+        Self(made_positive(made_positive(less)))
     }
 
     /// Whether two reduced elements are the same, in variable time.
@@ -66,14 +66,14 @@ impl Element {
         self.minus(other).times(&Self::ONE).canonical().0 == [0; LIMBS]
     }
 
-    /// Whether the representative between 0 and p − 1 is odd; in constant time.
+    /// Whether the number between 0 and p − 1 is odd, in constant time.
     pub const fn is_odd(&self) -> bool {
         self.to_be_bytes()[ELEMENT_LEN - 1] & 1 == 1
     }
 
     pub const fn plus(&self, other: &Self) -> Self {
-        let (Self([a, b, c, d]), Self([e, f, g, h])) = (self, other);
-        Self([*a + *e, *b + *f, *c + *g, *d + *h])
+        let (Self(a), Self(b)) = (self, other);
+        Self([a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]])
     }
 
     pub const fn minus(&self, other: &Self) -> Self {
@@ -91,29 +91,42 @@ impl Element {
     }
 
     pub const fn times(&self, by: &Self) -> Self {
-        let (Self([a0, a1, a2, a3]), Self([b0, b1, b2, b3])) = (*self, *by);
-        reduced([
-            wide(a0, b0),
-            wide(a0, b1) + wide(a1, b0),
-            wide(a0, b2) + wide(a1, b1) + wide(a2, b0),
-            wide(a0, b3) + wide(a1, b2) + wide(a2, b1) + wide(a3, b0),
-            wide(a1, b3) + wide(a2, b2) + wide(a3, b1),
-            wide(a2, b3) + wide(a3, b2),
-            wide(a3, b3),
-        ])
+        self.product(by).reduced()
     }
 
     pub const fn squared(&self) -> Self {
-        let Self([a0, a1, a2, a3]) = *self;
-        let (twice_a0, twice_a1, twice_a2) = (2 * a0, 2 * a1, 2 * a2);
-        reduced([
-            wide(a0, a0),
-            wide(twice_a0, a1),
-            wide(twice_a0, a2) + wide(a1, a1),
-            wide(twice_a0, a3) + wide(twice_a1, a2),
-            wide(twice_a1, a3) + wide(a2, a2),
-            wide(twice_a2, a3),
-            wide(a3, a3),
+        self.square().reduced()
+    }
+
+    pub const fn product(&self, by: &Self) -> Product {
+        let (Self(a), Self(b)) = (self, by);
+        Product([
+            wide(a[0], b[0]),
+            wide(a[0], b[1]) + wide(a[1], b[0]),
+            wide(a[0], b[2]) + wide(a[1], b[1]) + wide(a[2], b[0]),
+            wide(a[0], b[3]) + wide(a[1], b[2]) + wide(a[2], b[1]) + wide(a[3], b[0]),
+            wide(a[1], b[3]) + wide(a[2], b[2]) + wide(a[3], b[1]),
+            wide(a[2], b[3]) + wide(a[3], b[2]),
+            wide(a[3], b[3]),
+        ])
+    }
+
+    pub const fn square(&self) -> Product {
+        self.square_multiple(1)
+    }
+
+    /// A small multiple of the square.
+    pub const fn square_multiple(&self, factor: i64) -> Product {
+        let (Self(a), Self(b), Self(twice)) =
+            (self, self.small_multiple(factor), self.small_multiple(2 * factor));
+        Product([
+            wide(b[0], a[0]),
+            wide(twice[0], a[1]),
+            wide(twice[0], a[2]) + wide(b[1], a[1]),
+            wide(twice[0], a[3]) + wide(twice[1], a[2]),
+            wide(twice[1], a[3]) + wide(b[2], a[2]),
+            wide(twice[2], a[3]),
+            wide(b[3], a[3]),
         ])
     }
 
@@ -128,18 +141,18 @@ impl Element {
         power
     }
 
-    /// x^(2¹²⁷ − 1) and x^(2⁹⁶ − 1), on the way to which everything is that has a longer exponent.
+    /// x^(2¹²⁷ − 1) and x^(2⁹⁶ − 1): exponents of so many ones, the second on the way to the first.
     const fn powers_of_ones(&self) -> (Self, Self) {
-        let ones_2 = self.squared().times(self);
-        let ones_3 = ones_2.squared().times(self);
-        let ones_6 = ones_3.squared_times(3).times(&ones_3);
-        let ones_12 = ones_6.squared_times(6).times(&ones_6);
-        let ones_24 = ones_12.squared_times(12).times(&ones_12);
-        let ones_48 = ones_24.squared_times(24).times(&ones_24);
-        let ones_96 = ones_48.squared_times(48).times(&ones_48);
-        let ones_120 = ones_96.squared_times(24).times(&ones_24);
-        let ones_126 = ones_120.squared_times(6).times(&ones_6);
-        (ones_126.squared().times(self), ones_96)
+        let two = self.squared().times(self);
+        let three = two.squared().times(self);
+        let six = three.squared_times(3).times(&three);
+        let twelve = six.squared_times(6).times(&six);
+        let half_of_48 = twelve.squared_times(12).times(&twelve);
+        let half_of_96 = half_of_48.squared_times(24).times(&half_of_48);
+        let all_96 = half_of_96.squared_times(48).times(&half_of_96);
+        let first_120 = all_96.squared_times(24).times(&half_of_48);
+        let first_126 = first_120.squared_times(6).times(&six);
+        (first_126.squared().times(self), all_96)
     }
 
     /// x^(2¹²⁷ − 1): (q − 1) / 2 where p − 1 = 2⁹⁶ q.
@@ -149,8 +162,13 @@ impl Element {
 
     /// The inverse by Fermat, x^(p − 2); of zero, zero. p − 2 is 127 ones, a zero, and 96 ones.
     pub const fn inverted(&self) -> Self {
-        let (ones_127, ones_96) = self.powers_of_ones();
-        ones_127.squared_times(97).times(&ones_96)
+        let (upper, lower) = self.powers_of_ones();
+        upper.squared_times(97).times(&lower)
+    }
+
+    /// The limbs; of a canonical element, always the same.
+    pub const fn limbs(&self) -> &[i64; LIMBS] {
+        &self.0
     }
 
     /// `self` where `mask` is zero, `other` where it is −1.
@@ -164,7 +182,7 @@ impl Element {
         Self(limbs)
     }
 
-    /// Adds `other` where `mask` is −1: of a row of elements, takes one.
+    /// Takes `other` where `mask` is −1, if `self` is zero: one of a row of elements, whichever it is.
     pub const fn take(&mut self, other: &Self, mask: i64) {
         let mut at = 0;
         while at < LIMBS {
@@ -191,35 +209,57 @@ const fn carried(limbs: [i64; LIMBS]) -> [i64; LIMBS] {
     [a & MASK, b & MASK, c & MASK, d]
 }
 
-const fn add_if_negative(limbs: [i64; LIMBS]) -> [i64; LIMBS] {
+/// Adds p to what is negative.
+const fn made_positive(limbs: [i64; LIMBS]) -> [i64; LIMBS] {
     let [a, b, c, d] = limbs;
     let negative = d >> 63;
-    let [p, q, r, s] = MODULUS;
-    carried([a + (p & negative), b + (q & negative), c + (r & negative), d + (s & negative)])
+    carried([
+        a + (MODULUS[0] & negative),
+        b + (MODULUS[1] & negative),
+        c + (MODULUS[2] & negative),
+        d + (MODULUS[3] & negative),
+    ])
 }
 
-/// The columns of a product, divided by 2²²⁴ modulo p.
-///
-/// P. Montgomery's reduction (1985), which is cheap here because p is 1 modulo 2⁹⁶: the factor that clears a limb is
-/// the limb itself. Then what lies above 2²²⁴ is folded down, t · 2²²⁴ = t · 2⁹⁶ − t.
-const fn reduced(columns: [i128; 7]) -> Element {
-    let [c0, c1, c2, c3, c4, c5, c6] = columns;
-    let m0 = c0 as i64 & MASK;
-    let c1 = c1 + (c0 >> BITS) + ((m0 as i128) << 40);
-    let m1 = c1 as i64 & MASK;
-    let c2 = c2 + (c1 >> BITS) + ((m1 as i128) << 40);
-    let m2 = c2 as i64 & MASK;
-    let c3 = c3 + (c2 >> BITS) + ((m2 as i128) << 40);
-    let m3 = c3 as i64 & MASK;
-    let c4 = c4 + (c3 >> BITS) + ((m3 as i128) << 40) - m0 as i128;
-    let c5 = c5 + (c4 >> BITS) - m1 as i128;
-    let c6 = c6 + (c5 >> BITS) - m2 as i128;
-    let c7 = (c6 >> BITS) - m3 as i128;
-    let above = (c7 >> BITS) as i64;
-    Element([
-        (c4 as i64 & MASK) - above,
-        (c5 as i64 & MASK) + (above << 40),
-        c6 as i64 & MASK,
-        c7 as i64 & MASK,
-    ])
+/// What a product is before it is reduced, in columns of 56 bits. The weights of a sum of products are added, and are
+/// at most 2048 together.
+#[derive(Clone, Copy)]
+pub struct Product([i128; 2 * LIMBS - 1]);
+
+impl Product {
+    pub const fn plus(&self, other: &Self) -> Self {
+        let (Self(a), Self(b)) = (self, other);
+        Self([a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5], a[6] + b[6]])
+    }
+
+    pub const fn minus(&self, other: &Self) -> Self {
+        let (Self(a), Self(b)) = (self, other);
+        Self([a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5], a[6] - b[6]])
+    }
+
+    /// Divides by 2²²⁴ modulo p.
+    ///
+    /// P. Montgomery's reduction (1985), which is cheap here because p is 1 modulo 2⁹⁶: the factor that clears a column
+    /// is the column itself. Then what lies above 2²²⁴ is folded down, t · 2²²⁴ = t · 2⁹⁶ − t.
+    pub const fn reduced(&self) -> Element {
+        let Self([c0, c1, c2, c3, c4, c5, c6]) = *self;
+        let m0 = c0 as i64 & MASK;
+        let c1 = c1 + (c0 >> BITS) + ((m0 as i128) << 40);
+        let m1 = c1 as i64 & MASK;
+        let c2 = c2 + (c1 >> BITS) + ((m1 as i128) << 40);
+        let m2 = c2 as i64 & MASK;
+        let c3 = c3 + (c2 >> BITS) + ((m2 as i128) << 40);
+        let m3 = c3 as i64 & MASK;
+        let c4 = c4 + (c3 >> BITS) + ((m3 as i128) << 40) - m0 as i128;
+        let c5 = c5 + (c4 >> BITS) - m1 as i128;
+        let c6 = c6 + (c5 >> BITS) - m2 as i128;
+        let c7 = (c6 >> BITS) - m3 as i128;
+        let above = (c7 >> BITS) as i64;
+        Element([
+            (c4 as i64 & MASK) - above,
+            (c5 as i64 & MASK) + (above << 40),
+            c6 as i64 & MASK,
+            c7 as i64 & MASK,
+        ])
+    }
 }

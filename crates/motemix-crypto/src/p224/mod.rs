@@ -8,6 +8,7 @@
 //! | `point` | a point as bytes and as coordinates |
 //! | `addition` | doubling and addition |
 //! | `multiply` | multiplication, in constant time |
+//! | `generator` | its table for the generator |
 //! | `scalar` | secrets |
 //!
 //! Everything that is done with a scalar takes the same time for all scalars; `docs/constant-time.md` has the proof
@@ -16,6 +17,7 @@
 
 mod addition;
 mod field;
+mod generator;
 mod multiply;
 mod point;
 mod root;

@@ -15,11 +15,13 @@ use subtle::ConstantTimeEq;
 
 use super::addition::{Jacobian, Projective};
 use super::field::Element;
+use super::generator::{ODD_MULTIPLES, SPACING};
 use super::point::Point;
 
-const WINDOW: usize = 5;
+/// Bits of a digit.
+pub const WINDOW: usize = 5;
 /// P, 3 P, … 31 P.
-const TABLE_LEN: usize = 1 << (WINDOW - 1);
+pub const TABLE_LEN: usize = 1 << (WINDOW - 1);
 
 /// Digits of a number below 2²²⁴.
 pub const DIGITS: usize = 45;
@@ -31,14 +33,44 @@ pub type Words = [u64; 4];
 
 /// The product of a point and a number from 1 to n − 1.
 pub fn variable_base(point: &Point, number: &Words, digits: usize) -> Point {
-    let table = odd_multiples(point);
+    let table = odd_multiples(&Jacobian::from_point(point));
     let mut sum = at(&table, top_digit(number, digits - 1));
     for position in (1..digits - 1).rev() {
         sum = shifted(sum).plus_another(&at(&table, digit(number, position)));
     }
-    let sum = shifted(sum).to_projective().plus(&at(&table, digit(number, 0)).to_projective());
-    let one_less = sum.plus(&Projective::from_point(point).negated());
-    sum.select(&one_less, is_even(number)).to_affine()
+    let last = at(&table, digit(number, 0)).to_projective();
+    finished(&shifted(sum).to_projective(), &last, point, number)
+}
+
+/// Adds the last digit, and takes off what made the number odd: where two points may be equal.
+fn finished(sum: &Projective, last: &Projective, point: &Point, number: &Words) -> Point {
+    let odd = sum.plus(last);
+    let even = odd.plus(&Projective::from_point(point).negated());
+    odd.select(&even, is_even(number)).to_affine()
+}
+
+/// The product of [`Point::GENERATOR`] and a number from 1 to n − 1.
+pub fn fixed_base(number: &Words) -> Point {
+    let last = SPACING - 1;
+    let (rows, top) = (&ODD_MULTIPLES, DIGITS - 1);
+    let mut sum = Jacobian::from_point(&point_at(&rows[top / SPACING], top_digit(number, top)));
+    for shift in (0..SPACING).rev() {
+        if shift != last {
+            sum = shifted(sum);
+        }
+        let rows = rows.iter().enumerate().rev();
+        for (row, multiples) in rows.map(|(row, multiples)| (row * SPACING + shift, multiples)) {
+            if row != 0 && row != top {
+                sum = sum.plus_point(&point_at(multiples, digit(number, row)));
+            }
+        }
+    }
+    finished(
+        &sum.to_projective(),
+        &Projective::from_point(&point_at(&rows[0], digit(number, 0))),
+        &Point::GENERATOR,
+        number,
+    )
 }
 
 fn shifted(mut sum: Jacobian) -> Jacobian {
@@ -48,12 +80,14 @@ fn shifted(mut sum: Jacobian) -> Jacobian {
     sum
 }
 
-fn odd_multiples(point: &Point) -> [Jacobian; TABLE_LEN] {
-    let first = Jacobian::from_point(point);
+/// P, 3 P, … 31 P.
+pub const fn odd_multiples(first: &Jacobian) -> [Jacobian; TABLE_LEN] {
     let twice = first.doubled();
-    let mut table = [first; TABLE_LEN];
-    for at in 1..TABLE_LEN {
+    let mut table = [*first; TABLE_LEN];
+    let mut at = 1;
+    while at < TABLE_LEN {
         table[at] = table[at - 1].plus_another(&twice);
+        at += 1;
     }
     table
 }
@@ -68,10 +102,10 @@ struct Digit {
 }
 
 fn digit(number: &Words, position: usize) -> Digit {
-    let value = bits(number, position * WINDOW) as i64 | 1;
+    let value = bits(number, position * WINDOW).cast_signed() | 1;
     let value = value - (1 << WINDOW);
     let sign = value >> 63;
-    Digit { index: ((value ^ sign) - sign) as u64 >> 1, sign }
+    Digit { index: ((value ^ sign) - sign).cast_unsigned() >> 1, sign }
 }
 
 /// What is left for the uppermost digit: fewer than five bits, and not negative.
@@ -88,7 +122,7 @@ fn bits(number: &Words, from: usize) -> u64 {
 
 /// −1 or 0.
 fn is_even(number: &Words) -> i64 {
-    (number[0] & 1) as i64 - 1
+    (number[0] & 1).cast_signed() - 1
 }
 
 /// Looks at every entry, whichever it is.
@@ -101,4 +135,16 @@ fn at(table: &[Jacobian; TABLE_LEN], digit: Digit) -> Jacobian {
         taken.z.take(&entry.z, mask);
     }
     taken.negated_if(digit.sign)
+}
+
+/// The same for points.
+fn point_at(table: &[Point; TABLE_LEN], digit: Digit) -> Point {
+    let (mut x, mut y) = (Element::ZERO, Element::ZERO);
+    for (index, entry) in table.iter().enumerate() {
+        let mask = -i64::from((index as u64).ct_eq(&digit.index).unwrap_u8());
+        let (entry_x, entry_y) = entry.coordinates();
+        x.take(entry_x, mask);
+        y.take(entry_y, mask);
+    }
+    Point::unreduced(x, y.select(&y.negated(), digit.sign))
 }

@@ -46,12 +46,19 @@ impl Point {
         let x = Element::from_be_bytes(x.first_chunk()?)?;
         let cubed = x.squared().times(&x);
         let y = root::square_root(&cubed.minus(&x.small_multiple(3)).plus(&B).times(&Element::ONE))?;
+        let y = y.canonical();
         let y = if y.is_odd() == is_odd { y } else { y.negated() };
         Some(Self::new(&x, &y))
     }
 
+    /// From reduced coordinates of a point of the curve.
     pub(super) const fn new(x: &Element, y: &Element) -> Self {
-        Self { x: x.times(&Element::ONE).canonical(), y: y.times(&Element::ONE).canonical() }
+        Self { x: x.canonical(), y: y.canonical() }
+    }
+
+    /// Of a table: its y may be negative, so it must not be compared.
+    pub(super) const fn unreduced(x: Element, y: Element) -> Self {
+        Self { x, y }
     }
 
     pub(super) const fn coordinates(&self) -> (&Element, &Element) {
@@ -91,7 +98,7 @@ impl Point {
     /// The product with [`Self::GENERATOR`], in constant time.
     #[must_use]
     pub fn mul_generator(by: &Scalar) -> Self {
-        Self::GENERATOR.mul(by)
+        wiped(|| multiply::fixed_base(by.words()))
     }
 }
 

@@ -1,44 +1,101 @@
-//! Square roots.
+//! Square roots, in variable time, which has a bound: nobody's x costs more than another.
+//!
+//! p − 1 is 2⁹⁶ q with an odd q, so a^q is one of the 2⁹⁶ roots of unity, γ^−e, and a has a root if e is even: a^((q + 1) / 2)
+//! times γ^(e / 2). The exponent e is found six bits at a time, from powers of γ that are known beforehand
+//! (D. Bernstein, "Faster square roots in annoying finite fields", 2001): 16 windows, 120 multiplications to remove the bits
+//! found already, and 16 for the root.
 
 use super::field::Element;
 
-/// 96: p − 1 is 2⁹⁶ times an odd number.
-const TWOS: usize = 96;
+/// Bits of the exponent that are found at once.
+const WINDOW: usize = 6;
+const WINDOWS: usize = 96 / WINDOW;
+const POWERS: usize = 1 << WINDOW;
+const HASHES: usize = 256;
 
-/// A root of a reduced element, in variable time; `None` if it has none.
+/// γ^(j · 64^i) in row i, column j. 32 kB, like a processor's first cache; a window of eight bits needs three times
+/// as much and saves an eighth of the time.
+static ROOTS_OF_UNITY: [[Element; POWERS]; WINDOWS] = roots_of_unity();
+
+/// By [`hashed`] 64th root of unity, the j of its inverse in the last row.
+static LOGARITHMS: [u8; HASHES] = logarithms();
+
+/// A root of an element; `None` if it has none.
 pub fn square_root(square: &Element) -> Option<Element> {
-    // Tonelli and Shanks, for now.
     let half = square.half_odd_power();
-    let mut root = half.times(square);
-    let mut power = root.times(&half);
-    let mut generator = generator();
-    let mut order = TWOS;
-    if square.is(&Element::ZERO) {
+    let root = half.times(square);
+    let unity = root.times(&half);
+    if unity.is(&Element::ZERO) {
         return Some(Element::ZERO);
     }
-    loop {
-        let mut least = 0;
-        let mut raised = power;
-        while !raised.is(&Element::ONE) {
-            raised = raised.squared();
-            least += 1;
-            if least == order {
-                return None;
-            }
-        }
-        if least == 0 {
-            return Some(root);
-        }
-        let factor = generator.squared_times(order - least - 1);
-        generator = factor.squared();
-        order = least;
-        root = root.times(&factor);
-        power = power.times(&generator);
+    let exponent = exponent(&unity);
+    if exponent & 1 == 1 {
+        return None;
     }
+    Some(with_power(&root, exponent / 2, 0))
 }
 
-/// Of the roots of unity: 11 is not a square.
-fn generator() -> Element {
+/// e, where γ^−e is given.
+fn exponent(unity: &Element) -> u128 {
+    let mut raised = [*unity; WINDOWS];
+    for at in 1..WINDOWS {
+        raised[at] = raised[at - 1].squared_times(WINDOW);
+    }
+    let mut exponent = 0;
+    for (found, raised) in raised.iter().rev().enumerate() {
+        // To the power 64^(15 − found), the bits above vanish; those below are removed.
+        let window = with_power(raised, exponent, WINDOWS - 1 - found);
+        exponent |= u128::from(LOGARITHMS[hashed(&window)]) << (found * WINDOW);
+    }
+    exponent
+}
+
+/// Times γ^(exponent · 64^row).
+fn with_power(element: &Element, mut exponent: u128, row: usize) -> Element {
+    let mut product = *element;
+    for row in &ROOTS_OF_UNITY[row..] {
+        if exponent == 0 {
+            break;
+        }
+        product = product.times(&row[exponent as usize % POWERS]);
+        exponent >>= WINDOW;
+    }
+    product
+}
+
+/// Eight bits of the limbs that differ for all 64th roots of unity, or this does not compile.
+const fn hashed(element: &Element) -> usize {
+    (element.canonical().limbs()[3].cast_unsigned() >> 31) as usize % HASHES
+}
+
+#[allow(clippy::large_stack_arrays)] // the compiler's stack
+const fn roots_of_unity() -> [[Element; POWERS]; WINDOWS] {
+    // 11 is not a square, so its power is of order 2⁹⁶ and not less.
     let eleven = Element::ONE.small_multiple(11);
-    eleven.half_odd_power().squared().times(&eleven)
+    let mut generator = eleven.half_odd_power().squared().times(&eleven);
+    let mut rows = [[Element::ONE; POWERS]; WINDOWS];
+    let mut row = 0;
+    while row < WINDOWS {
+        let mut at = 1;
+        while at < POWERS {
+            rows[row][at] = rows[row][at - 1].times(&generator);
+            at += 1;
+        }
+        generator = rows[row][POWERS - 1].times(&generator);
+        row += 1;
+    }
+    rows
+}
+
+const fn logarithms() -> [u8; HASHES] {
+    const NONE: u8 = 0xff;
+    let mut logarithms = [NONE; HASHES];
+    let mut at = 0;
+    while at < POWERS {
+        let hashed = hashed(&ROOTS_OF_UNITY[WINDOWS - 1][at]);
+        assert!(logarithms[hashed] == NONE, "two roots of unity have the same hash");
+        logarithms[hashed] = ((POWERS - at) % POWERS) as u8;
+        at += 1;
+    }
+    logarithms
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::multiply::Words;
@@ -33,9 +33,7 @@ impl Scalar {
         let mut wide = Secret::<32>::zero();
         wide.expose_mut()[4..].copy_from_slice(bytes.expose());
         let number = Self(words(wide.expose()));
-        let mut less = number.0;
-        let below = subtract(&mut less, &ORDER);
-        less.zeroize();
+        let below = subtract(&mut number.duplicate().0, &ORDER);
         let usable = below & !number.is_zero();
         // Disclosed: whether the bytes are a scalar. Whoever made them chooses others if they are not.
         if usable == 0 { None } else { Some(number) }
@@ -47,8 +45,10 @@ impl Scalar {
         let half = |bytes: &[u8]| Self(words(bytes.first_chunk().unwrap_or(&[0; 32])));
         let (upper, lower) = (half(upper), half(lower));
         // upper · 2⁵¹² + lower · 2²⁵⁶
-        let sum = add(&montgomery(&upper.0, &RADIX_CUBED), &montgomery(&lower.0, &RADIX_SQUARED));
-        let number = Self(montgomery(&sum, &[1, 0, 0, 0]));
+        let (upper, lower) =
+            (Self(montgomery(&upper.0, &RADIX_CUBED)), Self(montgomery(&lower.0, &RADIX_SQUARED)));
+        let sum = Self(add(&upper.0, &lower.0));
+        let number = Self(montgomery(&sum.0, &[1, 0, 0, 0]));
         // Disclosed: whether the number is a multiple of n, which happens to nobody who does not want it.
         if number.is_zero() == 0 { Some(number) } else { None }
     }
@@ -56,7 +56,8 @@ impl Scalar {
     /// The product modulo n.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
-        Self(montgomery(&montgomery(&self.0, &other.0), &RADIX_SQUARED))
+        let product = Self(montgomery(&self.0, &other.0));
+        Self(montgomery(&product.0, &RADIX_SQUARED))
     }
 
     /// A second copy, which wipes itself as well.
@@ -130,7 +131,12 @@ fn words(bytes: &[u8; 32]) -> Words {
 /// All bits, or none.
 fn is_zero(words: &[u64]) -> u64 {
     let any = words.iter().fold(0, |any, word| any | word);
-    u64::from(any.ct_eq(&0).unwrap_u8()).wrapping_neg()
+    mask(any.ct_eq(&0))
+}
+
+/// All bits, or none. The compiler does not see that there are two values, and makes no branch of what is done with them.
+fn mask(choice: Choice) -> u64 {
+    u64::from(choice.unwrap_u8()).wrapping_neg()
 }
 
 /// Subtracts; all bits if that goes below zero, or none.
@@ -139,7 +145,7 @@ fn subtract(from: &mut Words, what: &Words) -> u64 {
     for (word, what) in from.iter_mut().zip(what) {
         (*word, borrow) = word.borrowing_sub(*what, borrow);
     }
-    u64::from(borrow).wrapping_neg()
+    mask(Choice::from(u8::from(borrow)))
 }
 
 /// What is below 2n, modulo n.

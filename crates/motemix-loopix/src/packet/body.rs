@@ -15,9 +15,9 @@ const FILL: u8 = 0xff;
 /// # Panics
 /// If it is shorter.
 pub fn encrypt(key: &Secret<K>, block: &mut [u8]) {
-    hash_round(key, b"1", block);
+    hash_round(key, b'1', block);
     stream_round(key, block);
-    hash_round(key, b"3", block);
+    hash_round(key, b'3', block);
     stream_round(key, block);
 }
 
@@ -27,15 +27,16 @@ pub fn encrypt(key: &Secret<K>, block: &mut [u8]) {
 /// If `block` has fewer than 32 bytes.
 pub fn decrypt(key: &Secret<K>, block: &mut [u8]) {
     stream_round(key, block);
-    hash_round(key, b"3", block);
+    hash_round(key, b'3', block);
     stream_round(key, block);
-    hash_round(key, b"1", block);
+    hash_round(key, b'1', block);
 }
 
 /// The left half is xored with a stream whose first counter is a hash of the right half.
-fn hash_round(key: &Secret<K>, number: &[u8; 1], block: &mut [u8]) {
+fn hash_round(key: &Secret<K>, number: u8, block: &mut [u8]) {
     let (left, right) = halves(block);
-    let digest = Sha256::new().chain_update(&*right).chain_update(key.expose()).chain_update(number).finalize();
+    let digest =
+        Sha256::new().chain_update(&*right).chain_update(key.expose()).chain_update([number]).finalize();
     let iv = digest.first_chunk().expect("a digest of 32 bytes has 16");
     xor_ctr(key.expose(), iv, left);
 }

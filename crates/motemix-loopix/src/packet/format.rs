@@ -68,7 +68,9 @@ impl Flag {
     pub fn parse(value: &Value) -> Option<Self> {
         Self::ALL.into_iter().find(|flag| match value {
             Value::Binary(bytes) => bytes.as_slice() == [flag.byte()],
-            Value::String(text) => text.as_str().is_some_and(|text| text.chars().eq([char::from(flag.byte())])),
+            Value::String(text) => {
+                text.as_str().is_some_and(|text| text.chars().eq([char::from(flag.byte())]))
+            }
             _ => false,
         })
     }
@@ -180,7 +182,7 @@ fn bin_prefix(len: usize) -> Vec<u8> {
 fn split_bin(bytes: &mut [u8], len: usize) -> Option<(&mut [u8], &mut [u8])> {
     let prefix = bin_prefix(len);
     let (found, rest) = bytes.split_at_mut_checked(prefix.len())?;
-    if *found != *prefix { None } else { rest.split_at_mut_checked(len) }
+    if *found == *prefix { rest.split_at_mut_checked(len) } else { None }
 }
 
 /// The parts of a packet in its datagram.

@@ -80,17 +80,12 @@ impl Header {
             keys: &hop_keys[hop],
             associated: [format.bound(&group_elements[hop]), path[hop].associated],
         };
-        let header_mac = onion::wrap(
-            &mut routing_info,
-            path.len(),
-            bound,
-            taken,
-            |hop, header_mac, bytes| {
+        let header_mac =
+            onion::wrap(&mut routing_info, path.len(), bound, taken, |hop, header_mac, bytes| {
                 let (routing, mac) = bytes.split_at_mut(1 + told(hop).len());
                 write_routing(routing, told(hop));
                 mac.copy_from_slice(header_mac);
-            },
-        );
+            });
         Ok(Self { group_element, routing_info, header_mac, hop_keys })
     }
 

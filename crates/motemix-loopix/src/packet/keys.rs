@@ -1,7 +1,9 @@
 //! From a shared secret to everything a hop uses it for.
 
 use aes::Aes128;
-use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _, KeyIvInit as _, StreamCipher as _, StreamCipherSeek as _};
+use aes::cipher::{
+    BlockCipherEncrypt as _, KeyInit as _, KeyIvInit as _, StreamCipher as _, StreamCipherSeek as _,
+};
 use hmac::{Hmac, Mac as _};
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, Scalar, ShortScalar};
@@ -34,7 +36,9 @@ pub fn xor_ctr(key: &[u8; K], iv: &[u8; K], bytes: &mut [u8]) {
 /// μ: the first half of HMAC-SHA-256 over the parts.
 pub fn mac(key: &[u8; K], parts: &[&[u8]]) -> [u8; K] {
     let mut hmac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
-    parts.iter().for_each(|part| hmac.update(part));
+    for part in parts {
+        hmac.update(part);
+    }
     let tag = hmac.finalize().into_bytes();
     *tag.first_chunk().expect("a tag of 32 bytes has 16")
 }

@@ -1,6 +1,7 @@
 //! Single-use reply blocks: a header given away, so that somebody else can send one reply.
 
 use motemix_crypto::Secret;
+use motemix_crypto::p224::Point;
 use rand_core::CryptoRng;
 use rmpv::Value;
 
@@ -14,7 +15,7 @@ use crate::pack::{binary, encode};
 /// What is given away.
 #[derive(Debug)]
 pub struct Surb {
-    /// The first hop's routing string: where the reply goes.
+    /// The first hop's routing string: where the reply goes. Empty if the SURB was read.
     pub first: Vec<u8>,
     header: Header,
     key: Secret<K>,
@@ -67,6 +68,26 @@ impl Surb {
         body::write(format.body_tag, &self.key, message, parts.payload).ok_or(CreateError::BodyFull)?;
         body::encrypt(&self.key, parts.payload);
         Ok(datagram)
+    }
+
+    /// Group element, routing info, MAC and key, one after the other; where the reply goes is left out.
+    pub fn encode(&self) -> Vec<u8> {
+        let Header { group_element, routing_info, header_mac, .. } = &self.header;
+        [&group_element.compress(), routing_info.as_slice(), header_mac, self.key.expose()].concat()
+    }
+
+    /// Reads what [`Self::encode`] wrote. `None` if it has another length, or its group element is no point.
+    pub fn parse(format: &Format, bytes: &[u8]) -> Option<Self> {
+        let (group_element, rest) = bytes.split_first_chunk()?;
+        let (routing_info, rest) = rest.split_at_checked(format.routing_info_len())?;
+        let (header_mac, key) = rest.split_first_chunk()?;
+        let header = Header {
+            group_element: Point::decompress(group_element)?,
+            routing_info: routing_info.to_vec(),
+            header_mac: *header_mac,
+            hop_keys: Vec::new(),
+        };
+        Some(Self { first: Vec::new(), header, key: Secret::new(key.try_into().ok()?) })
     }
 
     /// What the bytes of the SURB are: α, β, γ and the key, for whoever sends it to another program.

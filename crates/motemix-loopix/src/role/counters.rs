@@ -64,8 +64,10 @@ impl From<ReplayError> for DropReason {
 pub struct Counters {
     /// Datagrams that were looked at.
     pub received: u64,
-    /// Packets sent on after their delay.
+    /// Packets that a hop before this one sent, on their way to the next.
     pub forwarded: u64,
+    /// Datagrams given to the network.
+    pub sent: u64,
     /// Packets put into a mailbox.
     pub stored: u64,
     /// Packets taken from a mailbox and sent to their user.

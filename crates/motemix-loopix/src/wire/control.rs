@@ -58,8 +58,12 @@ impl Control {
     pub fn datagram(&self) -> Vec<u8> {
         let fields = match self {
             Self::Subscribe { name, host, port, key } => {
-                let mut fields =
-                    vec![binary("SUBSCRIBE"), binary(name.as_str()), binary(host.as_str()), Value::from(*port)];
+                let mut fields = vec![
+                    binary("SUBSCRIBE"),
+                    binary(name.as_str()),
+                    binary(host.as_str()),
+                    Value::from(*port),
+                ];
                 fields.extend(key.as_ref().map(point));
                 fields
             }

@@ -105,14 +105,10 @@ impl Payload {
             Self::Drop => vec![2],
             Self::Dummy => vec![3],
             Self::Challenge(nonce) => [&[4], nonce.as_slice()].concat(),
-            Self::Signed(signed) => [
-                &[5],
-                signed.user.as_slice(),
-                &signed.counter.to_be_bytes(),
-                &signed.body,
-                &signed.proof,
-            ]
-            .concat(),
+            Self::Signed(signed) => {
+                [&[5], signed.user.as_slice(), &signed.counter.to_be_bytes(), &signed.body, &signed.proof]
+                    .concat()
+            }
         }
     }
 
@@ -210,7 +206,8 @@ impl ControlKey {
     }
 
     fn proof(&self, counter: u64, body: &[u8]) -> [u8; K] {
-        let mut hmac = Hmac::<Sha256>::new_from_slice(self.key.expose()).expect("HMAC takes keys of any length");
+        let mut hmac =
+            Hmac::<Sha256>::new_from_slice(self.key.expose()).expect("HMAC takes keys of any length");
         hmac.update(&self.user);
         hmac.update(&counter.to_be_bytes());
         hmac.update(body);

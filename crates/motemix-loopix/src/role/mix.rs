@@ -1,0 +1,153 @@
+//! A mix: delays packets and sends them on, and checks with loops that it still gets through.
+
+use motemix_node::Instant;
+use rand_core::CryptoRng;
+
+use super::core::{Core, Route, Taken};
+use super::loops::{OwnLoops, for_me};
+use super::peers::{Duty, Peer, of_mix, of_provider};
+use super::stream::{Stream, below};
+use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
+use crate::files::NodeEntry;
+use crate::wire::hardened::Payload;
+use crate::wire::message::LOOP;
+
+/// See the module's text.
+pub struct Mix<R> {
+    pub(super) core: Core,
+    pub(super) rng: R,
+    loops: Stream,
+    own_loops: OwnLoops,
+}
+
+impl<R: CryptoRng> Mix<R> {
+    /// A mix.
+    ///
+    /// # Errors
+    /// The entry is no mix's, or its layer has no mix in the directory.
+    pub fn new(setup: Setup, now: Instant, rng: R) -> Result<Self, SetupError> {
+        let NodeEntry::Mix(mix) = &setup.me else { return Err(SetupError::WrongRole) };
+        let layer = setup.directory.layer_numbered(mix.layer).ok_or(SetupError::Unlisted)?;
+        let me = of_mix(mix, layer);
+        Ok(Self::with(setup, me, now, rng))
+    }
+
+    /// What of a provider a mix is, too.
+    pub(super) fn of_provider(setup: Setup, now: Instant, rng: R) -> Result<Self, SetupError> {
+        let NodeEntry::Provider(provider) = &setup.me else { return Err(SetupError::WrongRole) };
+        let me = of_provider(provider);
+        Ok(Self::with(setup, me, now, rng))
+    }
+
+    fn with(setup: Setup, me: Peer, now: Instant, mut rng: R) -> Self {
+        let loops = Stream::new(setup.rates.loops, now, &mut rng);
+        Self { core: Core::new(setup, me), rng, loops, own_loops: OwnLoops::default() }
+    }
+
+    /// How many packets wait for their time.
+    pub fn waiting(&self) -> usize {
+        self.core.waiting()
+    }
+
+    /// Takes a payload that is for this node. `false` if it is no loop of ours.
+    pub(super) fn take_loop(&mut self, payload: &[u8]) -> bool {
+        let noise = if self.core.is_hardened() {
+            match Payload::parse(payload) {
+                Some(Payload::Loop(nonce)) => Some(nonce.to_vec()),
+                _ => None,
+            }
+        } else {
+            for_me(&self.core, payload).and_then(|text| Some(text.strip_prefix(LOOP)?.to_vec()))
+        };
+        let is_ours = noise.is_some_and(|noise| self.own_loops.end(&noise));
+        self.core.counters.loops_returned += u64::from(is_ours);
+        is_ours
+    }
+
+    fn take(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
+        match self.core.take(now, datagram)? {
+            Taken::Done => Ok(()),
+            Taken::Payload(payload) if self.take_loop(&payload) => Ok(()),
+            // The originals take nothing else either.
+            Taken::Payload(_) | Taken::ForUser { .. } | Taken::Reply { .. } => {
+                Err(DropReason::NotForThisRole)
+            }
+        }
+    }
+
+    fn send_loop(&mut self, now: Instant) {
+        let Self { core, rng, own_loops, .. } = self;
+        let payload = own_loops.begin(core, rng);
+        let layers = core.peers.layers.len();
+        let mut hops = Vec::new();
+        match core.me.duty {
+            // Around the network: the layers behind this one, a provider, and the layers before this one.
+            Duty::Mix { layer } => {
+                hops.extend(core.mixes(layer + 1..layers, rng));
+                let providers = &core.peers.providers;
+                if !providers.is_empty() {
+                    hops.push(&core.peers.all[providers[below(providers.len(), rng)]]);
+                }
+                hops.extend(core.mixes(0..layer, rng));
+            }
+            _ => hops.extend(core.mixes(0..layers, rng)),
+        }
+        hops.push(&core.me);
+        let first = hops[0].address.clone();
+        // Names that fill the header are refused when the directory is read.
+        if let Ok(packet) = core.create(&Route::new(hops), &payload, rng)
+            && core.queue(now, first, packet).is_ok()
+        {
+            core.counters.loops_sent += 1;
+        }
+    }
+
+    pub(super) fn do_due(&mut self, now: Instant) {
+        while self.loops.take(now, &mut self.rng) {
+            self.send_loop(now);
+        }
+    }
+
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Transmit> {
+        self.core.pop(now)
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.core.due(), self.loops.due()].into_iter().flatten().min()
+    }
+}
+
+impl<R: CryptoRng> Role for Mix<R> {
+    fn max_datagram_len(&self) -> usize {
+        self.core.format.datagram_len()
+    }
+
+    fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
+        self.core.counters.received += 1;
+        self.take(now, datagram).map_err(|reason| self.core.counters.drop_for(reason))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.do_due(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let transmit = self.pop(now);
+        self.core.counters.sent += u64::from(transmit.is_some());
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due()
+    }
+
+    fn take_admitted(&mut self) -> Vec<u64> {
+        self.core.take_admitted()
+    }
+
+    fn flushed(&mut self, _now: Instant) {}
+
+    fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
+}

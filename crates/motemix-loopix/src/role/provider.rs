@@ -1,0 +1,184 @@
+//! A provider: where clients enter the network, and where mail waits until its user pulls.
+
+mod pull;
+mod requests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use motemix_node::Instant;
+use rand_core::CryptoRng;
+
+use super::core::{Route, Taken};
+use super::mix::Mix;
+use super::{Address, Counters, DropReason, Mailboxes, Role, Setup, SetupError, Transmit};
+use crate::packet::CreateError;
+use crate::wire::control::{Control, MAX_CONTROL};
+use crate::wire::hardened::{ControlKey, Digest, Payload};
+use pull::Allowance;
+
+/// See the module's text.
+pub struct Provider<R, M> {
+    mix: Mix<R>,
+    mailboxes: M,
+    subscribers: BTreeMap<Arc<str>, Subscriber>,
+    /// Leaves before anything else: somebody waits for it.
+    mail: VecDeque<Mail>,
+    /// Mail of the originals that has been polled, to be forgotten when it is on its way.
+    polled: Vec<(Arc<str>, i64)>,
+}
+
+/// A datagram for a user.
+struct Mail {
+    transmit: Transmit,
+    /// Where in which mailbox it is, if it is to be forgotten once it has left.
+    stored: Option<(Arc<str>, i64)>,
+}
+
+/// A user of this provider.
+#[derive(Default)]
+struct Subscriber {
+    /// Where mail goes: nobody pulls without.
+    address: Option<Address>,
+    allowance: Allowance,
+    /// On their way out, or waiting for a confirmation.
+    leaving: BTreeSet<i64>,
+    /// Hardened: what has been sent and not been confirmed.
+    unconfirmed: VecDeque<(Digest, i64)>,
+    /// Hardened: an address that has yet to answer.
+    challenge: Option<(Address, [u8; 16])>,
+    /// Hardened: of the last request.
+    counter: u64,
+    key: Option<ControlKey>,
+}
+
+impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
+    /// A provider of the users whom the directory says so of.
+    ///
+    /// # Errors
+    /// The entry is no provider's.
+    pub fn new(setup: Setup, mailboxes: M, now: Instant, rng: R) -> Result<Self, SetupError> {
+        Ok(Self {
+            mix: Mix::of_provider(setup, now, rng)?,
+            mailboxes,
+            subscribers: BTreeMap::new(),
+            mail: VecDeque::new(),
+            polled: Vec::new(),
+        })
+    }
+
+    /// The mailboxes, to be committed.
+    pub const fn mailboxes(&mut self) -> &mut M {
+        &mut self.mailboxes
+    }
+
+    /// How many packets wait for their time.
+    pub fn waiting(&self) -> usize {
+        self.mix.waiting() + self.mail.len()
+    }
+
+    /// How many users have said where they are.
+    pub fn subscribed(&self) -> usize {
+        self.subscribers.values().filter(|subscriber| subscriber.address.is_some()).count()
+    }
+
+    fn take(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
+        let is_hardened = self.mix.core.is_hardened();
+        if !is_hardened
+            && datagram.len() <= MAX_CONTROL
+            && let Some(control) = Control::parse(datagram)
+        {
+            return self.take_control(now, control);
+        }
+        match self.mix.core.take(now, datagram)? {
+            Taken::Done => Ok(()),
+            Taken::ForUser { name, to } => self.deliver(&name, to, datagram),
+            Taken::Payload(payload) => match Payload::parse(&payload) {
+                Some(Payload::Signed(signed)) if is_hardened => self.take_signed(now, &signed),
+                _ if self.mix.take_loop(&payload) => Ok(()),
+                _ => Err(DropReason::NotForThisRole),
+            },
+            Taken::Reply { .. } => Err(DropReason::NotForThisRole),
+        }
+    }
+
+    fn deliver(&mut self, name: &Arc<str>, listed: Address, packet: &[u8]) -> Result<(), DropReason> {
+        if self.mix.core.rates.push {
+            let subscribed = self.subscribers.get(name).and_then(|subscriber| subscriber.address.clone());
+            self.mail(subscribed.unwrap_or(listed), packet.to_vec(), None)?;
+            self.mix.core.counters.delivered += 1;
+            return Ok(());
+        }
+        self.mailboxes.store(name, packet)?;
+        self.mix.core.counters.stored += 1;
+        Ok(())
+    }
+
+    fn mail(
+        &mut self,
+        to: Address,
+        bytes: Vec<u8>,
+        stored: Option<(Arc<str>, i64)>,
+    ) -> Result<(), DropReason> {
+        if self.mail.len() >= self.mix.core.limits.queue {
+            return Err(DropReason::QueueFull);
+        }
+        self.mail.push_back(Mail { transmit: Transmit { to, bytes }, stored });
+        Ok(())
+    }
+
+    /// A packet of one hop, for a user.
+    fn packet_for(&mut self, name: &str, payload: &[u8]) -> Result<Vec<u8>, CreateError> {
+        let Mix { core, rng, .. } = &mut self.mix;
+        let user = core.peers.user(name).ok_or(CreateError::NoHops)?;
+        core.create(&Route::new(vec![user]), payload, rng)
+    }
+}
+
+impl<R: CryptoRng, M: Mailboxes> Role for Provider<R, M> {
+    fn max_datagram_len(&self) -> usize {
+        self.mix.max_datagram_len()
+    }
+
+    fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
+        self.mix.core.counters.received += 1;
+        self.take(now, datagram).map_err(|reason| self.mix.core.counters.drop_for(reason))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.mix.do_due(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let Some(Mail { transmit, stored }) = self.mail.pop_front() else {
+            return self.mix.poll_transmit(now);
+        };
+        self.polled.extend(stored);
+        self.mix.core.counters.sent += 1;
+        Some(transmit)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if self.mail.is_empty() { self.mix.due() } else { Some(Instant::default()) }
+    }
+
+    fn take_admitted(&mut self) -> Vec<u64> {
+        self.mix.take_admitted()
+    }
+
+    fn flushed(&mut self, _now: Instant) {
+        for (name, id) in std::mem::take(&mut self.polled) {
+            // If it cannot be forgotten now, it is sent once more at the next pull.
+            if self.mailboxes.remove(&name, &[id]).is_ok() {
+                self.mix.core.counters.delivered += 1;
+            }
+            if let Some(subscriber) = self.subscribers.get_mut(&name) {
+                subscriber.leaving.remove(&id);
+            }
+        }
+    }
+
+    fn counters(&self) -> &Counters {
+        self.mix.counters()
+    }
+}

@@ -1,0 +1,94 @@
+//! What users ask of their provider: in the clear in the originals, with a proof in the hardened profile.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use motemix_node::Instant;
+use rand_core::CryptoRng;
+
+use super::super::peers::{Duty, Peer};
+use super::super::{Address, DropReason, Mailboxes};
+use super::Provider;
+use crate::wire::control::Control;
+use crate::wire::hardened::{ControlKey, Payload, Request, Signed};
+
+impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
+    /// A user of ours.
+    fn user<'p>(&self, peer: Option<&'p Peer>) -> Result<&'p Peer, DropReason> {
+        let is_ours = |peer: &&Peer| matches!(&peer.duty, Duty::User { provider } if *provider == self.mix.core.me.name);
+        peer.filter(is_ours).ok_or(DropReason::Refused)
+    }
+
+    pub(super) fn take_control(&mut self, now: Instant, control: Control) -> Result<(), DropReason> {
+        match control {
+            Control::Subscribe { name, host, port, key } => {
+                let user = self.user(self.mix.core.peers.user(&name))?;
+                // The originals send what the directory says. Anything else would be somebody else's address.
+                let address = Address { host: host.into(), port };
+                if address != user.address || key.is_some_and(|key| key != user.key.compress()) {
+                    return Err(DropReason::Refused);
+                }
+                let name = user.name.clone();
+                self.subscribers.entry(name).or_default().address = Some(address);
+            }
+            Control::Pull { name } => {
+                let name = self.user(self.mix.core.peers.user(&name))?.name.clone();
+                self.answer_pull(now, &name)?;
+            }
+            Control::Dummy => return Err(DropReason::NotForThisRole),
+        }
+        self.mix.core.counters.control += 1;
+        Ok(())
+    }
+
+    pub(super) fn take_signed(&mut self, _now: Instant, signed: &Signed) -> Result<(), DropReason> {
+        let core = &self.mix.core;
+        let user = self.user(core.peers.by_id(signed.user))?;
+        let (name, listed) = (user.name.clone(), user.address.clone());
+        let subscriber = self.subscribers.entry(name.clone()).or_default();
+        let derive = || ControlKey::of_provider(&core.secret, &core.me.key, &user.key);
+        let request = subscriber.key.get_or_insert_with(derive).verify(signed).ok_or(DropReason::Refused)?;
+        // One that was held back must not undo a later one.
+        if signed.counter <= subscriber.counter {
+            return Err(DropReason::Refused);
+        }
+        subscriber.counter = signed.counter;
+        match request {
+            Request::Subscribe { host, port } => self.subscribe(&name, &listed, host, port)?,
+            Request::Confirm(nonce) => match subscriber.challenge.take() {
+                Some((address, expected)) if expected == nonce => subscriber.address = Some(address),
+                other => {
+                    subscriber.challenge = other;
+                    return Err(DropReason::Refused);
+                }
+            },
+            Request::Pull(arrived) => self.answer_hardened_pull(&name, &arrived)?,
+        }
+        self.mix.core.counters.control += 1;
+        Ok(())
+    }
+
+    /// Nothing but one challenge goes to a new address until it has answered.
+    fn subscribe(
+        &mut self,
+        name: &Arc<str>,
+        listed: &Address,
+        host: String,
+        port: u16,
+    ) -> Result<(), DropReason> {
+        // Of names, only the directory's are looked up.
+        if port == 0 || (*host != *listed.host && host.parse::<IpAddr>().is_err()) {
+            return Err(DropReason::Refused);
+        }
+        let address = Address { host: host.into(), port };
+        let mut nonce = [0; 16];
+        self.mix.rng.fill_bytes(&mut nonce);
+        let subscriber = self.subscribers.entry(name.clone()).or_default();
+        if subscriber.address.as_ref() == Some(&address) {
+            return Ok(());
+        }
+        subscriber.challenge = Some((address.clone(), nonce));
+        let packet = self.packet_for(name, &Payload::Challenge(nonce).encode());
+        self.mail(address, packet.map_err(|_| DropReason::Refused)?, None)
+    }
+}

@@ -1,0 +1,277 @@
+//! A Loopix network in memory, on virtual time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chacha20::ChaCha20Rng;
+use motemix_crypto::Secret;
+use motemix_crypto::p224::{Point, Scalar};
+use motemix_loopix::files::{Directory, MixEntry, NodeEntry, Profile, ProviderEntry, UserEntry};
+use motemix_loopix::role::{
+    Address, Client, ClientEvent, DropReason, Limits, MemoryMailboxes, Mix, Provider, Rates, Received, Role,
+    Setup, Transmit,
+};
+use motemix_node::Instant;
+use rand_core::{Rng as _, SeedableRng as _};
+
+pub const LAYERS: usize = 3;
+const HOST: &str = "127.0.0.1";
+
+/// A time on the wire.
+const HOP: Duration = Duration::from_micros(200);
+
+pub enum Node {
+    Mix(Mix<ChaCha20Rng>),
+    Provider(Provider<ChaCha20Rng, MemoryMailboxes>),
+    Client(Box<Client<ChaCha20Rng>>),
+}
+
+impl Node {
+    pub fn role(&mut self) -> &mut dyn Role {
+        match self {
+            Self::Mix(mix) => mix,
+            Self::Provider(provider) => provider,
+            Self::Client(client) => client.as_mut(),
+        }
+    }
+}
+
+/// Whether the datagram of this number, to this node, is lost.
+pub type Lose = Box<dyn FnMut(&str, u64) -> bool>;
+
+pub struct World {
+    pub profile: Profile,
+    pub now: Instant,
+    pub nodes: BTreeMap<String, Node>,
+    pub directory: Directory,
+    secrets: BTreeMap<String, Scalar>,
+    entries: Vec<NodeEntry>,
+    by_port: BTreeMap<u16, String>,
+    on_the_wire: BTreeMap<(Instant, u64), (String, Vec<u8>)>,
+    number: u64,
+    pub rates: Rates,
+    pub limits: Limits,
+    pub rng: ChaCha20Rng,
+    /// Every datagram: when, to whom, its bytes.
+    pub log: Vec<(Instant, String, Vec<u8>)>,
+    pub received: Vec<(String, Received)>,
+    pub events: Vec<(String, ClientEvent)>,
+    /// Whether received messages are made safe at once.
+    pub confirm: bool,
+    /// Loses a datagram if it says so: to whom, and its number.
+    pub lose: Lose,
+}
+
+pub fn rates() -> Rates {
+    Rates {
+        loops: Duration::from_secs(2),
+        drops: Duration::from_secs(2),
+        payload: Duration::from_secs(1),
+        delay: Duration::from_millis(50),
+        pull: Duration::from_secs(2),
+        max_retrieve: 5,
+        noise_len: 500,
+        push: false,
+        retry: Duration::from_secs(20),
+    }
+}
+
+fn scalar(rng: &mut ChaCha20Rng) -> Scalar {
+    loop {
+        let mut bytes = Secret::zero();
+        rng.fill_bytes(bytes.expose_mut());
+        if let Some(scalar) = Scalar::from_be_bytes(&bytes) {
+            return scalar;
+        }
+    }
+}
+
+impl World {
+    /// Three layers of two mixes, two providers, and `clients` clients.
+    pub fn new(profile: Profile, clients: usize, seed: u8) -> Self {
+        println!("seed {seed}");
+        let mut world = Self {
+            profile,
+            now: Instant::from_micros(1_000_000),
+            nodes: BTreeMap::new(),
+            directory: Directory::default(),
+            secrets: BTreeMap::new(),
+            entries: Vec::new(),
+            by_port: BTreeMap::new(),
+            on_the_wire: BTreeMap::new(),
+            number: 0,
+            rates: rates(),
+            limits: Limits::default(),
+            rng: ChaCha20Rng::from_seed([seed; 32]),
+            log: Vec::new(),
+            received: Vec::new(),
+            events: Vec::new(),
+            confirm: true,
+            lose: Box::new(|_, _| false),
+        };
+        for number in 0..2 * LAYERS {
+            let layer = i64::try_from(number / 2).unwrap();
+            world.enlist(format!("Mix{}", number + 1), |name, port, public_key| {
+                NodeEntry::Mix(MixEntry { name, host: HOST.into(), port, public_key, layer })
+            });
+        }
+        for number in 0..2 {
+            world.enlist(format!("Provider{}", number + 1), |name, port, public_key| {
+                NodeEntry::Provider(ProviderEntry { name, host: HOST.into(), port, public_key })
+            });
+        }
+        for number in 0..clients {
+            world.enlist(format!("Client{}", number + 1), |name, port, public_key| {
+                let provider = format!("Provider{}", number % 2 + 1);
+                NodeEntry::Client(UserEntry { name, host: HOST.into(), port, public_key, provider })
+            });
+        }
+        world.directory = Directory::of_nodes(world.entries.clone());
+        world
+    }
+
+    fn enlist(&mut self, name: String, entry: impl FnOnce(String, u16, Point) -> NodeEntry) {
+        let secret = scalar(&mut self.rng);
+        let port = 30_000 + self.entries.len() as u16;
+        self.entries.push(entry(name.clone(), port, Point::mul_generator(&secret)));
+        self.by_port.insert(port, name.clone());
+        self.secrets.insert(name, secret);
+    }
+
+    pub fn secret(&self, name: &str) -> Scalar {
+        self.secrets[name].duplicate()
+    }
+
+    pub fn entry(&self, name: &str) -> &NodeEntry {
+        self.entries.iter().find(|entry| entry.name() == name).unwrap()
+    }
+
+    pub fn setup(&self, name: &str) -> Setup {
+        Setup {
+            profile: self.profile,
+            secret: self.secret(name),
+            me: self.entry(name).clone(),
+            directory: self.directory.clone(),
+            rates: self.rates.clone(),
+            limits: self.limits.clone(),
+            known_tags: Vec::new(),
+        }
+    }
+
+    /// Starts a node, or starts it again with nothing of what it knew.
+    pub fn start(&mut self, name: &str) {
+        let setup = self.setup(name);
+        let rng = ChaCha20Rng::from_rng(&mut self.rng);
+        let now = self.now;
+        let node = match setup.me {
+            NodeEntry::Mix(_) => Node::Mix(Mix::new(setup, now, rng).unwrap()),
+            NodeEntry::Provider(_) => {
+                Node::Provider(Provider::new(setup, MemoryMailboxes::new(100), now, rng).unwrap())
+            }
+            NodeEntry::Client(_) => {
+                Node::Client(Box::new(Client::new(setup, now.as_micros(), now, rng).unwrap()))
+            }
+        };
+        self.nodes.insert(name.to_owned(), node);
+    }
+
+    pub fn start_all(mut self) -> Self {
+        let names: Vec<_> = self.entries.iter().map(|entry| entry.name().to_owned()).collect();
+        names.iter().for_each(|name| self.start(name));
+        self
+    }
+
+    pub fn client(&mut self, name: &str) -> &mut Client<ChaCha20Rng> {
+        match self.nodes.get_mut(name) {
+            Some(Node::Client(client)) => client,
+            _ => panic!("{name} is no client"),
+        }
+    }
+
+    pub fn provider(&mut self, name: &str) -> &mut Provider<ChaCha20Rng, MemoryMailboxes> {
+        match self.nodes.get_mut(name) {
+            Some(Node::Provider(provider)) => provider,
+            _ => panic!("{name} is no provider"),
+        }
+    }
+
+    pub fn counters(&mut self, name: &str) -> motemix_loopix::role::Counters {
+        self.nodes.get_mut(name).unwrap().role().counters().clone()
+    }
+
+    pub fn send(&mut self, from: &str, to: &str, text: &str) -> motemix_loopix::role::MessageId {
+        let now = self.now;
+        self.client(from).send(now, to, text.as_bytes()).unwrap()
+    }
+
+    /// Gives a datagram to a node, as anybody can.
+    pub fn inject(&mut self, to: &str, datagram: &[u8]) -> Result<(), DropReason> {
+        let now = self.now;
+        let result = self.nodes.get_mut(to).unwrap().role().handle_datagram(now, &mut datagram.to_vec());
+        self.settle(to);
+        result
+    }
+
+    fn put_on_the_wire(&mut self, Transmit { to: Address { port, .. }, bytes }: Transmit) {
+        let Some(to) = self.by_port.get(&port).cloned() else { return };
+        self.number += 1;
+        self.log.push((self.now, to.clone(), bytes.clone()));
+        if !(self.lose)(&to, self.number) {
+            self.on_the_wire.insert((self.now + HOP, self.number), (to, bytes));
+        }
+    }
+
+    /// Lets a node do what is due.
+    fn settle(&mut self, name: &str) {
+        let now = self.now;
+        let node = self.nodes.get_mut(name).unwrap();
+        node.role().take_admitted();
+        node.role().handle_timeout(now);
+        let mut out = Vec::new();
+        while let Some(transmit) = node.role().poll_transmit(now) {
+            out.push(transmit);
+        }
+        node.role().flushed(now);
+        if let Node::Client(client) = node {
+            while let Some(event) = client.poll_event() {
+                if let ClientEvent::Received(received) = &event {
+                    if self.confirm {
+                        client.confirm(now, received.token);
+                    }
+                    self.received.push((name.to_owned(), received.clone()));
+                }
+                self.events.push((name.to_owned(), event));
+            }
+        }
+        out.into_iter().for_each(|transmit| self.put_on_the_wire(transmit));
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            let arrival = self.on_the_wire.keys().next().map(|(at, _)| *at);
+            let due =
+                |(name, node): (&String, &mut Node)| node.role().poll_timeout().map(|at| (at, name.clone()));
+            let timer = self.nodes.iter_mut().filter_map(due).min();
+            let next = arrival.into_iter().chain(timer.iter().map(|(at, _)| *at)).min();
+            let Some(next) = next.filter(|next| *next <= end) else { break };
+            self.now = next.max(self.now);
+            if arrival == Some(next) {
+                let (_, (to, mut bytes)) = self.on_the_wire.pop_first().unwrap();
+                if let Some(node) = self.nodes.get_mut(&to) {
+                    let _ = node.role().handle_datagram(self.now, &mut bytes);
+                    self.settle(&to);
+                }
+            } else if let Some((_, name)) = timer {
+                self.settle(&name);
+            }
+        }
+        self.now = end;
+    }
+
+    pub fn texts(&self, of: &str) -> Vec<String> {
+        let texts = self.received.iter().filter(|(name, _)| name == of);
+        texts.map(|(_, received)| String::from_utf8_lossy(&received.message).into_owned()).collect()
+    }
+}
