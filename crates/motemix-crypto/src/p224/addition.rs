@@ -70,6 +70,35 @@ impl Jacobian {
         Point::new(&self.x.times(&squared), &self.y.times(&squared).times(inverse))
     }
 
+    /// Twice a point, and the point itself with the same Z: [`Self::doubled`] where Z is 1.
+    pub const fn twice_and_once(point: &Point) -> (Self, Self) {
+        let (x, y) = point.coordinates();
+        let gamma = y.squared();
+        let beta = x.times(&gamma).small_multiple(4);
+        let alpha = x.minus(&Element::ONE).times(&x.plus(&Element::ONE)).small_multiple(3);
+        let twice_x = alpha.squared().minus(&beta.small_multiple(2));
+        let eighth = gamma.square_multiple(8).reduced();
+        let twice_y = alpha.times(&beta.minus(&twice_x)).minus(&eighth);
+        let z = y.small_multiple(2);
+        (Self { x: twice_x, y: twice_y, z }, Self { x: beta, y: eighth, z })
+    }
+
+    /// The sum with a point that has the same Z, and `self` again with the Z of the sum (N. Meloni, "New point addition
+    /// formulae for ECC applications", 2007). The points are not equal, not each other's negatives, and not infinity.
+    #[must_use]
+    pub const fn sum_and_self(&self, other: &Self) -> (Self, Self) {
+        let dx = self.x.minus(&other.x);
+        let dy = self.y.minus(&other.y);
+        let squared = dx.squared();
+        let self_x = self.x.times(&squared);
+        let other_x = other.x.times(&squared);
+        let self_y = self.y.times(&self_x.minus(&other_x));
+        let x = dy.squared().minus(&self_x).minus(&other_x);
+        let y = dy.times(&self_x.minus(&x)).minus(&self_y);
+        let z = self.z.times(&dx);
+        (Self { x, y, z }, Self { x: self_x, y: self_y, z })
+    }
+
     /// The negative where `mask` is −1.
     #[must_use]
     pub const fn negated_if(&self, mask: i64) -> Self {

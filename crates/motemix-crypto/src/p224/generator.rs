@@ -17,8 +17,8 @@ const fn rows() -> [[Point; TABLE_LEN]; ROWS] {
     let mut first = Point::GENERATOR;
     let mut row = 0;
     while row < ROWS {
+        let multiples = odd_multiples(&first);
         let mut next = Jacobian::from_point(&first);
-        let multiples = odd_multiples(&next);
         let mut doubled = 0;
         while doubled < SPACING * WINDOW {
             next = next.doubled();

@@ -33,7 +33,7 @@ pub type Words = [u64; 4];
 
 /// The product of a point and a number from 1 to n − 1.
 pub fn variable_base(point: &Point, number: &Words, digits: usize) -> Point {
-    let table = odd_multiples(&Jacobian::from_point(point));
+    let table = odd_multiples(point);
     let mut sum = at(&table, top_digit(number, digits - 1));
     for position in (1..digits - 1).rev() {
         sum = shifted(sum).plus_another(&at(&table, digit(number, position)));
@@ -81,12 +81,12 @@ fn shifted(mut sum: Jacobian) -> Jacobian {
 }
 
 /// P, 3 P, … 31 P.
-pub const fn odd_multiples(first: &Jacobian) -> [Jacobian; TABLE_LEN] {
-    let twice = first.doubled();
-    let mut table = [*first; TABLE_LEN];
+pub const fn odd_multiples(point: &Point) -> [Jacobian; TABLE_LEN] {
+    let (mut twice, first) = Jacobian::twice_and_once(point);
+    let mut table = [first; TABLE_LEN];
     let mut at = 1;
     while at < TABLE_LEN {
-        table[at] = table[at - 1].plus_another(&twice);
+        (table[at], twice) = twice.sum_and_self(&table[at - 1]);
         at += 1;
     }
     table

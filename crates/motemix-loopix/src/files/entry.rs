@@ -140,6 +140,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Wrong> {
     if name.is_empty() {
         return Err(("is empty".to_owned(), "give the node a name"));
     }
+    refuse_control(name)?;
     if name.len() > MAX_ADDRESS_LEN {
         return Err((format!("has {} bytes", name.len()), "choose a name of 101 bytes at most"));
     }
@@ -151,12 +152,21 @@ pub(super) fn check_host(host: &str, name: &str) -> Result<(), Wrong> {
     if host.is_empty() {
         return Err(("is empty".to_owned(), "give an IP address or a DNS name"));
     }
+    refuse_control(host)?;
     let together = host.len() + name.len();
     if together > MAX_ADDRESS_LEN {
         return Err((
             format!("has {together} bytes together with the name"),
             "shorten one of them: a routing command has room for 101",
         ));
+    }
+    Ok(())
+}
+
+/// Names and hosts are shown to people, whose terminal is not a stranger's to write to.
+fn refuse_control(text: &str) -> Result<(), Wrong> {
+    if text.chars().any(char::is_control) {
+        return Err(("has control characters".to_owned(), "use letters, digits and signs"));
     }
     Ok(())
 }

@@ -166,6 +166,7 @@ fn a_row_that_cannot_be_used_is_named_with_its_field() {
         ("UPDATE Providers SET port = -5", &["port", "is -5"]),
         ("UPDATE Providers SET port = 20.5", &["port", "REAL"]),
         ("UPDATE Providers SET host = ''", &["host", "is empty"]),
+        ("UPDATE Providers SET name = name || char(27)", &["Providers row 1, name", "control characters"]),
         ("UPDATE Providers SET host = CAST(x'ff' AS TEXT)", &["host", "UTF-8"]),
         ("UPDATE Users SET host = printf('%.*c', 97, 'x')", &["Users row 1, host", "104 bytes together"]),
         ("UPDATE Users SET provider = x'50'", &["Users row 1, provider", "BLOB"]),

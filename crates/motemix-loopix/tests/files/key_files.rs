@@ -124,6 +124,8 @@ fn a_public_key_file_names_the_field_that_is_wrong() {
         (with(1, "".into()), &["name", "is empty"]),
         (with(1, "x".repeat(102).into()), &["name", "102 bytes"]),
         (with(1, "x".repeat(93).into()), &["host", "102 bytes together"]),
+        (with(1, "Mix\u{1b}[2J".into()), &["name", "control characters"]),
+        (with(3, "127.0.0.1\n".into()), &["host", "control characters"]),
         (with(2, 0.into()), &["port", "is 0", "1 to 65535"]),
         (with(2, 65_536.into()), &["port", "is 65536"]),
         (with(2, (-1).into()), &["port", "is -1"]),

@@ -119,7 +119,7 @@ pub fn down(args: &NetDown) -> Result<(), Failure> {
     for (node, config) in &nodes {
         match crate::network::stop(node, config, args.timeout) {
             Ok(stopped) => {
-                table.row([config.name.clone(), how(stopped).to_owned()]);
+                table.row([config.name.clone(), stopped.words().to_owned()]);
                 rows.push(Row { name: config.name.clone(), stopped });
             }
             // The others are to be stopped nevertheless.
@@ -128,14 +128,6 @@ pub fn down(args: &NetDown) -> Result<(), Failure> {
     }
     print(args.dir.json, &rows, &table)?;
     failed.map_or(Ok(()), |error| Err(error.into()))
-}
-
-fn how(stopped: Stopped) -> &'static str {
-    match stopped {
-        Stopped::Asked => "stopped",
-        Stopped::Terminated => "terminated",
-        Stopped::NotRunning => "was not running",
-    }
 }
 
 pub fn status(args: &NetStatus) -> Result<(), Failure> {

@@ -1,18 +1,17 @@
-//! Makes a network's folder, whole or not at all.
+//! Makes the files of a network.
 
 use super::documents::{Calendar, publish, sign};
+use super::folder::{make, make_whole};
 use super::{Duty, NetworkDir, PlannedNode, RECEIVER};
 use crate::cli::Traffic;
 use crate::failure::Failure;
-use anyhow::{Context, Result, anyhow};
+use anyhow::Context;
 use motemix_crypto::{Curve, Portable, PublicKey};
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role};
 use motemix_host::config::{Faults, Limits, MetricsConfig, NodeConfig, ReadingsConfig};
 use motemix_host::{AuthorityKeyFile, KeyError, NodeKey};
 use std::fs;
-use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,38 +33,16 @@ pub struct Blueprint<'b> {
     pub loss: f64,
 }
 
-/// Makes the network in a folder beside `dir`, then gives it its name.
+/// Makes the network in `dir`.
 pub fn init(dir: &Path, blueprint: &Blueprint<'_>) -> Result<NetworkDir, Failure> {
-    let occupied = || anyhow!("{}: not empty; choose another folder, nothing is overwritten", dir.display());
-    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => return Err(occupied().into()),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(occupied().into()),
-        _ => {}
-    }
-    let parent = match dir.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    let unfinished = tempfile::Builder::new()
-        .prefix(".motemix-")
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir_in(parent)
-        .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
-    fill(&NetworkDir::new(unfinished.path()), blueprint)?;
-    fs::rename(unfinished.path(), dir).map_err(|error| match error.kind() {
-        ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory => occupied(),
-        _ => anyhow::Error::new(error).context(format!("cannot make {}", dir.display())),
-    })?;
-    // It has another name now, and nothing is left to clean up.
-    let _ = unfinished.keep();
+    make_whole(dir, |unfinished| fill(&NetworkDir::new(unfinished), blueprint))?;
     Ok(NetworkDir::new(dir))
 }
 
 fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>) -> Result<(), Failure> {
     let epochs = blueprint.calendar.upcoming(super::documents::now(), blueprint.epochs)?;
     let first = *epochs.first().ok_or_else(|| Failure::broken("--epochs 0: sign for one at least"))?;
-    make_folder(&network.documents())?;
+    make(&network.documents())?;
     let authority = AuthorityKeyFile::create(network.authority_key()).map_err(Failure::failed)?;
     let authority_key = authority.public_key().to_bytes();
     let public_key = network.authority_public_key();
@@ -74,7 +51,7 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>) -> Result<(), Failure> 
     let mut keys = Vec::new();
     for (id, (node, address)) in (0..).zip(blueprint.nodes.iter().zip(blueprint.addresses)) {
         let folder = network.node(&node.name);
-        make_folder(folder.path())?;
+        make(folder.path())?;
         keys.push(NodeKey::create(folder.key(), first).map_err(Failure::failed)?);
         let config = config(id, node, *address, authority_key, blueprint);
         config.save(folder.config()).map_err(Failure::failed)?;
@@ -96,10 +73,6 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>) -> Result<(), Failure> 
         sign_epoch(network, &authority, &draft(epoch), &nodes)?;
     }
     Ok(())
-}
-
-fn make_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
 }
 
 fn config(

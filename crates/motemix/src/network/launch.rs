@@ -26,58 +26,36 @@ pub enum Lifetime {
     WithParent,
 }
 
-/// A process that was started for a node.
-pub struct Launched {
-    pub config: NodeConfig,
+/// A process that was started for a node, and what the node was told.
+pub struct Launched<C = NodeConfig> {
+    pub config: C,
     node: NodeDir,
     child: Child,
 }
 
-impl Launched {
-    /// Starts the node; `socket`, if given, is the one it receives on.
-    pub fn start(
-        node: NodeDir,
-        config: NodeConfig,
-        socket: Option<&UdpSocket>,
-        lifetime: Lifetime,
-        log: &str,
-    ) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program's own file")?;
-        let mut command = Command::new(program);
-        command.arg("--log").arg(log).arg("node").arg("--config").arg(node.config());
-        match lifetime {
-            Lifetime::Detached => command.arg("--detached"),
-            // Ctrl-C is for the parent, which then stops its children in order.
-            Lifetime::WithParent => command.arg("--with-parent").process_group(0),
-        };
-        let (out, err) = log_file(&node)?;
-        command.stdin(Stdio::null()).stdout(out).stderr(err);
-        if let Some(socket) = socket {
-            let copy = socket.try_clone().context("cannot hand over a UDP socket")?;
-            let mapping = FdMapping { parent_fd: copy.into(), child_fd: FIRST_LISTEN_FD };
-            command.fd_mappings(vec![mapping]).context("cannot hand over a UDP socket")?;
-            command.env("LISTEN_FDS", "1").env_remove("LISTEN_PID").env_remove("LISTEN_FDS_FIRST_FD");
-        }
-        let name = node.name();
-        let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+impl<C> Launched<C> {
+    /// Starts the command that runs the node.
+    pub fn spawn(node: NodeDir, config: C, command: &mut Command) -> Result<Self> {
+        let child = command.spawn().with_context(|| format!("cannot start {}", node.name()))?;
         Ok(Self { config, node, child })
     }
 
-    pub fn name(&self) -> &str {
-        &self.config.name
+    /// As the node's folder is called.
+    pub fn name(&self) -> String {
+        self.node.name()
     }
 
     pub fn process(&self) -> Result<Process> {
         Process::running(self.child.id())
     }
 
-    /// Waits until the node answers on its control socket.
-    pub fn wait_until_it_answers(&mut self, until: Instant) -> Result<NodeStatus> {
+    /// Waits until the node gives an answer; `look` looks for one.
+    pub fn wait_for<T>(&mut self, until: Instant, look: impl Fn(&Self) -> Option<T>) -> Result<T> {
         loop {
-            if let Ok(status) = status(&self.config) {
-                return Ok(status);
+            if let Some(answer) = look(self) {
+                return Ok(answer);
             }
-            if let Some(exit) = self.child.try_wait().context("cannot wait for a node")? {
+            if let Some(exit) = self.has_ended()? {
                 bail!("{} ended at once ({exit}): {}", self.name(), self.last_words());
             }
             if Instant::now() >= until {
@@ -107,16 +85,49 @@ impl Launched {
     }
 }
 
+impl Launched {
+    /// Starts the node; `socket`, if given, is the one it receives on.
+    pub fn start(
+        node: NodeDir,
+        config: NodeConfig,
+        socket: Option<&UdpSocket>,
+        lifetime: Lifetime,
+        log: &str,
+    ) -> Result<Self> {
+        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        let mut command = Command::new(program);
+        command.arg("--log").arg(log).arg("node").arg("--config").arg(node.config());
+        match lifetime {
+            Lifetime::Detached => command.arg("--detached"),
+            // Ctrl-C is for the parent, which then stops its children in order.
+            Lifetime::WithParent => command.arg("--with-parent").process_group(0),
+        };
+        let out = log_file(&node)?;
+        let err = out.try_clone().with_context(|| format!("cannot write {}", node.log().display()))?;
+        command.stdin(Stdio::null()).stdout(out).stderr(err);
+        if let Some(socket) = socket {
+            let copy = socket.try_clone().context("cannot hand over a UDP socket")?;
+            let mapping = FdMapping { parent_fd: copy.into(), child_fd: FIRST_LISTEN_FD };
+            command.fd_mappings(vec![mapping]).context("cannot hand over a UDP socket")?;
+            command.env("LISTEN_FDS", "1").env_remove("LISTEN_PID").env_remove("LISTEN_FDS_FIRST_FD");
+        }
+        Self::spawn(node, config, &mut command)
+    }
+
+    /// Waits until the node answers on its control socket.
+    pub fn wait_until_it_answers(&mut self, until: Instant) -> Result<NodeStatus> {
+        self.wait_for(until, |node| status(&node.config).ok())
+    }
+}
+
 /// The first inherited descriptor, by the convention of LISTEN_FDS.
 const FIRST_LISTEN_FD: i32 = 3;
 
-fn log_file(node: &NodeDir) -> Result<(File, File)> {
+/// The node's log, to be appended to.
+pub fn log_file(node: &NodeDir) -> Result<File> {
     let path = node.log();
-    let open = || {
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
-        file.try_clone().map(|copy| (file, copy))
-    };
-    open().with_context(|| format!("cannot write {}", path.display()))
+    let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    opened.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// What a node says about itself.

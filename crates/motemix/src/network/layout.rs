@@ -62,19 +62,24 @@ impl NetworkDir {
 
     /// The folders of all nodes, by name; numbers in names count as numbers.
     pub fn list(&self) -> io::Result<Vec<NodeDir>> {
-        let mut nodes = Vec::new();
-        for entry in fs::read_dir(self.nodes())? {
-            let node = NodeDir { root: entry?.path() };
-            if node.config().is_file() {
-                nodes.push(node);
-            }
-        }
-        nodes.sort_by_cached_key(|node| by_number(&node.name()));
-        Ok(nodes)
+        NodeDir::list(&self.nodes(), |node| node.config().is_file())
     }
 }
 
 impl NodeDir {
+    /// The folders in `nodes` that belong to nodes, by name; numbers in names count as numbers.
+    pub fn list(nodes: &Path, is_node: impl Fn(&Self) -> bool) -> io::Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(nodes)? {
+            let node = Self { root: entry?.path() };
+            if is_node(&node) {
+                found.push(node);
+            }
+        }
+        found.sort_by_cached_key(|node| by_number(&node.name()));
+        Ok(found)
+    }
+
     pub fn path(&self) -> &Path {
         &self.root
     }
@@ -97,6 +102,16 @@ impl NodeDir {
 
     pub fn pid(&self) -> PathBuf {
         self.root.join("node.pid")
+    }
+
+    /// What a node of Loopix printed, a line of JSON for each event.
+    pub fn events(&self) -> PathBuf {
+        self.root.join("node.events")
+    }
+
+    /// Where a client of Loopix is told what to send.
+    pub fn input(&self) -> PathBuf {
+        self.root.join("node.input")
     }
 }
 

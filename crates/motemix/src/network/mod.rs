@@ -7,9 +7,11 @@
 
 mod deliver;
 pub mod documents;
+mod folder;
 mod init;
 mod launch;
 mod layout;
+pub mod loopix;
 mod plan;
 mod process;
 mod renew;
@@ -17,9 +19,9 @@ mod stop;
 
 pub use deliver::{Outcome, deliver};
 pub use init::{Blueprint, init};
-pub use launch::{Launched, Lifetime, ask, status, unexpected};
+pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};
-pub use plan::{Duty, PlannedNode, RECEIVER, bind, check_paths, consecutive, plan};
+pub use plan::{Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, plan};
 pub use process::Process;
 pub use renew::renew;
-pub use stop::{Stopped, stop};
+pub use stop::{Stopped, stop, terminate};

@@ -3,6 +3,7 @@
 use crate::cli::Size;
 use crate::failure::Failure;
 use anyhow::Context;
+use rand_core::Rng;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// A node to be made. Its id is its place in the plan.
@@ -73,6 +74,34 @@ pub fn bind(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, 
     }
     Ok(sockets)
 }
+
+/// Like [`bind`], but on ports up to `highest` as long as such can be found: the system's own choice is higher.
+pub fn bind_below(
+    host: IpAddr,
+    count: usize,
+    highest: u16,
+    rng: &mut impl Rng,
+) -> Result<Vec<(SocketAddr, UdpSocket)>, Failure> {
+    let mut sockets = Vec::with_capacity(count);
+    // Ports that others have are as likely to be drawn as any: so many tries fail only where few are left.
+    for _ in 0..count.saturating_add(1) * TRIES {
+        if sockets.len() == count {
+            break;
+        }
+        let port = FIRST_FREE + (rng.next_u32() % u32::from(highest - FIRST_FREE + 1)) as u16;
+        let address = SocketAddr::new(host, port);
+        if let Ok(socket) = UdpSocket::bind(address) {
+            sockets.push((address, socket));
+        }
+    }
+    sockets.extend(bind(host, count - sockets.len())?);
+    Ok(sockets)
+}
+
+/// Services that are known to everybody have lower ports.
+const FIRST_FREE: u16 = 10_000;
+/// How many ports to try for each one that is needed.
+const TRIES: usize = 16;
 
 /// Ports that follow each other.
 pub fn consecutive(host: IpAddr, base_port: u16, count: usize) -> Result<Vec<SocketAddr>, Failure> {

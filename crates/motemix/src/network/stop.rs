@@ -14,23 +14,43 @@ use std::time::{Duration, Instant};
 pub enum Stopped {
     /// It was asked and ended.
     Asked,
-    /// It did not answer, or not end, and got SIGTERM.
+    /// It did not answer, or not end, or cannot be asked, and got SIGTERM.
     Terminated,
     /// It was not running.
     NotRunning,
 }
 
+impl Stopped {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Asked => "stopped",
+            Self::Terminated => "terminated",
+            Self::NotRunning => "was not running",
+        }
+    }
+}
+
 /// Stops the node, and waits up to `patience` after each step.
 pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<Stopped> {
+    stop_after(node, patience, || ask(config, &Request::Stop {}).is_ok())
+}
+
+/// Stops a node that cannot be asked, and waits up to `patience`.
+pub fn terminate(node: &NodeDir, patience: Duration) -> Result<Stopped> {
+    stop_after(node, patience, || false)
+}
+
+fn stop_after(node: &NodeDir, patience: Duration, ask: impl FnOnce() -> bool) -> Result<Stopped> {
     let Some(process) = Process::load(&node.pid())? else { return Ok(Stopped::NotRunning) };
     let how = if !process.is_running()? {
         Stopped::NotRunning
-    } else if ask(config, &Request::Stop {}).is_ok() && has_ended(&process, patience)? {
+    } else if ask() && has_ended(&process, patience)? {
         Stopped::Asked
     } else {
         process.signal(Signal::TERM)?;
         if !has_ended(&process, patience)? {
-            bail!("{} (process {}) ignores SIGTERM; look at its log", config.name, process.pid());
+            bail!("{} (process {}) ignores SIGTERM; look at its log", node.name(), process.pid());
         }
         Stopped::Terminated
     };

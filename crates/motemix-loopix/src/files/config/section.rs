@@ -41,7 +41,8 @@ impl<'c> Section<'c> {
         let missing = || KEYS.into_iter().filter(|key| !values.contains_key(*key));
         for key in values.keys().filter(|key| !KEYS.contains(&key.as_str())) {
             if let Some(meant) = motemix_toml::nearest(key, missing()) {
-                return Err(self.wrong(key, "is not known", &format!("perhaps {meant}")));
+                let key = key.escape_debug().to_string();
+                return Err(self.wrong(&key, "is not known", &format!("perhaps {meant}")));
             }
         }
         Ok(())

@@ -114,7 +114,7 @@ impl DemoNetwork {
         for node in &mut self.nodes {
             if let Some(running) = &mut node.running {
                 if let Some(exit) = running.has_ended()? {
-                    let (name, words) = (running.name().to_owned(), running.last_words());
+                    let (name, words) = (running.name(), running.last_words());
                     return Err(Failure::failed(format!("{name} ended by itself ({exit}): {words}")));
                 }
                 // A node that is too busy to answer has counted at least what it said last time.

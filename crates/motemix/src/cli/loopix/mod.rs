@@ -1,0 +1,36 @@
+//! `motemix loopix`.
+
+mod directory;
+mod net;
+
+pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
+pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+
+use clap::Subcommand;
+use motemix_loopix::files::config::LONGEST_TIME;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum Loopix {
+    /// Makes, starts, shows and stops a Loopix network of processes on this machine.
+    #[command(subcommand)]
+    Net(LoopixNet),
+    /// Builds and shows the directory of a Loopix network.
+    #[command(subcommand)]
+    Directory(LoopixDirectory),
+}
+
+/// A time with its unit; a number alone is seconds, as in the originals' configuration.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
+    }?;
+    if time > LONGEST_TIME { Err("longer than 1e9 s, which is never".to_owned()) } else { Ok(time) }
+}
+
+/// A time between two events, which cannot all be at once.
+fn mean(text: &str) -> Result<Duration, String> {
+    let time = time(text)?;
+    if time.is_zero() { Err("0 would be without pause; 1e9 is never".to_owned()) } else { Ok(time) }
+}

@@ -1,0 +1,87 @@
+//! `motemix loopix directory`.
+
+use crate::cli::{LoopixDirectoryBuild, LoopixDirectoryShow};
+use crate::failure::Failure;
+use crate::network::{NetworkDir, loopix};
+use crate::report::{self, Table};
+use motemix_crypto::p224::Point;
+use motemix_loopix::files::{Directory, names};
+use serde_json::{Value, json};
+
+pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
+    let built = loopix::build(&NetworkDir::new(&args.dir), args.out.as_deref())?;
+    let directory = built.directory;
+    let (layers, mixes) = (directory.layers().len(), directory.mixes().count());
+    let (providers, users) = (directory.providers().len(), directory.users().len());
+    if args.json {
+        return Ok(report::print_json(&json!({
+            "files": built.files, "layers": layers, "mixes": mixes, "providers": providers, "users": users
+        }))?);
+    }
+    let where_to = match built.files.as_slice() {
+        [file] => file.display().to_string(),
+        [file, others @ ..] => format!("{} and {} folders of nodes", file.display(), others.len()),
+        [] => String::new(),
+    };
+    let text =
+        format!("{mixes} mixes in {layers} layers, {providers} providers, {users} users: {where_to}\n");
+    Ok(report::print(text.as_bytes())?)
+}
+
+pub fn show(args: &LoopixDirectoryShow) -> Result<(), Failure> {
+    let file = if args.path.is_dir() { args.path.join(names::DATABASE) } else { args.path.clone() };
+    let directory = Directory::load(&file).map_err(Failure::broken)?;
+    if args.json { Ok(report::print_json(&in_json(&directory))?) } else { Ok(table(&directory).print()?) }
+}
+
+fn table(directory: &Directory) -> Table {
+    let mut table = Table::new(["role", "layer", "name", "address", "provider", "key"]);
+    let mut row = |role: &str, layer: &str, name: &str, address: String, provider: &str, key: &Point| {
+        let key = hex::encode(key.compress());
+        table.row([role, layer, name, &address, provider, &key].map(str::to_owned));
+    };
+    for (layer, mixes) in directory.layers().iter().enumerate() {
+        for mix in mixes {
+            let address = address(&mix.host, mix.port);
+            row("mix", &layer.to_string(), &mix.name, address, "-", &mix.public_key);
+        }
+    }
+    for provider in directory.providers() {
+        let address = address(&provider.host, provider.port);
+        row("provider", "-", &provider.name, address, "-", &provider.public_key);
+    }
+    for user in directory.users() {
+        let address = address(&user.host, user.port);
+        row("client", "-", &user.name, address, &user.provider, &user.public_key);
+    }
+    table
+}
+
+/// Host and port, as an address is written: IPv6 in brackets.
+pub fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+fn in_json(directory: &Directory) -> Value {
+    let entry = |name: &str, host: &str, port: u16, key: &Point| json!({ "name": name, "host": host, "port": port, "public_key": hex::encode(key.compress()) });
+    let layers: Vec<Vec<_>> = directory
+        .layers()
+        .iter()
+        .map(|mixes| mixes.iter().map(|mix| entry(&mix.name, &mix.host, mix.port, &mix.public_key)).collect())
+        .collect();
+    let providers: Vec<_> = directory
+        .providers()
+        .iter()
+        .map(|provider| entry(&provider.name, &provider.host, provider.port, &provider.public_key))
+        .collect();
+    let users: Vec<_> = directory
+        .users()
+        .iter()
+        .map(|user| {
+            let mut value = entry(&user.name, &user.host, user.port, &user.public_key);
+            value["provider"] = json!(user.provider);
+            value
+        })
+        .collect();
+    json!({ "layers": layers, "providers": providers, "users": users })
+}

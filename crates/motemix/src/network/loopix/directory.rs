@@ -1,0 +1,52 @@
+//! Collects what nodes say of themselves.
+
+use super::super::{NetworkDir, NodeDir};
+use crate::failure::Failure;
+use motemix_loopix::files::{Config, Directory, NodeEntry, keys, names, role_of};
+use std::path::{Path, PathBuf};
+
+/// The nodes of a network, each with its public key file.
+pub fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeEntry)>, Failure> {
+    let nodes = network.nodes();
+    let missing = |problem: &str| {
+        Failure::broken(format!(
+            "{}: {problem}; make a network with `motemix loopix net init`",
+            nodes.display()
+        ))
+    };
+    let folders =
+        NodeDir::list(&nodes, |node| node.path().is_dir()).map_err(|error| missing(&error.to_string()))?;
+    if folders.is_empty() {
+        return Err(missing("no nodes"));
+    }
+    let read = |node: NodeDir| {
+        let role = role_of(node.path()).map_err(Failure::broken)?;
+        let entry = keys::load_public(&keys::public_file(node.path(), role)).map_err(Failure::broken)?;
+        Ok((node, entry))
+    };
+    folders.into_iter().map(read).collect()
+}
+
+/// A directory, and where it was put.
+pub struct Built {
+    pub directory: Directory,
+    pub files: Vec<PathBuf>,
+}
+
+/// Builds the directory of a network: in `out` alone if that is given, or else in the network's folder
+/// and in that of each node.
+pub fn build(network: &NetworkDir, out: Option<&Path>) -> Result<Built, Failure> {
+    let nodes = nodes_of(network)?;
+    let mut files = vec![out.map_or_else(|| network.path().join(names::DATABASE), Path::to_owned)];
+    if out.is_none() {
+        for (node, entry) in &nodes {
+            let config = Config::load(&node.path().join(names::CONFIG)).map_err(Failure::broken)?;
+            files.push(node.path().join(config.database(entry.role())));
+        }
+    }
+    let directory = Directory::of_nodes(nodes.into_iter().map(|(_, entry)| entry));
+    for file in &files {
+        directory.save(file).map_err(Failure::failed)?;
+    }
+    Ok(Built { directory, files })
+}

@@ -1,0 +1,131 @@
+//! Makes the files of a Loopix network.
+
+use super::super::folder::{make, make_whole};
+use super::super::{NetworkDir, NodeDir};
+use crate::failure::Failure;
+use motemix_crypto::p224::{Point, Scalar};
+use motemix_loopix::files::config::Form;
+use motemix_loopix::files::{
+    Config, Directory, FileError, MixEntry, NodeEntry, ProviderEntry, Settings, UserEntry, keys, names,
+};
+use rand_core::CryptoRng;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// How many nodes of which kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    pub mixes: u16,
+    pub layers: u16,
+    pub providers: u16,
+    pub clients: u16,
+}
+
+impl Size {
+    pub fn nodes(self) -> usize {
+        [self.mixes, self.providers, self.clients].into_iter().map(usize::from).sum()
+    }
+}
+
+/// All that decides what a network is like.
+pub struct Blueprint<'b> {
+    pub size: Size,
+    /// Where each node receives: mixes, then providers, then clients.
+    pub addresses: &'b [SocketAddr],
+    pub config: &'b Config,
+    pub settings: Settings,
+}
+
+/// Makes the network in `dir`, with new secrets.
+pub fn init(dir: &Path, blueprint: &Blueprint<'_>, rng: &mut impl CryptoRng) -> Result<NetworkDir, Failure> {
+    let size = blueprint.size;
+    if size.mixes < size.layers {
+        return Err(Failure::broken(format!(
+            "--mixes {}: too few for --layers {}; give each layer a mix",
+            size.mixes, size.layers
+        )));
+    }
+    make_whole(dir, |unfinished| fill(&NetworkDir::new(unfinished), blueprint, rng))?;
+    Ok(NetworkDir::new(dir))
+}
+
+fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, rng: &mut impl CryptoRng) -> Result<(), Failure> {
+    let mut members = Vec::new();
+    for (position, address) in (0..).zip(blueprint.addresses) {
+        let secret = keys::generate(rng);
+        let Some(entry) = entry(blueprint.size, position, *address, Point::mul_generator(&secret)) else {
+            break;
+        };
+        members.push((network.node(entry.name()), secret, entry));
+    }
+    let directory = Directory::of_nodes(members.iter().map(|(_, _, entry)| entry.clone()));
+    let database = network.path().join(names::DATABASE);
+    directory.save(&database).map_err(Failure::failed)?;
+    for (node, secret, entry) in &members {
+        make(node.path())?;
+        write_node(node, secret, entry, &directory, blueprint).map_err(Failure::failed)?;
+    }
+    Ok(())
+}
+
+fn write_node(
+    node: &NodeDir,
+    secret: &Scalar,
+    entry: &NodeEntry,
+    directory: &Directory,
+    blueprint: &Blueprint<'_>,
+) -> Result<(), FileError> {
+    let dir = node.path();
+    keys::create_secret(&keys::secret_file(dir, entry.role()), secret)?;
+    keys::save_public(&keys::public_file(dir, entry.role()), entry)?;
+    blueprint.config.save(&dir.join(names::CONFIG), Form::Sections)?;
+    blueprint.settings.save(&dir.join(names::SETTINGS))?;
+    directory.save(&dir.join(blueprint.config.database(entry.role())))
+}
+
+/// The node at this place: mixes in turn over the layers, then providers, then clients in turn over the providers.
+fn entry(size: Size, position: u16, address: SocketAddr, public_key: Point) -> Option<NodeEntry> {
+    let (host, port) = (address.ip().to_string(), address.port());
+    if position < size.mixes {
+        let (name, layer) = (format!("Mix{}", position + 1), i64::from(position % size.layers));
+        return Some(NodeEntry::Mix(MixEntry { name, host, port, public_key, layer }));
+    }
+    let position = position - size.mixes;
+    let provider = |place| format!("Provider{}", place + 1);
+    if position < size.providers {
+        let name = provider(position);
+        return Some(NodeEntry::Provider(ProviderEntry { name, host, port, public_key }));
+    }
+    let position = position - size.providers;
+    let name = format!("Client{}", position + 1);
+    let provider = provider(position % size.providers);
+    (position < size.clients).then_some(NodeEntry::Client(UserEntry {
+        name,
+        host,
+        port,
+        public_key,
+        provider,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_mixes_over_layers_and_clients_over_providers() {
+        let size = Size { mixes: 5, layers: 3, providers: 2, clients: 3 };
+        let address = SocketAddr::from(([127, 0, 0, 1], 20_000));
+        let nodes: Vec<_> = (0..).map_while(|place| entry(size, place, address, Point::GENERATOR)).collect();
+        assert_eq!(nodes.len(), size.nodes());
+        let directory = Directory::of_nodes(nodes);
+        let names =
+            |layer: usize| directory.layers()[layer].iter().map(|mix| mix.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(
+            [names(0), names(1), names(2)],
+            [vec!["Mix1", "Mix4"], vec!["Mix2", "Mix5"], vec!["Mix3"]]
+        );
+        let providers: Vec<_> = directory.users().iter().map(|user| user.provider.as_str()).collect();
+        assert_eq!(providers, ["Provider1", "Provider2", "Provider1"]);
+    }
+}
