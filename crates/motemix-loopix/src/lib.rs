@@ -6,6 +6,7 @@
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
 //! | [`packet`] | the sphinxmix packet: create, process, reply |
 //! | [`role`] | mix, provider and client as state machines |
+//! | [`runtime`] | those with sockets, disks and clocks |
 //! | [`wire`] | what stands in packets and beside them: commands, messages, requests |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
@@ -16,4 +17,5 @@ pub mod files;
 pub mod pack;
 pub mod packet;
 pub mod role;
+pub mod runtime;
 pub mod wire;
