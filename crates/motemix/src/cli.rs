@@ -18,8 +18,7 @@ pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsSecrets
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use loopix::{
-    Loopix, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixNet, LoopixNetDown,
-    LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile,
+    Loopix, LoopixBandwidth, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMix, LoopixMixThroughput, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile, LoopixProvider, LoopixPull, LoopixStatus,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};

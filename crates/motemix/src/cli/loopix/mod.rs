@@ -1,10 +1,19 @@
 //! `motemix loopix`.
 
 mod directory;
+mod measure;
 mod net;
+mod node;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
+pub use measure::{
+    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixPull,
+};
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+
+pub use node::{
+    LoopixClient, LoopixMix, LoopixNode, LoopixNodeFolder, LoopixProvider, LoopixStatus,
+};
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -18,6 +27,14 @@ pub enum Loopix {
     /// Builds and shows the directory of a Loopix network.
     #[command(subcommand)]
     Directory(LoopixDirectory),
+    Mix(LoopixMix),
+    Provider(LoopixProvider),
+    Client(LoopixClient),
+    Status(LoopixStatus),
+    Load(LoopixLoad),
+    /// Repeats the measurements of the dissertation that this follows, on this machine.
+    #[command(subcommand)]
+    Measure(LoopixMeasure),
 }
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.
