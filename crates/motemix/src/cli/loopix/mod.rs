@@ -2,9 +2,14 @@
 
 mod directory;
 mod net;
+mod node;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+
+pub use node::{
+    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixNodeFolder, LoopixProvider, LoopixStatus,
+};
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -18,6 +23,11 @@ pub enum Loopix {
     /// Builds and shows the directory of a Loopix network.
     #[command(subcommand)]
     Directory(LoopixDirectory),
+    Mix(LoopixMix),
+    Provider(LoopixProvider),
+    Client(LoopixClient),
+    Status(LoopixStatus),
+    Chat(LoopixChat),
 }
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.

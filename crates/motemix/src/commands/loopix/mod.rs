@@ -1,7 +1,10 @@
 //! `motemix loopix`.
 
+mod chat;
 mod directory;
 mod net;
+mod node;
+mod status;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
 use crate::failure::Failure;
@@ -14,5 +17,10 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Net(LoopixNet::Status(args)) => net::status(args),
         Loopix::Directory(LoopixDirectory::Build(args)) => directory::build(args),
         Loopix::Directory(LoopixDirectory::Show(args)) => directory::show(args),
+        Loopix::Mix(args) => node::mix(args),
+        Loopix::Provider(args) => node::provider(args),
+        Loopix::Client(args) => node::client(args),
+        Loopix::Chat(args) => chat::chat(args),
+        Loopix::Status(args) => status::status(args),
     }
 }
