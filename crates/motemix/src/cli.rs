@@ -18,7 +18,10 @@ pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsSecrets
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use loopix::{
-    Loopix, LoopixBandwidth, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMix, LoopixMixThroughput, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile, LoopixProvider, LoopixPull, LoopixStatus,
+    Loopix, LoopixBandwidth, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild,
+    LoopixDirectoryShow, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMix,
+    LoopixMixThroughput, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode,
+    LoopixProfile, LoopixProvider, LoopixPull, LoopixStatus,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};

@@ -139,5 +139,9 @@ pub struct LoopixLoad {
 /// More than nothing, and less than any machine can do.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().map_err(|error| error.to_string())?;
-    if (1e-3..=1e6).contains(&rate) { Ok(rate) } else { Err("a rate is from 0.001 to 1000000 a second".into()) }
+    if (1e-3..=1e6).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("a rate is from 0.001 to 1000000 a second".into())
+    }
 }

@@ -7,12 +7,13 @@ mod node;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use measure::{
-    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixPull,
+    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput,
+    LoopixPull,
 };
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 
 pub use node::{
-    LoopixClient, LoopixMix, LoopixNode, LoopixNodeFolder, LoopixProvider, LoopixStatus,
+    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus,
 };
 
 use clap::Subcommand;
@@ -31,6 +32,7 @@ pub enum Loopix {
     Provider(LoopixProvider),
     Client(LoopixClient),
     Status(LoopixStatus),
+    Chat(LoopixChat),
     Load(LoopixLoad),
     /// Repeats the measurements of the dissertation that this follows, on this machine.
     #[command(subcommand)]

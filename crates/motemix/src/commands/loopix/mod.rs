@@ -1,5 +1,6 @@
 //! `motemix loopix`.
 
+mod chat;
 mod directory;
 mod load;
 mod measure;
@@ -21,6 +22,7 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Mix(args) => node::mix(args),
         Loopix::Provider(args) => node::provider(args),
         Loopix::Client(args) => node::client(args),
+        Loopix::Chat(args) => chat::chat(args),
         Loopix::Status(args) => status::status(args),
         Loopix::Load(args) => load::load(args),
         Loopix::Measure(command) => measure::measure(command),

@@ -41,7 +41,9 @@ pub fn open(dir: &Path, role: Role) -> Result<NodeFiles, Failure> {
         return Ok(files);
     }
     let (dir, found) = (dir.display(), files.role.name());
-    Err(Failure::broken(format!("{dir}: is the folder of a {found}; run `motemix loopix {found} --dir {dir}`")))
+    Err(Failure::broken(format!(
+        "{dir}: is the folder of a {found}; run `motemix loopix {found} --dir {dir}`"
+    )))
 }
 
 fn options(args: &LoopixNode) -> Options {
@@ -62,7 +64,8 @@ fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Fai
     if files.role == Role::Client {
         input::obey(handle, printer.line_sender())?;
     }
-    let ran = runtime::run(&args.folder.path, files, options, requests, |event| printer.say(&event::json(&event)));
+    let ran =
+        runtime::run(&args.folder.path, files, options, requests, |event| printer.say(&event::json(&event)));
     printer.finish();
     ran.map_err(failure)
 }

@@ -18,7 +18,8 @@ pub fn stated(name: &str, colour: usize, values: &Values) -> Series {
 }
 
 fn series(name: &str, colour: usize, style: Style, values: &Values) -> Series {
-    let point = |(x, y, half): &(f64, f64, f64)| Point { x: *x, y: *y, half: Some(*half).filter(|half| *half > 0.0) };
+    let point =
+        |(x, y, half): &(f64, f64, f64)| Point { x: *x, y: *y, half: Some(*half).filter(|half| *half > 0.0) };
     Series { name: name.into(), colour, style, points: values.iter().map(point).collect() }
 }
 

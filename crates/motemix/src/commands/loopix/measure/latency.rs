@@ -49,8 +49,17 @@ pub fn latency(args: &Args) -> Result<(), Failure> {
     if args.measuring.json {
         return Ok(report::print_json(&campaign.of(&points))?);
     }
-    let mut table =
-        Table::new(["nodes", "λ, 1/s", "clients", "samples", "min, ms", "p10", "median", "mean ± sd", "dissertation"]);
+    let mut table = Table::new([
+        "nodes",
+        "λ, 1/s",
+        "clients",
+        "samples",
+        "min, ms",
+        "p10",
+        "median",
+        "mean ± sd",
+        "dissertation",
+    ]);
     for row in campaign.about(&points, "latency") {
         let known = LATENCIES.iter().find(|known| known.clients == row.clients && is_rate(row, known.rate));
         table.row([
@@ -135,11 +144,9 @@ pub fn probes(testbed: &mut Testbed) -> Result<Vec<Probe>> {
     let mut probes = Vec::new();
     for client in testbed.of(Role::Client) {
         let events = client.events()?.into_iter().filter(|event| event["event"] == "probe");
-        probes.extend(
-            events.filter_map(|event| {
-                Some(Probe { left: event["left"].as_f64()?, took: event["took"].as_f64()? })
-            }),
-        );
+        probes.extend(events.filter_map(|event| {
+            Some(Probe { left: event["left"].as_f64()?, took: event["took"].as_f64()? })
+        }));
     }
     Ok(probes)
 }

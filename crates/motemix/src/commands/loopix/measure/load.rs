@@ -77,8 +77,7 @@ impl Course {
 
     /// Makes packets.
     fn packets(&self, count: usize, stopped: &AtomicBool) -> Result<Vec<Vec<u8>>> {
-        let (host, port, name) =
-            (self.sink.host().to_owned(), self.sink.port(), self.sink.name().to_owned());
+        let (host, port, name) = (self.sink.host().to_owned(), self.sink.port(), self.sink.name().to_owned());
         let next = match self.profile {
             Profile::Hardened => Next::Id(node_id(self.sink.public_key())),
             _ => Next::Named { host, port, name },
@@ -112,7 +111,8 @@ impl Course {
         let count = (rate * length.as_secs_f64()).round().max(1.0);
         let packets = self.packets(count as usize, stopped)?;
         let mix = address(&self.mix)?;
-        let sink = UdpSocket::bind(address(&self.sink)?).context("cannot take the place of the mix's next node")?;
+        let sink =
+            UdpSocket::bind(address(&self.sink)?).context("cannot take the place of the mix's next node")?;
         SockRef::from(&sink).set_recv_buffer_size(RECEIVE_BUFFER).context("cannot set a buffer")?;
         sink.set_read_timeout(Some(Duration::from_millis(20))).context("cannot set a timeout")?;
         let sender = UdpSocket::bind((sink.local_addr().context("no address")?.ip(), 0));

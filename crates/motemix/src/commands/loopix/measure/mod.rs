@@ -94,5 +94,7 @@ fn size(providers: &str, mixes: &str, clients: u32) -> Result<Size, Failure> {
         Some(Size { mixes, layers: LAYERS, providers, clients: u16::try_from(clients).ok()? })
     };
     let size = parsed().filter(|size| size.mixes >= LAYERS && size.mixes % LAYERS == 0 && size.providers > 0);
-    size.ok_or_else(|| Failure::broken(format!("--mixes {mixes}: a multiple of {LAYERS}, with a provider at least")))
+    size.ok_or_else(|| {
+        Failure::broken(format!("--mixes {mixes}: a multiple of {LAYERS}, with a provider at least"))
+    })
 }

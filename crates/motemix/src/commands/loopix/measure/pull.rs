@@ -93,7 +93,8 @@ fn run(session: &mut Session, point: &Point, common: &Common) -> Result<Vec<Row>
     })?;
     drop(testbed);
     let file = samples_file(&common.out, point);
-    let mut writer = csv::Writer::from_path(&file).with_context(|| format!("cannot write {}", file.display()))?;
+    let mut writer =
+        csv::Writer::from_path(&file).with_context(|| format!("cannot write {}", file.display()))?;
     for Probe { left, took } in &found {
         let sample = Sample { rate: point.rate, sent_s: *left, received_s: left + took, took_s: *took };
         writer.serialize(sample).with_context(|| format!("cannot write {}", file.display()))?;
@@ -119,7 +120,8 @@ fn draw(out: &Path, point: &Point) -> Result<()> {
     let bound = most(point.rate);
     let ends = [samples.first(), samples.last()].into_iter().flatten();
     let bound: Vec<_> = ends.map(|sample| (sample.sent_s, bound, 0.0)).collect();
-    let number = if is_overload(point.rate) { "4.7: more is put into the mailbox than asked for" } else { "4.6" };
+    let number =
+        if is_overload(point.rate) { "4.7: more is put into the mailbox than asked for" } else { "4.6" };
     figure::write(
         &out.join(format!("pull-{}.svg", point.rate)),
         &format!("Figure {number}, λ = {}/s, 30 messages every 5 s", point.rate),

@@ -204,7 +204,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut first = Campaign::open(folder.path(), "latency").unwrap();
         assert!(!first.has(&point(1)));
-        first.add(vec![point(1).row("latency", "ms", &[1.0, 3.0]), point(1).row("cpu", "s", &[0.25])]).unwrap();
+        first
+            .add(vec![point(1).row("latency", "ms", &[1.0, 3.0]), point(1).row("cpu", "s", &[0.25])])
+            .unwrap();
         first.add(vec![point(2).row("latency", "ms", &[4.0])]).unwrap();
         let second = Campaign::open(folder.path(), "latency").unwrap();
         assert!(second.has(&point(1)) && second.has(&point(2)) && !second.has(&point(3)));

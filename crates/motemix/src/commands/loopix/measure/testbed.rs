@@ -74,16 +74,6 @@ impl Plan {
         config.mixes.delay = delay;
         Self { size, config, profile: Profile::Fork2018, peer, core: None }
     }
-
-    /// As the tables call the network.
-    pub fn network(&self) -> String {
-        format!("{}+{}", self.size.providers, self.size.mixes)
-    }
-
-    /// As the tables call who runs it.
-    pub fn nodes(&self) -> String {
-        if self.peer.is_some() { "python" } else { "motemix" }.into()
-    }
 }
 
 impl Testbed {
@@ -155,7 +145,8 @@ impl Running {
         }
         let events = node.events();
         let out = File::create(&events).with_context(|| format!("cannot write {}", events.display()))?;
-        let log = File::create(node.log()).with_context(|| format!("cannot write {}", node.log().display()))?;
+        let log =
+            File::create(node.log()).with_context(|| format!("cannot write {}", node.log().display()))?;
         // Ctrl-C is for this process, which then stops its children.
         let child = command.stdin(Stdio::null()).stdout(out).stderr(log).process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", entry.name()))?;
@@ -217,11 +208,6 @@ impl Running {
     /// The process' number.
     pub fn pid(&self) -> u32 {
         self.child.id()
-    }
-
-    /// The node's folder.
-    pub fn dir(&self) -> &Path {
-        self.node.path()
     }
 
     fn ask_to_end(&self) {

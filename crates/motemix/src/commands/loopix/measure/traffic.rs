@@ -66,8 +66,15 @@ pub fn throughput(args: &LoopixMixThroughput) -> Result<(), Failure> {
     session.each(&points, |session, point| run(session, point, &common))?;
     let campaign = session.finish();
     let mut series = Vec::new();
-    let mut table =
-        Table::new(["network", "λ, 1/s", "a mix sends, 1/s", "± sd", "of it real", "cpu of a mix", "dissertation"]);
+    let mut table = Table::new([
+        "network",
+        "λ, 1/s",
+        "a mix sends, 1/s",
+        "± sd",
+        "of it real",
+        "cpu of a mix",
+        "dissertation",
+    ]);
     for (colour, (network, best)) in [("4+6", MIX_BEST), ("8+18", MIX_BEST_LARGE)].into_iter().enumerate() {
         let of: Vec<_> = points.iter().filter(|point| point.network == network).cloned().collect();
         let about = |quantity| together(&campaign.about(&of, quantity), |row| row.rate);
