@@ -3,9 +3,11 @@
 //! | module | what |
 //! |---|---|
 //! | [`pack`] | msgpack as petlib writes it: points, big integers, text |
+//! | [`study`] | what it costs and what it buys: data, energy, anonymity |
 //!
 //! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
 
 #![forbid(unsafe_code)]
 
 pub mod pack;
+pub mod study;
