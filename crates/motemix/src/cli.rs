@@ -5,6 +5,7 @@ mod bench;
 mod boards;
 mod demo;
 mod directory;
+mod loopix;
 mod net;
 mod node;
 mod reproduce;
@@ -16,6 +17,9 @@ pub use bench::Bench;
 pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsSecrets};
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
+pub use loopix::{
+    Loopix, LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixMeasure, LoopixPolicies,
+};
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use reproduce::{Reproduce, ReproduceThesis};
@@ -88,6 +92,9 @@ pub enum Command {
     /// Repeats the experiments of others, beside what they measured.
     #[command(subcommand)]
     Reproduce(Reproduce),
+    /// Loopix: what it costs and what it buys.
+    #[command(subcommand)]
+    Loopix(Loopix),
     Completions(Completions),
     Man(Man),
 }

@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod directory;
 mod inbox;
+mod loopix;
 mod net;
 mod node;
 mod reproduce;
@@ -41,6 +42,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(Sim::Plot(args)) => sim::plot(&args),
         Command::Sim(Sim::Validate(args)) => sim::validate(&args),
         Command::Reproduce(Reproduce::Thesis(args)) => reproduce::thesis(&args),
+        Command::Loopix(command) => loopix::run(command),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),
