@@ -1,6 +1,6 @@
 //! `motemix loopix measure` and `load`.
 
-use super::{LoopixProfile, mean};
+use super::{LoopixEnergy, LoopixProfile, mean};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +11,7 @@ pub enum LoopixMeasure {
     MixThroughput(LoopixMixThroughput),
     Latency(LoopixLatency),
     Pull(LoopixPull),
+    Energy(LoopixEnergy),
 }
 
 /// The words that all measurements have in common.

@@ -1,9 +1,11 @@
 //! `motemix loopix`.
 
+mod amount;
 mod directory;
 mod measure;
 mod net;
 mod node;
+mod study;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use measure::{
@@ -12,9 +14,8 @@ pub use measure::{
 };
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 
-pub use node::{
-    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus,
-};
+pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus};
+pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixPolicies};
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -34,6 +35,10 @@ pub enum Loopix {
     Status(LoopixStatus),
     Chat(LoopixChat),
     Load(LoopixLoad),
+    Advise(LoopixAdvise),
+    Cost(LoopixCost),
+    Anonymity(LoopixAnonymity),
+    Policies(LoopixPolicies),
     /// Repeats the measurements of the dissertation that this follows, on this machine.
     #[command(subcommand)]
     Measure(LoopixMeasure),

@@ -1,11 +1,17 @@
 //! `motemix loopix`.
 
 mod chat;
+mod advise;
+mod anonymity;
+mod cost;
 mod directory;
+mod energy;
 mod load;
 mod measure;
 mod net;
 mod node;
+mod policies;
+mod rows;
 mod status;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
@@ -25,6 +31,10 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Chat(args) => chat::chat(args),
         Loopix::Status(args) => status::status(args),
         Loopix::Load(args) => load::load(args),
+        Loopix::Advise(args) => advise::advise(args),
+        Loopix::Cost(args) => cost::cost(args),
+        Loopix::Anonymity(args) => anonymity::anonymity(args),
+        Loopix::Policies(args) => policies::policies(args),
         Loopix::Measure(command) => measure::measure(command),
     }
 }

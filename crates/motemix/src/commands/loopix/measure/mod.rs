@@ -16,6 +16,7 @@ mod session;
 mod testbed;
 mod traffic;
 
+use super::energy;
 use crate::cli::{LoopixMeasure, LoopixMeasuring};
 use crate::failure::Failure;
 use crate::network::loopix::Size;
@@ -30,6 +31,7 @@ pub fn measure(command: &LoopixMeasure) -> Result<(), Failure> {
         LoopixMeasure::MixThroughput(args) => traffic::throughput(args),
         LoopixMeasure::Latency(args) => latency::latency(args),
         LoopixMeasure::Pull(args) => pull::pull(args),
+        LoopixMeasure::Energy(args) => energy::energy(args),
     }
 }
 
