@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 40] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -37,6 +37,11 @@ const COMMANDS: [&[&str]; 35] = [
     &["loopix", "policies"],
     &["loopix", "measure"],
     &["loopix", "measure", "energy"],
+    &["loopix", "measure", "bandwidth"],
+    &["loopix", "measure", "mix-throughput"],
+    &["loopix", "measure", "latency"],
+    &["loopix", "measure", "pull"],
+    &["loopix", "load"],
     &["completions"],
     &["man"],
     &[],
