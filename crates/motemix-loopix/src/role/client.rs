@@ -18,7 +18,11 @@ use super::loops::OwnLoops;
 use super::peers::{Peer, of_user};
 use super::stream::Stream;
 use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
+<<<<<<< HEAD
 use crate::files::{NodeEntry, Profile};
+=======
+use crate::files::{Directory, NodeEntry};
+>>>>>>> packet
 use crate::packet::SurbKeys;
 use crate::wire::hardened::{ControlKey, Digest, MAX_TEXT};
 
@@ -248,6 +252,16 @@ impl<R: CryptoRng> Client<R> {
     /// Messages that wait, or whose acknowledgement has not come.
     pub fn queued(&self) -> usize {
         self.outbox.len()
+    }
+
+    /// Takes over a directory in place of the one it was made with. A provider that is not in it is still asked for
+    /// mail.
+    pub fn set_directory(&mut self, directory: &Directory) {
+        self.core.set_directory(directory);
+        if let Some(provider) = self.core.peers.provider(&self.provider.name) {
+            self.provider = provider.clone();
+            self.control = ControlKey::of_client(&self.core.secret, &self.core.me.key, &self.provider.key);
+        }
     }
 
     /// The users of the directory, but this one.
