@@ -18,11 +18,7 @@ use super::loops::OwnLoops;
 use super::peers::{Peer, of_user};
 use super::stream::Stream;
 use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
-<<<<<<< HEAD
-use crate::files::{NodeEntry, Profile};
-=======
-use crate::files::{Directory, NodeEntry};
->>>>>>> packet
+use crate::files::{Directory, NodeEntry, Profile};
 use crate::packet::SurbKeys;
 use crate::wire::hardened::{ControlKey, Digest, MAX_TEXT};
 

@@ -87,7 +87,7 @@ impl Core {
 
     /// From now on the network is what this directory says.
     pub(super) fn set_directory(&mut self, directory: &Directory) {
-        self.peers = Peers::new(self.profile, self.limits.max_delay, directory);
+        self.peers = Peers::new(self.profile, self.rates.longest_delay(&self.limits), directory);
     }
 
     pub(super) fn is_hardened(&self) -> bool {

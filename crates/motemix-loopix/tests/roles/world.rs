@@ -177,6 +177,39 @@ impl World {
         self
     }
 
+    /// Gives a node another key, and everybody a directory that says so.
+    pub fn change_key(&mut self, of: &str) {
+        let secret = scalar(&mut self.rng);
+        let key = Point::mul_generator(&secret);
+        self.secrets.insert(of.to_owned(), secret);
+        for entry in self.entries.iter_mut().filter(|entry| entry.name() == of) {
+            match entry {
+                NodeEntry::Mix(mix) => mix.public_key = key,
+                NodeEntry::Provider(provider) => provider.public_key = key,
+                NodeEntry::Client(user) => user.public_key = key,
+            }
+        }
+        self.spread_directory();
+    }
+
+    /// Takes nodes away, and gives everybody a directory without them.
+    pub fn take_away(&mut self, names: &[&str]) {
+        self.nodes.retain(|name, _| !names.contains(&&**name));
+        self.entries.retain(|entry| !names.contains(&entry.name()));
+        self.spread_directory();
+    }
+
+    fn spread_directory(&mut self) {
+        self.directory = Directory::of_nodes(self.entries.clone());
+        for node in self.nodes.values_mut() {
+            match node {
+                Node::Mix(mix) => mix.set_directory(&self.directory),
+                Node::Provider(provider) => provider.set_directory(&self.directory),
+                Node::Client(client) => client.set_directory(&self.directory),
+            }
+        }
+    }
+
     /// Starts a node, or starts it again with its disk and nothing else of what it knew.
     pub fn start(&mut self, name: &str) {
         let setup = self.setup(name);

@@ -154,3 +154,31 @@ fn mail_for_users_who_never_subscribed_waits_for_them() {
         );
     }
 }
+
+#[test]
+fn a_message_that_waits_is_not_stranded_when_the_directory_changes() {
+    for profile in PROFILES {
+        let mut world = World::new(profile, 2, 57).start_all();
+        world.run(seconds(5));
+        for number in 0..5 {
+            world.send("Client1", "Client2", &format!("{number}"));
+        }
+        world.take_away(&["Mix1", "Mix3", "Mix5"]);
+        world.run(seconds(40));
+        let mut texts = world.texts("Client2");
+        texts.sort();
+        assert_eq!(texts, ["0", "1", "2", "3", "4"], "{profile}");
+    }
+}
+
+#[test]
+fn a_user_with_another_key_subscribes_again() {
+    for profile in PROFILES {
+        let mut world = World::new(profile, 2, 58).start_all();
+        world.run(seconds(10));
+        world.change_key("Client2");
+        world.start("Client2");
+        world.run(seconds(5));
+        assert_still_works(&mut world);
+    }
+}

@@ -85,6 +85,13 @@ fn all_hardened_datagrams_have_one_length_that_no_link_cuts() {
 }
 
 #[test]
+fn hardened_sizes_are_those_of_the_specification() {
+    use motemix_loopix::packet::Format;
+    use motemix_loopix::wire::hardened::{MAX_LAYERS, MAX_TEXT, SURB_LEN};
+    assert_eq!((Format::HARDENED.datagram_len(), SURB_LEN, MAX_TEXT, MAX_LAYERS), (1222, 261, 665, 3));
+}
+
+#[test]
 fn in_the_originals_profiles_control_messages_and_dummies_show_by_their_length() {
     for (profile, dummy) in [(Profile::Ucl2017, true), (Profile::Fork2018, false)] {
         let world = busy(profile, 71);
