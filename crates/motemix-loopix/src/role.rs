@@ -38,7 +38,7 @@ use crate::files::{Directory, NodeEntry, Profile};
 use crate::wire::hardened::MAX_LAYERS;
 
 pub use client::{Client, ClientEvent, Cover, Draft, MessageId, Received, SendError, Token};
-pub use counters::{Counters, DropReason};
+pub use counters::{Counters, DropReason, Dropped};
 pub use mailbox::{Mailboxes, MemoryMailboxes, StoreRefusal, Stored};
 pub use mix::Mix;
 pub use provider::Provider;

@@ -43,7 +43,7 @@ impl OwnLoops {
         rng.fill_bytes(&mut random);
         let mut mark = [0; MARK_LEN];
         mark[..HALF].copy_from_slice(&random);
-        mark[HALF..].copy_from_slice(&self.mac(&random));
+        mark[HALF..].copy_from_slice(&self.mac(random));
         if core.is_hardened() {
             return Payload::Loop(mark).encode();
         }
@@ -61,11 +61,11 @@ impl OwnLoops {
         let Some((random, rest)) = noise.split_first_chunk() else { return false };
         let Some((mac, _)) = rest.split_first_chunk::<HALF>() else { return false };
         // Disclosed: whether it is a loop. Nothing that others see follows from it.
-        self.mac(random).ct_eq(mac).into()
+        self.mac(*random).ct_eq(mac).into()
     }
 
-    fn mac(&self, random: &[u8; HALF]) -> [u8; HALF] {
-        let mac = mac(self.key.expose(), &[random]);
+    fn mac(&self, random: [u8; HALF]) -> [u8; HALF] {
+        let mac = mac(self.key.expose(), &[&random]);
         *mac.first_chunk().expect("a MAC of 16 bytes has 8")
     }
 }

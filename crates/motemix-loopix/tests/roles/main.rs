@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use motemix_loopix::files::Profile;
-use motemix_loopix::role::ClientEvent;
+use motemix_loopix::role::{ClientEvent, Dropped};
 use rand_core::{Rng as _, SeedableRng as _};
 use world::World;
 
@@ -28,7 +28,7 @@ fn messages_arrive_both_ways_in_every_profile() {
         for name in ["Client1", "Mix1", "Mix4", "Mix5", "Provider1"] {
             let counters = world.counters(name);
             assert!(counters.loops_returned > 5, "{profile} {name} {counters:?}");
-            assert_eq!(counters.dropped, Default::default(), "{profile} {name}");
+            assert_eq!(counters.dropped, Dropped::default(), "{profile} {name}");
         }
     }
 }

@@ -153,7 +153,7 @@ fn ask(world: &mut World, choices: &mut Choices<'_>) {
         2 => key.sign(counter, &Request::Pull(vec![[choices.byte(); 8]; usize::from(choices.byte() % 80)])),
         _ => key.challenge([choices.byte(); 16]),
     };
-    let at = if choices.byte() % 2 == 0 { "Provider1" } else { "Client1" };
+    let at = if choices.byte().is_multiple_of(2) { "Provider1" } else { "Client1" };
     let packet = world.packet(&[at], &payload.encode());
     let _ = world.inject(at, &packet);
 }

@@ -229,7 +229,9 @@ impl World {
 
     pub fn start_all(mut self) -> Self {
         let names: Vec<_> = self.entries.iter().map(|entry| entry.name().to_owned()).collect();
-        names.iter().for_each(|name| self.start(name));
+        for name in &names {
+            self.start(name);
+        }
         self
     }
 
@@ -296,7 +298,9 @@ impl World {
                 self.events.push((name.to_owned(), event));
             }
         }
-        out.into_iter().for_each(|transmit| self.put_on_the_wire(name, transmit));
+        for transmit in out {
+            self.put_on_the_wire(name, transmit);
+        }
     }
 
     /// Lets time pass.

@@ -67,7 +67,8 @@ impl<R: CryptoRng> Client<R> {
         let digest = digest(datagram);
         let outcome = self.take_packet(now, datagram, digest);
         match outcome {
-            Ok(Kept::Unsafe) => {}
+            // The application confirms the first when it is safe; the others never come from a mailbox.
+            Ok(Kept::Unsafe) | Err(DropReason::Malformed | DropReason::NotOnCurve) => {}
             Ok(Kept::Safe) => self.arrived(digest),
             // The provider sends again what was not confirmed: then the confirmation was lost.
             Err(DropReason::Replayed) => {
@@ -75,8 +76,6 @@ impl<R: CryptoRng> Client<R> {
                     self.arrived(digest);
                 }
             }
-            // These never come from a mailbox.
-            Err(DropReason::Malformed | DropReason::NotOnCurve) => {}
             // Unconfirmed, what anybody can send would stay in the mailbox and be sent in place of mail.
             Ok(Kept::Nothing) | Err(_) => self.useless(digest),
         }
