@@ -6,6 +6,7 @@ mod measure;
 mod net;
 mod node;
 mod study;
+mod vectors;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use measure::{
@@ -13,9 +14,9 @@ pub use measure::{
     LoopixPull,
 };
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
-
 pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus};
 pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixPolicies};
+pub use vectors::LoopixVectors;
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -42,6 +43,7 @@ pub enum Loopix {
     /// Repeats the measurements of the dissertation that this follows, on this machine.
     #[command(subcommand)]
     Measure(LoopixMeasure),
+    Vectors(LoopixVectors),
 }
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.

@@ -1,8 +1,8 @@
 //! `motemix loopix`.
 
-mod chat;
 mod advise;
 mod anonymity;
+mod chat;
 mod cost;
 mod directory;
 mod energy;
@@ -13,6 +13,7 @@ mod node;
 mod policies;
 mod rows;
 mod status;
+mod vectors;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
 use crate::failure::Failure;
@@ -36,5 +37,6 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Anonymity(args) => anonymity::anonymity(args),
         Loopix::Policies(args) => policies::policies(args),
         Loopix::Measure(command) => measure::measure(command),
+        Loopix::Vectors(args) => vectors::vectors(args),
     }
 }
