@@ -23,6 +23,9 @@ const HOPS: u16 = 6;
 const RATES: &str = "250,500,750,1000,2000,3000,4000,5000,6000,8000,10000";
 const QUICK_RATES: &str = "250,1000,4000";
 
+/// Of what is offered, what has to be out when the load ends.
+const KEPT_UP: f64 = 0.98;
+
 /// What `python -m peer cost` prints: microseconds.
 #[derive(Deserialize)]
 struct Cost {
@@ -175,9 +178,11 @@ fn mix_row(quick: bool, program: &Path, peer: &Peer) -> Result<(Row, Vec<String>
         measured.iter().filter(move |row| row.nodes == nodes && row.quantity == quantity)
     };
     let without_loss = |nodes| {
-        let kept_up = of(nodes, "lost").filter(|row| row.mean == 0.0).map(|row| row.rate);
+        let complete = of(nodes, "lost").filter(|row| row.mean == 0.0).map(|row| row.rate);
         let out = |rate: f64| of(nodes, "out").find(|row| row.rate.total_cmp(&rate).is_eq());
-        kept_up.filter_map(out).map(|row| row.mean).fold(f64::NAN, f64::max)
+        // The Python mix queues without bound, nearly: what comes out after the load has ended is no rate either.
+        let kept_up = complete.filter_map(out).filter(|row| row.mean >= KEPT_UP * row.rate);
+        kept_up.map(|row| row.mean).fold(f64::NAN, f64::max)
     };
     let most = |nodes, quantity| of(nodes, quantity).map(|row| row.mean).fold(f64::NAN, f64::max);
     let row = Row::more(
