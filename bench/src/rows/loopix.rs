@@ -118,8 +118,7 @@ fn packet_rows(effort: Effort, peer: &Peer) -> Result<[Row; 2]> {
     let secrets: Vec<_> = (0..HOPS).map(|_| keys::generate(&mut rng)).collect();
     let routing: Vec<_> = (0..HOPS).map(routing).collect();
     let hop = |(secret, routing)| Hop { key: Point::mul_generator(secret), routing, associated: &[] };
-    let path: Vec<_> =
-        secrets.iter().zip(routing.iter().map(Vec::as_slice)).map(hop).collect();
+    let path: Vec<_> = secrets.iter().zip(routing.iter().map(Vec::as_slice)).map(hop).collect();
     let payload = forward::payload("client".into(), &[0x6d; 500]);
     let packet = create(&Format::LOOPIX, &path, &payload, &mut rng).context("the path is too long")?;
     ensure!(process(&mut packet.clone(), &secrets[0]).is_some(), "our packet is not forwarded");
@@ -128,10 +127,7 @@ fn packet_rows(effort: Effort, peer: &Peer) -> Result<[Row; 2]> {
     let before = peer.cost(effort.time / 2)?;
     let (hop, create) = take_turns(
         effort,
-        (
-            || packet.clone(),
-            |mut packet: Vec<u8>| (process(&mut packet, &secrets[0]), packet),
-        ),
+        (|| packet.clone(), |mut packet: Vec<u8>| (process(&mut packet, &secrets[0]), packet)),
         (|| (), |()| create(&Format::LOOPIX, &path, &payload, &mut rng)),
     );
     let after = peer.cost(effort.time / 2)?;
@@ -159,8 +155,7 @@ fn process(datagram: &mut [u8], secret: &Scalar) -> Option<command::Command> {
 }
 
 fn routing(number: u16) -> Vec<u8> {
-    let next =
-        Next::Named { host: "127.0.0.1".into(), port: 10_000 + number, name: format!("Node{number}") };
+    let next = Next::Named { host: "127.0.0.1".into(), port: 10_000 + number, name: format!("Node{number}") };
     let command = command::Command { next, delay: Duration::ZERO, drop: false };
     forward::relay(&Format::LOOPIX, command.value(Text::Bin, Text::Bin))
 }
@@ -208,7 +203,19 @@ fn latency_row(quick: bool, program: &Path, peer: &Peer) -> Result<(Row, String)
     let measured = measure(
         program,
         peer,
-        &["latency", "--clients", "2", "--rates", "3", "--providers", "2", "--seconds", seconds, "--repetitions", "1"],
+        &[
+            "latency",
+            "--clients",
+            "2",
+            "--rates",
+            "3",
+            "--providers",
+            "2",
+            "--seconds",
+            seconds,
+            "--repetitions",
+            "1",
+        ],
     )?;
     let of = |nodes| measured.iter().find(|row| row.nodes == nodes && row.quantity == "latency");
     let figure = |nodes, of_row: fn(&Measured) -> f64| of(nodes).map_or(f64::NAN, of_row);
