@@ -3,6 +3,7 @@
 pub mod file;
 pub mod inbox;
 pub mod replay_log;
+pub mod sqlite;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,13 +32,13 @@ pub enum StoreProblem {
     #[error("damaged ({0}); move it away or restore it from a backup")]
     Damaged(String),
     /// Another program made it.
-    #[error("not a motemix {0}; point the configuration's `state` at a folder of its own")]
+    #[error("not a motemix {0}; move it away, or give the node a folder of its own for its state")]
     Foreign(&'static str),
     /// A later version made it.
     #[error("written by a later version of motemix; update motemix")]
     Later,
     /// Another process uses it.
-    #[error("in use by another process; stop the other node that has the same `state`")]
+    #[error("in use by another process; stop the other node that has the same state")]
     InUse,
     /// The system refuses.
     #[error("{0}; check the folder and its permissions")]

@@ -60,7 +60,14 @@ const RULES: [Rule; 14] = [
     // Another protocol's wire; takes the algorithm, the socket and the stores.
     Rule {
         name: "motemix-loopix",
-        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-node", "motemix-toml", "motemix-host"],
+        may_use: &[
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-node",
+            "motemix-toml",
+            "motemix-host",
+        ],
         kind: Kind::Host,
     },
     Rule { name: "motemix-air", may_use: &["motemix-link"], kind: Kind::Host },

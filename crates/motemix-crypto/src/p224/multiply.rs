@@ -12,7 +12,8 @@
 //! formulas that hold for all points. (Doubling in between divides S and a by the same power of 32; a short k has its
 //! d₂₅ for d₄₄.)
 
-use subtle::ConstantTimeEq;
+use core::array;
+use core::hint::black_box;
 
 use super::addition::{Jacobian, Projective};
 use super::field::Element;
@@ -90,17 +91,16 @@ pub const fn odd_multiples(point: &Point) -> [Jacobian; TABLE_LEN] {
 /// An odd number from −31 to 31.
 #[derive(Clone, Copy)]
 struct Digit {
-    /// Half of the magnitude.
-    index: u64,
+    /// Half of the magnitude: where it is in a table.
+    index: i64,
     /// −1 if it is negative, or 0.
     sign: i64,
 }
 
 fn digit(number: &Words, position: usize) -> Digit {
-    let value = bits(number, position * WINDOW).cast_signed() | 1;
-    let value = value - (1 << WINDOW);
+    let value = (bits(number, position * WINDOW) | 1) - (1 << WINDOW);
     let sign = value >> 63;
-    Digit { index: ((value ^ sign) - sign).cast_unsigned() >> 1, sign }
+    Digit { index: ((value ^ sign) - sign) >> 1, sign }
 }
 
 /// What is left for the uppermost digit: fewer than five bits, and not negative.
@@ -109,10 +109,10 @@ fn top_digit(number: &Words, position: usize) -> Digit {
 }
 
 /// Six bits from there on.
-fn bits(number: &Words, from: usize) -> u64 {
+fn bits(number: &Words, from: usize) -> i64 {
     let (word, shift) = (from / 64, from % 64);
     let above = number.get(word + 1).map_or(0, |above| above << 1 << (63 - shift));
-    (number[word] >> shift | above) & ((1 << (WINDOW + 1)) - 1)
+    (number[word] >> shift | above).cast_signed() & ((1 << (WINDOW + 1)) - 1)
 }
 
 /// −1 or 0.
@@ -123,8 +123,7 @@ fn is_even(number: &Words) -> i64 {
 /// Looks at every entry, whichever it is.
 fn at(table: &[Jacobian; TABLE_LEN], digit: Digit) -> Jacobian {
     let mut taken = Jacobian { x: Element::ZERO, y: Element::ZERO, z: Element::ZERO };
-    for (index, entry) in table.iter().enumerate() {
-        let mask = -i64::from((index as u64).ct_eq(&digit.index).unwrap_u8());
+    for (entry, mask) in table.iter().zip(masks(digit)) {
         taken.x.take(&entry.x, mask);
         taken.y.take(&entry.y, mask);
         taken.z.take(&entry.z, mask);
@@ -135,11 +134,16 @@ fn at(table: &[Jacobian; TABLE_LEN], digit: Digit) -> Jacobian {
 /// The same for points.
 fn point_at(table: &[Point; TABLE_LEN], digit: Digit) -> Point {
     let (mut x, mut y) = (Element::ZERO, Element::ZERO);
-    for (index, entry) in table.iter().enumerate() {
-        let mask = -i64::from((index as u64).ct_eq(&digit.index).unwrap_u8());
+    for (entry, mask) in table.iter().zip(masks(digit)) {
         let (entry_x, entry_y) = entry.coordinates();
         x.take(entry_x, mask);
         y.take(entry_y, mask);
     }
     Point::unreduced(x, y.select(&y.negated(), digit.sign))
+}
+
+/// −1 where the digit is in a table, and 0 elsewhere. The compiler does not see that, and makes no branch of what is done
+/// with it; one by one, hiding them would cost more than taking the entry.
+fn masks(digit: Digit) -> [i64; TABLE_LEN] {
+    black_box(array::from_fn(|at| (((at as u64).cast_signed() ^ digit.index) - 1) >> 63))
 }

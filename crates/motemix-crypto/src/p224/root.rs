@@ -110,7 +110,7 @@ mod tests {
         for other in others {
             assert!(square_root(&other).is_none());
         }
-        for number in -200..200 {
+        for number in -20..20 {
             let square = Element::ONE.small_multiple(number).squared();
             let root = square_root(&square).expect("a square has a root");
             assert!(root.squared().is(&square), "{number}");

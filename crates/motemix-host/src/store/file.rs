@@ -28,7 +28,10 @@ pub fn create(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Makes a folder that only its owner may enter, unless it is there.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// The system refuses.
+pub fn private_folder(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

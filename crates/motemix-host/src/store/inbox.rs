@@ -7,27 +7,30 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{StoreError, StoreProblem};
-
-/// Marks the file as ours: "mmix".
-const APPLICATION_ID: i32 = 0x6d6d_6978;
-const VERSION: i32 = 1;
+use super::StoreError;
+use super::sqlite::{self, Layout};
 
 /// Digests that are remembered unless [`Inbox::with_window`] says otherwise.
 pub const DEFAULT_WINDOW: u32 = 1 << 16;
 
-const SCHEMA: &str = "
-    CREATE TABLE messages (
-        number      INTEGER PRIMARY KEY AUTOINCREMENT,
-        received_at INTEGER NOT NULL,
-        data        BLOB NOT NULL
-    );
-    CREATE TABLE digests (
-        number INTEGER PRIMARY KEY,
-        digest BLOB NOT NULL UNIQUE
-    );";
+const LAYOUT: Layout = Layout {
+    kind: "inbox",
+    // "mmix"
+    application_id: 0x6d6d_6978,
+    version: 1,
+    schema: "
+        CREATE TABLE messages (
+            number      INTEGER PRIMARY KEY AUTOINCREMENT,
+            received_at INTEGER NOT NULL,
+            data        BLOB NOT NULL
+        );
+        CREATE TABLE digests (
+            number INTEGER PRIMARY KEY,
+            digest BLOB NOT NULL UNIQUE
+        );",
+};
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,17 +78,8 @@ impl Inbox {
     /// The file belongs to something else, is damaged, or the system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let failed = |error| sqlite(path, error);
-        // SQLite gives its journal the mode of the file, so the file has to be private from the start.
-        private(path).map_err(|error| StoreError::io(path, error))?;
-        let connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(Duration::from_secs(2)).map_err(failed)?;
-        connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
-        // In WAL mode only FULL makes each commit durable before it returns.
-        connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
-        let mut inbox = Self { file: path.to_owned(), connection, window: DEFAULT_WINDOW };
-        inbox.prepare()?;
-        Ok(inbox)
+        let connection = LAYOUT.open(path)?;
+        Ok(Self { file: path.to_owned(), connection, window: DEFAULT_WINDOW })
     }
 
     /// Remembers the newest `window` digests instead of [`DEFAULT_WINDOW`].
@@ -123,7 +117,7 @@ impl Inbox {
         mut each: impl FnMut(usize, Accepted),
     ) -> Result<(), StoreError> {
         let outcomes = insert(&mut self.connection, arrivals, self.window);
-        let outcomes = outcomes.map_err(|error| sqlite(&self.file, error))?;
+        let outcomes = outcomes.map_err(|error| sqlite::failure(&self.file, error))?;
         outcomes.into_iter().enumerate().for_each(|(index, outcome)| each(index, outcome));
         Ok(())
     }
@@ -148,7 +142,7 @@ impl Inbox {
             messages.reverse();
             Ok(messages)
         };
-        read().map_err(|error| sqlite(&self.file, error))
+        read().map_err(|error| sqlite::failure(&self.file, error))
     }
 
     /// How many messages are here.
@@ -158,32 +152,7 @@ impl Inbox {
     pub fn count(&self) -> Result<u64, StoreError> {
         self.connection
             .query_row("SELECT count(*) FROM messages", [], |row| row.get(0))
-            .map_err(|error| sqlite(&self.file, error))
-    }
-
-    fn prepare(&mut self) -> Result<(), StoreError> {
-        let foreign = || StoreError::new(&self.file, StoreProblem::Foreign("inbox"));
-        let later = || StoreError::new(&self.file, StoreProblem::Later);
-        let failed = |error| sqlite(&self.file, error);
-        // Two processes may open a new file at once; the first one to write lays out the tables.
-        let layout =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let number = |name| layout.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(failed);
-        match (number("application_id")?, number("user_version")?) {
-            (APPLICATION_ID, VERSION) => return Ok(()),
-            (APPLICATION_ID, version) if version > VERSION => return Err(later()),
-            (0, 0) => {}
-            _ => return Err(foreign()),
-        }
-        let tables: u32 =
-            layout.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
-        if tables != 0 {
-            return Err(foreign());
-        }
-        layout.execute_batch(SCHEMA).map_err(failed)?;
-        layout.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
-        layout.pragma_update(None, "user_version", VERSION).map_err(failed)?;
-        layout.commit().map_err(failed)
+            .map_err(|error| sqlite::failure(&self.file, error))
     }
 }
 
@@ -218,26 +187,10 @@ fn insert(
     Ok(outcomes)
 }
 
-fn private(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    std::fs::OpenOptions::new().create(true).truncate(false).append(true).mode(0o600).open(path).map(drop)
-}
-
-fn sqlite(file: &Path, error: rusqlite::Error) -> StoreError {
-    let problem = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => StoreProblem::Full,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StoreProblem::Damaged(error.to_string())
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreProblem::InUse,
-        _ => StoreProblem::Sqlite(error),
-    };
-    StoreError::new(file, problem)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::StoreProblem;
 
     /// `SQLite` reports a bound on its pages the way it reports a disk without room.
     #[test]

@@ -57,6 +57,20 @@ impl ReplayLogs {
         Ok(Self { folder: folder.to_owned(), open: Vec::new(), bytes: Vec::new(), last_sync: Instant::now() })
     }
 
+    /// The epochs that have a log here, in ascending order.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn epochs(&self) -> Result<Vec<Epoch>, StoreError> {
+        let failed = |error| StoreError::io(&self.folder, error);
+        let mut epochs = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            epochs.extend(entry.map_err(failed)?.file_name().to_str().and_then(epoch_of));
+        }
+        epochs.sort_unstable();
+        Ok(epochs)
+    }
+
     /// The tags of an epoch, in the order in which they were admitted; a tag torn by a crash is cut off.
     ///
     /// # Errors

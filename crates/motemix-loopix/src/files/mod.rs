@@ -25,7 +25,7 @@ pub use directory::{Directory, Listed};
 pub use entry::{MAX_ADDRESS_LEN, MixEntry, NodeEntry, ProviderEntry, Role, UserEntry};
 pub use motemix_toml::FileError;
 pub use node::{NodeFiles, role_of};
-pub use settings::{Profile, Settings};
+pub use settings::{MailboxLimits, Profile, Settings};
 
 use motemix_toml::Fault;
 use std::path::Path;

@@ -2,6 +2,10 @@
 //!
 //! ```toml
 //! profile = "ucl-2017"
+//!
+//! [mailboxes]                  # of a provider
+//! packets_per_user = 10_000
+//! bytes = 1_073_741_824        # of all users together
 //! ```
 
 use super::{FileError, disk, wrong};
@@ -52,6 +56,25 @@ impl fmt::Display for Profile {
 pub struct Settings {
     /// Which Loopix the node speaks.
     pub profile: Profile,
+    /// How much a provider keeps.
+    #[serde(default)]
+    pub mailboxes: MailboxLimits,
+}
+
+/// How much mail a provider keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MailboxLimits {
+    /// Packets for one user.
+    pub packets_per_user: u64,
+    /// Packets of all users together, in bytes.
+    pub bytes: u64,
+}
+
+impl Default for MailboxLimits {
+    fn default() -> Self {
+        Self { packets_per_user: 10_000, bytes: 1 << 30 }
+    }
 }
 
 impl Settings {

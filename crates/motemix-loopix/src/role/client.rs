@@ -18,7 +18,7 @@ use super::loops::OwnLoops;
 use super::peers::{Peer, of_user};
 use super::stream::Stream;
 use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
-use crate::files::NodeEntry;
+use crate::files::{Directory, NodeEntry};
 use crate::packet::SurbKeys;
 use crate::wire::hardened::{ControlKey, Digest, MAX_TEXT};
 
@@ -237,6 +237,16 @@ impl<R: CryptoRng> Client<R> {
     /// Messages that wait, or whose acknowledgement has not come.
     pub fn queued(&self) -> usize {
         self.outbox.len()
+    }
+
+    /// Takes over a directory in place of the one it was made with. A provider that is not in it is still asked for
+    /// mail.
+    pub fn set_directory(&mut self, directory: &Directory) {
+        self.core.set_directory(directory);
+        if let Some(provider) = self.core.peers.provider(&self.provider.name) {
+            self.provider = provider.clone();
+            self.control = ControlKey::of_client(&self.core.secret, &self.core.me.key, &self.provider.key);
+        }
     }
 
     /// The users of the directory, but this one.

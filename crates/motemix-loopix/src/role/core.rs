@@ -13,7 +13,7 @@ use super::queue::DelayQueue;
 use super::replay::{ReplayTags, WhenFull};
 use super::stream::{below, exponential};
 use super::{Address, Counters, DropReason, Limits, Rates, Setup, Transmit};
-use crate::files::Profile;
+use crate::files::{Directory, Profile};
 use crate::packet::{self, CreateError, Format, Hop, Layer, Packet, Surb, SurbKeys, surb};
 
 /// A node without its duties.
@@ -79,6 +79,11 @@ impl Core {
             counters: Counters::default(),
             tags,
         }
+    }
+
+    /// From now on the network is what this directory says.
+    pub(super) fn set_directory(&mut self, directory: &Directory) {
+        self.peers = Peers::new(self.profile, self.limits.max_delay, directory);
     }
 
     pub(super) fn is_hardened(&self) -> bool {

@@ -8,7 +8,7 @@ use super::loops::{OwnLoops, for_me};
 use super::peers::{Duty, Peer, of_mix, of_provider};
 use super::stream::{Stream, below};
 use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
-use crate::files::NodeEntry;
+use crate::files::{Directory, NodeEntry};
 use crate::wire::hardened::Payload;
 use crate::wire::message::LOOP;
 
@@ -42,6 +42,17 @@ impl<R: CryptoRng> Mix<R> {
     fn with(setup: Setup, me: Peer, now: Instant, mut rng: R) -> Self {
         let loops = Stream::new(setup.rates.loops, now, &mut rng);
         Self { core: Core::new(setup, me), rng, loops, own_loops: OwnLoops::default() }
+    }
+
+    /// Takes over a directory in place of the one it was made with. A node that is not in it stays what it was.
+    pub fn set_directory(&mut self, directory: &Directory) {
+        self.core.set_directory(directory);
+        if matches!(self.core.me.duty, Duty::Mix { .. })
+            && let Some(mix) = directory.mix(&self.core.me.name)
+            && let Some(layer) = directory.layer_numbered(mix.layer)
+        {
+            self.core.me.duty = Duty::Mix { layer };
+        }
     }
 
     /// How many packets wait for their time.

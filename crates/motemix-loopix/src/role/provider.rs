@@ -12,6 +12,7 @@ use rand_core::CryptoRng;
 use super::core::{Route, Taken};
 use super::mix::Mix;
 use super::{Address, Counters, DropReason, Mailboxes, Role, Setup, SetupError, Transmit};
+use crate::files::Directory;
 use crate::packet::CreateError;
 use crate::wire::control::{Control, MAX_CONTROL};
 use crate::wire::hardened::{ControlKey, Digest, Payload};
@@ -70,6 +71,11 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     /// The mailboxes, to be committed.
     pub const fn mailboxes(&mut self) -> &mut M {
         &mut self.mailboxes
+    }
+
+    /// Takes over a directory in place of the one it was made with. What waits for users that are not in it stays.
+    pub fn set_directory(&mut self, directory: &Directory) {
+        self.mix.set_directory(directory);
     }
 
     /// How many packets wait for their time.

@@ -277,11 +277,10 @@ impl<'a> Entry<'a> {
     /// Checks that a member is the msgpack value that was found.
     pub fn expect_tree(&self, key: &str, found: &rmpv::Value) {
         self.run(|own| {
-            let part = own.at(key)?;
-            let expected = tree::without_floats(part.noted());
+            let expected = tree::write(&own.tree(key)?);
             let found = tree::write(found);
             let what = (expected != found).then(|| difference(&expected, &found));
-            self.ledger.record(part.name, what);
+            self.ledger.record(member(&self.name, key), what);
             Ok(())
         });
     }

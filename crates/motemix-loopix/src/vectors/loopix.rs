@@ -11,6 +11,7 @@ use super::pack::{expect_decoded, message};
 use super::primitives::secret;
 use super::script::Script;
 use super::text_types;
+use crate::files::{MixEntry, NodeEntry, ProviderEntry, UserEntry, keys};
 use crate::pack;
 use crate::packet::{Format, Hop, forward};
 
@@ -70,18 +71,20 @@ impl<'a> Row<'a> {
         self.columns.column(1)?.as_text()
     }
 
-    /// The node's own file, all of whose text Python 2 writes as bytes.
-    fn public_file(&self, public: &[u8; 29]) -> Result<Vec<u8>, Stop> {
-        let text = |column: usize| self.columns.column(column)?.as_text().map(pack::binary);
-        let number = |column: usize| self.columns.column(column)?.as_number().map(Value::from);
-        let (name, port, host, key) = (text(1)?, number(2)?, text(3)?, pack::point(public));
-        let kind = |kind: &str| pack::binary(kind);
-        let fields = match self.table {
-            MIXES => vec![kind("mixnode"), name, port, host, number(5)?, key],
-            PROVIDERS => vec![kind("provider"), name, port, host, key],
-            _ => vec![kind("client"), name, port, host, key, text(5)?],
-        };
-        Ok(pack::encode(&Value::Array(fields)))
+    /// What the row says, with the key that follows from the node's secret.
+    fn entry(&self, public_key: Point) -> Result<NodeEntry, Stop> {
+        let text = |column: usize| self.columns.column(column)?.as_text().map(str::to_owned);
+        let number = |column: usize| self.columns.column(column)?.as_number();
+        let (name, host) = (text(1)?, text(3)?);
+        let port = u16::try_from(number(2)?).map_err(|_| self.columns.stop("has no port in column 2"))?;
+        Ok(match self.table {
+            MIXES => {
+                let layer = i64::try_from(number(5)?).map_err(|_| self.columns.stop("has no layer"))?;
+                NodeEntry::Mix(MixEntry { name, host, port, public_key, layer })
+            }
+            PROVIDERS => NodeEntry::Provider(ProviderEntry { name, host, port, public_key }),
+            _ => NodeEntry::Client(UserEntry { name, host, port, public_key, provider: text(5)? }),
+        })
     }
 }
 
@@ -119,13 +122,15 @@ fn key_files(files: &Entry<'_>, variant: &Entry<'_>) -> Result<(), Stop> {
                 PROVIDERS => ("secretProvider.prv", "publicProvider.bin"),
                 _ => ("secretClient.prv", "publicClient.bin"),
             };
-            let bytes = secret.to_be_bytes();
-            files.expect_bytes(private_file, pack::encode(&pack::big_integer(bytes.expose())));
-            let read =
-                pack::decode(&files.bytes(private_file)?).ok().and_then(|value| pack::magnitude(&value));
-            files.at(private_file)?.holds("read", read == Some(*bytes.expose()), "is not the secret");
-            let public = Point::mul_generator(&secret).compress();
-            files.expect_bytes(public_file, row.public_file(&public)?);
+            files.expect_bytes(private_file, &*keys::encode_secret(&secret));
+            let read = keys::decode_secret(&files.bytes(private_file)?);
+            let is_read =
+                read.is_ok_and(|read| *read.to_be_bytes().expose() == *secret.to_be_bytes().expose());
+            files.at(private_file)?.holds("read", is_read, "is not the secret");
+            let stated = row.entry(Point::mul_generator(&secret))?;
+            files.expect_bytes(public_file, keys::encode_public(&stated));
+            let is_read = keys::decode_public(&files.bytes(public_file)?).is_ok_and(|read| read == stated);
+            files.at(public_file)?.holds("read", is_read, "is not what the database says");
             Ok(())
         });
     }

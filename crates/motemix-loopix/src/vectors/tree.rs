@@ -5,6 +5,9 @@ use serde_json::{Value as Json, json};
 
 use crate::pack;
 
+/// How far the decimals of a number may be off.
+const ROUNDING: f64 = 1e-15;
+
 /// The value that a tree describes. `None` if it describes none.
 pub fn read(tree: &Json) -> Option<Value> {
     let members = tree.as_object()?;
@@ -13,7 +16,10 @@ pub fn read(tree: &Json) -> Option<Value> {
         return Some(Value::Ext(kind.as_i64()?.try_into().ok()?, bytes("data")?));
     }
     if members.contains_key("f64") {
-        return Some(Value::F64(f64::from_be_bytes(bytes("f64")?.try_into().ok()?)));
+        let number = f64::from_be_bytes(bytes("f64")?.try_into().ok()?);
+        // The decimals are there for people; a parser of JSON may round the last of them otherwise.
+        let decimals = members.get("float")?.as_f64()?;
+        return ((number - decimals).abs() <= number.abs() * ROUNDING).then_some(Value::F64(number));
     }
     let (kind, value) = members.iter().next().filter(|_| members.len() == 1)?;
     match (kind.as_str(), value) {
@@ -43,17 +49,5 @@ pub fn write(value: &Value) -> Json {
         Value::Array(values) => json!({ "arr": values.iter().map(write).collect::<Vec<_>>() }),
         Value::Ext(kind, data) => json!({ "ext": kind, "data": hex::encode(data) }),
         Value::F32(_) | Value::Map(_) => json!({ "other": value.to_string() }),
-    }
-}
-
-/// A tree without the decimals of its numbers, which are there for people: their bytes are what counts.
-pub fn without_floats(tree: &Json) -> Json {
-    match tree {
-        Json::Object(members) => {
-            let kept = members.iter().filter(|(key, _)| *key != "float");
-            Json::Object(kept.map(|(key, value)| (key.clone(), without_floats(value))).collect())
-        }
-        Json::Array(values) => Json::Array(values.iter().map(without_floats).collect()),
-        other => other.clone(),
     }
 }

@@ -171,9 +171,6 @@ fn what_a_form_cannot_say_is_not_written() {
 }
 
 proptest! {
-    // Each case is written to the disk, and waited for.
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
     #[test]
     fn times_survive_their_text(nanoseconds in 1_u64..=1_000_000_000_000_000) {
         let mut config = Config::default();
@@ -183,9 +180,7 @@ proptest! {
             prop_assert_eq!(read(&written(&config, form)).clients.payload, config.clients.payload);
         }
     }
-}
 
-proptest! {
     #[test]
     fn any_text_is_a_configuration_or_refused(text in r#"[\[\]{}:,"0-9a-zA-Z_ .-]{0,200}"#) {
         let (loaded, path) = load(&text);

@@ -128,10 +128,10 @@ fn the_profile_is_kept_beside_the_originals_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(names::SETTINGS);
     for profile in [Profile::Ucl2017, Profile::Fork2018, Profile::Hardened] {
-        Settings { profile }.save(&path).unwrap();
+        Settings { profile, ..Settings::default() }.save(&path).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(&format!("profile = \"{profile}\"")), "{text}");
-        assert_eq!(Settings::load(&path).unwrap(), Settings { profile });
+        assert_eq!(Settings::load(&path).unwrap(), Settings { profile, ..Settings::default() });
     }
     fs::write(&path, "profile = \"ucl-2018\"\n").unwrap();
     says(&Settings::load(&path).unwrap_err(), &path, &["motemix.toml:1: profile", "perhaps `ucl-2017`"]);

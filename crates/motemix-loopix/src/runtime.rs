@@ -1,0 +1,325 @@
+//! Runs one node of a Loopix network until it is stopped.
+//!
+//! One thread drives the node, in turns: take in a batch of datagrams, write their replay tags down, send what has
+//! become due, hand what is to be kept to the disk. Nothing on that thread waits for a name server, for a database
+//! or for whoever reads what the node reports: a pause would show in the times at which its packets leave.
+//!
+//! | module | what |
+//! |---|---|
+//! | `driver` | the loop |
+//! | `station` | a role with what belongs to it: a provider's mailboxes, a client's letters |
+//! | [`mailboxes`], `letters` | what has to outlive the process, in SQLite files; `committer` writes both |
+//! | `journal` | replay tags on disk |
+//! | `probe` | messages that a client sends itself, to learn how long messages take |
+//! | `control` | how others ask the node how it is doing |
+//! | `addresses`, `watch` | the directory: where its hosts are, and whether it has changed |
+//!
+//! All of it is in the folder `state` beside the files of the originals, which do not look there.
+
+mod addresses;
+mod committer;
+mod control;
+mod driver;
+mod event;
+mod journal;
+mod letters;
+pub mod mailboxes;
+mod probe;
+mod station;
+mod watch;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use motemix_host::clock::{HostClock, unix_time};
+use motemix_host::link::UdpLink;
+use motemix_host::rng::HostRng;
+use motemix_host::store::{StoreError, file};
+use motemix_node::Instant;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::LocalSet;
+
+pub use event::{Event, Handle, Refusal, Requests, Stopped, Totals, handle};
+pub use mailboxes::SqliteMailboxes;
+
+use crate::files::{Config, FileError, MailboxLimits, NodeFiles, Profile, Role as RoleName};
+use crate::role::{Client, Limits, Mix, Provider, Rates, Setup, SetupError};
+use addresses::Addresses;
+use control::About;
+use driver::Driver;
+use event::Request;
+use journal::Journal;
+use letters::Letters;
+use probe::Probes;
+use station::{ClientStation, MixStation, ProviderStation, Station};
+use watch::Watch;
+
+/// Beside the files of the originals.
+const STATE: &str = "state";
+/// A hardened client waits at least this long before it sends a message again.
+const SHORTEST_RETRY: Duration = Duration::from_secs(1);
+
+/// Hears what happens, on the node's thread: it must not wait for anything.
+type Report<'r> = &'r mut dyn FnMut(Event);
+
+/// What a node is told besides the files in its folder.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// In place of the profile in the folder.
+    pub profile: Option<Profile>,
+    /// A provider sends mail on as it arrives, whatever its configuration says.
+    pub push: bool,
+    /// In place of the node's own entry in the directory; port 0 lets the system choose one.
+    pub listen: Option<SocketAddr>,
+    /// How often [`Event::Counters`] comes.
+    pub report_every: Option<Duration>,
+    /// In place of the limits in the folder.
+    pub mailboxes: Option<MailboxLimits>,
+    /// A client sends itself a message whenever one could leave and none waits; [`Event::Probe`] says how long it took.
+    pub probe: bool,
+}
+
+/// Runs the node in `dir` on this thread until it is asked to stop, or gets SIGINT or SIGTERM.
+///
+/// # Errors
+/// The node cannot start, or cannot go on.
+pub fn run(
+    dir: &Path,
+    files: NodeFiles,
+    options: &Options,
+    requests: Requests,
+    report: impl FnMut(Event),
+) -> Result<(), RuntimeError> {
+    let mut report = report;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(4)
+        .build()
+        .map_err(|error| RuntimeError::System("cannot start", error))?;
+    LocalSet::new().block_on(&runtime, start(dir, files, options, requests, &mut report))
+}
+
+/// Where the node in `dir` can be asked how it is doing, while it runs.
+pub fn control_socket(dir: &Path) -> PathBuf {
+    dir.join(STATE).join("control.sock")
+}
+
+async fn start(
+    dir: &Path,
+    files: NodeFiles,
+    options: &Options,
+    requests: Requests,
+    report: Report<'_>,
+) -> Result<(), RuntimeError> {
+    let NodeFiles { role, secret, own, directory, config, settings } = files;
+    let profile = options.profile.unwrap_or(settings.profile);
+    let limits = Limits::default();
+    let state = dir.join(STATE);
+    file::private_folder(&state).map_err(|error| store_error(&state, error))?;
+    let tags_of_key = state.join(format!("replay-{}", hex::encode(&own.public_key().compress()[1..9])));
+    let (journal, known_tags) = Journal::open(&tags_of_key, limits.replay_tags)?;
+    let link = bind(options.listen, own.host(), own.port()).await?;
+    let mut addresses = Addresses::new(link.local_addr());
+    addresses.set_directory(&directory);
+    addresses.refresh(std::time::Instant::now()).await;
+    addresses.found().await;
+
+    let ready = Event::Ready {
+        role,
+        name: own.name().into(),
+        port: link.local_addr().port(),
+        users: driver::users(&directory),
+    };
+    heed_signals(requests.asks.clone())?;
+    let about = About { name: own.name().into(), listen: link.local_addr().to_string() };
+    control::serve(control_socket(dir), about, requests.asks);
+    let database = dir.join(config.database(role));
+    let setup = Setup {
+        profile,
+        secret,
+        me: own.clone(),
+        rates: Rates {
+            push: options.push || config.providers.push,
+            ..rates(&config, role, directory.layers().len())
+        },
+        directory,
+        limits,
+        known_tags,
+    };
+    let around = Around {
+        link,
+        journal,
+        addresses,
+        watch: Watch::new(dir, database, own),
+        clock: HostClock::start(),
+        wake: Arc::new(Notify::new()),
+        requests: requests.heeds,
+        report_every: options.report_every,
+        ready,
+    };
+    let now = around.clock.now();
+    match role {
+        RoleName::Mix => around.drive(MixStation(Mix::new(setup, now, rng()?)?), report).await,
+        RoleName::Provider => {
+            let limits = options.mailboxes.unwrap_or(settings.mailboxes);
+            let mailboxes = SqliteMailboxes::open(&state.join("mailboxes.db"), limits, around.wake.clone())?;
+            let provider = Provider::new(setup, mailboxes, now, rng()?)?;
+            around.drive(ProviderStation(provider), report).await
+        }
+        RoleName::Client => {
+            let (letters, outbox) = Letters::open(&state.join("letters.db"), around.wake.clone())?;
+            let station = client(setup, letters, outbox, now, options.probe)?;
+            around.drive(station, report).await
+        }
+    }
+}
+
+fn client(
+    setup: Setup,
+    letters: Letters,
+    outbox: Vec<letters::Letter>,
+    now: Instant,
+    probe: bool,
+) -> Result<ClientStation, RuntimeError> {
+    let is_acknowledged = setup.profile == Profile::Hardened;
+    // Larger than what an earlier process used, as long as the clock is not set back.
+    let counter = u64::try_from(unix_time().as_micros()).unwrap_or(u64::MAX);
+    let mut station_rng = rng()?;
+    let probes = probe.then(|| Probes::new(setup.me.name(), &mut station_rng));
+    let mut client = Client::new(setup, counter, now, rng()?)?;
+    if let Some(probes) = probes.clone() {
+        client.set_builder(Box::new(move || Some(probes.draft())));
+    }
+    Ok(ClientStation::new(client, letters, outbox, is_acknowledged, probes, station_rng))
+}
+
+/// Everything around a station.
+struct Around {
+    link: UdpLink,
+    journal: Journal,
+    addresses: Addresses,
+    watch: Watch,
+    clock: HostClock,
+    wake: Arc<Notify>,
+    requests: mpsc::Receiver<Request>,
+    report_every: Option<Duration>,
+    ready: Event,
+}
+
+impl Around {
+    async fn drive(self, station: impl Station, report: Report<'_>) -> Result<(), RuntimeError> {
+        report(self.ready);
+        let driver = Driver {
+            station,
+            link: self.link,
+            journal: self.journal,
+            addresses: self.addresses,
+            watch: self.watch,
+            clock: self.clock,
+            wake: self.wake,
+            requests: self.requests,
+            report,
+            report_every: self.report_every,
+        };
+        driver.run().await
+    }
+}
+
+/// What the configuration says to a node of this role.
+fn rates(config: &Config, role: RoleName, layers: usize) -> Rates {
+    let Config { clients, mixes, providers, noise_len } = config;
+    let (loops, delay) = match role {
+        RoleName::Client => (clients.loops, clients.delay),
+        RoleName::Mix | RoleName::Provider => (mixes.loops, mixes.delay),
+    };
+    // There and back a message waits for its turn, at each hop, and for the next pull.
+    let hops = u32::try_from(layers).unwrap_or(u32::MAX).saturating_add(2);
+    let one_way = clients.payload + clients.delay.saturating_mul(hops) + clients.pull;
+    Rates {
+        loops,
+        drops: clients.drop,
+        payload: clients.payload,
+        delay,
+        pull: clients.pull,
+        max_retrieve: providers.max_retrieve as usize,
+        noise_len: *noise_len,
+        push: false,
+        // These are means of exponential distributions: half as much again is missed rarely enough.
+        retry: one_way.saturating_mul(3).max(SHORTEST_RETRY),
+    }
+}
+
+fn rng() -> Result<HostRng, RuntimeError> {
+    HostRng::new().map_err(|error| RuntimeError::System("the platform has no entropy", error))
+}
+
+/// Opens the node's socket where its directory entry says, unless it is told otherwise.
+async fn bind(listen: Option<SocketAddr>, host: &str, port: u16) -> Result<UdpLink, RuntimeError> {
+    let address = match listen {
+        Some(address) => address,
+        None => SocketAddr::new(own_address(host).await?, port),
+    };
+    UdpLink::bind(address).map_err(|error| RuntimeError::Bind(address, error))
+}
+
+async fn own_address(host: &str) -> Result<IpAddr, RuntimeError> {
+    if let Ok(address) = host.parse() {
+        return Ok(address);
+    }
+    let name = host.to_owned();
+    let look_up = move || addresses::look_up(&name, true).or_else(|| addresses::look_up(&name, false));
+    let found = tokio::task::spawn_blocking(look_up).await.ok().flatten();
+    found.ok_or_else(|| RuntimeError::NotFound(host.to_owned()))
+}
+
+/// Stops the node when the system asks for it.
+fn heed_signals(asks: mpsc::Sender<Request>) -> Result<(), RuntimeError> {
+    let heed = |kind| signal(kind).map_err(|error| RuntimeError::System("cannot heed signals", error));
+    let mut interrupt = heed(SignalKind::interrupt())?;
+    let mut terminate = heed(SignalKind::terminate())?;
+    tokio::task::spawn_local(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        // A node that has stopped need not be asked to.
+        let _ = asks.send(Request::Stop).await;
+    });
+    Ok(())
+}
+
+fn store_error(file: &Path, error: io::Error) -> StoreError {
+    StoreError { file: file.to_owned(), problem: motemix_host::store::StoreProblem::Io(error) }
+}
+
+/// Why a node cannot start or go on; prints as one line with a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// A file of the folder.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What has to outlive the process.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The files do not make a node.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The address cannot be listened on.
+    #[error(
+        "{0}: {1}; choose an address of this machine that no other program uses, for example with --listen"
+    )]
+    Bind(SocketAddr, io::Error),
+    /// The node's own host has no address.
+    #[error(
+        "{0}: this node's own host is not found; check the name server, or say where to listen with --listen"
+    )]
+    NotFound(String),
+    /// The system refuses.
+    #[error("{0}: {1}")]
+    System(&'static str, io::Error),
+}

@@ -1,0 +1,171 @@
+//! What a running node is asked, and what it tells.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::files::Role as RoleName;
+use crate::role::Counters;
+
+/// Something that whoever runs the node may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The socket is open.
+    Ready {
+        /// What the node is.
+        role: RoleName,
+        /// Its name in the directory.
+        name: Arc<str>,
+        /// Its UDP port.
+        port: u16,
+        /// The users of the directory.
+        users: Vec<Arc<str>>,
+    },
+    /// A message is safe on disk and will be sent.
+    Queued {
+        /// Tells the messages of this node apart, across restarts.
+        number: u64,
+        /// Its receiver.
+        to: Arc<str>,
+    },
+    /// A message was not taken.
+    Refused {
+        /// Its receiver.
+        to: Arc<str>,
+        /// Why.
+        reason: Refusal,
+    },
+    /// A packet with the message has left; with a profile that acknowledges, further ones may follow.
+    Sent {
+        /// See [`Event::Queued`].
+        number: u64,
+    },
+    /// The receiver has the message.
+    Acknowledged {
+        /// See [`Event::Queued`].
+        number: u64,
+    },
+    /// No try was acknowledged, or the directory has no such user any more; the message is given up.
+    GaveUp {
+        /// See [`Event::Queued`].
+        number: u64,
+    },
+    /// A message has arrived and is safe on disk.
+    Received {
+        /// The application's bytes.
+        message: Vec<u8>,
+    },
+    /// Loop cover has come back: the way is open.
+    Loop,
+    /// A message that the client sent itself has come back; see [`Options::probe`](super::Options::probe).
+    Probe {
+        /// When it left, since the node's start.
+        left: Duration,
+        /// From then to its arrival.
+        took: Duration,
+    },
+    /// The directory has changed, and the new one is in force.
+    Directory {
+        /// Its users.
+        users: Vec<Arc<str>>,
+    },
+    /// How the node is doing.
+    Counters(Box<Totals>),
+}
+
+/// Why a message was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The directory has no such user.
+    NoSuchUser,
+    /// It does not fit into a packet.
+    TooLong,
+    /// As many messages wait as this node takes.
+    Full,
+    /// The disk does not work.
+    CannotBeKept,
+    /// A mix or provider sends nothing of its own.
+    NotAClient,
+}
+
+impl Refusal {
+    /// In a few words.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoSuchUser => "no such user",
+            Self::TooLong => "too long",
+            Self::Full => "full",
+            Self::CannotBeKept => "cannot be kept",
+            Self::NotAClient => "not a client",
+        }
+    }
+}
+
+/// Everything that a node counts since its start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// What the role counts.
+    #[serde(flatten)]
+    pub role: Counters,
+    /// Datagrams that the kernel refused to send, or whose host has no address.
+    pub unsendable: u64,
+    /// Packets for which it is not time yet, mail in mailboxes, messages that were not acknowledged.
+    pub waiting: u64,
+}
+
+/// What a node is asked.
+#[derive(Debug)]
+pub(super) enum Request {
+    Send { to: String, message: Vec<u8> },
+    Counters(oneshot::Sender<Totals>),
+    Stop,
+}
+
+/// Asks a running node, from any thread.
+#[derive(Debug, Clone)]
+pub struct Handle(mpsc::Sender<Request>);
+
+/// The node's end of a [`Handle`].
+#[derive(Debug)]
+pub struct Requests {
+    pub(super) asks: mpsc::Sender<Request>,
+    pub(super) heeds: mpsc::Receiver<Request>,
+}
+
+/// Requests that wait for the node; who asks more waits.
+const MOST_WAITING: usize = 64;
+
+/// A handle, and what [`run`](super::run) needs to heed it.
+pub fn handle() -> (Handle, Requests) {
+    let (asks, heeds) = mpsc::channel(MOST_WAITING);
+    (Handle(asks.clone()), Requests { asks, heeds })
+}
+
+impl Handle {
+    /// Has a message sent. [`Event::Queued`] or [`Event::Refused`] follows.
+    ///
+    /// # Errors
+    /// The node has stopped.
+    ///
+    /// # Panics
+    /// On the thread that runs the node.
+    pub fn send(&self, to: String, message: Vec<u8>) -> Result<(), Stopped> {
+        self.0.blocking_send(Request::Send { to, message }).map_err(|_| Stopped)
+    }
+
+    /// Stops the node; nothing happens if it has stopped already.
+    ///
+    /// # Panics
+    /// On the thread that runs the node.
+    pub fn stop(&self) {
+        // The only way to fail is that there is nothing left to do.
+        let _ = self.0.blocking_send(Request::Stop);
+    }
+}
+
+/// The node has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the node has stopped")]
+pub struct Stopped;

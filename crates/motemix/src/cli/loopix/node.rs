@@ -1,0 +1,122 @@
+//! `motemix loopix mix`, `provider`, `client`, `status` and `chat`.
+
+use super::LoopixProfile;
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The words that all roles have in common; what each does is said where the commands are listed.
+#[derive(Debug, Args)]
+pub struct LoopixNode {
+    #[command(flatten)]
+    pub folder: LoopixNodeFolder,
+    /// Which Loopix to speak, in place of what motemix.toml says; ucl-2017 if there is no such file.
+    #[arg(long, value_enum)]
+    pub profile: Option<LoopixProfile>,
+    /// Where to receive packets, in place of the address in the directory; for a node behind another address.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Prints the counters every so often; a number alone is seconds.
+    #[arg(long, value_name = "TIME", value_parser = super::mean)]
+    pub stats: Option<Duration>,
+    /// Ends when the process that started it ends, however that happens.
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LoopixNodeFolder {
+    /// The node's folder, with the files of the originals: keys, config.json, and the directory that it names.
+    #[arg(long = "dir", value_name = "DIR")]
+    pub path: PathBuf,
+}
+
+/// Keeps the mail of users, and mixes everything else.
+///
+/// Prints JSON lines: `ready` when the socket is open, `counters` at the end. Ends on SIGINT and SIGTERM. What it keeps
+/// is in DIR/state, and survives being killed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix loopix provider --dir loops/nodes/Provider1 --stats 60")]
+pub struct LoopixProvider {
+    #[command(flatten)]
+    pub node: LoopixNode,
+    /// Sends mail on as it arrives, in place of waiting for requests; for the profiles fork-2018 and hardened.
+    #[arg(long)]
+    pub push: bool,
+    /// The most packets that are kept for one user, in place of what motemix.toml says.
+    #[arg(long, value_name = "PACKETS")]
+    pub mailbox: Option<u64>,
+    /// The most bytes that are kept for all users together, in place of what motemix.toml says.
+    #[arg(long, value_name = "BYTES")]
+    pub mailboxes: Option<u64>,
+}
+
+/// Delays packets and sends them on.
+///
+/// Prints JSON lines: `ready` when the socket is open, `counters` at the end. Ends on SIGINT and SIGTERM. The replay tags
+/// in DIR/state survive being killed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix loopix mix --dir loops/nodes/Mix1")]
+pub struct LoopixMix {
+    #[command(flatten)]
+    pub node: LoopixNode,
+}
+
+/// Sends and receives messages for a user, and cover traffic all the time.
+///
+/// Reads lines from stdin: `send NAME TEXT`, or JSON such as {"to": "Client2", "text": "hello"} or {"to": "Client2",
+/// "hex": "00ff"}. Prints JSON lines: `ready`, `queued` when a message is safe on disk, `refused` with the reason, `sent`,
+/// `acknowledged` and `gave_up` (profile hardened), `received`, `loop`, `counters`. What was queued is sent even if the
+/// client is killed and started again.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  echo 'send Client2 hello' | motemix loopix client --dir loops/nodes/Client1")]
+pub struct LoopixClient {
+    #[command(flatten)]
+    pub node: LoopixNode,
+    /// Sends a message to itself whenever one could leave and none waits, and prints `probe` with the seconds it took.
+    #[arg(long)]
+    pub probe: bool,
+}
+
+/// Shows what a running node counts.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix loopix status --dir loops/nodes/Provider1")]
+pub struct LoopixStatus {
+    #[command(flatten)]
+    pub folder: LoopixNodeFolder,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Chats with everybody in the directory, as a client.
+///
+/// On a terminal, shows what is said above an input line, and beside it who has been heard from, what waits to leave and
+/// the cover traffic that goes by. Over pipes, takes lines and prints lines. What is said goes to each user of
+/// the directory as `CHATHH:MM:SS <name> text`, the time in UTC: another would tell where the sender lives.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix loopix chat --dir loops/nodes/Client1")]
+pub struct LoopixChat {
+    #[command(flatten)]
+    pub folder: LoopixNodeFolder,
+    /// Which Loopix to speak, in place of what motemix.toml says; ucl-2017 if there is no such file.
+    #[arg(long, value_enum)]
+    pub profile: Option<LoopixProfile>,
+    /// The name to chat under, in place of the user's.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Where to receive packets, in place of the address in the directory.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+}

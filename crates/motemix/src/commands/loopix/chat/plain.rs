@@ -1,0 +1,53 @@
+//! The chat over pipes: lines in, lines out.
+
+use super::Running;
+use super::talk::Talk;
+use crate::failure::Failure;
+use anyhow::Context;
+use motemix_loopix::runtime::Event;
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a line that was typed may wait.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Goes on when the input ends: somebody else may have something to say. SIGINT and SIGTERM end it.
+pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
+    let (tell, typed) = mpsc::sync_channel::<String>(64);
+    let read = move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if tell.send(line).is_err() {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("stdin".to_owned()).spawn(read).context("cannot start a thread")?;
+    let mut is_ready = false;
+    loop {
+        match node.events.recv_timeout(LOOK_EVERY) {
+            Ok(event) => {
+                is_ready |= matches!(event, Event::Ready { .. });
+                let new = talk.heed(event, Instant::now());
+                let first = talk.lines.len().saturating_sub(new);
+                let text: String = talk.lines.range(first..).map(|entry| format!("{entry}\n")).collect();
+                let mut stdout = std::io::stdout().lock();
+                // Nobody reads any more.
+                if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+                    return Ok(());
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        // Before that nobody knows to whom.
+        if is_ready
+            && let Ok(line) = typed.try_recv()
+            && !line.trim().is_empty()
+            && talk.say(&node.handle, line.trim_end()).is_err()
+        {
+            return Ok(());
+        }
+    }
+}

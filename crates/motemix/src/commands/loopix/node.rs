@@ -1,0 +1,79 @@
+//! `motemix loopix mix`, `provider` and `client`: one node in the foreground, with JSON lines.
+
+mod event;
+mod input;
+mod printer;
+
+use super::super::node::end_with_parent;
+use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
+use crate::failure::Failure;
+use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Role};
+use motemix_loopix::runtime::{self, Options, RuntimeError};
+use printer::Printer;
+use std::path::Path;
+
+pub fn mix(args: &LoopixMix) -> Result<(), Failure> {
+    let files = open(&args.node.folder.path, Role::Mix)?;
+    run(&args.node, files, &options(&args.node))
+}
+
+pub fn provider(args: &LoopixProvider) -> Result<(), Failure> {
+    let files = open(&args.node.folder.path, Role::Provider)?;
+    let told = files.settings.mailboxes;
+    let mailboxes = MailboxLimits {
+        packets_per_user: args.mailbox.unwrap_or(told.packets_per_user),
+        bytes: args.mailboxes.unwrap_or(told.bytes),
+    };
+    let options = Options { push: args.push, mailboxes: Some(mailboxes), ..options(&args.node) };
+    run(&args.node, files, &options)
+}
+
+pub fn client(args: &LoopixClient) -> Result<(), Failure> {
+    let files = open(&args.node.folder.path, Role::Client)?;
+    let options = Options { probe: args.probe, ..options(&args.node) };
+    run(&args.node, files, &options)
+}
+
+/// Opens the folder of a node that has to be of this role.
+pub fn open(dir: &Path, role: Role) -> Result<NodeFiles, Failure> {
+    let files = NodeFiles::open(dir).map_err(|error: FileError| Failure::broken(error))?;
+    if files.role == role {
+        return Ok(files);
+    }
+    let (dir, found) = (dir.display(), files.role.name());
+    Err(Failure::broken(format!(
+        "{dir}: is the folder of a {found}; run `motemix loopix {found} --dir {dir}`"
+    )))
+}
+
+fn options(args: &LoopixNode) -> Options {
+    Options {
+        profile: args.profile.map(Into::into),
+        listen: args.listen,
+        report_every: args.stats,
+        ..Options::default()
+    }
+}
+
+fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Failure> {
+    if args.with_parent {
+        end_with_parent()?;
+    }
+    let (handle, requests) = runtime::handle();
+    let printer = Printer::start()?;
+    if files.role == Role::Client {
+        input::obey(handle, printer.line_sender())?;
+    }
+    let ran =
+        runtime::run(&args.folder.path, files, options, requests, |event| printer.say(&event::json(&event)));
+    printer.finish();
+    ran.map_err(failure)
+}
+
+/// What can be mended in a file is broken; what the system refuses has failed.
+pub fn failure(error: RuntimeError) -> Failure {
+    match error {
+        RuntimeError::File(_) | RuntimeError::Setup(_) => Failure::broken(error),
+        _ => Failure::failed(error),
+    }
+}

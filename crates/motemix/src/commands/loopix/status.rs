@@ -1,0 +1,31 @@
+//! `motemix loopix status`: what a running node counts.
+
+use crate::cli::LoopixStatus;
+use crate::failure::Failure;
+use crate::report::{self, Table};
+use motemix_host::control::{ControlClient, Request, Response};
+use motemix_loopix::runtime::control_socket;
+use serde_json::json;
+
+pub fn status(args: &LoopixStatus) -> Result<(), Failure> {
+    let mut node = ControlClient::connect(control_socket(&args.folder.path)).map_err(Failure::failed)?;
+    let status = match node.request(&Request::Status {}).map_err(Failure::failed)? {
+        Response::Status(status) => status,
+        other => return Err(Failure::failed(format!("the node does not say how it is doing: {other:?}"))),
+    };
+    if args.json {
+        return Ok(report::print_json(&json!({
+            "name": status.name,
+            "listen": status.listen,
+            "uptime_s": status.uptime_s,
+            "counters": status.counters,
+        }))?);
+    }
+    let mut table = Table::new([status.name.as_str(), ""]);
+    table.row(["listens on".to_owned(), status.listen.join(", ")]);
+    table.row(["runs for".to_owned(), format!("{} s", status.uptime_s)]);
+    for (name, count) in &status.counters {
+        table.row([name.replace('_', " "), count.to_string()]);
+    }
+    Ok(table.print()?)
+}
