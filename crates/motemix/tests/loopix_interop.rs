@@ -68,10 +68,12 @@ fn either_program_builds_the_directory() {
     let (here, there) = (network.dir.join("here.db"), network.dir.join("there.db"));
     let dir = network.dir.to_str().expect("UTF-8");
     let show = |file: &std::path::Path| -> Value {
-        let said = motemix(["loopix", "directory", "show", "--json", file.to_str().expect("UTF-8")]).succeeds();
+        let said =
+            motemix(["loopix", "directory", "show", "--json", file.to_str().expect("UTF-8")]).succeeds();
         serde_json::from_str(&said).expect("JSON")
     };
-    motemix(["loopix", "directory", "build", "--dir", dir, "--out", here.to_str().expect("UTF-8")]).succeeds();
+    motemix(["loopix", "directory", "build", "--dir", dir, "--out", here.to_str().expect("UTF-8")])
+        .succeeds();
     let folders = NODES.map(|name| network.folder(name));
     let built = peer().arg("database").arg(&there).args(folders).status().expect("Python starts");
     assert!(built.success());

@@ -52,8 +52,22 @@ impl Network {
         let network = Self::new(dialect);
         let dir = network.dir.to_str().expect("UTF-8");
         let quick = [
-            "--mixes", "3", "--delay", "1ms", "--loops", LOOPS, "--drop", DROP, "--payload", PAYLOAD, "--pull",
-            PULL, "--retrieve", RETRIEVE, "--profile", dialect.profile,
+            "--mixes",
+            "3",
+            "--delay",
+            "1ms",
+            "--loops",
+            LOOPS,
+            "--drop",
+            DROP,
+            "--payload",
+            PAYLOAD,
+            "--pull",
+            PULL,
+            "--retrieve",
+            RETRIEVE,
+            "--profile",
+            dialect.profile,
         ];
         let push: &[_] = if dialect.push { &["--push"] } else { &[] };
         motemix([&["loopix", "net", "init", dir], &quick[..], push].concat()).succeeds();
@@ -69,7 +83,12 @@ impl Network {
             let port = socket.local_addr().expect("bound").port();
             let number = name.trim_start_matches(char::is_alphabetic);
             let mut keys = peer();
-            keys.arg("keys").arg(network.folder(name)).args([&role(name), name, "127.0.0.1", &port.to_string()]);
+            keys.arg("keys").arg(network.folder(name)).args([
+                &role(name),
+                name,
+                "127.0.0.1",
+                &port.to_string(),
+            ]);
             match role(name).as_str() {
                 "mix" => keys.args(["--layer", number]),
                 "client" => keys.args(["--provider", &format!("Provider{number}")]),

@@ -39,7 +39,10 @@ fn root() -> PathBuf {
 /// `python -m peer` with these words, where sphinxmix is.
 pub fn peer() -> Command {
     let python = root().join(".venv-loopix/bin/python");
-    assert!(python.exists(), "there is no .venv-loopix for sphinxmix; make it with: scripts/setup loopix_peer");
+    assert!(
+        python.exists(),
+        "there is no .venv-loopix for sphinxmix; make it with: scripts/setup loopix_peer"
+    );
     let mut command = Command::new(python);
     command.args(["-m", "peer"]).current_dir(root().join("scripts/loopix"));
     command
