@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const STATS: &str = "0.2";
 
 /// Which program a node is a process of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Program {
     Ours,
     Python,
