@@ -108,21 +108,21 @@ impl Sphinx for Here {
     ) -> Result<Vec<u8>, Refused> {
         let destination = pack::decode(destination).expect("a packed destination");
         let payload = forward::payload(destination, message);
-        forward::create(format, &hops(path), &payload, &mut self.rng).map_err(|error| not_made(&error))
+        forward::create(format, &hops(path), &payload, &mut self.rng).map_err(not_made)
     }
 
     fn process(&mut self, format: &Format, keys: &Keys, datagram: &[u8]) -> Result<Processed, Refused> {
         let mut datagram = datagram.to_vec();
         let secret = Scalar::from_be_bytes(&Secret::new(keys.secret)).expect("a secret");
-        let (tag, packet) = fresh(format, &secret, &mut datagram).map_err(|error| refused(&error))?;
-        match packet.read().map_err(|error| refused(&error))? {
+        let (tag, packet) = fresh(format, &secret, &mut datagram).map_err(refused)?;
+        match packet.read().map_err(refused)? {
             Layer::Relay(mut relay) => {
                 let command = std::mem::replace(&mut relay.command, Value::Nil);
-                relay.forward().map_err(|error| refused(&error))?;
+                relay.forward().map_err(refused)?;
                 Ok(Processed::Relay { tag, command, datagram })
             }
             Layer::Destination(arrival) => {
-                let opened = arrival.open().map_err(|error| refused(&error));
+                let opened = arrival.open().map_err(refused);
                 Ok(Processed::Destination { tag, opened: opened.and_then(read_payload) })
             }
             Layer::Surb(arrival) => {
@@ -134,8 +134,7 @@ impl Sphinx for Here {
 
     fn surb(&mut self, format: &Format, path: &[Step], destination: &[u8]) -> Result<(Kept, Given), Refused> {
         let destination = pack::decode(destination).expect("a packed destination");
-        let (surb, keys) = surb::create(format, &hops(path), destination, &mut self.rng)
-            .map_err(|error| not_made(&error))?;
+        let (surb, keys) = surb::create(format, &hops(path), destination, &mut self.rng).map_err(not_made)?;
         let (header, key) = surb.parts();
         let parts = vec![
             pack::point(&header.group_element.compress()),
@@ -156,14 +155,14 @@ impl Sphinx for Here {
         let group_element = pack::compressed_point(group_element).expect("a point");
         let bytes = [group_element.as_slice(), routing_info, header_mac, &given.key].concat();
         let surb = Surb::parse(format, &bytes).expect("a SURB");
-        surb.reply(format, message).map_err(|error| not_made(&error))
+        surb.reply(format, message).map_err(not_made)
     }
 
     fn receive(&mut self, format: &Format, kept: &Kept, body: &[u8]) -> Result<Vec<u8>, Refused> {
         let keys = kept.keys.iter().map(|key| Secret::new(*key));
         let keys = SurbKeys::from_keys(kept.id, keys).expect("the reply's key at least");
         let mut body = body.to_vec();
-        keys.open(format.body_tag, &mut body).map(<[u8]>::to_vec).map_err(|error| refused(&error))
+        keys.open(format.body_tag, &mut body).map(<[u8]>::to_vec).map_err(refused)
     }
 }
 
@@ -198,7 +197,7 @@ fn read_payload(payload: &[u8]) -> Result<Opened, Refused> {
     }
 }
 
-fn not_made(error: &CreateError) -> Refused {
+fn not_made(error: CreateError) -> Refused {
     Refused(match error {
         CreateError::BodyFull | CreateError::HeaderFull | CreateError::LongRouting => "too_long".into(),
         CreateError::NoHops => panic!("a path without nodes"),
@@ -206,7 +205,7 @@ fn not_made(error: &CreateError) -> Refused {
 }
 
 /// petlib reads group elements while it unpacks, so one that is on no curve is malformed to the peer.
-fn refused(error: &ProcessError) -> Refused {
+fn refused(error: ProcessError) -> Refused {
     let word = match error {
         ProcessError::Malformed | ProcessError::NotOnCurve => "malformed",
         ProcessError::BadHeaderMac => "bad_mac",

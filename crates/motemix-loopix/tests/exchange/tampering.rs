@@ -37,8 +37,8 @@ fn a_flipped_bit_is_refused_by_both() {
             // The payload is checked at the end of the path, the header at the first hop.
             let done = exchange.carry(&format, &keys, &path, datagram);
             let reason = match (part, done) {
-                ("payload", Ok(Processed::Destination { opened: Err(Refused(reason)), .. })) => reason,
-                ("group element" | "routing info" | "header MAC", Err(Refused(reason))) => reason,
+                ("payload", Ok(Processed::Destination { opened: Err(Refused(reason)), .. }))
+                | ("group element" | "routing info" | "header MAC", Err(Refused(reason))) => reason,
                 (part, done) => panic!("byte {place}, of the {part}: {done:?}"),
             };
             *reasons.entry((part, reason)).or_default() += 1;

@@ -48,7 +48,7 @@ impl Exchange {
 
     /// One of the two.
     pub fn party(&mut self, number: usize) -> &mut dyn Sphinx {
-        if number % 2 == 0 { &mut self.here } else { &mut self.there }
+        if number.is_multiple_of(2) { &mut self.here } else { &mut self.there }
     }
 
     /// A path whose nodes have keys of both makes, in turn.
@@ -93,7 +93,7 @@ impl Exchange {
         let kinds = [Value::Nil, binary([1]), binary([3])];
         let kind = kinds[self.up_to(kinds.len() - 1)].clone();
         let delay = Value::F64(f64::from(self.rng.next_u32()) / 1e9);
-        let drop = Value::Boolean(self.rng.next_u32() % 2 == 0);
+        let drop = Value::Boolean(self.rng.next_u32().is_multiple_of(2));
         Value::Array(vec![address, drop, kind, delay, text(&mut self.rng, &name)])
     }
 
