@@ -229,7 +229,14 @@ fn no_stored_packet_is_lost_or_doubled_by_a_kill() {
         for number in stored.difference(&removing) {
             assert!(here.contains(number), "seed {seed}: packet {number} was stored and is gone");
         }
-        first = here.last().copied().into_iter().chain(stored.last().copied()).chain(removing.last().copied()).max().map_or(first, |last| last + 1);
+        first = here
+            .last()
+            .copied()
+            .into_iter()
+            .chain(stored.last().copied())
+            .chain(removing.last().copied())
+            .max()
+            .map_or(first, |last| last + 1);
     }
     assert!(stored.len() > 10 && removing.len() > 100, "{} {}", stored.len(), removing.len());
 }

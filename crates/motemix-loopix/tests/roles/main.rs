@@ -1,5 +1,8 @@
 //! What users rely on, as stories in a network in memory.
 
+mod attacks;
+mod forge;
+mod noise;
 mod world;
 
 use std::time::Duration;
@@ -58,4 +61,16 @@ fn a_hardened_message_survives_lost_datagrams() {
     assert_eq!(texts, expected, "each once, whatever was lost");
     assert_eq!(world.counters("Client1").acknowledged, 10);
     assert!(world.counters("Client1").retries > 2);
+}
+
+proptest::proptest! {
+    // Each runs a network for minutes of its time.
+    #![proptest_config(proptest::test_runner::Config { cases: 24, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_happens_to_a_network_it_ends_and_messages_arrive_again(
+        bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..600)
+    ) {
+        noise::run(&bytes);
+    }
 }
