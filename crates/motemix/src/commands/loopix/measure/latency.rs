@@ -94,7 +94,9 @@ fn draw(common: &Common, rows: &[&Row], rate: f64) -> Result<()> {
             rows.iter().copied().filter(|row| row.nodes == nodes && is_rate(row, rate)).collect();
         let mut mean = together(&of, |row| row.clients.into());
         // A few pauses of the machine deviate far, and no time is below zero.
-        mean.iter_mut().for_each(|(_, mean, sd)| *sd = sd.min(*mean));
+        for (_, mean, sd) in &mut mean {
+            *sd = sd.min(*mean);
+        }
         series.push(line(&format!("{nodes}, mean ± sd"), colour, &mean));
         let median: Vec<_> = of.iter().map(|row| (row.clients.into(), row.median, 0.0)).collect();
         series.push(line(&format!("{nodes}, median"), colour + 4, &median));
