@@ -163,12 +163,11 @@ pub fn together(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<(f64, f64, f64)> 
     let summary = |(at, group): (f64, Vec<&Row>)| {
         let count = group.len() as f64;
         let mean = group.iter().map(|row| row.mean).sum::<f64>() / count;
-        let sd = match group.as_slice() {
-            [only] => only.sd,
-            _ => {
-                let squares: f64 = group.iter().map(|row| (row.mean - mean) * (row.mean - mean)).sum();
-                (squares / (count - 1.0)).sqrt()
-            }
+        let sd = if let [only] = group.as_slice() {
+            only.sd
+        } else {
+            let squares: f64 = group.iter().map(|row| (row.mean - mean) * (row.mean - mean)).sum();
+            (squares / (count - 1.0)).sqrt()
         };
         (at, mean, sd)
     };
