@@ -213,7 +213,7 @@ fn count_arrivals(
         // A timeout is no error here, and after any other nothing comes.
         let Ok((len, _)) = sink.recv_from(&mut buffer) else { continue };
         last = Instant::now();
-        if received.fetch_add(1, Ordering::Relaxed) % CHECK_ONE_IN == 0 {
+        if received.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHECK_ONE_IN) {
             sample.push(buffer[..len].to_vec());
         }
     }
