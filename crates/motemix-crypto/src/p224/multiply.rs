@@ -145,5 +145,5 @@ fn point_at(table: &[Point; TABLE_LEN], digit: Digit) -> Point {
 /// −1 where the digit is in a table, and 0 elsewhere. The compiler does not see that, and makes no branch of what is done
 /// with it; one by one, hiding them would cost more than taking the entry.
 fn masks(digit: Digit) -> [i64; TABLE_LEN] {
-    black_box(array::from_fn(|at| ((at as i64 ^ digit.index) - 1) >> 63))
+    black_box(array::from_fn(|at| (((at as u64).cast_signed() ^ digit.index) - 1) >> 63))
 }
