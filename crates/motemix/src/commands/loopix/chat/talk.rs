@@ -149,7 +149,7 @@ impl Talk {
                 self.totals = *totals;
                 0
             }
-            Event::Sent { .. } | Event::Loop => 0,
+            Event::Sent { .. } | Event::Loop | Event::Probe { .. } => 0,
         }
     }
 
