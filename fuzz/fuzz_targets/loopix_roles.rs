@@ -8,6 +8,8 @@ use libfuzzer_sys::fuzz_target;
 mod forge;
 #[path = "../../crates/motemix-loopix/tests/roles/noise.rs"]
 mod noise;
+// Stories use more of it.
+#[allow(dead_code)]
 #[path = "../../crates/motemix-loopix/tests/roles/world.rs"]
 mod world;
 
