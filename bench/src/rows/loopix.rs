@@ -177,7 +177,7 @@ fn mix_row(quick: bool, program: &Path, peer: &Peer) -> Result<(Row, Vec<String>
         let out = |rate: f64| of(nodes, "out").find(|row| row.rate.total_cmp(&rate).is_eq());
         // The Python mix queues without bound, nearly: what comes out after the load has ended is no rate either.
         let kept_up = complete.filter_map(out).filter(|row| row.mean >= KEPT_UP * row.rate);
-        kept_up.map(|row| row.mean).fold(f64::NAN, f64::max)
+        kept_up.map(|row| row.rate).fold(f64::NAN, f64::max)
     };
     let most = |nodes, quantity| of(nodes, quantity).map(|row| row.mean).fold(f64::NAN, f64::max);
     let row = Row::more(
@@ -194,7 +194,9 @@ fn mix_row(quick: bool, program: &Path, peer: &Peer) -> Result<(Row, Vec<String>
             most(nodes, "out per cpu second"),
         )
     };
-    Ok((row.ours_at_least(4000.0), vec![line("motemix"), line("python")]))
+    let sides = if peer.is_there { &["motemix", "python"][..] } else { &["motemix"] };
+    let lines = sides.iter().map(|nodes| line(nodes)).collect();
+    Ok((row.ours_at_least(4000.0), lines))
 }
 
 /// Milliseconds from sending to receiving, three layers, no delay, push.
