@@ -30,7 +30,11 @@ fn messages_pass_both_ways() {
         for name in ["Mix1", "Provider1", "Client1"] {
             let said = world.stop(name);
             let names: Vec<_> = said.iter().map(|event| event["event"].as_str().unwrap()).collect();
-            assert_eq!((names.first(), names.last()), (Some(&"ready"), Some(&"counters")), "{profile} {name}");
+            assert_eq!(
+                (names.first(), names.last()),
+                (Some(&"ready"), Some(&"counters")),
+                "{profile} {name}"
+            );
             let counters = said.last().unwrap();
             assert!(counters["received"].as_u64().unwrap() > 0, "{profile} {name}: {counters}");
             assert_eq!(counters["dropped"]["bad_header_mac"], 0, "{profile} {name}: {counters}");
@@ -151,7 +155,8 @@ fn kills_anywhere_lose_nothing_that_a_hardened_client_accepted() {
     let mut world = World::up(HARDENED, &[]);
     let mut received = Vec::new();
     for (round, victim) in VICTIMS.iter().enumerate() {
-        let texts = (round * MESSAGES / 6..(round + 1) * MESSAGES / 6).map(|number| format!("message {number}"));
+        let texts =
+            (round * MESSAGES / 6..(round + 1) * MESSAGES / 6).map(|number| format!("message {number}"));
         let client = world.node("Client1");
         let before = client.heard("queued").len();
         for text in texts {

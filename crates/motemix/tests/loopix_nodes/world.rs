@@ -14,8 +14,20 @@ use tempfile::TempDir;
 
 /// Everything is faster than people would want it, for the tests' sake.
 const QUICK: [&str; 14] = [
-    "--mixes", "3", "--delay", "1ms", "--loops", "0.3", "--drop", "0.3", "--payload", "0.05", "--pull", "0.2",
-    "--retrieve", "20",
+    "--mixes",
+    "3",
+    "--delay",
+    "1ms",
+    "--loops",
+    "0.3",
+    "--drop",
+    "0.3",
+    "--payload",
+    "0.05",
+    "--pull",
+    "0.2",
+    "--retrieve",
+    "20",
 ];
 
 pub struct World {
