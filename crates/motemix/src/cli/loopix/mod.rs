@@ -8,7 +8,7 @@ pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 
 pub use node::{
-    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixNodeFolder, LoopixProvider, LoopixStatus,
+    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus,
 };
 
 use clap::Subcommand;

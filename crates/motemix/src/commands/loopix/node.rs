@@ -53,7 +53,7 @@ fn options(args: &LoopixNode) -> Options {
 
 fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Failure> {
     let (handle, requests) = runtime::handle();
-    let mut printer = Printer::start()?;
+    let printer = Printer::start()?;
     if files.role == Role::Client {
         input::obey(handle, printer.line_sender())?;
     }
