@@ -45,6 +45,15 @@ impl Machine {
     }
 }
 
+/// Lets this thread, and the processes that it starts from now on, run on all cores of `machine`.
+pub fn spread(machine: &Machine) -> Result<()> {
+    let mut all = CpuSet::new();
+    for core in &machine.cores {
+        all.set(*core).context("naming a core")?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &all).context("taking all cores")
+}
+
 /// Keeps this thread, and the processes that it starts from now on, on `core`.
 pub fn pin(core: usize) -> Result<()> {
     let mut only = CpuSet::new();

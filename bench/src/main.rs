@@ -12,7 +12,7 @@ use motemix_bench::machine::{self, Machine};
 use motemix_bench::ours::HostCurve;
 use motemix_bench::report;
 use motemix_bench::rows::forward::Load;
-use motemix_bench::rows::{HOST_DATA, create, forward, hop, p224, sim, x25519};
+use motemix_bench::rows::{HOST_DATA, create, forward, hop, loopix, p224, sim, x25519};
 use motemix_bench::turns::Effort;
 
 const HELP: &str = "\
@@ -101,7 +101,10 @@ fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
     rows.extend(p224::rows(effort)?);
+    let (of_loopix, more_lines) = loopix::rows(&machine, effort, quick, program, &project()?)?;
+    rows.extend(of_loopix);
     let (forwarding, mut lines) = forward::rows(&machine, load, program)?;
+    lines.extend(more_lines);
     rows.extend(forwarding);
     let (simulated, more) = sim::rows(program, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
     rows.extend(simulated);

@@ -29,6 +29,7 @@ pub struct Row {
 enum Goal {
     Ratio(f64),
     Below(f64),
+    AtLeast(f64),
 }
 
 impl Row {
@@ -85,6 +86,29 @@ impl Row {
         Self { goal: Some(Goal::Below(bound)), ..self }
     }
 
+    /// The least that this project sets itself for our own figure.
+    #[must_use]
+    pub fn ours_at_least(self, least: f64) -> Self {
+        Self { goal: Some(Goal::AtLeast(least)), ..self }
+    }
+
+    /// Rates of which more is better, with nothing beside them.
+    pub fn more(
+        what: &'static str,
+        ours: f64,
+        peer: impl Into<String>,
+        theirs: f64,
+        unit: &'static str,
+    ) -> Self {
+        Self { ratio: ours / theirs, ..Self::less(what, ours, peer, theirs, unit) }
+    }
+
+    /// The medians that stand beside the figures.
+    #[must_use]
+    pub fn with_medians(self, ours: f64, theirs: f64) -> Self {
+        Self { medians: Some((ours, theirs)), ..self }
+    }
+
     /// The peer's figure.
     pub fn theirs(&self) -> f64 {
         self.theirs
@@ -97,6 +121,7 @@ impl Row {
         let goal = self.goal.map_or(String::new(), |goal| {
             let (text, met) = match goal {
                 Goal::Ratio(least) => (format!("ratio ≥ {least:.1}"), self.ratio >= least),
+                Goal::AtLeast(least) => (format!("ours ≥ {least:.0}"), self.ours >= least),
                 Goal::Below(bound) => (format!("ours < {bound:.0}"), self.ours < bound),
             };
             format!("{text}: {}", if met { "met" } else { "missed" })

@@ -581,6 +581,24 @@ class Network(unittest.TestCase):
         self.assertGreater(counters["Provider1"]["pushed"], 0)
         self.assertEqual(counters["Provider1"]["stored"], 0)
 
+    def test_a_client_tells_how_long_its_messages_to_itself_take(self) -> None:
+        self.make(push=True)
+        names = [name for name in self.ports if name != "Client1"]
+        others = [Running(self, name[:-1].lower(), str(self.root / name), "--profile", "fork-2018") for name in names]
+        for node in others:
+            node.hear("ready")
+        probing = Running(self, "client", str(self.root / "Client1"), "--profile", "fork-2018", "--probe")
+        first, second = probing.hear("probe"), probing.hear("probe")
+        self.assertGreater(min(first["took"], second["took"]), 0)
+        self.assertNotEqual(first["left"], second["left"])
+
+    def test_costs_are_told(self) -> None:
+        words = ["-m", "peer", "cost", "--seconds", "0.01"]
+        told = json.loads(subprocess.run([sys.executable, *words], cwd=HERE, check=True, capture_output=True).stdout)
+        for of in ("hop", "create"):
+            self.assertLessEqual(told[of]["minimum"], told[of]["median"])
+            self.assertGreater(told[of]["minimum"], 0)
+
     def test_packets_wait(self) -> None:
         self.make()
         mix = Mix(self.root / "Mix1", UCL_2017)

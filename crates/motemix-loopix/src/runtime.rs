@@ -10,6 +10,7 @@
 //! | `station` | a role with what belongs to it: a provider's mailboxes, a client's letters |
 //! | [`mailboxes`], `letters` | what has to outlive the process, in SQLite files; `committer` writes both |
 //! | `journal` | replay tags on disk |
+//! | `probe` | messages that a client sends itself, to learn how long messages take |
 //! | `control` | how others ask the node how it is doing |
 //! | `addresses`, `watch` | the directory: where its hosts are, and whether it has changed |
 //!
@@ -23,6 +24,7 @@ mod event;
 mod journal;
 mod letters;
 pub mod mailboxes;
+mod probe;
 mod station;
 mod watch;
 
@@ -53,6 +55,7 @@ use driver::Driver;
 use event::Request;
 use journal::Journal;
 use letters::Letters;
+use probe::Probes;
 use station::{ClientStation, MixStation, ProviderStation, Station};
 use watch::Watch;
 
@@ -77,6 +80,8 @@ pub struct Options {
     pub report_every: Option<Duration>,
     /// In place of the limits in the folder.
     pub mailboxes: Option<MailboxLimits>,
+    /// A client sends itself a message whenever one could leave and none waits; [`Event::Probe`] says how long it took.
+    pub probe: bool,
 }
 
 /// Runs the node in `dir` on this thread until it is asked to stop, or gets SIGINT or SIGTERM.
@@ -168,7 +173,7 @@ async fn start(
         }
         RoleName::Client => {
             let (letters, outbox) = Letters::open(&state.join("letters.db"), around.wake.clone())?;
-            let station = client(setup, letters, outbox, now)?;
+            let station = client(setup, letters, outbox, now, options.probe)?;
             around.drive(station, report).await
         }
     }
@@ -179,12 +184,18 @@ fn client(
     letters: Letters,
     outbox: Vec<letters::Letter>,
     now: Instant,
+    probe: bool,
 ) -> Result<ClientStation, RuntimeError> {
     let is_acknowledged = setup.profile == Profile::Hardened;
     // Larger than what an earlier process used, as long as the clock is not set back.
     let counter = u64::try_from(unix_time().as_micros()).unwrap_or(u64::MAX);
-    let client = Client::new(setup, counter, now, rng()?)?;
-    Ok(ClientStation::new(client, letters, outbox, is_acknowledged, rng()?))
+    let mut station_rng = rng()?;
+    let probes = probe.then(|| Probes::new(setup.me.name(), &mut station_rng));
+    let mut client = Client::new(setup, counter, now, rng()?)?;
+    if let Some(probes) = probes.clone() {
+        client.set_builder(Box::new(move || Some(probes.draft())));
+    }
+    Ok(ClientStation::new(client, letters, outbox, is_acknowledged, probes, station_rng))
 }
 
 /// Everything around a station.

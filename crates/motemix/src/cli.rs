@@ -18,7 +18,11 @@ pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsSecrets
 pub use demo::Demo;
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use loopix::{
-    Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile, LoopixProvider, LoopixStatus,
+    Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixChat, LoopixClient, LoopixCost,
+    LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixEnergy, LoopixLatency, LoopixLoad,
+    LoopixMeasure, LoopixMeasuring, LoopixMix, LoopixMixThroughput, LoopixNet, LoopixNetDown, LoopixNetInit,
+    LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixPolicies, LoopixProfile, LoopixProvider, LoopixPull,
+    LoopixStatus, LoopixVectors,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
@@ -92,7 +96,7 @@ pub enum Command {
     /// Repeats the experiments of others, beside what they measured.
     #[command(subcommand)]
     Reproduce(Reproduce),
-    /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.
+    /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes; measures it, and reckons what it costs and buys.
     #[command(subcommand)]
     Loopix(Loopix),
     Completions(Completions),

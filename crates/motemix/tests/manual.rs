@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 40] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -30,6 +30,18 @@ const COMMANDS: [&[&str]; 28] = [
     &["sim", "validate"],
     &["reproduce"],
     &["reproduce", "thesis"],
+    &["loopix"],
+    &["loopix", "advise"],
+    &["loopix", "cost"],
+    &["loopix", "anonymity"],
+    &["loopix", "policies"],
+    &["loopix", "measure"],
+    &["loopix", "measure", "energy"],
+    &["loopix", "measure", "bandwidth"],
+    &["loopix", "measure", "mix-throughput"],
+    &["loopix", "measure", "latency"],
+    &["loopix", "measure", "pull"],
+    &["loopix", "load"],
     &["completions"],
     &["man"],
     &[],
@@ -40,7 +52,10 @@ fn every_command_that_does_something_shows_an_example() {
     for command in COMMANDS {
         let help = motemix(command.iter().chain(&["--help"])).succeeds();
         assert!(help.contains("Usage: motemix"), "{command:?}: {help}");
-        let only_groups = matches!(command, ["net" | "directory" | "boards" | "sim" | "reproduce"]);
+        let only_groups = matches!(
+            command,
+            ["net" | "directory" | "boards" | "sim" | "reproduce" | "loopix"] | ["loopix", "measure"]
+        );
         assert!(
             only_groups || help.contains("Example") || help.contains("First steps"),
             "{command:?}: {help}"

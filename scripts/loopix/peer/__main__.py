@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import client, exchange, files, load, node, provider
+from . import client, cost, exchange, files, load, node, provider
 from .files import BadFiles, Place
 from .messages import PROFILES, UCL_2017
 
@@ -29,6 +29,8 @@ def _arguments() -> argparse.ArgumentParser:
         words = commands.add_parser(role, help=f"runs a {role} from its working directory until SIGTERM")
         words.add_argument("folder", type=Path, metavar="DIR")
         words.add_argument("--profile", choices=sorted(PROFILES), default=UCL_2017.name)
+        if role == "client":
+            words.add_argument("--probe", action="store_true", help="sends messages to itself and says how long they took")
         words.set_defaults(act=_run, role=role)
 
     words = commands.add_parser("exchange", help="makes and processes packets, asked in JSON lines; peer/exchange.py says how")
@@ -49,12 +51,14 @@ def _arguments() -> argparse.ArgumentParser:
     words.add_argument("folders", type=Path, nargs="+", metavar="DIR")
     words.set_defaults(act=_make_database)
 
+    cost.add_arguments(commands.add_parser("cost", help="times making and processing packets"))
     load.add_arguments(commands.add_parser("load", help="sends a mix packets at a rate and counts what comes out"))
     return top
 
 
 def _run(said: argparse.Namespace) -> int:
-    running = _NODES[said.role](said.folder, PROFILES[said.profile])
+    options = {"probe": True} if getattr(said, "probe", False) else {}
+    running = _NODES[said.role](said.folder, PROFILES[said.profile], **options)
     running.start()
     running.run()
     return 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -18,14 +20,19 @@ from .packet import Flag, Refused
 from .paths import Sealed
 
 
+_PROBE = b"probe "
+
+
 class Client(Node):
     """Sends what standard input says: `send NAME TEXT`."""
 
     role = "client"
     counted = ("received", "loops_sent", "loops_returned", "drops_sent", "real_sent", "real_received", "dummies_received")
 
-    def __init__(self, folder: Path, profile: Profile) -> None:
+    def __init__(self, folder: Path, profile: Profile, probe: bool = False) -> None:
         super().__init__(folder, profile)
+        self._probe = probe
+        self._began = time.monotonic()
         needed = {self.own.provider, *(user.provider for user in self.network.users.values())}
         if missing := needed - self.network.providers.keys():
             raise BadFiles(f"{folder}: providers of clients that the directory lacks: {', '.join(sorted(missing))}")
@@ -57,6 +64,9 @@ class Client(Node):
             self.say("loop")
         elif is_cover and received.startswith(messages.DUMMY_PREFIX):
             self.counters["dummies_received"] += 1
+        elif self._probe and received.startswith(_PROBE):
+            (left,) = struct.unpack(">d", received.removeprefix(_PROBE))
+            self.say("probe", left=left, took=time.monotonic() - self._began - left)
         else:
             self.counters["real_received"] += 1
             self.say("received", text=received.decode(errors="replace"), hex=received.hex())
@@ -76,6 +86,10 @@ class Client(Node):
         self.counters["drops_sent"] += 1
 
     def _send_payload(self) -> None:
+        if not self._to_send and self._probe:
+            # Made when it leaves, so that the wait for its turn is not part of the time.
+            left = time.monotonic() - self._began
+            self._to_send.append(self.sender.real(self.own, _PROBE + struct.pack(">d", left)))
         if not self._to_send:
             return self._send_drop()
         self.send_sealed(self._to_send.popleft())

@@ -9,22 +9,20 @@ pub const ELEMENT_LEN: usize = 28;
 
 /// p.
 const MODULUS: [i64; LIMBS] = [1, MASK - (1 << 40) + 1, MASK, MASK];
-/// 2²²⁴, squared, modulo p: 2¹⁹² − 2⁹⁷ + 1.
-const RADIX_SQUARED: Element = Element([1, -(1 << 41), 0, 1 << 24]);
+/// 2²²⁴ modulo p: 2⁹⁶ − 1.
+const RADIX_SQUARED: Element = Element([-1, 1 << 40, 0, 0]);
 
-/// x · 2²²⁴ modulo p, in four signed limbs.
+/// x · 2¹¹² modulo p, in four signed limbs.
 ///
-/// A product is *reduced*: its limbs are at most 2⁵⁶ + 2⁵² in magnitude. Sums and differences are not carried; a
-/// sum of k reduced elements is of *weight* k. Factors may have weights whose product is at most 2048: the columns
-/// of their product then stay below 2¹²⁶. No formula of this module comes near it, and a test at the limit
-/// shows that it holds.
+/// A reduced product has limbs of at most 2⁵⁶ + 2⁵² in magnitude, and is of *weight* 1. Sums and differences are not
+/// carried: a sum of k reduced elements is of weight k. Factors may have weights whose product is at most 1024: then
+/// columns stay below 2¹²⁶, and what is folded down last below 2⁵². The formulas of P-224 stay below 200.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element([i64; LIMBS]);
 
 impl Element {
     pub const ZERO: Self = Self([0; LIMBS]);
-    /// 2²²⁴ modulo p: 2⁹⁶ − 1.
-    pub const ONE: Self = Self([MASK, (1 << 40) - 1, 0, 0]);
+    pub const ONE: Self = Self([0, 0, 1, 0]);
 
     /// From 28 bytes, big-endian. `None` if they are p or more, in variable time.
     pub const fn from_be_bytes(bytes: &[u8; ELEMENT_LEN]) -> Option<Self> {
@@ -221,8 +219,7 @@ const fn made_positive(limbs: [i64; LIMBS]) -> [i64; LIMBS] {
     ])
 }
 
-/// What a product is before it is reduced, in columns of 56 bits. The weights of a sum of products are added, and are
-/// at most 2048 together.
+/// A product before it is reduced, in columns of 56 bits. In a sum of products, weights are added.
 #[derive(Clone, Copy)]
 pub struct Product([i128; 2 * LIMBS - 1]);
 
@@ -237,29 +234,137 @@ impl Product {
         Self([a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5], a[6] - b[6]])
     }
 
-    /// Divides by 2²²⁴ modulo p.
+    /// Divides by 2¹¹² modulo p.
     ///
-    /// P. Montgomery's reduction (1985), which is cheap here because p is 1 modulo 2⁹⁶: the factor that clears a column
-    /// is the column itself. Then what lies above 2²²⁴ is folded down, t · 2²²⁴ = t · 2⁹⁶ − t.
+    /// Half from above and half from below, at the same time, so that fewer steps wait for each other. Above, 2²²⁴ is
+    /// 2⁹⁶ − 1: this folds down the two uppermost columns. Below, p is 1 modulo 2⁹⁶, so what clears a column in P.
+    /// Montgomery's reduction (1985) is p times the column itself: −m, m · 2⁹⁶ and −m · 2²²⁴. Of the
+    /// four columns between, what lies above 2²²⁴ is folded down last.
     pub const fn reduced(&self) -> Element {
         let Self([c0, c1, c2, c3, c4, c5, c6]) = *self;
-        let m0 = c0 as i64 & MASK;
-        let c1 = c1 + (c0 >> BITS) + ((m0 as i128) << 40);
-        let m1 = c1 as i64 & MASK;
-        let c2 = c2 + (c1 >> BITS) + ((m1 as i128) << 40);
-        let m2 = c2 as i64 & MASK;
-        let c3 = c3 + (c2 >> BITS) + ((m2 as i128) << 40);
-        let m3 = c3 as i64 & MASK;
-        let c4 = c4 + (c3 >> BITS) + ((m3 as i128) << 40) - m0 as i128;
-        let c5 = c5 + (c4 >> BITS) - m1 as i128;
-        let c6 = c6 + (c5 >> BITS) - m2 as i128;
-        let c7 = (c6 >> BITS) - m3 as i128;
-        let above = (c7 >> BITS) as i64;
+        // 2⁹⁶ begins 40 bits up in a column, so 16 bits go there and the others to the next.
+        let (c1, c2, c3) = (c1 - c5, c2 + ((c5 & 0xffff) << 40), c3 + (c5 >> 16));
+        let (c2, c3, c4) = (c2 - c6, c3 + ((c6 & 0xffff) << 40), c4 + (c6 >> 16));
+        let m0 = c0 & MASK as i128;
+        let c1 = c1 + (c0 >> BITS) + (m0 << 40);
+        let m1 = c1 & MASK as i128;
+        let c2 = c2 + (c1 >> BITS) + (m1 << 40);
+        let c3 = c3 + (c2 >> BITS);
+        let c4 = c4 + (c3 >> BITS) - m0;
+        let c5 = (c4 >> BITS) - m1;
+        let above = (c5 >> BITS) as i64;
         Element([
-            (c4 as i64 & MASK) - above,
-            (c5 as i64 & MASK) + (above << 40),
-            c6 as i64 & MASK,
-            c7 as i64 & MASK,
+            (c2 as i64 & MASK) - above,
+            (c3 as i64 & MASK) + (above << 40),
+            c4 as i64 & MASK,
+            c5 as i64 & MASK,
         ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A number below p, 32 bits a digit, the lowest first: as slow and plain as can be.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Plain([u32; 7]);
+
+    impl Plain {
+        const P: Self = Self([1, 0, 0, u32::MAX, u32::MAX, u32::MAX, u32::MAX]);
+
+        fn of(element: &Element) -> Self {
+            let bytes = element.to_be_bytes();
+            Self(core::array::from_fn(|at| {
+                bytes[24 - 4 * at..28 - 4 * at].iter().fold(0, |digit, byte| digit << 8 | u32::from(*byte))
+            }))
+        }
+
+        fn plus(self, other: Self) -> Self {
+            let mut carry = 0;
+            let sum = Self(core::array::from_fn(|at| {
+                carry += u64::from(self.0[at]) + u64::from(other.0[at]);
+                let digit = carry as u32;
+                carry >>= 32;
+                digit
+            }));
+            let is_above = carry != 0 || sum.0.iter().rev().ge(Self::P.0.iter().rev());
+            if is_above { sum.less_p() } else { sum }
+        }
+
+        fn less_p(self) -> Self {
+            let mut borrow = 0;
+            Self(core::array::from_fn(|at| {
+                let difference = i64::from(self.0[at]) - i64::from(Self::P.0[at]) + borrow;
+                borrow = difference >> 32;
+                difference.cast_unsigned() as u32
+            }))
+        }
+
+        fn times(self, by: Self) -> Self {
+            let bits = (0..224).rev().map(|bit| by.0[bit / 32] >> (bit % 32) & 1);
+            bits.fold(Self([0; 7]), |product, bit| {
+                let twice = product.plus(product);
+                if bit == 1 { twice.plus(self) } else { twice }
+            })
+        }
+    }
+
+    /// Limbs as large as those of a reduced element may be, and ordinary ones.
+    fn reduced() -> impl Strategy<Value = Element> {
+        const MOST: i64 = (1 << 56) + (1 << 52);
+        let limb = || prop_oneof![1 => Just(MOST), 1 => Just(-MOST), 1 => Just(0), 3 => -MOST..=MOST];
+        [limb(), limb(), limb(), limb()].prop_map(Element)
+    }
+
+    fn weighed(element: &Element, weight: i64) -> Plain {
+        (0..weight).fold(Plain([0; 7]), |sum, _| sum.plus(Plain::of(element)))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+        #[test]
+        fn products_hold_up_to_the_weight_that_is_said(a in reduced(), b in reduced(), weight in 1..=32_i64) {
+            for weight in [weight, 32] {
+                let (heavy_a, heavy_b) = (a.small_multiple(weight), b.small_multiple(weight));
+                let (plain_a, plain_b) = (weighed(&a, weight), weighed(&b, weight));
+                let product = heavy_a.times(&heavy_b);
+                prop_assert_eq!(Plain::of(&product), plain_a.times(plain_b));
+                prop_assert_eq!(Plain::of(&heavy_a.squared()), plain_a.times(plain_a));
+                for limb in product.limbs() {
+                    prop_assert!(limb.abs() <= (1 << 56) + (1 << 52), "{limb:#x}");
+                }
+            }
+            let sum = a.product(&b).plus(&a.square_multiple(8)).minus(&b.square());
+            let minus_one = Plain::of(&Element::ONE.negated().times(&Element::ONE));
+            let expected = Plain::of(&a).times(Plain::of(&b))
+                .plus(weighed(&a, 8).times(Plain::of(&a)))
+                .plus(Plain::of(&b).times(Plain::of(&b)).times(minus_one));
+            prop_assert_eq!(Plain::of(&sum.reduced()), expected);
+        }
+
+        #[test]
+        fn an_inverse_times_its_element_is_one(a in reduced()) {
+            let product = a.inverted().times(&a);
+            let expected = if a.is(&Element::ZERO) { Element::ZERO } else { Element::ONE };
+            prop_assert_eq!(product.canonical(), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_are_numbers_below_p() {
+        let mut p = [0; ELEMENT_LEN];
+        p[..16].fill(0xff);
+        p[27] = 1;
+        assert!(Element::from_be_bytes(&p).is_none());
+        p[27] = 0;
+        let minus_one = Element::from_be_bytes(&p).expect("p − 1");
+        assert_eq!(minus_one.to_be_bytes(), p);
+        assert!(minus_one.is(&Element::ONE.negated()));
+        assert!(!minus_one.is_odd() && Element::ONE.is_odd());
+        assert_eq!(Element::ZERO.inverted().canonical(), Element::ZERO);
     }
 }

@@ -1,5 +1,5 @@
 //! The group of NIST P-224 (FIPS 186-4; SEC 2, 2.2.2) for hosts: y² = x³ − 3x + b over the integers modulo
-//! 2²²⁴ − 2⁹⁶ + 1, of prime order. Packets of Loopix as its Python nodes speak it are made with it.
+//! 2²²⁴ − 2⁹⁶ + 1, of prime order. The packets of Loopix are made with it.
 //!
 //! | module | what |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | `generator` | its table for the generator |
 //! | `scalar` | secrets |
 //!
-//! Everything that is done with a scalar takes the same time for all scalars; `docs/constant-time.md` has the proof
-//! by valgrind. It is made of 64-bit products, and for hosts only: on a board they would be slow, and on a
-//! Cortex-M3 their time depends on what is multiplied.
+//! Whatever is done with a scalar takes the same time for all scalars (`docs/constant-time.md`). It is made of 64-bit
+//! products, so it is for hosts: on boards those are slow, and on a Cortex-M3 their time depends on what is
+//! multiplied.
 
 mod addition;
 mod field;

@@ -1,17 +1,19 @@
 //! Multiplication in constant time.
 //!
-//! A number k is made odd, k | 1, and taken apart into odd digits: at each multiple of five bits, six bits are read, the
-//! lowest of which is taken as set, and 32 subtracted. That gives ±1, ±3, … ±31, and the five bits are handed on to
-//! the next digit; the uppermost takes what is there. So the sum is never infinity before its last digit, and doubling
-//! five times and adding one of sixteen odd multiples is always the same work.
+//! A number k is made odd, k | 1, and taken apart into odd digits, k | 1 = Σ dᵢ 32ⁱ (M. Joye, M. Tunstall, 2009): from
+//! every fifth bit on, six bits are read, the lowest of which counts as set, and 32 is subtracted. So dᵢ is ±1, ±3,
+//! … ±31; the uppermost digit takes what is there, and is positive. None is zero, so that the work is always the same. In
+//! the end P is taken off again if k was even.
 //!
-//! Additions of two points that are equal or each other's negatives need care. With the sum at s · P, 1 ≤ s, the next
-//! digit d adds d · P to 32 s · P. As integers 32 s > 31 ≥ |d|, so they can be ±equal only modulo n, the
-//! order; but before the last digit, 32 s + |d| is at most k / 32 + 62, which is below n. So the last
-//! digit, and P itself, which is taken off again if k was even, are added by formulas that hold for all points, and
-//! nothing else.
+//! Additions go wrong where both points are equal, or each other's negatives, or one is infinity. Let S be the sum of
+//! some dᵢ 32ⁱ that were added already, d₄₄ 32⁴⁴ among them, and a = dᵢ 32ⁱ the next. If all digits that are still
+//! missing were negative or positive, the sum of all would yet be from 1 to n + 2²²¹, so 0 < S ± a < 2n. If i > 0, then S
+//! and a are multiples of 32, and n is not: neither S nor S ± a is zero modulo n. So only d₀, and P in the end, need
+//! formulas that hold for all points. (Doubling in between divides S and a by the same power of 32; a short k has its
+//! d₂₅ for d₄₄.)
 
-use subtle::ConstantTimeEq;
+use core::array;
+use core::hint::black_box;
 
 use super::addition::{Jacobian, Projective};
 use super::field::Element;
@@ -42,7 +44,7 @@ pub fn variable_base(point: &Point, number: &Words, digits: usize) -> Point {
     finished(&shifted(sum).to_projective(), &last, point, number)
 }
 
-/// Adds the last digit, and takes off what made the number odd: where two points may be equal.
+/// Adds the last digit, and takes off what made the number odd.
 fn finished(sum: &Projective, last: &Projective, point: &Point, number: &Words) -> Point {
     let odd = sum.plus(last);
     let even = odd.plus(&Projective::from_point(point).negated());
@@ -51,26 +53,20 @@ fn finished(sum: &Projective, last: &Projective, point: &Point, number: &Words) 
 
 /// The product of [`Point::GENERATOR`] and a number from 1 to n − 1.
 pub fn fixed_base(number: &Words) -> Point {
-    let last = SPACING - 1;
-    let (rows, top) = (&ODD_MULTIPLES, DIGITS - 1);
-    let mut sum = Jacobian::from_point(&point_at(&rows[top / SPACING], top_digit(number, top)));
+    const TOP: usize = DIGITS - 1;
+    let taken = |position: usize, digit| point_at(&ODD_MULTIPLES[position / SPACING], digit);
+    let mut sum = Jacobian::from_point(&taken(TOP, top_digit(number, TOP)));
     for shift in (0..SPACING).rev() {
-        if shift != last {
+        let positions = (shift..TOP).step_by(SPACING).rev().filter(|position| *position != 0);
+        for position in positions {
+            sum = sum.plus_point(&taken(position, digit(number, position)));
+        }
+        if shift != 0 {
             sum = shifted(sum);
         }
-        let rows = rows.iter().enumerate().rev();
-        for (row, multiples) in rows.map(|(row, multiples)| (row * SPACING + shift, multiples)) {
-            if row != 0 && row != top {
-                sum = sum.plus_point(&point_at(multiples, digit(number, row)));
-            }
-        }
     }
-    finished(
-        &sum.to_projective(),
-        &Projective::from_point(&point_at(&rows[0], digit(number, 0))),
-        &Point::GENERATOR,
-        number,
-    )
+    let last = Projective::from_point(&taken(0, digit(number, 0)));
+    finished(&sum.to_projective(), &last, &Point::GENERATOR, number)
 }
 
 fn shifted(mut sum: Jacobian) -> Jacobian {
@@ -95,17 +91,16 @@ pub const fn odd_multiples(point: &Point) -> [Jacobian; TABLE_LEN] {
 /// An odd number from −31 to 31.
 #[derive(Clone, Copy)]
 struct Digit {
-    /// Half of the magnitude.
-    index: u64,
+    /// Half of the magnitude: where it is in a table.
+    index: i64,
     /// −1 if it is negative, or 0.
     sign: i64,
 }
 
 fn digit(number: &Words, position: usize) -> Digit {
-    let value = bits(number, position * WINDOW).cast_signed() | 1;
-    let value = value - (1 << WINDOW);
+    let value = (bits(number, position * WINDOW) | 1) - (1 << WINDOW);
     let sign = value >> 63;
-    Digit { index: ((value ^ sign) - sign).cast_unsigned() >> 1, sign }
+    Digit { index: ((value ^ sign) - sign) >> 1, sign }
 }
 
 /// What is left for the uppermost digit: fewer than five bits, and not negative.
@@ -113,11 +108,11 @@ fn top_digit(number: &Words, position: usize) -> Digit {
     Digit { index: bits(number, position * WINDOW) >> 1, sign: 0 }
 }
 
-/// Six bits from there. The lowest is not looked at.
-fn bits(number: &Words, from: usize) -> u64 {
+/// Six bits from there on.
+fn bits(number: &Words, from: usize) -> i64 {
     let (word, shift) = (from / 64, from % 64);
     let above = number.get(word + 1).map_or(0, |above| above << 1 << (63 - shift));
-    (number[word] >> shift | above) & ((1 << (WINDOW + 1)) - 1)
+    (number[word] >> shift | above).cast_signed() & ((1 << (WINDOW + 1)) - 1)
 }
 
 /// −1 or 0.
@@ -128,8 +123,7 @@ fn is_even(number: &Words) -> i64 {
 /// Looks at every entry, whichever it is.
 fn at(table: &[Jacobian; TABLE_LEN], digit: Digit) -> Jacobian {
     let mut taken = Jacobian { x: Element::ZERO, y: Element::ZERO, z: Element::ZERO };
-    for (index, entry) in table.iter().enumerate() {
-        let mask = -i64::from((index as u64).ct_eq(&digit.index).unwrap_u8());
+    for (entry, mask) in table.iter().zip(masks(digit)) {
         taken.x.take(&entry.x, mask);
         taken.y.take(&entry.y, mask);
         taken.z.take(&entry.z, mask);
@@ -140,11 +134,16 @@ fn at(table: &[Jacobian; TABLE_LEN], digit: Digit) -> Jacobian {
 /// The same for points.
 fn point_at(table: &[Point; TABLE_LEN], digit: Digit) -> Point {
     let (mut x, mut y) = (Element::ZERO, Element::ZERO);
-    for (index, entry) in table.iter().enumerate() {
-        let mask = -i64::from((index as u64).ct_eq(&digit.index).unwrap_u8());
+    for (entry, mask) in table.iter().zip(masks(digit)) {
         let (entry_x, entry_y) = entry.coordinates();
         x.take(entry_x, mask);
         y.take(entry_y, mask);
     }
     Point::unreduced(x, y.select(&y.negated(), digit.sign))
+}
+
+/// −1 where the digit is in a table, and 0 elsewhere. The compiler does not see that, and makes no branch of what is done
+/// with it; one by one, hiding them would cost more than taking the entry.
+fn masks(digit: Digit) -> [i64; TABLE_LEN] {
+    black_box(array::from_fn(|at| (((at as u64).cast_signed() ^ digit.index) - 1) >> 63))
 }

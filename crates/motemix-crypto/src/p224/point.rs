@@ -17,7 +17,10 @@ const ODD_Y: u8 = 3;
 const BOTH_COORDINATES: u8 = 4;
 
 /// b of y² = x³ − 3x + b.
-pub const B: Element = element(b"\xb4\x05\x0a\x85\x0c\x04\xb3\xab\xf5\x41\x32\x56\x50\x44\xb0\xb7\xd7\xbf\xd8\xba\x27\x0b\x39\x43\x23\x55\xff\xb4");
+pub const B: Element = element(
+    b"\xb4\x05\x0a\x85\x0c\x04\xb3\xab\xf5\x41\x32\x56\x50\x44\
+        \xb0\xb7\xd7\xbf\xd8\xba\x27\x0b\x39\x43\x23\x55\xff\xb4",
+);
 
 /// An affine point of the curve; never infinity. It is public, and does not wipe itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,20 +33,26 @@ pub struct Point {
 impl Point {
     /// G, which generates the whole group.
     pub const GENERATOR: Self = Self {
-        x: element(b"\xb7\x0e\x0c\xbd\x6b\xb4\xbf\x7f\x32\x13\x90\xb9\x4a\x03\xc1\xd3\x56\xc2\x11\x22\x34\x32\x80\xd6\x11\x5c\x1d\x21"),
-        y: element(b"\xbd\x37\x63\x88\xb5\xf7\x23\xfb\x4c\x22\xdf\xe6\xcd\x43\x75\xa0\x5a\x07\x47\x64\x44\xd5\x81\x99\x85\x00\x7e\x34"),
+        x: element(
+            b"\xb7\x0e\x0c\xbd\x6b\xb4\xbf\x7f\x32\x13\x90\xb9\x4a\x03\
+        \xc1\xd3\x56\xc2\x11\x22\x34\x32\x80\xd6\x11\x5c\x1d\x21",
+        ),
+        y: element(
+            b"\xbd\x37\x63\x88\xb5\xf7\x23\xfb\x4c\x22\xdf\xe6\xcd\x43\
+        \x75\xa0\x5a\x07\x47\x64\x44\xd5\x81\x99\x85\x00\x7e\x34",
+        ),
     };
 
     /// From 02 or 03 and x, in variable time. `None` for another first byte, for an x that is not below p, and for one
     /// that belongs to no point.
     pub fn decompress(bytes: &[u8; COMPRESSED_LEN]) -> Option<Self> {
-        let (&sign, x) = bytes.split_first_chunk::<1>().map(|([sign], x)| (sign, x))?;
-        let is_odd = match sign {
+        let [sign, x @ ..] = bytes;
+        let is_odd = match *sign {
             EVEN_Y => false,
             ODD_Y => true,
             _ => return None,
         };
-        let x = Element::from_be_bytes(x.first_chunk()?)?;
+        let x = Element::from_be_bytes(x)?;
         let cubed = x.squared().times(&x);
         let y = root::square_root(&cubed.minus(&x.small_multiple(3)).plus(&B).times(&Element::ONE))?;
         let y = y.canonical();

@@ -1,9 +1,9 @@
 //! Square roots, in variable time, which has a bound: nobody's x costs more than another.
 //!
-//! p − 1 is 2⁹⁶ q with an odd q, so a^q is one of the 2⁹⁶ roots of unity, γ^−e, and a has a root if e is even: a^((q + 1) / 2)
-//! times γ^(e / 2). The exponent e is found six bits at a time, from powers of γ that are known beforehand
-//! (D. Bernstein, "Faster square roots in annoying finite fields", 2001): 16 windows, 120 multiplications to remove the bits
-//! found already, and 16 for the root.
+//! p − 1 is 2⁹⁶ q with an odd q, so a^q is a root of unity, γ^−e, where γ is of order 2⁹⁶. If e is even, a has the root
+//! a^((q + 1) / 2) γ^(e / 2). The exponent e is found six bits at a time, from powers of γ that are known
+//! beforehand (D. Bernstein, "Faster square roots in annoying finite fields", 2001): in 16 windows, with at most 120
+//! multiplications to remove the bits that were found before, and 16 more for the root.
 
 use super::field::Element;
 
@@ -11,13 +11,12 @@ use super::field::Element;
 const WINDOW: usize = 6;
 const WINDOWS: usize = 96 / WINDOW;
 const POWERS: usize = 1 << WINDOW;
-const HASHES: usize = 256;
+const HASHES: usize = 512;
 
-/// γ^(j · 64^i) in row i, column j. 32 kB, like a processor's first cache; a window of eight bits needs three times
-/// as much and saves an eighth of the time.
+/// γ^(j · 64^i) in row i, column j: 32 kB. Windows of eight bits would save 58 multiplications for three times as much.
 static ROOTS_OF_UNITY: [[Element; POWERS]; WINDOWS] = roots_of_unity();
 
-/// By [`hashed`] 64th root of unity, the j of its inverse in the last row.
+/// For the hash of a 64th root of unity, where the last row has its inverse.
 static LOGARITHMS: [u8; HASHES] = logarithms();
 
 /// A root of an element; `None` if it has none.
@@ -63,9 +62,9 @@ fn with_power(element: &Element, mut exponent: u128, row: usize) -> Element {
     product
 }
 
-/// Eight bits of the limbs that differ for all 64th roots of unity, or this does not compile.
+/// Nine bits of the limbs that differ for all 64th roots of unity, or this does not compile.
 const fn hashed(element: &Element) -> usize {
-    (element.canonical().limbs()[3].cast_unsigned() >> 31) as usize % HASHES
+    (element.canonical().limbs()[3].cast_unsigned() >> 3) as usize % HASHES
 }
 
 #[allow(clippy::large_stack_arrays)] // the compiler's stack
@@ -98,4 +97,31 @@ const fn logarithms() -> [u8; HASHES] {
         at += 1;
     }
     logarithms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_have_roots_and_others_have_none() {
+        // 11 is not a square; −1 is one, and so is 2.
+        let others = [11, 22, -11, 99].map(|number| Element::ONE.small_multiple(number));
+        for other in others {
+            assert!(square_root(&other).is_none());
+        }
+        for number in -20..20 {
+            let square = Element::ONE.small_multiple(number).squared();
+            let root = square_root(&square).expect("a square has a root");
+            assert!(root.squared().is(&square), "{number}");
+        }
+    }
+
+    #[test]
+    fn roots_of_unity_of_every_order_have_the_right_exponent() {
+        for exponent in (0..96).map(|bit| 1 << bit).chain([0, (1 << 96) - 1, (1 << 95) - 1]) {
+            let unity = with_power(&Element::ONE, (1 << 96) - exponent, 0);
+            assert_eq!(super::exponent(&unity), exponent);
+        }
+    }
 }

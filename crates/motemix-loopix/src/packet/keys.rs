@@ -17,7 +17,7 @@ use super::format::{Blinding, K};
 type Ctr = ctr::Ctr128BE<Aes128>;
 
 /// What is hashed before a shared secret.
-const KEY: &[u8] = b"aes_key:";
+pub(crate) const KEY: &[u8] = b"aes_key:";
 /// What is hashed before group element and shared secret, for [`Blinding::Wide`].
 const WIDE_BLINDING: &[u8] = b"motemix-loopix/1 blinding";
 
@@ -96,6 +96,16 @@ impl HopKeys {
     /// The key of the payload's wide block, and of its tag.
     pub const fn payload(&self) -> &Secret<K> {
         &self.payload
+    }
+
+    /// The key of ρ.
+    pub const fn stream_key(&self) -> &Secret<K> {
+        &self.stream
+    }
+
+    /// The key of the header MAC.
+    pub const fn mac_key(&self) -> &Secret<K> {
+        &self.mac
     }
 
     /// The bytes of the short blinding factor.

@@ -139,8 +139,16 @@ impl<'a> Fresh<'a> {
         }
     }
 
+    /// What the reference's nodes put out whatever their hop is told: the routing string, and in the datagram the next
+    /// header and the decrypted payload. At a last hop that header means nothing.
+    pub(crate) fn step(mut self) -> Option<Vec<u8>> {
+        let routing = self.peel()?;
+        self.0.advance()?;
+        Some(routing)
+    }
+
     /// Decrypts β and takes off this hop's routing string, which is returned, and the next γ.
-    pub(super) fn peel(&mut self) -> Option<Vec<u8>> {
+    fn peel(&mut self) -> Option<Vec<u8>> {
         let Authenticated { packet: Packet { parts, .. }, keys, .. } = &mut self.0;
         let len = parts.routing_info.len();
         let mut longer = vec![0; len + 1 + MAX_ROUTING + K];
@@ -161,7 +169,7 @@ impl<'a> Authenticated<'a> {
     }
 
     /// The rest of what a relay does: blinds the group element and decrypts the payload, in place.
-    pub(super) fn advance(&mut self) -> Option<()> {
+    fn advance(&mut self) -> Option<()> {
         let Packet { format, group_element, .. } = &self.packet;
         let factor = self.keys.blinding(format.blinding, group_element, &self.shared)?;
         *self.packet.parts.group_element = factor.blind(group_element).compress();

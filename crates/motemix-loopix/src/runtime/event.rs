@@ -1,6 +1,7 @@
 //! What a running node is asked, and what it tells.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
@@ -58,6 +59,13 @@ pub enum Event {
     },
     /// Loop cover has come back: the way is open.
     Loop,
+    /// A message that the client sent itself has come back; see [`Options::probe`](super::Options::probe).
+    Probe {
+        /// When it left, since the node's start.
+        left: Duration,
+        /// From then to its arrival.
+        took: Duration,
+    },
     /// The directory has changed, and the new one is in force.
     Directory {
         /// Its users.

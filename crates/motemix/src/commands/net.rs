@@ -85,9 +85,8 @@ pub fn up(args: &NetUp) -> Result<(), Failure> {
     let mut progress = Progress::new(nodes.len() as u64);
     let mut launched = Vec::new();
     for (node, config) in nodes {
-        let pid_file = node.pid();
-        let started = Launched::start(node, config, None, Lifetime::Detached, "info")?;
-        started.process()?.save(&pid_file)?;
+        let mut started = Launched::start(node, config, None, Lifetime::Detached, "info")?;
+        started.record()?;
         launched.push(started);
     }
     let until = Instant::now() + args.timeout;

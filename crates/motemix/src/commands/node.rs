@@ -21,7 +21,8 @@ pub fn node(args: &Args) -> Result<(), Failure> {
     engine::run(&config, inherited_sockets()?)
 }
 
-fn end_with_parent() -> Result<(), Failure> {
+/// Has the kernel end this process when its parent ends.
+pub fn end_with_parent() -> Result<(), Failure> {
     let parent = getppid();
     set_parent_process_death_signal(Some(Signal::KILL)).context("cannot follow the parent process")?;
     // It may have ended before the kernel knew that it matters.

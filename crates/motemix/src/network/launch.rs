@@ -49,6 +49,15 @@ impl<C> Launched<C> {
         Process::running(self.child.id())
     }
 
+    /// Writes down which process it is. If it has ended already, whoever waits for its answer hears why.
+    pub fn record(&mut self) -> Result<()> {
+        match self.process() {
+            Ok(process) => process.save(&self.node.pid()),
+            Err(_) if self.has_ended()?.is_some() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Waits until the node gives an answer; `look` looks for one.
     pub fn wait_for<T>(&mut self, until: Instant, look: impl Fn(&Self) -> Option<T>) -> Result<T> {
         loop {

@@ -11,6 +11,7 @@ use crate::files::Directory;
 use crate::role::{Client, ClientEvent, Cover, MessageId, SendError};
 use crate::runtime::event::{Event, Refusal};
 use crate::runtime::letters::{Done, Letter, Letters};
+use crate::runtime::probe::{Flight, Probes};
 
 /// A client, what its user has said, and what has arrived.
 pub(in crate::runtime) struct ClientStation {
@@ -20,6 +21,7 @@ pub(in crate::runtime) struct ClientStation {
     accepted: VecDeque<Letter>,
     /// Whether letters stay until they are acknowledged.
     is_acknowledged: bool,
+    probes: Option<Probes>,
     rng: HostRng,
 }
 
@@ -30,9 +32,10 @@ impl ClientStation {
         letters: Letters,
         outbox: Vec<Letter>,
         is_acknowledged: bool,
+        probes: Option<Probes>,
         rng: HostRng,
     ) -> Self {
-        Self { client, letters, accepted: outbox.into(), is_acknowledged, rng }
+        Self { client, letters, accepted: outbox.into(), is_acknowledged, probes, rng }
     }
 
     /// Gives the client accepted letters, in their order and as far as it has room.
@@ -52,9 +55,18 @@ impl ClientStation {
         }
     }
 
-    fn take_event(&mut self, event: ClientEvent, report: &mut dyn FnMut(Event)) {
+    fn take_event(&mut self, now: Instant, event: ClientEvent, report: &mut dyn FnMut(Event)) {
         match event {
-            ClientEvent::Received(received) => self.letters.keep(received),
+            ClientEvent::Received(received) => {
+                match self.probes.as_ref().and_then(|probes| probes.flight(&received.message)) {
+                    // Nobody wants to have it back after a crash.
+                    Some(Flight { left, took }) => {
+                        self.client.confirm(now, received.token);
+                        report(Event::Probe { left, took });
+                    }
+                    None => self.letters.keep(received),
+                }
+            }
             ClientEvent::Sent(id) => {
                 let letters = &mut self.letters;
                 let number = if self.is_acknowledged { letters.number(id) } else { letters.forget(id) };
@@ -112,7 +124,7 @@ impl Station for ClientStation {
 
     fn settle(&mut self, now: Instant, report: &mut dyn FnMut(Event)) {
         while let Some(event) = self.client.poll_event() {
-            self.take_event(event, report);
+            self.take_event(now, event, report);
         }
         let done = self.letters.commit();
         self.take_done(now, done, report);

@@ -1,15 +1,22 @@
 //! `motemix loopix`.
 
+mod amount;
 mod directory;
+mod measure;
 mod net;
 mod node;
+mod study;
+mod vectors;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
-pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
-
-pub use node::{
-    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus,
+pub use measure::{
+    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput,
+    LoopixPull,
 };
+pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus};
+pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixPolicies};
+pub use vectors::LoopixVectors;
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -28,6 +35,15 @@ pub enum Loopix {
     Client(LoopixClient),
     Status(LoopixStatus),
     Chat(LoopixChat),
+    Load(LoopixLoad),
+    Advise(LoopixAdvise),
+    Cost(LoopixCost),
+    Anonymity(LoopixAnonymity),
+    Policies(LoopixPolicies),
+    /// Repeats the measurements of the dissertation that this follows, on this machine.
+    #[command(subcommand)]
+    Measure(LoopixMeasure),
+    Vectors(LoopixVectors),
 }
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.

@@ -20,6 +20,9 @@ pub struct LoopixNode {
     /// Prints the counters every so often; a number alone is seconds.
     #[arg(long, value_name = "TIME", value_parser = super::mean)]
     pub stats: Option<Duration>,
+    /// Ends when the process that started it ends, however that happens.
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +80,9 @@ Example:
 pub struct LoopixClient {
     #[command(flatten)]
     pub node: LoopixNode,
+    /// Sends a message to itself whenever one could leave and none waits, and prints `probe` with the seconds it took.
+    #[arg(long)]
+    pub probe: bool,
 }
 
 /// Shows what a running node counts.

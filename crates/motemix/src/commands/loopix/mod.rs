@@ -1,10 +1,19 @@
 //! `motemix loopix`.
 
+mod advise;
+mod anonymity;
 mod chat;
+mod cost;
 mod directory;
+mod energy;
+mod load;
+mod measure;
 mod net;
 mod node;
+mod policies;
+mod rows;
 mod status;
+mod vectors;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
 use crate::failure::Failure;
@@ -22,5 +31,12 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Client(args) => node::client(args),
         Loopix::Chat(args) => chat::chat(args),
         Loopix::Status(args) => status::status(args),
+        Loopix::Load(args) => load::load(args),
+        Loopix::Advise(args) => advise::advise(args),
+        Loopix::Cost(args) => cost::cost(args),
+        Loopix::Anonymity(args) => anonymity::anonymity(args),
+        Loopix::Policies(args) => policies::policies(args),
+        Loopix::Measure(command) => measure::measure(command),
+        Loopix::Vectors(args) => vectors::vectors(args),
     }
 }

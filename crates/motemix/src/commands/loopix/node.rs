@@ -4,6 +4,7 @@ mod event;
 mod input;
 mod printer;
 
+use super::super::node::end_with_parent;
 use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
 use crate::failure::Failure;
 use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Role};
@@ -29,7 +30,8 @@ pub fn provider(args: &LoopixProvider) -> Result<(), Failure> {
 
 pub fn client(args: &LoopixClient) -> Result<(), Failure> {
     let files = open(&args.node.folder.path, Role::Client)?;
-    run(&args.node, files, &options(&args.node))
+    let options = Options { probe: args.probe, ..options(&args.node) };
+    run(&args.node, files, &options)
 }
 
 /// Opens the folder of a node that has to be of this role.
@@ -39,7 +41,9 @@ pub fn open(dir: &Path, role: Role) -> Result<NodeFiles, Failure> {
         return Ok(files);
     }
     let (dir, found) = (dir.display(), files.role.name());
-    Err(Failure::broken(format!("{dir}: is the folder of a {found}; run `motemix loopix {found} --dir {dir}`")))
+    Err(Failure::broken(format!(
+        "{dir}: is the folder of a {found}; run `motemix loopix {found} --dir {dir}`"
+    )))
 }
 
 fn options(args: &LoopixNode) -> Options {
@@ -52,12 +56,16 @@ fn options(args: &LoopixNode) -> Options {
 }
 
 fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Failure> {
+    if args.with_parent {
+        end_with_parent()?;
+    }
     let (handle, requests) = runtime::handle();
     let printer = Printer::start()?;
     if files.role == Role::Client {
         input::obey(handle, printer.line_sender())?;
     }
-    let ran = runtime::run(&args.folder.path, files, options, requests, |event| printer.say(&event::json(&event)));
+    let ran =
+        runtime::run(&args.folder.path, files, options, requests, |event| printer.say(&event::json(&event)));
     printer.finish();
     ran.map_err(failure)
 }

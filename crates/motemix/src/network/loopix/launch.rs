@@ -48,9 +48,8 @@ pub fn launch(program: &Path, node: NodeDir, entry: NodeEntry) -> Result<Launche
     });
     // Ctrl-C in the terminal is not for them.
     command.process_group(0);
-    let pid_file = node.pid();
-    let launched = Launched::spawn(node, entry, &mut command)?;
-    launched.process()?.save(&pid_file)?;
+    let mut launched = Launched::spawn(node, entry, &mut command)?;
+    launched.record()?;
     Ok(launched)
 }
 
@@ -146,6 +145,8 @@ mod tests {
         let (_folder, program, node) =
             stand_in("echo '{\"event\":\"stopped\"}'; echo no such port >&2; exit 3");
         let mut launched = launch(&program, node.clone(), client()).unwrap();
+        while launched.has_ended().unwrap().is_none() {}
+        launched.record().unwrap();
         let error = wait_until_ready(&mut launched, &node.events(), Instant::now() + PATIENCE).unwrap_err();
         assert_eq!(error.to_string(), "Client1 ended at once (exit status: 3): no such port");
     }

@@ -23,6 +23,9 @@ pub fn json(event: &Event) -> Value {
             "hex": hex::encode(message),
         }),
         Event::Loop => json!({ "event": "loop" }),
+        Event::Probe { left, took } => {
+            json!({ "event": "probe", "left": left.as_secs_f64(), "took": took.as_secs_f64() })
+        }
         Event::Directory { users } => json!({ "event": "directory", "users": users.len() }),
         Event::Counters(totals) => {
             let mut line = serde_json::to_value(totals).unwrap_or_default();

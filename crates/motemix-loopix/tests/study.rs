@@ -1,0 +1,154 @@
+//! What Loopix costs and what it buys, as people would ask.
+
+use motemix_loopix::study::anonymity::network::Network;
+use motemix_loopix::study::anonymity::{entropy, mix};
+use motemix_loopix::study::cost::{Client, MIB, TABLE, truncated};
+use motemix_loopix::study::energy::radios::{self, UMTS};
+use motemix_loopix::study::energy::{cost, dissertation, traffic};
+use motemix_loopix::study::estimate::Gathered;
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+mod what_it_costs {
+    use super::*;
+
+    #[test]
+    fn the_table_of_the_dissertation_is_repeated_to_the_last_digit() {
+        let digits = |value: f64| libm::round(truncated(value, 2) * 100.0) as i64;
+        for printed in TABLE {
+            let found = Client::of_dissertation(printed.rate).cost();
+            assert_eq!(digits(found.delay_s), digits(printed.delay_s), "{printed:?}");
+            assert_eq!(digits(found.mib_per_month), digits(printed.mib_per_month), "{printed:?}");
+            assert_eq!(digits(found.price_per_month), digits(printed.price_per_month), "{printed:?}");
+        }
+    }
+
+    #[test]
+    fn a_gibibyte_is_a_packet_each_five_seconds_and_eighty_seconds_of_delay() {
+        let client = Client::within(1024.0 * MIB, 2079);
+        assert_eq!(libm::floor(1024.0 * MIB / 2079.0) as i64, 516_470);
+        assert!((client.rate - 0.2).abs() < 0.001 && (client.sent() - 0.1).abs() < 0.001);
+        assert!((client.cost().delay_s - 80.0).abs() < 0.4);
+    }
+
+    #[test]
+    fn a_second_of_delay_takes_eighty_gibibytes() {
+        let client = Client::of_dissertation(16.0);
+        assert!((client.bytes_per_s() - 33_264.0).abs() < 1e-9);
+        assert!((client.cost().mib_per_month / 1024.0 - 80.3).abs() < 0.05);
+        let half = Client { packet_len: 1040, ..client };
+        assert!((half.cost().mib_per_month / client.cost().mib_per_month - 0.5).abs() < 0.001);
+    }
+}
+
+mod what_the_radio_takes {
+    use super::*;
+    use dissertation::*;
+
+    #[test]
+    fn pulling_alone_takes_what_the_dissertation_measured() {
+        // From sources alone: settings of EnergyBox, 50 packets every 10 s.
+        let sourced = whole_day(traffic::Client::of_dissertation(0.0), 1);
+        assert!((sourced / AT_ZERO - 1.0).abs() < 0.01, "{sourced}");
+        // With one fitted number, the pace of the answers.
+        let fitted = reckoned(recorded(0.0), 10, 1).mean;
+        assert!((fitted / AT_ZERO - 1.0).abs() < 0.001, "{fitted}");
+    }
+
+    #[test]
+    fn the_plateau_is_the_dedicated_channel_and_a_tail_that_was_counted_too_often() {
+        for rate in [1.5, 3.0, 9.0] {
+            let reckoned = reckoned(recorded(rate), 10, 1).mean;
+            assert!((reckoned / PLATEAU - 1.0).abs() < 0.01, "{rate}: {reckoned}");
+            let day = whole_day(recorded(rate), 1);
+            assert!((day / 51_840.0 - 1.0).abs() < 0.005, "{rate}: {day}");
+        }
+    }
+
+    #[test]
+    fn three_hours_were_longer_than_three_hours() {
+        let (joules, _) = THREE_HOURS;
+        let three = long_recording(recorded(1.5), Duration::from_secs(10_800), 1);
+        assert!((three / joules - 0.968).abs() < 0.002, "{three}");
+        let longer = long_recording(recorded(1.5), FITTED_THREE_HOURS, 1);
+        assert!((longer / joules - 1.0).abs() < 0.002, "{longer}");
+    }
+
+    #[test]
+    fn a_longer_interval_of_pulls_saves_two_thirds_on_any_radio() {
+        for radio in radios::ALL {
+            let day = |every_s| {
+                let mut client = traffic::Client::of_dissertation(0.0);
+                client.pull.every = Duration::from_secs(every_s);
+                cost(radio, client.seeded(DAY, 1), DAY).energy.joules()
+            };
+            assert!(day(300) < day(10) / 3.0, "{}: {} {}", radio.name, day(10), day(300));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_costs_the_same_to_the_last_picojoule() {
+        let bill = |seed| cost(&UMTS, traffic::Client::of_dissertation(0.2).seeded(DAY, seed), DAY).energy;
+        assert_eq!(bill(4), bill(4));
+        assert_ne!(bill(4), bill(5));
+    }
+}
+
+mod what_a_mix_hides {
+    use super::*;
+
+    #[test]
+    fn simulation_agrees_with_the_closed_form() {
+        for (pool, runs) in [(0.5, 300), (2.0, 300), (8.0, 150)] {
+            let hidden = mix::simulate(pool, runs, 400, 11);
+            // Of six comparisons with 95 % each some may miss; twice as far hardly any does.
+            assert!(hidden.entropy.agrees(entropy(pool), 2.0), "{pool}: {hidden:?} {}", entropy(pool));
+            assert!(hidden.surprise.agrees(entropy(pool), 2.0), "{pool}: {hidden:?} {}", entropy(pool));
+            assert!(hidden.entropy.half < 0.04, "{hidden:?}");
+        }
+    }
+}
+
+mod what_layers_hide {
+    use super::*;
+
+    const NETWORK: Network = Network { layers: 3, width: 2, pool: 4.0, corrupt: 0.0, users: 20 };
+
+    #[test]
+    fn one_honest_mix_hides_forwards_what_it_hides_backwards() {
+        let network = Network { layers: 1, width: 1, ..NETWORK };
+        let found = network.linkability(1500, 5);
+        assert!(found.packet_bits.agrees(entropy(4.0), 2.0), "{found:?} {}", entropy(4.0));
+        assert!(found.surprise.agrees(entropy(4.0), 2.0), "{found:?}");
+    }
+
+    #[test]
+    fn an_observer_believes_what_is_true_as_often_as_it_thinks() {
+        for corrupt in [0.0, 0.4] {
+            let trials: Vec<_> = (0..1500).map(|seed| Network { corrupt, ..NETWORK }.trial(seed)).collect();
+            let off: Gathered = trials.iter().map(|trial| trial.surprise - trial.packet_bits).collect();
+            assert!(off.estimate().agrees(0.0, 2.0), "{corrupt}: {:?}", off.estimate());
+        }
+    }
+
+    #[test]
+    fn layers_hide_more_and_corrupt_mixes_less() {
+        let bits =
+            |layers, corrupt| Network { layers, corrupt, ..NETWORK }.linkability(300, 9).packet_bits.mean;
+        // The second layer adds less than the first, and the third less again.
+        assert!(bits(1, 0.0) + 0.8 < bits(2, 0.0) && bits(2, 0.0) + 0.2 < bits(3, 0.0));
+        assert!(bits(3, 0.3) < bits(3, 0.0) && bits(3, 0.6) < bits(3, 0.3));
+        assert!(bits(3, 1.0).abs() < 1e-9, "whoever owns all mixes knows all");
+    }
+
+    #[test]
+    fn another_user_is_a_candidate_only_if_his_own_packets_are_there() {
+        let of = |users| Network { users, ..NETWORK }.linkability(400, 3);
+        let (few, many) = (of(4), of(4_000));
+        assert!(few.certain.mean < 0.05, "{few:?}");
+        assert!(many.certain.mean > 0.8, "{many:?}");
+        assert!((few.packet_bits.mean - many.packet_bits.mean).abs() < 0.3, "the mixes are as full");
+        assert!(few.guess.mean > 0.5 && few.guess.mean < many.guess.mean);
+    }
+}
