@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use motemix_host::store::StoreProblem;
@@ -165,7 +167,13 @@ fn storm() {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut mailboxes = open(Path::new(&path), MailboxLimits::default());
     for number in first.. {
-        mailboxes.store(USERS[number as usize % 3], &packet(number)).unwrap();
+        while mailboxes.store(USERS[number as usize % 3], &packet(number)) == Err(StoreRefusal::Full) {
+            // The disk lags behind.
+            mailboxes.finish().unwrap();
+            for user in USERS {
+                pull(&mut mailboxes, user, 1000);
+            }
+        }
         if rng.next_u32().is_multiple_of(4) {
             mailboxes.commit().unwrap();
         }
@@ -196,7 +204,7 @@ fn no_stored_packet_is_lost_or_doubled_by_a_kill() {
     let path = folder.path().join("mailboxes.db");
     let (mut stored, mut removing) = (BTreeSet::new(), BTreeSet::new());
     let mut first = 0;
-    for seed in 0..12 {
+    for seed in 0..24 {
         let mut storm = start_storm(&path, seed, first);
         let mut rng = ChaCha20Rng::seed_from_u64(1000 + seed);
         // Also while it opens the file, and in its first commits.
@@ -206,8 +214,11 @@ fn no_stored_packet_is_lost_or_doubled_by_a_kill() {
         while heard.len() < lines as usize {
             heard.extend(output.next().expect("the storm goes on").ok().filter(|line| !line.is_empty()));
         }
+        if lines == 0 {
+            std::thread::sleep(Duration::from_millis(u64::from(rng.next_u32() % 20)));
+        }
         storm.kill().unwrap();
-        storm.wait().unwrap();
+        assert_eq!(storm.wait().unwrap().signal(), Some(9), "it ended before it was killed");
         heard.extend(output.map_while(Result::ok));
         for line in &heard {
             let number = |line: &str| line.parse::<u64>().ok();
@@ -229,7 +240,14 @@ fn no_stored_packet_is_lost_or_doubled_by_a_kill() {
         for number in stored.difference(&removing) {
             assert!(here.contains(number), "seed {seed}: packet {number} was stored and is gone");
         }
-        first = here.last().copied().into_iter().chain(stored.last().copied()).chain(removing.last().copied()).max().map_or(first, |last| last + 1);
+        first = here
+            .last()
+            .copied()
+            .into_iter()
+            .chain(stored.last().copied())
+            .chain(removing.last().copied())
+            .max()
+            .map_or(first, |last| last + 1);
     }
     assert!(stored.len() > 10 && removing.len() > 100, "{} {}", stored.len(), removing.len());
 }

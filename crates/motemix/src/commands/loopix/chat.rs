@@ -51,7 +51,8 @@ pub fn chat(args: &LoopixChat) -> Result<(), Failure> {
             let _ = tell.send(event);
         })
     };
-    let thread = thread::Builder::new().name("node".to_owned()).spawn(run).context("cannot start a thread")?;
+    let thread =
+        thread::Builder::new().name("node".to_owned()).spawn(run).context("cannot start a thread")?;
     let running = Running { handle, events, thread };
     let chatted = if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         screen::chat(&running, talk)

@@ -33,8 +33,12 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     };
     let config = config(args);
     let profile = Profile::from(args.profile);
-    let blueprint =
-        Blueprint { size, addresses: &addresses, config: &config, settings: Settings { profile, ..Settings::default() } };
+    let blueprint = Blueprint {
+        size,
+        addresses: &addresses,
+        config: &config,
+        settings: Settings { profile, ..Settings::default() },
+    };
     let network = loopix::init(&args.dir, &blueprint, &mut rng)?;
     if args.json {
         let nodes: Vec<_> = loopix::nodes_of(&network)?.iter().map(|(node, _)| node.name()).collect();

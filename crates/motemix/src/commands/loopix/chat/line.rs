@@ -79,7 +79,9 @@ mod tests {
 
     #[test]
     fn anything_else_is_no_line_and_nothing_reaches_the_terminal_s_own_language() {
-        for message in [b"".as_slice(), b"HT123", b"CHAT", b"CHAT10:10", b"CHAT10:10:50", b"CHAT10:10:50 \xff"] {
+        for message in
+            [b"".as_slice(), b"HT123", b"CHAT", b"CHAT10:10", b"CHAT10:10:50", b"CHAT10:10:50 \xff"]
+        {
             assert_eq!(Line::parse(message), None, "{message:?}");
         }
         let hostile = Line::parse(b"CHAT\x1b[2J:10 <A\x07> \x1b]0;x\x07\n").unwrap();

@@ -68,7 +68,9 @@ fn converse(terminal: &mut DefaultTerminal, node: &Running, mut talk: Talk) -> R
                     return Ok(());
                 }
             }
-            Input::Paste(text) => text.chars().filter(|c| !c.is_control()).for_each(|c| view.editor.insert(c)),
+            Input::Paste(text) => {
+                text.chars().filter(|c| !c.is_control()).for_each(|c| view.editor.insert(c))
+            }
             _ => {}
         }
     }
@@ -98,13 +100,11 @@ fn draw(frame: &mut Frame, talk: &Talk, view: &View, now: Instant) {
     let side = if frame.area().width > 2 * SIDE { SIDE } else { 0 };
     let [left, right] =
         Layout::horizontal([Constraint::Min(1), Constraint::Length(side)]).areas(frame.area());
-    let [conversation, input] =
-        Layout::vertical([Constraint::Min(1), Constraint::Length(3)]).areas(left);
+    let [conversation, input] = Layout::vertical([Constraint::Min(1), Constraint::Length(3)]).areas(left);
     draw_conversation(frame, conversation, talk, view);
     draw_input(frame, input, view);
     if side > 0 {
-        let [people, traffic] =
-            Layout::vertical([Constraint::Min(3), Constraint::Length(15)]).areas(right);
+        let [people, traffic] = Layout::vertical([Constraint::Min(3), Constraint::Length(15)]).areas(right);
         draw_people(frame, people, talk, now);
         draw_traffic(frame, traffic, talk);
     }
@@ -182,8 +182,10 @@ fn draw_people(frame: &mut Frame, area: Rect, talk: &Talk, now: Instant) {
         .iter()
         .map(|(name, peer)| {
             let noticed = [(peer.heard, "heard"), (peer.reached, "reached")];
-            let words: Vec<_> =
-                noticed.iter().filter_map(|(when, how)| Some(format!("{how} {}", ago((*when)?, now)))).collect();
+            let words: Vec<_> = noticed
+                .iter()
+                .filter_map(|(when, how)| Some(format!("{how} {}", ago((*when)?, now))))
+                .collect();
             let style = if words.is_empty() { Style::new().dim() } else { Style::new().fg(Color::Green) };
             let name = super::line::printable(name);
             Row::from(vec![Span::styled(format!("{name} "), style), Span::raw(words.join(", ")).dim()])
@@ -241,14 +243,19 @@ mod tests {
     #[test]
     fn everything_has_its_place() {
         let mut talk = talk();
-        talk.heed(Event::Received { message: b"CHAT10:10:50 <Client2> all is well".to_vec() }, Instant::now());
+        talk.heed(
+            Event::Received { message: b"CHAT10:10:50 <Client2> all is well".to_vec() },
+            Instant::now(),
+        );
         let mut totals = Totals { waiting: 4, ..Totals::default() };
         totals.role.loops_sent = 9;
         talk.heed(Event::Counters(Box::new(totals)), Instant::now());
         let mut view = View::default();
         "typing".chars().for_each(|c| view.editor.insert(c));
         let screen = drawn(100, 30, &talk, &view);
-        for part in ["10:10:50 <Client2> all is well", "typing", "Client2 heard 0s", "queued: 4", "loops sent 9", "█"] {
+        for part in
+            ["10:10:50 <Client2> all is well", "typing", "Client2 heard 0s", "queued: 4", "loops sent 9", "█"]
+        {
             assert!(screen.contains(part), "no {part:?} in\n{screen}");
         }
     }
@@ -257,7 +264,8 @@ mod tests {
     fn the_newest_lines_are_seen_unless_one_scrolls_back() {
         let mut talk = talk();
         for number in 0..100 {
-            let message = format!("CHAT10:10:50 <Client2> {} number {number}.", "long ".repeat(30)).into_bytes();
+            let message =
+                format!("CHAT10:10:50 <Client2> {} number {number}.", "long ".repeat(30)).into_bytes();
             talk.heed(Event::Received { message }, Instant::now());
         }
         let mut view = View::default();

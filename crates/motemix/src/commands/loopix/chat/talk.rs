@@ -107,7 +107,9 @@ impl Talk {
             Event::Ready { name, port, users, .. } => {
                 let others = users.len().saturating_sub(1);
                 self.take_users(users);
-                self.push(Entry::Notice(format!("{name} is here, on port {port}; others in the directory: {others}")))
+                self.push(Entry::Notice(format!(
+                    "{name} is here, on port {port}; others in the directory: {others}"
+                )))
             }
             Event::Directory { users } => {
                 let others = users.len().saturating_sub(1);
@@ -149,7 +151,7 @@ impl Talk {
                 self.totals = *totals;
                 0
             }
-            Event::Sent { .. } | Event::Loop => 0,
+            Event::Sent { .. } | Event::Loop | Event::Probe { .. } => 0,
         }
     }
 
