@@ -95,7 +95,8 @@ fn process(format: &Format, datagram: &mut [u8]) -> Result<(), ProcessError> {
     match packet.admit(&mut Anew).expect("all are admitted").read()? {
         Layer::Relay(relay) => {
             let longest = Duration::from_secs(60);
-            let commands = [Command::parse_named, Command::parse_id].map(|read| read(&relay.command, longest));
+            let commands =
+                [Command::parse_named, Command::parse_id].map(|read| read(&relay.command, longest));
             assert!(commands.iter().flatten().all(|command| command.delay <= longest));
             relay.forward()
         }

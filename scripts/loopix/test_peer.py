@@ -634,5 +634,18 @@ class Network(unittest.TestCase):
         self.assertIn("config.json", done.stderr)
 
 
+def main() -> int:
+    """What unittest's does, and a last line in the words of Rust's tests, which `scripts/test` adds up."""
+    result = unittest.main(exit=False).result
+    # A test with several failed subtests has failed once.
+    failed = {getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors}
+    failed |= {test.id() for test in result.unexpectedSuccesses}
+    skipped = {test.id() for test, _ in result.skipped} - failed
+    word = "ok" if result.wasSuccessful() else "FAILED"
+    passed = result.testsRun - len(failed) - len(skipped)
+    print(f"test result: {word}. {passed} passed; {len(failed)} failed; {len(skipped)} ignored")
+    return 0 if result.wasSuccessful() else 1
+
+
 if __name__ == "__main__":
-    unittest.main()
+    sys.exit(main())

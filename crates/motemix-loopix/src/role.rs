@@ -35,9 +35,10 @@ use motemix_crypto::p224::Scalar;
 use motemix_node::Instant;
 
 use crate::files::{Directory, NodeEntry, Profile};
+use crate::wire::hardened::MAX_LAYERS;
 
 pub use client::{Client, ClientEvent, Cover, Draft, MessageId, Received, SendError, Token};
-pub use counters::{Counters, DropReason};
+pub use counters::{Counters, DropReason, Dropped};
 pub use mailbox::{Mailboxes, MemoryMailboxes, StoreRefusal, Stored};
 pub use mix::Mix;
 pub use provider::Provider;
@@ -60,6 +61,13 @@ pub struct Setup {
     pub limits: Limits,
     /// Replay tags that an earlier process admitted, oldest first.
     pub known_tags: Vec<u64>,
+}
+
+impl Setup {
+    fn check(&self) -> Result<(), SetupError> {
+        let is_too_deep = self.profile == Profile::Hardened && self.directory.layers().len() > MAX_LAYERS;
+        if is_too_deep { Err(SetupError::TooManyLayers) } else { Ok(()) }
+    }
 }
 
 /// How often a node sends. Times are means of exponential distributions; zero turns a stream off.
@@ -94,6 +102,13 @@ impl Rates {
         let there_and_back = self.delay.saturating_mul(hops) + self.pull.saturating_mul(2) + self.payload;
         there_and_back.saturating_mul(3) + Duration::from_secs(1)
     }
+
+    /// How long a packet may ask to be delayed at most; longer delays are cut. Of honest ones, as good as none is longer
+    /// than 64 times the mean (e⁻⁶⁴). The longer packets may wait, the fewer a second fill the queue for good.
+    pub(crate) fn longest_delay(&self, limits: &Limits) -> Duration {
+        let longest = self.delay.saturating_mul(64).max(Duration::from_secs(10));
+        longest.min(limits.max_delay)
+    }
 }
 
 /// How much a node keeps. What is full refuses, and counts.
@@ -103,7 +118,7 @@ pub struct Limits {
     pub queue: usize,
     /// Replay tags.
     pub replay_tags: usize,
-    /// The longest delay; longer ones are cut.
+    /// The longest delay, if the mean delay of the network does not already forbid it; longer ones are cut.
     pub max_delay: Duration,
     /// Messages of a client that wait or are not acknowledged.
     pub messages: usize,
@@ -132,6 +147,8 @@ pub enum SetupError {
     Unlisted,
     /// The directory has no mixes, or no providers.
     NoPath,
+    /// More layers than fit into a hardened header.
+    TooManyLayers,
 }
 
 impl fmt::Display for SetupError {
@@ -142,6 +159,7 @@ impl fmt::Display for SetupError {
                 "the directory does not list this node, its layer, or its provider; build it again"
             }
             Self::NoPath => "the directory lists no mixes or no providers; build it again",
+            Self::TooManyLayers => "hardened networks have three layers of mixes at most",
         })
     }
 }

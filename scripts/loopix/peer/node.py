@@ -162,6 +162,7 @@ class Relay(Node):
             if not self.receive(processed).startswith(messages.LOOP_PREFIX):
                 raise Refused("not_a_loop")
             self.counters["loops_returned"] += 1
+            self.say("loop")
         else:
             raise Refused("surb")
 

@@ -97,6 +97,12 @@ impl Surb {
 }
 
 impl SurbKeys {
+    /// Keys that were kept elsewhere, in the order of [`Self::keys`]. `None` without the reply's.
+    pub fn from_keys(id: [u8; K], keys: impl IntoIterator<Item = Secret<K>>) -> Option<Self> {
+        let mut keys = keys.into_iter();
+        Some(Self { id, key: keys.next()?, payload_keys: keys.collect() })
+    }
+
     /// The keys, in the order of sphinxmix: the reply's, then each hop's.
     pub fn keys(&self) -> impl Iterator<Item = &Secret<K>> {
         std::iter::once(&self.key).chain(&self.payload_keys)

@@ -18,7 +18,7 @@ use super::loops::OwnLoops;
 use super::peers::{Peer, of_user};
 use super::stream::Stream;
 use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
-use crate::files::{Directory, NodeEntry};
+use crate::files::{Directory, NodeEntry, Profile};
 use crate::packet::SurbKeys;
 use crate::wire::hardened::{ControlKey, Digest, MAX_TEXT};
 
@@ -102,6 +102,8 @@ pub struct Client<R> {
     surbs: BTreeMap<[u8; 16], (MessageId, SurbKeys)>,
     /// Acknowledgements that wait for the payload stream.
     replies: VecDeque<Vec<u8>>,
+    /// Whether the payload stream carried one the last time.
+    has_replied: bool,
     /// With the application, not safe yet.
     uncertain: BTreeMap<Token, Uncertain>,
     next_token: u64,
@@ -110,6 +112,8 @@ pub struct Client<R> {
     known_order: VecDeque<[u8; 16]>,
     /// To be confirmed to the provider.
     arrived: VecDeque<Digest>,
+    /// The same of what says nothing, newest last: confirmed if there is room, so that it does not stay in front of mail.
+    useless: VecDeque<Digest>,
     events: VecDeque<ClientEvent>,
 }
 
@@ -153,10 +157,15 @@ impl<R: CryptoRng> Client<R> {
     ///
     /// # Errors
     /// See [`SetupError`].
-    pub fn new(setup: Setup, first_counter: u64, now: Instant, mut rng: R) -> Result<Self, SetupError> {
+    pub fn new(mut setup: Setup, first_counter: u64, now: Instant, mut rng: R) -> Result<Self, SetupError> {
+        setup.check()?;
         let NodeEntry::Client(user) = &setup.me else { return Err(SetupError::WrongRole) };
         let me = of_user(user);
         let provider_name = user.provider.clone();
+        if setup.profile == Profile::Hardened {
+            // What was taken and not made safe is sent again, and must be taken again.
+            setup.known_tags.clear();
+        }
         let core = Core::new(setup, me);
         let provider = core.peers.provider(&provider_name).ok_or(SetupError::Unlisted)?.clone();
         let control = ControlKey::of_client(&core.secret, &core.me.key, &provider.key);
@@ -165,21 +174,23 @@ impl<R: CryptoRng> Client<R> {
             drops: Stream::new(core.rates.drops, now, &mut rng),
             payload: Stream::new(core.rates.payload, now, &mut rng),
             pull: Pull::new(&core, now, &mut rng),
+            own_loops: OwnLoops::new(&core.secret),
             outbox: Outbox::new(core.limits.messages),
             core,
             rng,
             provider,
             control,
             counter: first_counter,
-            own_loops: OwnLoops::default(),
             builder: None,
             surbs: BTreeMap::new(),
             replies: VecDeque::new(),
+            has_replied: false,
             uncertain: BTreeMap::new(),
             next_token: 0,
             known: BTreeSet::new(),
             known_order: VecDeque::new(),
             arrived: VecDeque::new(),
+            useless: VecDeque::new(),
             events: VecDeque::new(),
         };
         if client.core.is_hardened() {
@@ -311,7 +322,10 @@ impl<R: CryptoRng> Role for Client<R> {
     }
 
     fn take_admitted(&mut self) -> Vec<u64> {
-        self.core.take_admitted()
+        let admitted = self.core.take_admitted();
+        // A hardened client sends nothing on, and its application knows messages by their names. What it has taken
+        // and not made safe, a later process must take again.
+        if self.core.is_hardened() { Vec::new() } else { admitted }
     }
 
     fn flushed(&mut self, _now: Instant) {}

@@ -61,18 +61,22 @@ pub(super) enum Taken {
 
 impl Core {
     pub(super) fn new(setup: Setup, me: Peer) -> Self {
+        let is_client = matches!(me.duty, Duty::User { .. });
         let (format, when_full) = match setup.profile {
-            Profile::Hardened => (Format::HARDENED, WhenFull::Refuse),
+            Profile::Hardened if !is_client => (Format::HARDENED, WhenFull::Refuse),
+            // It sends nothing on, and knows messages by their names: who sends it many packets must not silence it.
+            Profile::Hardened => (Format::HARDENED, WhenFull::Forget),
             Profile::Ucl2017 | Profile::Fork2018 => (Format::LOOPIX, WhenFull::Forget),
         };
         let mut tags = ReplayTags::new(setup.limits.replay_tags, when_full);
         tags.restore(setup.known_tags);
+        let max_delay = setup.rates.longest_delay(&setup.limits);
         Self {
             profile: setup.profile,
             format,
             secret: setup.secret,
             me,
-            peers: Peers::new(setup.profile, setup.limits.max_delay, &setup.directory),
+            peers: Peers::new(setup.profile, max_delay, &setup.directory),
             rates: setup.rates,
             queue: DelayQueue::new(setup.limits.queue),
             limits: setup.limits,
@@ -83,7 +87,7 @@ impl Core {
 
     /// From now on the network is what this directory says.
     pub(super) fn set_directory(&mut self, directory: &Directory) {
-        self.peers = Peers::new(self.profile, self.limits.max_delay, directory);
+        self.peers = Peers::new(self.profile, self.rates.longest_delay(&self.limits), directory);
     }
 
     pub(super) fn is_hardened(&self) -> bool {

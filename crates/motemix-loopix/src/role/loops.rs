@@ -1,35 +1,49 @@
 //! Loop cover: packets that a node sends to itself, and knows again.
 
-use std::collections::VecDeque;
-
+use motemix_crypto::Secret;
+use motemix_crypto::p224::Scalar;
 use rand_core::CryptoRng;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use super::core::Core;
 use super::peers::Peer;
 use crate::packet::Format;
+use crate::packet::format::K;
+use crate::packet::keys::mac;
 use crate::wire::hardened::Payload;
 use crate::wire::message::{self, Destination};
 
-/// Loops that are under way and can still be recognised; what is older is taken for lost.
-const REMEMBERED: usize = 4096;
-/// Bytes of a loop's noise by which it is known.
+const LABEL: &[u8] = b"motemix-loopix/1 loop";
+/// Bytes of a loop's noise by which it is known: half of them random, half a MAC of those.
 const MARK_LEN: usize = 16;
+const HALF: usize = MARK_LEN / 2;
 
-type Mark = [u8; MARK_LEN];
-
-/// Loops that are under way.
-#[derive(Debug, Default)]
-pub(super) struct OwnLoops(VecDeque<Mark>);
+/// Knows this node's loops by a MAC in their noise. Nothing has to be remembered, and a node that was started again knows
+/// what comes back of those before.
+#[derive(Debug)]
+pub(super) struct OwnLoops {
+    key: Secret<K>,
+}
 
 impl OwnLoops {
+    /// The loops of whoever has this secret.
+    pub(super) fn new(secret: &Scalar) -> Self {
+        let hash: Secret<32> = Secret::new(
+            Sha256::new().chain_update(LABEL).chain_update(secret.to_be_bytes().expose()).finalize().into(),
+        );
+        let mut key = Secret::zero();
+        key.expose_mut().copy_from_slice(&hash.expose()[..K]);
+        Self { key }
+    }
+
     /// The payload of a new loop.
-    pub(super) fn begin(&mut self, core: &Core, rng: &mut impl CryptoRng) -> Vec<u8> {
+    pub(super) fn begin(&self, core: &Core, rng: &mut impl CryptoRng) -> Vec<u8> {
+        let mut random = [0; HALF];
+        rng.fill_bytes(&mut random);
         let mut mark = [0; MARK_LEN];
-        rng.fill_bytes(&mut mark);
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
-        }
-        self.0.push_back(mark);
+        mark[..HALF].copy_from_slice(&random);
+        mark[HALF..].copy_from_slice(&self.mac(random));
         if core.is_hardened() {
             return Payload::Loop(mark).encode();
         }
@@ -42,11 +56,17 @@ impl OwnLoops {
         me.payload(&text)
     }
 
-    /// Whether a loop of ours with this noise is under way; it has ended then.
-    pub(super) fn end(&mut self, noise: &[u8]) -> bool {
-        // Newer loops are at the end, and the mark is no secret from ourselves.
-        let place = self.0.iter().rposition(|mark| noise.starts_with(mark));
-        place.and_then(|place| self.0.remove(place)).is_some()
+    /// Whether a loop with this noise is ours.
+    pub(super) fn knows(&self, noise: &[u8]) -> bool {
+        let Some((random, rest)) = noise.split_first_chunk() else { return false };
+        let Some((mac, _)) = rest.split_first_chunk::<HALF>() else { return false };
+        // Disclosed: whether it is a loop. Nothing that others see follows from it.
+        self.mac(*random).ct_eq(mac).into()
+    }
+
+    fn mac(&self, random: [u8; HALF]) -> [u8; HALF] {
+        let mac = mac(self.key.expose(), &[&random]);
+        *mac.first_chunk().expect("a MAC of 16 bytes has 8")
     }
 }
 

@@ -26,6 +26,7 @@ impl<R: CryptoRng> Mix<R> {
     /// # Errors
     /// The entry is no mix's, or its layer has no mix in the directory.
     pub fn new(setup: Setup, now: Instant, rng: R) -> Result<Self, SetupError> {
+        setup.check()?;
         let NodeEntry::Mix(mix) = &setup.me else { return Err(SetupError::WrongRole) };
         let layer = setup.directory.layer_numbered(mix.layer).ok_or(SetupError::Unlisted)?;
         let me = of_mix(mix, layer);
@@ -34,6 +35,7 @@ impl<R: CryptoRng> Mix<R> {
 
     /// What of a provider a mix is, too.
     pub(super) fn of_provider(setup: Setup, now: Instant, rng: R) -> Result<Self, SetupError> {
+        setup.check()?;
         let NodeEntry::Provider(provider) = &setup.me else { return Err(SetupError::WrongRole) };
         let me = of_provider(provider);
         Ok(Self::with(setup, me, now, rng))
@@ -41,7 +43,8 @@ impl<R: CryptoRng> Mix<R> {
 
     fn with(setup: Setup, me: Peer, now: Instant, mut rng: R) -> Self {
         let loops = Stream::new(setup.rates.loops, now, &mut rng);
-        Self { core: Core::new(setup, me), rng, loops, own_loops: OwnLoops::default() }
+        let own_loops = OwnLoops::new(&setup.secret);
+        Self { core: Core::new(setup, me), rng, loops, own_loops }
     }
 
     /// Takes over a directory in place of the one it was made with. A node that is not in it stays what it was.
@@ -70,7 +73,7 @@ impl<R: CryptoRng> Mix<R> {
         } else {
             for_me(&self.core, payload).and_then(|text| Some(text.strip_prefix(LOOP)?.to_vec()))
         };
-        let is_ours = noise.is_some_and(|noise| self.own_loops.end(&noise));
+        let is_ours = noise.is_some_and(|noise| self.own_loops.knows(&noise));
         self.core.counters.loops_returned += u64::from(is_ours);
         is_ours
     }

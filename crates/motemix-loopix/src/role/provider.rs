@@ -11,6 +11,7 @@ use rand_core::CryptoRng;
 
 use super::core::{Route, Taken};
 use super::mix::Mix;
+use super::peers::Peer;
 use super::{Address, Counters, DropReason, Mailboxes, Role, Setup, SetupError, Transmit};
 use crate::files::Directory;
 use crate::packet::CreateError;
@@ -75,7 +76,16 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
 
     /// Takes over a directory in place of the one it was made with. What waits for users that are not in it stays.
     pub fn set_directory(&mut self, directory: &Directory) {
+        let listed = |provider: &Self| -> Vec<_> {
+            let users = provider.subscribers.keys().map(|name| provider.mix.core.peers.user(name));
+            users.map(Option::<&Peer>::cloned).collect()
+        };
+        let before = listed(self);
         self.mix.set_directory(directory);
+        // Who has left, or has another key or address now, is somebody else.
+        let mut still_the_same =
+            before.into_iter().zip(listed(self)).map(|(before, now)| now.is_some() && before == now);
+        self.subscribers.retain(|_, _| still_the_same.next().unwrap_or(false));
     }
 
     /// How many packets wait for their time.
@@ -109,7 +119,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     }
 
     fn deliver(&mut self, name: &Arc<str>, listed: Address, packet: &[u8]) -> Result<(), DropReason> {
-        if self.mix.core.rates.push {
+        // A hardened user's mail stays until its arrival is confirmed.
+        if self.mix.core.rates.push && !self.mix.core.is_hardened() {
             let subscribed = self.subscribers.get(name).and_then(|subscriber| subscriber.address.clone());
             self.mail(subscribed.unwrap_or(listed), packet.to_vec(), None)?;
             self.mix.core.counters.delivered += 1;

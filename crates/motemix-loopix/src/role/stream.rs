@@ -8,6 +8,9 @@ use rand_core::CryptoRng;
 /// The longest interval that is drawn. A stream whose mean is beyond it is as good as off.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// What the clock can tell apart.
+const CLOCK_STEP: Duration = Duration::from_micros(1);
+
 const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
 
 /// A stream of events with exponential intervals.
@@ -30,8 +33,10 @@ impl Stream {
         let due = self.next.is_some_and(|next| next <= now);
         if due {
             let after = self.next.map(|next| next + exponential(self.mean, rng));
-            self.next =
+            let after =
                 after.map(|after| if after <= now { now + exponential(self.mean, rng) } else { after });
+            // The caller asks until nothing is due: with a mean below the clock's step there would be no end.
+            self.next = after.map(|after| after.max(now + CLOCK_STEP));
         }
         due
     }
@@ -86,5 +91,14 @@ mod tests {
         assert!(stream.take(late, &mut rng));
         assert!(!stream.take(late, &mut rng));
         assert!(stream.due().unwrap() > late);
+    }
+
+    #[test]
+    fn a_mean_below_the_clocks_step_does_not_spin() {
+        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+        let now = Instant::from_micros(5);
+        let mut stream = Stream::new(Duration::from_nanos(1), now, &mut rng);
+        assert!(stream.take(now, &mut rng));
+        assert!(!stream.take(now, &mut rng));
     }
 }

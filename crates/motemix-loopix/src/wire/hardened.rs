@@ -5,7 +5,7 @@
 //! 01 NONCE₁₆                loop cover
 //! 02                        drop cover
 //! 03                        a dummy, from a provider
-//! 04 NONCE₁₆                a provider asks whether the user is at this address
+//! 04 NONCE₁₆ PROOF₁₆        a provider asks whether the user is at this address
 //! 05 USER₈ COUNTER₈ request PROOF₁₆      from a client to its provider
 //! 06                        the acknowledgement, in a SURB's payload
 //! ```
@@ -24,11 +24,18 @@ use crate::packet::format::{GROUP_ELEMENT_LEN, K};
 use crate::packet::keys::macs_match;
 
 const CONTROL: &[u8] = b"motemix-loopix/1 control";
+const CHALLENGE: &[u8] = b"motemix-loopix/1 challenge";
 
 /// Bytes of a SURB in a message: group element, routing info, MAC and key.
 pub const SURB_LEN: usize = GROUP_ELEMENT_LEN + Format::HARDENED.routing_info_len() + K + K;
 /// The most bytes of text in a message.
 pub const MAX_TEXT: usize = Format::HARDENED.body_len - K - 1 - (1 + K + SURB_LEN);
+/// The most layers of mixes whose paths fit into the header of a SURB, which tells its last hop more than others do.
+pub const MAX_LAYERS: usize = (Format::HARDENED.routing_info_len() - LAST_HOP) / HOP - 2;
+/// Bytes that a hop takes of a header: length, routing string, MAC.
+const HOP: usize = 1 + 18 + K;
+/// Bytes that the last hop of a SURB takes: length, flag, nobody's name, id.
+const LAST_HOP: usize = 1 + 1 + 3 + 1 + 2 + K;
 /// The most packets whose arrival one pull confirms.
 pub const MAX_CONFIRMED: usize = 64;
 /// Bytes of a digest.
@@ -61,9 +68,16 @@ pub enum Payload {
     /// From a provider that has no mail.
     Dummy,
     /// Whoever reads this is at the address it was sent to.
-    Challenge([u8; K]),
+    Challenge(Challenge),
     /// From a client to its provider.
     Signed(Signed),
+}
+
+/// A nonce, and the proof that it comes from the provider: who answers strangers sends when they say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Challenge {
+    nonce: [u8; K],
+    proof: [u8; K],
 }
 
 /// A request with its proof.
@@ -104,7 +118,7 @@ impl Payload {
             Self::Loop(nonce) => [&[1], nonce.as_slice()].concat(),
             Self::Drop => vec![2],
             Self::Dummy => vec![3],
-            Self::Challenge(nonce) => [&[4], nonce.as_slice()].concat(),
+            Self::Challenge(Challenge { nonce, proof }) => [&[4], nonce.as_slice(), proof].concat(),
             Self::Signed(signed) => {
                 [&[5], signed.user.as_slice(), &signed.counter.to_be_bytes(), &signed.body, &signed.proof]
                     .concat()
@@ -124,7 +138,10 @@ impl Payload {
             1 => Some(Self::Loop(rest.try_into().ok()?)),
             2 if rest.is_empty() => Some(Self::Drop),
             3 if rest.is_empty() => Some(Self::Dummy),
-            4 => Some(Self::Challenge(rest.try_into().ok()?)),
+            4 => {
+                let (nonce, proof) = rest.split_first_chunk()?;
+                Some(Self::Challenge(Challenge { nonce: *nonce, proof: proof.try_into().ok()? }))
+            }
             5 => {
                 let (user, rest) = rest.split_first_chunk::<NODE_ID_LEN>()?;
                 let (counter, rest) = rest.split_first_chunk()?;
@@ -168,7 +185,8 @@ impl Request {
 #[derive(Debug)]
 pub struct ControlKey {
     user: NodeId,
-    key: Secret<32>,
+    requests: Secret<32>,
+    challenges: Secret<32>,
 }
 
 impl ControlKey {
@@ -183,12 +201,15 @@ impl ControlKey {
     }
 
     fn new(shared: &Secret<57>, client: &Point, provider: &Point) -> Self {
-        let hash = Sha256::new()
-            .chain_update(CONTROL)
-            .chain_update(shared.expose())
-            .chain_update(client.compress())
-            .chain_update(provider.compress());
-        Self { user: node_id(client), key: Secret::new(hash.finalize().into()) }
+        let key = |label| {
+            let hash = Sha256::new()
+                .chain_update(label)
+                .chain_update(shared.expose())
+                .chain_update(client.compress())
+                .chain_update(provider.compress());
+            Secret::new(hash.finalize().into())
+        };
+        Self { user: node_id(client), requests: key(CONTROL), challenges: key(CHALLENGE) }
     }
 
     /// The request with its proof.
@@ -205,12 +226,27 @@ impl ControlKey {
         if macs_match(&expected, &signed.proof) { Request::parse(&signed.body) } else { None }
     }
 
-    fn proof(&self, counter: u64, body: &[u8]) -> [u8; K] {
-        let mut hmac =
-            Hmac::<Sha256>::new_from_slice(self.key.expose()).expect("HMAC takes keys of any length");
-        hmac.update(&self.user);
-        hmac.update(&counter.to_be_bytes());
-        hmac.update(body);
-        *hmac.finalize().into_bytes().first_chunk().expect("a tag of 32 bytes has 16")
+    /// The challenge with its proof.
+    pub fn challenge(&self, nonce: [u8; K]) -> Payload {
+        Payload::Challenge(Challenge { nonce, proof: truncated_hmac(&self.challenges, &[&nonce]) })
     }
+
+    /// What to confirm, if the challenge is the provider's.
+    pub fn answer(&self, challenge: &Challenge) -> Option<Request> {
+        let expected = truncated_hmac(&self.challenges, &[&challenge.nonce]);
+        // Disclosed: whether the proof holds; a challenge without one is not answered.
+        macs_match(&expected, &challenge.proof).then_some(Request::Confirm(challenge.nonce))
+    }
+
+    fn proof(&self, counter: u64, body: &[u8]) -> [u8; K] {
+        truncated_hmac(&self.requests, &[&self.user, &counter.to_be_bytes(), body])
+    }
+}
+
+fn truncated_hmac(key: &Secret<32>, parts: &[&[u8]]) -> [u8; K] {
+    let mut hmac = Hmac::<Sha256>::new_from_slice(key.expose()).expect("HMAC takes keys of any length");
+    for part in parts {
+        hmac.update(part);
+    }
+    *hmac.finalize().into_bytes().first_chunk().expect("a tag of 32 bytes has 16")
 }

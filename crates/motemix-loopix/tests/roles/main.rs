@@ -1,12 +1,15 @@
 //! What users rely on, as stories in a network in memory.
 
+mod attacks;
+mod forge;
+mod noise;
 mod world;
 
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use motemix_loopix::files::Profile;
-use motemix_loopix::role::ClientEvent;
+use motemix_loopix::role::{ClientEvent, Dropped};
 use rand_core::{Rng as _, SeedableRng as _};
 use world::World;
 
@@ -25,7 +28,7 @@ fn messages_arrive_both_ways_in_every_profile() {
         for name in ["Client1", "Mix1", "Mix4", "Mix5", "Provider1"] {
             let counters = world.counters(name);
             assert!(counters.loops_returned > 5, "{profile} {name} {counters:?}");
-            assert_eq!(counters.dropped, Default::default(), "{profile} {name}");
+            assert_eq!(counters.dropped, Dropped::default(), "{profile} {name}");
         }
     }
 }
@@ -58,4 +61,16 @@ fn a_hardened_message_survives_lost_datagrams() {
     assert_eq!(texts, expected, "each once, whatever was lost");
     assert_eq!(world.counters("Client1").acknowledged, 10);
     assert!(world.counters("Client1").retries > 2);
+}
+
+proptest::proptest! {
+    // Each runs a network for minutes of its time.
+    #![proptest_config(proptest::test_runner::Config { cases: 24, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_happens_to_a_network_it_ends_and_messages_arrive_again(
+        bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..600)
+    ) {
+        noise::run(&bytes);
+    }
 }

@@ -36,6 +36,15 @@ impl Node {
     }
 }
 
+/// A datagram as an observer of all links sees it.
+pub struct Sight {
+    pub at: Instant,
+    pub from: String,
+    /// A node, or the address of nobody.
+    pub to: String,
+    pub bytes: Vec<u8>,
+}
+
 /// Whether the datagram of this number, to this node, is lost.
 pub type Lose = Box<dyn FnMut(&str, u64) -> bool>;
 
@@ -52,8 +61,10 @@ pub struct World {
     pub rates: Rates,
     pub limits: Limits,
     pub rng: ChaCha20Rng,
-    /// Every datagram: when, to whom, its bytes.
-    pub log: Vec<(Instant, String, Vec<u8>)>,
+    /// Every datagram.
+    pub log: Vec<Sight>,
+    /// The replay tags that each node has written down.
+    disk: BTreeMap<String, Vec<u64>>,
     pub received: Vec<(String, Received)>,
     pub events: Vec<(String, ClientEvent)>,
     /// Whether received messages are made safe at once.
@@ -104,6 +115,7 @@ impl World {
             limits: Limits::default(),
             rng: ChaCha20Rng::from_seed([seed; 32]),
             log: Vec::new(),
+            disk: BTreeMap::new(),
             received: Vec::new(),
             events: Vec::new(),
             confirm: true,
@@ -154,11 +166,51 @@ impl World {
             directory: self.directory.clone(),
             rates: self.rates.clone(),
             limits: self.limits.clone(),
-            known_tags: Vec::new(),
+            known_tags: self.disk.get(name).cloned().unwrap_or_default(),
         }
     }
 
-    /// Starts a node, or starts it again with nothing of what it knew.
+    /// Leaves nodes out of the directory.
+    pub fn without(mut self, names: &[&str]) -> Self {
+        self.entries.retain(|entry| !names.contains(&entry.name()));
+        self.directory = Directory::of_nodes(self.entries.clone());
+        self
+    }
+
+    /// Gives a node another key, and everybody a directory that says so.
+    pub fn change_key(&mut self, of: &str) {
+        let secret = scalar(&mut self.rng);
+        let key = Point::mul_generator(&secret);
+        self.secrets.insert(of.to_owned(), secret);
+        for entry in self.entries.iter_mut().filter(|entry| entry.name() == of) {
+            match entry {
+                NodeEntry::Mix(mix) => mix.public_key = key,
+                NodeEntry::Provider(provider) => provider.public_key = key,
+                NodeEntry::Client(user) => user.public_key = key,
+            }
+        }
+        self.spread_directory();
+    }
+
+    /// Takes nodes away, and gives everybody a directory without them.
+    pub fn take_away(&mut self, names: &[&str]) {
+        self.nodes.retain(|name, _| !names.contains(&&**name));
+        self.entries.retain(|entry| !names.contains(&entry.name()));
+        self.spread_directory();
+    }
+
+    fn spread_directory(&mut self) {
+        self.directory = Directory::of_nodes(self.entries.clone());
+        for node in self.nodes.values_mut() {
+            match node {
+                Node::Mix(mix) => mix.set_directory(&self.directory),
+                Node::Provider(provider) => provider.set_directory(&self.directory),
+                Node::Client(client) => client.set_directory(&self.directory),
+            }
+        }
+    }
+
+    /// Starts a node, or starts it again with its disk and nothing else of what it knew.
     pub fn start(&mut self, name: &str) {
         let setup = self.setup(name);
         let rng = ChaCha20Rng::from_rng(&mut self.rng);
@@ -177,7 +229,9 @@ impl World {
 
     pub fn start_all(mut self) -> Self {
         let names: Vec<_> = self.entries.iter().map(|entry| entry.name().to_owned()).collect();
-        names.iter().for_each(|name| self.start(name));
+        for name in &names {
+            self.start(name);
+        }
         self
     }
 
@@ -212,10 +266,11 @@ impl World {
         result
     }
 
-    fn put_on_the_wire(&mut self, Transmit { to: Address { port, .. }, bytes }: Transmit) {
-        let Some(to) = self.by_port.get(&port).cloned() else { return };
+    fn put_on_the_wire(&mut self, from: &str, Transmit { to: Address { host, port }, bytes }: Transmit) {
+        let listed = self.by_port.get(&port).filter(|_| *host == *HOST).cloned();
+        let to = listed.unwrap_or_else(|| format!("{host}:{port}"));
         self.number += 1;
-        self.log.push((self.now, to.clone(), bytes.clone()));
+        self.log.push(Sight { at: self.now, from: from.into(), to: to.clone(), bytes: bytes.clone() });
         if !(self.lose)(&to, self.number) {
             self.on_the_wire.insert((self.now + HOP, self.number), (to, bytes));
         }
@@ -225,7 +280,7 @@ impl World {
     fn settle(&mut self, name: &str) {
         let now = self.now;
         let node = self.nodes.get_mut(name).unwrap();
-        node.role().take_admitted();
+        self.disk.entry(name.into()).or_default().extend(node.role().take_admitted());
         node.role().handle_timeout(now);
         let mut out = Vec::new();
         while let Some(transmit) = node.role().poll_transmit(now) {
@@ -243,7 +298,9 @@ impl World {
                 self.events.push((name.to_owned(), event));
             }
         }
-        out.into_iter().for_each(|transmit| self.put_on_the_wire(transmit));
+        for transmit in out {
+            self.put_on_the_wire(name, transmit);
+        }
     }
 
     /// Lets time pass.
@@ -268,6 +325,12 @@ impl World {
             }
         }
         self.now = end;
+    }
+
+    /// Datagrams from one node to another, or to anybody.
+    pub fn seen(&self, from: &str, to: Option<&str>) -> Vec<&Sight> {
+        let is_seen = |sight: &&Sight| sight.from == from && to.is_none_or(|to| sight.to == to);
+        self.log.iter().filter(is_seen).collect()
     }
 
     pub fn texts(&self, of: &str) -> Vec<String> {

@@ -12,8 +12,19 @@ use super::{
 };
 use crate::packet::BodyTag;
 use crate::wire::control::{Control, MAX_CONTROL};
-use crate::wire::hardened::{ACKNOWLEDGEMENT, Digest, Payload, Request, digest};
+use crate::wire::hardened::{ACKNOWLEDGEMENT, Digest, MAX_CONFIRMED, Payload, digest};
 use crate::wire::message::{DUMMY, LOOP};
+
+/// What a hardened client did with a packet.
+#[derive(Clone, Copy)]
+enum Kept {
+    /// All that is to be done.
+    Safe,
+    /// The application has it, and may yet lose it.
+    Unsafe,
+    /// There was nothing to be done.
+    Nothing,
+}
 
 impl<R: CryptoRng> Client<R> {
     pub(super) fn take(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
@@ -28,7 +39,7 @@ impl<R: CryptoRng> Client<R> {
             return Err(DropReason::NotForThisRole);
         };
         let text = for_me(&self.core, &payload).ok_or(DropReason::BadPayload)?;
-        if text.strip_prefix(LOOP).is_some_and(|noise| self.own_loops.end(noise)) {
+        if text.strip_prefix(LOOP).is_some_and(|noise| self.own_loops.knows(noise)) {
             self.core.counters.loops_returned += 1;
             self.show(ClientEvent::CoverReceived(Cover::Loop));
         } else if text.starts_with(DUMMY) && text.len() == DUMMY.len() + self.core.rates.noise_len {
@@ -49,24 +60,35 @@ impl<R: CryptoRng> Client<R> {
     }
 
     fn take_hardened(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
+        // Nothing is opened that might find no room: it would be taken for a repetition when it comes again.
+        if self.uncertain.len() >= MOST_UNSAFE || self.events.len() >= 2 * MOST_EVENTS {
+            return Err(DropReason::QueueFull);
+        }
         let digest = digest(datagram);
-        let taken = match self.core.take(now, datagram) {
+        let outcome = self.take_packet(now, datagram, digest);
+        match outcome {
+            // The application confirms the first when it is safe; the others never come from a mailbox.
+            Ok(Kept::Unsafe) | Err(DropReason::Malformed | DropReason::NotOnCurve) => {}
+            Ok(Kept::Safe) => self.arrived(digest),
             // The provider sends again what was not confirmed: then the confirmation was lost.
             Err(DropReason::Replayed) => {
                 if !self.uncertain.values().any(|uncertain| uncertain.digest == digest) {
                     self.arrived(digest);
                 }
-                return Err(DropReason::Replayed);
             }
-            taken => taken?,
-        };
-        match taken {
+            // Unconfirmed, what anybody can send would stay in the mailbox and be sent in place of mail.
+            Ok(Kept::Nothing) | Err(_) => self.useless(digest),
+        }
+        outcome.map(|_| ())
+    }
+
+    fn take_packet(&mut self, now: Instant, datagram: &mut [u8], digest: Digest) -> Result<Kept, DropReason> {
+        match self.core.take(now, datagram)? {
             Taken::Payload(payload) => {
                 let payload = Payload::parse(&payload).ok_or(DropReason::BadPayload)?;
                 self.take_payload(now, payload, digest)
             }
             Taken::Reply { id, mut payload } => {
-                self.arrived(digest);
                 let (message, keys) = self.surbs.remove(&id).ok_or(DropReason::NotForThisRole)?;
                 if keys.open(BodyTag::Hmac, &mut payload)? != ACKNOWLEDGEMENT {
                     return Err(DropReason::BadPayload);
@@ -76,36 +98,36 @@ impl<R: CryptoRng> Client<R> {
                     self.core.counters.acknowledged += 1;
                     self.events.push_back(ClientEvent::Acknowledged(message));
                 }
-                Ok(())
+                Ok(Kept::Safe)
             }
             Taken::Done | Taken::ForUser { .. } => Err(DropReason::NotForThisRole),
         }
     }
 
-    fn take_payload(&mut self, now: Instant, payload: Payload, digest: Digest) -> Result<(), DropReason> {
+    fn take_payload(&mut self, now: Instant, payload: Payload, digest: Digest) -> Result<Kept, DropReason> {
         match payload {
             Payload::Message { id, surb, text } => return self.take_message(id, surb, text, digest),
             Payload::Loop(nonce) => {
-                if !self.own_loops.end(&nonce) {
+                if !self.own_loops.knows(&nonce) {
                     return Err(DropReason::NotForThisRole);
                 }
                 self.cover_received(Cover::Loop);
             }
             Payload::Drop => self.cover_received(Cover::Drop),
-            // Not from a mailbox: nothing to confirm.
+            // As a rule not from a mailbox.
             Payload::Dummy => {
                 self.cover_received(Cover::Dummy);
-                return Ok(());
+                return Ok(Kept::Nothing);
             }
-            Payload::Challenge(nonce) => {
-                self.request(now, &Request::Confirm(nonce));
+            Payload::Challenge(challenge) => {
+                let confirm = self.control.answer(&challenge).ok_or(DropReason::Refused)?;
+                self.request(now, &confirm);
                 self.pull(now);
-                return Ok(());
+                return Ok(Kept::Nothing);
             }
             Payload::Signed(_) => return Err(DropReason::NotForThisRole),
         }
-        self.arrived(digest);
-        Ok(())
+        Ok(Kept::Safe)
     }
 
     fn take_message(
@@ -114,21 +136,20 @@ impl<R: CryptoRng> Client<R> {
         surb: Vec<u8>,
         text: Vec<u8>,
         digest: Digest,
-    ) -> Result<(), DropReason> {
+    ) -> Result<Kept, DropReason> {
         if self.known.contains(&id) {
             self.core.counters.duplicates += 1;
-            self.arrived(digest);
             self.acknowledge(&surb);
-            return Ok(());
+            return Ok(Kept::Safe);
         }
         if let Some(uncertain) = self.uncertain.values_mut().find(|uncertain| uncertain.id == Some(id)) {
             // The application has it; the later packet's way back is as good.
             self.core.counters.duplicates += 1;
             uncertain.surb = surb;
-            self.arrived(digest);
-            return Ok(());
+            return Ok(Kept::Safe);
         }
-        self.give(text, Uncertain { id: Some(id), digest, surb })
+        self.give(text, Uncertain { id: Some(id), digest, surb })?;
+        Ok(Kept::Unsafe)
     }
 
     /// Gives a message to the application.
@@ -167,9 +188,19 @@ impl<R: CryptoRng> Client<R> {
     }
 
     fn arrived(&mut self, digest: Digest) {
-        // Without room the provider sends it again.
-        if self.arrived.len() < MOST_EVENTS {
+        // Without room the provider sends it again. A packet that a stranger repeats must not fill the room.
+        if self.arrived.len() < MOST_EVENTS && !self.arrived.contains(&digest) {
             self.arrived.push_back(digest);
         }
+    }
+
+    fn useless(&mut self, digest: Digest) {
+        if self.useless.contains(&digest) {
+            return;
+        }
+        if self.useless.len() == MAX_CONFIRMED {
+            self.useless.pop_front();
+        }
+        self.useless.push_back(digest);
     }
 }

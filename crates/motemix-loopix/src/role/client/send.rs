@@ -60,20 +60,33 @@ impl<R: CryptoRng> Client<R> {
 
     /// An acknowledgement, a message, something that the application now has to say, or cover.
     pub(super) fn send_payload(&mut self, now: Instant) {
-        if let Some(reply) = self.replies.pop_front() {
-            self.depart(now, reply);
+        // In turn: whom strangers send many messages can still say something.
+        let is_turn_of_replies = !self.has_replied;
+        self.has_replied = false;
+        if is_turn_of_replies && self.send_reply(now) {
             return;
         }
+        match self.next_message(now) {
+            Some(message) => self.send_message(now, message),
+            None if self.send_reply(now) => {}
+            None => self.send_drop(now),
+        }
+    }
+
+    fn send_reply(&mut self, now: Instant) -> bool {
+        let Some(reply) = self.replies.pop_front() else { return false };
+        self.has_replied = true;
+        self.depart(now, reply);
+        true
+    }
+
+    fn next_message(&mut self, now: Instant) -> Option<Message> {
         if let Some(message) = self.outbox.take_due(now) {
-            self.send_message(now, message);
-            return;
+            return Some(message);
         }
-        let draft = self.builder.as_mut().and_then(|builder| builder());
-        let accepted = draft.is_some_and(|draft| self.send(now, &draft.to, &draft.message).is_ok());
-        match self.outbox.take_due(now) {
-            Some(message) if accepted => self.send_message(now, message),
-            _ => self.send_drop(now),
-        }
+        let draft = self.builder.as_mut().and_then(|builder| builder())?;
+        self.send(now, &draft.to, &draft.message).ok()?;
+        self.outbox.take_due(now)
     }
 
     fn send_message(&mut self, now: Instant, mut message: Message) {
@@ -176,7 +189,8 @@ impl<R: CryptoRng> Client<R> {
     pub(super) fn pull(&mut self, now: Instant) {
         if self.core.is_hardened() {
             let confirmed = self.arrived.len().min(MAX_CONFIRMED);
-            let arrived = self.arrived.drain(..confirmed).collect();
+            let mut arrived: Vec<_> = self.arrived.drain(..confirmed).collect();
+            arrived.extend(self.useless.drain(..).rev().take(MAX_CONFIRMED - confirmed));
             self.request(now, &Request::Pull(arrived));
         } else {
             let datagram = Control::Pull { name: self.core.me.name.to_string() }.datagram();

@@ -64,10 +64,13 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
             .filter(|stored| !subscriber.leaving.contains(&stored.id))
             .take(limit)
             .collect();
-        subscriber.leaving.extend(mail.iter().map(|stored| stored.id));
         let dummies = limit.saturating_sub(mail.len());
         for stored in mail {
             self.mail(to.clone(), stored.packet, Some((name.clone(), stored.id)))?;
+            // Only now: what found no room is not on its way, and must be sent at a later pull.
+            if let Some(subscriber) = self.subscribers.get_mut(name) {
+                subscriber.leaving.insert(stored.id);
+            }
         }
         self.send_dummies(&to, name, dummies)
     }
@@ -75,6 +78,7 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     /// The same for a hardened user: mail stays until its arrival is confirmed.
     pub(super) fn answer_hardened_pull(
         &mut self,
+        now: Instant,
         name: &Arc<str>,
         arrived: &[Digest],
     ) -> Result<(), DropReason> {
@@ -86,6 +90,11 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
             .collect();
         self.mailboxes.remove(name, &confirmed)?;
         self.mix.core.counters.delivered += confirmed.len() as u64;
+        subscriber.unconfirmed.retain(|(_, id)| !confirmed.contains(id));
+        // What has arrived has arrived, however often the user asks.
+        if !subscriber.allowance.take(now) {
+            return Err(DropReason::Refused);
+        }
         let limit = self.mix.core.rates.max_retrieve;
         let mail = self.mailboxes.oldest(name, limit)?;
         let subscriber = self.subscribers.get_mut(name).ok_or(DropReason::Refused)?;

@@ -9,8 +9,9 @@ use rand_core::CryptoRng;
 use super::super::peers::{Duty, Peer};
 use super::super::{Address, DropReason, Mailboxes};
 use super::Provider;
+use crate::packet::keys::macs_match;
 use crate::wire::control::Control;
-use crate::wire::hardened::{ControlKey, Payload, Request, Signed};
+use crate::wire::hardened::{ControlKey, Request, Signed};
 
 impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     /// A user of ours.
@@ -41,7 +42,7 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         Ok(())
     }
 
-    pub(super) fn take_signed(&mut self, _now: Instant, signed: &Signed) -> Result<(), DropReason> {
+    pub(super) fn take_signed(&mut self, now: Instant, signed: &Signed) -> Result<(), DropReason> {
         let core = &self.mix.core;
         let user = self.user(core.peers.by_id(signed.user))?;
         let (name, listed) = (user.name.clone(), user.address.clone());
@@ -56,13 +57,15 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         match request {
             Request::Subscribe { host, port } => self.subscribe(&name, &listed, host, port)?,
             Request::Confirm(nonce) => match subscriber.challenge.take() {
-                Some((address, expected)) if expected == nonce => subscriber.address = Some(address),
+                Some((address, expected)) if macs_match(&expected, &nonce) => {
+                    subscriber.address = Some(address);
+                }
                 other => {
                     subscriber.challenge = other;
                     return Err(DropReason::Refused);
                 }
             },
-            Request::Pull(arrived) => self.answer_hardened_pull(&name, &arrived)?,
+            Request::Pull(arrived) => self.answer_hardened_pull(now, &name, &arrived)?,
         }
         self.mix.core.counters.control += 1;
         Ok(())
@@ -85,10 +88,12 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         self.mix.rng.fill_bytes(&mut nonce);
         let subscriber = self.subscribers.entry(name.clone()).or_default();
         if subscriber.address.as_ref() == Some(&address) {
+            subscriber.challenge = None;
             return Ok(());
         }
+        let challenge = subscriber.key.as_ref().ok_or(DropReason::Refused)?.challenge(nonce);
         subscriber.challenge = Some((address.clone(), nonce));
-        let packet = self.packet_for(name, &Payload::Challenge(nonce).encode());
+        let packet = self.packet_for(name, &challenge.encode());
         self.mail(address, packet.map_err(|_| DropReason::Refused)?, None)
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`UMTS`] | EnergyBox: its published settings `3g_teliasonera` (2014) and `nexus_one_3g` (2015), which the dissertation used; Vergara, Nadjm-Tehrani and Prihodko, "EnergyBox: Disclosing the wireless transmission energy cost for mobile devices", Sustainable Computing 4(2), 2014 |
 //! | [`LTE`] | Huang and others, "A close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012, tables 3 and 4 |
-//! | [`NR`] | 3GPP TR 38.840 (2019), tables 20 and 21 and the instant-messaging profile of its section 8.1, in relative units; see [`UNIT`] |
+//! | [`NR`] | 3GPP TR 38.840 (2019), section 8.1: power states in relative units, and the profile of instant messaging; see [`UNIT`] |
 
 use std::time::Duration;
 

@@ -92,7 +92,11 @@ fn draw(common: &Common, rows: &[&Row], rate: f64) -> Result<()> {
     for (colour, nodes) in common.nodes().into_iter().enumerate() {
         let of: Vec<_> =
             rows.iter().copied().filter(|row| row.nodes == nodes && is_rate(row, rate)).collect();
-        let mean = together(&of, |row| row.clients.into());
+        let mut mean = together(&of, |row| row.clients.into());
+        // A few pauses of the machine deviate far, and no time is below zero.
+        for (_, mean, sd) in &mut mean {
+            *sd = sd.min(*mean);
+        }
         series.push(line(&format!("{nodes}, mean ± sd"), colour, &mean));
         let median: Vec<_> = of.iter().map(|row| (row.clients.into(), row.median, 0.0)).collect();
         series.push(line(&format!("{nodes}, median"), colour + 4, &median));

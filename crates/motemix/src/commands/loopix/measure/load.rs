@@ -122,7 +122,7 @@ impl Course {
         let is_sent = AtomicBool::new(false);
         let before = Meter::read(mix.port(), self.sink.port(), pid)?;
         let (sent, seconds, in_time, sample) = thread::scope(|scope| {
-            let counting = scope.spawn(|| count_arrivals(&sink, self.format(), &received, &is_sent));
+            let counting = scope.spawn(|| count_arrivals(&sink, self.format(), &received, &is_sent, stopped));
             let begin = Instant::now();
             let sent = send(&sender, mix, &packets, rate, stopped);
             let (seconds, in_time) = (begin.elapsed().as_secs_f64(), received.load(Ordering::Relaxed));
@@ -204,14 +204,16 @@ fn count_arrivals(
     format: Format,
     received: &AtomicU64,
     is_sent: &AtomicBool,
+    stopped: &AtomicBool,
 ) -> Vec<Vec<u8>> {
     let (mut buffer, mut sample) = (vec![0; format.datagram_len() + 1], Vec::new());
     let mut last = Instant::now();
-    while !is_sent.load(Ordering::Relaxed) || last.elapsed() < QUIET {
+    let is_stopped = || stopped.load(Ordering::Relaxed);
+    while (!is_sent.load(Ordering::Relaxed) || last.elapsed() < QUIET) && !is_stopped() {
         // A timeout is no error here, and after any other nothing comes.
         let Ok((len, _)) = sink.recv_from(&mut buffer) else { continue };
         last = Instant::now();
-        if received.fetch_add(1, Ordering::Relaxed) % CHECK_ONE_IN == 0 {
+        if received.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHECK_ONE_IN) {
             sample.push(buffer[..len].to_vec());
         }
     }

@@ -4,6 +4,12 @@
 //! points ─ testbed: processes in a temporary folder ─ counters, probes, load ─ rows (CSV) ─ figure (SVG), table
 //! ```
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "counts are far below 2⁵³, and rates above zero"
+)]
+
 mod dissertation;
 mod figure;
 mod latency;

@@ -30,7 +30,9 @@ impl Peer {
 
     /// The command that runs a node.
     pub fn node(&self, role: Role, dir: &Path, profile: Profile) -> Command {
-        let mut command = Command::new(&self.interpreter);
+        // By way of util-linux, which becomes it: it ends with this process, however that ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(&self.interpreter);
         command.current_dir(&self.scripts).args(["-m", "peer", role.name()]).arg(dir);
         command.args(["--profile", &profile.to_string()]);
         command

@@ -163,12 +163,11 @@ pub fn together(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<(f64, f64, f64)> 
     let summary = |(at, group): (f64, Vec<&Row>)| {
         let count = group.len() as f64;
         let mean = group.iter().map(|row| row.mean).sum::<f64>() / count;
-        let sd = match group.as_slice() {
-            [only] => only.sd,
-            _ => {
-                let squares: f64 = group.iter().map(|row| (row.mean - mean) * (row.mean - mean)).sum();
-                (squares / (count - 1.0)).sqrt()
-            }
+        let sd = if let [only] = group.as_slice() {
+            only.sd
+        } else {
+            let squares: f64 = group.iter().map(|row| (row.mean - mean) * (row.mean - mean)).sum();
+            (squares / (count - 1.0)).sqrt()
         };
         (at, mean, sd)
     };
@@ -196,7 +195,7 @@ mod tests {
         let row = point(1).row("latency", "ms", &[4.0, 1.0, 3.0, 2.0, 10.0]);
         assert_eq!((row.samples, row.mean, row.min, row.median, row.max), (5, 4.0, 1.0, 3.0, 10.0));
         assert!((row.sd - 12.5_f64.sqrt()).abs() < 1e-12);
-        assert_eq!(point(1).row("latency", "ms", &[7.0]).sd, 0.0);
+        assert!(point(1).row("latency", "ms", &[7.0]).sd.abs() < f64::EPSILON);
     }
 
     #[test]

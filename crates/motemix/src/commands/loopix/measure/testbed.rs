@@ -56,6 +56,7 @@ pub struct Running {
     pub entry: NodeEntry,
     node: NodeDir,
     child: Child,
+    is_ready: bool,
     /// How far its events were read.
     read: u64,
     rest: String,
@@ -150,7 +151,7 @@ impl Running {
         // Ctrl-C is for this process, which then stops its children.
         let child = command.stdin(Stdio::null()).stdout(out).stderr(log).process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", entry.name()))?;
-        Ok(Self { entry, node, child, read: 0, rest: String::new() })
+        Ok(Self { entry, node, child, is_ready: false, read: 0, rest: String::new() })
     }
 
     /// Waits for its event `ready`.
@@ -159,9 +160,10 @@ impl Running {
         until: Instant,
         progress: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<()> {
-        loop {
+        while !self.is_ready {
             if self.events()?.iter().any(|event| event["event"] == "ready") {
-                return Ok(());
+                self.is_ready = true;
+                break;
             }
             let name = self.entry.name();
             if let Some(status) = self.child.try_wait().context("cannot wait for a node")? {
@@ -173,6 +175,7 @@ impl Running {
             progress(&format!("waits for {name}"))?;
             sleep(LOOK_EVERY);
         }
+        Ok(())
     }
 
     fn last_words(&self) -> String {

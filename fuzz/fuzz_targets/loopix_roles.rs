@@ -1,0 +1,16 @@
+//! A Loopix network to which anything is sent, whose datagrams are changed, repeated and lost, and whose clocks are set
+//! back: no node ends, nothing grows beyond its bound, and a message still gets through afterwards.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/motemix-loopix/tests/roles/forge.rs"]
+mod forge;
+#[path = "../../crates/motemix-loopix/tests/roles/noise.rs"]
+mod noise;
+// Stories use more of it.
+#[allow(dead_code)]
+#[path = "../../crates/motemix-loopix/tests/roles/world.rs"]
+mod world;
+
+fuzz_target!(|bytes: &[u8]| noise::run(bytes));
