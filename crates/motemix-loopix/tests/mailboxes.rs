@@ -158,6 +158,29 @@ fn damaged_foreign_and_later_files_are_one_clear_line() {
     assert!(matches!(refusal(&foreign), StoreProblem::Foreign(_)));
 }
 
+#[test]
+fn a_disk_that_fails_for_a_while_refuses_mail_and_loses_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mailboxes.db");
+    let mut mailboxes = open(&path, MailboxLimits::default());
+    mailboxes.store("Ann", &packet(0)).unwrap();
+    mailboxes.finish().unwrap();
+    // Somebody holds the file for longer than anybody waits for it.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    mailboxes.store("Ann", &packet(1)).unwrap();
+    assert_eq!(mailboxes.finish(), Err(StoreRefusal::Failed));
+    assert_eq!(mailboxes.store("Ann", &packet(2)), Err(StoreRefusal::Failed));
+    assert_eq!(mailboxes.commit(), Err(StoreRefusal::Failed));
+    assert_eq!(numbers(&mut mailboxes, "Ann", 9), [0], "what is here can be taken");
+
+    other.execute_batch("ROLLBACK").unwrap();
+    mailboxes.finish().unwrap();
+    mailboxes.store("Ann", &packet(3)).unwrap();
+    mailboxes.finish().unwrap();
+    assert_eq!(numbers(&mut mailboxes, "Ann", 9), [0, 1, 3]);
+}
+
 /// Not a story: what the processes do that are killed in the story below.
 #[test]
 fn storm() {

@@ -31,10 +31,11 @@ pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
                 is_ready |= matches!(event, Event::Ready { .. });
                 let new = talk.heed(event, Instant::now());
                 let first = talk.lines.len().saturating_sub(new);
-                let text: String = talk.lines.range(first..).map(|entry| format!("{entry}\n")).collect();
                 let mut stdout = std::io::stdout().lock();
+                let mut new_lines = talk.lines.range(first..);
+                let printed = new_lines.try_for_each(|entry| writeln!(stdout, "{entry}"));
                 // Nobody reads any more.
-                if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+                if printed.and_then(|()| stdout.flush()).is_err() {
                     return Ok(());
                 }
             }

@@ -3,6 +3,7 @@
 use motemix_loopix::runtime::Event;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// One line's worth.
 pub fn json(event: &Event) -> Value {
@@ -38,7 +39,7 @@ pub fn json(event: &Event) -> Value {
 
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    Duration::try_from(time).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]
