@@ -114,3 +114,52 @@ pub(super) fn look_up(name: &str, is_ipv4: bool) -> Option<IpAddr> {
     let mut found = (name, 0).to_socket_addrs().ok()?;
     found.find(|address| address.is_ipv4() == is_ipv4).map(|address| address.ip())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::ProviderEntry;
+    use motemix_crypto::p224::Point;
+
+    fn addresses(hosts: &[&str]) -> Addresses {
+        let provider = |(number, host): (usize, &&str)| ProviderEntry {
+            name: format!("Provider{number}"),
+            host: (*host).to_owned(),
+            port: 9000,
+            public_key: Point::GENERATOR,
+        };
+        let providers = hosts.iter().enumerate().map(provider).collect();
+        let mut addresses = Addresses::new("127.0.0.1:0".parse().unwrap());
+        addresses.set_directory(&Directory::new(Vec::new(), providers, Vec::new()));
+        addresses
+    }
+
+    fn find(addresses: &Addresses, host: &str, port: u16) -> Option<String> {
+        addresses.find(&Address { host: host.into(), port }).map(|found| found.to_string())
+    }
+
+    #[test]
+    fn ip_addresses_are_read_and_those_out_of_reach_are_not_found() {
+        let addresses = addresses(&["10.0.0.7", "::1"]);
+        assert_eq!(find(&addresses, "10.0.0.7", 5), Some("10.0.0.7:5".into()));
+        assert_eq!(find(&addresses, "10.0.0.8", 5), Some("10.0.0.8:5".into()), "of a subscribed client");
+        assert_eq!(find(&addresses, "::1", 5), None, "the socket is one of IPv4");
+        assert_eq!(find(&addresses, "10.0.0.7", 0), None);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn names_of_the_directory_are_looked_up_and_no_others() {
+        let mut addresses = addresses(&["localhost", "no-such-host.invalid"]);
+        assert_eq!(find(&addresses, "localhost", 5), None);
+        addresses.refresh(Instant::now()).await;
+        addresses.found().await;
+        assert_eq!(find(&addresses, "localhost", 5), Some("127.0.0.1:5".into()));
+        assert_eq!(find(&addresses, "no-such-host.invalid", 5), None);
+        assert_eq!(find(&addresses, "LOCALHOST", 5), None, "a packet names it, the directory does not");
+        // One that is found no more keeps its address; one that has left the directory does not.
+        addresses.take([("localhost".into(), None)].into());
+        assert_eq!(find(&addresses, "localhost", 5), Some("127.0.0.1:5".into()));
+        addresses.set_directory(&Directory::default());
+        assert_eq!(find(&addresses, "localhost", 5), None);
+    }
+}

@@ -195,3 +195,44 @@ fn commit<C: Change>(connection: &mut Connection, changes: &mut [C]) -> rusqlite
     changes.iter_mut().try_for_each(|change| change.apply(&transaction))?;
     transaction.commit()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes the file larger.
+    struct Grow(Vec<u8>);
+
+    impl Change for Grow {
+        fn apply(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+            transaction.execute("INSERT INTO things VALUES (?1)", [&self.0]).map(drop)
+        }
+    }
+
+    /// SQLite reports a bound on its pages the way it reports a disk without room.
+    #[test]
+    fn a_change_that_finds_no_room_waits_and_those_behind_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("things.db");
+        let connection = Connection::open(&file).unwrap();
+        connection.execute_batch("CREATE TABLE things (thing BLOB)").unwrap();
+        connection.pragma_update(None, "max_page_count", 4).unwrap();
+        let mut committer = Committer::start(file, connection, Arc::new(Notify::new())).unwrap();
+        committer.push(Grow(vec![1; 10]));
+        assert_eq!(committer.finish().len(), 1);
+        assert!(!committer.is_failing());
+
+        committer.push(Grow(vec![2; 100_000]));
+        assert_eq!(committer.finish().len(), 0);
+        assert!(committer.is_failing());
+        committer.push(Grow(vec![3; 10]));
+        // Not at once: a full disk is not to be asked all the time.
+        committer.begin();
+        assert_eq!((committer.under_way, committer.waiting()), (0, 2));
+        // Room is made, as far as the one that waits is concerned.
+        committer.gathered[0].0.truncate(10);
+        let things: Vec<_> = committer.finish().into_iter().map(|change| change.0[0]).collect();
+        assert_eq!(things, [2, 3]);
+        assert!(!committer.is_failing());
+    }
+}

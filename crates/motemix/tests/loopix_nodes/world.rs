@@ -1,4 +1,5 @@
 //! A Loopix network of processes, each with its input and what it has said.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use crate::program::{motemix, wait_until};
 use serde_json::Value;
@@ -13,42 +14,35 @@ use std::thread;
 use tempfile::TempDir;
 
 /// Everything is faster than people would want it, for the tests' sake.
-const QUICK: [&str; 14] = [
-    "--mixes",
-    "3",
-    "--delay",
-    "1ms",
-    "--loops",
-    "0.3",
-    "--drop",
-    "0.3",
-    "--payload",
-    "0.05",
-    "--pull",
-    "0.2",
-    "--retrieve",
-    "20",
+const QUICK: [[&str; 2]; 7] = [
+    ["--mixes", "3"],
+    ["--delay", "1ms"],
+    ["--loops", "0.3"],
+    ["--drop", "0.3"],
+    ["--payload", "0.05"],
+    ["--pull", "0.2"],
+    ["--retrieve", "20"],
 ];
 
 pub struct World {
     pub dir: PathBuf,
-    pub profile: &'static str,
     nodes: BTreeMap<String, Process>,
     // Last, so that it is removed when no process writes into it.
     _folder: TempDir,
 }
 
 impl World {
-    pub fn init(profile: &'static str, more: &[&str]) -> Self {
+    pub fn init(profile: &str, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("net");
         let words = ["loopix", "net", "init", dir.to_str().unwrap(), "--profile", profile];
-        motemix([words.as_slice(), &QUICK, more].concat()).succeeds();
-        Self { dir, profile, nodes: BTreeMap::new(), _folder: folder }
+        let quick = QUICK.iter().filter(|[word, _]| !more.contains(word)).flatten();
+        motemix(words.iter().chain(quick).chain(more)).succeeds();
+        Self { dir, nodes: BTreeMap::new(), _folder: folder }
     }
 
     /// A network of which all nodes run.
-    pub fn up(profile: &'static str, more: &[&str]) -> Self {
+    pub fn up(profile: &str, more: &[&str]) -> Self {
         let mut world = Self::init(profile, more);
         let names: Vec<_> = fs::read_dir(world.dir.join("nodes")).unwrap().collect();
         for node in names {

@@ -32,9 +32,10 @@ pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
                 let new = talk.heed(event, Instant::now());
                 let first = talk.lines.len().saturating_sub(new);
                 let mut stdout = std::io::stdout().lock();
-                let written = talk.lines.range(first..).try_for_each(|entry| writeln!(stdout, "{entry}"));
+                let mut new_lines = talk.lines.range(first..);
+                let printed = new_lines.try_for_each(|entry| writeln!(stdout, "{entry}"));
                 // Nobody reads any more.
-                if written.and_then(|()| stdout.flush()).is_err() {
+                if printed.and_then(|()| stdout.flush()).is_err() {
                     return Ok(());
                 }
             }

@@ -22,6 +22,16 @@ const SIDE: u16 = 34;
 /// Lines that one key scrolls.
 const SCROLL: usize = 5;
 
+/// A kind of cover, and how much of it there is.
+type Kind = (&'static str, fn(&Cover) -> u64);
+
+const KINDS: [Kind; 4] = [
+    ("loops sent", |cover| cover.loops_sent),
+    ("loops back", |cover| cover.loops_returned),
+    ("drops sent", |cover| cover.drops_sent),
+    ("dummies", |cover| cover.dummies),
+];
+
 /// What is on the screen besides the conversation itself.
 #[derive(Default)]
 struct View {
@@ -195,26 +205,18 @@ fn draw_people(frame: &mut Frame, area: Rect, talk: &Talk, now: Instant) {
     frame.render_widget(Paragraph::new(rows).block(block), area);
 }
 
-/// A name, how many there were in all, and how many of a second's packets are of it.
-type Kind = (&'static str, u64, fn(&Cover) -> u64);
-
 fn draw_traffic(frame: &mut Frame, area: Rect, talk: &Talk) {
     let block = Block::bordered().title(" packets a second ");
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let kinds: [Kind; 4] = [
-        ("loops sent", talk.totals.role.loops_sent, |cover| cover.loops_sent),
-        ("loops back", talk.totals.role.loops_returned, |cover| cover.loops_returned),
-        ("drops sent", talk.totals.role.drops_sent, |cover| cover.drops_sent),
-        ("dummies", talk.totals.role.dummies_received, |cover| cover.dummies),
-    ];
+    let totals = Cover::of(&talk.totals.role);
     let [queued, charts] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(inner);
     let waiting = format!("queued: {}", talk.totals.waiting);
     frame.render_widget(Paragraph::new(waiting).add_modifier(Modifier::BOLD), queued);
     let areas: [Rect; 4] = Layout::vertical([Constraint::Length(3); 4]).areas(charts);
-    for ((name, total, count), area) in kinds.into_iter().zip(areas) {
+    for ((name, count), area) in KINDS.into_iter().zip(areas) {
         let [title, chart] = Layout::vertical([Constraint::Length(1), Constraint::Length(2)]).areas(area);
-        frame.render_widget(Paragraph::new(format!("{name} {total}")).dim(), title);
+        frame.render_widget(Paragraph::new(format!("{name} {}", count(&totals))).dim(), title);
         let width = usize::from(chart.width);
         let shown = talk.cover.iter().skip(talk.cover.len().saturating_sub(width));
         frame.render_widget(Sparkline::default().data(shown.map(count).collect::<Vec<_>>()), chart);

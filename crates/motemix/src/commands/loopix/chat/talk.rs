@@ -41,7 +41,8 @@ pub struct Cover {
 }
 
 impl Cover {
-    fn of(counters: &Counters) -> Self {
+    /// Since the start.
+    pub const fn of(counters: &Counters) -> Self {
         Self {
             loops_sent: counters.loops_sent,
             loops_returned: counters.loops_returned,

@@ -39,8 +39,7 @@ pub fn json(event: &Event) -> Value {
 
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    let whole = Duration::from_secs(time.tv_sec.unsigned_abs());
-    (whole + Duration::from_nanos(time.tv_nsec.unsigned_abs())).as_secs_f64()
+    Duration::try_from(time).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]
