@@ -145,8 +145,6 @@ pub enum SetupError {
     WrongRole,
     /// The directory does not know the node, its layer, or its provider.
     Unlisted,
-    /// The directory has no mixes, or no providers.
-    NoPath,
     /// More layers than fit into a hardened header.
     TooManyLayers,
 }
@@ -158,7 +156,6 @@ impl fmt::Display for SetupError {
             Self::Unlisted => {
                 "the directory does not list this node, its layer, or its provider; build it again"
             }
-            Self::NoPath => "the directory lists no mixes or no providers; build it again",
             Self::TooManyLayers => "hardened networks have three layers of mixes at most",
         })
     }

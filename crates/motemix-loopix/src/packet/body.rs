@@ -9,6 +9,8 @@ use super::keys::{mac, macs_match, xor_ctr};
 /// Ends the message; what follows is [`FILL`].
 const END: u8 = 0x7f;
 const FILL: u8 = 0xff;
+/// The shortest wide block, in bytes.
+const SHORTEST: usize = 2 * K;
 
 /// π. `block` has 32 bytes at least.
 ///
@@ -48,7 +50,7 @@ fn stream_round(key: &Secret<K>, block: &mut [u8]) {
 }
 
 fn halves(block: &mut [u8]) -> (&mut [u8; K], &mut [u8]) {
-    assert!(block.len() >= 2 * K, "a wide block has 32 bytes at least");
+    assert!(block.len() >= SHORTEST, "a wide block has 32 bytes at least");
     block.split_first_chunk_mut().expect("it has been measured")
 }
 
@@ -68,8 +70,11 @@ pub fn unpad(padded: &[u8]) -> Option<&[u8]> {
     (padded[end] == END).then_some(&padded[..end])
 }
 
-/// Writes tag, `message` and padding, not yet encrypted. `None` if it does not fit.
+/// Writes tag, `message` and padding, not yet encrypted. `None` if it does not fit, or the body is no wide block.
 pub fn write(tag: BodyTag, key: &Secret<K>, message: &[u8], body: &mut [u8]) -> Option<()> {
+    if body.len() < SHORTEST {
+        return None;
+    }
     let (tag_bytes, padded) = body.split_first_chunk_mut::<K>()?;
     pad(message, padded)?;
     *tag_bytes = expected_tag(tag, key, padded);

@@ -89,7 +89,7 @@ impl Flag {
 pub struct Format {
     /// sphinxmix's `max_len`: 32 more than the bytes of β.
     pub header_len: usize,
-    /// Bytes of δ.
+    /// Bytes of δ. At least 32.
     pub body_len: usize,
     /// See [`Flags`].
     pub flags: Flags,
@@ -120,7 +120,7 @@ impl Format {
 
     /// Bytes of β.
     pub const fn routing_info_len(&self) -> usize {
-        self.header_len - HEADER_EXCESS
+        self.header_len.saturating_sub(HEADER_EXCESS)
     }
 
     /// Bytes of a datagram that carries one packet.

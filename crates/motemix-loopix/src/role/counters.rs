@@ -32,8 +32,6 @@ pub enum DropReason {
     MailboxFailed,
     /// A control message that is not allowed: unknown user, wrong address, no proof.
     Refused,
-    /// As many users as the provider takes have subscribed.
-    SubscribersFull,
     /// This role takes no such packet.
     NotForThisRole,
 }
@@ -129,8 +127,6 @@ pub struct Dropped {
     pub mailbox_failed: u64,
     /// See [`DropReason::Refused`].
     pub refused: u64,
-    /// See [`DropReason::SubscribersFull`].
-    pub subscribers_full: u64,
     /// See [`DropReason::NotForThisRole`].
     pub not_for_this_role: u64,
 }
@@ -151,7 +147,6 @@ impl Counters {
             DropReason::MailboxFull => &mut dropped.mailbox_full,
             DropReason::MailboxFailed => &mut dropped.mailbox_failed,
             DropReason::Refused => &mut dropped.refused,
-            DropReason::SubscribersFull => &mut dropped.subscribers_full,
             DropReason::NotForThisRole => &mut dropped.not_for_this_role,
         };
         *count += 1;
