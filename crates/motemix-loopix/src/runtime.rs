@@ -72,7 +72,7 @@ type Report<'r> = &'r mut dyn FnMut(Event);
 pub struct Options {
     /// In place of the profile in the folder.
     pub profile: Option<Profile>,
-    /// A provider sends mail on as it arrives, whatever its configuration says.
+    /// A provider of the fork of 2018 sends mail on as it arrives, whatever its configuration says.
     pub push: bool,
     /// In place of the node's own entry in the directory; port 0 lets the system choose one.
     pub listen: Option<SocketAddr>,
@@ -144,7 +144,8 @@ async fn start(
         secret,
         me: own.clone(),
         rates: Rates {
-            push: options.push || config.providers.push,
+            // The others do not know the word, even if it stands in their configuration.
+            push: profile == Profile::Fork2018 && (options.push || config.providers.push),
             ..rates(&config, role, directory.layers().len())
         },
         directory,

@@ -43,7 +43,7 @@ Example:
 pub struct LoopixProvider {
     #[command(flatten)]
     pub node: LoopixNode,
-    /// Sends mail on as it arrives, in place of waiting for requests; for the profiles fork-2018 and hardened.
+    /// Sends mail on as it arrives, in place of waiting for requests; with the profile fork-2018 alone.
     #[arg(long)]
     pub push: bool,
     /// The most packets that are kept for one user, in place of what motemix.toml says.

@@ -17,9 +17,9 @@ use std::time::Instant;
 const HIGHEST_PORT: u16 = 32_767;
 
 pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
-    if args.push && args.profile == LoopixProfile::Ucl2017 {
+    if args.push && args.profile != LoopixProfile::Fork2018 {
         return Err(Failure::broken(
-            "--push: the nodes of 2017 know only requests; choose --profile fork-2018 or hardened",
+            "--push: only nodes of fork-2018 know it; leave it out, or choose --profile fork-2018",
         ));
     }
     let size =

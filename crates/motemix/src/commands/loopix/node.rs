@@ -7,7 +7,7 @@ mod printer;
 use super::super::node::end_with_parent;
 use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
 use crate::failure::Failure;
-use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Role};
+use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Options, RuntimeError};
 use printer::Printer;
 use std::path::Path;
@@ -19,6 +19,12 @@ pub fn mix(args: &LoopixMix) -> Result<(), Failure> {
 
 pub fn provider(args: &LoopixProvider) -> Result<(), Failure> {
     let files = open(&args.node.folder.path, Role::Provider)?;
+    let profile = args.node.profile.map_or(files.settings.profile, Into::into);
+    if args.push && profile != Profile::Fork2018 {
+        return Err(Failure::broken(format!(
+            "--push: only nodes of fork-2018 know it; these speak {profile}: leave it out, or choose --profile fork-2018"
+        )));
+    }
     let told = files.settings.mailboxes;
     let mailboxes = MailboxLimits {
         packets_per_user: args.mailbox.unwrap_or(told.packets_per_user),
