@@ -19,8 +19,8 @@ pub mod process;
 pub mod surb;
 
 pub use format::{Blinding, BodyTag, Flag, Flags, Format};
-pub use forward::{Hop, create};
-pub use header::{CreateError, Header};
+pub use forward::create;
+pub use header::{CreateError, Header, Hop};
 pub use keys::HopKeys;
 pub use process::{Arrival, Authenticated, Fresh, Layer, Packet, ProcessError, Relay, SurbArrival};
 pub use surb::{Surb, SurbKeys};

@@ -1,24 +1,12 @@
 //! Creating packets that carry a message forward.
 
-use motemix_crypto::p224::Point;
 use rand_core::CryptoRng;
 use rmpv::Value;
 
 use super::body;
 use super::format::{Flag, Format};
-use super::header::{CreateError, Header};
+use super::header::{CreateError, Header, Hop};
 use crate::pack::{binary, encode};
-
-/// One node of a path.
-#[derive(Debug, Clone, Copy)]
-pub struct Hop<'a> {
-    /// Its public key.
-    pub key: Point,
-    /// What the hop before it is told; that of the first hop is never sent.
-    pub routing: &'a [u8],
-    /// What its header MAC covers beside β. Empty in Loopix.
-    pub associated: &'a [u8],
-}
 
 /// The routing string that tells a hop to send the packet on.
 pub fn relay(format: &Format, command: Value) -> Vec<u8> {

@@ -8,7 +8,6 @@ use motemix_sphinx::onion;
 use rand_core::CryptoRng;
 
 use super::format::{Format, GROUP_ELEMENT_LEN, K, MAX_ROUTING, Parts};
-use super::forward::Hop;
 use super::keys::{Bound, HopKeys};
 
 /// Why a packet cannot be made.
@@ -36,6 +35,17 @@ impl fmt::Display for CreateError {
 }
 
 impl std::error::Error for CreateError {}
+
+/// One node of a path.
+#[derive(Debug, Clone, Copy)]
+pub struct Hop<'a> {
+    /// Its public key.
+    pub key: Point,
+    /// What the hop before it is told; that of the first hop is never sent.
+    pub routing: &'a [u8],
+    /// What its header MAC covers beside β. Empty in Loopix.
+    pub associated: &'a [u8],
+}
 
 /// A header, and the keys that its hops will find.
 #[derive(Debug)]

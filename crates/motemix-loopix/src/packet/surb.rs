@@ -7,8 +7,7 @@ use rmpv::Value;
 
 use super::body;
 use super::format::{BodyTag, Flag, Format, K};
-use super::forward::Hop;
-use super::header::{CreateError, Header};
+use super::header::{CreateError, Header, Hop};
 use super::process::ProcessError;
 use crate::pack::{binary, encode};
 
