@@ -4,11 +4,12 @@
 
 use libfuzzer_sys::fuzz_target;
 
+// Stories use more of these.
+#[allow(dead_code)]
 #[path = "../../crates/motemix-loopix/tests/roles/forge.rs"]
 mod forge;
 #[path = "../../crates/motemix-loopix/tests/roles/noise.rs"]
 mod noise;
-// Stories use more of it.
 #[allow(dead_code)]
 #[path = "../../crates/motemix-loopix/tests/roles/world.rs"]
 mod world;
