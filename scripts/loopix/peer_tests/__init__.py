@@ -1,0 +1,1 @@
+"""What the peer has to hold to; `test_peer.py` runs it."""
