@@ -6,16 +6,24 @@
 //! | [`machine`] | which processor this is, and staying on one core of it |
 //! | [`turns`] | two pieces of work, timed in turns |
 //! | [`ours`], [`peer`] | the same network, once with motemix and once with Nym's `sphinx-packet` |
+//! | [`node_filter`] | the node's replay filter alone |
 //! | [`rows`] | what is compared |
 //! | [`load`] | datagrams through a forwarding process: generator, sink, forwarders |
 //! | [`report`] | the table and `target/bench.json` |
 
 #![forbid(unsafe_code)]
 
+#[allow(dead_code, reason = "the filter needs one type of it")]
+#[path = "../../crates/motemix-node/src/journal.rs"]
+mod journal;
 pub mod load;
 pub mod machine;
+pub mod node_filter;
 pub mod ours;
 pub mod peer;
+#[allow(dead_code, reason = "a node does more with it")]
+#[path = "../../crates/motemix-node/src/replay.rs"]
+mod replay;
 pub mod report;
 pub mod rows;
 pub mod turns;

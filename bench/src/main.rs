@@ -12,7 +12,7 @@ use motemix_bench::machine::{self, Machine};
 use motemix_bench::ours::HostCurve;
 use motemix_bench::report;
 use motemix_bench::rows::forward::Load;
-use motemix_bench::rows::{HOST_DATA, create, forward, hop, loopix, p224, sim, x25519};
+use motemix_bench::rows::{HOST_DATA, create, forward, hop, loopix, p224, replay, sim, x25519};
 use motemix_bench::turns::Effort;
 
 const HELP: &str = "\
@@ -108,6 +108,9 @@ fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
     rows.extend(forwarding);
     let (simulated, more) = sim::rows(program, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
     rows.extend(simulated);
+    lines.extend(more);
+    let (of_filters, more) = replay::rows(quick)?;
+    rows.extend(of_filters);
     lines.extend(more);
 
     println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());

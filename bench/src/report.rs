@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use crate::turns::Times;
 
+/// Stands where nothing was measured.
+const NOTHING: &str = "–";
+
 /// One comparison. A ratio above 1 means that ours is better.
 #[derive(Serialize)]
 pub struct Row {
@@ -56,6 +59,11 @@ impl Row {
         unit: &'static str,
     ) -> Self {
         Self { what, ours, peer: peer.into(), theirs, unit, ratio: theirs / ours, medians: None, goal: None }
+    }
+
+    /// Our figure alone: nothing was measured beside it in this run.
+    pub fn alone(what: &'static str, ours: f64, unit: &'static str) -> Self {
+        Self::less(what, ours, "none in this run", f64::NAN, unit)
     }
 
     /// Rates in units each second: the best turns are the figures, the medians stand beside them.
@@ -132,7 +140,7 @@ impl Row {
             self.peer.clone(),
             figure(self.theirs),
             self.unit.to_owned(),
-            format!("{:.2}", self.ratio),
+            if self.ratio.is_nan() { NOTHING.to_owned() } else { format!("{:.2}", self.ratio) },
             goal,
             medians,
         ]
@@ -146,6 +154,9 @@ fn median_and_best(rates: &[f64]) -> [f64; 2] {
 }
 
 fn figure(value: f64) -> String {
+    if value.is_nan() {
+        return NOTHING.to_owned();
+    }
     if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 

@@ -17,8 +17,9 @@ use motemix_fuzz::flash::Flash;
 use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
+use motemix_mote::limits::Packets;
 use motemix_mote::store::Layout;
-use motemix_mote::{Console, Mote, Next, Packets, PlaceInNetwork, Route, Running};
+use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Route, Running};
 use motemix_node::{Instant, Memory};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -69,7 +70,8 @@ fuzz_target!(|input: (bool, Vec<Call>)| {
     let (enrolled, calls) = input;
     let (flash, document) = ENROLLED.with(Clone::clone);
     let flash = if enrolled { flash } else { Flash::new(12) };
-    let mut mote = Mote::new(flash, layout(), ChaCha8Rng::seed_from_u64(1)).expect("the flash is sound");
+    let mut mote = Mote::<Packets, _, _>::new(flash, layout(), ChaCha8Rng::seed_from_u64(1))
+        .expect("the flash is sound");
     let mut calls =
         Script { calls: calls.into(), document, now: Instant::from_micros(0), ..Script::default() };
     calls.line(&format!("time {}", NOON + 1));
@@ -158,7 +160,7 @@ impl Script {
 
     fn stand(
         &mut self,
-        mote: &mut Mote<Flash, ChaCha8Rng>,
+        mote: &mut Mote<Packets, Flash, ChaCha8Rng>,
         scratch: &mut [u8],
     ) -> Option<motemix_mote::StartAsked> {
         loop {
@@ -174,14 +176,14 @@ impl Script {
     /// Until `stop`; `false` at the end.
     fn run(
         &mut self,
-        mote: &mut Mote<Flash, ChaCha8Rng>,
+        mote: &mut Mote<Packets, Flash, ChaCha8Rng>,
         radio: &mut Radio<Station>,
         place: &PlaceInNetwork<'_>,
     ) -> bool {
         let now = Duration::from_micros(self.now.as_micros());
         let mut memory = StackMemory::<280, 2>::new();
         let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), &mut memory, radio, now);
-        let mut room = Memory::<Packets, 4, 32, 16, 2, 4, 2, NODES>::new();
+        let mut room = Memory::<Packets, 4, 256, 16, 2, 4, 2, NODES>::new();
         let mut routes = [Route::NONE; NODES];
         let Ok(mut running) = Running::new(mote, self.now, place, room.lend(), &mut routes) else {
             self.answered();
@@ -192,6 +194,10 @@ impl Script {
         let mut polls_at_once = 0;
         loop {
             match running.poll(self.now, &mut self.terminal, &mut stack, radio, &mut packet) {
+                Next::TookIn | Next::Again => {
+                    polls_at_once += 1;
+                    assert!(polls_at_once < 10_000, "the mote does not sleep");
+                }
                 Next::Stop => return true,
                 Next::Wait(due) => {
                     let news = !self.terminal.typed.is_empty() || !self.heard.borrow().is_empty();
@@ -258,7 +264,8 @@ fn enrol() -> (Flash, Vec<u8>) {
     let mut flash = Flash::new(12);
     let mut terminal = Terminal::default();
     let mut scratch = [0; SCRATCH];
-    let mut mote = Mote::new(&mut flash, layout(), ChaCha8Rng::seed_from_u64(1)).expect("the flash is sound");
+    let mut mote = Mote::<Packets, _, _>::new(&mut flash, layout(), ChaCha8Rng::seed_from_u64(1))
+        .expect("the flash is sound");
     let mut say = |line: &str| {
         terminal.printed.clear();
         terminal.typed.extend(line.bytes());

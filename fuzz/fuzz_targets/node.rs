@@ -66,8 +66,7 @@ fuzz_target!(|input: Input| {
     let mut network = Network::new(&mut rooms, input.settings.config(), input.seed, |storage| {
         if let Some(room) = &input.room {
             shorten(&mut storage.packets, room.packets);
-            shorten(&mut storage.replay[0], room.tags);
-            shorten(&mut storage.replay[1], room.tags);
+            shorten(&mut storage.replay, room.tags);
             shorten(&mut storage.window[0], room.window);
             shorten(&mut storage.window[1], room.window);
             shorten(&mut storage.messages, room.messages);

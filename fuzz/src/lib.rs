@@ -5,7 +5,14 @@
 
 pub mod air;
 pub mod flash;
+#[allow(dead_code, reason = "the filter needs one type of it")]
+#[path = "../../crates/motemix-node/src/journal.rs"]
+pub mod journal;
 pub mod network;
+#[allow(dead_code, reason = "a node does more with it")]
+#[path = "../../crates/motemix-node/src/replay.rs"]
+mod replay;
+pub mod tags;
 
 use std::collections::HashSet;
 

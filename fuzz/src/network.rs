@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Config, DropReason, Event, Instant, Memory, MessageHandle, Node, ReceiptToken, SendError, Storage,
+    Admitted, Config, DropReason, Event, Instant, Journal, LinkId, Memory, MessageHandle, Node, ReceiptToken,
+    SendError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +20,7 @@ pub const NODES: usize = 4;
 const MOST_FLYING: usize = 64;
 
 /// Little room, so that full tables are usual.
-pub type Room = Memory<Mote<Toy>, 6, 64, 32, 4, 8, 4, NODES>;
+pub type Room = Memory<Mote<Toy>, 6, 256, 32, 4, 8, 4, NODES>;
 type TestNode<'s> = Node<'s, Mote<Toy>, ChaCha8Rng>;
 
 /// The network and what is known of it.
@@ -30,6 +31,27 @@ pub struct Network<'s> {
     flying: Vec<(usize, Vec<u8>)>,
     tokens: Vec<(usize, ReceiptToken, Vec<u8>)>,
     truth: Truth,
+    journals: [Notes; NODES],
+}
+
+/// What a node wrote down.
+#[derive(Default)]
+struct Notes {
+    noted: Vec<Admitted>,
+    kept: Vec<Admitted>,
+}
+
+impl Journal for Notes {
+    type Error = std::convert::Infallible;
+
+    fn admit(&mut self, admitted: Admitted) {
+        self.noted.push(admitted);
+    }
+
+    fn commit(&mut self) -> Result<(), Self::Error> {
+        self.kept.append(&mut self.noted);
+        Ok(())
+    }
 }
 
 /// What the nodes must not contradict.
@@ -79,6 +101,7 @@ impl<'s> Network<'s> {
             flying: Vec::new(),
             tokens: Vec::new(),
             truth: Truth::default(),
+            journals: Default::default(),
         };
         for number in 0..NODES as u8 {
             network.prepare_epoch(number);
@@ -124,13 +147,25 @@ impl<'s> Network<'s> {
 
     pub fn arrive(&mut self, at: usize, datagram: Vec<u8>) {
         let before = self.nodes[at].counters().datagrams;
-        let outcome = self.nodes[at].handle_datagram(self.now, &mut datagram.clone());
+        let acknowledged = self.nodes[at].counters().acknowledged + self.nodes[at].counters().loops_returned;
+        let noted = self.journals[at].noted.len();
+        // Neighbours of the node are those that the datagram may come from.
+        let from = LinkId(datagram.last().map_or(0, |last| u64::from(*last) % 3));
+        let take = |this: &mut Self, bytes: &mut [u8]| {
+            this.nodes[at].handle_datagram(this.now, from, bytes, &mut this.journals[at])
+        };
+        let outcome = take(self, &mut datagram.clone());
         assert_eq!(self.nodes[at].counters().datagrams, before + 1);
         if outcome.is_ok() {
-            assert!(self.nodes[at].take_admitted().is_some(), "nothing is taken in without a tag");
-            let again = self.nodes[at].handle_datagram(self.now, &mut datagram.clone());
-            assert_eq!(again, Err(DropReason::Replayed));
-            assert!(self.nodes[at].take_admitted().is_none(), "a replay has no tag");
+            let counters = self.nodes[at].counters();
+            let own = counters.acknowledged + counters.loops_returned > acknowledged;
+            let admitted = usize::from(!own);
+            assert_eq!(self.journals[at].noted.len(), noted + admitted, "admitted, or an own return");
+            let again = take(self, &mut datagram.clone()).expect_err("once");
+            if !own {
+                assert_eq!(again, DropReason::Replayed);
+                assert_eq!(self.journals[at].noted.len(), noted + 1, "a replay is not admitted");
+            }
             assert!(self.truth.taken.insert((at, datagram)), "a datagram was taken in twice");
         }
         self.check(at);
@@ -138,7 +173,10 @@ impl<'s> Network<'s> {
 
     /// Bytes that nobody sent.
     pub fn junk(&mut self, at: u8, bytes: &[u8]) {
-        assert!(self.nodes[node(at)].handle_datagram(self.now, &mut bytes.to_vec()).is_err());
+        let at = node(at);
+        let taken =
+            self.nodes[at].handle_datagram(self.now, LinkId(9), &mut bytes.to_vec(), &mut self.journals[at]);
+        assert!(taken.is_err());
     }
 
     pub fn handle_timeout(&mut self, at: u8) {
@@ -157,7 +195,10 @@ impl<'s> Network<'s> {
     /// `false` if there is nothing to send.
     pub fn poll_transmit(&mut self, at: u8) -> bool {
         let mut packet = Mote::<Toy>::packet();
-        let Some(transmit) = self.nodes[node(at)].poll_transmit(self.now, &mut packet) else { return false };
+        let Ok(polled) =
+            self.nodes[node(at)].poll_transmit(self.now, &mut self.journals[node(at)], &mut packet);
+        let Some(transmit) = polled else { return false };
+        assert!(self.journals[node(at)].noted.is_empty(), "something left before it was written down");
         assert_eq!(transmit.len, packet.len());
         let to = usize::from(transmit.to.get());
         assert!(to < NODES, "there is no such node");
@@ -220,7 +261,13 @@ impl<'s> Network<'s> {
     pub fn begin_epoch(&mut self, at: u8) {
         let at = node(at);
         let epoch = Epoch(self.nodes[at].epoch().map_or(1, |epoch| epoch.0 + 1));
-        let _ = self.nodes[at].begin_epoch(self.now, epoch, entries(epoch), self.config);
+        let _ = self.nodes[at].begin_epoch(
+            self.now,
+            epoch,
+            self.now + Duration::from_hours(1),
+            entries(epoch),
+            self.config,
+        );
     }
 
     pub fn set_cover(&mut self, at: u8, on: bool) {
@@ -230,8 +277,10 @@ impl<'s> Network<'s> {
     fn check(&self, at: usize) {
         let under_way = self.truth.under_way.keys().filter(|(from, _)| *from == at).count();
         assert_eq!(self.nodes[at].in_flight(), under_way);
-        let (tags, capacity) = self.nodes[at].replay_filter_fill();
-        assert!(tags <= capacity);
+        let fill = self.nodes[at].replay_fill();
+        for fill in fill.neighbour.into_iter().chain([fill.current]) {
+            assert!(fill.tags <= fill.capacity && fill.room <= fill.capacity - fill.tags);
+        }
     }
 
     /// What a driver does after each of its calls.

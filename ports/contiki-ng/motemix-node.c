@@ -75,14 +75,17 @@ received(struct simple_udp_connection *c, const uip_ipaddr_t *source_addr, uint1
 {
   /* The node overwrites what it takes in, and the network stack's buffer is not ours. */
   uint8_t bytes[MOTEMIX_PACKET_LEN];
+  /* Of the neighbour's address, to tell neighbours apart. */
+  uint64_t halves[2];
 
-  (void)c, (void)source_addr, (void)source_port, (void)dest_addr, (void)dest_port;
+  (void)c, (void)source_port, (void)dest_addr, (void)dest_port;
   if(node == NULL || datalen != sizeof(bytes)) {
     return;
   }
   memcpy(bytes, data, sizeof(bytes));
   /* Why one was dropped, the counters say. */
-  (void)motemix_node_handle_datagram(node, now_us(), bytes, sizeof(bytes));
+  memcpy(halves, source_addr, sizeof(halves));
+  (void)motemix_node_handle_datagram(node, now_us(), halves[0] ^ halves[1], bytes, sizeof(bytes));
   process_poll(&motemix_process);
 }
 /*---------------------------------------------------------------------------*/
@@ -184,6 +187,8 @@ make_node(const struct motemix_membership *membership, motemix_descriptor *self)
 {
   static const motemix_limits limits = { MOTEMIX_LIMITS };
   const motemix_random random = { .fill = fill, .context = NULL };
+  /* Contiki-NG has no storage that this port knows of, see README.md. */
+  const motemix_journal journal = motemix_no_journal();
   const motemix_trust trust = {
     .authority_keys = membership->authority_keys,
     .authorities = membership->authorities,
@@ -209,12 +214,17 @@ make_node(const struct motemix_membership *membership, motemix_descriptor *self)
     return status;
   }
   config.id = self->id;
-  status = motemix_node_new(memory, sizeof(memory), &limits, &config, &random, &node);
+  status = motemix_node_new(memory, sizeof(memory), &limits, &config, &random, &journal, &node);
   if(status == MOTEMIX_STATUS_OK) {
     status = motemix_node_prepare_epoch(node, about.epoch, membership->secret);
   }
   if(status == MOTEMIX_STATUS_OK) {
-    status = motemix_node_begin_epoch(node, now_us(), &document);
+    /* Without a clock, what was just handed out is taken to be new. */
+    uint64_t unix_time = membership->unix_time == MOTEMIX_TIME_UNKNOWN ? about.valid_after
+                                                                       : membership->unix_time;
+    uint64_t now = now_us();
+    status = motemix_node_begin_epoch(node, now, now + (about.valid_until - unix_time) * 1000000,
+                                      &document);
   }
   return status;
 }

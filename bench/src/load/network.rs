@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use motemix_directory::UnixTime;
+use motemix_directory::{Epoch, UnixTime};
 use motemix_host::NodeConfig;
 use motemix_host::documents::{Documents, Network};
 use motemix_sphinx::PathHop;
@@ -52,7 +52,8 @@ impl TestNetwork {
         let config = NodeConfig::load(folder.path().join("nodes").join(RECEIVER).join("node.toml"))?;
         std::fs::create_dir_all(&config.state)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
-        let network = Documents::open(&config)?.current(UnixTime(now.as_secs()))?;
+        let now = UnixTime(now.as_secs());
+        let network = Documents::open(&config)?.current(now, Epoch(0), |_| anyhow::Ok(()))?;
         Ok(Self { folder, network })
     }
 

@@ -1,6 +1,8 @@
-//! Processing one hop of a packet with 1,024 bytes of data: all of it, and all but the curve.
+//! Processing one hop of a packet with 1,024 bytes of data: all of it, the same with the peer's curve library, and
+//! all but the curve.
 
 use anyhow::{Context, Result, ensure};
+use motemix_crypto::Portable;
 use motemix_sphinx::{Host1k, Profile};
 use sphinx_packet::SphinxPacket;
 
@@ -42,6 +44,15 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
             |packet: SphinxPacket| peer::forward(packet, &peers_key),
         ),
     );
+    // The peer's own curve library under our packet: what is left of the ratio is ours, the rest the library's.
+    let of_dalek = take_turns(
+        effort,
+        (|| packet, |mut packet: Buffer| (ours::forward::<Host1k<Portable>>(&mut packet, &key), packet)),
+        (
+            || peer::parse(&peers_packet).expect("it was read before"),
+            |packet: SphinxPacket| peer::forward(packet, &peers_key),
+        ),
+    );
     let (symmetric, _) = take_turns(
         effort,
         (|| packet, |mut packet: Buffer| (ours::forward::<Host1k<Replayed>>(&mut packet, &key), packet)),
@@ -49,6 +60,7 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
     );
     let rows = vec![
         Row::times("host-hop-1k", whole, peer::NAME).at_least(2.0),
+        Row::times("host-hop-1k-dalek", of_dalek, peer::NAME),
         symmetric_row(whole, symmetric, x25519),
         share_row(whole, symmetric, x25519),
     ];

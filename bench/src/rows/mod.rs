@@ -5,6 +5,7 @@ pub mod forward;
 pub mod hop;
 pub mod loopix;
 pub mod p224;
+pub mod replay;
 pub mod sim;
 pub mod x25519;
 

@@ -11,9 +11,6 @@ use serde::Deserialize;
 
 use crate::report::Row;
 
-/// Measured once with ns-3.37 on another machine: 64 nodes on one channel, one hour. It cannot take turns with us.
-const PEER: &str = "ns-3.37, documented";
-const PEER_SECONDS: f64 = 222.0;
 /// Between two looks at the memory of a run.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -33,7 +30,7 @@ struct Taken {
 }
 
 /// Seconds for a scenario, and lines with what else there is to say. With `turns` each is run so often; the
-/// fastest counts.
+/// fastest counts. No peer takes turns with us: `scripts/compare-ns3` runs ns-3 beside it, where that is installed.
 ///
 /// # Errors
 /// The program does not run.
@@ -46,7 +43,7 @@ pub fn rows(program: &Path, scenarios: &Path, turns: usize) -> Result<(Vec<Row>,
     ] {
         let taken = fastest(program, &scenarios.join(file), settings, turns)?;
         lines.push(taken.line(name));
-        rows.push(Row::less(name, taken.seconds, PEER, PEER_SECONDS, "s"));
+        rows.push(Row::alone(name, taken.seconds, "s"));
     }
     // With as many nodes, as many messages each: what grows is what a node needs.
     for nodes in [250, 500, 1000] {

@@ -9,6 +9,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "control: a comparison that ends early",
         secret: "one side",
         expected: Expected::Leak,
+        variants: 1,
         run: |trial| {
             let secret = trial.secret([7; 32]);
             vec![u8::from(ends_early(secret.expose(), &[7; 32]))]
@@ -18,6 +19,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "control: a table indexed by a secret",
         secret: "the index",
         expected: Expected::Leak,
+        variants: 1,
         run: |trial| {
             let table: [u8; 256] = std::array::from_fn(|at| !at as u8);
             let secret = trial.secret([7]);
@@ -28,7 +30,21 @@ pub const OPERATIONS: &[Operation] = &[
         name: "control: square and multiply that leaves out a multiplication",
         secret: "the exponent",
         expected: Expected::Leak,
+        variants: 1,
         run: |trial| power(3, trial.secret([0xa5]).expose()[0]).to_be_bytes().to_vec(),
+    },
+    Operation {
+        name: "control: a comparison that ends early, in place of one whose outcome is disclosed",
+        secret: "one side",
+        expected: Expected::Uneven,
+        variants: 32,
+        run: |trial| {
+            let mut wrong = [7; 32];
+            wrong[trial.variant()] ^= 1;
+            let secret = trial.secret(wrong);
+            // Disclosed: whether they are equal.
+            vec![u8::from(secret.expose().iter().all(|byte| black_box(*byte) == 7))]
+        },
     },
 ];
 

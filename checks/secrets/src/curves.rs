@@ -15,50 +15,69 @@ pub const OPERATIONS: &[Operation] = &[
         name: "public key, portable",
         secret: "the scalar",
         expected: Expected::Secret,
+        variants: 1,
         run: public_key::<Portable>,
     },
     Operation {
         name: "Diffie-Hellman, portable",
         secret: "the scalar and the point",
         expected: Expected::Secret,
+        variants: 1,
         run: diffie_hellman::<Portable>,
     },
     Operation {
         name: "public key, half words",
         secret: "the scalar",
         expected: Expected::Secret,
+        variants: 1,
         run: public_key::<HalfWords>,
     },
     Operation {
         name: "Diffie-Hellman, half words",
         secret: "the scalar and the point",
         expected: Expected::Secret,
+        variants: 1,
         run: diffie_hellman::<HalfWords>,
     },
     Operation {
         name: "public key, the host's",
         secret: "the scalar",
         expected: Expected::Secret,
+        variants: 1,
         run: public_key::<HostCurve>,
     },
     Operation {
         name: "Diffie-Hellman, the host's",
         secret: "the scalar and the point",
         expected: Expected::Secret,
+        variants: 1,
         run: diffie_hellman::<HostCurve>,
     },
     Operation {
         name: "whether a shared secret is zero",
         secret: "the shared secret",
         expected: Expected::Secret,
+        variants: 1,
         run: |trial| shared(SharedSecret::contributory(*trial.secret([3; 32]).expose())),
+    },
+    Operation {
+        name: "a shared secret with one byte that is not zero",
+        secret: "the shared secret",
+        expected: Expected::Secret,
+        variants: 32,
+        run: |trial| {
+            let mut bytes = [0; 32];
+            bytes[trial.variant()] = 1;
+            shared(SharedSecret::contributory(*trial.secret(bytes).expose()))
+        },
     },
     Operation {
         name: "blinded scalar: reduce, multiply, clamp",
         secret: "both scalars",
         expected: Expected::Secret,
+        variants: 4,
         run: |trial| {
-            let mut scalar = BlindedScalar::from_clamped(&trial.secret(SECRET));
+            let mut scalar = BlindedScalar::from_clamped(&trial.secret(with(SECRET, trial)));
             scalar.blind(&trial.secret([0x5a; 32]));
             scalar.to_clamped().expose().to_vec()
         },
@@ -67,6 +86,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "scalars of half words: reduce, multiply",
         secret: "both scalars",
         expected: Expected::Secret,
+        variants: 1,
         run: |trial| {
             let mut scalar = Scalar::from_bytes_mod_order(*trial.secret(SECRET).expose());
             scalar *= &Scalar::from_bytes_mod_order(*trial.secret([0x5a; 32]).expose());
@@ -74,6 +94,12 @@ pub const OPERATIONS: &[Operation] = &[
         },
     },
 ];
+
+/// Another secret in each variant.
+fn with<const N: usize>(mut bytes: [u8; N], trial: &Trial) -> [u8; N] {
+    bytes[0] ^= (trial.variant() * 8) as u8;
+    bytes
+}
 
 fn public_key<C: Curve>(trial: &Trial) -> Vec<u8> {
     C::public_key(&trial.secret(SECRET)).0.to_vec()

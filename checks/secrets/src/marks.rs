@@ -1,11 +1,12 @@
 //! Marks on memory: which bytes valgrind is to follow as secret. It calls them undefined.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 unsafe extern "C" {
     fn motemix_runs_under_valgrind() -> c_int;
     fn motemix_mark_secret(bytes: *const c_void, len: usize);
     fn motemix_mark_public(bytes: *const c_void, len: usize);
+    fn motemix_dependences() -> c_uint;
     fn motemix_copy_marks(bytes: *const c_void, shadow: *mut c_void, len: usize) -> c_int;
 }
 
@@ -13,6 +14,12 @@ unsafe extern "C" {
 pub fn are_followed() -> bool {
     // SAFETY: takes nothing and touches no memory.
     unsafe { motemix_runs_under_valgrind() != 0 }
+}
+
+/// How often a branch was taken or memory addressed by what depends on a secret, since the program began.
+pub fn dependences() -> u32 {
+    // SAFETY: takes nothing and touches no memory.
+    unsafe { motemix_dependences() }
 }
 
 /// From now on, a branch or an address that depends on `bytes` is reported.

@@ -14,7 +14,7 @@ pub struct Report {
 
 /// One function on the stack.
 pub struct Frame {
-    function: String,
+    pub function: String,
     /// Absolute, as the compiler noted it; empty for code without notes.
     pub file: String,
     pub line: usize,

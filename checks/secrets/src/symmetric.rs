@@ -14,6 +14,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "stream (ChaCha20)",
         secret: "key and data",
         expected: Expected::Secret,
+        variants: 1,
         run: |trial| {
             let mut data = data(trial);
             stream::xor(trial.secret([1; 32]).expose(), b"motemix/test", &mut data);
@@ -24,6 +25,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "keyed hash (BLAKE2s), 32 and 16 bytes",
         secret: "key and data",
         expected: Expected::Secret,
+        variants: 1,
         run: |trial| {
             let (key, data) = (trial.secret([1; 32]), data(trial));
             let digest = hash::blake2s_256(key.expose(), &data);
@@ -35,31 +37,40 @@ pub const OPERATIONS: &[Operation] = &[
         name: "wide hash (BLAKE2b)",
         secret: "key and data",
         expected: Expected::Secret,
+        variants: 1,
         run: |trial| WideBlake2b::digest(trial.secret([1; 32]).expose(), &data(trial)).expose().to_vec(),
     },
     Operation {
         name: "wide block over BLAKE2s: encrypt, decrypt",
         secret: "key and data",
         expected: Expected::Secret,
+        variants: 1,
         run: wide_block::<WideBlake2s>,
     },
     Operation {
         name: "wide block over BLAKE2b: encrypt, decrypt",
         secret: "key and data",
         expected: Expected::Secret,
+        variants: 1,
         run: wide_block::<WideBlake2b>,
     },
     Operation {
         name: "comparison of equal secrets",
         secret: "one side",
         expected: Expected::Secret,
+        variants: 1,
         run: |trial| vec![trial.secret([1; 32]).ct_eq(&motemix_crypto::Secret::new([1; 32])).unwrap_u8()],
     },
     Operation {
-        name: "comparison of secrets that differ",
+        name: "comparison of secrets that differ in one byte",
         secret: "both sides",
         expected: Expected::Secret,
-        run: |trial| vec![trial.secret([1; 32]).ct_eq(&trial.secret([2; 32])).unwrap_u8()],
+        variants: 32,
+        run: |trial| {
+            let mut other = [1; 32];
+            other[trial.variant()] = 2;
+            vec![trial.secret([1; 32]).ct_eq(&trial.secret(other)).unwrap_u8()]
+        },
     },
 ];
 

@@ -6,8 +6,10 @@
  * A node is a state machine in memory that you lend it. It has no threads, sockets, clock or allocator.
  *
  *   1. motemix_document_open       the signed network document, with every check
- *   2. motemix_node_new            in MOTEMIX_NODE_SIZE(...) bytes, with a source of random bytes
- *   3. motemix_node_prepare_epoch  with the node's secret key, then motemix_node_begin_epoch
+ *   2. motemix_node_new            in MOTEMIX_NODE_SIZE(...) bytes, with a source of random bytes and a
+ *                                  journal of admitted packets, or motemix_no_journal
+ *   3. motemix_node_prepare_epoch  with the node's secret key, then motemix_node_begin_epoch; after a
+ *                                  restart motemix_node_restore_admitted with what the journal has
  *   4. for each datagram:          motemix_node_handle_datagram
  *   5. when the time has come that motemix_node_poll_timeout names: motemix_node_handle_timeout
  *   6. after either:               motemix_node_poll_event until MOTEMIX_STATUS_NOTHING, answering each
@@ -20,7 +22,7 @@
  *
  * Lifetimes. Memory lent to a node is the node's until motemix_node_end; do not move it. Everything else
  * that a call is given it has done with when it returns, but for the bytes of a document, which stay until
- * the last use of the motemix_document, and the random callback, which stays as long as the node.
+ * the last use of the motemix_document, and the callbacks, which stay as long as the node.
  *
  * Threads. A node belongs to one thread at a time; calls from interrupts are not allowed. Different
  * nodes do not know of each other.
@@ -39,25 +41,25 @@
 #include <stdint.h>
 
 // Bytes of memory for a node, enough on any machine, for static arrays; a multiple of 8. Takes the fields
-// of motemix_limits in their order: packets, tags, window, messages, returns, headers, nodes. As in
+// of motemix_limits in their order: packets, replay, window, messages, returns, headers, nodes. As in
 //
 //   static uint64_t memory[MOTEMIX_NODE_SIZE(MOTEMIX_MOTE) / 8];
 //   static const motemix_limits limits = { MOTEMIX_MOTE };
 #define MOTEMIX_NODE_SIZE(...) MOTEMIX_NODE_SIZE_OF(__VA_ARGS__)
-#define MOTEMIX_NODE_SIZE_OF(packets, tags, window, messages, returns, headers, nodes)                   \
+#define MOTEMIX_NODE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes)                 \
     ((MOTEMIX_NODE_BASE_SIZE + (packets) * MOTEMIX_PACKET_SIZE + (messages) * MOTEMIX_MESSAGE_SIZE +     \
       (returns) * MOTEMIX_RETURN_SIZE + (headers) * MOTEMIX_HEADER_SIZE + (nodes) * MOTEMIX_ENTRY_SIZE + \
-      2 * ((tags) + (window)) * MOTEMIX_TAG_SIZE + 7) / 8 * 8)
+      (replay) + 2 * (window) * MOTEMIX_WINDOW_SIZE + 7) / 8 * 8)
 
-// A mote that sends readings and forwards little: 96 packets an epoch.
-#define MOTEMIX_MOTE 4, 128, 32, 2, 4, 3, 16
+// A mote that sends readings and forwards little: 735 packets an epoch.
+#define MOTEMIX_MOTE 4, 2048, 32, 2, 4, 3, 16
 
-// A mote that forwards for others: 768 packets an epoch.
-#define MOTEMIX_MOTE_MIX 8, 1024, 64, 2, 4, 3, 32
+// A mote that forwards for others: 2940 packets an epoch.
+#define MOTEMIX_MOTE_MIX 8, 8192, 64, 2, 4, 3, 32
 
 
 // How many reasons for dropping a datagram there are.
-#define MOTEMIX_DROP_REASONS 13
+#define MOTEMIX_DROP_REASONS 15
 
 // Bytes of a name with its terminating NUL, at most.
 #define MOTEMIX_NAME_SIZE 33
@@ -89,7 +91,7 @@
 #define MOTEMIX_NODE_ALIGN 8
 
 // Bytes of a node without its tables, at most.
-#define MOTEMIX_NODE_BASE_SIZE 2112
+#define MOTEMIX_NODE_BASE_SIZE 2624
 
 // Bytes for one packet that waits, at most: its slot and its place in the schedule.
 #define MOTEMIX_PACKET_SIZE 396
@@ -106,8 +108,11 @@
 // Bytes for one node of the network.
 #define MOTEMIX_ENTRY_SIZE 34
 
-// Bytes for one tag or one remembered message, in one of two tables.
-#define MOTEMIX_TAG_SIZE 8
+// Bytes for one remembered message, in one of two tables.
+#define MOTEMIX_WINDOW_SIZE 8
+
+// No time: the end of an epoch when nobody knows it.
+#define MOTEMIX_NEVER 18446744073709551615ull
 
 // What a call says. 0 is success, 1 and 2 are no errors either.
 enum motemix_status
@@ -131,7 +136,7 @@ enum motemix_status
     MOTEMIX_STATUS_BAD_LIMITS = 6,
     // This is no node: motemix_node_new did not make it, or motemix_node_end ended it.
     MOTEMIX_STATUS_NOT_A_NODE = 7,
-    // The node is in another call: calls came from the random callback, an interrupt or a second thread.
+    // The node is in another call: calls came from a callback, an interrupt or a second thread.
     MOTEMIX_STATUS_BUSY = 8,
     // This is no document: motemix_document_open did not succeed with it.
     MOTEMIX_STATUS_NOT_A_DOCUMENT = 9,
@@ -181,6 +186,8 @@ enum motemix_status
     MOTEMIX_STATUS_NOT_WAITING = 31,
     // The replay filter has no room.
     MOTEMIX_STATUS_FILTER_FULL = 32,
+    // The journal could not be written, so nothing leaves the node.
+    MOTEMIX_STATUS_JOURNAL_FAILED = 33,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -278,13 +285,37 @@ typedef struct motemix_descriptor {
     uint16_t id;
 } motemix_descriptor;
 
+// A packet that the replay filter admitted. A node that gets these back after a restart, with
+// motemix_node_restore_admitted, refuses replays of what it took in before.
+typedef struct motemix_admitted {
+    // What the filter keeps of the packet. It means nothing to who lacks the epoch's mix key.
+    uint32_t digest;
+    // The epoch of the mix key.
+    uint32_t epoch;
+} motemix_admitted;
+
+// Where a node writes down what it admits, before anything of it leaves: to flash, say. A node
+// that is to keep nothing is given motemix_no_journal.
+typedef struct motemix_journal {
+    // Notes what was admitted: writes it at once, or keeps it for `commit`, which tells of a
+    // failure. Must not call this library with the node that it is called for.
+    void (*admit)(void *context, const struct motemix_admitted *admitted);
+    // Returns 0 when all that was noted is written, anything else if it cannot be: then nothing
+    // leaves the node. Called before each packet leaves, so it should cost nothing if nothing is
+    // new. Must not call this library with the node that it is called for.
+    int (*commit)(void *context);
+    // Handed to both, and never looked at.
+    void *context;
+} motemix_journal;
+
 // How much a node keeps. A table that is full refuses; nothing is lost silently.
 typedef struct motemix_limits {
     // Packets that wait for their delay, messages that wait for a reply. 1 or more.
     uint16_t packets;
-    // Places of the replay filter. Three quarters of them take one packet each in an epoch; then the
-    // node takes in nothing more until the next epoch.
-    uint16_t tags;
+    // Bytes of the replay filter. An epoch can have 2 packets in 5 bytes; plan for 7 in 20, so that bursts
+    // fit too. What is left is spread over what is left of the epoch; when nothing is, the node takes in
+    // nothing more until the next epoch, but for replies to its own messages.
+    uint16_t replay;
     // Places of the memory of received messages. Three quarters of them take one message each in the
     // time for which the network's senders try.
     uint16_t window;
@@ -355,15 +386,6 @@ typedef struct motemix_event {
     bool repeated;
 } motemix_event;
 
-// A replay tag that was admitted. A node that keeps these and gives them back after a restart refuses
-// replays of what it took in before.
-typedef struct motemix_admitted {
-    // The tag's first eight bytes.
-    uint64_t tag;
-    // The epoch of the mix key.
-    uint32_t epoch;
-} motemix_admitted;
-
 // Totals since the node was made.
 typedef struct motemix_counters {
     // Datagrams handed to the node.
@@ -378,10 +400,15 @@ typedef struct motemix_counters {
     uint64_t duplicates;
     // Replies and acknowledgements given.
     uint64_t replied;
+    // Packets turned round that brought no message: filler of payload streams, or a payload that was changed on
+    // the way.
+    uint64_t turned_empty;
     // Messages accepted for sending.
     uint64_t sent;
     // Tries after the first.
     uint64_t retransmitted;
+    // Tries that came back without a reply: refused, or changed on the way.
+    uint64_t returned_empty;
     // Messages whose reply came back.
     uint64_t acknowledged;
     // Messages given up after the last try.
@@ -445,6 +472,10 @@ motemix_status motemix_document_find_key(const struct motemix_document *document
                                          const uint8_t *mix_key,
                                          struct motemix_descriptor *descriptor);
 
+// A journal that keeps nothing: after a restart with the same key, the node takes every packet
+// that was recorded before for a new one, once.
+struct motemix_journal motemix_no_journal(void);
+
 // The public key of a mix key: what the network document has to say of this node. One scalar
 // multiplication. `secret` and `public_key` are 32 bytes each.
 motemix_status motemix_public_key(const uint8_t *secret, uint8_t *public_key);
@@ -454,13 +485,15 @@ motemix_status motemix_public_key(const uint8_t *secret, uint8_t *public_key);
 size_t motemix_node_size(const struct motemix_limits *limits);
 
 // Makes a node in `memory`, which belongs to it until motemix_node_end: `len` bytes, aligned to
-// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` is copied; its callback and context have
-// to outlive the node. Writes the node to `node`: the same address as `memory`.
+// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` and `journal` are copied; their callbacks and
+// contexts have to outlive the node. A node that is to write nothing down is given what
+// motemix_no_journal returns. Writes the node to `node`: the same address as `memory`.
 motemix_status motemix_node_new(void *memory,
                                 size_t len,
                                 const struct motemix_limits *limits,
                                 const struct motemix_config *config,
                                 const struct motemix_random *random,
+                                const struct motemix_journal *journal,
                                 struct motemix_node **node);
 
 // Ends a node: its keys and tables are overwritten with zeros, and the memory is the caller's again.
@@ -472,19 +505,25 @@ motemix_status motemix_node_prepare_epoch(struct motemix_node *node,
                                           uint32_t epoch,
                                           const uint8_t *secret);
 
-// Makes the prepared epoch the current one, with the network of an opened document. Nothing keeps
+// Makes the prepared epoch the current one, with the network of an opened document, until about `ends_us` of
+// the caller's clock, when the next document should be in force: the replay filter is made to last until
+// then. MOTEMIX_NEVER if nobody knows; then its places go to whoever comes first. Nothing keeps
 // `document` after the call. Finished headers are forgotten, messages in flight stay.
 motemix_status motemix_node_begin_epoch(struct motemix_node *node,
                                         uint64_t now_us,
+                                        uint64_t ends_us,
                                         const struct motemix_document *document);
 
 // The current epoch, written to `epoch`. MOTEMIX_STATUS_NO_EPOCH if none has begun.
 motemix_status motemix_node_epoch(struct motemix_node *node, uint32_t *epoch);
 
-// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. The bytes are
-// overwritten. MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
+// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` names
+// the neighbour that it came from: any number that is the same for the same neighbour, such as its
+// link-layer address, so that none of them uses up the others' share. The bytes are overwritten.
+// MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
 motemix_status motemix_node_handle_datagram(struct motemix_node *node,
                                             uint64_t now_us,
+                                            uint64_t from,
                                             uint8_t *bytes,
                                             size_t len);
 
@@ -498,7 +537,8 @@ motemix_status motemix_node_handle_timeout(struct motemix_node *node, uint64_t n
 motemix_status motemix_node_poll_timeout(struct motemix_node *node, uint64_t *at_us);
 
 // The next packet that is due, written to `out`, which has room for `len` bytes: MOTEMIX_PACKET_LEN at
-// least. MOTEMIX_STATUS_NOTHING if none is due.
+// least. Before anything leaves, the journal has all that was admitted. MOTEMIX_STATUS_NOTHING if none is
+// due, MOTEMIX_STATUS_JOURNAL_FAILED if the journal cannot be written.
 motemix_status motemix_node_poll_transmit(struct motemix_node *node,
                                           uint64_t now_us,
                                           uint8_t *out,
@@ -535,16 +575,11 @@ motemix_status motemix_node_refuse(struct motemix_node *node, uint64_t token);
 motemix_status motemix_node_work(struct motemix_node *node,
                                  uint64_t now_us);
 
-// The tag that the last motemix_node_handle_datagram admitted, once: to be written to flash before
-// motemix_node_poll_transmit, by a node that is to refuse replays after a restart.
-// MOTEMIX_STATUS_NOTHING if it admitted none.
-motemix_status motemix_node_take_admitted(struct motemix_node *node,
-                                          struct motemix_admitted *admitted);
-
-// Puts back a tag that was admitted before a restart, once its epoch is prepared or begun. Tags of
-// other epochs are passed over.
-motemix_status motemix_node_restore_tag(struct motemix_node *node,
-                                        const struct motemix_admitted *admitted);
+// Puts back what the journal kept before a restart, once its epoch is prepared or begun. Other
+// epochs are passed over. MOTEMIX_STATUS_FILTER_FULL if the memory is smaller than it was: packets that
+// are not put back could pass again, so the node must not run.
+motemix_status motemix_node_restore_admitted(struct motemix_node *node,
+                                             const struct motemix_admitted *admitted);
 
 // Stops or resumes this node's own cover traffic. What it forwards goes on.
 motemix_status motemix_node_set_cover(struct motemix_node *node, uint64_t now_us, bool on);
@@ -552,7 +587,7 @@ motemix_status motemix_node_set_cover(struct motemix_node *node, uint64_t now_us
 // Messages that motemix_node_send accepted and whose end was not polled yet.
 motemix_status motemix_node_in_flight(struct motemix_node *node, size_t *messages);
 
-// How many packets the current epoch's replay filter has admitted, and how many it takes in all.
+// How many packets the current epoch's replay filter has admitted, and how many it can in all.
 motemix_status motemix_node_replay_filter_fill(struct motemix_node *node,
                                                size_t *admitted,
                                                size_t *most);

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char};
 use motemix_node::DropReason;
 
 /// How many reasons for dropping a datagram there are.
-pub const DROP_REASONS: usize = 13;
+pub const DROP_REASONS: usize = 15;
 
 /// The node's reasons with their names for C, in the order of their numbers.
 const NAMES: [(DropReason, &CStr); DROP_REASONS] = [
@@ -14,6 +14,7 @@ const NAMES: [(DropReason, &CStr); DROP_REASONS] = [
     (DropReason::BadHeaderMac, c"bad-header-mac"),
     (DropReason::Replayed, c"replayed"),
     (DropReason::ReplayFilterFull, c"replay-filter-full"),
+    (DropReason::AdmissionRate, c"admission-rate"),
     (DropReason::UnknownCommand, c"unknown-command"),
     (DropReason::BadPayload, c"bad-payload"),
     (DropReason::UnknownNextHop, c"unknown-next-hop"),
@@ -22,6 +23,7 @@ const NAMES: [(DropReason, &CStr); DROP_REASONS] = [
     (DropReason::UnknownHeader, c"unknown-header"),
     (DropReason::Unanswered, c"unanswered"),
     (DropReason::NoEpoch, c"no-epoch"),
+    (DropReason::NoTick, c"no-tick"),
 ];
 
 const _: () = {
@@ -49,10 +51,15 @@ pub struct Counters {
     pub duplicates: u64,
     /// Replies and acknowledgements given.
     pub replied: u64,
+    /// Packets turned round that brought no message: filler of payload streams, or a payload that was changed on
+    /// the way.
+    pub turned_empty: u64,
     /// Messages accepted for sending.
     pub sent: u64,
     /// Tries after the first.
     pub retransmitted: u64,
+    /// Tries that came back without a reply: refused, or changed on the way.
+    pub returned_empty: u64,
     /// Messages whose reply came back.
     pub acknowledged: u64,
     /// Messages given up after the last try.
@@ -82,8 +89,10 @@ impl From<&motemix_node::Counters> for Counters {
             delivered: of.delivered,
             duplicates: of.duplicates,
             replied: of.replied,
+            turned_empty: of.turned_empty,
             sent: of.sent,
             retransmitted: of.retransmitted,
+            returned_empty: of.returned_empty,
             acknowledged: of.acknowledged,
             discarded: of.discarded,
             loops_sent: of.loops_sent,

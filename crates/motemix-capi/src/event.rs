@@ -104,14 +104,3 @@ pub struct Transmit {
     /// Its bytes: always MOTEMIX_PACKET_LEN.
     pub len: u16,
 }
-
-/// A replay tag that was admitted. A node that keeps these and gives them back after a restart refuses
-/// replays of what it took in before.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Admitted {
-    /// The tag's first eight bytes.
-    pub tag: u64,
-    /// The epoch of the mix key.
-    pub epoch: u32,
-}

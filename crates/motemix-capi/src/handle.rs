@@ -7,11 +7,11 @@ use core::slice;
 
 use motemix_crypto::PublicKey;
 use motemix_directory::{Entry, Epoch};
-use motemix_node::{HeaderSlot, MessageSlot, Node, PacketSlot, ReturnSlot, Storage};
-use motemix_sphinx::Mote;
+use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, Node, PacketSlot, ReturnSlot, Storage};
 
 use crate::generator::Generator;
-use crate::limits::{LOOPS, NODE_ALIGN, Plan};
+use crate::journal::Callbacks;
+use crate::limits::{LOOPS, Motes, NODE_ALIGN, Plan};
 use crate::status::Status;
 
 /// A node. Only the library knows what is in it.
@@ -25,7 +25,8 @@ pub struct NodeHandle {
 
 /// What the calls work with.
 pub(crate) struct Inner {
-    pub(crate) node: Node<'static, Mote, Generator>,
+    pub(crate) node: Node<'static, Motes, Generator>,
+    pub(crate) journal: Callbacks,
     pub(crate) answer_within: core::time::Duration,
     /// The key that the network document must have for this node.
     pub(crate) prepared: Option<(Epoch, PublicKey)>,
@@ -77,15 +78,16 @@ impl Room {
     pub(crate) fn fill(
         self,
         limits: &crate::limits::Limits,
-        make: impl FnOnce(Storage<'static, Mote>) -> Inner,
+        make: impl FnOnce(Storage<'static, Motes>) -> Inner,
     ) -> *mut NodeHandle {
-        let (plan, tags, window) = (&self.plan, limits.tags, limits.window);
+        let (plan, window) = (&self.plan, limits.window);
         // SAFETY: each offset is the plan's for this table with these limits, from which it was made.
         let storage = unsafe {
             Storage {
                 packets: self.table(plan.packets, limits.packets, PacketSlot::new),
                 schedule: self.table(plan.schedule, limits.packets, || 0),
-                replay: [self.table(plan.replay[0], tags, || 0), self.table(plan.replay[1], tags, || 0)],
+                replay: self.table(plan.replay, limits.replay, || 0),
+                fingerprint: FingerprintBits::BOARD,
                 window: [self.table(plan.window[0], window, || 0), self.table(plan.window[1], window, || 0)],
                 messages: self.table(plan.messages, limits.messages, MessageSlot::new),
                 returns: self.table(plan.returns, limits.returns, ReturnSlot::new),

@@ -9,12 +9,13 @@
 //! secret key ─ node_face (prepare_epoch) ────┴─ begin_epoch
 //! datagram ─ node_face ─ handle (which node, is it busy?) ─ motemix-node ─ event, transmit ─ node_face
 //! random bytes ─ random (callback) ─ generator ─ motemix-node
+//! motemix-node ─ journal (callbacks) ─ flash
 //! ```
 //!
 //! # Where the unsafe code is
 //!
 //! `raw` turns pointers into slices and references, `handle` lays a node out in lent memory, `random`
-//! calls back into C, and the two faces put these together. Everything else is safe Rust. A face checks
+//! and `journal` call back into C, and the two faces put these together. Everything else is safe Rust. A face checks
 //! each pointer for null and for alignment, bounds each length, and recognises a node or a document by
 //! a word at its beginning; what no check can find (memory that is not there, two threads in one node)
 //! the header asks of the caller.
@@ -33,6 +34,7 @@ mod document_face;
 mod event;
 mod generator;
 mod handle;
+mod journal;
 mod limits;
 mod node_face;
 #[cfg(target_os = "none")]
@@ -47,19 +49,20 @@ pub use document_face::{
     DOCUMENT_WORDS, Document, NO_EPOCH, TIME_UNKNOWN, Trust, motemix_document_about, motemix_document_close,
     motemix_document_find, motemix_document_find_key, motemix_document_node, motemix_document_open,
 };
-pub use event::{Admitted, Event, EventKind, Transmit};
+pub use event::{Event, EventKind, Transmit};
 pub use handle::NodeHandle;
+pub use journal::{Admitted, Journal, motemix_no_journal};
 pub use limits::{
     Config, DATA_LEN, ENTRY_SIZE, HEADER_SIZE, Limits, MESSAGE_SIZE, NO_NODE, NODE_ALIGN, NODE_BASE_SIZE,
-    PACKET_LEN, PACKET_SIZE, RETURN_SIZE, TAG_SIZE,
+    PACKET_LEN, PACKET_SIZE, RETURN_SIZE, WINDOW_SIZE,
 };
 pub use node_face::{
-    motemix_node_begin_epoch, motemix_node_counters, motemix_node_end, motemix_node_epoch,
+    NEVER, motemix_node_begin_epoch, motemix_node_counters, motemix_node_end, motemix_node_epoch,
     motemix_node_handle_datagram, motemix_node_handle_timeout, motemix_node_in_flight, motemix_node_new,
     motemix_node_poll_event, motemix_node_poll_timeout, motemix_node_poll_transmit,
     motemix_node_prepare_epoch, motemix_node_refuse, motemix_node_replay_filter_fill, motemix_node_reply,
-    motemix_node_restore_tag, motemix_node_send, motemix_node_set_cover, motemix_node_size,
-    motemix_node_take_admitted, motemix_node_work, motemix_public_key,
+    motemix_node_restore_admitted, motemix_node_send, motemix_node_set_cover, motemix_node_size,
+    motemix_node_work, motemix_public_key,
 };
 pub use random::Random;
 pub use status::{Status, motemix_status_text};

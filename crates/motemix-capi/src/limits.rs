@@ -7,10 +7,19 @@ use core::time::Duration;
 use motemix_directory::{Entry, MAX_NODES};
 use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};
 use motemix_sphinx::geometry::MOTE;
-use motemix_sphinx::{Mote, NodeId};
+use motemix_sphinx::{Mote, NodeId, Profile};
 
 use crate::handle::NodeHandle;
 use crate::status::Status;
+
+/// Long products of a Cortex-M3 end early, so that only this curve takes constant time there.
+#[cfg(armv7m)]
+pub(crate) type Motes = Mote<motemix_crypto::HalfWords>;
+/// Packets of motes.
+#[cfg(not(armv7m))]
+pub(crate) type Motes = Mote;
+/// Their curve.
+pub(crate) type MoteCurve = <Motes as Profile>::Curve;
 
 /// Bytes of every packet, and of every datagram.
 pub const PACKET_LEN: usize = 280;
@@ -21,7 +30,7 @@ pub const NO_NODE: u16 = 0xffff;
 /// Alignment of the memory of a node, in bytes.
 pub const NODE_ALIGN: usize = 8;
 /// Bytes of a node without its tables, at most.
-pub const NODE_BASE_SIZE: usize = 2112;
+pub const NODE_BASE_SIZE: usize = 2624;
 /// Bytes for one packet that waits, at most: its slot and its place in the schedule.
 pub const PACKET_SIZE: usize = 396;
 /// Bytes for one message in flight.
@@ -32,19 +41,19 @@ pub const RETURN_SIZE: usize = 160;
 pub const HEADER_SIZE: usize = 416;
 /// Bytes for one node of the network.
 pub const ENTRY_SIZE: usize = 34;
-/// Bytes for one tag or one remembered message, in one of two tables.
-pub const TAG_SIZE: usize = 8;
+/// Bytes for one remembered message, in one of two tables.
+pub const WINDOW_SIZE: usize = 8;
 
 const _: () = {
     assert!(PACKET_LEN == MOTE.packet_len() && DATA_LEN == MOTE.data_len());
-    assert!(align_of::<NodeHandle>() <= NODE_ALIGN && align_of::<PacketSlot<Mote>>() <= NODE_ALIGN);
+    assert!(align_of::<NodeHandle>() <= NODE_ALIGN && align_of::<PacketSlot<Motes>>() <= NODE_ALIGN);
     // The end of the last table is rounded up to the alignment.
     assert!(size_of::<NodeHandle>() + LOOPS * size_of::<u64>() + NODE_ALIGN <= NODE_BASE_SIZE);
-    assert!(size_of::<PacketSlot<Mote>>() + size_of::<u32>() <= PACKET_SIZE);
-    assert!(size_of::<MessageSlot<Mote>>() <= MESSAGE_SIZE);
-    assert!(size_of::<ReturnSlot<Mote>>() <= RETURN_SIZE);
-    assert!(size_of::<HeaderSlot<Mote>>() <= HEADER_SIZE);
-    assert!(size_of::<Entry>() == ENTRY_SIZE && size_of::<u64>() == TAG_SIZE);
+    assert!(size_of::<PacketSlot<Motes>>() + size_of::<u32>() <= PACKET_SIZE);
+    assert!(size_of::<MessageSlot<Motes>>() <= MESSAGE_SIZE);
+    assert!(size_of::<ReturnSlot<Motes>>() <= RETURN_SIZE);
+    assert!(size_of::<HeaderSlot<Motes>>() <= HEADER_SIZE);
+    assert!(size_of::<Entry>() == ENTRY_SIZE && size_of::<u64>() == WINDOW_SIZE);
     assert!(NodeId::new(NO_NODE).is_none());
 };
 
@@ -57,9 +66,10 @@ pub(crate) const LOOPS: usize = 4;
 pub struct Limits {
     /// Packets that wait for their delay, messages that wait for a reply. 1 or more.
     pub packets: u16,
-    /// Places of the replay filter. Three quarters of them take one packet each in an epoch; then the
-    /// node takes in nothing more until the next epoch.
-    pub tags: u16,
+    /// Bytes of the replay filter. An epoch can have 2 packets in 5 bytes; plan for 7 in 20, so that bursts
+    /// fit too. What is left is spread over what is left of the epoch; when nothing is, the node takes in
+    /// nothing more until the next epoch, but for replies to its own messages.
+    pub replay: u16,
     /// Places of the memory of received messages. Three quarters of them take one message each in the
     /// time for which the network's senders try.
     pub window: u16,
@@ -77,7 +87,7 @@ pub struct Limits {
 pub(crate) struct Plan {
     pub(crate) packets: usize,
     pub(crate) schedule: usize,
-    pub(crate) replay: [usize; 2],
+    pub(crate) replay: usize,
     pub(crate) window: [usize; 2],
     pub(crate) messages: usize,
     pub(crate) returns: usize,
@@ -106,17 +116,17 @@ impl Limits {
             end = extended;
             Ok(offset)
         };
-        let (tags, window) = (usize::from(self.tags), usize::from(self.window));
+        let window = usize::from(self.window);
         Ok(Plan {
             loops: table(Layout::array::<u64>(LOOPS))?,
-            replay: [table(Layout::array::<u64>(tags))?, table(Layout::array::<u64>(tags))?],
             window: [table(Layout::array::<u64>(window))?, table(Layout::array::<u64>(window))?],
-            packets: table(Layout::array::<PacketSlot<Mote>>(self.packets.into()))?,
-            messages: table(Layout::array::<MessageSlot<Mote>>(self.messages.into()))?,
-            returns: table(Layout::array::<ReturnSlot<Mote>>(self.returns.into()))?,
-            headers: table(Layout::array::<HeaderSlot<Mote>>(self.headers.into()))?,
+            packets: table(Layout::array::<PacketSlot<Motes>>(self.packets.into()))?,
+            messages: table(Layout::array::<MessageSlot<Motes>>(self.messages.into()))?,
+            returns: table(Layout::array::<ReturnSlot<Motes>>(self.returns.into()))?,
+            headers: table(Layout::array::<HeaderSlot<Motes>>(self.headers.into()))?,
             schedule: table(Layout::array::<u32>(self.packets.into()))?,
             nodes: table(Layout::array::<Entry>(self.nodes.into()))?,
+            replay: table(Layout::array::<u8>(self.replay.into()))?,
             size: end.pad_to_align().size(),
         })
     }
@@ -168,7 +178,8 @@ mod tests {
             + times(limits.returns, RETURN_SIZE)
             + times(limits.headers, HEADER_SIZE)
             + times(limits.nodes, ENTRY_SIZE)
-            + 2 * (times(limits.tags, TAG_SIZE) + times(limits.window, TAG_SIZE))
+            + usize::from(limits.replay)
+            + 2 * times(limits.window, WINDOW_SIZE)
     }
 
     #[test]
@@ -176,14 +187,14 @@ mod tests {
         for packets in [1, 2, 3, 7, 1000] {
             for nodes in 1..20 {
                 let limits =
-                    Limits { packets, tags: 65, window: 3, messages: 2, returns: 5, headers: 3, nodes };
+                    Limits { packets, replay: 65, window: 3, messages: 2, returns: 5, headers: 3, nodes };
                 let size = limits.plan().expect("sound limits").size;
                 assert!(size <= bound(&limits), "{limits:?} need {size}");
             }
         }
         let most = Limits {
             packets: u16::MAX,
-            tags: u16::MAX,
+            replay: u16::MAX,
             window: u16::MAX,
             messages: 1,
             returns: 1,
@@ -195,7 +206,8 @@ mod tests {
 
     #[test]
     fn limits_that_make_no_node_are_refused() {
-        let sound = Limits { packets: 1, tags: 0, window: 0, messages: 1, returns: 1, headers: 1, nodes: 1 };
+        let sound =
+            Limits { packets: 1, replay: 0, window: 0, messages: 1, returns: 1, headers: 1, nodes: 1 };
         assert!(sound.plan().is_ok());
         for broken in [
             Limits { packets: 0, ..sound },

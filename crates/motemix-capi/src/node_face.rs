@@ -2,20 +2,24 @@
 
 use core::ffi::c_void;
 
-use motemix_crypto::{Portable, Secret};
+use motemix_crypto::Secret;
 use motemix_directory::Epoch;
-use motemix_node::{Instant, Node, ReceiptToken};
+use motemix_node::{Digest, Instant, LinkId, Node, ReceiptToken};
 use motemix_sphinx::{MixKey, NodeId};
 
 use crate::counters::Counters;
 use crate::document_face::{Document, opened};
-use crate::event::{Admitted, Event, Transmit};
+use crate::event::{Event, Transmit};
 use crate::generator::Generator;
 use crate::handle::{Entered, Inner, NodeHandle, Room};
-use crate::limits::{Config, Limits, PACKET_LEN};
+use crate::journal::{Admitted, Callbacks, Journal};
+use crate::limits::{Config, Limits, MoteCurve, PACKET_LEN};
 use crate::random::{Random, Source};
 use crate::raw;
 use crate::status::{Status, done};
+
+/// No time: the end of an epoch when nobody knows it.
+pub const NEVER: u64 = 0xffff_ffff_ffff_ffff;
 
 /// Runs a call's body, in which `?` answers with a status.
 fn call(body: impl FnOnce() -> Result<(), Status>) -> Status {
@@ -38,7 +42,7 @@ pub unsafe extern "C" fn motemix_public_key(secret: *const u8, public_key: *mut 
         // SAFETY: the caller's promise.
         let (secret, out) =
             unsafe { (raw::value(secret.cast::<[u8; 32]>())?, raw::place(public_key.cast())?) };
-        out.put(MixKey::new(Secret::new(*secret)).public_key::<Portable>().0);
+        out.put(MixKey::new(Secret::new(*secret)).public_key::<MoteCurve>().0);
         Ok(())
     })
 }
@@ -55,8 +59,9 @@ pub unsafe extern "C" fn motemix_node_size(limits: *const Limits) -> usize {
 }
 
 /// Makes a node in `memory`, which belongs to it until motemix_node_end: `len` bytes, aligned to
-/// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` is copied; its callback and context have
-/// to outlive the node. Writes the node to `node`: the same address as `memory`.
+/// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` and `journal` are copied; their callbacks and
+/// contexts have to outlive the node. A node that is to write nothing down is given what
+/// motemix_no_journal returns. Writes the node to `node`: the same address as `memory`.
 ///
 /// # Safety
 /// The pointers are null or valid.
@@ -67,12 +72,15 @@ pub unsafe extern "C" fn motemix_node_new(
     limits: *const Limits,
     config: *const Config,
     random: *const Random,
+    journal: *const Journal,
     node: *mut *mut NodeHandle,
 ) -> Status {
     call(|| {
         // SAFETY: the caller's promise.
         let (limits, config, random) =
             unsafe { (raw::value(limits)?, raw::value(config)?, raw::value(random)?) };
+        // SAFETY: the caller's promise; the header asks that callbacks and context outlive the node.
+        let journal = unsafe { Callbacks::new(raw::value(journal)?)? };
         // SAFETY: the caller's promise.
         let out = unsafe { raw::place(node)? };
         let (me, receiver) = (config.me()?, config.receiver()?);
@@ -85,6 +93,7 @@ pub unsafe extern "C" fn motemix_node_new(
         let before = motemix_node::Config { receiver, answer_within, ..motemix_node::Config::thesis() };
         out.put(room.fill(limits, |storage| Inner {
             node: Node::new(me, before, generator, storage),
+            journal,
             answer_within,
             prepared: None,
         }));
@@ -117,14 +126,16 @@ pub unsafe extern "C" fn motemix_node_prepare_epoch(
         // SAFETY: the caller's promise.
         let (mut inner, secret) = unsafe { (Entered::new(node)?, raw::value(secret.cast::<[u8; 32]>())?) };
         let key = MixKey::new(Secret::new(*secret));
-        let public_key = key.public_key::<Portable>();
+        let public_key = key.public_key::<MoteCurve>();
         inner.node.prepare_epoch(Epoch(epoch), key)?;
         inner.prepared = Some((Epoch(epoch), public_key));
         Ok(())
     })
 }
 
-/// Makes the prepared epoch the current one, with the network of an opened document. Nothing keeps
+/// Makes the prepared epoch the current one, with the network of an opened document, until about `ends_us` of
+/// the caller's clock, when the next document should be in force: the replay filter is made to last until
+/// then. MOTEMIX_NEVER if nobody knows; then its places go to whoever comes first. Nothing keeps
 /// `document` after the call. Finished headers are forgotten, messages in flight stay.
 ///
 /// # Safety
@@ -133,6 +144,7 @@ pub unsafe extern "C" fn motemix_node_prepare_epoch(
 pub unsafe extern "C" fn motemix_node_begin_epoch(
     node: *mut NodeHandle,
     now_us: u64,
+    ends_us: u64,
     document: *const Document,
 ) -> Status {
     call(|| {
@@ -148,11 +160,10 @@ pub unsafe extern "C" fn motemix_node_begin_epoch(
             document.nodes().map(|node| motemix_directory::Entry { mix_key: node.mix_key, role: node.role });
         let config = motemix_node::Config {
             answer_within: inner.answer_within,
-            // Motes share their channel.
-            window: motemix_node::Window::Adaptive { first: 2 },
-            ..motemix_node::Config::of_network(document.parameters())
+            ..motemix_node::Config::of_shared_channel(document.parameters())
         };
-        Ok(inner.node.begin_epoch(Instant::from_micros(now_us), epoch, entries, config)?)
+        let (now, ends) = (Instant::from_micros(now_us), Instant::from_micros(ends_us));
+        Ok(inner.node.begin_epoch(now, epoch, ends, entries, config)?)
     })
 }
 
@@ -170,8 +181,10 @@ pub unsafe extern "C" fn motemix_node_epoch(node: *mut NodeHandle, epoch: *mut u
     })
 }
 
-/// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. The bytes are
-/// overwritten. MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
+/// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` names
+/// the neighbour that it came from: any number that is the same for the same neighbour, such as its
+/// link-layer address, so that none of them uses up the others' share. The bytes are overwritten.
+/// MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
 ///
 /// # Safety
 /// As for all calls; `bytes` is null or valid for `len` bytes.
@@ -179,13 +192,15 @@ pub unsafe extern "C" fn motemix_node_epoch(node: *mut NodeHandle, epoch: *mut u
 pub unsafe extern "C" fn motemix_node_handle_datagram(
     node: *mut NodeHandle,
     now_us: u64,
+    from: u64,
     bytes: *mut u8,
     len: usize,
 ) -> Status {
     call(|| {
         // SAFETY: the caller's promise.
         let (mut inner, bytes) = unsafe { (Entered::new(node)?, raw::bytes_mut(bytes, len)?) };
-        let taken = inner.node.handle_datagram(Instant::from_micros(now_us), bytes);
+        let Inner { node, journal, .. } = &mut *inner;
+        let taken = node.handle_datagram(Instant::from_micros(now_us), LinkId(from), bytes, journal);
         taken.map_err(|_| Status::Dropped)
     })
 }
@@ -222,7 +237,8 @@ pub unsafe extern "C" fn motemix_node_poll_timeout(node: *mut NodeHandle, at_us:
 }
 
 /// The next packet that is due, written to `out`, which has room for `len` bytes: MOTEMIX_PACKET_LEN at
-/// least. MOTEMIX_STATUS_NOTHING if none is due.
+/// least. Before anything leaves, the journal has all that was admitted. MOTEMIX_STATUS_NOTHING if none is
+/// due, MOTEMIX_STATUS_JOURNAL_FAILED if the journal cannot be written.
 ///
 /// # Safety
 /// As for all calls; `out` is null or valid for `len` bytes, `transmit` null or valid.
@@ -242,7 +258,8 @@ pub unsafe extern "C" fn motemix_node_poll_transmit(
         }
         // SAFETY: the caller's promise. No more than a packet is touched.
         let out = unsafe { raw::bytes_mut(out, PACKET_LEN)? };
-        let due = some(inner.node.poll_transmit(Instant::from_micros(now_us), out))?;
+        let Inner { node, journal, .. } = &mut *inner;
+        let due = some(node.poll_transmit(Instant::from_micros(now_us), journal, out)?)?;
         place.put(Transmit { to: due.to.get(), len: due.len as u16 });
         Ok(())
     })
@@ -336,41 +353,23 @@ pub unsafe extern "C" fn motemix_node_work(node: *mut NodeHandle, now_us: u64) -
     })
 }
 
-/// The tag that the last motemix_node_handle_datagram admitted, once: to be written to flash before
-/// motemix_node_poll_transmit, by a node that is to refuse replays after a restart.
-/// MOTEMIX_STATUS_NOTHING if it admitted none.
+/// Puts back what the journal kept before a restart, once its epoch is prepared or begun. Other
+/// epochs are passed over. MOTEMIX_STATUS_FILTER_FULL if the memory is smaller than it was: packets that
+/// are not put back could pass again, so the node must not run.
 ///
 /// # Safety
 /// As for all calls; `admitted` is null or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn motemix_node_take_admitted(
-    node: *mut NodeHandle,
-    admitted: *mut Admitted,
-) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (mut inner, out) = unsafe { (Entered::new(node)?, raw::place(admitted)?) };
-        let taken = some(inner.node.take_admitted())?;
-        out.put(Admitted { tag: taken.tag, epoch: taken.epoch.0 });
-        Ok(())
-    })
-}
-
-/// Puts back a tag that was admitted before a restart, once its epoch is prepared or begun. Tags of
-/// other epochs are passed over.
-///
-/// # Safety
-/// As for all calls; `admitted` is null or valid.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn motemix_node_restore_tag(
+pub unsafe extern "C" fn motemix_node_restore_admitted(
     node: *mut NodeHandle,
     admitted: *const Admitted,
 ) -> Status {
     call(|| {
         // SAFETY: the caller's promise.
         let (mut inner, admitted) = unsafe { (Entered::new(node)?, raw::value(admitted)?) };
-        let admitted = motemix_node::Admitted { epoch: Epoch(admitted.epoch), tag: admitted.tag };
-        inner.node.restore_tag(admitted).map_err(|_| Status::FilterFull)
+        let digest = Digest::from_short(admitted.digest);
+        let admitted = motemix_node::Admitted { epoch: Epoch(admitted.epoch), digest };
+        inner.node.restore_admitted(admitted).map_err(|_| Status::FilterFull)
     })
 }
 
@@ -402,7 +401,7 @@ pub unsafe extern "C" fn motemix_node_in_flight(node: *mut NodeHandle, messages:
     })
 }
 
-/// How many packets the current epoch's replay filter has admitted, and how many it takes in all.
+/// How many packets the current epoch's replay filter has admitted, and how many it can in all.
 ///
 /// # Safety
 /// As for all calls; `admitted` and `most` are null or valid.
@@ -416,9 +415,9 @@ pub unsafe extern "C" fn motemix_node_replay_filter_fill(
         // SAFETY: the caller's promise.
         let (inner, admitted, most) =
             unsafe { (Entered::new(node)?, raw::place(admitted)?, raw::place(most)?) };
-        let (used, capacity) = inner.node.replay_filter_fill();
-        admitted.put(used);
-        most.put(capacity);
+        let fill = inner.node.replay_fill().current;
+        admitted.put(fill.tags as usize);
+        most.put(fill.capacity as usize);
         Ok(())
     })
 }
@@ -446,7 +445,7 @@ mod tests {
     use super::*;
 
     const LIMITS: Limits =
-        Limits { packets: 2, tags: 8, window: 4, messages: 1, returns: 2, headers: 1, nodes: 3 };
+        Limits { packets: 2, replay: 128, window: 4, messages: 1, returns: 2, headers: 1, nodes: 3 };
     const CONFIG: Config = Config { answer_within_us: 0, id: 0, receiver: crate::NO_NODE };
 
     unsafe extern "C" fn fill(_: *mut c_void, out: *mut u8, len: usize) -> core::ffi::c_int {
@@ -466,6 +465,7 @@ mod tests {
         let mut memory = memory();
         let mut node: *mut NodeHandle = ptr::null_mut();
         let random = Random { fill: Some(fill), context: ptr::null_mut() };
+        let journal = crate::motemix_no_journal();
         let mut event = core::mem::MaybeUninit::uninit();
         let mut counters = core::mem::MaybeUninit::uninit();
         let mut at_us = 0;
@@ -479,11 +479,12 @@ mod tests {
                 &LIMITS,
                 &CONFIG,
                 &raw const random,
+                &raw const journal,
                 &raw mut node,
             );
             assert_eq!(made, Status::Ok);
             assert_eq!(
-                motemix_node_handle_datagram(node, 5, datagram.as_mut_ptr(), PACKET_LEN),
+                motemix_node_handle_datagram(node, 5, 9, datagram.as_mut_ptr(), PACKET_LEN),
                 Status::Dropped
             );
             assert_eq!(motemix_node_poll_event(node, event.as_mut_ptr()), Status::Nothing);
@@ -502,6 +503,7 @@ mod tests {
         let mut memory = memory();
         let mut node: *mut NodeHandle = ptr::null_mut();
         let random = Random { fill: Some(fill), context: ptr::null_mut() };
+        let journal = crate::motemix_no_journal();
         // SAFETY: all pointers are to places above.
         unsafe {
             let bytes = memory.len() * 8;
@@ -511,6 +513,7 @@ mod tests {
                 &LIMITS,
                 &CONFIG,
                 &raw const random,
+                &raw const journal,
                 &raw mut node,
             );
             assert_eq!(made, Status::Ok);

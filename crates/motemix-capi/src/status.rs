@@ -41,7 +41,7 @@ pub enum Status {
     BadLimits = 6,
     /// This is no node: motemix_node_new did not make it, or motemix_node_end ended it.
     NotANode = 7,
-    /// The node is in another call: calls came from the random callback, an interrupt or a second thread.
+    /// The node is in another call: calls came from a callback, an interrupt or a second thread.
     Busy = 8,
     /// This is no document: motemix_document_open did not succeed with it.
     NotADocument = 9,
@@ -91,6 +91,8 @@ pub enum Status {
     NotWaiting = 31,
     /// The replay filter has no room.
     FilterFull = 32,
+    /// The journal could not be written, so nothing leaves the node.
+    JournalFailed = 33,
 }
 
 statuses! {
@@ -102,7 +104,7 @@ statuses! {
     MemoryTooSmall => c"the memory is too small; lend MOTEMIX_NODE_SIZE bytes",
     BadLimits => c"the limits make no node; allow a packet, a message, a return and a node at least",
     NotANode => c"not a node; make it with motemix_node_new, and do not use it after motemix_node_end",
-    Busy => c"the node is in another call; use it from one thread, and not from its random callback",
+    Busy => c"the node is in another call; use it from one thread, and not from its callbacks",
     NotADocument => c"not an open document; open it with motemix_document_open",
     RandomFailed => c"the random source failed; use a board's hardware generator or seed",
     BufferTooSmall => c"the buffer is too small; lend MOTEMIX_PACKET_LEN bytes",
@@ -126,7 +128,8 @@ statuses! {
     UnknownReceiver => c"the receiver is no other node of the network",
     NoPath => c"the network has too few mixes besides the two ends; add mixes",
     NotWaiting => c"the message does not wait for a reply any more",
-    FilterFull => c"the replay filter has no room; raise motemix_limits.tags",
+    FilterFull => c"the replay filter has no room; raise motemix_limits.replay",
+    JournalFailed => c"the journal of admitted packets cannot be written; see to the flash",
 }
 
 impl From<SendError> for Status {

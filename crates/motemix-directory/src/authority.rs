@@ -38,10 +38,11 @@ pub struct AuthorityKey {
 
 impl AuthorityKey {
     /// # Errors
-    /// The bytes are not a point of the curve, or one of small order, for which anybody can sign.
+    /// The bytes are not a point of the curve, one of small order, for which anybody can sign, or no way in which
+    /// RFC 8032 (§5.1.3) writes a point: erased flash, all ones, would pass otherwise.
     pub fn from_bytes(key: &[u8; 32]) -> Result<Self, AuthorityKeyError> {
         match VerifyingKey::from_bytes(key) {
-            Ok(point) if !point.is_weak() => Ok(Self::of(&point)),
+            Ok(point) if !point.is_weak() && is_canonical(key) => Ok(Self::of(&point)),
             _ => Err(AuthorityKeyError),
         }
     }
@@ -71,6 +72,12 @@ impl AuthorityKey {
         VerifyingKey::from_bytes(&self.key)
             .is_ok_and(|point| point.multipart_verify(parts, &Signature::from_bytes(signature)).is_ok())
     }
+}
+
+/// Whether the y-coordinate is below the field's prime, 2^255 − 19.
+fn is_canonical(key: &[u8; 32]) -> bool {
+    let [low, middle @ .., high] = key;
+    *low < 0xed || *high & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
 }
 
 /// The bytes are not a public key that only its owner can sign with.

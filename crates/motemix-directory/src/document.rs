@@ -108,6 +108,11 @@ impl<'a> VerifiedDocument<'a> {
         self.contents.valid_until
     }
 
+    /// The network's name; the caller compares it with the one configured.
+    pub fn network_name(&self) -> &'a str {
+        self.contents.network_name
+    }
+
     /// Admits the document for use at `now`. `newest_seen` is the newest epoch ever admitted, which
     /// the caller keeps across restarts; the same epoch may be admitted again.
     ///

@@ -30,8 +30,11 @@ pub struct Parameters {
     pub loop_mean: Option<Duration>,
     /// Mean time between a node's drop cover packets; `None`: no drop cover. In microseconds, above zero.
     pub drop_mean: Option<Duration>,
-    /// Mean time between the ticks on which messages leave, with cover in place of a message when
-    /// there is none; `None`: messages leave at once. In microseconds, above zero.
+    /// Mean time between the ticks on which a node sends: a packet that it turned round, a message, or a loop
+    /// when there is neither. `None`: all leave at once. In microseconds, above zero.
+    ///
+    /// A node answers fewer than one message a tick, and half of all ticks are for answers: below half
+    /// the mean time between messages to the busiest receiver. Senders wait 16 ticks more for each try.
     pub payload_mean: Option<Duration>,
     /// For how long before and after its epoch a mix key is accepted. Whole seconds, not above the
     /// length of the epoch.

@@ -1,9 +1,16 @@
-//! The two clocks of a node: one that never goes back, and the one on the wall.
+//! The clocks of a node: one that never goes back for its timers, and two witnesses for its epochs.
 
+mod memory;
+mod witnesses;
+
+use std::sync::OnceLock;
 use std::time::{Duration, Instant as HostInstant, SystemTime};
 
 use motemix_directory::UnixTime;
 use motemix_node::Instant;
+
+pub use memory::ClockMemory;
+pub use witnesses::{ClockVerdict, Reading, Timekeeper};
 
 /// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall clock.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +39,17 @@ impl HostClock {
 /// Wall-clock time since the Unix epoch; zero if this machine believes that it is earlier.
 pub fn unix_time() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Time since the machine was started, suspension included. Where the system has no such clock, time since
+/// this was first asked.
+pub fn boot_time() -> Duration {
+    static FIRST: OnceLock<HostInstant> = OnceLock::new();
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let Ok(time) = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME) {
+        return time.into();
+    }
+    FIRST.get_or_init(HostInstant::now).elapsed()
 }
 
 /// [`unix_time`] in whole seconds, as network documents count it.

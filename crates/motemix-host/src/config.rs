@@ -6,6 +6,7 @@
 //! listen = ["[::1]:41001"]        # one or two UDP addresses
 //! key = "node.key"                # relative to this file, like the other paths
 //! documents = "../documents"      # signed network documents, <epoch>.cbor
+//! network = "motemix"             # the network's name, which its documents have to have
 //! authorities = ["<64 hex digits>"]
 //! threshold = 1
 //! state = "state"                 # replay logs, inbox, control socket
@@ -43,6 +44,8 @@ pub struct NodeConfig {
     pub key: PathBuf,
     /// Folder of signed network documents.
     pub documents: PathBuf,
+    /// The network's name: documents of another one are refused, whoever signed them.
+    pub network: String,
     /// Ed25519 public keys of the authorities that sign documents.
     #[serde(with = "hex_keys")]
     pub authorities: Vec<[u8; 32]>,
@@ -50,7 +53,7 @@ pub struct NodeConfig {
     pub threshold: u8,
     /// Folder for what has to outlive the process.
     pub state: PathBuf,
-    /// Where metrics are served; nowhere by default.
+    /// Where coarse metrics are served to every user of the machine; nowhere by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsConfig>,
     /// Bounds of memory and storage.
@@ -89,19 +92,32 @@ pub struct MetricsConfig {
 pub struct Limits {
     /// Packets that wait for their delay.
     pub queue: u32,
-    /// Replay tags for each mix key. A full filter admits nothing more in that epoch.
+    /// Packets of an epoch that the replay filter is made for, three and a half bytes each; memory is taken when it is
+    /// needed. By default 20,000 a second for an hour. A full filter admits nothing more in that epoch.
     pub replay_tags: u32,
     /// Own messages that wait for their acknowledgement.
     pub in_flight: u32,
     /// Headers built ahead of time.
     pub headers: u32,
-    /// Digests of received messages that the inbox remembers to recognise duplicates.
+    /// Digests of received messages that the node and its inbox remember to recognise duplicates.
     pub inbox_window: u32,
+    /// Messages that the inbox keeps; 0 for a node that has no inbox, such as a mix.
+    pub inbox_messages: u32,
+    /// Bytes of messages that the inbox keeps.
+    pub inbox_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { queue: 4096, replay_tags: 1 << 20, in_flight: 256, headers: 8, inbox_window: 1 << 16 }
+        Self {
+            queue: 4096,
+            replay_tags: 75_000_000,
+            in_flight: 256,
+            headers: 8,
+            inbox_window: 1 << 18,
+            inbox_messages: 100_000,
+            inbox_bytes: 64 << 20,
+        }
     }
 }
 
@@ -178,6 +194,11 @@ impl NodeConfig {
         self.state.join("control.sock")
     }
 
+    /// The socket of the metrics with all details, `state/metrics.sock`.
+    pub fn metrics_socket(&self) -> PathBuf {
+        self.state.join("metrics.sock")
+    }
+
     /// The inbox, `state/inbox.db`.
     pub fn inbox_file(&self) -> PathBuf {
         self.state.join("inbox.db")
@@ -195,6 +216,13 @@ impl NodeConfig {
                 "name",
                 "is not 1 to 32 of a-z, 0-9 and '-'",
                 "use the name in the network document",
+            ));
+        }
+        if !is_name(&self.network) {
+            return Err(fault(
+                "network",
+                "is not 1 to 32 of a-z, 0-9 and '-'",
+                "use the network's name, as its documents have it",
             ));
         }
         if NodeId::new(self.id).is_none() {
@@ -251,6 +279,10 @@ impl NodeConfig {
             if value == 0 || value > most {
                 return Err(Fault::new(field, format!("is {value}"), format!("choose 1 to {most}")));
             }
+        }
+        if limits.inbox_messages > 1 << 30 || limits.inbox_bytes > 1 << 50 {
+            let remedy = "choose at most 2^30 messages and 2^50 bytes";
+            return Err(fault("limits.inbox_messages", "or limits.inbox_bytes is too large", remedy));
         }
         if !(0.0..=1.0).contains(&self.faults.loss) {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));

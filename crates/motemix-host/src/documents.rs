@@ -1,9 +1,16 @@
-//! The network documents of a folder: which one is in force, and the newest epoch ever seen.
+//! The network documents of a folder: which one is in force, and which comes next.
+//!
+//! What keeps a document from coming back from the past is the node's key file: it has no key for an epoch
+//! before its own, and it moves on only when that epoch's successor was used.
 
+mod outlook;
+
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use motemix_crypto::PublicKey;
 use motemix_directory::{
@@ -12,17 +19,45 @@ use motemix_directory::{
 };
 use motemix_sphinx::NodeId;
 
-use crate::NodeConfig;
-use crate::store::file;
+pub use outlook::{Lasts, Outlook};
 
-/// A folder of signed network documents, `<epoch>.cbor`, and the memory of the newest one.
+use crate::NodeConfig;
+
+/// A folder of signed network documents, `<epoch>.cbor`.
 #[derive(Debug)]
 pub struct Documents {
     folder: PathBuf,
     authorities: Vec<AuthorityKey>,
     threshold: u8,
-    newest_file: PathBuf,
-    newest: Option<Epoch>,
+    /// The network's name.
+    network: String,
+    known: BTreeMap<Epoch, Known>,
+}
+
+/// What is known of a file as long as it does not change.
+#[derive(Debug)]
+struct Known {
+    /// Time of the last change, and length.
+    stamp: (Option<SystemTime>, u64),
+    /// `None` if it is refused.
+    times: Option<Times>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    valid_after: UnixTime,
+    valid_until: UnixTime,
+}
+
+/// What a folder has for later epochs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Later {
+    /// The latest epoch that is in force already.
+    pub in_force: Option<Epoch>,
+    /// The epoch that begins next, and when.
+    pub next: Option<(Epoch, UnixTime)>,
+    /// Until when there are documents, if there is a later one.
+    pub signed_until: Option<UnixTime>,
 }
 
 /// A network document that has been admitted, in memory of its own.
@@ -94,62 +129,125 @@ impl Network {
 }
 
 impl Documents {
-    /// Reads the newest epoch seen; no document yet.
+    /// No document yet.
     ///
     /// # Errors
-    /// The authorities are unusable, or the memory of the newest epoch is unreadable.
+    /// The authorities are unusable.
     pub fn open(config: &NodeConfig) -> Result<Self, DocumentsError> {
         let keys = config.authorities.iter().map(AuthorityKey::from_bytes).collect::<Result<Vec<_>, _>>();
         let authorities = keys
             .ok()
             .filter(|keys| Authorities::new(keys, config.threshold).is_ok())
             .ok_or_else(|| DocumentsError::new(&config.documents, DocumentsProblem::Authorities))?;
-        let newest_file = config.state.join("newest-epoch");
         Ok(Self {
             folder: config.documents.clone(),
             authorities,
             threshold: config.threshold,
-            newest: read_newest(&newest_file)?,
-            newest_file,
+            network: config.network.clone(),
+            known: BTreeMap::new(),
         })
     }
 
-    /// The newest epoch ever admitted, also before this start of the program.
-    pub fn newest_seen(&self) -> Option<Epoch> {
-        self.newest
-    }
-
-    /// The newest document of the folder that is in force at `now`. Its epoch is remembered durably before this
-    /// returns, so that no older document is admitted ever after.
+    /// The newest document of the folder that is in force at `now`, is not of an epoch before `oldest`, and that
+    /// `accept` takes. Nothing is remembered of those that are refused: an older one may be right.
     ///
     /// # Errors
-    /// The folder has no document in force; the error is that of the newest one which is not for later.
-    pub fn current(&mut self, now: UnixTime) -> Result<Network, DocumentsError> {
-        let mut refused = None;
-        for epoch in self.epochs()? {
+    /// There is none; the error is that of the newest document which is not for later.
+    pub fn current<E: From<DocumentsError>>(
+        &self,
+        now: UnixTime,
+        oldest: Epoch,
+        mut accept: impl FnMut(&Network) -> Result<(), E>,
+    ) -> Result<Network, E> {
+        let (mut refused, mut for_later) = (None, None);
+        for epoch in self.epochs()?.into_iter().rev() {
             // Those before it could only be refused as rolled back, one after the other.
-            if self.newest.is_some_and(|newest| epoch < newest) && refused.is_some() {
+            if epoch < oldest && (refused.is_some() || for_later.is_some()) {
                 break;
             }
-            match self.read(epoch, |document| document.admit(now, self.newest).map(|it| Network::of(&it))) {
-                Ok(network) => {
-                    self.remember(epoch)?;
-                    return Ok(network);
-                }
-                Err(error) => {
-                    let for_later = |error: &DocumentsError| {
-                        matches!(error.problem, DocumentsProblem::Refused(DocumentError::NotYetValid { .. }))
-                    };
-                    if refused.as_ref().is_none_or(|earlier| for_later(earlier) && !for_later(&error)) {
-                        refused = Some(error);
-                    }
-                }
+            match self.read(epoch, |document| Ok(Network::of(&document.admit(now, Some(oldest))?))) {
+                Ok(network) => match accept(&network) {
+                    Ok(()) => return Ok(network),
+                    Err(error) => refused = refused.or(Some(error)),
+                },
+                Err(error) => match error.problem {
+                    DocumentsProblem::Refused(DocumentError::NotYetValid { .. }) => for_later = Some(error),
+                    _ => refused = refused.or(Some(error.into())),
+                },
             }
         }
-        Err(refused.unwrap_or_else(|| DocumentsError::new(&self.folder, DocumentsProblem::Empty)))
+        let none = || DocumentsError::new(&self.folder, DocumentsProblem::Empty);
+        Err(refused.unwrap_or_else(|| for_later.unwrap_or_else(none).into()))
     }
 
-    /// The epochs of the files, newest first.
+    /// The document of an epoch before the one in force, for packets that are still under way at `now`.
+    ///
+    /// # Errors
+    /// It is not there, or is refused, or its overlap is over.
+    pub fn earlier(&self, epoch: Epoch, now: UnixTime) -> Result<Network, DocumentsError> {
+        self.read(epoch, |document| Ok(Network::of(&document.admit_neighbour(now, Some(epoch))?)))
+    }
+
+    /// When an epoch began, by its document, whether or not that is in force.
+    pub fn beginning(&mut self, epoch: Epoch) -> Option<UnixTime> {
+        self.times(epoch).map(|times| times.valid_after)
+    }
+
+    /// The latest epoch before `epoch` that has a document, whatever the time is.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn before(&mut self, epoch: Epoch) -> Result<Option<Epoch>, DocumentsError> {
+        let earlier = self.epochs()?.into_iter().rev().filter(|other| *other < epoch);
+        Ok(earlier.into_iter().find(|other| self.times(*other).is_some()))
+    }
+
+    /// What the folder has for epochs after `epoch`, but for one that was `refused`. A file is read again only when
+    /// it has changed.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn later(
+        &mut self,
+        epoch: Epoch,
+        refused: Option<Epoch>,
+        now: UnixTime,
+    ) -> Result<Later, DocumentsError> {
+        let mut later = Later::default();
+        for epoch in self.epochs()?.into_iter().filter(|other| *other > epoch && Some(*other) != refused) {
+            let Some(times) = self.times(epoch) else { continue };
+            if now < times.valid_after {
+                let sooner = |(_, begins): &(Epoch, UnixTime)| times.valid_after < *begins;
+                if later.next.as_ref().is_none_or(sooner) {
+                    later.next = Some((epoch, times.valid_after));
+                }
+            } else if now < times.valid_until {
+                later.in_force = Some(epoch);
+            }
+            later.signed_until = later.signed_until.max(Some(times.valid_until));
+        }
+        Ok(later)
+    }
+
+    /// From when until when a document says that it is in force, if it is one of this network.
+    fn times(&mut self, epoch: Epoch) -> Option<Times> {
+        let found = fs::metadata(self.path(epoch)).ok()?;
+        let stamp = (found.modified().ok(), found.len());
+        if let Some(known) = self.known.get(&epoch).filter(|known| known.stamp == stamp) {
+            return known.times;
+        }
+        let times = self.read(epoch, |document| {
+            Ok(Times { valid_after: document.valid_after(), valid_until: document.valid_until() })
+        });
+        if let Err(DocumentsError { problem: DocumentsProblem::Read(_), .. }) = times {
+            return None;
+        }
+        let times = times.ok();
+        self.known.insert(epoch, Known { stamp, times });
+        times
+    }
+
+    /// The epochs of the files, in ascending order.
     fn epochs(&self) -> Result<Vec<Epoch>, DocumentsError> {
         let failed = |error| DocumentsError::new(&self.folder, DocumentsProblem::Read(error));
         let mut epochs = Vec::new();
@@ -157,16 +255,21 @@ impl Documents {
             let name = entry.map_err(failed)?.file_name();
             epochs.extend(name.to_str().and_then(|name| name.strip_suffix(".cbor")?.parse().ok()).map(Epoch));
         }
-        epochs.sort_unstable_by(|one, other| other.cmp(one));
+        epochs.sort_unstable();
         Ok(epochs)
     }
 
-    fn read(
+    fn path(&self, epoch: Epoch) -> PathBuf {
+        self.folder.join(format!("{epoch}.cbor"))
+    }
+
+    /// Reads a document and checks all but its time, which is left to `take`.
+    fn read<T>(
         &self,
         epoch: Epoch,
-        admit: impl FnOnce(VerifiedDocument<'_>) -> Result<Network, DocumentError>,
-    ) -> Result<Network, DocumentsError> {
-        let path = self.folder.join(format!("{epoch}.cbor"));
+        take: impl FnOnce(VerifiedDocument<'_>) -> Result<T, DocumentError>,
+    ) -> Result<T, DocumentsError> {
+        let path = self.path(epoch);
         let failed = |problem| DocumentsError::new(&path, problem);
         let limit = document_len_limit(MAX_NODES, MAX_SIGNATURES) as u64;
         let mut bytes = Vec::new();
@@ -177,30 +280,14 @@ impl Documents {
         let refused = |error| failed(DocumentsProblem::Refused(error));
         let document =
             SignedDocument::parse(&bytes).map_err(refused)?.verify(&authorities).map_err(refused)?;
+        if document.network_name() != self.network {
+            let (of, ours) = (document.network_name().to_owned(), self.network.clone());
+            return Err(failed(DocumentsProblem::OtherNetwork { of, ours }));
+        }
         if document.epoch() != epoch {
             return Err(failed(DocumentsProblem::Misnamed(document.epoch())));
         }
-        admit(document).map_err(refused)
-    }
-
-    fn remember(&mut self, epoch: Epoch) -> Result<(), DocumentsError> {
-        if self.newest.is_none_or(|newest| newest < epoch) {
-            file::replace(&self.newest_file, 0o600, format!("{epoch}\n").as_bytes())
-                .map_err(|error| DocumentsError::new(&self.newest_file, DocumentsProblem::Write(error)))?;
-            self.newest = Some(epoch);
-        }
-        Ok(())
-    }
-}
-
-fn read_newest(path: &Path) -> Result<Option<Epoch>, DocumentsError> {
-    match fs::read_to_string(path) {
-        Ok(text) => match text.trim_end().parse() {
-            Ok(epoch) => Ok(Some(Epoch(epoch))),
-            Err(_) => Err(DocumentsError::new(path, DocumentsProblem::NewestDamaged)),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(DocumentsError::new(path, DocumentsProblem::Read(error))),
+        take(document).map_err(refused)
     }
 }
 
@@ -208,7 +295,7 @@ fn read_newest(path: &Path) -> Result<Option<Epoch>, DocumentsError> {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", file.display())]
 pub struct DocumentsError {
-    /// The document, its folder, or the memory of the newest epoch.
+    /// The document, or its folder.
     pub file: PathBuf,
     /// What is wrong.
     #[source]
@@ -224,9 +311,6 @@ pub enum DocumentsProblem {
     /// It cannot be read.
     #[error("cannot read it: {0}; check the path and its permissions")]
     Read(io::Error),
-    /// The newest epoch cannot be remembered.
-    #[error("cannot write it: {0}; check the folder, its permissions and its free space")]
-    Write(io::Error),
     /// The document itself is refused.
     #[error("{0}")]
     Refused(DocumentError),
@@ -236,9 +320,16 @@ pub enum DocumentsProblem {
     /// The configured authorities cannot be used.
     #[error("the configured authorities and threshold cannot verify documents; correct the configuration")]
     Authorities,
-    /// Without this number an old document could come back.
-    #[error("not the number of an epoch; write the newest epoch that this node has seen into it")]
-    NewestDamaged,
+    /// The authorities have several networks, and this is not ours.
+    #[error(
+        "it is of the network {of:?} and not of {ours:?}; fetch the right one, or correct `network` in the configuration"
+    )]
+    OtherNetwork {
+        /// Its network's name.
+        of: String,
+        /// The configured one.
+        ours: String,
+    },
 }
 
 impl DocumentsError {

@@ -7,7 +7,7 @@
 mod file;
 
 use std::fmt;
-use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use motemix_crypto::Secret;
@@ -92,9 +92,9 @@ impl NodeKey {
         KeyError::new(&self.path, problem)
     }
 
-    fn text(&self) -> Zeroizing<String> {
-        let mut text = Zeroizing::new(String::with_capacity(256));
-        // Writing to a string cannot fail.
+    fn text(&self) -> Zeroizing<Vec<u8>> {
+        let mut text = Zeroizing::new(Vec::with_capacity(256));
+        // Writing to a vector cannot fail.
         let _ = writeln!(text, "{NODE_TITLE}\nepoch {}", self.epoch());
         file::push_seed(&mut text, "seed", self.ratchet.expose_seed());
         text
@@ -120,9 +120,9 @@ impl AuthorityKeyFile {
     pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let path = path.as_ref();
         let seed = fresh_seed(path)?;
-        let mut text = Zeroizing::new(String::with_capacity(256));
-        text.push_str(AUTHORITY_TITLE);
-        text.push('\n');
+        let mut text = Zeroizing::new(Vec::with_capacity(256));
+        text.extend_from_slice(AUTHORITY_TITLE.as_bytes());
+        text.push(b'\n');
         file::push_seed(&mut text, "seed", &seed);
         write(path, &text, Replace::Never)?;
         Ok(Self { secret: AuthoritySecret::from_bytes(&seed) })
@@ -163,10 +163,10 @@ enum Replace {
     Earlier,
 }
 
-fn write(path: &Path, text: &str, replace: Replace) -> Result<(), KeyError> {
+fn write(path: &Path, text: &[u8], replace: Replace) -> Result<(), KeyError> {
     let written = match replace {
-        Replace::Never => crate::store::file::create(path, 0o600, text.as_bytes()),
-        Replace::Earlier => crate::store::file::replace(path, 0o600, text.as_bytes()),
+        Replace::Never => crate::store::file::create(path, 0o600, text),
+        Replace::Earlier => crate::store::file::replace(path, 0o600, text),
     };
     written.map_err(|error| {
         let problem = match error.kind() {

@@ -8,11 +8,12 @@
 //!                      │
 //!   link::udp ─ link::faults ─ runtime ─ store::replay_log, store::inbox
 //!                      │
-//!              control ─ metrics
+//!       health ─ control ─ metrics
 //! ```
 //!
-//! What is deliberately absent: decisions of the protocol (they belong to `motemix-node`), the addresses that
-//! datagrams come from (nothing here reads them), and logs that name peers, keys or paths above debug level.
+//! What is deliberately absent: decisions of the protocol (they belong to `motemix-node`), any memory of the
+//! addresses that datagrams come from (they are read for fair shares alone, see [`link::fair`]), and logs that
+//! name peers, keys or paths above debug level.
 
 #[cfg(not(unix))]
 compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-domain sockets");
@@ -22,9 +23,11 @@ pub mod config;
 pub mod control;
 pub mod curve;
 pub mod documents;
+pub mod health;
 pub mod keys;
 pub mod link;
 pub mod metrics;
+mod places;
 pub mod rng;
 pub mod runtime;
 pub mod store;

@@ -1,14 +1,16 @@
 //! Datagrams between nodes.
 //!
-//! Source addresses are not read: a node authenticates packets, not senders, and what is not read cannot be
-//! logged.
+//! A node authenticates packets, not senders. The source address of a datagram is read for one purpose: to
+//! give each source its fair share of the node's work ([`fair`]). It is never kept, logged or told.
 
 mod batch;
+pub mod fair;
 pub mod faults;
 pub mod radio;
 pub mod udp;
 
 pub use batch::{BATCH, Batch, Outbox, Outgoing};
+pub use fair::{FairQueue, Sources};
 pub use faults::Loss;
 pub use radio::RadioLink;
 pub use udp::{LinkCounters, UdpLink};

@@ -1,14 +1,18 @@
 //! Metrics over HTTP, in the text format that Prometheus reads.
 //!
 //! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of packets has
-//! neither atomics nor locks for it. `GET /metrics` answers with the metrics, `GET /healthz` with `ok`.
+//! neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET /healthz` answers 200 `ok`, 200
+//! with a line for each warning, or 503 with the reasons why the node fails.
+//!
+//! All details are on a Unix-domain socket that only the node's user may use. What is served over TCP is open to
+//! every user of the machine, so it must not tell cover from messages; [`crate::runtime`] gives it less.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -21,11 +25,16 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::{JoinHandle, spawn_local, yield_now};
 use tokio::time;
 
-/// Connections served at a time; further ones wait in the kernel's queue.
+use crate::control::{ControlError, bind_private};
+use crate::health::{Health, State};
+use crate::places::{Places, idle_now};
+
+/// Connections served at a time; a further one takes the place of the oldest.
 const CONNECTIONS: usize = 8;
 /// For a request and its answer together.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,6 +95,17 @@ impl Metrics {
         self.samples.push(Sample { name, help, label: None, value: Value::Gauge(value) });
     }
 
+    /// Like [`Metrics::gauge`], one of several that `label`, a name and a value, tells apart.
+    pub fn gauge_with(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        label: (&'static str, &'static str),
+        value: i64,
+    ) {
+        self.samples.push(Sample { name, help, label: Some(label), value: Value::Gauge(value) });
+    }
+
     /// The text of a scrape.
     ///
     /// # Errors
@@ -119,10 +139,24 @@ impl Collector for Metrics {
     }
 }
 
+/// What an endpoint tells.
+pub trait Told {
+    /// Fills in the metrics of this moment.
+    fn metrics(&self, metrics: &mut Metrics);
+    /// How the node is.
+    fn health(&self) -> Health;
+}
+
 /// The HTTP endpoint.
 #[derive(Debug)]
 pub struct MetricsServer {
-    listener: TcpListener,
+    listener: Listener,
+}
+
+#[derive(Debug)]
+enum Listener {
+    Tcp(TcpListener),
+    Unix { listener: UnixListener, path: PathBuf },
 }
 
 impl MetricsServer {
@@ -131,64 +165,108 @@ impl MetricsServer {
     /// # Errors
     /// The address is in use or not this machine's.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await? })
+        Ok(Self { listener: Listener::Tcp(TcpListener::bind(address).await?) })
     }
 
-    /// The address that it listens on.
+    /// Opens the endpoint at `path`, with mode 0600; takes the place of a socket that a killed process left
+    /// behind.
+    ///
+    /// # Errors
+    /// A node listens there already, the path is too long, or the system refuses.
+    pub fn bind_private(path: impl AsRef<Path>) -> Result<Self, ControlError> {
+        let path = path.as_ref();
+        let listener = bind_private(path)?;
+        Ok(Self { listener: Listener::Unix { listener, path: path.to_owned() } })
+    }
+
+    /// The TCP address that it listens on; `None` for a Unix-domain socket.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    pub fn local_addr(&self) -> io::Result<Option<SocketAddr>> {
+        match &self.listener {
+            Listener::Tcp(listener) => listener.local_addr().map(Some),
+            Listener::Unix { .. } => Ok(None),
+        }
     }
 
-    /// Answers requests for ever, with what `snapshot` fills in. It has to run inside a [`tokio::task::LocalSet`].
-    pub async fn serve(self, snapshot: impl Fn(&mut Metrics) + 'static) {
-        let snapshot = Rc::new(snapshot);
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+    /// Answers requests for ever. It has to run inside a [`tokio::task::LocalSet`].
+    pub async fn serve(self, told: impl Told + 'static) {
+        let told = Rc::new(told);
+        let mut places = Places::new(CONNECTIONS);
         loop {
-            // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    // Out of file descriptors, most likely; asking at once would only ask again and again.
-                    tracing::warn!(%error, "the metrics endpoint cannot accept a connection");
-                    time::sleep(Duration::from_secs(1)).await;
-                    continue;
+            let idle = idle_now();
+            let accepted = match &self.listener {
+                Listener::Tcp(listener) => {
+                    listener.accept().await.map(|(stream, _)| converse(stream, Rc::clone(&told)))
+                }
+                Listener::Unix { listener, .. } => {
+                    listener.accept().await.map(|(stream, _)| converse(stream, Rc::clone(&told)))
                 }
             };
-            let snapshot = Rc::clone(&snapshot);
-            tokio::task::spawn_local(async move {
-                let service = service_fn(|request| {
-                    let answer = answer(&request, &*snapshot);
-                    async move { Ok::<_, Infallible>(answer) }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(PATIENCE)
-                    .keep_alive(false)
-                    .max_buf_size(REQUEST_LEN)
-                    .serve_connection(TokioIo::new(stream), service);
-                // A peer that is too slow or speaks something else is not our concern.
-                let _ = time::timeout(PATIENCE, connection).await;
-                drop(place);
-            });
+            match accepted {
+                Ok(task) => {
+                    places.make_room();
+                    places.take(&task, idle);
+                }
+                Err(error) => {
+                    // Out of file descriptors, most likely: an open connection has one.
+                    if !places.close_one() {
+                        tracing::debug!(%error, "the metrics endpoint cannot accept a connection");
+                        time::sleep(Duration::from_secs(1)).await;
+                    }
+                    // The closed one goes when its task is next looked at.
+                    yield_now().await;
+                }
+            }
         }
     }
 }
 
-fn answer(request: &Request<Incoming>, snapshot: &impl Fn(&mut Metrics)) -> Response<Full<Bytes>> {
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        if let Listener::Unix { path, .. } = &self.listener {
+            // If it is gone already, so be it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn converse<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    stream: S,
+    told: Rc<impl Told + 'static>,
+) -> JoinHandle<()> {
+    spawn_local(async move {
+        let service = service_fn(|request| {
+            let answer = answer(&request, &*told);
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .keep_alive(false)
+            .max_buf_size(REQUEST_LEN)
+            .serve_connection(TokioIo::new(stream), service);
+        // A peer that is too slow or speaks something else is not our concern.
+        let _ = time::timeout(PATIENCE, connection).await;
+    })
+}
+
+fn answer(request: &Request<Incoming>, told: &impl Told) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET only\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
     match request.uri().path() {
-        "/healthz" => plain(StatusCode::OK, "ok\n"),
+        "/healthz" => {
+            let health = told.health();
+            let failing = health.state == State::Failing;
+            plain(if failing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }, health.text())
+        }
         "/metrics" => {
             let mut metrics = Metrics::default();
-            snapshot(&mut metrics);
+            told.metrics(&mut metrics);
             match metrics.encode() {
                 Ok(text) => {
                     let mut response = Response::new(Full::from(text));
@@ -202,8 +280,8 @@ fn answer(request: &Request<Incoming>, snapshot: &impl Fn(&mut Metrics)) -> Resp
     }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(text));
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     response
 }

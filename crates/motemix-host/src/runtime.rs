@@ -1,21 +1,31 @@
 //! Runs one node until it is stopped.
 //!
-//! One thread drives the node, in rounds: take in a batch of datagrams, write their replay tags down, tell the
-//! inbox what arrived, send what has become due. Headers are built when nothing else is to be done. What waits
+//! One thread drives the node, in rounds: take in some datagrams, write their replay tags down, tell the inbox
+//! what arrived, send what has become due, build some headers. Each has a bounded share of every round. What waits
 //! for the disk, other than replay tags, does so on other threads.
+//!
+//! What the system refuses while the node runs does not end it: a full disk and missing file descriptors pause
+//! what needs them, are told by the node's [`health`](crate::health), and are tried again every second.
 
+mod advance;
 mod answers;
+mod diary;
 mod driver;
 mod epochs;
+mod forecast;
 mod links;
 mod mailroom;
 mod readings;
+mod reserve;
+mod rounds;
 mod snapshot;
 mod tables;
+mod watch;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use motemix_crypto::{Curve as _, PublicKey};
 use motemix_directory::{Epoch, ProfileName};
@@ -26,7 +36,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
-use crate::clock::unix_seconds;
+use crate::clock::{ClockMemory, unix_time};
 use crate::control::{Call, ControlError, ControlServer, Request};
 use crate::curve::HostCurve;
 use crate::documents::{Documents, DocumentsError, Network};
@@ -34,6 +44,7 @@ use crate::keys::{KeyError, NodeKey};
 use crate::metrics::MetricsServer;
 use crate::store::{ReplayLogs, StoreError};
 use crate::{NodeConfig, store};
+use advance::Time;
 use driver::Driver;
 use links::Links;
 use mailroom::Mailroom;
@@ -47,8 +58,10 @@ const CALLS: usize = 16;
 pub struct Started {
     /// Where it receives packets.
     pub listen: Vec<SocketAddr>,
-    /// Where its metrics are.
+    /// Where its coarse metrics are, for every user of the machine.
     pub metrics: Option<SocketAddr>,
+    /// Where its metrics with all details are, for the node's user alone.
+    pub metrics_socket: PathBuf,
     /// Where it takes requests.
     pub control: PathBuf,
     /// The epoch that it began with.
@@ -58,6 +71,9 @@ pub struct Started {
 /// Makes a reading of at most so many bytes; empty if there is nothing to say.
 pub type Source = Box<dyn FnMut(usize) -> Vec<u8>>;
 
+/// Time since 1970 by a clock that others may set.
+pub type WallClock = Box<dyn FnMut() -> Duration>;
+
 /// What a node is handed besides its configuration.
 #[derive(Default)]
 pub struct Setup {
@@ -65,6 +81,8 @@ pub struct Setup {
     pub sockets: Vec<UdpSocket>,
     /// What a node with `readings` sends.
     pub source: Option<Source>,
+    /// The wall clock; the machine's, if there is none.
+    pub wall: Option<WallClock>,
 }
 
 /// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or SIGTERM.
@@ -72,7 +90,7 @@ pub struct Setup {
 /// `started` hears once that everything is open.
 ///
 /// # Errors
-/// The node cannot start, or cannot go on: without its replay log it must not.
+/// The node cannot start, or something is wrong that waiting does not mend.
 pub fn run(config: &NodeConfig, setup: Setup, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -88,12 +106,21 @@ async fn start(
     started: impl FnOnce(&Started),
 ) -> Result<(), RuntimeError> {
     store::file::private_folder(&config.state).map_err(|error| StoreError::io(&config.state, error))?;
-    let mut documents = Documents::open(config)?;
+    // Earlier versions kept the newest epoch here, also that of a document that was then refused.
+    let _ = std::fs::remove_file(config.state.join("newest-epoch"));
+    let documents = Documents::open(config)?;
     let key = NodeKey::load(&config.key)?;
-    let network = documents.current(unix_seconds())?;
-    let me = find_me(config, &key, &network)?;
+    let wall = setup.wall.unwrap_or_else(|| Box::new(unix_time));
+    let time = Time::start(wall, ClockMemory::of(&config.state));
+    let mut me = None;
+    let network = documents.current(time.now(), key.epoch(), |network| {
+        me = Some(find_me(config, &key, network)?);
+        Ok::<(), RuntimeError>(())
+    })?;
+    let Some(me) = me else { unreachable!("a document that was accepted describes this node") };
     let links = Links::open(config, setup.sockets)?;
     let control = ControlServer::bind(config.control_socket())?;
+    let detailed = MetricsServer::bind_private(config.metrics_socket())?;
     let logs = ReplayLogs::open(&config.state)?;
     let mailroom = Mailroom::open(config)?;
     let metrics = match &config.metrics {
@@ -102,15 +129,16 @@ async fn start(
     };
     let opened = Started {
         listen: links.addresses(),
-        metrics: metrics.as_ref().map(|(address, _)| *address),
+        metrics: metrics.as_ref().and_then(|(address, _)| *address),
+        metrics_socket: config.metrics_socket(),
         control: config.control_socket(),
         epoch: network.epoch,
     };
     let shared = Shared::new(config, &opened);
     if let Some((_, server)) = metrics {
-        let shared = shared.clone();
-        tokio::task::spawn_local(server.serve(move |metrics| shared.fill(metrics)));
+        tokio::task::spawn_local(server.serve(shared.coarse()));
     }
+    tokio::task::spawn_local(detailed.serve(shared.clone()));
     let (calls, inbound) = mpsc::channel::<Call>(CALLS);
     tokio::task::spawn_local(stop_on_signal(calls.clone())?);
     tokio::task::spawn_local(control.serve(calls));
@@ -119,6 +147,7 @@ async fn start(
         config,
         documents,
         key,
+        time,
         network,
         me,
         links,
@@ -143,6 +172,7 @@ struct Parts<'c> {
     config: &'c NodeConfig,
     documents: Documents,
     key: NodeKey,
+    time: Time,
     network: Network,
     me: NodeId,
     links: Links,
@@ -158,6 +188,8 @@ fn stop_on_signal(calls: mpsc::Sender<Call>) -> Result<impl Future<Output = ()>,
     let heed = |kind| signal(kind).map_err(|error| RuntimeError::System("cannot heed signals", error));
     let mut interrupt = heed(SignalKind::interrupt())?;
     let mut terminate = heed(SignalKind::terminate())?;
+    // Without a handler, a limit on the length of files would end the process, and not only fail to write.
+    drop(heed(SignalKind::from_raw(libc::SIGXFSZ))?);
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -169,7 +201,7 @@ fn stop_on_signal(calls: mpsc::Sender<Call>) -> Result<impl Future<Output = ()>,
     })
 }
 
-async fn listen(address: SocketAddr) -> Result<(SocketAddr, MetricsServer), RuntimeError> {
+async fn listen(address: SocketAddr) -> Result<(Option<SocketAddr>, MetricsServer), RuntimeError> {
     let failed = |error| RuntimeError::Bind("metrics.listen", address, error);
     let server = MetricsServer::bind(address).await.map_err(failed)?;
     let address = server.local_addr().map_err(failed)?;
@@ -235,6 +267,15 @@ pub enum RuntimeError {
     /// The node refuses the epoch.
     #[error("epoch {0}: {1}; check the network document")]
     Epoch(Epoch, EpochError),
+    /// What an epoch's packets were cannot be read back.
+    #[error(transparent)]
+    ReplayLog(StoreError),
+    /// The filter has become smaller than what an earlier run of the node admitted.
+    #[error(
+        "limits.replay_tags: the replay log of epoch {0} has more packets than the filter takes; \
+         raise it to what it was"
+    )]
+    ReplayLogTooLong(Epoch),
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, io::Error),

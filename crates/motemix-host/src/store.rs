@@ -8,7 +8,7 @@ pub mod sqlite;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use inbox::{Accepted, Inbox, Message};
+pub use inbox::{Accepted, Held, Inbox, Message, Quota};
 pub use replay_log::ReplayLogs;
 
 /// Why a store cannot go on; prints as one line with the file and a remedy.

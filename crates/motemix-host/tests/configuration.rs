@@ -19,7 +19,8 @@ fn good() -> String {
          documents = \"../documents\"\n\
          authorities = [\"{AUTHORITY}\"]\n\
          threshold = 1\n\
-         state = \"state\"\n"
+         state = \"state\"\n\
+         network = \"field\"\n"
     )
 }
 
@@ -91,34 +92,38 @@ fn each_error_names_the_line_the_field_and_a_remedy() {
         (good().replace("id = 3", "id = 20000"), "node.toml:2: id: is more than 16383", "; use the index"),
         (
             good() + "colour = \"red\"\n",
-            "node.toml:9: colour: unknown field `colour`",
+            "node.toml:10: colour: unknown field `colour`",
             "; correct or remove it",
         ),
         (
             good() + "[limits]\nqueues = 1\n",
-            "node.toml:10: limits.queues: unknown field `queues`",
+            "node.toml:11: limits.queues: unknown field `queues`",
             "; correct or remove it",
         ),
         (
             good() + "[limits]\nqueue = -1\n",
-            "node.toml:10: limits.queue: invalid value",
+            "node.toml:11: limits.queue: invalid value",
             "; correct its value",
         ),
-        (good() + "\n[limits]\nqueue = 0\n", "node.toml:11: limits.queue: is 0", "; choose 1 to 1048576"),
+        (good() + "\n[limits]\nqueue = 0\n", "node.toml:12: limits.queue: is 0", "; choose 1 to 1048576"),
         (
             good() + "[faults]\nloss = 1.5\n",
-            "node.toml:10: faults.loss: is not a probability",
+            "node.toml:11: faults.loss: is not a probability",
             "; choose 0.0 to",
         ),
-        (good() + "[readings]\nevery = \"1s\"\n", "node.toml:9: readings.to: missing field `to`", "; add it"),
+        (
+            good() + "[readings]\nevery = \"1s\"\n",
+            "node.toml:10: readings.to: missing field `to`",
+            "; add it",
+        ),
         (
             good() + "[readings]\nto = \"r\"\nevery = \"soon\"\n",
-            "node.toml:11: readings.every: ",
+            "node.toml:12: readings.every: ",
             "; correct its value",
         ),
         (
             good() + "[readings]\nto = \"r\"\nevery = \"0s\"\n",
-            "node.toml:11: readings.every: is shorter than 1ms",
+            "node.toml:12: readings.every: is shorter than 1ms",
             "; for example \"500ms\"",
         ),
         (

@@ -158,3 +158,45 @@ async fn a_path_that_is_too_long_for_a_socket_says_so() {
     let error = ControlServer::bind(deep.join("control.sock")).unwrap_err();
     assert!(matches!(error.problem, ControlProblem::TooLong), "{error:?}");
 }
+
+/// Those who connect and ask nothing do not shut out who asks.
+#[tokio::test]
+async fn idle_connections_make_room_for_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control.sock");
+    let path = socket.clone();
+    with_node(&socket, move || {
+        let mut first = ControlClient::connect(&path).unwrap();
+        first.request(&Request::Status {}).unwrap();
+        let idle: Vec<_> = (0..40).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let mut client = ControlClient::connect(&path).unwrap();
+        client.set_patience(Some(Duration::from_secs(5))).unwrap();
+        assert!(matches!(client.request(&Request::Status {}).unwrap(), Response::Status(_)));
+        assert!(first.request(&Request::Status {}).is_err(), "the one that was idle for longest was closed");
+        drop(idle);
+    })
+    .await;
+}
+
+/// A client that waits for an answer keeps its place.
+#[tokio::test]
+async fn a_client_that_waits_for_its_answer_is_not_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control.sock");
+    let path = socket.clone();
+    with_node(&socket, move || {
+        let waiting = path.clone();
+        let waits = std::thread::spawn(move || {
+            let send = Request::Send { to: "receiver".into(), data_hex: "2a".into(), wait: true };
+            let mut client = ControlClient::connect(&waiting).unwrap();
+            (0..20).map(|_| client.request(&send).is_ok()).collect::<Vec<_>>()
+        });
+        while !waits.is_finished() {
+            let idle: Vec<_> = (0..31).map(|_| UnixStream::connect(&path).unwrap()).collect();
+            std::thread::sleep(Duration::from_millis(5));
+            drop(idle);
+        }
+        assert_eq!(waits.join().unwrap(), [true; 20]);
+    })
+    .await;
+}

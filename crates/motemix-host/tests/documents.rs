@@ -12,7 +12,7 @@ use motemix_directory::{
 };
 use motemix_host::NodeConfig;
 use motemix_host::config::{Faults, Limits};
-use motemix_host::documents::{Documents, DocumentsProblem};
+use motemix_host::documents::{Documents, DocumentsError, DocumentsProblem, Later, Network};
 
 /// An epoch lasts 100 s; epoch 1 begins at 100 s.
 const EPOCH: u64 = 100;
@@ -39,6 +39,7 @@ impl Place {
             radio: None,
             key: "node.key".into(),
             documents: self.folder.path().join("documents"),
+            network: "field".into(),
             authorities: vec![self.authority.public_key().to_bytes()],
             threshold: 1,
             state: self.folder.path().join("state"),
@@ -54,7 +55,10 @@ impl Place {
     }
 
     fn publish(&self, epoch: u32) {
-        let bytes = document(epoch, &self.authority);
+        self.publish_as(epoch, document("field", epoch, &self.authority));
+    }
+
+    fn publish_as(&self, epoch: u32, bytes: Vec<u8>) {
         fs::write(self.folder.path().join(format!("documents/{epoch}.cbor")), bytes).unwrap();
     }
 
@@ -63,7 +67,11 @@ impl Place {
     }
 }
 
-fn document(epoch: u32, authority: &AuthoritySecret) -> Vec<u8> {
+fn document(network_name: &str, epoch: u32, authority: &AuthoritySecret) -> Vec<u8> {
+    document_from(network_name, epoch, u64::from(epoch) * EPOCH, authority)
+}
+
+fn document_from(network_name: &str, epoch: u32, begins: u64, authority: &AuthoritySecret) -> Vec<u8> {
     let parameters = Parameters {
         min_hops: 3,
         max_hops: 3,
@@ -76,10 +84,10 @@ fn document(epoch: u32, authority: &AuthoritySecret) -> Vec<u8> {
         overlap: Duration::from_secs(10),
     };
     let draft = Draft {
-        network_name: "field",
+        network_name,
         epoch: Epoch(epoch),
-        valid_after: UnixTime(u64::from(epoch) * EPOCH),
-        valid_until: UnixTime(u64::from(epoch + 1) * EPOCH),
+        valid_after: UnixTime(begins),
+        valid_until: UnixTime((begins / EPOCH + 1) * EPOCH),
         profile: ProfileName::Mote,
         parameters,
     };
@@ -100,6 +108,11 @@ fn document(epoch: u32, authority: &AuthoritySecret) -> Vec<u8> {
     builder.finish().unwrap().to_vec()
 }
 
+/// The newest document in force for a node that has the keys of all epochs.
+fn current(documents: &Documents, now: UnixTime) -> Result<Network, DocumentsError> {
+    documents.current(now, Epoch(0), |_| Ok(()))
+}
+
 fn at(seconds: u64) -> UnixTime {
     UnixTime(seconds)
 }
@@ -112,7 +125,7 @@ fn the_document_of_the_moment_is_picked_among_those_of_past_and_future() {
     }
     fs::write(place.path("documents/README"), "not a document").unwrap();
 
-    let network = place.open().current(at(9 * EPOCH + 5)).unwrap();
+    let network = current(&place.open(), at(9 * EPOCH + 5)).unwrap();
 
     assert_eq!((network.epoch, network.valid_until, &*network.name), (Epoch(9), at(1000), "field"));
     let receiver = network.find("receiver").unwrap();
@@ -123,30 +136,73 @@ fn the_document_of_the_moment_is_picked_among_those_of_past_and_future() {
 }
 
 #[test]
-fn no_document_comes_back_from_the_past() {
+fn no_document_comes_back_for_an_epoch_whose_key_is_gone() {
     let place = Place::new();
     place.publish(5);
-    place.publish(6);
-    let mut documents = place.open();
-    assert_eq!(documents.current(at(5 * EPOCH)).unwrap().epoch, Epoch(5));
-    assert_eq!(documents.current(at(6 * EPOCH)).unwrap().epoch, Epoch(6));
-    assert_eq!(fs::read_to_string(place.path("state/newest-epoch")).unwrap(), "6\n");
-
-    // The newer file is taken away, and the clock is set back.
-    fs::remove_file(place.path("documents/6.cbor")).unwrap();
-    let mut documents = place.open();
-    assert_eq!(documents.newest_seen(), Some(Epoch(6)));
-    let error = documents.current(at(5 * EPOCH)).unwrap_err();
+    // The file of epoch 6 was taken away, and the clock is set back.
+    let refused: Result<_, DocumentsError> = place.open().current(at(5 * EPOCH), Epoch(6), |_| Ok(()));
+    let error = refused.unwrap_err();
     let rolled_back = DocumentError::RolledBack { epoch: Epoch(5), newest_seen: Epoch(6) };
     assert!(matches!(error.problem, DocumentsProblem::Refused(found) if found == rolled_back), "{error}");
 }
 
 #[test]
+fn a_document_that_is_refused_for_any_reason_leaves_the_older_one_in_force() {
+    let place = Place::new();
+    place.publish(5);
+    let mut documents = place.open();
+    for bytes in [document_from("field", 4_000_000_000, 5 * EPOCH, &place.authority), b"nonsense".to_vec()] {
+        place.publish_as(4_000_000_000, bytes);
+        let accept = |network: &Network| match network.epoch {
+            Epoch(5) => Ok(()),
+            _ => Err(DocumentsError { file: "key".into(), problem: DocumentsProblem::Empty }),
+        };
+        assert_eq!(documents.current(at(5 * EPOCH), Epoch(5), accept).unwrap().epoch, Epoch(5));
+        fs::remove_file(place.path("documents/4000000000.cbor")).unwrap();
+        assert_eq!(current(&documents, at(5 * EPOCH)).unwrap().epoch, Epoch(5), "nothing is remembered");
+    }
+    assert_eq!(documents.later(Epoch(5), None, at(5 * EPOCH)).unwrap(), Later::default());
+}
+
+#[test]
+fn a_document_of_another_network_of_the_same_authority_is_refused() {
+    let place = Place::new();
+    place.publish(5);
+    place.publish_as(6, document_from("forest", 6, 5 * EPOCH, &place.authority));
+    let mut documents = place.open();
+    assert_eq!(current(&documents, at(5 * EPOCH)).unwrap().epoch, Epoch(5));
+    assert_eq!(documents.later(Epoch(5), None, at(5 * EPOCH)).unwrap(), Later::default());
+
+    fs::remove_file(place.path("documents/5.cbor")).unwrap();
+    let error = current(&documents, at(5 * EPOCH)).unwrap_err().to_string();
+    assert!(error.contains("6.cbor: it is of the network \"forest\" and not of \"field\"; fetch"), "{error}");
+}
+
+#[test]
+fn what_comes_next_is_known_before_it_begins_and_when_a_file_changes() {
+    let place = Place::new();
+    (5..9).for_each(|epoch| place.publish(epoch));
+    let mut documents = place.open();
+    let later = documents.later(Epoch(5), None, at(5 * EPOCH)).unwrap();
+    let until = Some(at(9 * EPOCH));
+    assert_eq!(later, Later { in_force: None, next: Some((Epoch(6), at(600))), signed_until: until });
+    // The authority lets an epoch begin early.
+    place.publish_as(6, document_from("field", 6, 550, &place.authority));
+    let later = documents.later(Epoch(5), None, at(550)).unwrap();
+    assert_eq!(
+        later,
+        Later { in_force: Some(Epoch(6)), next: Some((Epoch(7), at(700))), signed_until: until }
+    );
+    let later = documents.later(Epoch(5), Some(Epoch(6)), at(550)).unwrap();
+    assert_eq!(later.in_force, None, "it was refused");
+}
+
+#[test]
 fn each_error_names_the_file_and_a_remedy() {
     let place = Place::new();
-    let mut documents = place.open();
-    let mut expect = |now, file: &str, words: &str| {
-        let error = documents.current(at(now)).unwrap_err().to_string();
+    let documents = place.open();
+    let expect = |now, file: &str, words: &str| {
+        let error = current(&documents, at(now)).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: ", place.path(file).display())), "{error}");
         assert!(error.contains(words), "«{error}» without «{words}»");
     };
@@ -163,7 +219,7 @@ fn each_error_names_the_file_and_a_remedy() {
     expect(600, "documents/6.cbor", "file");
 
     let stranger = AuthoritySecret::from_bytes(&[8; 32]);
-    fs::write(place.path("documents/6.cbor"), document(6, &stranger)).unwrap();
+    fs::write(place.path("documents/6.cbor"), document("field", 6, &stranger)).unwrap();
     expect(600, "documents/6.cbor", "0 of 1 signatures");
 }
 
@@ -172,21 +228,13 @@ fn a_broken_document_for_later_does_not_hide_the_one_in_force() {
     let place = Place::new();
     place.publish(5);
     fs::write(place.path("documents/6.cbor"), "nonsense").unwrap();
-    assert_eq!(place.open().current(at(5 * EPOCH)).unwrap().epoch, Epoch(5));
-}
-
-#[test]
-fn a_damaged_memory_of_the_newest_epoch_is_not_taken_for_none() {
-    let place = Place::new();
-    fs::write(place.path("state/newest-epoch"), "six").unwrap();
-    let error = Documents::open(&place.config()).unwrap_err();
-    assert!(matches!(error.problem, DocumentsProblem::NewestDamaged), "{error}");
+    assert_eq!(current(&place.open(), at(5 * EPOCH)).unwrap().epoch, Epoch(5));
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
     let place = Place::new();
     let config = NodeConfig { documents: Path::new("/nowhere").into(), ..place.config() };
-    let error = Documents::open(&config).unwrap().current(at(500)).unwrap_err().to_string();
+    let error = current(&Documents::open(&config).unwrap(), at(500)).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere: cannot read it: "), "{error}");
 }

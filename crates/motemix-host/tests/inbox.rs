@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use motemix_host::store::inbox::Arrival;
-use motemix_host::store::{Accepted, Inbox, StoreProblem};
+use motemix_host::store::{Accepted, Held, Inbox, Quota, StoreProblem};
 
 const AT: Duration = Duration::from_millis(1_700_000_000_123);
 
@@ -144,4 +144,31 @@ fn another_program_s_database_is_left_alone() {
     other.execute_batch("CREATE TABLE messages (text)").unwrap();
     let error = Inbox::open(&path).unwrap_err();
     assert!(matches!(error.problem, StoreProblem::Foreign(_)), "{error:?}");
+}
+
+#[test]
+fn a_quota_refuses_what_is_new_and_knows_what_is_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    let quota = Quota { messages: 3, bytes: 10 };
+    let mut inbox = Inbox::open(&path).unwrap().with_quota(quota);
+    assert_eq!(inbox.accept(digest(1), AT, b"1234").unwrap(), Accepted::New);
+    assert_eq!(inbox.accept(digest(2), AT, b"1234567").unwrap(), Accepted::NoRoom, "bytes");
+    assert_eq!(inbox.accept(digest(3), AT, b"12").unwrap(), Accepted::New);
+    assert_eq!(inbox.accept(digest(4), AT, b"12").unwrap(), Accepted::New);
+    assert_eq!(inbox.accept(digest(5), AT, b"").unwrap(), Accepted::NoRoom, "messages");
+    assert_eq!(inbox.accept(digest(1), AT, b"1234").unwrap(), Accepted::AlreadyHere);
+    assert_eq!(inbox.held().unwrap(), Held { messages: 3, bytes: 8 });
+    assert_eq!(quota.percent(inbox.held().unwrap()), 100);
+
+    // It is counted again when it is opened, and when somebody else has removed messages.
+    drop(inbox);
+    let mut inbox = Inbox::open(&path).unwrap().with_quota(quota);
+    assert_eq!(inbox.accept(digest(5), AT, b"").unwrap(), Accepted::NoRoom);
+    assert_eq!(Inbox::open(&path).unwrap().remove_all_but(1).unwrap(), 2);
+    assert_eq!(inbox.accept(digest(5), AT, b"").unwrap(), Accepted::New);
+    assert_eq!(inbox.accept(digest(1), AT, b"1234").unwrap(), Accepted::AlreadyHere, "its digest stays");
+    assert_eq!(inbox.held().unwrap(), Held { messages: 2, bytes: 2 });
+    assert_eq!(inbox.remove_all_but(5).unwrap(), 0);
+    inbox.probe().unwrap();
 }

@@ -5,13 +5,24 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use motemix_directory::Epoch;
-use motemix_host::store::{ReplayLogs, StoreProblem};
+use motemix_host::store::{ReplayLogs, StoreError, StoreProblem};
+
+/// All digests of an epoch.
+fn load(logs: &mut ReplayLogs, epoch: u32) -> Vec<u64> {
+    let mut digests = Vec::new();
+    let loaded: Result<(), StoreError> = logs.load(Epoch(epoch), |digest| {
+        digests.push(digest);
+        Ok(())
+    });
+    loaded.unwrap();
+    digests
+}
 
 #[test]
 fn tags_come_back_after_a_restart_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
-    assert!(logs.load(Epoch(7)).unwrap().is_empty());
+    assert!(load(&mut logs, 7).is_empty());
     logs.append(Epoch(7), &[1, u64::MAX]).unwrap();
     logs.append(Epoch(8), &[5]).unwrap();
     logs.append(Epoch(7), &[]).unwrap();
@@ -19,10 +30,10 @@ fn tags_come_back_after_a_restart_in_order() {
     drop(logs);
 
     let mut logs = ReplayLogs::open(folder.path()).unwrap();
-    assert_eq!(logs.load(Epoch(7)).unwrap(), [1, u64::MAX, 3]);
-    assert_eq!(logs.load(Epoch(8)).unwrap(), [5]);
+    assert_eq!(load(&mut logs, 7), [1, u64::MAX, 3]);
+    assert_eq!(load(&mut logs, 8), [5]);
     logs.append(Epoch(7), &[4]).unwrap();
-    assert_eq!(logs.load(Epoch(7)).unwrap(), [1, u64::MAX, 3, 4]);
+    assert_eq!(load(&mut logs, 7), [1, u64::MAX, 3, 4]);
 }
 
 #[test]
@@ -39,10 +50,10 @@ fn a_torn_tail_is_cut_off_wherever_it_tore() {
 
         let mut logs = ReplayLogs::open(folder.path()).unwrap();
         let mut expected = [1, 2][..kept.saturating_sub(16) / 8].to_vec();
-        assert_eq!(logs.load(Epoch(7)).unwrap(), expected, "{torn} bytes torn");
+        assert_eq!(load(&mut logs, 7), expected, "{torn} bytes torn");
         logs.append(Epoch(7), &[9]).unwrap();
         expected.push(9);
-        assert_eq!(logs.load(Epoch(7)).unwrap(), expected, "{torn} bytes torn");
+        assert_eq!(load(&mut logs, 7), expected, "{torn} bytes torn");
     }
 }
 
@@ -50,12 +61,12 @@ fn a_torn_tail_is_cut_off_wherever_it_tore() {
 fn an_empty_or_half_header_is_a_log_without_tags() {
     for len in 0..16 {
         let folder = tempfile::tempdir().unwrap();
-        let header = [&b"mmreplay"[..], &7_u64.to_le_bytes()].concat();
+        let header = [&b"mmdigest"[..], &7_u64.to_le_bytes()].concat();
         fs::write(folder.path().join("replay-7.log"), &header[..len]).unwrap();
         let mut logs = ReplayLogs::open(folder.path()).unwrap();
-        assert!(logs.load(Epoch(7)).unwrap().is_empty());
+        assert!(load(&mut logs, 7).is_empty());
         logs.append(Epoch(7), &[3]).unwrap();
-        assert_eq!(logs.load(Epoch(7)).unwrap(), [3]);
+        assert_eq!(load(&mut logs, 7), [3]);
     }
 }
 
@@ -101,7 +112,7 @@ fn logs_go_with_their_epochs() {
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["replay-8.log", "replay-9.log", "replay-x.log"]);
-    assert_eq!(logs.load(Epoch(8)).unwrap(), [8]);
+    assert_eq!(load(&mut logs, 8), [8]);
 }
 
 #[test]
@@ -129,5 +140,63 @@ fn what_others_append_to_the_file_is_part_of_it() {
     ReplayLogs::open(folder.path()).unwrap().append(Epoch(7), &[1]).unwrap();
     let path = folder.path().join("replay-7.log");
     OpenOptions::new().append(true).open(path).unwrap().write_all(&2_u64.to_le_bytes()).unwrap();
-    assert_eq!(ReplayLogs::open(folder.path()).unwrap().load(Epoch(7)).unwrap(), [1, 2]);
+    assert_eq!(load(&mut ReplayLogs::open(folder.path()).unwrap(), 7), [1, 2]);
+}
+
+/// What an earlier version wrote: tags in place of digests.
+fn log_of_tags(tags: &[u64]) -> Vec<u8> {
+    let mut log = [&b"mmreplay"[..], &7_u64.to_le_bytes()].concat();
+    log.extend(tags.iter().flat_map(|tag| tag.to_le_bytes()));
+    log
+}
+
+#[test]
+fn a_log_of_tags_becomes_one_of_digests() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replay-7.log");
+    // More than is read at a time, and a torn end.
+    let tags: Vec<u64> = (0..200_000).collect();
+    fs::write(&path, [log_of_tags(&tags), vec![1, 2, 3]].concat()).unwrap();
+
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    for _ in 0..2 {
+        logs.convert(Epoch(7), |start| u64::from_le_bytes(*start) * 3).unwrap();
+    }
+    logs.append(Epoch(7), &[1]).unwrap();
+    let expected: Vec<u64> = tags.iter().map(|tag| tag * 3).chain([1]).collect();
+    assert!(load(&mut logs, 7) == expected, "converted once, in order");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+#[test]
+fn only_a_log_of_tags_is_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replay-7.log");
+    let whole = log_of_tags(&[5, 6]);
+    for len in 0..whole.len() {
+        fs::write(&path, &whole[..len]).unwrap();
+        let mut logs = ReplayLogs::open(folder.path()).unwrap();
+        logs.convert(Epoch(7), |start| u64::from_le_bytes(*start)).unwrap();
+        let expected = [5, 6][..len.saturating_sub(16) / 8].to_vec();
+        assert_eq!(load(&mut logs, 7), expected, "{len} bytes");
+    }
+    for other in [&b"something else entirely"[..], &log_of_tags(&[5])[..]] {
+        let logs = ReplayLogs::open(folder.path()).unwrap();
+        let path = folder.path().join("replay-8.log");
+        fs::write(&path, other).unwrap();
+        logs.convert(Epoch(8), |_| panic!("there is nothing to convert")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), other);
+    }
+}
+
+#[test]
+fn a_log_of_tags_that_another_node_uses_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replay-7.log");
+    fs::write(&path, log_of_tags(&[5])).unwrap();
+    let other = fs::File::open(&path).unwrap();
+    other.lock().unwrap();
+    let error = ReplayLogs::open(folder.path()).unwrap().convert(Epoch(7), |_| 0).unwrap_err();
+    assert!(matches!(error.problem, StoreProblem::InUse), "{error:?}");
+    assert_eq!(fs::read(&path).unwrap(), log_of_tags(&[5]));
 }

@@ -93,12 +93,12 @@ pub(crate) fn link_local_of(interface: [u8; 8]) -> Ipv6Addr {
 
 /// From whom to whom a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
+pub(crate) struct SourceAndDestination {
     pub(crate) source: LinkAddress,
     pub(crate) destination: LinkAddress,
 }
 
-impl Way {
+impl SourceAndDestination {
     /// Reads a frame without its check sequence: a data frame of this network, not secured. The rest is what
     /// it carries.
     pub(crate) fn read(frame: &[u8]) -> Option<(Self, &[u8])> {
@@ -169,8 +169,8 @@ mod tests {
             frame.push(&[0xaa; 3]);
             let asks = destination != LinkAddress::BROADCAST;
             assert_eq!(frame.as_bytes()[0], if asks { 0x61 } else { 0x41 });
-            let (way, inside) = Way::read(frame.as_bytes()).expect("a frame");
-            assert_eq!(way, Way { source: LinkAddress::Extended(ME), destination });
+            let (addresses, inside) = SourceAndDestination::read(frame.as_bytes()).expect("a frame");
+            assert_eq!(addresses, SourceAndDestination { source: LinkAddress::Extended(ME), destination });
             assert_eq!(inside, [0xaa; 3]);
         }
     }
@@ -180,17 +180,17 @@ mod tests {
         let mut frame = Frame::new(ME, LinkAddress::Extended(OTHER), 0);
         frame.push(&[1]);
         let good = frame.as_bytes();
-        assert!(Way::read(good).is_some());
+        assert!(SourceAndDestination::read(good).is_some());
         // A beacon, a secured one, two networks, a later version, no addresses, another network.
         for (at, byte) in
             [(0, 0x60), (0, 0x69), (0, 0x21), (1, 0xec), (1, 0xd0), (1, 0x1c), (3, 0x24), (4, 0x01)]
         {
             let mut bad = good.to_vec();
             bad[at] = byte;
-            assert_eq!(Way::read(&bad), None, "{byte:#x} at {at}");
+            assert_eq!(SourceAndDestination::read(&bad), None, "{byte:#x} at {at}");
         }
         for len in 0..21 {
-            assert_eq!(Way::read(&good[..len]), None, "{len}");
+            assert_eq!(SourceAndDestination::read(&good[..len]), None, "{len}");
         }
     }
 

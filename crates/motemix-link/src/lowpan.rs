@@ -5,7 +5,7 @@ pub(crate) mod header;
 pub(crate) mod neighbour;
 pub(crate) mod recover;
 
-use fragment::{First, Later};
+use fragment::{Frag1, FragN};
 use recover::{Acknowledgement, Recoverable};
 
 /// What a frame carries, by its first bits.
@@ -14,10 +14,10 @@ pub(crate) enum Inside<'f> {
     /// A message with its headers.
     Whole(&'f [u8]),
     /// The beginning of a datagram, with its headers.
-    First(First<'f>),
-    /// Another piece of it.
-    Later(Later<'f>),
-    /// A piece that can be asked for again.
+    Frag1(Frag1<'f>),
+    /// Another fragment of it.
+    FragN(FragN<'f>),
+    /// A fragment that can be asked for again.
     Recoverable(Recoverable<'f>),
     /// Which of those came.
     Acknowledgement(Acknowledgement),
@@ -28,8 +28,8 @@ impl<'f> Inside<'f> {
         let dispatch = *bytes.first()?;
         match dispatch {
             0x41 | 0x60..=0x7f => Some(Self::Whole(bytes)),
-            0xc0..=0xc7 => First::read(bytes).map(Self::First),
-            0xe0..=0xe7 => Later::read(bytes).map(Self::Later),
+            0xc0..=0xc7 => Frag1::read(bytes).map(Self::Frag1),
+            0xe0..=0xe7 => FragN::read(bytes).map(Self::FragN),
             0xe8..=0xe9 => Recoverable::read(bytes).map(Self::Recoverable),
             0xea..=0xeb => Acknowledgement::read(bytes).map(Self::Acknowledgement),
             _ => None,

@@ -7,8 +7,8 @@ use core::time::Duration;
 
 use crate::counters::LinkDrop;
 use crate::frame::{Frame, LinkAddress, ROOM};
-use crate::lowpan::fragment::{self, First, Later};
-use crate::lowpan::header::{COMPRESSED, WRITTEN_OUT, compress};
+use crate::lowpan::fragment::{self, Frag1, FragN};
+use crate::lowpan::header::{COMPRESSED, UNCOMPRESSED, compress};
 use crate::lowpan::recover::{self, Acknowledgement, NULL, Recoverable};
 use crate::pacing::Pace;
 use crate::radio::Fate;
@@ -42,7 +42,7 @@ impl Cut {
     const fn pieces(self) -> (usize, usize) {
         match self {
             Self::Whole => (ROOM - COMPRESSED, ROOM),
-            Self::Sized => (fragment::IN_FIRST, fragment::IN_LATER),
+            Self::Sized => (fragment::IN_FRAG1, fragment::IN_FRAGN),
             Self::Recoverable => (recover::IN_FIRST, recover::IN_FRAGMENT),
         }
     }
@@ -64,16 +64,16 @@ impl Cut {
 
 /// A place for a datagram that leaves.
 #[derive(Clone, Copy)]
-pub(crate) struct Leaving {
+pub struct Leaving {
     state: State,
     cut: Cut,
     to: LinkAddress,
     /// The compressed headers.
     head: [u8; COMPRESSED],
-    /// Of the payload.
+    /// Bytes of the payload.
     len: u16,
     tag: u16,
-    /// Of the datagrams here, the one with the lowest number leaves first.
+    /// The datagram with the lowest number leaves first.
     number: u32,
     /// The pieces that are still to be sent, one bit each.
     pending: u32,
@@ -90,7 +90,8 @@ pub(crate) struct Leaving {
 }
 
 impl Leaving {
-    pub(crate) const FREE: Self = Self {
+    /// A place without a datagram.
+    pub const FREE: Self = Self {
         state: State::Free,
         cut: Cut::Whole,
         to: LinkAddress::BROADCAST,
@@ -158,7 +159,7 @@ pub(crate) enum Ended {
 /// All places.
 pub(crate) struct Outgoing<'s> {
     places: &'s mut [Leaving],
-    /// Of all places, one after the other.
+    /// The payloads of all places, one after the other.
     bytes: &'s mut [u8],
     number: u32,
     tag: u16,
@@ -249,12 +250,12 @@ impl<'s> Outgoing<'s> {
         let (begin, end) = place.cut.piece(index, len);
         let piece = payload.get(begin..end)?;
         let mut frame = Frame::new(me, place.to, place.sequence);
-        let size = place.len + WRITTEN_OUT as u16;
+        let size = place.len + UNCOMPRESSED as u16;
         match place.cut {
             Cut::Whole => {}
-            Cut::Sized if index == 0 => First { size, tag: place.tag, rest: &[] }.write(&mut frame),
+            Cut::Sized if index == 0 => Frag1 { size, tag: place.tag, rest: &[] }.write(&mut frame),
             Cut::Sized => {
-                Later { size, tag: place.tag, offset: WRITTEN_OUT + begin, rest: &[] }.write(&mut frame)
+                FragN { size, tag: place.tag, offset: UNCOMPRESSED + begin, rest: &[] }.write(&mut frame)
             }
             Cut::Recoverable => {
                 let compressed = |at: usize| (at + COMPRESSED) as u16;

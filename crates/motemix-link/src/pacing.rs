@@ -7,9 +7,9 @@ use crate::settings::{LinkSettings, Pacing};
 
 /// Small random numbers that need not be secret: Marsaglia's xorshift with 32 bits (Journal of Statistical
 /// Software 8, 2003).
-struct Dice(u32);
+struct Prng(u32);
 
-impl Dice {
+impl Prng {
     const fn new(seed: u64) -> Self {
         let folded = (seed ^ (seed >> 32)) as u32;
         // Zero would stay zero.
@@ -36,7 +36,7 @@ pub(crate) struct Pace {
     pacing: Option<Pacing>,
     requeues: u8,
     requeue_after: Duration,
-    dice: Dice,
+    prng: Prng,
     /// What the radio's reports add to each pause.
     added: Duration,
     quiet_until: Duration,
@@ -48,7 +48,7 @@ impl Pace {
             pacing: settings.pacing,
             requeues: settings.requeues,
             requeue_after: settings.requeue_after,
-            dice: Dice::new(seed),
+            prng: Prng::new(seed),
             added: Duration::ZERO,
             quiet_until: now,
         }
@@ -61,7 +61,7 @@ impl Pace {
 
     /// A random number, to begin a series with.
     pub(crate) fn draw(&mut self) -> u32 {
-        self.dice.next()
+        self.prng.next()
     }
 
     /// Hears how an attempt ended. When the frame may be attempted again, if it may.
@@ -81,14 +81,14 @@ impl Pace {
 
     /// About a time, doubled for each time that it was waited for before.
     pub(crate) fn backoff(&mut self, time: Duration, times: u8) -> Duration {
-        self.dice.about(time.saturating_mul(1 << times.min(10)))
+        self.prng.about(time.saturating_mul(1 << times.min(10)))
     }
 
     /// A frame is over with. The next one leaves after a pause.
     pub(crate) fn pause(&mut self, now: Duration, datagram_ended: bool) {
         let Some(pacing) = self.pacing else { return };
         let least = if datagram_ended { pacing.after_datagram } else { pacing.after_frame };
-        let pause = self.dice.about(least.saturating_add(self.added));
+        let pause = self.prng.about(least.saturating_add(self.added));
         self.quiet_until = self.quiet_until.max(now.saturating_add(pause));
     }
 

@@ -1,8 +1,8 @@
 //! Datagrams that come: put together of their fragments, checked, and kept until they are taken.
 //!
 //! Each place holds one datagram's payload; headers are read when they come, and only a sum is kept of them. A
-//! place belongs to its datagram as long as fragments keep coming. One that nothing came for half the time after
-//! which it is given up may be taken by another datagram. A neighbour's incomplete datagrams never take the last
+//! place belongs to its datagram as long as fragments keep coming. A datagram that received no fragment for half its
+//! timeout may be evicted for another. A neighbour's incomplete datagrams never take the last
 //! place: its next one replaces its oldest.
 
 use core::time::Duration;
@@ -51,7 +51,7 @@ pub(crate) struct Beginning {
     pub(crate) head: Head,
     /// How long the compressed headers are.
     pub(crate) head_len: usize,
-    /// Of the payload.
+    /// Bytes of the whole payload.
     pub(crate) size: usize,
 }
 
@@ -59,38 +59,49 @@ pub(crate) struct Beginning {
 enum State {
     Free,
     Incomplete { key: Key, beginning: Option<Beginning> },
-    Whole,
+    Whole { from: LinkAddress },
+}
+
+/// What became of a fragment or datagram that was accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Stored {
+    /// It is kept now. If every place was taken, one incomplete datagram was forgotten for it.
+    New { replaced: bool },
+    /// It had arrived before; nothing has changed.
+    Duplicate,
 }
 
 /// A place for one datagram.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub struct Place {
     state: State,
-    /// Of the payload: how much of it came.
+    /// Bytes of the payload that have arrived.
     got: u16,
-    /// Which fragments came.
+    /// Which fragments have arrived, one bit each.
     marks: [u32; MAX_PAYLOAD.div_ceil(8 * 32)],
-    /// When something came last.
+    /// When its last fragment arrived.
     touched: Duration,
-    /// Of the datagrams here, the one with the lowest number came first.
+    /// The datagram with the lowest number arrived first.
     number: u32,
 }
 
 impl Place {
-    pub(crate) const FREE: Self =
+    /// A place without a datagram.
+    pub const FREE: Self =
         Self { state: State::Free, got: 0, marks: [0; _], touched: Duration::ZERO, number: 0 };
 
     const fn key(&self) -> Option<&Key> {
         match &self.state {
             State::Incomplete { key, .. } => Some(key),
-            State::Free | State::Whole => None,
+            State::Free | State::Whole { .. } => None,
         }
     }
 
     const fn beginning(&self) -> Option<Beginning> {
         match self.state {
             State::Incomplete { beginning, .. } => beginning,
-            State::Free | State::Whole => None,
+            State::Free | State::Whole { .. } => None,
         }
     }
 
@@ -118,7 +129,7 @@ impl Place {
 /// All places.
 pub(crate) struct Reassembly<'s> {
     places: &'s mut [Place],
-    /// Of all places, one after the other.
+    /// The payloads of all places, one after the other.
     bytes: &'s mut [u8],
     within: Duration,
     number: u32,
@@ -131,24 +142,37 @@ impl<'s> Reassembly<'s> {
     }
 
     /// Keeps a datagram that came in one frame.
-    pub(crate) fn whole(&mut self, now: Duration, head: Head, payload: &[u8]) -> Result<(), LinkDrop> {
+    ///
+    /// # Errors
+    /// Why it was refused: nothing of it is kept, and no other datagram was forgotten for it.
+    pub(crate) fn store_whole(
+        &mut self,
+        now: Duration,
+        from: LinkAddress,
+        head: Head,
+        payload: &[u8],
+    ) -> Result<Stored, LinkDrop> {
         if payload.len() > self.room() {
             return Err(LinkDrop::TooLong);
         }
         head.fits(payload)?;
         let (index, replaced) = self.find_place(now, None).ok_or(LinkDrop::ReassemblyFull)?;
-        self.occupy(index, now, State::Whole);
+        self.occupy(index, now, State::Whole { from });
         self.write(index, 0, payload);
         if let Some(place) = self.places.get_mut(index) {
             place.got = payload.len() as u16;
         }
-        replaced
+        Ok(Stored::New { replaced })
     }
 
     /// Keeps a fragment.
-    pub(crate) fn piece(&mut self, now: Duration, key: Key, piece: &Piece<'_>) -> Result<(), LinkDrop> {
+    ///
+    /// # Errors
+    /// Why it was refused: it is not kept, and no other datagram was forgotten for it. After a wrong checksum the rest
+    /// of its own datagram is not kept either.
+    pub(crate) fn store(&mut self, now: Duration, key: Key, piece: &Piece<'_>) -> Result<Stored, LinkDrop> {
         if self.remembers(now, &key) {
-            return Err(LinkDrop::Duplicate);
+            return Ok(Stored::Duplicate);
         }
         let known = self.position(&key);
         let old = known.and_then(|index| self.places.get(index)).and_then(Place::beginning);
@@ -171,8 +195,15 @@ impl<'s> Reassembly<'s> {
         if at + piece.payload.len() > size {
             return Err(if beginning.is_some() { LinkDrop::BadHeader } else { LinkDrop::TooLong });
         }
+        if let (None, Some(beginning)) = (known, piece.beginning)
+            && piece.payload.len() == size
+        {
+            // A datagram of one fragment is checked before it takes a place: it must not evict another and then be
+            // refused.
+            beginning.head.fits(piece.payload)?;
+        }
         let (index, replaced) = match known {
-            Some(index) => (index, Ok(())),
+            Some(index) => (index, false),
             None => self.find_place(now, Some(key.from)).ok_or(LinkDrop::ReassemblyFull)?,
         };
         if known.is_none() {
@@ -185,21 +216,24 @@ impl<'s> Reassembly<'s> {
         }
         let Some(place) = self.places.get_mut(index) else { return Err(LinkDrop::ReassemblyFull) };
         if !place.mark(piece.marks) {
-            return Err(LinkDrop::Duplicate);
+            return Ok(Stored::Duplicate);
         }
         place.got = place.got.saturating_add(piece.payload.len() as u16);
         place.touched = now;
         place.state = State::Incomplete { key, beginning };
         self.write(index, at, piece.payload);
         self.finish(now, index)?;
-        replaced
+        Ok(Stored::New { replaced })
     }
 
-    /// Forgets an incomplete datagram that its sender gave up.
-    pub(crate) fn abort(&mut self, key: &Key) -> Result<(), LinkDrop> {
-        let Some(index) = self.position(key) else { return Ok(()) };
-        self.free(index);
-        Err(LinkDrop::AbortedByPeer)
+    /// Forgets an incomplete datagram that its sender gave up. Whether there was one.
+    #[must_use]
+    pub(crate) fn abort(&mut self, key: &Key) -> bool {
+        let position = self.position(key);
+        if let Some(index) = position {
+            self.free(index);
+        }
+        position.is_some()
     }
 
     /// Which fragments of a recoverable datagram are here; none if it is unknown.
@@ -230,15 +264,18 @@ impl<'s> Reassembly<'s> {
         expired
     }
 
-    /// Takes out the datagram that became whole first. One that is longer is cut.
-    pub(crate) fn take(&mut self, out: &mut [u8]) -> Option<usize> {
-        let index = self.oldest(|place| matches!(place.state, State::Whole))?;
-        let len = self.places.get(index).map(|place| usize::from(place.got))?.min(out.len());
+    /// Takes out the datagram that became whole first: its length, and who sent its frames. One that is longer
+    /// than `out` is cut.
+    pub(crate) fn take(&mut self, out: &mut [u8]) -> Option<(usize, LinkAddress)> {
+        let index = self.oldest(|place| matches!(place.state, State::Whole { .. }))?;
+        let place = self.places.get(index)?;
+        let State::Whole { from } = place.state else { return None };
+        let len = usize::from(place.got).min(out.len());
         if let (Some(out), Some(payload)) = (out.get_mut(..len), self.memory(index).get(..len)) {
             out.copy_from_slice(payload);
         }
         self.free(index);
-        Some(len)
+        Some((len, from))
     }
 
     /// A datagram of which all has come is whole, unless it was changed.
@@ -259,30 +296,30 @@ impl<'s> Reassembly<'s> {
         self.remembered.add(now, &key);
         self.number = self.number.wrapping_add(1);
         if let Some(place) = self.places.get_mut(index) {
-            place.state = State::Whole;
+            place.state = State::Whole { from: key.from };
             place.number = self.number;
         }
         Ok(())
     }
 
-    /// A place for another datagram, and whether one had to give way.
-    fn find_place(&self, now: Duration, from: Option<LinkAddress>) -> Option<(usize, Result<(), LinkDrop>)> {
+    /// A place for another datagram, and whether an incomplete one is in it and gives way.
+    fn find_place(&self, now: Duration, from: Option<LinkAddress>) -> Option<(usize, bool)> {
         if let Some(from) = from {
             let is_theirs = |place: &Place| place.is_incomplete_of(from);
             let theirs = self.places.iter().filter(|place| is_theirs(place)).count();
             if theirs > 0 && theirs + 1 >= self.places.len() {
-                return self.oldest(is_theirs).map(|index| (index, Err(LinkDrop::Replaced)));
+                return self.oldest(is_theirs).map(|index| (index, true));
             }
         }
         let free = self.places.iter().position(|place| matches!(place.state, State::Free));
         if let Some(index) = free {
-            return Some((index, Ok(())));
+            return Some((index, false));
         }
         let is_stale = |place: &Place| {
             let is_incomplete = matches!(place.state, State::Incomplete { .. });
             is_incomplete && place.touched.saturating_add(self.within / 2) <= now
         };
-        self.oldest(is_stale).map(|index| (index, Err(LinkDrop::Replaced)))
+        self.oldest(is_stale).map(|index| (index, true))
     }
 
     fn oldest(&self, is_meant: impl Fn(&Place) -> bool) -> Option<usize> {
@@ -331,39 +368,38 @@ impl<'s> Reassembly<'s> {
 /// acknowledged. Told apart by 32 bits of hash, which is enough by chance, and whoever forges one can send
 /// worse.
 struct Remembered {
-    /// And when it was, in milliseconds.
-    prints: [(u32, u32); REMEMBERED],
+    /// Hash of the key, and the time in milliseconds.
+    fingerprints: [(u32, u32); REMEMBERED],
     /// The oldest of them.
     next: usize,
 }
 
 impl Remembered {
-    const NOTHING: Self = Self { prints: [(0, 0); REMEMBERED], next: 0 };
+    const NOTHING: Self = Self { fingerprints: [(0, 0); REMEMBERED], next: 0 };
 
     fn add(&mut self, now: Duration, key: &Key) {
-        if let Some(oldest) = self.prints.get_mut(self.next) {
-            *oldest = (print_of(key), millis(now));
+        if let Some(oldest) = self.fingerprints.get_mut(self.next) {
+            *oldest = (fingerprint(key), millis(now));
         }
         self.next = (self.next + 1) % REMEMBERED;
     }
 
     fn has(&self, now: Duration, within: Duration, key: &Key) -> bool {
-        let print = print_of(key);
+        let fingerprint = fingerprint(key);
         let is_fresh = |at: u32| millis(now).wrapping_sub(at) < millis(within);
-        self.prints.iter().any(|&(known, at)| known == print && is_fresh(at))
+        self.fingerprints.iter().any(|&(known, at)| known == fingerprint && is_fresh(at))
     }
 }
 
 /// FNV-1a (draft-eastlake-fnv), never zero: that is an empty place.
-fn print_of(key: &Key) -> u32 {
+fn fingerprint(key: &Key) -> u32 {
     let kind = match key.kind {
         Kind::Sized(size) => size.to_be_bytes(),
         Kind::Recoverable => [0xff; 2],
     };
     let bytes = key.from.interface().into_iter().chain(key.tag.to_be_bytes()).chain(kind);
-    let print =
-        bytes.fold(0x811c_9dc5, |print: u32, byte| (print ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    print | 1
+    let hash = bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash | 1
 }
 
 /// It comes round after 49 days, in which much is forgotten.

@@ -10,17 +10,19 @@ use core::time::Duration;
 use crate::answers::{Answer, Answers, What};
 use crate::counters::{LinkCounters, LinkDrop};
 pub use crate::frame::PAN;
-use crate::frame::{LinkAddress, Way};
+use crate::frame::{LinkAddress, SourceAndDestination};
 use crate::lowpan::Inside;
-use crate::lowpan::fragment::{First, Later, UNIT};
+use crate::lowpan::fragment::{Frag1, FragN, UNIT};
 pub use crate::lowpan::header::PORT;
-use crate::lowpan::header::{COMPRESSED, Header, Next, WRITTEN_OUT};
+use crate::lowpan::header::{COMPRESSED, Header, Next, UNCOMPRESSED};
 use crate::lowpan::neighbour::is_solicitation;
 use crate::lowpan::recover::{Acknowledgement, NULL, Recoverable};
-use crate::outgoing::{Ended, Handle, Leaving, Outgoing};
+pub use crate::outgoing::Leaving;
+use crate::outgoing::{Ended, Handle, Outgoing};
 use crate::pacing::Pace;
 use crate::radio::{Fate, Radio, Transceiver};
-use crate::reassembly::{Beginning, Key, Kind, MAX_PAYLOAD, Piece, Place, Reassembly};
+pub use crate::reassembly::Place;
+use crate::reassembly::{Beginning, Key, Kind, MAX_PAYLOAD, Piece, Reassembly, Stored};
 use crate::serial::{ExtendedAddress, MAX_FRAME, Outcome};
 use crate::settings::LinkSettings;
 
@@ -47,6 +49,38 @@ impl<const LEN: usize, const COUNT: usize, const OUT: usize> StackMemory<LEN, CO
             leaving: [[0; LEN]; OUT],
         }
     }
+
+    /// Lends all of it.
+    pub fn lend(&mut self) -> StackStorage<'_> {
+        StackStorage {
+            places: &mut self.places,
+            arriving: self.arriving.as_flattened_mut(),
+            departures: &mut self.departures,
+            leaving: self.leaving.as_flattened_mut(),
+        }
+    }
+}
+
+/// Lent memory of a stack, of any lengths: what a [`StackMemory`] lends, or what comes from a heap.
+pub struct StackStorage<'s> {
+    /// One for each datagram that arrives, incomplete ones included.
+    pub places: &'s mut [Place],
+    /// As many bytes for each of them as the longest datagram has.
+    pub arriving: &'s mut [u8],
+    /// One for each datagram that leaves.
+    pub departures: &'s mut [Leaving],
+    /// As many bytes for each of them as the longest datagram has.
+    pub leaving: &'s mut [u8],
+}
+
+/// A datagram that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// Bytes of it.
+    pub len: usize,
+    /// The neighbour whose frames brought it: the interface identifier of its address (RFC 4291, appendix A),
+    /// as a number. Nobody vouches for it: frames are not secured.
+    pub from: u64,
 }
 
 impl<const LEN: usize, const COUNT: usize, const OUT: usize> Default for StackMemory<LEN, COUNT, OUT> {
@@ -65,11 +99,11 @@ enum UnderWay {
 pub struct Stack<'s> {
     address: ExtendedAddress,
     settings: LinkSettings,
-    coming: Reassembly<'s>,
+    reassembly: Reassembly<'s>,
     outgoing: Outgoing<'s>,
     answers: Answers,
     under_way: Option<UnderWay>,
-    /// Of frames.
+    /// Sequence number of the last data frame (IEEE 802.15.4-2020, 7.2.2).
     sequence: u8,
     counters: LinkCounters,
 }
@@ -85,17 +119,29 @@ impl<'s> Stack<'s> {
         radio: &mut Radio<T>,
         now: Duration,
     ) -> Self {
+        Self::lent(address, seed, settings, memory.lend(), radio, now)
+    }
+
+    /// The same in memory of any lengths.
+    pub fn lent<T: Transceiver>(
+        address: ExtendedAddress,
+        seed: u64,
+        settings: &LinkSettings,
+        storage: StackStorage<'s>,
+        radio: &mut Radio<T>,
+        now: Duration,
+    ) -> Self {
         radio.pace = Pace::new(settings, seed, now);
         let [t1, t0, sequence, _] = radio.pace.draw().to_be_bytes();
         // A stack before this one may have left datagrams in it.
-        let StackMemory { places, arriving, departures, leaving } = memory;
+        let StackStorage { places, arriving, departures, leaving } = storage;
         places.fill(Place::FREE);
         departures.fill(Leaving::FREE);
         Self {
             address,
             settings: *settings,
-            coming: Reassembly::new(places, arriving.as_flattened_mut(), settings.reassembled_within),
-            outgoing: Outgoing::new(departures, leaving.as_flattened_mut(), u16::from_be_bytes([t1, t0])),
+            reassembly: Reassembly::new(places, arriving, settings.reassembled_within),
+            outgoing: Outgoing::new(departures, leaving, u16::from_be_bytes([t1, t0])),
             answers: Answers::NONE,
             under_way: None,
             sequence,
@@ -114,7 +160,7 @@ impl<'s> Stack<'s> {
             self.ended(now, outcome, radio);
         }
         self.take_in(now, radio);
-        for _ in 0..self.coming.expire(now) {
+        for _ in 0..self.reassembly.expire(now) {
             self.counters.drop(LinkDrop::TimedOut);
         }
         while let Some(ended) = self.outgoing.late(now, &self.settings, &mut radio.pace) {
@@ -156,9 +202,14 @@ impl<'s> Stack<'s> {
     /// A datagram that arrived, written to the beginning of `out`; one that is longer is cut and will not
     /// be a packet.
     pub fn receive(&mut self, out: &mut [u8]) -> Option<usize> {
-        let len = self.coming.take(out)?;
+        self.receive_from(out).map(|received| received.len)
+    }
+
+    /// The same, with the neighbour whose frames brought it.
+    pub fn receive_from(&mut self, out: &mut [u8]) -> Option<Received> {
+        let (len, from) = self.reassembly.take(out)?;
         self.counters.received += 1;
-        Some(len)
+        Some(Received { len, from: u64::from_be_bytes(from.interface()) })
     }
 
     // Not inlined, nor is what follows: what one of them needs on the stack must not add to what another needs.
@@ -226,101 +277,139 @@ impl<'s> Stack<'s> {
 
     fn frame(&mut self, now: Duration, frame: &[u8]) -> Result<(), LinkDrop> {
         let me = LinkAddress::Extended(self.address);
-        let (way, inside) = Way::read(frame).ok_or(LinkDrop::Foreign)?;
+        let (addresses, inside) = SourceAndDestination::read(frame).ok_or(LinkDrop::Foreign)?;
         // Multicast addresses of RFC 4944 reach everybody, as does a broadcast.
-        let is_for_many = matches!(way.destination, LinkAddress::Short([_, high]) if high >= 0x80);
-        if way.destination != me && !is_for_many {
+        let is_for_many = matches!(addresses.destination, LinkAddress::Short([_, high]) if high >= 0x80);
+        if addresses.destination != me && !is_for_many {
             return Err(LinkDrop::Foreign);
         }
         match Inside::read(inside).ok_or(LinkDrop::BadHeader)? {
-            Inside::Whole(message) => self.whole(now, &way, message),
-            Inside::First(first) => self.first(now, &way, &first),
-            Inside::Later(later) => self.later(now, &way, &later),
-            Inside::Recoverable(fragment) => self.recoverable(now, &way, &fragment),
+            Inside::Whole(message) => self.whole(now, &addresses, message),
+            Inside::Frag1(fragment) => {
+                self.frag1(now, &addresses, &fragment).map(|stored| self.count_stored(stored))
+            }
+            Inside::FragN(fragment) => {
+                self.frag_n(now, &addresses, &fragment).map(|stored| self.count_stored(stored))
+            }
+            Inside::Recoverable(fragment) => self.recoverable(now, &addresses, &fragment),
             Inside::Acknowledgement(acknowledgement) => {
-                self.acknowledged(now, way.source, acknowledgement);
+                self.acknowledged(now, addresses.source, acknowledgement);
                 Ok(())
             }
         }
     }
 
-    fn whole(&mut self, now: Duration, way: &Way, message: &[u8]) -> Result<(), LinkDrop> {
+    fn whole(
+        &mut self,
+        now: Duration,
+        addresses: &SourceAndDestination,
+        message: &[u8],
+    ) -> Result<(), LinkDrop> {
         let me = LinkAddress::Extended(self.address);
-        let header = Header::read(message, way).ok_or(LinkDrop::BadHeader)?;
+        let header = Header::read(message, addresses).ok_or(LinkDrop::BadHeader)?;
         let rest = message.get(header.len..).unwrap_or_default();
         if header.next != Next::Icmp {
-            return self.coming.whole(now, header.head(me)?, rest);
+            let stored = self.reassembly.store_whole(now, addresses.source, header.head(me)?, rest)?;
+            self.count_stored(stored);
+            return Ok(());
         }
-        if !is_solicitation(&header, rest, way, me) {
+        if !is_solicitation(&header, rest, addresses, me) {
             return Err(LinkDrop::BadHeader);
         }
-        self.answer(now, way.source, What::Advertisement)
+        self.answer(now, addresses.source, What::Advertisement)
     }
 
-    fn first(&mut self, now: Duration, way: &Way, first: &First<'_>) -> Result<(), LinkDrop> {
-        let header = Header::read(first.rest, way).ok_or(LinkDrop::BadHeader)?;
+    fn frag1(
+        &mut self,
+        now: Duration,
+        addresses: &SourceAndDestination,
+        fragment: &Frag1<'_>,
+    ) -> Result<Stored, LinkDrop> {
+        let header = Header::read(fragment.rest, addresses).ok_or(LinkDrop::BadHeader)?;
         let head = header.head(LinkAddress::Extended(self.address))?;
-        let size = usize::from(first.size).checked_sub(WRITTEN_OUT).ok_or(LinkDrop::BadHeader)?;
-        let payload = first.rest.get(header.len..).unwrap_or_default();
-        let key = Key { from: way.source, tag: first.tag, kind: Kind::Sized(size as u16) };
+        let size = usize::from(fragment.size).checked_sub(UNCOMPRESSED).ok_or(LinkDrop::BadHeader)?;
+        let payload = fragment.rest.get(header.len..).unwrap_or_default();
+        let key = Key { from: addresses.source, tag: fragment.tag, kind: Kind::Sized(size as u16) };
         let beginning = Beginning { head, head_len: header.len, size };
         let marks = (0, payload.len().div_ceil(UNIT));
-        self.coming.piece(now, key, &Piece { at: 0, marks, payload, beginning: Some(beginning) })
+        self.reassembly.store(now, key, &Piece { at: 0, marks, payload, beginning: Some(beginning) })
     }
 
-    fn later(&mut self, now: Duration, way: &Way, later: &Later<'_>) -> Result<(), LinkDrop> {
-        let size = usize::from(later.size).checked_sub(WRITTEN_OUT).ok_or(LinkDrop::BadHeader)?;
-        let at = later.offset.checked_sub(WRITTEN_OUT).ok_or(LinkDrop::BadHeader)?;
-        if later.rest.is_empty() {
+    fn frag_n(
+        &mut self,
+        now: Duration,
+        addresses: &SourceAndDestination,
+        fragment: &FragN<'_>,
+    ) -> Result<Stored, LinkDrop> {
+        let size = usize::from(fragment.size).checked_sub(UNCOMPRESSED).ok_or(LinkDrop::BadHeader)?;
+        let at = fragment.offset.checked_sub(UNCOMPRESSED).ok_or(LinkDrop::BadHeader)?;
+        if fragment.rest.is_empty() {
             return Err(LinkDrop::BadHeader);
         }
-        let key = Key { from: way.source, tag: later.tag, kind: Kind::Sized(size as u16) };
-        let marks = (at / UNIT, later.rest.len().div_ceil(UNIT));
-        self.coming.piece(now, key, &Piece { at, marks, payload: later.rest, beginning: None })
+        let key = Key { from: addresses.source, tag: fragment.tag, kind: Kind::Sized(size as u16) };
+        let marks = (at / UNIT, fragment.rest.len().div_ceil(UNIT));
+        self.reassembly.store(now, key, &Piece { at, marks, payload: fragment.rest, beginning: None })
     }
 
-    fn recoverable(&mut self, now: Duration, way: &Way, fragment: &Recoverable<'_>) -> Result<(), LinkDrop> {
-        let key = Key { from: way.source, tag: fragment.tag.into(), kind: Kind::Recoverable };
+    fn recoverable(
+        &mut self,
+        now: Duration,
+        addresses: &SourceAndDestination,
+        fragment: &Recoverable<'_>,
+    ) -> Result<(), LinkDrop> {
+        let key = Key { from: addresses.source, tag: fragment.tag.into(), kind: Kind::Recoverable };
         if fragment.is_abort() {
-            return self.coming.abort(&key);
-        }
-        let kept = self.keep(now, way, key, fragment);
-        let bitmap = match kept {
-            Ok(()) | Err(LinkDrop::Duplicate | LinkDrop::Replaced) if fragment.asks => {
-                self.coming.bitmap(now, &key)
+            if self.reassembly.abort(&key) {
+                self.counters.drop(LinkDrop::AbortedByPeer);
             }
+            return Ok(());
+        }
+        let stored = self.store_recoverable(now, addresses, key, fragment);
+        let bitmap = match stored {
+            Ok(_) if fragment.asks => self.reassembly.bitmap(now, &key),
             // There may be room when it is sent again.
-            Ok(()) | Err(LinkDrop::Duplicate | LinkDrop::Replaced | LinkDrop::ReassemblyFull) => None,
-            // It never will be a datagram.
+            Ok(_) | Err(LinkDrop::ReassemblyFull) => None,
+            // It will never be a datagram.
             Err(_) => Some(NULL),
         };
         if let Some(bitmap) = bitmap {
             let what = What::Acknowledgement(Acknowledgement { tag: fragment.tag, bitmap });
-            self.answer(now, way.source, what)?;
+            if let Err(reason) = self.answer(now, addresses.source, what) {
+                self.counters.drop(reason);
+            }
         }
-        kept
+        self.count_stored(stored?);
+        Ok(())
     }
 
-    fn keep(
+    fn store_recoverable(
         &mut self,
         now: Duration,
-        way: &Way,
+        addresses: &SourceAndDestination,
         key: Key,
         fragment: &Recoverable<'_>,
-    ) -> Result<(), LinkDrop> {
+    ) -> Result<Stored, LinkDrop> {
         let marks = (usize::from(fragment.sequence), 1);
         let offset = usize::from(fragment.offset);
         if fragment.sequence > 0 {
             let at = offset.checked_sub(COMPRESSED).ok_or(LinkDrop::BadHeader)?;
             let piece = Piece { at, marks, payload: fragment.rest, beginning: None };
-            return self.coming.piece(now, key, &piece);
+            return self.reassembly.store(now, key, &piece);
         }
-        let header = Header::read(fragment.rest, way).ok_or(LinkDrop::BadHeader)?;
+        let header = Header::read(fragment.rest, addresses).ok_or(LinkDrop::BadHeader)?;
         let head = header.head(LinkAddress::Extended(self.address))?;
         let size = offset.checked_sub(header.len).ok_or(LinkDrop::BadHeader)?;
         let payload = fragment.rest.get(header.len..).unwrap_or_default();
         let beginning = Beginning { head, head_len: header.len, size };
-        self.coming.piece(now, key, &Piece { at: 0, marks, payload, beginning: Some(beginning) })
+        self.reassembly.store(now, key, &Piece { at: 0, marks, payload, beginning: Some(beginning) })
+    }
+
+    fn count_stored(&mut self, stored: Stored) {
+        match stored {
+            Stored::New { replaced: false } => {}
+            Stored::New { replaced: true } => self.counters.drop(LinkDrop::Replaced),
+            Stored::Duplicate => self.counters.drop(LinkDrop::Duplicate),
+        }
     }
 
     fn acknowledged(&mut self, now: Duration, from: LinkAddress, acknowledgement: Acknowledgement) {

@@ -125,6 +125,31 @@ fn fragments_of_two_datagrams_do_not_make_a_third() {
     }
 }
 
+#[test]
+fn a_forged_datagram_of_one_fragment_evicts_nothing() {
+    let mut world = World::with_memory::<PACKET, 2, 2>(2, LinkSettings::new());
+    world.send(0, 1, &datagram(1, PACKET));
+    world.send(0, 1, &datagram(2, 50));
+    world.judge(|_| Fate::Forgotten);
+    world.seconds(1);
+    let sent: Vec<Vec<u8>> = world.sent().into_iter().map(|sent| sent.frame).collect();
+    let [packet @ .., short] = &sent[..] else { panic!("nothing was sent") };
+
+    // The short datagram as the first and only fragment of one (RFC 4944, 5.3): 50 bytes and 48 of headers, tag 7.
+    let (header, inside) = short.split_at(21);
+    let mut forged = [header, &[0xc0, 98, 0, 7], inside].concat();
+    *forged.last_mut().expect("it has bytes") ^= 1;
+
+    world.inject(1, packet[0].clone());
+    world.inject(1, forged);
+    for frame in &packet[1..] {
+        world.inject(1, frame.clone());
+    }
+    world.seconds(1);
+    assert_eq!(world.inbox(1), [datagram(1, PACKET)]);
+    assert_eq!(world.drops(1), [(LinkDrop::BadChecksum, 1)]);
+}
+
 #[derive(Clone, Debug)]
 enum Heard {
     Noise(Vec<u8>),

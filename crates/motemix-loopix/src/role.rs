@@ -18,6 +18,7 @@
 mod client;
 mod core;
 mod counters;
+mod hosts;
 mod loops;
 mod mailbox;
 mod mix;
@@ -39,10 +40,12 @@ use crate::wire::hardened::MAX_LAYERS;
 
 pub use client::{Client, ClientEvent, Cover, Draft, MessageId, Received, SendError, Token};
 pub use counters::{Counters, DropReason, Dropped};
+pub use hosts::Hosts;
 pub use mailbox::{Mailboxes, MemoryMailboxes, StoreRefusal, Stored};
 pub use mix::Mix;
 pub use provider::Provider;
 pub use replay::ReplayTags;
+pub(crate) use replay::WhenFull;
 
 /// What a node is made from.
 #[derive(Debug)]
@@ -59,8 +62,6 @@ pub struct Setup {
     pub rates: Rates,
     /// How much it keeps.
     pub limits: Limits,
-    /// Replay tags that an earlier process admitted, oldest first.
-    pub known_tags: Vec<u64>,
 }
 
 impl Setup {
@@ -138,6 +139,16 @@ impl Default for Limits {
     }
 }
 
+/// What a node does when its record of replay tags is full.
+pub(crate) const fn when_full(profile: Profile, is_client: bool) -> WhenFull {
+    match profile {
+        Profile::Hardened if !is_client => WhenFull::Refuse,
+        // A hardened client sends nothing on, and knows messages by their names: who sends it many packets must not
+        // silence it.
+        Profile::Hardened | Profile::Ucl2017 | Profile::Fork2018 => WhenFull::Forget,
+    }
+}
+
 /// Why a node cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupError {
@@ -201,9 +212,16 @@ pub trait Role {
     /// When something is due, at the earliest; in the past if it is now.
     fn poll_timeout(&self) -> Option<Instant>;
 
+    /// Takes over replay tags that an earlier process admitted, oldest first, before anything is taken in.
+    fn restore(&mut self, tags: &[u64]);
+
     /// Replay tags that were admitted since the last call. They must be on disk before anything else leaves:
     /// a restarted node must not take again what it has sent on.
     fn take_admitted(&mut self) -> Vec<u64>;
+
+    /// Where the directory's hosts are, in place of what was said before. Until then only the directory's own texts
+    /// name its hosts.
+    fn set_hosts(&mut self, hosts: Hosts);
 
     /// Everything polled so far was given to the network.
     fn flushed(&mut self, now: Instant);

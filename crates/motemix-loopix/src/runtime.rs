@@ -9,7 +9,8 @@
 //! | `driver` | the loop |
 //! | `station` | a role with what belongs to it: a provider's mailboxes, a client's letters |
 //! | [`mailboxes`], `letters` | what has to outlive the process, in SQLite files; `committer` writes both |
-//! | `journal` | replay tags on disk |
+//! | `journal`, `record`, `renewal` | replay tags on disk, how many still fit, and a new key in time |
+//! | `manners` | whether others speak another profile |
 //! | `probe` | messages that a client sends itself, to learn how long messages take |
 //! | `control` | how others ask the node how it is doing |
 //! | `addresses`, `watch` | the directory: where its hosts are, and whether it has changed |
@@ -24,7 +25,10 @@ mod event;
 mod journal;
 mod letters;
 pub mod mailboxes;
+mod manners;
 mod probe;
+mod record;
+mod renewal;
 mod station;
 mod watch;
 
@@ -34,6 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use motemix_crypto::p224::Point;
 use motemix_host::clock::{HostClock, unix_time};
 use motemix_host::link::UdpLink;
 use motemix_host::rng::HostRng;
@@ -46,16 +51,19 @@ use tokio::task::LocalSet;
 
 pub use event::{Event, Handle, Refusal, Requests, Stopped, Totals, handle};
 pub use mailboxes::SqliteMailboxes;
+pub use renewal::renew;
 
 use crate::files::{Config, FileError, MailboxLimits, NodeFiles, Profile, Role as RoleName};
-use crate::role::{Client, Limits, Mix, Provider, Rates, Setup, SetupError};
+use crate::role::{Client, Limits, Mix, Provider, Rates, Role as _, Setup, SetupError, when_full};
 use addresses::Addresses;
 use control::About;
 use driver::Driver;
 use event::Request;
 use journal::Journal;
 use letters::Letters;
+use manners::Manners;
 use probe::Probes;
+use record::Record;
 use station::{ClientStation, MixStation, ProviderStation, Station};
 use watch::Watch;
 
@@ -104,6 +112,11 @@ pub fn run(
     LocalSet::new().block_on(&runtime, start(dir, files, options, requests, &mut report))
 }
 
+/// Where the replay tags of a key are.
+fn tags_of_key(dir: &Path, key: &Point) -> PathBuf {
+    dir.join(STATE).join(format!("replay-{}", hex::encode(&key.compress()[1..9])))
+}
+
 /// Where the node in `dir` can be asked how it is doing, while it runs.
 pub fn control_socket(dir: &Path) -> PathBuf {
     dir.join(STATE).join("control.sock")
@@ -118,11 +131,11 @@ async fn start(
 ) -> Result<(), RuntimeError> {
     let NodeFiles { role, secret, own, directory, config, settings } = files;
     let profile = options.profile.unwrap_or(settings.profile);
-    let limits = Limits::default();
+    let limits = Limits { replay_tags: settings.replay.tags(), ..Limits::default() };
     let state = dir.join(STATE);
     file::private_folder(&state).map_err(|error| store_error(&state, error))?;
-    let tags_of_key = state.join(format!("replay-{}", hex::encode(&own.public_key().compress()[1..9])));
-    let (journal, known_tags) = Journal::open(&tags_of_key, limits.replay_tags)?;
+    let when_full = when_full(profile, role == RoleName::Client);
+    let journal = Journal::open(&tags_of_key(dir, own.public_key()), limits.replay_tags, when_full)?;
     let link = bind(options.listen, own.host(), own.port()).await?;
     let mut addresses = Addresses::new(link.local_addr());
     addresses.set_directory(&directory);
@@ -133,6 +146,7 @@ async fn start(
         role,
         name: own.name().into(),
         port: link.local_addr().port(),
+        profile,
         users: driver::users(&directory),
     };
     heed_signals(requests.asks.clone())?;
@@ -145,18 +159,19 @@ async fn start(
         me: own.clone(),
         rates: Rates {
             // The others do not know the word, even if it stands in their configuration.
-            push: profile == Profile::Fork2018 && (options.push || config.providers.push),
+            push: profile == Profile::Fork2018 && (options.push || config.providers.push == Some(true)),
             ..rates(&config, role, directory.layers().len())
         },
         directory,
         limits,
-        known_tags,
     };
     let around = Around {
         link,
         journal,
         addresses,
         watch: Watch::new(dir, database, own),
+        manners: Manners::new(profile, role),
+        record: Record::new(when_full),
         clock: HostClock::start(),
         wake: Arc::new(Notify::new()),
         requests: requests.heeds,
@@ -175,7 +190,8 @@ async fn start(
         RoleName::Client => {
             let (letters, outbox) = Letters::open(&state.join("letters.db"), around.wake.clone())?;
             let station = client(setup, letters, outbox, now, options.probe)?;
-            around.drive(station, report).await
+            // On the heap: it holds the batches of a node.
+            Box::pin(around.drive(station, report)).await
         }
     }
 }
@@ -205,6 +221,8 @@ struct Around {
     journal: Journal,
     addresses: Addresses,
     watch: Watch,
+    manners: Manners,
+    record: Record,
     clock: HostClock,
     wake: Arc<Notify>,
     requests: mpsc::Receiver<Request>,
@@ -213,7 +231,8 @@ struct Around {
 }
 
 impl Around {
-    async fn drive(self, station: impl Station, report: Report<'_>) -> Result<(), RuntimeError> {
+    async fn drive(mut self, mut station: impl Station, report: Report<'_>) -> Result<(), RuntimeError> {
+        self.journal.known(|tags| station.role().restore(tags))?;
         report(self.ready);
         let driver = Driver {
             station,
@@ -221,6 +240,8 @@ impl Around {
             journal: self.journal,
             addresses: self.addresses,
             watch: self.watch,
+            manners: self.manners,
+            record: self.record,
             clock: self.clock,
             wake: self.wake,
             requests: self.requests,
@@ -273,9 +294,10 @@ async fn own_address(host: &str) -> Result<IpAddr, RuntimeError> {
         return Ok(address);
     }
     let name = host.to_owned();
-    let look_up = move || addresses::look_up(&name, true).or_else(|| addresses::look_up(&name, false));
-    let found = tokio::task::spawn_blocking(look_up).await.ok().flatten();
-    found.ok_or_else(|| RuntimeError::NotFound(host.to_owned()))
+    let found = tokio::task::spawn_blocking(move || addresses::look_up(&name)).await.unwrap_or_default();
+    // IPv4 if there is one: the originals know no other.
+    let first = found.iter().find(|address| address.is_ipv4()).or_else(|| found.first());
+    first.copied().ok_or_else(|| RuntimeError::NotFound(host.to_owned()))
 }
 
 /// Stops the node when the system asks for it.
@@ -320,6 +342,9 @@ pub enum RuntimeError {
         "{0}: this node's own host is not found; check the name server, or say where to listen with --listen"
     )]
     NotFound(String),
+    /// The node runs.
+    #[error("{0}: the node runs; stop it first")]
+    Running(PathBuf),
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, io::Error),

@@ -3,4 +3,5 @@
 pub mod command;
 pub mod control;
 pub mod hardened;
+pub mod json;
 pub mod message;

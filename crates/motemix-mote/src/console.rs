@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use motemix_node::{DropReason, Event};
+use motemix_sphinx::NodeId;
+
 /// The longest line that a person can type, in bytes: a message and the words before it.
 pub const LINE_LEN: usize = 160;
 
@@ -11,6 +14,26 @@ pub trait Console {
     fn read(&mut self) -> Option<u8>;
     /// Prints text.
     fn write(&mut self, text: &str);
+    /// Hears what the node does, as it happens. A board has no use for it; a simulator counts it.
+    fn notice(&mut self, _news: News<'_>) {}
+}
+
+/// What happened to a node that runs.
+#[derive(Debug)]
+pub enum News<'n> {
+    /// A datagram arrived, and is about to be taken in.
+    Datagram(&'n [u8]),
+    /// The node did not take it in.
+    Dropped(DropReason),
+    /// What an application hears.
+    Event(&'n Event<'n>),
+    /// A packet was handed to the link.
+    Left {
+        /// The neighbour.
+        to: NodeId,
+        /// Whether the link took it.
+        accepted: bool,
+    },
 }
 
 /// Lets `write!` print on a console.

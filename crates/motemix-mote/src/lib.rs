@@ -3,12 +3,16 @@
 //!
 //! # The run loop
 //!
+//! `run!` is all of it for a [`Board`], with tables as long as its [`Limits`] say. A simulator has its own clock and
+//! takes the same steps:
+//!
 //! 1. Open the flash: [`Mote::new`]. On the first boot it makes an address and a key.
 //! 2. While it stands still: [`Mote::attend`], which does what the console says until that is `start`; then
 //!    [`Mote::admit`] checks the network document and finds this node in it.
 //! 3. Lend memory for the node and the link: [`Running::new`]. It is needed only while the node runs, so that a
 //!    small board has room to check the document before.
 //! 4. [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`]; back to 2.
+//!    After [`Next::TookIn`] the time is read again: a packet has been computed.
 //!
 //! # The path of a packet through the files
 //!
@@ -28,16 +32,22 @@
 #[cfg(test)]
 extern crate std;
 
+mod board;
 mod command;
 mod console;
+pub mod limits;
 mod mote;
 mod network;
 mod running;
 pub mod store;
+mod tables;
 
+pub use board::{Board, Flash, packet_len, run};
 pub use command::{Command, Misread};
-pub use console::{Console, LINE_LEN};
-pub use mote::{Mote, StartAsked};
+pub use console::{Console, LINE_LEN, News};
+pub use limits::Limits;
+pub use mote::{Mote, RATCHET_STEPS, StartAsked};
 pub use motemix_directory::Entry;
 pub use network::{PlaceInNetwork, Refusal, Route};
-pub use running::{Next, Packets, Running};
+pub use running::{Next, Running};
+pub use tables::{Room, Tables};

@@ -1,11 +1,14 @@
 //! A mote that stands still: what it keeps, and what the console can have it do.
 
+use core::marker::PhantomData;
+
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_crypto::{Compact, Curve as _, Secret};
-use motemix_directory::{Epoch, KeyRatchet, Role, UnixTime};
+use motemix_crypto::{Curve as _, PublicKey, Secret};
+use motemix_directory::{Epoch, KeyRatchet, NetworkDocument, Role, UnixTime};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
 use motemix_node::Instant;
+use motemix_sphinx::{MessageId, Profile};
 use rand_core::CryptoRng;
 
 use crate::command::{Command, HELP, Hex, read_hex};
@@ -14,7 +17,7 @@ use crate::network::{PlaceInNetwork, Refusal, Trust, radio_address};
 use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
 
 /// What outlives a restart, and the line that is being typed.
-pub struct Mote<F, R> {
+pub struct Mote<P, F, R> {
     pub(crate) store: Store<F>,
     pub(crate) ratchet: KeyRatchet,
     trust: Option<Trust>,
@@ -25,7 +28,12 @@ pub struct Mote<F, R> {
     /// 1970 on the board's clock.
     pub(crate) clock: Option<ClockOffset>,
     pub(crate) line: Line,
+    profile: PhantomData<P>,
 }
+
+/// The most epochs that a key is derived ahead at a time, at two hashes each: on a Cortex-M0 as long as one scalar
+/// multiplication, so that no line that is typed holds a board up.
+pub const RATCHET_STEPS: u32 = 1024;
 
 /// Seconds between 1970 and the start of the board's clock.
 #[derive(Clone, Copy)]
@@ -41,7 +49,14 @@ impl ClockOffset {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StartAsked(());
 
-impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
+impl StartAsked {
+    /// Nobody has to type it where there is no console.
+    pub const fn without_console() -> Self {
+        Self(())
+    }
+}
+
+impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// Opens the flash, and makes address and key if it has none.
     ///
     /// # Errors
@@ -55,12 +70,81 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
         let trust = known.map(|(threshold, count)| Trust { threshold, keys, count });
         let address = ExtendedAddress(address);
         let line = Line::new();
-        Ok(Self { store, ratchet, trust, address, random, document: None, clock: None, line })
+        let profile = PhantomData;
+        Ok(Self { store, ratchet, trust, address, random, document: None, clock: None, line, profile })
     }
 
     /// The radio's address.
     pub const fn address(&self) -> ExtendedAddress {
         self.address
+    }
+
+    /// Sets the clock.
+    pub fn set_clock(&mut self, now: Instant, time: UnixTime) {
+        self.clock = Some(ClockOffset(time.0.saturating_sub(now.as_micros() / 1_000_000)));
+    }
+
+    /// Takes network documents that `threshold` of these authorities signed. The keys are checked before they are
+    /// kept, so that wrong ones never take the place of the right ones.
+    ///
+    /// # Errors
+    /// They are no keys, they are too many, or the flash does not work.
+    pub fn trust(&mut self, threshold: u8, known: &[[u8; 32]]) -> Result<(), Refusal> {
+        let mut keys = [[0; 32]; MAX_AUTHORITIES];
+        let too_many = Refusal::Store(StoreError::TooLong { most: MAX_AUTHORITIES });
+        keys.get_mut(..known.len()).ok_or(too_many)?.copy_from_slice(known);
+        let trust = Trust { threshold, keys, count: known.len() };
+        trust.check()?;
+        self.store.keep_authorities(threshold, known)?;
+        self.trust = Some(trust);
+        Ok(())
+    }
+
+    /// The public key of an epoch, for an authority. The first epoch that is asked for, if no document was kept
+    /// before, is the first that this mote has a key of.
+    ///
+    /// # Errors
+    /// The epoch has passed or is too far ahead, or the flash does not work.
+    #[inline(never)]
+    pub fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal> {
+        let unused = self.ratchet.epoch() == Epoch(0) && self.store.newest_epoch()?.is_none();
+        if unused && epoch != Epoch(0) {
+            // A key that has not been used has no epoch yet; it begins with its first.
+            let ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
+            self.store.keep_ratchet(&ratchet)?;
+            self.ratchet = ratchet;
+        }
+        Ok(P::Curve::public_key(&self.secret_of(epoch)?))
+    }
+
+    /// Checks a network document and keeps it, so that a wrong one never takes the place of the right one. Its
+    /// epoch, and how many nodes it has.
+    ///
+    /// # Errors
+    /// It is not of this time, its authorities are not trusted, or it is too long.
+    #[inline(never)]
+    pub fn keep_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(Epoch, usize), Refusal> {
+        let clock = self.clock.ok_or(Refusal::NoClock)?;
+        let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        let newest = self.store.newest_epoch()?;
+        let document = trust.admit::<P>(bytes, clock.at(now), newest)?;
+        let (epoch, nodes) = (document.epoch(), document.node_count());
+        self.store.keep_document(bytes)?;
+        self.store.keep_newest_epoch(epoch)?;
+        Ok((epoch, nodes))
+    }
+
+    /// Takes the message that has been in flash longest out of it; its data is in `out`.
+    ///
+    /// # Errors
+    /// The flash does not work, or `out` is too short.
+    pub fn take_message<'b>(
+        &mut self,
+        out: &'b mut [u8],
+    ) -> Result<Option<(MessageId, &'b [u8])>, StoreError> {
+        let Some((id, data)) = self.store.oldest_message(out)? else { return Ok(None) };
+        self.store.remove_oldest_message()?;
+        Ok(Some((id, data)))
     }
 
     /// Does what the console says, until it says `start`. `scratch` holds a network document while it is
@@ -102,11 +186,80 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
     ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
         let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        if self.store.next_document_head()?.is_some_and(|next| next.valid_after <= time) {
+            self.store.promote_document()?;
+        }
         let newest = self.store.newest_epoch()?;
         let bytes = self.store.document(scratch)?.ok_or(Refusal::NoDocument)?;
-        let document = trust.admit(bytes, time, newest)?;
-        let secret = self.ratchet.mix_secret(document.epoch())?;
-        PlaceInNetwork::find(document, secret)
+        let document = trust.admit::<P>(bytes, time, newest)?;
+        let (epoch, have) = (document.epoch(), self.ratchet.epoch());
+        if epoch.0.saturating_sub(have.0) > RATCHET_STEPS {
+            // The document is of this time, so the keys on the way are of no use any more.
+            let to = Epoch(have.0.saturating_add(RATCHET_STEPS));
+            self.move_to(to)?;
+            return Err(Refusal::KeyMoved { to });
+        }
+        let secret = self.ratchet.mix_secret(epoch)?;
+        PlaceInNetwork::find::<P::Curve>(document, secret)
+    }
+
+    /// Finds this node in a document that the caller admitted, which need not be in flash.
+    ///
+    /// # Errors
+    /// This node is not in it, or its epoch has passed or is too far ahead.
+    pub fn find_in<'s>(&self, document: NetworkDocument<'s>) -> Result<PlaceInNetwork<'s>, Refusal> {
+        let secret = self.secret_of(document.epoch())?;
+        PlaceInNetwork::find::<P::Curve>(document, secret)
+    }
+
+    /// Checks the document of `oldest` or a later epoch for use in its time, and finds this node in it.
+    #[inline(never)]
+    pub(crate) fn admit_ahead<'s>(
+        &self,
+        now: Instant,
+        bytes: &'s [u8],
+        oldest: Epoch,
+    ) -> Result<PlaceInNetwork<'s>, Refusal> {
+        let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
+        let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        let document = trust.admit_ahead::<P>(bytes, time, oldest)?;
+        let secret = self.secret_of(document.epoch())?;
+        PlaceInNetwork::find::<P::Curve>(document, secret)
+    }
+
+    /// Checks the next epoch's document in flash for use now; from then on it is the current one.
+    #[inline(never)]
+    pub(crate) fn admit_next<'s>(
+        &mut self,
+        now: Instant,
+        memory: &'s mut [u8],
+    ) -> Result<PlaceInNetwork<'s>, Refusal> {
+        let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
+        let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        let newest = self.store.newest_epoch()?;
+        self.store.promote_document()?;
+        let bytes = self.store.document(memory)?.ok_or(Refusal::NoDocument)?;
+        let document = trust.admit::<P>(bytes, time, newest)?;
+        let secret = self.secret_of(document.epoch())?;
+        PlaceInNetwork::find::<P::Curve>(document, secret)
+    }
+
+    /// The secret of an epoch, if that is near enough.
+    fn secret_of(&self, epoch: Epoch) -> Result<Secret<32>, Refusal> {
+        let most = Epoch(self.ratchet.epoch().0.saturating_add(RATCHET_STEPS));
+        if epoch > most {
+            return Err(Refusal::KeyFarBehind { most });
+        }
+        Ok(self.ratchet.mix_secret(epoch)?)
+    }
+
+    /// Forgets keys and replay tags of all epochs before this one: whoever takes the board must not find the keys.
+    #[inline(never)]
+    pub(crate) fn move_to(&mut self, epoch: Epoch) -> Result<(), Refusal> {
+        self.ratchet.advance_to(epoch)?;
+        self.store.keep_epoch(&self.ratchet)?;
+        self.store.forget_tags_before(epoch)?;
+        Ok(())
     }
 
     /// Does what needs no node.
@@ -122,10 +275,11 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
             Command::Help => say!(console, "{HELP}"),
             Command::Key(epoch) => self.key(*epoch, console),
             Command::Trust { threshold, keys, count } => {
-                self.believe(Trust { threshold: *threshold, keys: *keys, count: *count }, console);
+                or_say!(console, self.trust(*threshold, keys.get(..*count).unwrap_or_default()));
+                say!(console, "ok");
             }
             Command::Time(time) => {
-                self.clock = Some(ClockOffset(time.0.saturating_sub(now.as_micros() / 1_000_000)));
+                self.set_clock(now, *time);
                 say!(console, "ok");
             }
             Command::DocumentBegin => {
@@ -142,27 +296,9 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
         }
     }
 
-    /// Checks the keys before they are kept, so that wrong ones never take the place of the right ones.
     #[inline(never)]
-    fn believe<C: Console>(&mut self, trust: Trust, console: &mut C) {
-        or_say!(console, trust.check());
-        let keys = trust.keys.get(..trust.count).unwrap_or_default();
-        or_say!(console, self.store.keep_authorities(trust.threshold, keys));
-        self.trust = Some(trust);
-        say!(console, "ok");
-    }
-
-    #[inline(never)]
-    fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
-        let unused =
-            self.ratchet.epoch() == Epoch(0) && or_say!(console, self.store.newest_epoch()).is_none();
-        if unused && epoch != Epoch(0) {
-            // A key that has not been used has no epoch yet; it begins with its first.
-            let ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
-            or_say!(console, self.store.keep_ratchet(&ratchet));
-            self.ratchet = ratchet;
-        }
-        let key = Compact::public_key(&or_say!(console, self.ratchet.mix_secret(epoch)));
+    pub(crate) fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
+        let key = or_say!(console, self.public_key(epoch));
         say!(console, "address [{}]:{PORT} key {}", link_local(self.address), Hex(&key.0));
     }
 
@@ -180,20 +316,12 @@ impl<F: MultiwriteNorFlash, R: CryptoRng> Mote<F, R> {
         }
     }
 
-    /// Checks a document before it is kept, so that a wrong one never takes the place of the right one.
-    #[inline(never)]
     fn take_document<C: Console>(&mut self, now: Instant, console: &mut C, scratch: &mut [u8]) {
         let Some(len) = self.document.take() else {
             return say!(console, "error: a document begins with `document begin`");
         };
-        let clock = or_say!(console, self.clock.ok_or(Refusal::NoClock));
-        let trust = or_say!(console, self.trust.ok_or(Refusal::NoTrust));
-        let newest = or_say!(console, self.store.newest_epoch());
         let bytes = scratch.get(..len).unwrap_or_default();
-        let document = or_say!(console, trust.admit(bytes, clock.at(now), newest));
-        let (epoch, nodes) = (document.epoch(), document.node_count());
-        or_say!(console, self.store.keep_document(bytes));
-        or_say!(console, self.store.keep_newest_epoch(epoch));
+        let (epoch, nodes) = or_say!(console, self.keep_document(now, bytes));
         say!(console, "ok epoch {epoch}, {nodes} nodes");
     }
 

@@ -4,13 +4,14 @@ use core::fmt;
 use core::hash::Hasher as _;
 use core::net::{IpAddr, Ipv6Addr};
 
-use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_crypto::{Curve, Secret};
 use motemix_directory::{
     Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName, RatchetError,
     SignedDocument, UnixTime, VerifiedDocument,
 };
 use motemix_node::EpochError;
-use motemix_sphinx::NodeId;
+use motemix_sphinx::geometry::{Geometry, MOTE, MOTE5};
+use motemix_sphinx::{NodeId, Profile};
 use siphasher::sip::SipHasher13;
 
 use crate::store::{MAX_AUTHORITIES, StoreError};
@@ -58,9 +59,12 @@ pub struct PlaceInNetwork<'s> {
 }
 
 impl<'s> PlaceInNetwork<'s> {
-    /// Finds the node whose mix key this is.
-    pub(crate) fn find(document: NetworkDocument<'s>, secret: Secret<32>) -> Result<Self, Refusal> {
-        let key = Compact::public_key(&secret);
+    /// Finds the node whose mix key of the document's epoch this is.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn find<C: Curve>(document: NetworkDocument<'s>, secret: Secret<32>) -> Result<Self, Refusal> {
+        let key = C::public_key(&secret);
         let me = document.nodes().find(|node| node.mix_key == key).ok_or(Refusal::NotIn)?.id;
         Ok(Self { document, me, secret })
     }
@@ -113,6 +117,20 @@ pub enum Refusal {
     },
     /// This node is not in it.
     NotIn,
+    /// This node has another id in it than it runs under.
+    OtherId,
+    /// The replay filter has less room than was used before the restart.
+    ReplayFilter,
+    /// The epoch is further ahead of the key than it is moved at a time.
+    KeyFarBehind {
+        /// The latest that can be asked for.
+        most: Epoch,
+    },
+    /// The key was moved part of the way to the document's epoch.
+    KeyMoved {
+        /// Where it is now.
+        to: Epoch,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -134,6 +152,19 @@ impl fmt::Display for Refusal {
             }
             Self::NotIn => {
                 f.write_str("this node's key is not in it; give the authority what `key EPOCH` prints")
+            }
+            Self::OtherId => f.write_str("this node has another id in it; `stop` the node first"),
+            Self::ReplayFilter => f.write_str(
+                "the replay filter has no room for what was admitted before; wait for the next epoch",
+            ),
+            Self::KeyFarBehind { most } => {
+                write!(
+                    f,
+                    "the key is derived up to epoch {most} for now; ask for an earlier one, check the clock"
+                )
+            }
+            Self::KeyMoved { to } => {
+                write!(f, "the key was moved on to epoch {to}, which is part of the way; `start` again")
             }
         }
     }
@@ -167,14 +198,30 @@ impl From<DocumentError> for Refusal {
 
 impl Trust {
     /// Checks a document for use now.
-    pub(crate) fn admit<'a>(
+    pub(crate) fn admit<'a, P: Profile>(
         &self,
         bytes: &'a [u8],
         now: UnixTime,
         newest: Option<Epoch>,
     ) -> Result<NetworkDocument<'a>, Refusal> {
         let document = self.verify(bytes)?.admit(now, newest)?;
-        if document.profile() != ProfileName::Mote {
+        if Some(document.profile()) != profile_name::<P>() {
+            return Err(Refusal::OtherProfile);
+        }
+        Ok(document)
+    }
+
+    /// Checks a document of `oldest` or a later epoch for use in its time, which may be to come.
+    pub(crate) fn admit_ahead<'a, P: Profile>(
+        &self,
+        bytes: &'a [u8],
+        now: UnixTime,
+        oldest: Epoch,
+    ) -> Result<NetworkDocument<'a>, Refusal> {
+        let document = self.verify(bytes)?;
+        let then = now.max(document.valid_after());
+        let document = document.admit(then, Some(oldest))?;
+        if Some(document.profile()) != profile_name::<P>() {
             return Err(Refusal::OtherProfile);
         }
         Ok(document)
@@ -226,6 +273,13 @@ impl Network {
         }
         Ok(Self { valid_until: document.valid_until(), nodes })
     }
+}
+
+/// What documents call a profile for motes.
+fn profile_name<P: Profile>() -> Option<ProfileName> {
+    let names = [(MOTE, ProfileName::Mote), (MOTE5, ProfileName::Mote5)];
+    let is_meant = |geometry: &Geometry| geometry.packet_len() == P::GEOMETRY.packet_len();
+    names.into_iter().find(|(geometry, _)| is_meant(geometry)).map(|(_, name)| name)
 }
 
 /// Where a node is on the radio: its first link-local address.

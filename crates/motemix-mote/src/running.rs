@@ -1,51 +1,101 @@
 //! A mote that runs: its node, its radio, its flash, and who calls whom.
 
-use core::fmt::Write as _;
+mod fill;
+mod next;
+mod talk;
+
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_crypto::Compact;
-use motemix_directory::Entry;
-use motemix_link::counters::LinkDrop;
+use motemix_directory::{Epoch, UnixTime};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
-use motemix_node::{Config, DropReason, Event, Instant, Node, ReceiptToken, SendError, Storage, Window};
-use motemix_sphinx::{MixKey, NodeId, Profile as _};
+use motemix_node::{
+    Admitted, Config, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken, SendError, Storage,
+    Window,
+};
+use motemix_sphinx::{MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
-use crate::command::Command;
-use crate::console::{Console, Ended, LINE_LEN, or_say, say};
+use crate::console::{Console, News, say};
 use crate::mote::Mote;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 
-/// The packets of motes.
-pub type Packets = motemix_sphinx::Mote<Compact>;
-
-const DATA_LEN: usize = Packets::GEOMETRY.data_len();
+use fill::Fill;
+use next::NextEpoch;
 
 /// What the board is to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
+    /// Call again: a packet was taken in, which took up to three scalar multiplications, and the rest of the
+    /// round is still to be done, at the time that it is by now.
+    TookIn,
+    /// Call again: there is more to do.
+    Again,
     /// Call again at this time, or earlier if the radio or the console has news; `None`: only then.
     Wait(Option<Instant>),
     /// Somebody typed `stop`, or the flash does not work any more: let go of the node.
     Stop,
 }
 
+/// Where a round of the run loop goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    TakeIn,
+    /// What was taken in has been computed.
+    SendOn {
+        busy: bool,
+    },
+}
+
 /// A mote between `start` and `stop`.
-pub struct Running<'m, F, R: CryptoRng> {
-    mote: &'m mut Mote<F, R>,
-    node: Node<'m, Packets, R>,
+pub struct Running<'m, P: Profile, F, R: CryptoRng> {
+    mote: &'m mut Mote<P, F, R>,
+    node: Node<'m, P, R>,
     network: Network,
     routes: &'m mut [Route],
+    window: Window,
     expired: bool,
     /// Messages that were turned away because the flash has no room, since the last was kept.
     refused: u32,
+    /// Why what was admitted could not be written down.
+    failed: Option<StoreError>,
     stopped: bool,
+    phase: Phase,
+    /// Where a network document is while it is given, and when its epoch begins. Nowhere on a small board.
+    document: &'m mut [u8],
+    /// How much of one has been given.
+    given: Option<usize>,
+    next: Option<NextEpoch>,
+    fill: Fill,
 }
 
-impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
+/// The journal of the node: each packet that is admitted is in flash at once.
+struct InFlash<'m, F> {
+    store: &'m mut Store<F>,
+    /// The earliest epoch whose key is in flash. Packets of one before it cannot come again after a restart.
+    oldest: Epoch,
+    failed: &'m mut Option<StoreError>,
+}
+
+impl<F: MultiwriteNorFlash> Journal for InFlash<'_, F> {
+    type Error = StoreError;
+
+    fn admit(&mut self, admitted: Admitted) {
+        if admitted.epoch >= self.oldest
+            && let Err(error) = self.store.keep_tag(admitted)
+        {
+            *self.failed = Some(error);
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        (*self.failed).map_or(Ok(()), Err)
+    }
+}
+
+impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P, F, R> {
     /// Begins the epoch of the network document. Replay tags that the mote admitted before a restart are admitted no
     /// more, and the keys of epochs that have passed are gone. `routes` are as many as the storage has nodes.
     ///
@@ -53,31 +103,53 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
     /// The board has no memory for the network's nodes, or the flash does not work.
     #[inline(never)]
     pub fn new(
-        mote: &'m mut Mote<F, R>,
+        mote: &'m mut Mote<P, F, R>,
         now: Instant,
         place: &PlaceInNetwork<'_>,
-        storage: Storage<'m, Packets>,
+        storage: Storage<'m, P>,
         routes: &'m mut [Route],
     ) -> Result<Self, Refusal> {
-        let document = &place.document;
-        let epoch = document.epoch();
-        let network = Network::of(document, routes)?;
-        // The channel is shared with all neighbours.
-        let config =
-            Config { window: Window::Adaptive { first: 2 }, ..Config::of_network(document.parameters()) };
-        let mut node = Node::new(place.me, config, mote.random.clone(), storage);
-        node.prepare_epoch(epoch, MixKey::new(place.secret.duplicate()))?;
-        let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });
-        node.begin_epoch(now, epoch, entries, config)?;
-        mote.store.each_tag(epoch, |admitted| {
-            // As many as the filter takes were kept.
-            let _ = node.restore_tag(admitted);
-        })?;
-        // The keys of epochs that have passed must not be found by who takes the board.
-        mote.ratchet.advance_to(epoch)?;
-        mote.store.keep_ratchet(&mote.ratchet)?;
-        mote.store.forget_tags_before(epoch)?;
-        Ok(Self { mote, node, network, routes, expired: false, refused: 0, stopped: false })
+        Self::with_window(mote, now, place, storage, routes, Window::SHARED_CHANNEL)
+    }
+
+    /// The same with another window than that of a shared channel, to see what that one is worth.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    #[inline(never)]
+    pub fn with_window(
+        mote: &'m mut Mote<P, F, R>,
+        now: Instant,
+        place: &PlaceInNetwork<'_>,
+        storage: Storage<'m, P>,
+        routes: &'m mut [Route],
+        window: Window,
+    ) -> Result<Self, Refusal> {
+        let config = Config { window, ..Config::of_shared_channel(place.document.parameters()) };
+        let mut running = Self {
+            node: Node::new(place.me, config, mote.random.clone(), storage),
+            network: Network { valid_until: UnixTime(0), nodes: 0 },
+            mote,
+            routes,
+            window,
+            expired: false,
+            refused: 0,
+            failed: None,
+            stopped: false,
+            phase: Phase::TakeIn,
+            document: &mut [],
+            given: None,
+            next: None,
+            fill: Fill::new(),
+        };
+        running.begin(now, place)?;
+        running.next = running.mote.store.next_document_head()?.and_then(|head| NextEpoch::of(head, place));
+        Ok(running)
+    }
+
+    /// Lends memory for the next epoch's network document, so that it can be given while the node runs.
+    pub fn lend_document(&mut self, memory: &'m mut [u8]) {
+        self.document = memory;
     }
 
     /// The node's id in this epoch.
@@ -85,8 +157,36 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         self.node.id()
     }
 
+    /// The node: what it counted, how full it is.
+    pub const fn node(&self) -> &Node<'m, P, R> {
+        &self.node
+    }
+
+    /// Sends a message of the application's own, as [`Node::send`] does.
+    ///
+    /// # Errors
+    /// The node refuses it, or the network document has expired ([`SendError::NoEpoch`]).
+    pub fn send(&mut self, now: Instant, to: NodeId, data: &[u8]) -> Result<MessageHandle, SendError> {
+        if self.expired {
+            return Err(SendError::NoEpoch);
+        }
+        self.node.send(now, to, data)
+    }
+
+    /// Takes the message that has been in flash longest out of it; its data is in `out`.
+    ///
+    /// # Errors
+    /// The flash does not work, or `out` is too short.
+    pub fn take_message<'b>(
+        &mut self,
+        out: &'b mut [u8],
+    ) -> Result<Option<(MessageId, &'b [u8])>, StoreError> {
+        self.mote.take_message(out)
+    }
+
     /// Does what is due: at most one packet taken in, one sent, and one scalar multiplication of own work.
-    /// `scratch` holds a packet meanwhile.
+    /// `scratch` holds a packet meanwhile. A round takes two calls if a packet came: the time at which it goes
+    /// on is that of the second, whose `scratch` may be another.
     // Not inlined, nor are those that it calls: what one of them needs on the stack must not add to what
     // another needs.
     #[inline(never)]
@@ -98,27 +198,39 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         radio: &mut Radio<T>,
         scratch: &mut [u8],
     ) -> Next {
-        self.expire(now, console);
-        let mut busy = self.heed(now, console, stack, scratch);
-        stack.poll(duration(now), radio);
-        busy |= self.take_in(now, console, stack, scratch);
+        let busy = match self.phase {
+            Phase::SendOn { busy } => busy,
+            Phase::TakeIn => {
+                self.turn(now, console);
+                self.expire(now, console);
+                self.watch_fill(now, console);
+                let heeded = self.heed(now, console, stack, scratch);
+                stack.poll(duration(now), radio);
+                if self.take_in(now, console, stack, scratch) {
+                    self.phase = Phase::SendOn { busy: true };
+                    return Next::TookIn;
+                }
+                heeded
+            }
+        };
+        self.phase = Phase::TakeIn;
         self.handle_timeout(now);
         self.handle_events(now, console);
-        self.transmit(now, stack, scratch);
+        self.transmit(now, console, stack, scratch);
         stack.poll(duration(now), radio);
-        busy |= self.work(now);
+        let more = self.work(now);
         if self.stopped {
             return Next::Stop;
         }
-        if busy {
-            return Next::Wait(Some(now));
+        if busy || more {
+            return Next::Again;
         }
         let link = stack.poll_timeout(duration(now), radio);
         let link = link.map(|at| Instant::from_micros(u64::try_from(at.as_micros()).unwrap_or(u64::MAX)));
         // What is due but cannot leave waits for the stack.
         let can_send = stack.can_send(duration(now));
         let node = self.node.poll_timeout().filter(|due| can_send || *due > now);
-        Next::Wait([link, node].into_iter().flatten().min())
+        Next::Wait([link, node, self.turn_due(now)].into_iter().flatten().min())
     }
 
     #[inline(never)]
@@ -142,12 +254,20 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         stack: &mut Stack<'_>,
         scratch: &mut [u8],
     ) -> bool {
-        let Some(len) = stack.receive(scratch) else { return false };
+        let Some(received) = stack.receive_from(scratch) else { return false };
+        let datagram = scratch.get_mut(..received.len).unwrap_or_default();
+        console.notice(News::Datagram(datagram));
+        let from = LinkId(received.from);
+        let mut journal = InFlash {
+            store: &mut self.mote.store,
+            oldest: self.mote.ratchet.epoch(),
+            failed: &mut self.failed,
+        };
         // Refusals are counted by the node.
-        let _ = self.node.handle_datagram(now, scratch.get_mut(..len).unwrap_or_default());
-        if let Some(admitted) = self.node.take_admitted()
-            && let Err(error) = self.mote.store.keep_tag(admitted)
-        {
+        if let Err(reason) = self.node.handle_datagram(now, from, datagram, &mut journal) {
+            console.notice(News::Dropped(reason));
+        }
+        if let (Some(error), false) = (self.failed, self.stopped) {
             // Without its tag the packet could be sent through again after a restart.
             self.stopped = true;
             say!(console, "error: stops, because a replay tag cannot be kept: {error}");
@@ -158,6 +278,7 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
     #[inline(never)]
     fn handle_events<C: Console>(&mut self, now: Instant, console: &mut C) {
         while let Some(event) = self.node.poll_event() {
+            console.notice(News::Event(&event));
             let (token, kept) = match event {
                 Event::Received { token, id, data, .. } => {
                     (Some(token), self.mote.store.keep_message(id, data))
@@ -203,17 +324,28 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
     }
 
     #[inline(never)]
-    fn transmit(&mut self, now: Instant, stack: &mut Stack<'_>, scratch: &mut [u8]) {
+    fn transmit<C: Console>(
+        &mut self,
+        now: Instant,
+        console: &mut C,
+        stack: &mut Stack<'_>,
+        scratch: &mut [u8],
+    ) {
         // Without its tag in flash no packet leaves.
         if self.stopped || !stack.can_send(duration(now)) {
             return;
         }
-        let Some(transmit) = self.node.poll_transmit(now, scratch) else { return };
+        let mut journal = InFlash {
+            store: &mut self.mote.store,
+            oldest: self.mote.ratchet.epoch(),
+            failed: &mut self.failed,
+        };
+        let Ok(Some(transmit)) = self.node.poll_transmit(now, &mut journal, scratch) else { return };
         let to = self.routes.get(usize::from(transmit.to.get())).and_then(Route::address);
         // A node that is not on the radio is as one that is switched off.
-        if let (Some(to), Some(packet)) = (to, scratch.get(..transmit.len)) {
-            let _ = stack.send(duration(now), to, packet);
-        }
+        let packet = scratch.get(..transmit.len).unwrap_or_default();
+        let accepted = to.is_some_and(|to| stack.send(duration(now), to, packet));
+        console.notice(News::Left { to: transmit.to, accepted });
     }
 
     /// Ends own traffic when the document has expired; what others sent is still forwarded.
@@ -222,103 +354,17 @@ impl<'m, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, F, R> {
         if !self.expired && time.is_some_and(|time| time >= self.network.valid_until) {
             self.expired = true;
             self.node.set_cover(now, false);
-            say!(console, "error: the network document has expired; `stop`, and give this node the next one");
+            say!(console, "error: the network document has expired; {}", self.remedy());
         }
     }
 
-    /// Does what one line of the console says; what was typed behind it may be meant for a mote that stands
-    /// still. `true` if there was a line.
-    #[inline(never)]
-    fn heed<C: Console>(
-        &mut self,
-        now: Instant,
-        console: &mut C,
-        stack: &mut Stack<'_>,
-        scratch: &mut [u8],
-    ) -> bool {
-        for _ in 0..=LINE_LEN {
-            let Some(character) = console.read() else { return false };
-            match self.mote.line.push(character) {
-                None => continue,
-                Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
-                Some(Ended::Line) => {
-                    let line = self.mote.line.take();
-                    match Command::read(line.text()) {
-                        Ok(Command::Stop) => {
-                            self.stopped = true;
-                            say!(console, "ok");
-                        }
-                        Ok(Command::Start) => say!(console, "ok"),
-                        Ok(Command::Send { to, text }) => self.send(now, to, text, console),
-                        Ok(Command::Inbox) => self.mote.inbox(console, scratch),
-                        Ok(Command::Status) => self.status(console, stack),
-                        Ok(Command::Help) => say!(console, "{}", crate::command::HELP),
-                        Ok(_) => say!(console, "error: the node runs; `stop` it first"),
-                        Err(misread) => say!(console, "error: {misread}"),
-                    }
-                }
-            }
-            break;
+    /// How the next document comes here.
+    const fn remedy(&self) -> &'static str {
+        if self.document.is_empty() {
+            "`stop`, and give this node the next one"
+        } else {
+            "give this node the next one"
         }
-        true
-    }
-
-    #[inline(never)]
-    fn send<C: Console>(&mut self, now: Instant, to: &str, text: &str, console: &mut C) {
-        if self.expired {
-            return say!(
-                console,
-                "error: the network document has expired; `stop`, and give this node the next one"
-            );
-        }
-        let mut routes = self.routes.iter().take(self.network.nodes);
-        let receiver = routes.position(|route| route.is_named(to)).and_then(|id| NodeId::new(id as u16));
-        let Some(receiver) = receiver else {
-            return say!(console, "error: the network has no node {to}; `stop` and `network` list them");
-        };
-        // A number is used up even if the message is refused: it must never come twice.
-        let sequence = or_say!(console, self.mote.store.next_sequence());
-        let mut message = heapless::String::<128>::new();
-        // One that is too long for the memory here is longer than a packet carries.
-        let whole = write!(message, "{sequence} {text}").map_err(|_| SendError::TooLong { most: DATA_LEN });
-        match whole.and_then(|()| self.node.send(now, receiver, message.as_bytes())) {
-            Ok(handle) => say!(console, "sent {} with sequence number {sequence}", handle.number()),
-            Err(error) => say!(console, "error: {error}"),
-        }
-    }
-
-    #[inline(never)]
-    fn status<C: Console>(&mut self, console: &mut C, stack: &Stack<'_>) {
-        let link = stack.counters();
-        say!(console, "the node runs");
-        let (received, sent, given_up) = (link.received, link.sent, link.given_up());
-        say!(console, "datagrams {received} in, {sent} out, {given_up} given up");
-        for &reason in LinkDrop::ALL {
-            let dropped = link.dropped(reason);
-            if dropped > 0 {
-                say!(console, "link dropped {reason} {dropped}");
-            }
-        }
-        let counters = self.node.counters();
-        for (name, count) in [
-            ("sent", counters.sent),
-            ("acknowledged", counters.acknowledged),
-            ("retransmitted", counters.retransmitted),
-            ("discarded", counters.discarded),
-            ("forwarded", counters.forwarded),
-            ("delivered", counters.delivered),
-            ("headers built", counters.headers_built),
-        ] {
-            say!(console, "{name} {count}");
-        }
-        for &reason in DropReason::ALL {
-            let dropped = counters.dropped(reason);
-            if dropped > 0 {
-                say!(console, "dropped {reason} {dropped}");
-            }
-        }
-        let (tags, most) = self.node.replay_filter_fill();
-        say!(console, "ok replay tags {tags} of {most}");
     }
 }
 

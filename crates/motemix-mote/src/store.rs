@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! settings  ├ journal, 2 pages ─ one record: key ratchet, sequence numbers, newest epoch, page being erased
-//!           └ map ─ address, authorities, network document
-//! tags      ─ queue of replay tags
+//!           └ map ─ address, authorities, network document, the next epoch's
+//! tags      ─ pages of an epoch each, a word for each packet that was admitted
 //! messages  ─ queue of messages that were received and not yet handed on
 //! ```
 //!
@@ -21,27 +21,41 @@ mod error;
 mod guarded;
 mod journal;
 mod layout;
+mod memory;
 mod queues;
 mod settings;
+mod tags;
 
 use core::fmt;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{Epoch, KeyRatchet};
-use motemix_node::Admitted;
+use motemix_directory::{Epoch, KeyRatchet, UnixTime};
+use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
 
 pub use error::{LayoutProblem, Region, StoreError};
 pub use layout::Layout;
+pub use memory::MemoryFlash;
 pub use queues::MAX_MESSAGE_LEN;
 pub use settings::MAX_AUTHORITIES;
 
 use journal::Journal;
 use queues::Queue;
 use settings::{ADDRESS, AUTHORITIES, AUTHORITIES_LEN, Item, Settings};
+use tags::{Cursor, Tags};
 
 /// How many sequence numbers one write to the flash makes available.
-pub const SEQUENCE_BLOCK: u32 = 32;
+// At a message every 16 s, as many as the flash outlasts by years; docs/boards.md has the figures.
+pub const SEQUENCE_BLOCK: u32 = 256;
+
+/// Which network document is kept for later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DocumentHead {
+    /// The epoch that it is about.
+    pub epoch: Epoch,
+    /// When that begins.
+    pub valid_after: UnixTime,
+}
 
 /// What a mote keeps in flash. Lend the flash (`&mut F` is a flash as well) to have it back.
 pub struct Store<F> {
@@ -49,6 +63,7 @@ pub struct Store<F> {
     layout: Layout,
     next_sequence: u32,
     sequence_end: u32,
+    tags: Cursor,
 }
 
 impl<F: MultiwriteNorFlash> Store<F> {
@@ -62,9 +77,9 @@ impl<F: MultiwriteNorFlash> Store<F> {
         let record = Journal::new(&mut flash, &layout).repair()?;
         let sequence_end = record.sequence_end;
         drop(record);
-        let mut store = Self { flash, layout, next_sequence: sequence_end, sequence_end };
+        let tags = Cursor::new();
+        let mut store = Self { flash, layout, next_sequence: sequence_end, sequence_end, tags };
         store.settings()?.repair()?;
-        store.tag_queue()?.repair()?;
         store.message_queue()?.repair()?;
         Ok(store)
     }
@@ -99,6 +114,14 @@ impl<F: MultiwriteNorFlash> Store<F> {
     /// after a power cut, opening the store does that.
     pub fn keep_ratchet(&mut self, ratchet: &KeyRatchet) -> Result<(), StoreError> {
         self.journal().change(|record| record.ratchet = Some(ratchet.duplicate()))
+    }
+
+    /// Replaces the key ratchet, whose epoch begins: that is the newest one then.
+    pub fn keep_epoch(&mut self, ratchet: &KeyRatchet) -> Result<(), StoreError> {
+        self.journal().change(|record| {
+            record.newest_epoch = record.newest_epoch.max(Some(ratchet.epoch()));
+            record.ratchet = Some(ratchet.duplicate());
+        })
     }
 
     /// A number that was never returned before, from 0 on. After a power cut up to [`SEQUENCE_BLOCK`]
@@ -185,24 +208,45 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.document(out)
     }
 
-    /// Keeps a replay tag; call it before the packet is sent on.
-    pub fn keep_tag(&mut self, admitted: Admitted) -> Result<(), StoreError> {
-        self.tag_queue()?.keep_tag(admitted)
+    /// Keeps the network document of a later epoch beside the current one; the later one before it stays until this
+    /// one is whole.
+    pub fn keep_next_document(&mut self, bytes: &[u8], head: DocumentHead) -> Result<(), StoreError> {
+        let most = self.document_capacity();
+        if bytes.len() > most {
+            return Err(StoreError::TooLong { most });
+        }
+        self.settings()?.keep_next_document(bytes, head)
     }
 
-    /// Visits the tags of an epoch in the order in which they were kept.
+    /// Which network document is kept for a later epoch.
+    pub fn next_document_head(&mut self) -> Result<Option<DocumentHead>, StoreError> {
+        self.settings()?.next_document_head()
+    }
+
+    /// Makes the later document the current one. Without a later one nothing changes.
+    pub fn promote_document(&mut self) -> Result<(), StoreError> {
+        self.settings()?.promote_document()
+    }
+
+    /// Keeps what the replay filter admitted, in one word; call it before the packet is sent on.
+    ///
+    /// # Errors
+    /// The flash does not work or is full, or the digest is one of a filter that is not a board's.
+    pub fn keep_tag(&mut self, admitted: Admitted) -> Result<(), StoreError> {
+        let digest = admitted.digest.to_short().ok_or(StoreError::TooLong { most: size_of::<u32>() })?;
+        self.tag_pages().keep(admitted.epoch, digest)
+    }
+
+    /// Visits what was admitted of an epoch in the order in which it was kept; of a word with a flipped bit, all that
+    /// it may have been. Filters of up to 4,096 buckets, a power of two, have no use for more of a digest.
     pub fn each_tag(&mut self, epoch: Epoch, mut visit: impl FnMut(Admitted)) -> Result<(), StoreError> {
-        self.tag_queue()?.each_tag(|admitted| {
-            if admitted.epoch == epoch {
-                visit(admitted);
-            }
-        })
+        self.tag_pages().each(epoch, |digest| visit(Admitted { epoch, digest: Digest::from_short(digest) }))
     }
 
     /// Removes the tags of all epochs before `epoch`. Move the ratchet on first: with the key of an epoch
     /// still there, a forgotten tag is a packet that can be replayed.
     pub fn forget_tags_before(&mut self, epoch: Epoch) -> Result<(), StoreError> {
-        self.tag_queue()?.forget_tags_before(epoch)
+        self.tag_pages().forget_before(epoch)
     }
 
     /// Keeps a message of up to [`MAX_MESSAGE_LEN`] bytes.
@@ -231,8 +275,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
         Settings::new(&mut self.flash, &self.layout)
     }
 
-    fn tag_queue(&mut self) -> Result<Queue<'_, F>, StoreError> {
-        Queue::tags(&mut self.flash, &self.layout)
+    const fn tag_pages(&mut self) -> Tags<'_, F> {
+        Tags::new(&mut self.flash, &self.layout, &mut self.tags)
     }
 
     fn message_queue(&mut self) -> Result<Queue<'_, F>, StoreError> {

@@ -5,13 +5,25 @@ use core::time::Duration;
 use motemix_directory::Parameters;
 use motemix_sphinx::NodeId;
 
+/// Ticks of its own payload stream that a receiver may need until a reply leaves. A receiver whose packets to turn
+/// round take two thirds of what its ticks offer needs more for one packet in 200.
+const TICKS_TO_REPLY: u32 = 16;
+
+/// Of the ticks that packets to turn round want, own messages that wait get one in so many.
+pub(crate) const OWN_SHARE_OF_TICKS: u32 = 4;
+
+/// As many packets may wait for ticks as leave within [`TICKS_TO_REPLY`], own messages included: later ones would come
+/// too late for their senders.
+pub(crate) const MOST_FOR_TICKS: usize = (TICKS_TO_REPLY - TICKS_TO_REPLY / OWN_SHARE_OF_TICKS) as usize;
+
 /// When a try counts as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timeout {
     /// The same time for every try.
     Fixed(Duration),
     /// The delays of the very path, which its sender knows, and `hop_allowance` for every hop. The
-    /// allowance grows by half with each try, up to eightfold: short timers collapse a full channel.
+    /// allowance grows by half with each try, up to eightfold: short timers collapse a full channel. With a
+    /// payload stream, 16 ticks of the receiver's are added.
     Path {
         /// For transmission, queueing and computation at one hop.
         hop_allowance: Duration,
@@ -29,6 +41,11 @@ pub enum Window {
         /// At least one.
         first: u16,
     },
+}
+
+impl Window {
+    /// What a node on a shared channel begins with.
+    pub const SHARED_CHANNEL: Self = Self::Adaptive { first: 2 };
 }
 
 /// The settings of a node.
@@ -62,6 +79,12 @@ impl Config {
         }
     }
 
+    /// The same on a channel that all neighbours share, for boards, and for hosts and simulated nodes with a radio: own messages
+    /// wait for those that are forwarded. How frames share it is `motemix_link`'s `LinkSettings::new`.
+    pub const fn of_shared_channel(parameters: Parameters) -> Self {
+        Self { window: Window::SHARED_CHANNEL, ..Self::of_network(parameters) }
+    }
+
     /// The mesh of the thesis "Implementing and analysing Sphinx on low-end IoT devices": 3 + 3 hops,
     /// 120 s until a try counts as lost, 3 transmissions, 10 messages in flight, no delays, no cover.
     pub const fn thesis() -> Self {
@@ -85,7 +108,8 @@ impl Config {
 
     /// How long try number `tries` (1 for the first) is waited for, on a path of `hops` hops whose
     /// delays sum to `delay`, when round trips have lately taken `measured` besides their delays. Never less than
-    /// the allowance, never more than its eightfold.
+    /// the allowance, never more than its eightfold. The receiver's ticks are added to both: how long they take
+    /// depends on the receiver, and not on how full the channel is.
     pub(crate) fn time_for_try(
         &self,
         tries: u8,
@@ -96,8 +120,11 @@ impl Config {
         match self.timeout {
             Timeout::Fixed(timeout) => timeout,
             Timeout::Path { hop_allowance } => {
-                let least = hop_allowance.saturating_mul(hops as u32);
-                let most = least.saturating_mul(8);
+                let allowance = hop_allowance.saturating_mul(hops as u32);
+                let tick = self.parameters.payload_mean.unwrap_or_default();
+                let ticks = tick.saturating_mul(TICKS_TO_REPLY);
+                let least = allowance.saturating_add(ticks);
+                let most = allowance.saturating_mul(8).saturating_add(ticks);
                 let mut allowance = measured.map_or(least, |measured| measured.clamp(least, most));
                 for _ in 1..tries {
                     allowance = allowance.saturating_add(allowance / 2).min(most);
@@ -114,7 +141,7 @@ impl Config {
     }
 
     /// For how long a receiver remembers a message: until its last try has arrived.
-    pub(crate) fn memory(&self) -> Duration {
+    pub fn memory(&self) -> Duration {
         self.message_lifetime().saturating_add(self.longest_try()).max(Duration::from_secs(1))
     }
 
@@ -148,6 +175,15 @@ mod tests {
         assert_eq!(time(1, 20), 20 * second);
         assert_eq!(time(2, 20), 30 * second);
         assert_eq!(time(1, 1000), 48 * second);
+    }
+
+    #[test]
+    fn a_try_waits_for_the_receivers_ticks_and_they_do_not_grow_with_the_tries() {
+        let second = Duration::from_secs(1);
+        let mut config = Config { timeout: Timeout::Path { hop_allowance: second }, ..Config::thesis() };
+        config.parameters.payload_mean = Some(2 * second);
+        assert_eq!(config.time_for_try(1, 6, 10 * second, None), (10 + 6 + 32) * second);
+        assert_eq!(config.time_for_try(200, 6, 10 * second, None), (10 + 48 + 32) * second);
     }
 
     #[test]

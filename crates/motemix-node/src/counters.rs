@@ -35,22 +35,28 @@ drop_reasons! {
     Replayed => "replayed",
     /// The epoch's replay filter has no room; nothing is admitted until the next epoch.
     ReplayFilterFull => "replay-filter-full",
+    /// The replay filter has room, and keeps it for later in the epoch or for other neighbours.
+    AdmissionRate => "admission-rate",
     /// A reserved command.
     UnknownCommand => "unknown-command",
-    /// The payload was changed on the way.
+    /// The payload of a message without a way to reply was changed on the way.
     BadPayload => "bad-payload",
     /// The packet names a next node that the network does not have.
     UnknownNextHop => "unknown-next-hop",
     /// No room for another packet that waits.
     QueueFull => "queue-full",
-    /// No room to remember another message; it is not acknowledged, so its sender tries again.
+    /// No room to remember another message. Its packet is turned round without an acknowledgement, so its
+    /// sender tries again.
     WindowFull => "window-full",
     /// A returned packet whose header is not in flight: its message was acknowledged or given up.
     UnknownHeader => "unknown-header",
-    /// The application did not reply in time, or refused; the sender tries again.
+    /// The application did not reply in time, or refused. The packet is turned round without an
+    /// acknowledgement, so the sender tries again.
     Unanswered => "unanswered",
     /// No epoch has begun.
     NoEpoch => "no-epoch",
+    /// Messages and loops come faster than ticks of the payload stream, on which they are turned round.
+    NoTick => "no-tick",
 }
 
 impl From<ProcessError> for DropReason {
@@ -70,6 +76,7 @@ impl From<ReplayError> for DropReason {
         match error {
             ReplayError::Replayed => Self::Replayed,
             ReplayError::Full => Self::ReplayFilterFull,
+            ReplayError::Rationed => Self::AdmissionRate,
         }
     }
 }
@@ -97,17 +104,23 @@ pub struct Counters {
     pub duplicates: u64,
     /// Replies and acknowledgements put into packets that were turned round.
     pub replied: u64,
+    /// Packets turned round that brought no message: filler of payload streams, or a payload that was changed on
+    /// the way. Nobody but the sender can tell which.
+    pub turned_empty: u64,
     /// Messages accepted for sending.
     pub sent: u64,
     /// Tries after the first.
     pub retransmitted: u64,
+    /// Tries that came back without a reply: refused, or changed on the way. They count as lost when their time
+    /// is over.
+    pub returned_empty: u64,
     /// Messages whose reply came back.
     pub acknowledged: u64,
     /// Messages given up after the last try.
     pub discarded: u64,
-    /// Loop cover sent.
+    /// Loop cover sent, filler of the payload stream included.
     pub loops_sent: u64,
-    /// Loop cover that came back.
+    /// Loop cover that came back, filler included.
     pub loops_returned: u64,
     /// Drop cover sent.
     pub drops_sent: u64,

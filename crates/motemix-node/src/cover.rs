@@ -66,11 +66,6 @@ impl Streams {
         Self { loops: Stream::off(), drops: Stream::off(), payload: Stream::off() }
     }
 
-    /// Whether drop cover is sent, as a stream or in place of messages.
-    pub(crate) const fn sends_drops(&self) -> bool {
-        self.drops.is_on() || self.payload.is_on()
-    }
-
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         [self.loops, self.drops, self.payload].iter().filter_map(Stream::next_timeout).min()
     }

@@ -2,10 +2,14 @@
 
 use core::fmt;
 
+use motemix_crypto::Secret;
 use motemix_directory::{Epoch, PathError, TopologyError};
-use motemix_sphinx::{MixKey, ReplayError};
+use motemix_sphinx::{MixKey, ReplayError, ReplayTag};
+use siphasher::sip::SipHasher13;
 
-use crate::replay::TagTable;
+use crate::admission::{Admission, Classes, LinkId, Places};
+use crate::journal::{Admitted, Digest};
+use crate::replay::{Fingerprints, Owner};
 use crate::time::Instant;
 
 /// Why an epoch cannot begin or be prepared.
@@ -34,36 +38,89 @@ impl fmt::Display for EpochError {
 
 impl core::error::Error for EpochError {}
 
-/// The mix key of one epoch and the tags it has seen.
-pub(crate) struct EpochKey<'s> {
-    pub(crate) epoch: Epoch,
-    key: Option<MixKey>,
-    pub(crate) seen: TagTable<'s>,
+/// The mix key of one epoch, and what was admitted under it.
+struct EpochKey {
+    epoch: Epoch,
+    keys: Option<Keys>,
+    owner: Owner,
+    admission: Admission,
+}
+
+struct Keys {
+    mix: MixKey,
+    /// Of the digests in the replay filter.
+    filter: Secret<16>,
+}
+
+impl EpochKey {
+    const fn none(owner: Owner) -> Self {
+        Self { epoch: Epoch(0), keys: None, owner, admission: Admission::ahead() }
+    }
+
+    /// SipHash-1-3 of the tag's first eight bytes; `None` without the key.
+    fn digest(&self, start: [u8; 8]) -> Option<u64> {
+        self.keys.as_ref().map(|keys| SipHasher13::new_with_key(keys.filter.expose()).hash(&start))
+    }
+}
+
+/// What an epoch has of the replay filter, in packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EpochFill {
+    /// Which epoch.
+    pub epoch: Epoch,
+    /// Packets admitted.
+    pub tags: u32,
+    /// How many it can admit in all.
+    pub capacity: u32,
+    /// How many more there is room for now. Less than is left of the capacity while the epoch
+    /// before still has its part of the memory.
+    pub room: u32,
+}
+
+impl EpochFill {
+    /// Whether nothing more is admitted.
+    pub const fn is_full(&self) -> bool {
+        self.room == 0
+    }
+}
+
+/// How full the replay filter is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReplayFill {
+    /// The current epoch.
+    pub current: EpochFill,
+    /// The epoch before, until its overlap ends; the epoch after, once it is prepared.
+    pub neighbour: Option<EpochFill>,
 }
 
 /// Which of the two keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
     Current,
-    /// Of the epoch before, for a while after the boundary; of the epoch after, for a while before it.
+    /// Of the epoch before, for a while after the boundary; of the epoch after, for a while before
+    /// it.
     Neighbour,
 }
 
-/// At most two keys at a time.
+/// At most two keys at a time, and the replay filter that they share.
 pub(crate) struct Epochs<'s> {
-    current: EpochKey<'s>,
-    neighbour: EpochKey<'s>,
+    current: EpochKey,
+    neighbour: EpochKey,
     begun: bool,
     retire_neighbour: Instant,
+    filter: Fingerprints<'s>,
+    classes: Classes,
 }
 
 impl<'s> Epochs<'s> {
-    pub(crate) const fn new(current: TagTable<'s>, neighbour: TagTable<'s>) -> Self {
+    pub(crate) fn new(filter: Fingerprints<'s>) -> Self {
         Self {
-            current: EpochKey { epoch: Epoch(0), key: None, seen: current },
-            neighbour: EpochKey { epoch: Epoch(0), key: None, seen: neighbour },
+            current: EpochKey::none(Owner::One),
+            neighbour: EpochKey::none(Owner::Two),
             begun: false,
             retire_neighbour: Instant::NEVER,
+            filter,
+            classes: Classes::new([0; 2]),
         }
     }
 
@@ -77,24 +134,43 @@ impl<'s> Epochs<'s> {
         if self.begun && epoch <= self.current.epoch {
             return Err(EpochError::NotLater);
         }
-        if self.neighbour.key.is_none() || self.neighbour.epoch != epoch {
-            self.neighbour.seen.clear();
+        let filter = key.replay_filter_key();
+        let neighbour = &mut self.neighbour;
+        if neighbour.keys.is_none() || neighbour.epoch != epoch {
+            self.filter.release(neighbour.owner);
+            neighbour.admission = Admission::ahead();
         }
-        self.neighbour.epoch = epoch;
-        self.neighbour.key = Some(key);
+        neighbour.epoch = epoch;
+        neighbour.keys = Some(Keys { mix: key, filter });
         self.retire_neighbour = Instant::NEVER;
         Ok(())
     }
 
-    pub(crate) fn is_prepared(&self, epoch: Epoch) -> bool {
-        self.neighbour.key.is_some() && self.neighbour.epoch == epoch
+    pub(crate) const fn is_prepared(&self, epoch: Epoch) -> bool {
+        self.neighbour.keys.is_some() && self.neighbour.epoch.0 == epoch.0
     }
 
-    /// The prepared key becomes the current one; the one before it is accepted until `retire`.
-    pub(crate) fn begin(&mut self, retire: Instant) {
+    /// The prepared key becomes the current one, until `ends`; the one before it is accepted until
+    /// `retire`. `classes` are those of neighbours from now on.
+    pub(crate) fn begin(&mut self, now: Instant, ends: Instant, retire: Instant, classes: Classes) {
         core::mem::swap(&mut self.current, &mut self.neighbour);
+        self.current.admission.last_until(now, ends);
         self.retire_neighbour = if self.begun { retire } else { Instant::NEVER };
+        if self.begun && ends != Instant::NEVER {
+            self.neighbour.admission.last_until(now, retire);
+        }
+        self.classes = classes;
         self.begun = true;
+    }
+
+    /// Forgets both keys.
+    pub(crate) fn end(&mut self) {
+        for key in [&mut self.current, &mut self.neighbour] {
+            key.keys = None;
+            self.filter.release(key.owner);
+        }
+        self.begun = false;
+        self.retire_neighbour = Instant::NEVER;
     }
 
     /// When the key of the epoch before is to be wiped.
@@ -104,40 +180,122 @@ impl<'s> Epochs<'s> {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.retire_neighbour <= now {
-            self.neighbour.key = None;
-            self.neighbour.seen.clear();
+            self.neighbour.keys = None;
+            self.filter.release(self.neighbour.owner);
             self.retire_neighbour = Instant::NEVER;
         }
     }
 
     /// The keys to try a packet with, likeliest first.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = (Which, &MixKey)> {
-        let current = self.current.key.as_ref().map(|key| (Which::Current, key));
-        current.into_iter().chain(self.neighbour.key.as_ref().map(|key| (Which::Neighbour, key)))
+        let current = self.current.keys.as_ref().map(|keys| (Which::Current, &keys.mix));
+        current.into_iter().chain(self.neighbour.keys.as_ref().map(|keys| (Which::Neighbour, &keys.mix)))
     }
 
-    pub(crate) fn get_mut(&mut self, which: Which) -> &mut EpochKey<'s> {
-        match which {
+    /// Admits a tag that was not seen, if there is room and a place is due to who sent it.
+    pub(crate) fn admit(
+        &mut self,
+        now: Instant,
+        from: LinkId,
+        which: Which,
+        tag: &ReplayTag,
+    ) -> Result<Admitted, ReplayError> {
+        let key = match which {
             Which::Current => &mut self.current,
             Which::Neighbour => &mut self.neighbour,
+        };
+        let start = *tag.0.first_chunk().expect("a tag has sixteen bytes");
+        let digest = self.filter.digest(key.digest(start).ok_or(ReplayError::Full)?);
+        if self.filter.contains(key.owner, digest) {
+            return Err(ReplayError::Replayed);
         }
+        let room = self.filter.room(key.owner);
+        if room == 0 {
+            return Err(ReplayError::Full);
+        }
+        let capacity = self.filter.capacity(key.owner);
+        let left = capacity - self.filter.tags(key.owner);
+        // What the epoch before still has comes back to the current one; not the other way round.
+        let left = if which == Which::Current { left } else { left.min(room) };
+        let class = self.classes.of(from);
+        if !key.admission.admits(now, class, Places { capacity, left }) {
+            return Err(ReplayError::Rationed);
+        }
+        self.filter.insert(key.owner, digest).map_err(|_| ReplayError::Full)?;
+        key.admission.took(class);
+        Ok(Admitted { epoch: key.epoch, digest })
     }
 
-    /// Puts a tag back that was admitted before a restart. Tags of other epochs are of no use.
-    pub(crate) fn restore(&mut self, epoch: Epoch, tag: u64) -> Result<(), ReplayError> {
-        for key in [&mut self.current, &mut self.neighbour] {
-            if key.key.is_some() && key.epoch == epoch {
-                return match key.seen.insert(tag) {
-                    Err(ReplayError::Full) => Err(ReplayError::Full),
-                    Ok(()) | Err(ReplayError::Replayed) => Ok(()),
-                };
-            }
+    /// Puts back what was admitted before a restart. Digests of other epochs are of no use.
+    pub(crate) fn restore(&mut self, admitted: Admitted) -> Result<(), ReplayError> {
+        let Some(key) = self.key_of(admitted.epoch) else { return Ok(()) };
+        let (owner, digest) = (key.owner, self.filter.digest(admitted.digest.to_bits()));
+        if self.filter.contains(owner, digest) {
+            return Ok(());
         }
-        Ok(())
+        self.filter.insert(owner, digest).map_err(|_| ReplayError::Full)
     }
 
-    /// Tags in the current epoch's filter, and how many it takes.
-    pub(crate) const fn fill(&self) -> (usize, usize) {
-        (self.current.seen.len(), self.current.seen.capacity())
+    /// The digest of a tag that begins like this; `None` without the epoch's key.
+    pub(crate) fn digest(&self, epoch: Epoch, start: [u8; 8]) -> Option<Digest> {
+        Some(self.filter.digest(self.key_of(epoch)?.digest(start)?))
+    }
+
+    fn key_of(&self, epoch: Epoch) -> Option<&EpochKey> {
+        [&self.current, &self.neighbour].into_iter().find(|key| key.keys.is_some() && key.epoch == epoch)
+    }
+
+    pub(crate) fn fill(&self) -> ReplayFill {
+        let fill = |key: &EpochKey| EpochFill {
+            epoch: key.epoch,
+            tags: self.filter.tags(key.owner),
+            capacity: self.filter.capacity(key.owner),
+            room: self.filter.room(key.owner),
+        };
+        let neighbour = self.neighbour.keys.as_ref().map(|_| fill(&self.neighbour));
+        ReplayFill { current: fill(&self.current), neighbour }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::FingerprintBits;
+
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        core::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex"))
+    }
+
+    /// The vectors of `docs/spec/epochs.md`.
+    #[test]
+    fn digests_are_those_of_the_specification() {
+        let tag: [u8; 16] = bytes("addb0901225f283f4f24f836bbac5712");
+        let start = *tag.first_chunk().expect("sixteen bytes");
+        for (epoch, mix_secret, filter_key, digest, short) in [
+            (
+                7,
+                "4a69d4a8d948ec5eb83feb844b319d74f1271a3bbc1e9ba86ec9018ac649eeeb",
+                "e5c6e90ecb063b6cbdea683854773a61",
+                0xe806_b015_9c08_9706,
+                0xe806_9706,
+            ),
+            (
+                8,
+                "79cfbedce836f0d9e89fd9ceab4c17fcacbe856d89e5360c7f9d92f444cbf9a4",
+                "a19373a9def5e50ed4b1a5c7c12037fe",
+                0x9cc0_8cc3_2a8f_4065,
+                0x9cc0_4065,
+            ),
+        ] {
+            let key = || MixKey::new(Secret::new(bytes(mix_secret)));
+            assert_eq!(key().replay_filter_key().expose(), &bytes::<16>(filter_key));
+            let digest_with = |bits| {
+                let mut epochs = Epochs::new(Fingerprints::new(&mut [], bits));
+                epochs.prepare(Epoch(epoch), key()).expect("the first");
+                epochs.digest(Epoch(epoch), start).expect("its key is there")
+            };
+            assert_eq!(digest_with(FingerprintBits::HOST).to_bits(), digest);
+            assert_eq!(digest_with(FingerprintBits::BOARD).to_short(), Some(short));
+        }
     }
 }

@@ -3,7 +3,6 @@
 use core::fmt;
 use core::time::Duration;
 
-use motemix_directory::Epoch;
 use motemix_sphinx::{MessageId, NodeId};
 
 /// A packet has been written to the caller's buffer.
@@ -88,16 +87,6 @@ pub enum Event<'a> {
         /// Tries made.
         tries: u8,
     },
-}
-
-/// A replay tag that was admitted: to be written down before the packet is sent on, if the node is to
-/// refuse replays after a restart as well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Admitted {
-    /// The epoch of the mix key.
-    pub epoch: Epoch,
-    /// The tag's first eight bytes.
-    pub tag: u64,
 }
 
 /// Why a message cannot be sent now.

@@ -15,6 +15,8 @@ pub(crate) enum Purpose {
     Loop,
     /// Drop cover.
     Drop,
+    /// A loop on a tick of the payload stream, when no message waits: as a message to a node drawn at random.
+    Filler,
 }
 
 /// What headers are of use at this moment.
@@ -25,6 +27,8 @@ pub(crate) struct Needs<'n> {
     pub(crate) loops: bool,
     /// Drop cover is on.
     pub(crate) drops: bool,
+    /// The payload stream is on.
+    pub(crate) fillers: bool,
 }
 
 /// Room for one finished header.
@@ -104,6 +108,13 @@ impl<'s, P: Profile> Headers<'s, P> {
                 path.way(topology, rng, back, me, turn)?;
                 Shape::Loop
             }
+            // A node turns it round as it would a message, and on its own ticks.
+            Purpose::Filler => {
+                let turn = topology.draw_node(rng, &[me])?;
+                path.way(topology, rng, there, turn, me)?;
+                path.way(topology, rng, back, me, turn)?;
+                Shape::RoundTrip { receiver: there - 1 }
+            }
             Purpose::Drop => {
                 let end = topology.draw_node(rng, &[me])?;
                 path.way(topology, rng, there, end, me)?;
@@ -128,12 +139,18 @@ impl<'s, P: Profile> Headers<'s, P> {
         self.place(purpose, needs).is_some()
     }
 
+    /// How many headers of filler are kept: half of the pool besides other cover. Ticks come in bursts.
+    pub(crate) fn most_fillers(&self, needs: &Needs<'_>) -> usize {
+        let for_cover = usize::from(needs.loops) + usize::from(needs.drops);
+        if needs.fillers { (self.slots.len().saturating_sub(for_cover) / 2).max(1) } else { 0 }
+    }
+
     /// A free place, or that of a header which is of no use now. Messages leave one place for each kind of
     /// cover, where there is more than one: a node must not fall silent because it has much to say.
     fn place(&self, purpose: Purpose, needs: &Needs<'_>) -> Option<usize> {
         let held = self.slots.iter().flat_map(|slot| &slot.0);
         let for_messages = held.filter(|(of, _)| matches!(of, Purpose::Message(_))).count();
-        let for_cover = usize::from(needs.loops) + usize::from(needs.drops);
+        let for_cover = usize::from(needs.loops) + usize::from(needs.drops) + self.most_fillers(needs);
         let most_for_messages = self.slots.len().saturating_sub(for_cover).max(1);
         let in_place_of_a_message =
             matches!(purpose, Purpose::Message(_)) && for_messages >= most_for_messages;
@@ -142,6 +159,7 @@ impl<'s, P: Profile> Headers<'s, P> {
             Purpose::Message(to) => of != purpose && (!(needs.waiting)(to) || self.count(of) > 1),
             Purpose::Loop => !needs.loops && !in_place_of_a_message,
             Purpose::Drop => !needs.drops && !in_place_of_a_message,
+            Purpose::Filler => !needs.fillers && !in_place_of_a_message,
         };
         let free = self.slots.iter().position(|slot| slot.0.is_none() && !in_place_of_a_message);
         free.or_else(|| self.slots.iter().position(|slot| slot.0.as_ref().is_some_and(|(of, _)| usable(*of))))

@@ -243,6 +243,11 @@ impl<'s, P: Profile> Messages<'s, P> {
             .unwrap_or(0)
     }
 
+    /// Whether a try with this header is under way.
+    pub(crate) fn is_under_way(&self, header: &HeaderId) -> bool {
+        self.returns.iter().any(|slot| slot.0.as_ref().is_some_and(|entry| entry.header == *header))
+    }
+
     /// A packet of this node's own has come back.
     pub(crate) fn returned(&mut self, now: Instant, header: HeaderId, payload: &mut [u8]) -> Returned {
         let matching =

@@ -11,18 +11,21 @@ use motemix_sphinx::{MixKey, NodeId, Profile, ReplayError};
 use rand_core::CryptoRng;
 use siphasher::sip::SipHasher13;
 
-use crate::config::Config;
+use crate::admission::Classes;
+use crate::config::{Config, MOST_FOR_TICKS};
 use crate::counters::{Counters, DropReason};
 use crate::cover::Streams;
-use crate::epoch::{EpochError, Epochs};
-use crate::event::{Admitted, Event, ReceiptToken, ReplyError, Transmit};
+use crate::epoch::{EpochError, Epochs, ReplayFill};
+use crate::event::{Event, ReceiptToken, ReplyError, Transmit};
 use crate::headers::{Headers, Purpose};
+use crate::journal::{Admitted, Journal};
 use crate::messages::Messages;
-use crate::queue::{Due, Polled, Queue};
+use crate::queue::{Due, Leave, Polled, Queue};
 use crate::rate::Rate;
 use crate::receive::{Fate, Window};
-use crate::replay::TagTable;
+use crate::replay::Fingerprints;
 use crate::storage::Storage;
+use crate::tag_table::TagTable;
 use crate::time::Instant;
 
 /// A node of one network: mix, mote and receiver in one. See the crate's documentation for the run loop.
@@ -40,9 +43,17 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     /// First bytes of the header ids of loops under way, oldest overwritten.
     loops: &'s mut [u64],
     next_loop: usize,
+    /// Ticks that turned packets took since one was offered to this node's own messages.
+    turned_in_a_row: u32,
+    /// How long the application took for its last reply. Packets without a reply wait as long, so that they leave
+    /// when one with a reply might.
+    answer_took: Duration,
     nodes: Nodes<'s>,
     receiver: Option<NodeId>,
-    admitted: Option<Admitted>,
+    /// Nothing of its own leaves until the next epoch begins.
+    silent: bool,
+    /// See [`Node::answers`].
+    answers: u32,
     counters: Counters,
 }
 
@@ -83,14 +94,13 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         let mut key = Secret::<16>::zero();
         rng.fill_bytes(key.expose_mut());
         let key = SipHasher13::new_with_key(key.expose());
-        let [current, neighbour] = storage.replay.map(|places| TagTable::new(places, key));
         storage.loops.fill(0);
         Self {
             me,
             receiver: config.receiver,
             config,
             rng,
-            epochs: Epochs::new(current, neighbour),
+            epochs: Epochs::new(Fingerprints::new(storage.replay, storage.fingerprint)),
             queue: Queue::new(storage.packets, storage.schedule),
             window: Window::new(storage.window.map(|places| TagTable::new(places, key)), key),
             messages: Messages::new(storage.messages, storage.returns),
@@ -99,8 +109,11 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             rate: Rate::new(config.window),
             loops: storage.loops,
             next_loop: 0,
+            turned_in_a_row: 0,
+            answer_took: Duration::ZERO,
             nodes: Nodes { own: storage.nodes, count: 0, lent: None },
-            admitted: None,
+            silent: false,
+            answers: 0,
             counters: Counters::default(),
         }
     }
@@ -115,9 +128,15 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         &self.counters
     }
 
-    /// Tags in the current epoch's replay filter, and how many it takes.
-    pub const fn replay_filter_fill(&self) -> (usize, usize) {
+    /// How full the replay filter is. Before the first epoch the current one is 0.
+    pub fn replay_fill(&self) -> ReplayFill {
         self.epochs.fill()
+    }
+
+    /// Messages that were received in the present lifetime of a message, and how many the window remembers of
+    /// one. A full window hands over no new message.
+    pub fn window_fill(&self) -> (usize, usize) {
+        self.window.fill()
     }
 
     /// Messages that were accepted by [`send`](Self::send) and whose end was not polled yet.
@@ -136,13 +155,15 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.epochs.prepare(epoch, key)
     }
 
-    /// Makes the prepared epoch the current one. `nodes` are those of its network document, in the
+    /// Makes the prepared epoch the current one, until about `ends`: the places of the replay filter are made to
+    /// last until then. With [`Instant::NEVER`] they go to whoever comes first. `nodes` are those of its network document, in the
     /// order of their ids, checked by the document; `config` follows its parameters. Pooled headers are forgotten; messages in
     /// flight stay, and the key of the epoch before serves for the overlap of the parameters.
     pub fn begin_epoch(
         &mut self,
         now: Instant,
         epoch: Epoch,
+        ends: Instant,
         nodes: impl Iterator<Item = Entry> + Clone,
         config: Config,
     ) -> Result<(), EpochError> {
@@ -150,7 +171,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             return Err(EpochError::NotPrepared);
         }
         self.nodes.keep(nodes)?;
-        self.begin(now, config)
+        self.begin(now, ends, config)
     }
 
     /// The same with nodes that many share, as in a simulation: they are read where they are.
@@ -158,6 +179,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         &mut self,
         now: Instant,
         epoch: Epoch,
+        ends: Instant,
         nodes: &'s [Entry],
         config: Config,
     ) -> Result<(), EpochError> {
@@ -165,17 +187,21 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             return Err(EpochError::NotPrepared);
         }
         self.nodes.lent = Some(nodes);
-        self.begin(now, config)
+        self.begin(now, ends, config)
     }
 
-    fn begin(&mut self, now: Instant, config: Config) -> Result<(), EpochError> {
+    fn begin(&mut self, now: Instant, ends: Instant, config: Config) -> Result<(), EpochError> {
         Topology::new(self.nodes.get()).map_err(EpochError::Topology)?;
         self.headers.clear();
-        self.epochs.begin(now + config.parameters.overlap);
+        let classes = Classes::new([self.rng.next_u64(), self.rng.next_u64()]);
+        self.epochs.begin(now, ends, now + config.parameters.overlap, classes);
+        (self.silent, self.answers) = (false, 0);
         let parameters = &config.parameters;
         self.streams.loops.set(now, parameters.loop_mean, &mut self.rng);
         self.streams.drops.set(now, parameters.drop_mean, &mut self.rng);
         self.streams.payload.set(now, parameters.payload_mean, &mut self.rng);
+        // Nothing waits for ticks that do not come.
+        while !self.streams.payload.is_on() && self.queue.take_tick(now) {}
         if config.receiver.is_some() {
             self.receiver = config.receiver;
         }
@@ -193,9 +219,42 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.streams.drops.set(now, parameters.drop_mean.filter(|_| on), &mut self.rng);
     }
 
-    /// Puts back a tag that was admitted before a restart; call after the epoch is prepared or begun.
-    pub fn restore_tag(&mut self, admitted: Admitted) -> Result<(), ReplayError> {
-        self.epochs.restore(admitted.epoch, admitted.tag)
+    /// Stops all that this node sends of its own until the next epoch begins: cover, the ticks of the payload
+    /// stream, and messages, which wait. What it forwards and replies to goes on. For a network document that
+    /// has expired.
+    pub fn fall_silent(&mut self) {
+        self.streams = Streams::off();
+        self.silent = true;
+    }
+
+    /// Wipes all mix keys with their replay filters: no packet is taken in until an epoch is prepared and
+    /// begun again, which may be an earlier one. What waits for its delay still leaves.
+    pub fn end_epoch(&mut self) {
+        self.fall_silent();
+        self.epochs.end();
+        self.headers.clear();
+    }
+
+    /// How many own loops and tries have come back under the current epoch's keys since it began. Each
+    /// went through mixes that have the keys of this epoch, which says more about the time than any one clock.
+    pub const fn answers(&self) -> u32 {
+        self.answers
+    }
+
+    /// Puts back what was admitted before a restart; call after the epoch is prepared or begun. Digests of
+    /// epochs without a key are passed over.
+    ///
+    /// # Errors
+    /// [`ReplayError::Full`] if the memory is smaller than it was, and has no room for it. Packets that are
+    /// not put back could pass again, so the node must not run.
+    pub fn restore_admitted(&mut self, admitted: Admitted) -> Result<(), ReplayError> {
+        self.epochs.restore(admitted)
+    }
+
+    /// What the journal would have of a packet whose replay tag begins with these eight bytes, to convert
+    /// journals of tags. `None` if the node does not have the epoch's key.
+    pub fn admitted_of_tag(&self, epoch: Epoch, start: &[u8; 8]) -> Option<Admitted> {
+        Some(Admitted { epoch, digest: self.epochs.digest(epoch, *start)? })
     }
 
     /// Does what has become due: retries, cover, the end of an overlap.
@@ -222,8 +281,8 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         }
         if !self.streams.payload.is_on() {
             self.dispatch(now);
-        } else if self.streams.payload.tick(now, &mut self.rng) && !self.transmit_one(now) {
-            self.cover(now, Purpose::Drop);
+        } else if self.streams.payload.tick(now, &mut self.rng) {
+            self.use_tick(now);
         }
     }
 
@@ -242,36 +301,61 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         .min()
     }
 
-    /// The next packet that is due, written to the beginning of `out`.
+    /// The next packet that is due, written to the beginning of `out`. Before anything leaves, `journal` has
+    /// all that was admitted.
+    ///
+    /// # Errors
+    /// The journal's. Then nothing leaves; what is due stays so.
     ///
     /// # Panics
     /// If `out` is shorter than a packet of the profile.
-    pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
+    pub fn poll_transmit<J: Journal>(
+        &mut self,
+        now: Instant,
+        journal: &mut J,
+        out: &mut [u8],
+    ) -> Result<Option<Transmit>, J::Error> {
+        journal.commit()?;
         loop {
-            let Some(due) = self.queue.pop_due(now) else {
+            let Some(due) = self.queue.pop_due(now, self.turned_leave()) else {
                 // Nothing of others' waits, so it is the turn of messages that have a header.
                 let own = self.rate.yields() && !self.streams.payload.is_on() && self.transmit_one(now);
                 if own {
                     continue;
                 }
-                return None;
+                return Ok(None);
             };
             match due {
                 Due::Send(to, packet) => {
                     out[..packet.len()].copy_from_slice(packet);
                     self.counters.transmitted += 1;
-                    return Some(Transmit { to, len: packet.len() });
+                    return Ok(Some(Transmit { to, len: packet.len() }));
                 }
-                Due::Unanswered { digest } => self.unanswered(digest),
+                Due::Unanswered(token) => self.turn_unanswered(token),
+                Due::NoTick => {
+                    self.counters.drop(DropReason::NoTick);
+                }
             }
         }
     }
 
-    fn unanswered(&mut self, digest: u64) {
+    /// When packets that were turned round leave.
+    const fn turned_leave(&self) -> Leave {
+        if self.streams.payload.is_on() { Leave::OnTicks { most: MOST_FOR_TICKS } } else { Leave::WhenDue }
+    }
+
+    /// The application has no reply: the packet leaves all the same.
+    fn turn_unanswered(&mut self, token: ReceiptToken) {
+        let Some(digest) = self.queue.receipt(token).map(|receipt| receipt.digest) else { return };
         if self.window.fate(digest) == Ok(Some(Fate::Pending)) {
             self.window.set(digest, Fate::Unanswered);
         }
         self.counters.drop(DropReason::Unanswered);
+        let (mean_delay, rng) = (self.config.parameters.mean_delay, &mut self.rng);
+        self.queue.turn_round(token, |packet, receipt| {
+            receipt.turn_key.refuse::<P>(packet, |payload| rng.fill_bytes(payload));
+            (receipt.forward.next, receipt.arrived + receipt.forward.delay.of_mean(mean_delay))
+        });
     }
 
     /// The next thing that the application should know.
@@ -303,7 +387,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         if data.len() > P::GEOMETRY.data_len() {
             return Err(ReplyError::TooLong);
         }
-        let digest = self.queue.receipt(token).ok_or(ReplyError::NotWaiting)?.digest;
+        let receipt = self.queue.receipt(token).ok_or(ReplyError::NotWaiting)?;
+        let (digest, arrived) = (receipt.digest, receipt.arrived);
+        self.answer_took = now - arrived;
         let mean_delay = self.config.parameters.mean_delay;
         self.queue.turn_round(token, |packet, receipt| {
             // The hop's delay counts from the arrival; what the application took is part of it.
@@ -317,11 +403,11 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         Ok(())
     }
 
-    /// Lets go of a received message without a reply, when it cannot be made safe. Its sender tries again.
+    /// Lets go of a received message without a reply, when it cannot be made safe. Its packet leaves as if it had
+    /// one; its sender tries again.
     pub fn refuse(&mut self, token: ReceiptToken) -> Result<(), ReplyError> {
-        let digest = self.queue.receipt(token).ok_or(ReplyError::NotWaiting)?.digest;
-        self.queue.refuse(token);
-        self.unanswered(digest);
+        self.queue.receipt(token).ok_or(ReplyError::NotWaiting)?;
+        self.turn_unanswered(token);
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
-//! Packets that wait: for their delay to pass, or for the application's reply.
+//! Packets that wait: for their delay to pass, for the application's reply, for a tick of the payload stream.
 
 use core::mem;
 
-use motemix_sphinx::{Forward, MessageId, NodeId, Profile, TurnKey};
+use motemix_sphinx::{Forward, Message, MessageId, NodeId, Profile, TurnKey};
 
 use crate::event::ReceiptToken;
 use crate::time::Instant;
@@ -17,7 +17,7 @@ pub struct PacketSlot<P: Profile> {
     due: Instant,
     /// Where in the heap this slot's number is.
     place: u32,
-    /// The next slot of the free list or of the arrivals.
+    /// The next slot of the free list, of the arrivals, or of those that wait for a tick.
     next: u32,
     /// Counts uses, so that a token of an earlier use is recognised.
     generation: u32,
@@ -47,6 +47,8 @@ enum Contents {
     Free,
     /// Due means: send it.
     Leaving(NodeId),
+    /// Turned round. Due means: its delay is over, and it may take a tick of the payload stream.
+    Turned(NodeId),
     /// Due means: the application did not reply.
     Received(Receipt),
     /// Waits to be polled, and for nothing else.
@@ -58,6 +60,12 @@ enum Contents {
 pub(crate) struct Arrival {
     pub(crate) id: MessageId,
     pub(crate) len: usize,
+}
+
+impl Arrival {
+    pub(crate) const fn of(message: &Message<'_>) -> Self {
+        Self { id: message.id, len: message.data.len() }
+    }
 }
 
 /// A received message and what its reply needs.
@@ -76,7 +84,19 @@ pub(crate) struct Full;
 /// What has become due.
 pub(crate) enum Due<'q> {
     Send(NodeId, &'q [u8]),
-    Unanswered { digest: u64 },
+    /// The application did not reply in time. The packet waits to be turned round.
+    Unanswered(ReceiptToken),
+    /// As many turned packets wait for ticks as may; this one was dropped.
+    NoTick,
+}
+
+/// When packets that were turned round leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// As soon as their delay is over.
+    WhenDue,
+    /// On the first tick afterwards that is theirs. At most so many wait for one.
+    OnTicks { most: usize },
 }
 
 /// Slots and a heap over their numbers, least due first. Each slot knows its place in the heap, so a
@@ -88,6 +108,12 @@ pub(crate) struct Queue<'s, P: Profile> {
     free: u32,
     first_arrival: u32,
     last_arrival: u32,
+    /// Messages that wait for a reply, and packets turned round that have not left.
+    turning: usize,
+    /// Turned packets whose delay is over, in the order in which they take ticks.
+    first_for_tick: u32,
+    last_for_tick: u32,
+    waiting_for_tick: usize,
 }
 
 impl<'s, P: Profile> Queue<'s, P> {
@@ -101,7 +127,18 @@ impl<'s, P: Profile> Queue<'s, P> {
             slot.next = if number + 1 == capacity { NONE } else { number as u32 + 1 };
         }
         let free = if capacity == 0 { NONE } else { 0 };
-        Self { slots, heap, waiting: 0, free, first_arrival: NONE, last_arrival: NONE }
+        Self {
+            slots,
+            heap,
+            waiting: 0,
+            free,
+            first_arrival: NONE,
+            last_arrival: NONE,
+            turning: 0,
+            first_for_tick: NONE,
+            last_for_tick: NONE,
+            waiting_for_tick: 0,
+        }
     }
 
     pub(crate) const fn has_room(&self) -> bool {
@@ -123,11 +160,51 @@ impl<'s, P: Profile> Queue<'s, P> {
         Ok(())
     }
 
+    /// Whether one more packet to be turned round finds a place. Those that wait for ticks leave half of the
+    /// places to what is forwarded.
+    pub(crate) const fn has_room_to_turn(&self, leave: Leave) -> bool {
+        self.has_room() && (matches!(leave, Leave::WhenDue) || self.turning < self.slots.len().div_ceil(2))
+    }
+
     /// Keeps a message for the application, which has until `due` to reply.
     pub(crate) fn receive(&mut self, due: Instant, packet: &[u8], receipt: Receipt) -> Result<(), Full> {
         let number = self.keep(packet, Contents::Received(receipt))?;
+        self.turning += 1;
         self.schedule(number, due);
         Ok(())
+    }
+
+    /// Queues what `write` writes, a packet that was turned round at once.
+    pub(crate) fn turn(
+        &mut self,
+        due: Instant,
+        to: NodeId,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Full> {
+        let number = self.allocate()?;
+        let slot = &mut self.slots[number as usize];
+        write(slot.packet.as_mut());
+        slot.contents = Contents::Turned(to);
+        self.turning += 1;
+        self.schedule(number, due);
+        Ok(())
+    }
+
+    /// Lets the turned packet that has waited longest for a tick leave. `false` if none waits.
+    pub(crate) fn take_tick(&mut self, now: Instant) -> bool {
+        let number = self.first_for_tick;
+        let Some(slot) = self.slots.get_mut(number as usize) else { return false };
+        self.first_for_tick = slot.next;
+        if self.first_for_tick == NONE {
+            self.last_for_tick = NONE;
+        }
+        self.waiting_for_tick -= 1;
+        self.turning -= 1;
+        if let Contents::Turned(to) = slot.contents {
+            slot.contents = Contents::Leaving(to);
+        }
+        self.schedule(number, now);
+        true
     }
 
     /// Keeps a message without a way to reply until it is polled.
@@ -189,37 +266,64 @@ impl<'s, P: Profile> Queue<'s, P> {
         let slot = &mut self.slots[token.slot as usize];
         if let Contents::Received(receipt) = mem::replace(&mut slot.contents, Contents::Free) {
             let (to, due) = reply(slot.packet.as_mut(), receipt);
-            slot.contents = Contents::Leaving(to);
+            slot.contents = Contents::Turned(to);
             slot.generation = slot.generation.wrapping_add(1);
             self.reschedule(token.slot, due);
         }
     }
 
-    /// Lets go of a received message.
-    pub(crate) fn refuse(&mut self, token: ReceiptToken) {
-        self.unschedule(token.slot);
-        self.release(token.slot);
+    /// What is due first, if it is due by `now`. A packet leaves the queue, a message stays for
+    /// [`turn_round`](Self::turn_round).
+    pub(crate) fn pop_due(&mut self, now: Instant, leave: Leave) -> Option<Due<'_>> {
+        loop {
+            let number = *self.heap[..self.waiting].first()?;
+            let slot = &self.slots[number as usize];
+            if slot.due > now {
+                return None;
+            }
+            let to = match slot.contents {
+                Contents::Leaving(to) => to,
+                Contents::Turned(to) => match leave {
+                    Leave::WhenDue => {
+                        self.turning -= 1;
+                        to
+                    }
+                    Leave::OnTicks { most } if self.waiting_for_tick < most => {
+                        self.unschedule(number);
+                        self.wait_for_tick(number);
+                        continue;
+                    }
+                    Leave::OnTicks { .. } => {
+                        self.turning -= 1;
+                        self.unschedule(number);
+                        self.release(number);
+                        return Some(Due::NoTick);
+                    }
+                },
+                Contents::Received(_) => {
+                    let token = ReceiptToken { slot: number, generation: slot.generation };
+                    self.forget_arrival(number);
+                    return Some(Due::Unanswered(token));
+                }
+                Contents::Free | Contents::Delivered(_) => {
+                    self.unschedule(number);
+                    continue;
+                }
+            };
+            self.unschedule(number);
+            self.release(number);
+            return Some(Due::Send(to, self.slots[number as usize].packet.as_ref()));
+        }
     }
 
-    /// What is due first, if it is due by `now`; it leaves the queue.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Due<'_>> {
-        let number = *self.heap[..self.waiting].first()?;
-        if self.slots[number as usize].due > now {
-            return None;
+    fn wait_for_tick(&mut self, number: u32) {
+        self.slots[number as usize].next = NONE;
+        match self.last_for_tick {
+            NONE => self.first_for_tick = number,
+            last => self.slots[last as usize].next = number,
         }
-        self.unschedule(number);
-        match mem::replace(&mut self.slots[number as usize].contents, Contents::Free) {
-            Contents::Leaving(to) => {
-                self.release(number);
-                Some(Due::Send(to, self.slots[number as usize].packet.as_ref()))
-            }
-            Contents::Received(receipt) => {
-                self.forget_arrival(number);
-                self.release(number);
-                Some(Due::Unanswered { digest: receipt.digest })
-            }
-            Contents::Free | Contents::Delivered(_) => None,
-        }
+        self.last_for_tick = number;
+        self.waiting_for_tick += 1;
     }
 
     /// When the first packet is due.

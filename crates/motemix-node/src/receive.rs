@@ -2,11 +2,15 @@
 
 use core::time::Duration;
 
-use motemix_sphinx::{Message, ReplayError};
+use motemix_sphinx::Message;
 use siphasher::sip::SipHasher13;
 
-use crate::replay::{Found, TagTable, nonzero};
+use crate::tag_table::{Found, TagTable, nonzero};
 use crate::time::Instant;
+
+/// The window has no room for another message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WindowFull;
 
 /// What became of a message, in the flag bits of its digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +59,8 @@ impl<'s> Window<'s> {
         nonzero(core::hash::Hasher::finish(&state))
     }
 
-    /// What became of the message, if it was seen; `Full` if it was not and cannot be remembered.
-    pub(crate) fn fate(&mut self, digest: u64) -> Result<Option<Fate>, ReplayError> {
+    /// What became of the message, if it was seen; an error if it was not and cannot be remembered.
+    pub(crate) fn fate(&mut self, digest: u64) -> Result<Option<Fate>, WindowFull> {
         let older = 1 - self.newer;
         if let Found::Present(place) = self.tables[older].find(digest) {
             return Ok(Some(Fate::of(*place)));
@@ -64,7 +68,7 @@ impl<'s> Window<'s> {
         match self.tables[self.newer].find(digest) {
             Found::Present(place) => Ok(Some(Fate::of(*place))),
             Found::Vacant(_) => Ok(None),
-            Found::Full => Err(ReplayError::Full),
+            Found::Full => Err(WindowFull),
         }
     }
 
@@ -85,6 +89,12 @@ impl<'s> Window<'s> {
             }
             Found::Full => {}
         }
+    }
+
+    /// Messages of this lifetime, and how many can be remembered in one.
+    pub(crate) fn fill(&self) -> (usize, usize) {
+        let newer = &self.tables[self.newer];
+        (newer.len(), newer.capacity())
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {

@@ -1,8 +1,9 @@
 //! A global passive adversary: hears every frame, and says who it thinks sent each message.
 //!
 //! ```text
-//! frames ─ sniffer ─ transfers ─ pool: which packet is which ─ trace: distributions over senders ─ score ─ Anonymity
-//!                                 knowledge, dwell: what is public           deliveries (truth) ──┘
+//! frames ─ sniffer ─ transfers ┬ pool: which packet is which ─ trace: distributions over senders ─ score ─ Anonymity
+//!                              │  knowledge, dwell: what is public           deliveries (truth) ──┘
+//!                              └ links: how many on each link, while messages are sent and afterwards ─ Counted
 //! ```
 //!
 //! It reads no contents but fragment headers, and never what the simulation knows. The truth comes in at the end, to
@@ -15,11 +16,13 @@
 mod dwell;
 mod inside;
 mod knowledge;
+mod links;
 mod pool;
 mod score;
 mod sniffer;
 mod trace;
 
+pub use links::Counted;
 pub use score::{Anonymity, Guesses};
 pub(crate) use sniffer::{Sniffer, fingerprint};
 
@@ -66,8 +69,10 @@ pub(crate) fn network(scenario: &Scenario, members: &[&Group]) -> Network {
             dwells.push((group.board, Rc::clone(&dwell)));
         }
         let trips = if group.sends { messages } else { 0.0 };
-        let drops = rate(motes.drop_mean.and_then(Time::unless_zero)) + (ticks - trips).max(0.0);
-        let begins = [trips, drops, rate(motes.loop_mean.and_then(Time::unless_zero))];
+        let drops = rate(motes.drop_mean.and_then(Time::unless_zero));
+        // Half of the ticks turn packets of others round; what the others do not begin is loops.
+        let filler = (ticks / 2.0 - trips).max(0.0);
+        let begins = [trips, drops, rate(motes.loop_mean.and_then(Time::unless_zero)) + filler];
         Known { sends: group.sends, forwards: group.forwards, receives: group.receives, begins, dwell }
     });
     Network { nodes: nodes.collect(), hops: usize::from(motes.hops), vanish: VANISH }
@@ -107,6 +112,7 @@ pub(crate) fn conclude(
         let disclosed = score::disclose(&traffic, &always, sample);
         (anonymity.receivers_named, anonymity.receivers_by_chance) = disclosed.unzip();
     }
+    anonymity.counted = links::count(scenario, transfers);
     anonymity
 }
 

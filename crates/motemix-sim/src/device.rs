@@ -4,7 +4,9 @@ use crate::observe::News;
 use motemix_air::Instant;
 use motemix_link::radio::Transceiver;
 use motemix_link::serial::{MAX_FRAME, Outcome};
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// What stands at one place of the network.
 pub(crate) trait Device {
@@ -13,6 +15,9 @@ pub(crate) trait Device {
 
     /// Does what is due, and says when it is to be called again if the antenna has no news before.
     fn poll(&mut self, now: Instant) -> Option<Instant>;
+
+    /// The run is over.
+    fn end(&mut self, _now: Instant) {}
 
     /// From now on it keeps what it has to say of itself.
     fn keep_news(&mut self) {}
@@ -23,15 +28,19 @@ pub(crate) trait Device {
     }
 }
 
-/// Frames that its interrupt has taken from the transceiver, and the one that it is to send.
-pub(crate) struct Antenna {
+/// Frames that its interrupt has taken from the transceiver, and the one that it is to send. A board's radio and the world
+/// have hold of the same one.
+#[derive(Clone)]
+pub(crate) struct Antenna(Rc<RefCell<Inside>>);
+
+struct Inside {
     arrived: VecDeque<Frame>,
     room: usize,
     outcome: Option<Outcome>,
     leaving: Option<Frame>,
     listens: bool,
     /// Frames that were acknowledged on the air and found no room here.
-    pub overrun: u64,
+    overrun: u64,
 }
 
 /// The bytes of a frame, without its check sequence.
@@ -56,62 +65,68 @@ impl Frame {
 impl Antenna {
     /// With room for so many frames that arrived.
     pub fn new(room: usize) -> Self {
-        Self {
+        Self(Rc::new(RefCell::new(Inside {
             arrived: VecDeque::with_capacity(room),
             room,
             outcome: None,
             leaving: None,
             listens: true,
             overrun: 0,
-        }
+        })))
     }
 
     /// A frame arrived.
     pub fn arrive(&mut self, bytes: &[u8]) {
-        match Frame::new(bytes).filter(|_| self.arrived.len() < self.room) {
-            Some(frame) => self.arrived.push_back(frame),
-            None => self.overrun += 1,
+        let inside = &mut *self.0.borrow_mut();
+        match Frame::new(bytes).filter(|_| inside.arrived.len() < inside.room) {
+            Some(frame) => inside.arrived.push_back(frame),
+            None => inside.overrun += 1,
         }
     }
 
     /// What became of the frame that left.
     pub fn ended(&mut self, outcome: Outcome) {
-        self.outcome = Some(outcome);
+        self.0.borrow_mut().outcome = Some(outcome);
     }
 
     /// Bytes of the oldest frame that arrived and was not taken yet.
     pub fn waiting(&self) -> Option<usize> {
-        self.arrived.front().map(|frame| usize::from(frame.len))
+        self.0.borrow().arrived.front().map(|frame| usize::from(frame.len))
     }
 
     /// From now on it begins to receive frames, or does not.
     pub fn listen(&mut self, listens: bool) {
-        self.listens = listens;
+        self.0.borrow_mut().listens = listens;
     }
 
     /// Whether it begins to receive frames.
     pub fn listens(&self) -> bool {
-        self.listens
+        self.0.borrow().listens
+    }
+
+    /// Frames that were acknowledged on the air and found no room here.
+    pub fn overrun(&self) -> u64 {
+        self.0.borrow().overrun
     }
 
     /// The frame that is to leave now.
     pub fn take_leaving(&mut self) -> Option<Frame> {
-        self.leaving.take()
+        self.0.borrow_mut().leaving.take()
     }
 }
 
 impl Transceiver for Antenna {
     fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
-        let frame = self.arrived.pop_front()?;
+        let frame = self.0.borrow_mut().arrived.pop_front()?;
         *out = frame.bytes;
         Some(usize::from(frame.len))
     }
 
     fn transmit(&mut self, frame: &[u8]) {
-        self.leaving = Frame::new(frame);
+        self.0.borrow_mut().leaving = Frame::new(frame);
     }
 
     fn poll_outcome(&mut self) -> Option<Outcome> {
-        self.outcome.take()
+        self.0.borrow_mut().outcome.take()
     }
 }

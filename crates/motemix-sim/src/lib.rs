@@ -1,8 +1,8 @@
 //! A deterministic simulator of motes on one IEEE 802.15.4 channel.
 //!
-//! It decides nothing about the protocol: nodes are [`motemix_node`], packets [`motemix_sphinx`], the link
-//! [`motemix_link`], as on a board, and the channel is [`motemix_air`]'s. What it adds is virtual time, the time that a
-//! board's processor takes, load, and what is counted. Beside the shipping code it knows the experiment of a thesis
+//! It decides nothing about the protocol: motes are [`motemix_mote`], with the tables, the store and the run loop that boards
+//! have, and the channel is [`motemix_air`]'s. What it adds is virtual time, the time that a board's processor and flash
+//! take, an authority that signs network documents, load, and what is counted. Beside the shipping code it knows the experiment of a thesis
 //! (Sphinx on RIOT, and plain datagrams) to compare with.
 //!
 //! # A run
@@ -19,9 +19,11 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod authority;
 mod board;
 mod curve;
 mod device;
+mod flash;
 mod load;
 mod meter;
 mod mote;
@@ -35,9 +37,11 @@ mod run;
 pub mod scenario;
 pub mod sweep;
 pub mod validation;
+mod wear;
 mod world;
 
-pub use adversary::{Anonymity, Guesses};
+pub use adversary::{Anonymity, Counted, Guesses};
 pub use observe::{News, Observers, Sight, Witness};
-pub use outcome::{Outcome, Percentiles};
+pub use outcome::{Outcome, Percentiles, Tables};
 pub use run::{Impossible, run, run_with};
+pub use wear::{Wear, Years};

@@ -1,74 +1,49 @@
-//! A mote as it ships: node, link and radio, in the order in which the run loop of a board calls them.
+//! A mote as it ships: `motemix-mote` with a flash, a radio, a generator and a clock that are simulated.
 //!
-//! The loop is that of `motemix-mote`'s `Running::poll`: at most one packet taken in, one sent, and one scalar multiplication of
-//! own work. While it computes, its processor is busy for what the stopwatch says; only the interrupt that takes frames from
-//! the transceiver goes on.
+//! Its life is that of a board (`motemix_mote::run`), as a future that waits where a board sleeps or computes. While it
+//! computes or writes to its flash, its processor is busy for what the stopwatch and the part's data sheet say; only the
+//! interrupt that takes frames from the transceiver goes on.
 
-use crate::adversary::fingerprint;
+mod desk;
+mod tables;
+
+pub(crate) use desk::Tally;
+
 use crate::board::Traits;
 use crate::curve;
 use crate::device::{Antenna, Device};
+use crate::flash::{Flash, Ledger};
 use crate::load::Source;
-use crate::meter::Meter;
 use crate::observe::News;
 use chacha20::ChaCha8Rng;
+use desk::{Desk, Ear};
+use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_air::Instant;
-use motemix_directory::Entry;
+use motemix_crypto::PublicKey;
+use motemix_directory::{Epoch, NetworkDocument, UnixTime};
 use motemix_link::counters::LinkDrop;
 use motemix_link::radio::Radio;
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::settings::LinkSettings;
 use motemix_link::stack::Stack;
-use motemix_node::{
-    DropReason, Event, HeaderSlot, MessageSlot, Node, PacketSlot, ReturnSlot, SendError, Storage,
-};
+use motemix_mote::limits::Limits;
+use motemix_mote::{Mote as Shipped, Next, PlaceInNetwork, Refusal, Running, StartAsked};
+use motemix_node::{DropReason, SendError, Window};
 use motemix_sphinx::{NodeId, Profile};
-use std::net::Ipv6Addr;
+use rand_core::{Rng as _, TryCryptoRng, TryRng};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Waker};
 use std::time::Duration;
+use tables::{Memory, StackMemory};
 
-/// The longest packet of motes.
-pub(crate) const PACKET: usize = 376;
-/// Datagrams that come, incomplete ones included, as the firmware has it.
-pub(crate) const ARRIVALS: usize = 6;
-/// Datagrams that leave at a time, as the firmware has it.
-pub(crate) const DEPARTURES: usize = 1;
-/// Frames that the interrupt can keep.
-pub(crate) const FRAMES: usize = 8;
-
-/// The memory of a mote.
-pub(crate) struct Memory<P: Profile> {
-    packets: Vec<PacketSlot<P>>,
-    schedule: Vec<u32>,
-    replay: [Vec<u64>; 2],
-    window: [Vec<u64>; 2],
-    messages: Vec<MessageSlot<P>>,
-    returns: Vec<ReturnSlot<P>>,
-    headers: Vec<HeaderSlot<P>>,
-}
-
-impl<P: Profile> Memory<P> {
-    pub fn new(settings: &crate::scenario::Motes) -> Self {
-        let messages = usize::from(settings.in_flight);
-        let tags = || vec![0; TAGS];
-        Self {
-            packets: slots(usize::from(settings.packets), PacketSlot::new),
-            schedule: vec![0; usize::from(settings.packets)],
-            replay: [tags(), tags()],
-            window: [vec![0; WINDOW], vec![0; WINDOW]],
-            messages: slots(messages, MessageSlot::new),
-            returns: slots(messages * usize::from(settings.transmissions), ReturnSlot::new),
-            headers: slots(usize::from(settings.headers), HeaderSlot::new),
-        }
-    }
-}
-
-/// Replay tags of the whole run, which is one epoch.
-const TAGS: usize = 8192;
-/// Messages that a receiver remembers.
-const WINDOW: usize = 1024;
-
-fn slots<T>(count: usize, make: impl FnMut() -> T) -> Vec<T> {
-    std::iter::repeat_with(make).take(count).collect()
-}
+/// The longest network document, bytes, that the store of a mote has a place for, however large its flash.
+pub(crate) const STORED: usize = 84 * 128;
+/// Bytes that a message needs to say who sent it.
+pub(crate) const NAMED: usize = 2;
 
 /// What all messages of a node say: who it is, so far as there is room, and nothing else.
 fn message(me: u16, len: usize) -> Vec<u8> {
@@ -79,223 +54,350 @@ fn message(me: u16, len: usize) -> Vec<u8> {
     data
 }
 
-/// Bytes that a message needs to say who sent it.
-pub(crate) const NAMED: usize = 2;
+/// A board's generator. All clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Dice(Rc<RefCell<ChaCha8Rng>>);
 
-fn sender_of(data: &[u8]) -> Option<u16> {
-    data.first_chunk::<NAMED>().map(|sender| u16::from_be_bytes(*sender))
+impl Dice {
+    pub fn new(rng: ChaCha8Rng) -> Self {
+        Self(Rc::new(RefCell::new(rng)))
+    }
 }
 
-/// Where the run loop is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// At its beginning.
-    TakeIn,
-    /// A packet may have been taken in, and its computing is over.
-    SendOn { busy: bool },
+impl TryRng for Dice {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.0.borrow_mut().next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.0.borrow_mut().next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        self.0.borrow_mut().fill_bytes(out);
+        Ok(())
+    }
 }
 
-/// A mote.
-pub(crate) struct Mote<'s, P: Profile> {
-    pub node: Node<'s, P, ChaCha8Rng>,
-    pub stack: Stack<'s>,
-    pub radio: Radio<Antenna>,
-    source: Source,
-    addresses: Rc<[Ipv6Addr]>,
+impl TryCryptoRng for Dice {}
+
+/// A network document, as its authority gives it to all motes.
+pub(crate) struct Signed<'d> {
+    pub begin: Duration,
+    pub bytes: &'d [u8],
+    /// Checked once for all, if it is longer than the store of any board takes.
+    pub admitted: Option<NetworkDocument<'d>>,
+}
+
+/// A network document, and when a mote is given it.
+pub(crate) struct Handed<'d> {
+    pub at: Instant,
+    pub signed: &'d Signed<'d>,
+}
+
+/// What a mote is told before it runs.
+pub(crate) struct Orders<'d> {
+    pub me: u16,
+    pub authority: [u8; 32],
+    /// The time at virtual zero.
+    pub time: UnixTime,
+    pub documents: VecDeque<Handed<'d>>,
+    pub source: Source,
+    /// Bytes of its messages.
+    pub payload: usize,
+    pub link: LinkSettings,
+    pub window: Window,
+}
+
+/// A board that has been switched on, and stands still.
+pub(crate) struct Standing<P, F> {
+    mote: Shipped<P, F, Dice>,
+    dice: Dice,
     board: Traits,
-    phase: Phase,
-    busy_until: Instant,
-    scratch: Vec<u8>,
-    data: Vec<u8>,
-    meter: Meter,
-    /// Of the packet that was taken in last.
-    taken_in: u64,
-    arrived: Vec<(u16, u64)>,
-    news: Option<Vec<News>>,
+    limits: Limits,
+    ledger: Ledger,
 }
 
-impl<'s, P: Profile> Mote<'s, P> {
-    pub fn new(
-        node: Node<'s, P, ChaCha8Rng>,
-        (stack, radio): (Stack<'s>, Radio<Antenna>),
-        source: Source,
-        addresses: Rc<[Ipv6Addr]>,
-        board: Traits,
-        payload: usize,
-    ) -> Self {
-        let me = node.id().get();
-        Self {
-            node,
-            stack,
-            radio,
-            source,
-            addresses,
-            board,
-            phase: Phase::TakeIn,
-            busy_until: Instant::default(),
-            scratch: vec![0; PACKET],
-            data: message(me, payload),
-            meter: Meter::default(),
-            taken_in: 0,
-            arrived: Vec::new(),
-            news: None,
-        }
+impl<P: Profile, const WORD: usize, const PAGE: usize> Standing<P, Flash<WORD, PAGE>> {
+    /// Switches a new board on.
+    pub fn new(limits: Limits, board: Traits, rng: ChaCha8Rng) -> Result<Self, Refusal> {
+        let pages = limits.flash.len() as usize / PAGE;
+        let flash = Flash::new(pages, board.flash);
+        let (ledger, dice) = (flash.ledger(), Dice::new(rng));
+        let mote = Shipped::new(flash, limits.flash.layout(0), dice.clone())?;
+        Ok(Self { mote, dice, board, limits, ledger })
+    }
+}
+
+/// A board that has been switched on, whatever its flash is like.
+pub(crate) trait Enlist {
+    fn address(&self) -> ExtendedAddress;
+    fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal>;
+    /// Begins its life.
+    fn live(self: Box<Self>, orders: Orders<'_>) -> Mote<'_>;
+}
+
+impl<P: Profile + 'static, F: MultiwriteNorFlash + 'static> Enlist for Standing<P, F> {
+    fn address(&self) -> ExtendedAddress {
+        self.mote.address()
     }
 
-    /// What was counted, here and by the shipping code.
-    pub fn meter(&self) -> Meter {
-        let mut meter = self.meter.clone();
-        let counters = self.node.counters();
-        meter.sent = counters.sent;
-        meter.acknowledged = counters.acknowledged;
-        meter.retransmitted = counters.retransmitted;
-        meter.discarded = counters.discarded;
-        meter.delivered = counters.delivered;
-        meter.duplicates = counters.duplicates;
-        meter.forwarded = counters.forwarded;
-        for reason in DropReason::ALL {
-            meter.drop(format!("packet: {}", reason.name()), counters.dropped(*reason));
-        }
-        meter.drop("frame: interrupt's queue full", self.radio.transceiver().overrun);
-        for &reason in LinkDrop::ALL {
-            let count = self.stack.counters().dropped(reason);
-            meter.drop(format!("link: {}", reason.name()), u64::from(count));
-        }
-        meter
+    fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal> {
+        self.mote.public_key(epoch)
     }
 
-    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that brought them.
-    pub fn arrived(&self) -> &[(u16, u64)] {
-        &self.arrived
+    fn live(self: Box<Self>, orders: Orders<'_>) -> Mote<'_> {
+        let antenna = Antenna::new(self.limits.frames);
+        let desk = Rc::new(Desk::default());
+        let life = Life {
+            antenna: antenna.clone(),
+            desk: Rc::clone(&desk),
+            data: message(orders.me, orders.payload),
+            orders,
+            dice: self.dice.clone(),
+            board: self.board,
+            limits: self.limits,
+            ledger: self.ledger.clone(),
+        };
+        Mote { life: Box::pin(life.run(self.mote)), desk, antenna, ledger: self.ledger, limits: self.limits }
+    }
+}
+
+/// A mote, as the world has it.
+pub(crate) struct Mote<'d> {
+    life: Pin<Box<dyn Future<Output = ()> + 'd>>,
+    desk: Rc<Desk>,
+    antenna: Antenna,
+    pub ledger: Ledger,
+    pub limits: Limits,
+}
+
+impl Mote<'_> {
+    /// What was counted, once its life is over.
+    pub fn tally(&self) -> Tally {
+        self.desk.tally.borrow().clone()
     }
 
-    /// The processor computes; whatever else there is waits.
-    fn compute(&mut self, now: Instant, besides: u32) -> bool {
-        let multiplications = u64::from(curve::taken());
-        let cycles = multiplications * u64::from(self.board.multiplication) + u64::from(besides);
-        let time = self.board.time(cycles);
-        self.meter.computed += time;
-        self.busy_until = now + time;
-        cycles > 0
-    }
-
-    fn take_in(&mut self, now: Instant) -> bool {
-        let link = link_time(now);
-        while let Some(to) = self.source.take(now) {
-            let sent = NodeId::new(to).map(|to| self.node.send(node_time(now), to, &self.data));
-            let refused = matches!(sent, Some(Err(SendError::Full)));
-            self.meter.refused += u64::from(refused);
-            self.news(if refused { News::Refused { to } } else { News::Message { to } });
-        }
-        self.stack.poll(link, &mut self.radio);
-        let Some(len) = self.stack.receive(&mut self.scratch) else { return false };
-        self.taken_in = fingerprint(self.scratch.get(..len).unwrap_or_default());
+    fn wake(&mut self) {
+        // What has been computed on this thread meanwhile was others'.
         curve::taken();
-        // Refusals are counted by the node.
-        let taken =
-            self.node.handle_datagram(node_time(now), self.scratch.get_mut(..len).unwrap_or_default());
-        if let Err(reason) = taken {
-            self.news(News::Dropped { reason: reason.name() });
-        }
-        self.compute(now, self.board.packet)
-    }
-
-    fn send_on(&mut self, now: Instant) {
-        let at = node_time(now);
-        if self.node.poll_timeout().is_some_and(|due| due <= at) {
-            self.node.handle_timeout(at);
-        }
-        while let Some(event) = self.node.poll_event() {
-            let news = match event {
-                Event::Received { token, data, repeated, .. } => {
-                    if let Some(sender) = sender_of(data).filter(|_| !repeated) {
-                        self.arrived.push((sender, self.taken_in));
-                    }
-                    let _ = self.node.reply(at, token, &[]);
-                    News::Received
-                }
-                Event::Acknowledged { elapsed, tries, .. } => {
-                    self.meter.round_trips.push(elapsed);
-                    News::Acknowledged { after: elapsed, tries }
-                }
-                Event::Delivered { .. } => News::Received,
-                Event::Discarded { tries, .. } => News::Discarded { tries },
-            };
-            self.news(news);
-        }
-        let link = link_time(now);
-        if self.stack.can_send(link)
-            && let Some(transmit) = self.node.poll_transmit(at, &mut self.scratch)
-            && let Some(to) = self.addresses.get(usize::from(transmit.to.get()))
+        if self.desk.is_alive() && self.life.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
         {
-            let sent = self.stack.send(link, *to, self.scratch.get(..transmit.len).unwrap_or_default());
-            self.news(News::Packet { to: transmit.to.get() });
-            if !sent {
-                let reason = "datagram: not accepted by the link";
-                self.meter.drop(reason, 1);
-                self.news(News::Dropped { reason });
-            }
+            self.desk.die();
         }
-        self.stack.poll(link, &mut self.radio);
-    }
-
-    fn news(&mut self, news: News) {
-        if let Some(kept) = &mut self.news {
-            kept.push(news);
-        }
-    }
-
-    fn idle_until(&mut self, now: Instant) -> Option<Instant> {
-        let link = self.stack.poll_timeout(link_time(now), &self.radio);
-        let link = link.map(|at| Instant::from_micros(u64::try_from(at.as_micros()).unwrap_or(u64::MAX)));
-        let can_send = self.stack.can_send(link_time(now));
-        let node = self.node.poll_timeout().filter(|due| can_send || *due > node_time(now));
-        let node = node.map(|due| Instant::from_micros(due.as_micros()));
-        [link, node, self.source.next()].into_iter().flatten().min()
     }
 }
 
-impl<P: Profile> Device for Mote<'_, P> {
+impl Device for Mote<'_> {
     fn antenna(&mut self) -> &mut Antenna {
-        self.radio.transceiver_mut()
+        &mut self.antenna
     }
 
     fn keep_news(&mut self) {
-        self.news = Some(Vec::new());
+        self.desk.keep_news();
     }
 
     fn take_news(&mut self) -> Vec<News> {
-        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+        self.desk.take_news()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Instant> {
-        if self.busy_until > now {
-            return Some(self.busy_until);
+        if let Some(busy) = self.desk.busy_at(now) {
+            return Some(busy);
         }
+        self.desk.now.set(now);
+        self.wake();
+        self.desk.wake_at()
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.desk.now.set(now);
+        self.desk.ends.set(true);
+        self.wake();
+        self.desk.tally.borrow_mut().meter.drop("frame: interrupt's queue full", self.antenna.overrun());
+    }
+}
+
+/// What a board needs to live.
+struct Life<'d> {
+    antenna: Antenna,
+    desk: Rc<Desk>,
+    orders: Orders<'d>,
+    data: Vec<u8>,
+    dice: Dice,
+    board: Traits,
+    limits: Limits,
+    ledger: Ledger,
+}
+
+/// Why a node was let go of.
+enum Stopped {
+    /// The run is over.
+    End,
+    /// A document is due, and the board cannot check it beside the node.
+    ForDocument,
+    /// The node said so.
+    ByItself,
+}
+
+impl<'d> Life<'d> {
+    async fn run<P: Profile, F: MultiwriteNorFlash>(mut self, mut mote: Shipped<P, F, Dice>) {
+        if let Err(refusal) = self.live(&mut mote).await {
+            self.desk.count(format!("mote: {refusal}"));
+        }
+    }
+
+    async fn live<P: Profile, F: MultiwriteNorFlash>(
+        &mut self,
+        mote: &mut Shipped<P, F, Dice>,
+    ) -> Result<(), Refusal> {
+        mote.trust(1, &[self.orders.authority])?;
+        mote.set_clock(node_time(self.desk.now()), self.orders.time);
+        let mut scratch = vec![0; self.limits.document.min(STORED)];
+        let mut begun = false;
         loop {
-            match self.phase {
-                Phase::TakeIn => {
-                    let busy = self.take_in(now);
-                    self.phase = Phase::SendOn { busy };
-                    if self.busy_until > now {
-                        return Some(self.busy_until);
-                    }
-                }
-                Phase::SendOn { busy } => {
-                    self.send_on(now);
-                    self.phase = Phase::TakeIn;
-                    curve::taken();
-                    let more = self.node.work(node_time(now));
-                    self.compute(now, 0);
-                    if self.busy_until > now {
-                        return Some(self.busy_until);
-                    }
-                    if !busy && !more {
-                        return self.idle_until(now);
-                    }
-                }
+            let now = node_time(self.desk.now());
+            let signed = self.due_document();
+            let admitted = signed.and_then(|signed| signed.admitted.as_ref());
+            if let (Some(signed), None) = (signed, admitted) {
+                mote.keep_document(now, signed.bytes)?;
+            }
+            if begun {
+                let len = signed.map_or(0, |signed| signed.bytes.len());
+                self.compute(2 * self.board.check(len)).await;
+            }
+            let place = match admitted {
+                Some(document) => mote.find_in(document.clone())?,
+                None => mote.admit(StartAsked::without_console(), now, &mut scratch)?,
+            };
+            if !std::mem::replace(&mut begun, true) {
+                // What made it a member of the network is no part of the run.
+                curve::taken();
+                self.ledger.clear();
+            }
+            match self.serve(mote, &place).await? {
+                Stopped::End | Stopped::ByItself => return Ok(()),
+                Stopped::ForDocument => {}
             }
         }
+    }
+
+    fn document_is_due(&self) -> bool {
+        self.orders.documents.front().is_some_and(|handed| handed.at <= self.desk.now())
+    }
+
+    fn due_document(&mut self) -> Option<&'d Signed<'d>> {
+        if self.document_is_due() {
+            self.orders.documents.pop_front().map(|handed| handed.signed)
+        } else {
+            None
+        }
+    }
+
+    /// Runs the node until it is to stop.
+    async fn serve<P: Profile, F: MultiwriteNorFlash>(
+        &mut self,
+        mote: &mut Shipped<P, F, Dice>,
+        place: &PlaceInNetwork<'_>,
+    ) -> Result<Stopped, Refusal> {
+        let now = self.desk.now();
+        let mut radio = Radio::new(self.antenna.clone());
+        let mut stack_memory = StackMemory::new(&self.limits, P::GEOMETRY.packet_len());
+        let seed = self.dice.next_u64();
+        let link = &self.orders.link;
+        let mut stack =
+            Stack::lent(mote.address(), seed, link, stack_memory.lend(), &mut radio, link_time(now));
+        let mut memory = Memory::new(&self.limits);
+        let (storage, routes) = memory.lend();
+        let window = self.orders.window;
+        let mut running = Running::with_window(mote, node_time(now), place, storage, routes, window)?;
+        let while_running = self.limits.document_while_running;
+        let mut document = vec![0; if while_running { self.limits.document.min(STORED) } else { 0 }];
+        running.lend_document(&mut document);
+        let mut in_force = 0;
+        let mut packet = vec![0; P::GEOMETRY.packet_len()];
+        let mut inbox = vec![0; P::GEOMETRY.data_len()];
+        let mut ear = Ear::new(Rc::clone(&self.desk));
+        let stopped = loop {
+            let now = self.desk.now();
+            if self.desk.ends.get() {
+                break Stopped::End;
+            }
+            if self.document_is_due() && !while_running {
+                break Stopped::ForDocument;
+            }
+            if let Some(signed) = self.due_document() {
+                let taken = match &signed.admitted {
+                    Some(document) => running.begin_epoch_of(node_time(now), document.clone()),
+                    None => running.take_document(node_time(now), signed.bytes).map(drop),
+                };
+                if let Err(refusal) = taken {
+                    self.desk.count(format!("mote: {refusal}"));
+                }
+                in_force = signed.bytes.len();
+                self.compute(self.board.check(in_force)).await;
+                continue;
+            }
+            while let Some(to) = self.orders.source.take(now) {
+                let sent = NodeId::new(to).map(|to| running.send(node_time(now), to, &self.data));
+                self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
+            }
+            let next = running.poll(node_time(now), &mut ear, &mut stack, &mut radio, &mut packet);
+            // Somebody empties the inbox at once.
+            if self.desk.take_received() {
+                while let Ok(Some(_)) = running.take_message(&mut inbox) {}
+            }
+            let mut besides = if next == Next::TookIn { u64::from(self.board.packet) } else { 0 };
+            if self.desk.in_epoch(running.node().epoch()) && in_force > 0 {
+                // It is read back from flash, and checked again.
+                besides += self.board.check(in_force);
+            }
+            let computed = self.compute(besides).await;
+            match next {
+                // What came while it computed, it has not seen.
+                Next::TookIn | Next::Again => {}
+                Next::Wait(_) if computed => {}
+                Next::Wait(due) => {
+                    let due = due.map(|due| Instant::from_micros(due.as_micros()));
+                    let document = self.orders.documents.front().map(|handed| handed.at);
+                    let wake = [due, self.orders.source.next(), document].into_iter().flatten().min();
+                    self.desk.sleep(wake).await;
+                }
+                Next::Stop => break Stopped::ByItself,
+            }
+        };
+        let counters = running.node().counters();
+        let tally = &mut *self.desk.tally.borrow_mut();
+        let meter = &mut tally.meter;
+        meter.sent += counters.sent;
+        meter.acknowledged += counters.acknowledged;
+        meter.retransmitted += counters.retransmitted;
+        meter.discarded += counters.discarded;
+        meter.delivered += counters.delivered;
+        meter.duplicates += counters.duplicates;
+        meter.forwarded += counters.forwarded;
+        for reason in DropReason::ALL {
+            meter.drop(format!("packet: {}", reason.name()), counters.dropped(*reason));
+        }
+        for &reason in LinkDrop::ALL {
+            let count = stack.counters().dropped(reason);
+            meter.drop(format!("link: {}", reason.name()), u64::from(count));
+        }
+        Ok(stopped)
+    }
+
+    /// The processor computes and writes to its flash; whatever else there is waits. Whether it took any time.
+    async fn compute(&self, besides: u64) -> bool {
+        let multiplications = u64::from(curve::taken());
+        let cycles = multiplications * u64::from(self.board.multiplication) + besides;
+        let time = self.board.time(cycles) + self.ledger.take_stalled();
+        if time.is_zero() {
+            return false;
+        }
+        self.desk.compute(time).await;
+        true
     }
 }
 
@@ -305,21 +407,4 @@ fn node_time(now: Instant) -> motemix_node::Instant {
 
 fn link_time(now: Instant) -> Duration {
     Duration::from_micros(now.as_micros())
-}
-
-/// Lends a node its memory; the nodes of the network are lent apart.
-pub(crate) fn storage<P: Profile>(memory: &mut Memory<P>) -> Storage<'_, P> {
-    let [replay, replay_of_neighbour] = &mut memory.replay;
-    let [window, older_window] = &mut memory.window;
-    Storage {
-        packets: &mut memory.packets,
-        schedule: &mut memory.schedule,
-        replay: [replay, replay_of_neighbour],
-        window: [window, older_window],
-        messages: &mut memory.messages,
-        returns: &mut memory.returns,
-        headers: &mut memory.headers,
-        loops: &mut [],
-        nodes: &mut [] as &mut [Entry],
-    }
 }

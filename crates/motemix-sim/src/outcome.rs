@@ -3,8 +3,11 @@
 use crate::adversary::Anonymity;
 use crate::board::Traits;
 use crate::meter::Meter;
-use crate::scenario::Scenario;
+use crate::mote::Mote;
+use crate::scenario::{Group, Protocol, Scenario};
+use crate::wear::{Wear, Worn};
 use motemix_air::channel::Counters;
+use motemix_mote::limits::Limits;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -56,6 +59,12 @@ pub struct Outcome {
     pub anonymity: Option<Anonymity>,
     /// Lost frames, datagrams and packets by reason.
     pub drops: BTreeMap<String, u64>,
+    /// Epochs in which every mote ran; `None` for the thesis' protocols.
+    pub epochs: Option<u32>,
+    /// What was written to the motes' flashes; `None` for the thesis' protocols.
+    pub flash: Option<Wear>,
+    /// The tables of each board that ran, by its name; of a group that is not as shipped, with the group's name.
+    pub limits: BTreeMap<String, Tables>,
     /// Virtual seconds.
     pub virtual_s: f64,
     /// Steps of the simulation.
@@ -82,11 +91,81 @@ impl Percentiles {
     }
 }
 
+/// The lengths of a board's tables; see `motemix_mote::Limits`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[allow(missing_docs, reason = "the fields are those of Limits")]
+pub struct Tables {
+    /// Whether the board's program has them.
+    pub as_shipped: bool,
+    pub nodes: usize,
+    pub document: usize,
+    pub packets: usize,
+    pub replay_bytes: usize,
+    pub fingerprint_bits: u8,
+    pub window: usize,
+    pub messages: usize,
+    pub returns: usize,
+    pub headers: usize,
+    pub loops: usize,
+    pub arrivals: usize,
+    pub departures: usize,
+    pub frames: usize,
+}
+
+impl Tables {
+    /// The tables of a board's program.
+    pub fn shipped(limits: &Limits) -> Self {
+        Self {
+            as_shipped: true,
+            nodes: limits.nodes,
+            document: limits.document,
+            packets: limits.packets,
+            replay_bytes: limits.replay_bytes,
+            fingerprint_bits: limits.fingerprint_bits,
+            window: limits.window,
+            messages: limits.messages,
+            returns: limits.returns,
+            headers: limits.headers,
+            loops: limits.loops,
+            arrivals: limits.arrivals,
+            departures: limits.departures,
+            frames: limits.frames,
+        }
+    }
+
+    /// With the name that they have in an outcome.
+    fn of(name: &str, group: &Group) -> (String, Self) {
+        let limits = group.limits();
+        let tables = Self { as_shipped: group.not_as_shipped.is_empty(), ..Self::shipped(&limits) };
+        let known = if tables.as_shipped {
+            limits.board.to_owned()
+        } else {
+            format!("{} not as shipped, nodes.{name}", limits.board)
+        };
+        (known, tables)
+    }
+}
+
 /// What one node contributes.
 pub(crate) struct Share {
     pub meter: Meter,
     pub radio: Counters,
     pub board: Traits,
+    pub mote: Option<MoteShare>,
+}
+
+/// What one mote contributes besides.
+pub(crate) struct MoteShare {
+    pub epochs: u32,
+    pub worn: Worn,
+}
+
+impl Share {
+    pub fn of_mote(mote: &Mote<'_>, radio: Counters, group: &Group) -> Self {
+        let (tally, board) = (mote.tally(), Traits::of(group.board));
+        let worn = Worn::of(&mote.ledger, &mote.limits, board.flash.endurance);
+        Self { meter: tally.meter, radio, board, mote: Some(MoteShare { epochs: tally.epochs, worn }) }
+    }
 }
 
 impl Outcome {
@@ -101,7 +180,12 @@ impl Outcome {
         let mut sum = Meter::default();
         let (mut airtime, mut micro_joules, mut active) = (Duration::ZERO, 0.0, 0.0);
         let nodes = shares.len() as u64;
-        for Share { meter, radio, board } in shares {
+        let (mut epochs, mut worn) = (None, Vec::new());
+        for Share { meter, radio, board, mote } in shares {
+            if let Some(mote) = mote {
+                epochs = Some(epochs.map_or(mote.epochs, |least: u32| least.min(mote.epochs)));
+                worn.push(mote.worn);
+            }
             sum.sent += meter.sent;
             sum.refused += meter.refused;
             sum.acknowledged += meter.acknowledged;
@@ -151,6 +235,14 @@ impl Outcome {
             entropy_bits: anonymity.as_ref().map(|known| known.there.entropy_bits),
             anonymity,
             drops: sum.drops.into_iter().map(|(reason, count)| (reason.into_owned(), count)).collect(),
+            epochs,
+            flash: Wear::of(&worn, lasted),
+            limits: match scenario.protocol {
+                Protocol::Motes => {
+                    scenario.nodes.iter().map(|(name, group)| Tables::of(name, group)).collect()
+                }
+                Protocol::Thesis | Protocol::Udp => BTreeMap::new(),
+            },
             virtual_s: lasted.as_secs_f64(),
             steps,
         }

@@ -7,13 +7,13 @@ use std::time::Duration;
 /// What a stream is for. The numbers are part of what makes a run repeatable: they never change.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
-    Keys = 1,
     Node = 2,
     Load = 3,
-    Link = 4,
     Places = 5,
     Shadows = 6,
     Arrivals = 7,
+    Authority = 8,
+    Deliveries = 9,
 }
 
 /// The stream of a node.

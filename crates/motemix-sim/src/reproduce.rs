@@ -129,12 +129,12 @@ pub fn remedies() -> Vec<Case> {
         }),
         ("without pacing", |scenario| scenario.motes.link.pacing = false),
         ("without rate control", |scenario| scenario.motes.rate_control = false),
-        ("without a header pool", |scenario| scenario.motes.headers = 1),
+        ("without a header pool", without_headers),
         ("without any of these", |scenario| {
             scenario.motes.link.requeues = 0;
             scenario.motes.link.pacing = false;
             scenario.motes.rate_control = false;
-            scenario.motes.headers = 1;
+            without_headers(scenario);
         }),
     ];
     let loads = [("", 16), (", four times the load", 4)];
@@ -149,6 +149,10 @@ pub fn remedies() -> Vec<Case> {
         })
     });
     cases.collect()
+}
+
+fn without_headers(scenario: &mut Scenario) {
+    scenario.nodes.values_mut().for_each(|group| group.not_as_shipped.headers = Some(1));
 }
 
 /// Buffers and queues that are never full.

@@ -131,7 +131,7 @@ impl Mote {
     pub fn meter(&self) -> Meter {
         let mut meter = self.meter.clone();
         meter.computed = self.cpu.computed;
-        meter.drop("riot: transceiver's buffer taken", self.antenna.overrun);
+        meter.drop("riot: transceiver's buffer taken", self.antenna.overrun());
         meter
     }
 

@@ -4,18 +4,16 @@ mod motes;
 mod thesis;
 
 use crate::adversary::Anonymity;
-use crate::board::Traits;
 use crate::curve::{Modelled, Real};
 use crate::device::Device;
 use crate::load::Source;
-use crate::meter::Meter;
 use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::room::Places;
 use crate::scenario::{CurveModel, Group, Protocol, Scenario};
 use crate::world::World;
 use motemix_air::Instant;
-use motemix_air::channel::{Centibels, Channel, Loss, Settings};
+use motemix_air::channel::{Centibels, Channel, Counters, Loss, Settings};
 use std::rc::Rc;
 
 /// Why a run has no outcome.
@@ -94,13 +92,11 @@ impl<'s> Cast<'s> {
     fn outcome<D: Device>(
         &self,
         world: &World<D>,
-        meter: fn(&D) -> Meter,
+        share: fn(&D, Counters, &Group) -> Share,
         anonymity: Option<Anonymity>,
     ) -> Outcome {
-        let boards = self.members.iter().map(|group| Traits::of(group.board));
         let stations = world.devices().zip(world.stations());
-        let shares =
-            stations.zip(boards).map(|((device, radio), board)| Share { meter: meter(device), radio, board });
+        let shares = stations.zip(&self.members).map(|((device, radio), group)| share(device, radio, group));
         Outcome::of(self.scenario, shares.collect(), anonymity, self.stop - Instant::default(), world.steps)
     }
 }

@@ -6,18 +6,21 @@
 mod adversary;
 mod check;
 mod draft;
+pub(crate) mod fits;
 mod load;
 mod protocol;
 mod radio;
 mod riot;
+mod tables;
 mod time;
 
 pub use adversary::Adversary;
 pub use draft::{Draft, Setting};
 pub use load::{Board, Group, Load, Receivers, Spread};
-pub use protocol::{LinkFixes, Motes};
+pub use protocol::{Epochs, LinkFixes, Motes};
 pub use radio::{Access, Radio, Room};
 pub use riot::{Asked, Riot, Thesis};
+pub use tables::NotAsShipped;
 pub use time::Time;
 
 use serde::{Deserialize, Serialize};

@@ -139,6 +139,9 @@ impl<D: Device> World<D> {
                 }
             }
         }
+        for place in &mut self.places {
+            place.device.end(self.now);
+        }
         ControlFlow::Continue(())
     }
 

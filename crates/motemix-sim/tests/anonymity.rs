@@ -4,15 +4,21 @@ use motemix_sim::scenario::Scenario;
 use motemix_sim::{Anonymity, Outcome};
 
 fn outcome(settings: &str) -> Outcome {
+    outcome_with_quiet_of("3min", settings)
+}
+
+/// With so much time after the last message.
+fn outcome_with_quiet_of(quiet: &str, settings: &str) -> Outcome {
     let text = format!(
         r#"
         version = 1
         name = "observed"
         protocol = "motes"
         nodes.mote.count = 12
+        nodes.mote.not_as_shipped.window = 1024
         load.spread = "exponential"
         run.send_for = "20min"
-        run.cool_down = "3min"
+        run.cool_down = {quiet:?}
         {settings}
         "#
     );
@@ -85,7 +91,8 @@ fn who_writes_to_one_for_long_is_found_out() {
 
 #[test]
 fn contents_tell_the_observer_nothing() {
-    let [short, long] = ["2", "103"].map(|len| observed(&format!("load.payload = {len}")));
+    // Of as many words in the receiver's flash, which it writes before it replies.
+    let [short, long] = ["101", "102"].map(|len| observed(&format!("load.payload = {len}")));
     assert_eq!(short, long);
 }
 
@@ -122,4 +129,17 @@ fn cover_of_no_mean_time_is_no_cover() {
         ["", "motes.loop_mean = \"0s\"\nmotes.drop_mean = \"0s\"\nmotes.payload_mean = \"0s\""]
             .map(|cover| outcome(&format!("adversary = {}\n{cover}", "{}")));
     assert_eq!(without, zero);
+}
+
+/// Messages and their acknowledgements leave on ticks that carry packets anyway. In a mesh whose motes all
+/// speak as often, no link tells when they do.
+#[test]
+fn at_constant_rate_counting_does_not_tell_when_motes_speak() {
+    let constant = "adversary = {}\nload.interval = \"1min\"\nmotes.payload_mean = \"10s\"\nnodes.mote.not_as_shipped.packets = 24";
+    let outcome = outcome_with_quiet_of("40min", constant);
+    let counted = outcome.anonymity.and_then(|found| found.counted).expect("it has a payload stream");
+    assert!(counted.departures_idle_per_s > 0.1, "{counted:?}");
+    assert!(counted.motes_told < 0.1 && counted.links_told < 0.03, "{counted:?}");
+    let without = observed("load.interval = \"1min\"");
+    assert_eq!(without.counted, None, "without a stream everybody sees it");
 }

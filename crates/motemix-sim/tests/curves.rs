@@ -34,7 +34,7 @@ fn real_and_modelled_curves_give_the_same_events() {
 
 #[test]
 fn with_cover_they_do_as_well() {
-    let cover = "motes = { mean_delay = \"0 s\", loop_mean = \"20 s\", drop_mean = \"30 s\", headers = 6 }";
+    let cover = "motes = { mean_delay = \"0 s\", loop_mean = \"20 s\", drop_mean = \"30 s\" }";
     assert_eq!(small(CurveModel::Modelled, 5, cover), small(CurveModel::Real, 5, cover));
 }
 

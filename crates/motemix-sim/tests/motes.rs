@@ -103,7 +103,7 @@ fn a_header_in_the_pool_saves_time() {
         let mut scenario = scenario("mesh-64.toml");
         scenario.load.receivers = motemix_sim::scenario::Receivers::Fixed;
         scenario.motes.mean_delay = Time::millis(0);
-        scenario.motes.headers = headers;
+        scenario.nodes.get_mut("mote").expect("the group").not_as_shipped.headers = Some(headers);
         run(&scenario).expect("a network").rtt_s.p50
     };
     let (pooled, made) = (median(4), median(1));

@@ -9,6 +9,7 @@ use crate::geometry::{BLOCK_LEN, HEADER_MAC_LEN, MAX_HOPS};
 use crate::onion::LayerKeys;
 
 const HOP: &[u8] = b"motemix/1 hop";
+const REPLAY_FILTER: &[u8] = b"motemix/1 replay filter";
 const KEYS: &stream::Label = b"motemix/keys";
 const PATH: &stream::Label = b"motemix/path";
 const TURN: &stream::Label = b"motemix/turn";
@@ -29,6 +30,13 @@ impl MixKey {
     /// What the network document says of this key. One multiplication.
     pub fn public_key<C: Curve>(&self) -> PublicKey {
         C::public_key(&self.0)
+    }
+
+    /// Keys the digests under which a node remembers the replay tags of this mix key
+    /// (`docs/spec/epochs.md`): nobody else can choose tags that crowd together, the digests mean the
+    /// same after a restart, and they mean nothing once the mix key is gone.
+    pub fn replay_filter_key(&self) -> Secret<16> {
+        hash::blake2s_128(self.0.expose(), REPLAY_FILTER)
     }
 
     pub(crate) fn shared_secret<C: Curve>(&self, group_element: &PublicKey) -> Option<SharedSecret> {

@@ -15,7 +15,7 @@ use crate::onion::LayerKeys;
 use crate::{
     Header, HeaderBuilder, HeaderId, Hop, HopDelay, Host1k, Host2k, Message, MessageId, MixKey, Mote, Mote5,
     NodeId, Packet, PathHop, ProcessError, Profile, ReplayError, ReplayFilter, ReplayTag, ReturnKeys, Shape,
-    Surb,
+    Surb, TurnRound,
 };
 
 const PACKETS: &str = include_str!("../../../vectors/packet.json");
@@ -183,7 +183,7 @@ impl Case {
                 Hop::TurnRound(turn) => {
                     assert_eq!(Some(at), self.turn_round_hop);
                     assert_eq!(turn.forward.next.get(), self.path[at + 1].id);
-                    assert_eq!(turn.message, message(self.data.as_deref().unwrap()));
+                    assert_eq!(turn.message, Some(message(self.data.as_deref().unwrap())));
                     let reply = unhex(self.reply_data.as_deref().unwrap());
                     turn.turn_key.reply::<P>(packet, self.message_id(), &reply).unwrap();
                     // What the reply is sealed from, by the keys as the vector names them.
@@ -330,7 +330,11 @@ impl Tampered {
         let mut datagram = unhex(&self.datagram);
         let verdict =
             Packet::<P>::parse(&mut datagram).and_then(|packet| packet.authenticate([((), &key)])).and_then(
-                |((), authenticated)| authenticated.admit(&mut AdmitAll).unwrap().unwrap_layer().map(|_| ()),
+                |((), authenticated)| match authenticated.admit(&mut AdmitAll).unwrap().unwrap_layer()? {
+                    // It leaves, and nobody replies in it.
+                    Hop::TurnRound(TurnRound { message: None, .. }) => Err(ProcessError::BadPayload),
+                    _ => Ok(()),
+                },
             );
         let expected = match self.verdict.as_str() {
             "wrong-length" => ProcessError::WrongLength,

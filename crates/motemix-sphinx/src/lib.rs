@@ -13,7 +13,8 @@
 //!
 //! ```text
 //! path ─ HeaderBuilder (one multiplication a step) ─ Header ─ seal ─▶ datagram
-//! datagram ─ Packet ─ authenticate ─▶ Authenticated ─ admit ─▶ Fresh ─ unwrap_layer ─▶ Hop
+//! datagram ─ Packet ─ authenticate ─▶ Authenticated ─ own_return ─▶ Yours
+//!                                                    └ admit ─▶ Fresh ─ unwrap_layer ─▶ Hop
 //!                                                       Hop::TurnRound ─ TurnKey::reply ─▶ datagram
 //!                                                       Hop::Yours ─ ReturnKeys::open ─▶ Message
 //! ```
@@ -46,7 +47,8 @@ pub use header::{Departure, Header, HeaderBuilder, PathError, PathHop, Shape};
 pub use keys::{MixKey, ReplayTag};
 pub use message::{Message, MessageId, TooLong};
 pub use process::{
-    Authenticated, Forward, Fresh, Hop, Packet, ProcessError, ReplayError, ReplayFilter, TurnRound, Yours,
+    Authenticated, Forward, Fresh, Hop, Origin, Packet, ProcessError, ReplayError, ReplayFilter, TurnRound,
+    Yours,
 };
 pub use profile::{Host1k, Host2k, Mote, Mote5, Profile};
 pub use reply::{HeaderId, ReturnKeys, TurnKey};

@@ -48,7 +48,7 @@ pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) -> Result<(),
 /// `None` if the tag or the padding is wrong.
 pub(crate) fn parse(payload: &[u8]) -> Option<Message<'_>> {
     let (tag, rest) = payload.split_first_chunk::<TAG_LEN>()?;
-    // Disclosed: whether the tag holds. A message that was changed is not replied to.
+    // Disclosed: whether the tag holds. A message that was changed is not replied to, but its packet leaves.
     if !bool::from(tag.as_slice().ct_eq([0; TAG_LEN].as_slice())) {
         return None;
     }

@@ -1,5 +1,6 @@
 //! What a node does with a packet, each check returning what the next step requires:
-//! [`Packet`] → [`Authenticated`] → [`Fresh`] → [`Hop`].
+//! [`Packet`] → [`Authenticated`] → [`Fresh`] → [`Hop`]. A packet of the node's own that comes back
+//! leaves this path early: [`Authenticated::own_return`].
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -27,7 +28,7 @@ pub enum ProcessError {
     BadHeaderMac,
     /// A terminal command with a reserved argument.
     UnknownCommand,
-    /// The payload's integrity tag or padding is wrong: it was changed on the way.
+    /// The integrity tag or padding of a message without a way to reply is wrong: it was changed on the way.
     BadPayload,
 }
 
@@ -52,6 +53,8 @@ pub enum ReplayError {
     Replayed,
     /// No room for another tag until the epoch ends. Nothing is evicted: that would let replays in.
     Full,
+    /// There is room, and it is kept for later or for others.
+    Rationed,
 }
 
 /// Remembers the replay tags of one mix key.
@@ -131,11 +134,40 @@ impl<'a, P: Profile> Authenticated<'a, P> {
         self.keys.header.replay_tag()
     }
 
+    /// Takes out a packet that has come back under a header of this node's own making, if `is_under_way`
+    /// knows the header id. It needs no replay filter: whoever knows an id must forget it when its
+    /// packet is taken, so that the same packet is a stranger's the second time. To others nothing
+    /// shows, as nothing leaves the node for such a packet.
+    pub fn own_return(self, is_under_way: impl FnOnce(&HeaderId) -> bool) -> Origin<'a, P> {
+        let mut block = [0; BLOCK_LEN];
+        let routing_info = self.packet.bytes.split_at_mut(GROUP_ELEMENT_LEN).1;
+        block.copy_from_slice(&routing_info[..BLOCK_LEN]);
+        self.keys.header.xor_stream(0, &mut block);
+        let (field, after_field) = split_block(block);
+        let header_id = HeaderId(after_field);
+        // Disclosed: the command, and whether the id is known. Both are for this node alone, which now
+        // does what they say.
+        if Command::parse(field) != Some(Command::Yours) || !is_under_way(&header_id) {
+            return Origin::Other(self);
+        }
+        let payload = &mut self.packet.bytes[P::GEOMETRY.payload()];
+        Origin::Own(Yours { header_id, payload })
+    }
+
     /// Asks the filter of the mix key that the packet authenticated under.
     pub fn admit(self, filter: &mut impl ReplayFilter) -> Result<Fresh<'a, P>, ReplayError> {
         filter.admit(&self.replay_tag())?;
         Ok(Fresh { packet: self.packet, keys: self.keys })
     }
+}
+
+/// Whose packet it is.
+#[expect(clippy::large_enum_variant, reason = "there is no heap to put the keys on")]
+pub enum Origin<'a, P> {
+    /// This node's own, come back from a path that ends here.
+    Own(Yours<'a>),
+    /// Somebody else's, or an own one that is not under way any more: its tag is to be admitted.
+    Other(Authenticated<'a, P>),
 }
 
 /// An authentic packet that was not seen before.
@@ -149,13 +181,14 @@ pub struct Fresh<'a, P> {
 pub enum Hop<'a> {
     /// The buffer is the packet to send on.
     Forward(Forward),
-    /// The buffer is the packet to send on, as soon as the reply is in it.
+    /// The buffer is the packet to send on, as soon as a reply, or random bytes for want of one, are in it.
     TurnRound(TurnRound<'a>),
     /// A message without a way to reply.
     Deliver(Message<'a>),
     /// Drop cover has reached its end.
     Drop,
-    /// A header of this node's own making has come back.
+    /// A header of this node's own making has come back, and is not under way: see
+    /// [`Authenticated::own_return`].
     Yours(Yours<'a>),
 }
 
@@ -169,14 +202,19 @@ pub struct Forward {
 }
 
 /// A message and the way to reply to it.
+///
+/// The packet leaves whatever becomes of the message. One that was damaged, refused or not remembered leaves with
+/// [`TurnKey::refuse`]: a packet that went missing would tell a mix that changed it on the way there
+/// which node received it.
 #[derive(Debug)]
 pub struct TurnRound<'a> {
-    /// Where and when to send the reply.
+    /// Where and when to send the packet.
     pub forward: Forward,
     /// Puts the reply in.
     pub turn_key: TurnKey,
-    /// What the sender said.
-    pub message: Message<'a>,
+    /// What the sender said; `None` if the integrity tag or padding is wrong: the payload was changed on the way,
+    /// or it never was a message.
+    pub message: Option<Message<'a>>,
 }
 
 /// A returned packet, its payload still under the keys of the way back.
@@ -221,7 +259,7 @@ impl<'a, P: Profile> Fresh<'a, P> {
         if !turn {
             return Ok(Hop::Forward(forward));
         }
-        let message = message::parse(payload).ok_or(ProcessError::BadPayload)?;
+        let message = message::parse(payload);
         Ok(Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message }))
     }
 }

@@ -39,6 +39,15 @@ impl TurnKey {
         self.0.turn_keys().encrypt::<P::WideHash>(payload);
         Ok(())
     }
+
+    /// Writes random bytes over the payload of `packet` in place of a reply. To everybody but the sender they
+    /// look like one; the sender finds that their integrity tag does not hold.
+    ///
+    /// # Panics
+    /// If `packet` does not have the profile's `packet_len` bytes.
+    pub fn refuse<P: Profile>(self, packet: &mut [u8], random: impl FnOnce(&mut [u8])) {
+        random(&mut packet[P::GEOMETRY.payload()]);
+    }
 }
 
 /// What a sender keeps to open the reply to one packet.
@@ -57,8 +66,8 @@ impl<P: Profile> ReturnKeys<P> {
         }
     }
 
-    /// Opens the payload of a returned packet in place. `None` if its integrity tag is wrong: a mix of
-    /// the way back changed it.
+    /// Opens the payload of a returned packet in place. `None` if its integrity tag is wrong: the receiver
+    /// did not reply, or the payload was changed on either way.
     pub fn open<'a>(&self, payload: &'a mut [u8]) -> Option<Message<'a>> {
         let (receiver, mixes) = self.hop_keys.as_ref()[..self.hops].split_first()?;
         // Mixes decrypt, so the sender encrypts, last mix first.

@@ -69,7 +69,7 @@ fn round_trip<P: Profile>(there: usize, back: usize, data: &[u8], reply: &[u8], 
         let (forward, turn_key) = process::<P, _>(packet, pair[0].id, |hop| match hop {
             Hop::Forward(forward) => (forward, None),
             Hop::TurnRound(turn) => {
-                assert_eq!(turn.message, Message { id, data });
+                assert_eq!(turn.message, Some(Message { id, data }));
                 (turn.forward, Some(turn.turn_key))
             }
             other => panic!("unexpected {other:?}"),

@@ -22,7 +22,7 @@ pub use loopix::{
     LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixEnergy, LoopixLatency, LoopixLoad,
     LoopixMeasure, LoopixMeasuring, LoopixMix, LoopixMixThroughput, LoopixNet, LoopixNetDown, LoopixNetInit,
     LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixPolicies, LoopixProfile, LoopixProvider, LoopixPull,
-    LoopixStatus, LoopixVectors,
+    LoopixRenew, LoopixStatus, LoopixVectors,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};

@@ -26,6 +26,11 @@ fn main() -> ExitCode {
 fn log_to_stderr(filter: &str) -> Result<(), failure::Failure> {
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .map_err(|error| failure::Failure::broken(format!("--log {filter}: {error}; try `info`")))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A line that a full disk refuses is lost. To say that on stderr would fail as well, and end the program.
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .init();
     Ok(())
 }

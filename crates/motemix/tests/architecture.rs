@@ -80,6 +80,7 @@ const RULES: [Rule; 14] = [
             "motemix-directory",
             "motemix-node",
             "motemix-link",
+            "motemix-mote",
             "motemix-toml",
             "motemix-air",
         ],

@@ -132,7 +132,7 @@ fn what_was_asked_for_is_in_the_files() {
     assert_eq!(config.clients.drop, Duration::from_millis(250));
     assert_eq!(config.clients.payload, Duration::from_secs(1_000_000_000));
     assert_eq!(config.clients.pull, Duration::from_secs(5));
-    assert_eq!((config.providers.max_retrieve, config.providers.push), (7, true));
+    assert_eq!((config.providers.max_retrieve, config.providers.push), (7, Some(true)));
     assert_eq!(node.directory.layers().len(), 4);
     let NodeEntry::Client(user) = node.own else { panic!("no client") };
     assert_eq!(user.provider, "Provider1");

@@ -4,7 +4,7 @@ mod program;
 
 use program::motemix;
 
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: [&[&str]; 41] = [
     &["net"],
     &["net", "init"],
     &["net", "up"],
@@ -32,6 +32,7 @@ const COMMANDS: [&[&str]; 40] = [
     &["reproduce", "thesis"],
     &["loopix"],
     &["loopix", "advise"],
+    &["loopix", "renew"],
     &["loopix", "cost"],
     &["loopix", "anonymity"],
     &["loopix", "policies"],

@@ -56,6 +56,44 @@ fn init_refuses_sizes_that_have_no_paths() {
 }
 
 #[test]
+fn init_refuses_an_epoch_that_no_replay_filter_lasts_for_and_says_what_one_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("net");
+    let init = |more: &[&str]| motemix([&["net", "init", dir.to_str().unwrap()], more].concat());
+    init(&["--rate", "20000"])
+        .fails(2, &["--epoch-length 1day", "20000 packets", "300 MiB", "use epochs of"]);
+    init(&["--rate", "1"]).fails(2, &["--rate 1:", "cover alone makes"]);
+    assert!(!dir.exists());
+    let said = init(&["--rate", "20000", "--epoch-length", "1h", "--base-port", "0"]).succeeds();
+    assert!(said.contains("20000 packets a second") && said.contains("MiB of disk"), "{said}");
+    let config = fs::read_to_string(dir.join("nodes/mix-1/node.toml")).unwrap();
+    assert!(
+        config.contains("replay_tags = 72000000") && config.contains("network = \"motemix\""),
+        "{config}"
+    );
+}
+
+#[test]
+fn an_epoch_that_begins_early_has_a_number_of_its_own_and_leaves_the_others_alone() {
+    let network = Network::init(&[]);
+    let dir = network.dir.to_str().unwrap();
+    let before: Vec<_> =
+        network.documents().iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    for more in 1..=3 {
+        let said = motemix(["net", "renew", dir, "--early"]).succeeds();
+        assert!(said.starts_with("signed epoch "), "{said}");
+        assert_eq!(network.documents().len(), before.len() + more);
+    }
+    motemix(["net", "renew", dir, "--early"]).fails(1, &["--early", "no number is left", "--epoch-length"]);
+    assert!(
+        before.iter().all(|(path, bytes)| fs::read(path).unwrap() == *bytes),
+        "each epoch has one document"
+    );
+    let said = motemix(["net", "renew", dir, "--epochs", "4"]).succeeds();
+    assert!(said.starts_with("signed 1 epoch,"), "the calendar goes on: {said}");
+}
+
+#[test]
 fn renew_signs_what_is_missing_and_keeps_what_is_there() {
     let network = Network::init(&["--readings", "10s"]);
     let dir = network.dir.to_str().unwrap();

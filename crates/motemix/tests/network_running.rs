@@ -49,6 +49,26 @@ fn a_network_starts_once_and_stops_whole() {
 }
 
 #[test]
+fn an_epoch_begins_early_in_a_network_that_runs() {
+    let running = up();
+    let said = motemix(["net", "renew", running.dir(), "--early", "--json"]).succeeds();
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let epoch = said["signed"][0].as_u64().unwrap();
+    let begun = || {
+        let said = motemix(["net", "status", running.dir(), "--json"]).succeeds();
+        let rows: Value = serde_json::from_str(&said).unwrap();
+        rows.as_array().unwrap().iter().all(|row| row["status"]["epoch"] == epoch)
+    };
+    let end = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !begun() {
+        assert!(std::time::Instant::now() < end, "epoch {epoch} does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    let mote = running.0.config("mote-1");
+    motemix(["send", "--config", mote.to_str().unwrap(), "under the new keys"]).succeeds();
+}
+
+#[test]
 fn a_demonstration_delivers_every_message_once() {
     let summary = demo(&["--seconds", "5", "--interval", "250ms", "--mean-delay", "10ms"]);
     assert!(count(&summary, "sent") >= 4 * 10, "{summary}");

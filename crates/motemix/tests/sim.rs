@@ -72,6 +72,13 @@ fn a_run_is_one_object_and_the_same_each_time() {
     let (p50, p99) = (&outcome["rtt_s"]["p50"], &outcome["rtt_s"]["p99"]);
     assert!(0.0 < p50.as_f64().expect("seconds") && p50.as_f64() <= p99.as_f64(), "{outcome}");
     assert!(outcome["drops"].is_object() && outcome.get("entropy_bits").is_some(), "{outcome}");
+    assert_eq!(outcome["epochs"], 1, "{outcome}");
+    let tables = &outcome["limits"]["iotlab-m3"];
+    assert_eq!(
+        (&tables["nodes"], &tables["as_shipped"]),
+        (&Value::from(64), &Value::from(true)),
+        "{outcome}"
+    );
     assert_eq!(run(&[]), run(&["--seed", "1"]));
     assert_ne!(run(&[]), run(&["--seed", "2"]));
     let more: Value = serde_json::from_str(&run(&["--set", "nodes.mote.count=9"])).expect("one object");

@@ -40,4 +40,4 @@ mod settings;
 
 pub use chip::{Error, Pins};
 pub use noise::{Health, NoiseError};
-pub use radio::{At86rf231, Config, Counters};
+pub use radio::{At86rf231, Config, Counters, RECEIVED};

@@ -14,7 +14,7 @@ use crate::registers::{IRQ_STATUS, PHY_RSSI, TRX_END, TRX_STATE, command, status
 use crate::settings::settings;
 
 /// Frames that were received and not taken. One more waits in the chip, which receives none meanwhile.
-const RECEIVED: usize = 4;
+pub const RECEIVED: usize = 8;
 /// The end of the longest frame that another station may be sending, and of its acknowledgement.
 const MOST_TURNING: Duration = Duration::from_millis(20);
 /// Four tries with five back-offs of at most 36.8 ms in all, a frame and an acknowledgement each take 170 ms.

@@ -80,3 +80,24 @@ impl<T> Place<T> {
         unsafe { (*self.value.get()).assume_init_mut() }
     }
 }
+
+impl<T, const N: usize> Place<[T; N]> {
+    /// Puts so many values in, made one by one, and lends them for ever. A table does not fit on the stack.
+    ///
+    /// # Panics
+    /// If the value is lent.
+    // The flag keeps it the only reference.
+    #[expect(clippy::mut_from_ref)]
+    pub fn keep_each(&'static self, make: impl Fn() -> T) -> &'static mut [T; N] {
+        assert!(!self.is_lent.load(Ordering::Relaxed));
+        self.is_lent.store(true, Ordering::Relaxed);
+        let first = self.value.get().cast::<T>();
+        for index in 0..N {
+            // Within the array, and nobody else has a reference.
+            unsafe { first.add(index).write(make()) };
+        }
+        self.is_filled.store(true, Ordering::Relaxed);
+        // All of them were just written, and lent once only.
+        unsafe { (*self.value.get()).assume_init_mut() }
+    }
+}

@@ -27,8 +27,8 @@ pub const NOW: Instant = Instant::from_micros(1_000_000);
 
 /// The node that a board runs.
 pub type Mix<P> = Node<'static, P, ChaCha20Rng>;
-/// Its memory in the benchmarks: 8 packets, 2 × 64 replay tags, a header pool of four.
-pub type Room<P> = Memory<P, 8, 64, 16, 2, 4, 4, NODES>;
+/// Its memory in the benchmarks: 8 packets, 1 KiB of replay filter, a header pool of four.
+pub type Room<P> = Memory<P, 8, 1024, 16, 2, 4, 4, NODES>;
 
 /// Thirty-two bytes that follow from a name and a number.
 pub fn secret(name: [u8; 4], number: u16) -> Secret<32> {
@@ -61,7 +61,7 @@ pub fn node<P: Profile>(room: &'static mut Room<P>, receiver: Option<NodeId>) ->
     for (place, number) in entries.iter_mut().zip(0..) {
         *place = entry::<P::Curve>(number);
     }
-    node.begin_epoch(NOW, epoch, entries.into_iter(), config).ok()?;
+    node.begin_epoch(NOW, epoch, Instant::NEVER, entries.into_iter(), config).ok()?;
     Some(node)
 }
 
@@ -118,10 +118,8 @@ impl<P: Profile> Flight<P> {
         match authentic.admit(&mut Forgetful).ok()?.unwrap_layer().ok()? {
             Hop::Forward(forward) => self.to = forward.next,
             Hop::TurnRound(turn) => {
-                if turn.message.data != READING {
-                    return None;
-                }
-                let (id, next, key) = (turn.message.id, turn.forward.next, turn.turn_key);
+                let message = turn.message.filter(|message| message.data == READING)?;
+                let (id, next, key) = (message.id, turn.forward.next, turn.turn_key);
                 key.reply::<P>(self.packet.as_mut(), id, &[]).ok()?;
                 self.to = next;
             }

@@ -23,4 +23,4 @@ mod filter;
 mod mac;
 
 pub use filter::{Accepted, accept};
-pub use mac::{Counters, Event, Mac, Phy};
+pub use mac::{Counters, Event, Mac, Phy, RECEIVED};

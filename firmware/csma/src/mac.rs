@@ -6,7 +6,7 @@ use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
 use crate::filter::{Accepted, accept, acknowledgement, awaits};
 
 /// Frames that were received and not taken.
-const RECEIVED: usize = 4;
+pub const RECEIVED: usize = 8;
 /// aUnitBackoffPeriod: 20 symbols of 16 µs.
 const UNIT_BACKOFF: u32 = 320;
 /// macMinBe and macMaxBe.

@@ -10,17 +10,16 @@ use embedded_storage::nor_flash::{
 use semihosting::fs::File;
 use semihosting::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
-/// Bytes of the flash.
-pub(crate) const CAPACITY: usize = 32 * PAGE;
-/// Bytes of a page: what is erased at once.
-pub(crate) const PAGE: usize = 1024;
 const WORD: usize = 4;
 /// Bytes that go through memory at once.
 const CHUNK: usize = 64;
 
-/// The flash.
+/// The flash, of pages of so many bytes.
 #[derive(Debug)]
-pub struct HostFlash(File);
+pub struct HostFlash<const PAGE: usize> {
+    file: File,
+    capacity: usize,
+}
 
 /// Why an operation failed.
 #[derive(Debug)]
@@ -52,48 +51,48 @@ impl From<io::Error> for FlashError {
     }
 }
 
-impl HostFlash {
+impl<const PAGE: usize> HostFlash<PAGE> {
     /// Opens the file, or makes one that is all erased.
-    pub(crate) fn open(path: &CStr) -> Result<Self, FlashError> {
+    pub(crate) fn open(path: &CStr, capacity: usize) -> Result<Self, FlashError> {
         if let Ok(file) = File::options().read(true).write(true).open(path)
-            && file.metadata().is_ok_and(|metadata| metadata.len() == CAPACITY as u64)
+            && file.metadata().is_ok_and(|metadata| metadata.len() == capacity as u64)
         {
-            return Ok(Self(file));
+            return Ok(Self { file, capacity });
         }
         let mut file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        for _ in 0..CAPACITY / CHUNK {
+        for _ in 0..capacity / CHUNK {
             file.write_all(&[0xff; CHUNK])?;
         }
-        Ok(Self(file))
+        Ok(Self { file, capacity })
     }
 
     fn seek(&mut self, offset: u32) -> Result<(), FlashError> {
-        self.0.seek(SeekFrom::Start(offset.into()))?;
+        self.file.seek(SeekFrom::Start(offset.into()))?;
         Ok(())
     }
 }
 
-impl ErrorType for HostFlash {
+impl<const PAGE: usize> ErrorType for HostFlash<PAGE> {
     type Error = FlashError;
 }
 
-impl ReadNorFlash for HostFlash {
+impl<const PAGE: usize> ReadNorFlash for HostFlash<PAGE> {
     const READ_SIZE: usize = 1;
 
     fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), FlashError> {
-        if offset as usize + bytes.len() > CAPACITY {
+        if offset as usize + bytes.len() > self.capacity {
             return Err(NorFlashErrorKind::OutOfBounds.into());
         }
         self.seek(offset)?;
-        Ok(self.0.read_exact(bytes)?)
+        Ok(self.file.read_exact(bytes)?)
     }
 
     fn capacity(&self) -> usize {
-        CAPACITY
+        self.capacity
     }
 }
 
-impl NorFlash for HostFlash {
+impl<const PAGE: usize> NorFlash for HostFlash<PAGE> {
     const WRITE_SIZE: usize = WORD;
     const ERASE_SIZE: usize = PAGE;
 
@@ -101,7 +100,7 @@ impl NorFlash for HostFlash {
         check_erase(self, from, to)?;
         self.seek(from)?;
         for _ in 0..(to - from) as usize / CHUNK {
-            self.0.write_all(&[0xff; CHUNK])?;
+            self.file.write_all(&[0xff; CHUNK])?;
         }
         Ok(())
     }
@@ -116,11 +115,11 @@ impl NorFlash for HostFlash {
                 *before &= byte;
             }
             self.seek(offset)?;
-            self.0.write_all(before)?;
+            self.file.write_all(before)?;
             offset += bytes.len() as u32;
         }
         Ok(())
     }
 }
 
-impl MultiwriteNorFlash for HostFlash {}
+impl<const PAGE: usize> MultiwriteNorFlash for HostFlash<PAGE> {}

@@ -19,6 +19,6 @@ mod registers;
 mod run;
 
 pub use flash::HostFlash;
-pub use line::Uart;
+pub use line::{Line, Uart};
 pub use random::HostRandom;
-pub use run::{Machine, run};
+pub use run::{Emulated, Machine, line};

@@ -19,7 +19,7 @@ const TYPED: usize = 64;
 
 /// What has been read from the line and not been taken. While a frame waits nothing more is read, and the
 /// other end waits.
-pub(crate) struct Line<U> {
+pub struct Line<U> {
     uart: U,
     decoder: Decoder,
     frame: [u8; MAX_FRAME],
@@ -83,7 +83,7 @@ impl<U: Uart> Line<U> {
 }
 
 /// The radio at the other end of the line.
-pub(crate) struct RadioOnLine<'l, U>(pub(crate) &'l RefCell<Line<U>>);
+pub struct RadioOnLine<'l, U>(pub(crate) &'l RefCell<Line<U>>);
 
 impl<U: Uart> Transceiver for RadioOnLine<'_, U> {
     fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
@@ -106,7 +106,7 @@ impl<U: Uart> Transceiver for RadioOnLine<'_, U> {
 }
 
 /// The console at the other end of the line.
-pub(crate) struct ConsoleOnLine<'l, U>(pub(crate) &'l RefCell<Line<U>>);
+pub struct ConsoleOnLine<'l, U>(pub(crate) &'l RefCell<Line<U>>);
 
 impl<U: Uart> Console for ConsoleOnLine<'_, U> {
     fn read(&mut self) -> Option<u8> {

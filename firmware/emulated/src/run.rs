@@ -3,12 +3,15 @@
 
 use core::cell::RefCell;
 use core::ffi::CStr;
+use core::marker::PhantomData;
 
 use motemix_link::serial::ExtendedAddress;
-use motemix_runner::{Board, Flash, Layout};
+use motemix_mote::limits::FlashLimits;
+use motemix_mote::{Board, Flash};
+use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
-use crate::flash::{CAPACITY, HostFlash, PAGE};
+use crate::flash::HostFlash;
 use crate::line::{ConsoleOnLine, Line, RadioOnLine, Uart};
 
 /// What an emulated board has.
@@ -33,42 +36,51 @@ pub trait Machine {
 /// The file that is the flash, in the folder in which the emulator was started.
 const FLASH: &CStr = c"flash.bin";
 
-/// Runs the board for good; the numbers are those of [`motemix_runner::run`].
-pub fn run<
-    M: Machine,
-    const SCRATCH: usize,
-    const ARRIVALS: usize,
-    const PACKETS: usize,
-    const TAGS: usize,
-    const MESSAGES: usize,
-    const NODES: usize,
->(
-    mut machine: M,
-) -> ! {
-    let line = Line::new(machine.uart());
-    let board = Emulated { machine, line: &line };
-    motemix_runner::run::<_, SCRATCH, ARRIVALS, PACKETS, TAGS, MESSAGES, NODES>(board)
+/// Runs a machine for good, with packets of a profile and tables as long as its limits say.
+#[macro_export]
+macro_rules! run {
+    ($machine:expr, $profile:ty, $limits:expr) => {{
+        let mut machine = $machine;
+        let line = $crate::line(&mut machine);
+        let flash = $limits.flash;
+        let board =
+            $crate::Emulated::<_, $profile, { $limits.flash.page as usize }>::new(machine, &line, flash);
+        motemix_mote::run!(board, $profile, $limits)
+    }};
 }
 
-struct Emulated<'l, M: Machine> {
+/// The serial line of a machine; called once.
+pub fn line<M: Machine>(machine: &mut M) -> RefCell<Line<M::Uart>> {
+    Line::new(machine.uart())
+}
+
+/// A machine that is a board: with a serial line, and pages of so many bytes.
+pub struct Emulated<'l, M: Machine, P, const PAGE: usize> {
     machine: M,
     line: &'l RefCell<Line<M::Uart>>,
+    flash: FlashLimits,
+    profile: PhantomData<P>,
 }
 
-impl<'l, M: Machine> Board for Emulated<'l, M> {
-    type Flash = HostFlash;
+impl<'l, M: Machine, P, const PAGE: usize> Emulated<'l, M, P, PAGE> {
+    /// The board.
+    pub const fn new(machine: M, line: &'l RefCell<Line<M::Uart>>, flash: FlashLimits) -> Self {
+        Self { machine, line, flash, profile: PhantomData }
+    }
+}
+
+impl<'l, M: Machine, P: Profile, const PAGE: usize> Board for Emulated<'l, M, P, PAGE> {
+    type Profile = P;
+    type Flash = HostFlash<PAGE>;
     type Random = M::Random;
     type Radio = RadioOnLine<'l, M::Uart>;
     type Console = ConsoleOnLine<'l, M::Uart>;
     const NAME: &'static str = M::NAME;
 
-    fn flash(&mut self) -> Result<Flash<HostFlash>, &'static str> {
-        let flash = HostFlash::open(FLASH)
+    fn flash(&mut self) -> Result<Flash<HostFlash<PAGE>>, &'static str> {
+        let flash = HostFlash::open(FLASH, self.flash.len() as usize)
             .map_err(|_| "error: no flash; start the emulator in a folder that can be written\n")?;
-        let page = |number: usize| (number * PAGE) as u32;
-        let layout =
-            Layout { settings: 0..page(16), tags: page(16)..page(24), messages: page(24)..CAPACITY as u32 };
-        Ok(Flash { flash, layout })
+        Ok(Flash { flash, layout: self.flash.layout(0) })
     }
 
     fn random(&mut self) -> M::Random {

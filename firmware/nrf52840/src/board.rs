@@ -3,7 +3,7 @@
 use core::cell::RefCell;
 
 use motemix_link::serial::ExtendedAddress;
-use motemix_runner::{Board, Flash};
+use motemix_mote::{Board, Flash};
 use rand_core::Rng as _;
 
 use crate::console::{Console, Uart};
@@ -27,6 +27,7 @@ impl<'r> Dk<'r> {
 }
 
 impl<'r> Board for Dk<'r> {
+    type Profile = motemix_mote::limits::Packets;
     type Flash = Nvmc;
     type Random = Random<'r>;
     type Radio = Handle;

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | radio | RADIO in its IEEE 802.15.4 mode, channel 26, 0 dBm; check sequences and clear-channel assessment by the hardware, everything else by `motemix_csma` in interrupt handlers ([`radio`]) |
 //! | generator | RNG, with bias correction |
-//! | flash | NVMC, the last 128 KiB ([`flash`]) |
+//! | flash | NVMC, the last 256 KiB ([`flash`]) |
 //! | console | UARTE0 at 115,200 baud on P0.06 and P0.08, which the DK's debugger shows as a serial port |
 //! | clock | TIMER0, by the 32 MHz crystal |
 //! | sleep | until an event, 5 ms at most (TIMER2); the radio listens all the time |
@@ -35,7 +35,14 @@ use cortex_m_rt::entry;
 use embassy_nrf::config::{Config, HfclkSource};
 use embassy_nrf::nvmc;
 
+use motemix_mote::Limits;
+use motemix_mote::limits::{NRF52840DK, Packets};
+
 use board::Dk;
+
+pub(crate) const LIMITS: Limits = NRF52840DK;
+
+const _: () = assert!(motemix_csma::RECEIVED == LIMITS.frames, "the simulator has as many");
 
 #[entry]
 fn main() -> ! {
@@ -55,5 +62,5 @@ fn main() -> ! {
         peripherals.P0_06,
     ));
     let board = Dk::new(&random, &console, flash::Nvmc::new(nvmc::Nvmc::new(peripherals.NVMC)));
-    motemix_runner::run::<_, 4096, 6, 12, 256, 4, 32>(board)
+    motemix_mote::run!(board, Packets, LIMITS)
 }

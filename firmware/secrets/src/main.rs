@@ -8,15 +8,15 @@
 #![no_main]
 
 use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, verdict};
+use motemix_board_bench::{BAD, BoardCurve, verdict};
 use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::wide_block::WideBlockKeys;
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, WideBlake2s, hash, stream};
+use motemix_crypto::{Curve, PublicKey, Secret, WideBlake2s, hash, stream};
 use motemix_multiply as _;
 use motemix_sphinx::{Hop, MOTE, MixKey, Mote, Packet, ReplayError, ReplayFilter, ReplayTag};
 use subtle::ConstantTimeEq;
 
-type Motes = Mote<Portable>;
+type Motes = Mote<BoardCurve>;
 
 const BUFFER_LEN: usize = 32 + MOTE.packet_len();
 
@@ -54,7 +54,7 @@ extern "C" fn bench_multiply() -> u32 {
 extern "C" fn bench_x25519() -> u32 {
     with(|buffer| {
         let point = PublicKey(key(buffer, 32)?);
-        let product = Portable::diffie_hellman(&Secret::new(key(buffer, 0)?), &point)?;
+        let product = BoardCurve::diffie_hellman(&Secret::new(key(buffer, 0)?), &point)?;
         buffer.get_mut(..32)?.copy_from_slice(product.expose());
         Some(true)
     })
@@ -64,7 +64,7 @@ extern "C" fn bench_x25519() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn bench_x25519_base() -> u32 {
     with(|buffer| {
-        let public_key = Portable::public_key(&Secret::new(key(buffer, 0)?));
+        let public_key = BoardCurve::public_key(&Secret::new(key(buffer, 0)?));
         buffer.get_mut(..32)?.copy_from_slice(&public_key.0);
         Some(true)
     })

@@ -9,37 +9,37 @@
 
 mod copy;
 
-use core::array::from_fn;
-
 use chacha20::ChaCha20Rng;
 use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, GOOD, verdict};
-use motemix_crypto::{Compact, PublicKey, Secret};
+use motemix_board_bench::{BAD, BoardCurve, GOOD, LIMITS, verdict};
+use motemix_crypto::{PublicKey, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_multiply as _;
 use motemix_node::{
-    Config, Event, HeaderSlot, Instant, MessageSlot, Node, PacketSlot, ReceiptToken, ReturnSlot, Storage,
+    Config, Event, FingerprintBits, HeaderSlot, Instant, LinkId, MessageSlot, NoJournal, Node, PacketSlot,
+    ReceiptToken, ReturnSlot, Storage,
 };
 use motemix_sphinx::{MOTE, MixKey, Mote, NodeId};
 use rand_core::SeedableRng;
 
-type Motes = Mote<Compact>;
+type Motes = Mote<BoardCurve>;
 
 /// Nodes of the network.
-const NODES: usize = 16;
+const NODES: usize = LIMITS.nodes;
 /// Packets that wait.
-const PACKETS: usize = 4;
-/// Replay tags of each of two epochs; three quarters of it are used.
-const TAGS: usize = 64;
+const PACKETS: usize = LIMITS.packets;
+/// Bytes of the replay filter.
+const REPLAY_LEN: usize = LIMITS.replay_bytes;
 /// Places in each of the two tables of messages received.
-const WINDOW: usize = 16;
+const WINDOW: usize = LIMITS.window;
 /// Messages in flight.
-const MESSAGES: usize = 2;
+const MESSAGES: usize = LIMITS.messages;
 /// The header pool.
-const HEADERS: usize = 3;
+const HEADERS: usize = LIMITS.headers;
 
 const KEY_LEN: usize = 32;
-const BUFFER_LEN: usize = KEY_LEN * (1 + NODES);
+/// Room for 17 keys, or a packet.
+const BUFFER_LEN: usize = KEY_LEN * 17;
 /// There is no packet, no event.
 const NOTHING: u32 = u32::MAX;
 const PACKET_LEN: usize = MOTE.packet_len();
@@ -52,27 +52,27 @@ static BUFFER: Place<[u8; BUFFER_LEN]> = Place::empty();
 // Each table is put in its place by itself, since all of them at once would not fit on the stack.
 static PACKET_SLOTS: Place<[PacketSlot<Motes>; PACKETS]> = Place::empty();
 static SCHEDULE: Place<[u32; PACKETS]> = Place::empty();
-static REPLAY: [Place<[u64; TAGS]>; 2] = [const { Place::empty() }; 2];
+static REPLAY: Place<[u8; REPLAY_LEN]> = Place::empty();
 static WINDOWS: [Place<[u64; WINDOW]>; 2] = [const { Place::empty() }; 2];
 static MESSAGE_SLOTS: Place<[MessageSlot<Motes>; MESSAGES]> = Place::empty();
-static RETURN_SLOTS: Place<[ReturnSlot<Motes>; MESSAGES]> = Place::empty();
+static RETURN_SLOTS: Place<[ReturnSlot<Motes>; LIMITS.returns]> = Place::empty();
 static HEADER_SLOTS: Place<[HeaderSlot<Motes>; HEADERS]> = Place::empty();
-static LOOPS: Place<[u64; 2]> = Place::empty();
+static LOOPS: Place<[u64; LIMITS.loops]> = Place::empty();
 static ENTRIES: Place<[Entry; NODES]> = Place::empty();
 
 fn storage() -> Storage<'static, Motes> {
-    let [replay, replay_of_neighbour] = &REPLAY;
     let [window, older_window] = &WINDOWS;
     Storage {
-        packets: PACKET_SLOTS.keep(|| from_fn(|_| PacketSlot::new())),
-        schedule: SCHEDULE.keep(|| [0; PACKETS]),
-        replay: [replay.keep(|| [0; TAGS]), replay_of_neighbour.keep(|| [0; TAGS])],
-        window: [window.keep(|| [0; WINDOW]), older_window.keep(|| [0; WINDOW])],
-        messages: MESSAGE_SLOTS.keep(|| from_fn(|_| MessageSlot::new())),
-        returns: RETURN_SLOTS.keep(|| from_fn(|_| ReturnSlot::new())),
-        headers: HEADER_SLOTS.keep(|| from_fn(|_| HeaderSlot::new())),
-        loops: LOOPS.keep(|| [0; 2]),
-        nodes: ENTRIES.keep(|| from_fn(|_| Entry::default())),
+        packets: PACKET_SLOTS.keep_each(PacketSlot::new),
+        schedule: SCHEDULE.keep_each(|| 0),
+        replay: REPLAY.keep_each(|| 0),
+        fingerprint: FingerprintBits::BOARD,
+        window: [window.keep_each(|| 0), older_window.keep_each(|| 0)],
+        messages: MESSAGE_SLOTS.keep_each(MessageSlot::new),
+        returns: RETURN_SLOTS.keep_each(ReturnSlot::new),
+        headers: HEADER_SLOTS.keep_each(HeaderSlot::new),
+        loops: LOOPS.keep_each(|| 0),
+        nodes: ENTRIES.keep_each(Entry::default),
     }
 }
 
@@ -107,7 +107,7 @@ extern "C" fn mote_begin(nodes: u32) -> u32 {
         let entries = public_keys.get(..nodes as usize)?.iter().map(entry);
         NODE.with(|node| {
             node.prepare_epoch(Epoch(1), key).ok()?;
-            node.begin_epoch(NOW, Epoch(1), entries, Config::thesis()).ok()
+            node.begin_epoch(NOW, Epoch(1), Instant::NEVER, entries, Config::thesis()).ok()
         })?
     });
     verdict(begun.flatten().is_some())
@@ -116,8 +116,10 @@ extern "C" fn mote_begin(nodes: u32) -> u32 {
 /// A datagram arrives. In the buffer: the datagram.
 #[unsafe(no_mangle)]
 extern "C" fn mote_datagram() -> u32 {
-    let taken =
-        BUFFER.with(|buffer| NODE.with(|node| node.handle_datagram(NOW, &mut buffer[..PACKET_LEN]).ok()));
+    let taken = BUFFER.with(|buffer| {
+        let bytes = &mut buffer[..PACKET_LEN];
+        NODE.with(|node| node.handle_datagram(NOW, LinkId(0), bytes, &mut NoJournal).ok())
+    });
     verdict(taken.flatten().flatten().is_some())
 }
 
@@ -146,8 +148,8 @@ extern "C" fn mote_work() -> u32 {
 /// The next packet goes to the buffer, and the number of the node to send it to is returned.
 #[unsafe(no_mangle)]
 extern "C" fn mote_transmit() -> u32 {
-    let sent = BUFFER.with(|buffer| NODE.with(|node| node.poll_transmit(NOW, buffer)));
-    sent.flatten().flatten().map_or(NOTHING, |transmit| transmit.to.get().into())
+    let sent = BUFFER.with(|buffer| NODE.with(|node| node.poll_transmit(NOW, &mut NoJournal, buffer).ok()));
+    sent.flatten().flatten().flatten().map_or(NOTHING, |transmit| transmit.to.get().into())
 }
 
 /// The next event: the length of a received message, which goes to the buffer; or 0x100 for an

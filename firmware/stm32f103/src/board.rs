@@ -4,7 +4,7 @@ use core::cell::RefCell;
 
 use chacha20::ChaCha20Rng;
 use motemix_link::serial::ExtendedAddress;
-use motemix_runner::{Board, Flash};
+use motemix_mote::{Board, Flash};
 use rand_core::Rng as _;
 
 use crate::console::{Console, Sender};
@@ -28,6 +28,7 @@ impl<'r> Node<'r> {
 }
 
 impl<'r> Board for Node<'r> {
+    type Profile = motemix_mote::limits::PacketsOnM3;
     type Flash = Store;
     type Random = Random<'r>;
     type Radio = Handle;

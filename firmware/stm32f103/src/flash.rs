@@ -1,25 +1,23 @@
-//! The store: the last 48 pages of 2 KiB. A half-word of this flash is written once, or to zero (PM0075, 2.3.3),
+//! The store: the last 96 pages of 2 KiB. A half-word of this flash is written once, or to zero (PM0075, 2.3.3),
 //! and [`WriteOnce`] keeps to that. While a page is erased, up to 40 ms, the core stands still.
 
 use embedded_storage::nor_flash::{
     ErrorType, NorFlash, NorFlashErrorKind, ReadNorFlash, check_erase, check_read, check_write,
 };
-use motemix_runner::Layout;
+use motemix_mote::store::Layout;
 use motemix_write_once::WriteOnce;
 use stm32f1xx_hal::flash::{Error, FlashSize, Parts, SectorSize};
 
 pub(crate) type Store = WriteOnce<Pages>;
 
-const PAGE: u32 = 2048;
+const PAGE: u32 = crate::LIMITS.flash.page;
 const CAPACITY: u32 = 512 * 1024;
 /// Behind what `memory.x` gives to the program.
-const START: u32 = CAPACITY - 96 * 1024;
+const START: u32 = CAPACITY - crate::LIMITS.flash.len();
 
-pub(crate) const LAYOUT: Layout = Layout {
-    settings: START..START + 16 * PAGE,
-    tags: START + 16 * PAGE..START + 32 * PAGE,
-    messages: START + 32 * PAGE..START + 48 * PAGE,
-};
+pub(crate) const LAYOUT: Layout = crate::LIMITS.flash.layout(START);
+
+const _: () = assert!(crate::LIMITS.flash.len() == 192 * 1024, "memory.x gives it the rest");
 
 /// The flash, of which only the store is written.
 pub(crate) struct Pages(pub(crate) Parts);

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | radio | AT86RF231 on SPI1 at 4.5 MHz, channel 26, +3 dBm ([`radio`]) |
 //! | generator | ChaCha20, seeded at each start by the noise of the radio's receiver ([`random`]) |
-//! | flash | the last 96 KiB ([`flash`]) |
+//! | flash | the last 192 KiB ([`flash`]) |
 //! | console | USART1 at 500,000 baud on PA9 and PA10, as the testbed has it |
 //! | clock | TIM2 and TIM3 in a row, by the 16 MHz crystal |
 //! | sleep | until an event, 5 ms at most (SysTick); the radio listens all the time |
@@ -24,8 +24,8 @@
 //!
 //! Crystal and pins are those of RIOT's board definition (`boards/common/iotlab`).
 //!
-//! Multiplications on a Cortex-M3 end early depending on what is multiplied (UMULL), so X25519 does not take
-//! constant time on this part.
+//! Long products on a Cortex-M3 end early depending on what is multiplied (UMULL), so the curve is `HalfWords`, which
+//! has none of them and takes constant time.
 
 #![no_std]
 #![no_main]
@@ -51,7 +51,14 @@ use stm32f1xx_hal::pac;
 use stm32f1xx_hal::prelude::_fugit_RateExtU32 as _;
 use stm32f1xx_hal::rcc::{Config, RccExt as _};
 
+use motemix_mote::Limits;
+use motemix_mote::limits::{IOTLAB_M3, PacketsOnM3};
+
 use board::Node;
+
+pub(crate) const LIMITS: Limits = IOTLAB_M3;
+
+const _: () = assert!(motemix_at86rf231::RECEIVED == LIMITS.frames, "the simulator has as many");
 
 #[entry]
 fn main() -> ! {
@@ -100,5 +107,5 @@ fn main() -> ! {
         }
     };
     let board = Node::new(&generator, &console, flash::Store::new(flash::Pages(flash)));
-    motemix_runner::run::<_, 4096, 6, 12, 256, 4, 32>(board)
+    motemix_mote::run!(board, PacketsOnM3, LIMITS)
 }

@@ -2,7 +2,8 @@
 
 use motemix_crypto::Secret;
 use motemix_sphinx::{
-    Host1k, Host2k, MixKey, Mote, Mote5, Packet, ProcessError, Profile, ReplayError, ReplayFilter, ReplayTag,
+    Hop, Host1k, Host2k, MixKey, Mote, Mote5, Packet, ProcessError, Profile, ReplayError, ReplayFilter,
+    ReplayTag, TurnRound,
 };
 
 use crate::tables::{self, Refused, SameTag};
@@ -53,7 +54,12 @@ fn arrive<P: Profile>(
     };
     Ok(match authenticated.admit(filter) {
         Err(error) => Arrival::NotAdmitted(error),
-        Ok(fresh) => fresh.unwrap_layer().map_or_else(Arrival::Refused, |_| Arrival::Unwrapped),
+        Ok(fresh) => match fresh.unwrap_layer() {
+            // It leaves, and nobody replies in it.
+            Ok(Hop::TurnRound(TurnRound { message: None, .. })) => Arrival::Refused(ProcessError::BadPayload),
+            Ok(_) => Arrival::Unwrapped,
+            Err(error) => Arrival::Refused(error),
+        },
     })
 }
 

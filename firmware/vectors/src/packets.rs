@@ -145,7 +145,7 @@ fn arrive<P: Profile<Curve = Portable>>(
     let forward = match fresh.unwrap_layer().map_err(|_| "a layer does not come off")? {
         Hop::Forward(forward) => forward,
         Hop::TurnRound(TurnRound { forward, turn_key, message }) => {
-            sure("another message arrives", message == way.message(data))?;
+            sure("another message arrives", message == Some(way.message(data)))?;
             turn_key
                 .reply::<P>(packet, MessageId(way.message_id), way.reply_data)
                 .map_err(|_| "the reply does not fit")?;

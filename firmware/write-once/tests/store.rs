@@ -9,7 +9,7 @@ use embedded_storage::nor_flash::{
 use motemix_crypto::Secret;
 use motemix_directory::{Epoch, KeyRatchet};
 use motemix_mote::store::{Layout, Store};
-use motemix_node::Admitted;
+use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
 use motemix_write_once::{WriteOnce, WriteOnceError};
 
@@ -106,7 +106,7 @@ fn use_for_long<F: MultiwriteNorFlash>(mut flash: F, layout: &Layout) -> F {
         store.keep_ratchet(&KeyRatchet::new(Epoch(round), Secret::new([round as u8; 32]))).unwrap();
         for number in 0..70 {
             store.next_sequence().unwrap();
-            store.keep_tag(Admitted { epoch: Epoch(round), tag: number }).unwrap();
+            store.keep_tag(Admitted { epoch: Epoch(round), digest: Digest::from_bits(number) }).unwrap();
         }
         let mut tags = 0;
         store.each_tag(Epoch(round), |_| tags += 1).unwrap();
@@ -141,7 +141,7 @@ fn without_the_adapter_such_flash_refuses_the_store() {
     let mut store = Store::open(HalfWords::new(12, true), layout(2048)).unwrap();
     let mut failed = false;
     for tag in 0..300 {
-        let kept = store.keep_tag(Admitted { epoch: Epoch(1), tag });
+        let kept = store.keep_tag(Admitted { epoch: Epoch(1), digest: Digest::from_bits(tag) });
         failed |= kept.is_err() || store.forget_tags_before(Epoch(2)).is_err();
     }
     assert!(failed, "then the adapter is not needed");
@@ -173,7 +173,7 @@ fn cut_power_everywhere<const WORD: usize, const PAGE: usize>() {
             panic!("cut after {after} words of {WORD}: {error}");
         });
         store.keep_ratchet(&KeyRatchet::new(Epoch(9), Secret::new([9; 32]))).unwrap();
-        store.keep_tag(Admitted { epoch: Epoch(9), tag: 9 }).unwrap();
+        store.keep_tag(Admitted { epoch: Epoch(9), digest: Digest::from_bits(9) }).unwrap();
         store.keep_message(MessageId([9; 4]), b"after").unwrap();
         let chip = store.into_flash().into_inner();
         assert!(chip.most_writes <= 2, "cut after {after} words of {WORD}");
@@ -191,7 +191,8 @@ fn work_until_cut<F: MultiwriteNorFlash>(flash: &mut F, layout: &Layout) -> bool
         let mut store = Store::open(&mut *flash, layout.clone())?;
         for round in 0..8_u8 {
             store.keep_ratchet(&KeyRatchet::new(Epoch(round.into()), Secret::new([round; 32])))?;
-            store.keep_tag(Admitted { epoch: Epoch(round.into()), tag: round.into() })?;
+            store
+                .keep_tag(Admitted { epoch: Epoch(round.into()), digest: Digest::from_bits(round.into()) })?;
             store.keep_message(MessageId([round; 4]), &[round; 20])?;
             store.remove_oldest_message()?;
         }

@@ -270,7 +270,7 @@ void hwrng_read(void *buf, unsigned int num)
 
 /* Flash: a file that is 0xff where nothing was written, and whose bits a write can only clear. */
 
-static mtd_dev_t flash = { .sector_count = 4, .pages_per_sector = 4, .page_size = 256 };
+static mtd_dev_t flash = { .sector_count = 4, .pages_per_sector = 16, .page_size = 256 };
 mtd_dev_t *mtd0 = &flash;
 static int flash_fd = -1;
 

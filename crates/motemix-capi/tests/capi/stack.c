@@ -180,7 +180,7 @@ static void service(uint16_t id)
     }
     while (CALL(OTHERS, motemix_node_poll_transmit(nodes[id], now, packet, sizeof(packet), &transmit)) ==
            MOTEMIX_STATUS_OK) {
-        CALL(DATAGRAM, motemix_node_handle_datagram(nodes[transmit.to], now, packet, sizeof(packet)));
+        CALL(DATAGRAM, motemix_node_handle_datagram(nodes[transmit.to], now, id, packet, sizeof(packet)));
         if (last != MOTEMIX_STATUS_OK) {
             say("dropped\n");
         }
@@ -192,6 +192,7 @@ int main(void)
     static const uint8_t secrets[NODES][32] = { { 2 }, { 3 }, { 4 }, { 5 } };
     static const motemix_limits limits = { MOTEMIX_MOTE };
     const motemix_random random = { fill, NULL };
+    const motemix_journal journal = motemix_no_journal();
     const motemix_trust trust = { motemix_network_authority, 1, 1 };
     motemix_about about;
     uint64_t message;
@@ -204,9 +205,10 @@ int main(void)
         uint8_t secret[32];
         memset(secret, secrets[id][0], sizeof(secret));
         motemix_config config = { 0, id, MOTEMIX_NO_NODE };
-        need(CALL(NEW, motemix_node_new(memory[id], sizeof(memory[id]), &limits, &config, &random, &nodes[id])));
+        need(CALL(NEW, motemix_node_new(memory[id], sizeof(memory[id]), &limits, &config, &random, &journal,
+                                        &nodes[id])));
         need(CALL(PREPARE, motemix_node_prepare_epoch(nodes[id], about.epoch, secret)));
-        need(CALL(BEGIN, motemix_node_begin_epoch(nodes[id], now, &document)));
+        need(CALL(BEGIN, motemix_node_begin_epoch(nodes[id], now, MOTEMIX_NEVER, &document)));
     }
     need(CALL(OTHERS, motemix_node_send(nodes[0], now, 3, (const uint8_t *)"21.5 C", 6, &message)));
     for (int turn = 0; turn < 1000 && acknowledged == 0; turn++) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::health::Health;
+
 /// What the node is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -94,6 +96,9 @@ pub struct NodeStatus {
     pub uptime_s: u64,
     /// Messages in its inbox.
     pub inbox: u64,
+    /// How it is, and why.
+    #[serde(default)]
+    pub health: Health,
     /// Everything it counts, by name.
     pub counters: BTreeMap<String, u64>,
 }

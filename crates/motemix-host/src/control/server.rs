@@ -5,17 +5,18 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{self, Instant};
 
 use super::{ControlError, ControlProblem, REQUEST_LEN, Request, Response};
+use crate::places::{Idle, Places, idle_now};
 
-/// Connections served at a time; further ones wait in the kernel's queue.
+/// Connections served at a time. A further one takes the place of the one that is idle for longest; where all
+/// of them wait for answers of the node, it is told to come again.
 const CONNECTIONS: usize = 32;
 /// A connection on which nothing is asked for this long is closed.
 const IDLE: Duration = Duration::from_mins(1);
@@ -43,53 +44,75 @@ impl ControlServer {
     /// A node listens there already, the path is too long, or the system refuses.
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, ControlError> {
         let path = path.as_ref();
-        let failed = |error| ControlError::io(path, error);
-        if StdStream::connect(path).is_ok() {
-            return Err(ControlError::new(path, ControlProblem::InUse));
-        }
-        // Private before it has the name that others look for.
-        let mut early = path.as_os_str().to_owned();
-        early.push(".new");
-        let early = PathBuf::from(early);
-        match fs::remove_file(&early) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&early).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => ControlError::new(path, ControlProblem::TooLong),
-            _ => ControlError::new(path, ControlProblem::Io(error)),
-        })?;
-        fs::set_permissions(&early, Permissions::from_mode(0o600)).map_err(failed)?;
-        fs::rename(&early, path).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), listener })
+        Ok(Self { path: path.to_owned(), listener: bind_private(path)? })
     }
 
     /// Hands requests to `calls` until its receiver is gone. It has to run inside a
     /// [`tokio::task::LocalSet`].
     pub async fn serve(self, calls: mpsc::Sender<Call>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut places = Places::new(CONNECTIONS);
         while !calls.is_closed() {
-            // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let stream = tokio::select! {
                 () = calls.closed() => return,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
                     Err(error) => {
-                        tracing::warn!(%error, "the control socket cannot accept a connection");
-                        time::sleep(Duration::from_secs(1)).await;
+                        // Out of file descriptors, most likely: an idle connection has one.
+                        if !places.close_one() {
+                            tracing::debug!(%error, "the control socket cannot accept a connection");
+                            time::sleep(Duration::from_secs(1)).await;
+                        }
+                        // The closed one goes when its task is next looked at.
+                        tokio::task::yield_now().await;
                         continue;
                     }
                 },
             };
-            let calls = calls.clone();
-            tokio::task::spawn_local(async move {
-                if let Err(error) = converse(stream, &calls).await {
+            if !places.make_room() {
+                turn_away(&stream);
+                continue;
+            }
+            let (calls, idle) = (calls.clone(), idle_now());
+            let watched = idle.clone();
+            let task = tokio::task::spawn_local(async move {
+                if let Err(error) = converse(stream, &calls, &idle).await {
                     tracing::debug!(%error, "a control connection ended");
                 }
-                drop(place);
             });
+            places.take(&task, watched);
         }
+    }
+}
+
+/// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left behind.
+pub(crate) fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
+    let failed = |error| ControlError::io(path, error);
+    if StdStream::connect(path).is_ok() {
+        return Err(ControlError::new(path, ControlProblem::InUse));
+    }
+    // Private before it has the name that others look for.
+    let mut early = path.as_os_str().to_owned();
+    early.push(".new");
+    let early = PathBuf::from(early);
+    match fs::remove_file(&early) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&early).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => ControlError::new(path, ControlProblem::TooLong),
+        _ => ControlError::new(path, ControlProblem::Io(error)),
+    })?;
+    fs::set_permissions(&early, Permissions::from_mode(0o600)).map_err(failed)?;
+    fs::rename(&early, path).map_err(failed)?;
+    Ok(listener)
+}
+
+/// One line for a client that finds all places taken by those that wait for an answer.
+fn turn_away(stream: &UnixStream) {
+    if let Ok(mut line) = serde_json::to_vec(&refusal("too many requests wait already; try again")) {
+        line.push(b'\n');
+        // A new connection has room for a line; if not, its end says enough.
+        let _ = stream.try_write(&line);
     }
 }
 
@@ -100,14 +123,16 @@ impl Drop for ControlServer {
     }
 }
 
-async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>) -> io::Result<()> {
+async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>, idle: &Idle) -> io::Result<()> {
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     loop {
         line.clear();
         let mut bounded = (&mut reader).take(REQUEST_LEN as u64);
+        idle.set(Some(Instant::now()));
         time::timeout(IDLE, bounded.read_until(b'\n', &mut line)).await??;
+        idle.set(None);
         let (response, last) = match line.split_last() {
             None => return Ok(()),
             Some((b'\n', request)) => (respond(request, calls).await, false),
@@ -116,6 +141,7 @@ async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>) -> io::Res
         };
         let mut text = serde_json::to_vec(&response)?;
         text.push(b'\n');
+        idle.set(Some(Instant::now()));
         time::timeout(IDLE, writer.write_all(&text)).await??;
         if last {
             return Ok(());

@@ -10,6 +10,8 @@ use zeroize::Zeroizing;
 
 /// The longest key file that is read, in bytes.
 const LONGEST: u64 = 4096;
+/// A seed in hexadecimal.
+const SEED_DIGITS: usize = 64;
 
 /// Why a key file cannot be used; prints as one line with the file and a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +79,7 @@ impl KeyError {
 }
 
 /// Reads a key file whose owner alone may use it.
-pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, KeyError> {
+pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let failed = |error| KeyError::new(path, KeyProblem::Read(error));
     let mut file = File::open(path).map_err(failed)?;
     // Asked of the open file, so that nobody can exchange it in between.
@@ -85,72 +87,98 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, KeyError> {
     if mode & 0o077 != 0 {
         return Err(KeyError::new(path, KeyProblem::Exposed { mode, file: path.to_owned() }));
     }
-    // Room for all of it: a string that grows leaves copies behind.
-    let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
-    file.by_ref().take(LONGEST).read_to_string(&mut text).map_err(failed)?;
+    // Room for all of it: a buffer that grows leaves copies behind.
+    let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));
+    file.by_ref().take(LONGEST).read_to_end(&mut text).map_err(failed)?;
     Ok(text)
 }
 
 /// The lines of a key file, taken one after the other.
+///
+/// The text is bytes: neither the search for the end of a line nor a check for UTF-8 may pass over the digits of a
+/// seed, since both branch on what they read.
 pub(super) struct Lines<'a> {
     path: &'a Path,
-    rest: std::iter::Enumerate<std::str::Lines<'a>>,
+    rest: &'a [u8],
+    /// The number of the line that was read last, counted from 1.
     line: usize,
 }
 
 impl<'a> Lines<'a> {
     /// Starts after the title line.
-    pub(super) fn below(path: &'a Path, text: &'a str, title: &'static str) -> Result<Self, KeyError> {
-        let mut lines = Self { path, rest: text.lines().enumerate(), line: 1 };
+    pub(super) fn below(path: &'a Path, text: &'a [u8], title: &'static str) -> Result<Self, KeyError> {
+        let mut lines = Self { path, rest: text, line: 0 };
         match lines.next() {
-            Some(line) if line == title => Ok(lines),
+            Some(line) if line == title.as_bytes() => Ok(lines),
             _ => Err(lines.malformed(title)),
         }
     }
 
     /// The number on the next line, which has to be called `name`.
     pub(super) fn number(&mut self, name: &str, expected: &'static str) -> Result<u32, KeyError> {
-        let value = self.next().and_then(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        let value = self.next().and_then(|line| {
+            let digits = line.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
+            std::str::from_utf8(digits).ok()?.parse().ok()
+        });
         value.ok_or_else(|| self.malformed(expected))
     }
 
-    /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the last.
+    /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the last. In constant
+    /// time but for the answer.
     pub(super) fn last_seed(
         mut self,
         name: &str,
         expected: &'static str,
     ) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+        if !self.rest.is_empty() {
+            self.line += 1;
+        }
+        let digits = self.rest.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b" "));
+        let Some((digits, rest)) = digits.and_then(|digits| digits.split_first_chunk::<SEED_DIGITS>()) else {
+            return Err(self.malformed(expected));
+        };
         let mut seed = Zeroizing::new([0; 32]);
-        let digits = self.next().and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        let decoded = digits.is_some_and(|digits| hex::decode_to_slice(digits, &mut *seed).is_ok());
-        if !decoded {
+        // Disclosed: whether all of them are hexadecimal digits.
+        if base16ct::mixed::decode(digits, &mut *seed).is_err() {
             return Err(self.malformed(expected));
         }
-        match self.next() {
-            None => Ok(seed),
-            Some(_) => Err(self.malformed("the end of the file")),
+        match rest {
+            b"" | b"\n" | b"\r\n" => Ok(seed),
+            [b'\n', ..] | [b'\r', b'\n', ..] => {
+                self.line += 1;
+                Err(self.malformed("the end of the file"))
+            }
+            _ => Err(self.malformed(expected)),
         }
     }
 
-    fn next(&mut self) -> Option<&'a str> {
-        let (index, line) = self.rest.next()?;
-        self.line = index + 1;
-        Some(line)
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self.rest.iter().position(|byte| *byte == b'\n');
+        let (line, rest) = match end {
+            Some(end) => (self.rest.get(..end)?, self.rest.get(end + 1..)?),
+            None => (self.rest, &[][..]),
+        };
+        self.rest = rest;
+        self.line += 1;
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
     fn malformed(&self, expected: &'static str) -> KeyError {
-        KeyError::new(self.path, KeyProblem::Malformed { line: self.line, expected })
+        KeyError::new(self.path, KeyProblem::Malformed { line: self.line.max(1), expected })
     }
 }
 
-/// Appends `name` and the bytes in hexadecimal without a copy that nobody wipes.
-pub(super) fn push_seed(text: &mut Zeroizing<String>, name: &str, seed: &[u8; 32]) {
-    let mut digits = Zeroizing::new([0; 64]);
+/// Appends `name` and the bytes in hexadecimal, in constant time and without a copy that nobody wipes.
+pub(super) fn push_seed(text: &mut Zeroizing<Vec<u8>>, name: &str, seed: &[u8; 32]) {
+    let mut digits = Zeroizing::new([0; SEED_DIGITS]);
     // Sixty-four digits always have room for thirty-two bytes.
-    if hex::encode_to_slice(seed, &mut *digits).is_ok() {
-        text.push_str(name);
-        text.push(' ');
-        text.extend(digits.iter().map(|&digit| char::from(digit)));
-        text.push('\n');
+    if base16ct::lower::encode(seed, &mut *digits).is_ok() {
+        text.extend_from_slice(name.as_bytes());
+        text.push(b' ');
+        text.extend_from_slice(&*digits);
+        text.push(b'\n');
     }
 }

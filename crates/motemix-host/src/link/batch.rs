@@ -19,13 +19,15 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// `None` where no datagram arrived, or where it has been dropped.
     lens: [Option<usize>; BATCH],
+    /// Where the datagrams came from, as far as the link says.
+    sources: [Option<SocketAddr>; BATCH],
 }
 
 impl Batch {
     /// Room for packets of `packet_len` bytes.
     pub fn new(packet_len: usize) -> Self {
         let slot_len = packet_len + 1;
-        Self { slot_len, bytes: vec![0; slot_len * BATCH], lens: [None; BATCH] }
+        Self { slot_len, bytes: vec![0; slot_len * BATCH], lens: [None; BATCH], sources: [None; BATCH] }
     }
 
     /// How many datagrams there are.
@@ -46,6 +48,15 @@ impl Batch {
             .filter_map(|(slot, len)| slot.get_mut(..(*len)?))
     }
 
+    /// The datagrams with the addresses that they came from, where the link says them.
+    pub fn with_sources(&mut self) -> impl Iterator<Item = (Option<SocketAddr>, &mut [u8])> {
+        self.bytes
+            .chunks_exact_mut(self.slot_len)
+            .zip(&self.lens)
+            .zip(&self.sources)
+            .filter_map(|((slot, len), source)| Some((*source, slot.get_mut(..(*len)?)?)))
+    }
+
     /// Drops the datagrams for which `keep` says no.
     pub fn retain(&mut self, mut keep: impl FnMut() -> bool) {
         for len in self.lens.iter_mut().filter(|len| len.is_some()) {
@@ -58,6 +69,7 @@ impl Batch {
     /// Empties the batch.
     pub fn clear(&mut self) {
         self.lens = [None; BATCH];
+        self.sources = [None; BATCH];
     }
 
     /// Fills the batch by calls to `next`, which writes one datagram and tells its length, until it has no
@@ -73,9 +85,14 @@ impl Batch {
         std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())])
     }
 
-    pub(super) fn set_lens(&mut self, lens: impl Iterator<Item = usize>) -> usize {
+    /// Tells the length and the source of each datagram that was written into [`Batch::slots`].
+    pub(super) fn set_arrived(
+        &mut self,
+        arrived: impl Iterator<Item = (usize, Option<SocketAddr>)>,
+    ) -> usize {
         self.clear();
-        self.lens.iter_mut().zip(lens).map(|(slot, len)| *slot = Some(len)).count()
+        let places = self.lens.iter_mut().zip(&mut self.sources);
+        places.zip(arrived).map(|((len, from), arrived)| (*len, *from) = (Some(arrived.0), arrived.1)).count()
     }
 }
 

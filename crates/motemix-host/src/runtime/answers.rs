@@ -36,10 +36,7 @@ impl<P: Profile> Driver<'_, P> {
     }
 
     fn status(&self) -> Response {
-        match self.mailroom.count() {
-            Ok(inbox) => Response::Status(crate::control::NodeStatus { inbox, ..self.shared.status() }),
-            Err(error) => Response::Error { message: error.to_string() },
-        }
+        Response::Status(crate::control::NodeStatus { inbox: self.mailroom.count(), ..self.shared.status() })
     }
 
     fn inbox(&self, last: u32) -> Response {

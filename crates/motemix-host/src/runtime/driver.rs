@@ -1,31 +1,36 @@
 //! The loop around the node.
 
+mod examine;
+
 use std::collections::HashMap;
 use std::time::{Duration, Instant as HostInstant};
 
 use motemix_directory::Epoch;
-use motemix_node::{Admitted, Config, Event, MessageHandle, Node};
+use motemix_node::{Admitted, Config, Digest, Event, Journal as _, MessageHandle, Node};
 use motemix_sphinx::{MixKey, NodeId, Profile};
 use rand_core::Rng as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 use tokio::time::sleep_until;
 
+use super::advance::{Seen, Time};
+use super::diary::Diary;
 use super::epochs::{Due, Epochs};
 use super::links::Links;
 use super::mailroom::{Committed, Mailroom};
 use super::readings::Readings;
+use super::reserve::Reserve;
 use super::snapshot::{HostCounters, Shared, Totals};
 use super::tables::Tables;
-use super::{Parts, RuntimeError, find_me};
+use super::{Parts, RuntimeError, rounds};
 use crate::NodeConfig;
-use crate::clock::{HostClock, unix_seconds};
+use crate::clock::HostClock;
 use crate::control::{Call, Response};
 use crate::documents::{Documents, Network};
 use crate::keys::NodeKey;
-use crate::link::{Batch, Loss, Outbox};
+use crate::link::{Batch, FairQueue, Loss, Outbox, Sources};
 use crate::rng::HostRng;
-use crate::store::ReplayLogs;
+use examine::{Examination, passes};
 
 /// How often the wall clock is looked at.
 const TICK: Duration = Duration::from_secs(1);
@@ -43,17 +48,20 @@ pub(super) struct Driver<'t, P: Profile> {
     pub(super) clock: HostClock,
     /// Whether a network document is in force: without one nothing of our own is sent.
     pub(super) in_force: bool,
-    config: &'t NodeConfig,
-    documents: Documents,
-    key: NodeKey,
-    epochs: Epochs,
+    pub(super) config: &'t NodeConfig,
+    pub(super) documents: Documents,
+    pub(super) key: NodeKey,
+    pub(super) epochs: Epochs,
+    pub(super) time: Time,
+    pub(super) seen: Seen,
     links: Links,
     /// By [`NodeId`].
     routes: Vec<Option<std::net::SocketAddr>>,
     loss: Loss,
-    logs: ReplayLogs,
-    admitted: Vec<Admitted>,
-    tags: Vec<u64>,
+    sources: Sources,
+    /// Datagrams that have arrived.
+    arrived: FairQueue,
+    pub(super) diary: Diary,
     sync: Option<JoinHandle<std::io::Result<()>>>,
     inbound: mpsc::Receiver<Call>,
     /// Until a request ends them.
@@ -61,6 +69,10 @@ pub(super) struct Driver<'t, P: Profile> {
     rng: HostRng,
     next_tick: HostInstant,
     host: HostCounters,
+    reserve: Reserve,
+    /// What was due at an epoch's boundary and could not be done yet.
+    pub(super) undone: Option<Due>,
+    pub(super) examination: Examination,
 }
 
 impl<P: Profile> Driver<'_, P> {
@@ -73,7 +85,9 @@ impl<P: Profile> Driver<'_, P> {
         let node = Node::new(parts.me, config, HostRng::new().map_err(entropy)?, tables.lend());
         let mut driver = Driver {
             node,
-            epochs: Epochs::of(&parts.network),
+            epochs: Epochs::of(&parts.network, parts.key.epoch()),
+            time: parts.time,
+            seen: Seen::default(),
             routes: Vec::new(),
             loss: Loss::new(parts.config.faults.loss, rng.next_u64()),
             readings: (parts.config.readings.as_ref().zip(parts.source))
@@ -88,14 +102,17 @@ impl<P: Profile> Driver<'_, P> {
             documents: parts.documents,
             key: parts.key,
             links: parts.links,
-            logs: parts.logs,
-            admitted: Vec::new(),
-            tags: Vec::new(),
+            sources: Sources::default(),
+            arrived: FairQueue::new(P::GEOMETRY.packet_len()),
+            diary: Diary::new(parts.logs),
             sync: None,
             inbound: parts.inbound,
             rng,
             next_tick: HostInstant::now(),
             host: HostCounters::default(),
+            reserve: Reserve::default(),
+            undone: None,
+            examination: Examination::default(),
         };
         driver.begin_first_epoch()?;
         driver.run().await
@@ -105,16 +122,16 @@ impl<P: Profile> Driver<'_, P> {
         let mut batch = Batch::new(P::GEOMETRY.packet_len());
         let mut outbox = Outbox::new(P::GEOMETRY.packet_len());
         loop {
-            let busy = self.take_in(&mut batch)?;
-            // Before anything leaves, so that a restart knows what has left.
-            self.write_tags()?;
+            let others_wait = self.take_in(&mut batch)?;
+            // One write a round. If the disk refuses, nothing leaves below.
+            let _ = self.diary.commit();
             if self.mailroom.has_committed() {
                 let committed = self.mailroom.committed().await;
                 self.acknowledge(committed);
             }
             self.handle_time()?;
             self.handle_events();
-            self.mailroom.begin();
+            self.mailroom.begin(HostInstant::now());
             self.transmit(&mut outbox).await?;
             while let Ok(call) = self.inbound.try_recv() {
                 if self.answer(call) {
@@ -122,14 +139,15 @@ impl<P: Profile> Driver<'_, P> {
                 }
             }
             self.share();
-            // One multiplication, and then again a look at what has arrived.
-            if busy || self.node.work(self.clock.now()) {
+            let clock = self.clock;
+            let building = rounds::build(&mut self.node, others_wait, || clock.now());
+            if others_wait || building {
                 yield_now().await;
                 continue;
             }
-            let wake = self.wake();
+            let (wake, open) = (self.wake(), self.diary.refused().is_none());
             tokio::select! {
-                readable = self.links.readable() => readable.map_err(broken_link)?,
+                readable = self.links.readable(), if open => readable.map_err(broken_link)?,
                 () = sleep_until(wake.into()) => {}
                 committed = self.mailroom.committed() => self.acknowledge(committed),
                 Some(call) = self.inbound.recv() => if self.answer(call) {
@@ -139,42 +157,45 @@ impl<P: Profile> Driver<'_, P> {
         }
     }
 
+    /// Reads what has arrived, and hands the node its share of it. `true` if more may wait.
     fn take_in(&mut self, batch: &mut Batch) -> Result<bool, RuntimeError> {
-        let Self { node, loss, admitted, clock, links, .. } = self;
-        let received = links.receive(batch, |batch| {
-            loss.apply(batch);
-            for datagram in batch.datagrams() {
-                // Refusals are counted by the node.
-                let _ = node.handle_datagram(clock.now(), datagram);
-                admitted.extend(node.take_admitted());
-            }
-        });
-        received.map_err(broken_link)
-    }
-
-    fn write_tags(&mut self) -> Result<(), RuntimeError> {
-        // One epoch, or two at their boundary.
-        while let Some(epoch) = self.admitted.first().map(|admitted| admitted.epoch) {
-            self.tags.clear();
-            let tags = self.admitted.extract_if(.., |admitted| admitted.epoch == epoch);
-            self.tags.extend(tags.map(|admitted| admitted.tag));
-            self.logs.append(epoch, &self.tags)?;
+        if self.diary.refused().is_some() {
+            // What could not be written down could not be passed on: the kernel keeps some, and drops the rest.
+            return Ok(false);
         }
-        Ok(())
+        let Self { node, loss, sources, arrived, clock, links, diary, .. } = self;
+        let mut any = false;
+        for _ in 0..rounds::READS {
+            let received = links.receive(batch, |batch| {
+                loss.apply(batch);
+                for (from, datagram) in batch.with_sources() {
+                    let source = sources.of(from);
+                    if datagram.len() == P::GEOMETRY.packet_len() {
+                        arrived.push(source, datagram);
+                    } else {
+                        // It needs no turn, because it costs no multiplication. The node counts it.
+                        let _ = node.handle_datagram(clock.now(), source.link(), datagram, diary);
+                    }
+                }
+            });
+            if !received.map_err(broken_link)? {
+                break;
+            }
+            any = true;
+        }
+        rounds::take_in(node, arrived, diary, || clock.now());
+        Ok(any || !arrived.is_empty())
     }
 
     fn acknowledge(&mut self, committed: Committed) {
         let now = self.clock.now();
-        if let Err(error) = &committed.result {
-            tracing::error!("messages cannot be taken: {}", error.problem);
-            self.host.inbox_refusals += committed.tokens.len() as u64;
+        self.host.inbox_refusals += committed.refusals;
+        // One that waited for too long is tried again by its sender, and is known then.
+        for token in committed.safe {
+            let _ = self.node.reply(now, token, &[]);
         }
-        for token in committed.tokens {
-            // One that waited for too long is tried again by its sender, and is known then.
-            let _ = match committed.result {
-                Ok(()) => self.node.reply(now, token, &[]),
-                Err(_) => self.node.refuse(token),
-            };
+        for token in committed.refused {
+            let _ = self.node.refuse(token);
         }
     }
 
@@ -193,22 +214,17 @@ impl<P: Profile> Driver<'_, P> {
         }
         if host_now >= self.next_tick {
             self.next_tick = host_now + TICK;
-            self.sync_logs(host_now)?;
-            while let Some(due) = self.epochs.due(unix_seconds()) {
-                match due {
-                    Due::Erase(epoch) => {
-                        // In this order: a replay log must not go while its key can come back.
-                        self.key.advance_to(epoch)?;
-                        self.logs.remove_older_than(epoch)?;
-                    }
-                    Due::Prepare(epoch) => self.prepare(epoch)?,
-                    Due::Next => {
-                        if !self.begin_next_epoch()? {
-                            break;
-                        }
-                    }
-                }
-            }
+            self.reserve.release();
+            self.sync_logs(host_now);
+            let boundary = self.advance(host_now);
+            let complete = self.reserve.fill();
+            let error = match boundary {
+                Ok(()) => None,
+                Err(error) if passes(&error) => Some(error),
+                Err(error) => return Err(error),
+            };
+            self.examine(host_now, error.as_ref(), complete);
+            self.shared.publish(host_now, || self.rng.next_u64());
         }
         Ok(())
     }
@@ -253,7 +269,9 @@ impl<P: Profile> Driver<'_, P> {
                 self.links.flush(outbox).await.map_err(broken_link)?;
                 continue;
             };
-            let Some(transmit) = self.node.poll_transmit(self.clock.now(), slot) else { break };
+            // What cannot be written down must not leave.
+            let transmit = self.node.poll_transmit(self.clock.now(), &mut self.diary, slot);
+            let Ok(Some(transmit)) = transmit else { break };
             match self.routes.get(usize::from(transmit.to.get())) {
                 Some(Some(to)) => outbox.push(*to, transmit.len),
                 _ => self.host.unroutable += 1,
@@ -269,98 +287,84 @@ impl<P: Profile> Driver<'_, P> {
     fn wake(&self) -> HostInstant {
         let node = self.node.poll_timeout().map(|due| self.clock.at(due));
         let reading = self.readings.as_ref().map(Readings::next);
-        [node, reading].into_iter().flatten().fold(self.next_tick, HostInstant::min)
+        let wake = [node, reading].into_iter().flatten().fold(self.next_tick, HostInstant::min);
+        // While nothing may leave, packets are due and stay: there is no point in looking at them.
+        self.diary.refused().map_or(wake, |(_, again)| again.min(self.next_tick))
     }
 
-    fn sync_logs(&mut self, now: HostInstant) -> Result<(), RuntimeError> {
+    fn sync_logs(&mut self, now: HostInstant) {
         if self.sync.as_ref().is_some_and(|sync| !sync.is_finished()) {
-            return Ok(());
+            return;
         }
-        let files = self.logs.due_for_sync(now)?;
-        if !files.is_empty() {
+        // Without a file descriptor to spare, the next second will do: only the whole machine's end could tell.
+        if let Ok(files) = self.diary.logs.due_for_sync(now)
+            && !files.is_empty()
+        {
             self.sync = Some(spawn_blocking(move || files.iter().try_for_each(std::fs::File::sync_data)));
         }
-        Ok(())
     }
 
     fn share(&self) {
-        let (replay_tags, replay_tags_most) = self.node.replay_filter_fill();
+        let fill = self.node.replay_fill().current;
         self.shared.set(&Totals {
             node: *self.node.counters(),
             links: self.links.counters(),
-            host: HostCounters { injected_losses: self.loss.dropped(), ..self.host },
+            host: HostCounters {
+                injected_losses: self.loss.dropped(),
+                overload: self.arrived.dropped(),
+                ..self.host
+            },
             epoch: self.epochs.epoch().0,
             in_flight: self.node.in_flight() as u64,
-            replay_tags: replay_tags as u64,
-            replay_tags_most: replay_tags_most as u64,
+            replay_tags: fill.tags.into(),
+            replay_tags_most: fill.capacity.into(),
+            replay_full_in: self.examination.full_in(fill),
+            window: self.node.window_fill(),
+            inbox_percent: self.mailroom.percent().unwrap_or(0),
         });
     }
 
     async fn end(&mut self) -> Result<(), RuntimeError> {
-        self.logs.sync()?;
+        if let Err(error) = self.diary.logs.sync() {
+            tracing::error!("the last replay tags may not be on the disk: {error}");
+        }
+        self.time.keep(true);
         tracing::info!("the node stops");
         tokio::time::sleep(FAREWELL).await;
         Ok(())
     }
 
-    /// The epoch of the first document, and the one before it while packets of that may still be under way.
-    fn begin_first_epoch(&mut self) -> Result<(), RuntimeError> {
-        let epoch = self.epochs.epoch();
-        let before = epoch.0.checked_sub(1).map(Epoch).filter(|before| *before >= self.key.epoch());
-        if let Some(before) = before.filter(|_| !self.epochs.overlap_left(unix_seconds()).is_zero()) {
-            self.prepare(before)?;
-            self.begin(before)?;
-        }
-        self.prepare(epoch)?;
-        self.begin(epoch)
-    }
-
-    /// Whether there is a later epoch, and it has begun.
-    fn begin_next_epoch(&mut self) -> Result<bool, RuntimeError> {
-        let next = self.documents.current(unix_seconds()).map_err(RuntimeError::from);
-        let next = next.and_then(|network| Ok((find_me(self.config, &self.key, &network)?, network)));
-        let (me, network) = match next {
-            Ok(next) => next,
-            Err(error) => {
-                if std::mem::take(&mut self.in_force) {
-                    tracing::error!("no network document is in force, so nothing is sent: {error}");
-                    self.node.set_cover(self.clock.now(), false);
-                }
-                return Ok(false);
-            }
-        };
-        debug_assert_eq!(me, self.node.id(), "the configuration names one id");
-        if network.profile != self.network.profile {
-            return Err(RuntimeError::Profile(network.profile));
-        }
-        let epoch = network.epoch;
-        self.epochs = Epochs::of(&network);
-        self.network = network;
-        self.prepare(epoch)?;
-        self.begin(epoch)?;
-        self.in_force = true;
-        tracing::info!(%epoch, "an epoch begins");
-        Ok(true)
-    }
-
     /// Accepts packets of an epoch; refuses those that an earlier run of this node has admitted.
-    fn prepare(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {
+    pub(super) fn prepare(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {
         let key = MixKey::new(self.key.mix_secret(epoch)?);
+        // Before the key is used: without the log the node would take replays for new.
+        self.diary.logs.open_log(epoch)?;
         self.node.prepare_epoch(epoch, key).map_err(|error| RuntimeError::Epoch(epoch, error))?;
-        for tag in self.logs.load(epoch)? {
-            if self.node.restore_tag(Admitted { epoch, tag }).is_err() {
-                tracing::error!("the replay filter is full; raise `limits.replay_tags`");
-                break;
-            }
-        }
-        Ok(())
+        let Self { node, diary, .. } = self;
+        // What is not put back could pass again, so none of this is tried again while the key is in use.
+        let converted = diary.logs.convert(epoch, |start| {
+            node.admitted_of_tag(epoch, start).map_or(0, |admitted| admitted.digest.to_bits())
+        });
+        converted.map_err(RuntimeError::ReplayLog)?;
+        let restored = diary.logs.load(epoch, |bits| {
+            let admitted = Admitted { epoch, digest: Digest::from_bits(bits) };
+            node.restore_admitted(admitted).map_err(|_| RuntimeError::ReplayLogTooLong(epoch))
+        });
+        restored.map_err(|error| match error {
+            RuntimeError::Store(error) => RuntimeError::ReplayLog(error),
+            other => other,
+        })
     }
 
-    fn begin(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {
+    /// Begins a prepared epoch, which lasts so long from now on.
+    pub(super) fn begin(&mut self, epoch: Epoch, lasts: Duration) -> Result<(), RuntimeError> {
         let mut config = node_config(self.config, &self.network);
-        config.parameters.overlap = self.epochs.overlap_left(unix_seconds());
+        config.parameters.overlap = self.epochs.overlap_left(self.time.now());
+        let addresses = self.network.nodes.iter().flat_map(|node| node.addresses.iter().copied());
+        self.sources.set_nodes(addresses);
         self.routes = self.network.nodes.iter().map(|node| self.links.route(node)).collect();
-        let begun = self.node.begin_epoch(self.clock.now(), epoch, self.network.entries(), config);
+        let now = self.clock.now();
+        let begun = self.node.begin_epoch(now, epoch, now + lasts, self.network.entries(), config);
         begun.map_err(|error| RuntimeError::Epoch(epoch, error))
     }
 }
@@ -368,7 +372,13 @@ impl<P: Profile> Driver<'_, P> {
 fn node_config(config: &NodeConfig, network: &Network) -> Config {
     let receiver: Option<NodeId> = config.readings.as_ref().and_then(|readings| network.find(&readings.to));
     let in_flight = config.limits.in_flight as usize;
-    Config { in_flight, receiver, ..Config::of_network(network.parameters) }
+    let parameters = network.parameters;
+    let of_channel = if config.radio.is_some() {
+        Config::of_shared_channel(parameters)
+    } else {
+        Config::of_network(parameters)
+    };
+    Config { in_flight, receiver, ..of_channel }
 }
 
 fn broken_link(error: std::io::Error) -> RuntimeError {

@@ -1,8 +1,11 @@
 //! Takes received messages to the inbox on another thread, and says when they are safe.
 //!
-//! While one commit waits for the disk, messages that arrive are gathered; the next commit takes all of them.
+//! While one commit waits for the disk, messages that arrive are gathered; the next commit takes all of them. A
+//! disk that refuses is asked again every second; until it takes something, no message is taken in. A node whose
+//! inbox has room for no message, as a mix, opens none.
 
 use std::future;
+use std::time::{Duration, Instant};
 
 use blake2::Blake2s128;
 use blake2::digest::{Digest as _, Output};
@@ -13,18 +16,31 @@ use tokio::task::JoinHandle;
 use crate::NodeConfig;
 use crate::clock::unix_time;
 use crate::store::inbox::Arrival;
-use crate::store::{Inbox, Message, StoreError};
+use crate::store::{Accepted, Held, Inbox, Message, Quota, StoreError};
 
 /// The most messages that wait for a commit; further ones are refused, and their senders try again.
 const MOST: usize = 1024;
+/// How long after a failure the disk is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Mailroom {
-    /// For reading, on the driver's thread.
-    reader: Inbox,
-    writer: Option<Inbox>,
+    /// `None` if the node has no inbox.
+    inbox: Option<Desk>,
+    quota: Quota,
     waiting: Vec<Letter>,
     commit: Option<JoinHandle<Commit>>,
+    held: Held,
+    /// Why the disk refused, and when it is asked again.
+    refused: Option<(StoreError, Instant)>,
+}
+
+#[derive(Debug)]
+struct Desk {
+    /// For reading, on the driver's thread.
+    reader: Inbox,
+    /// Away while a commit is under way.
+    writer: Option<Inbox>,
 }
 
 #[derive(Debug)]
@@ -36,27 +52,43 @@ struct Letter {
     data: Vec<u8>,
 }
 
-type Commit = (Inbox, Vec<Letter>, Result<(), StoreError>);
+/// A commit without letters asks the disk whether it takes something again.
+#[derive(Debug)]
+struct Commit {
+    inbox: Inbox,
+    letters: Vec<Letter>,
+    result: Result<(Vec<Accepted>, Held), StoreError>,
+}
 
 /// What became of the messages of one commit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Committed {
-    /// Their receipts.
-    pub(super) tokens: Vec<ReceiptToken>,
-    /// Whether they are safe now.
-    pub(super) result: Result<(), StoreError>,
+    /// Receipts of those that are safe now.
+    pub(super) safe: Vec<ReceiptToken>,
+    /// Receipts of those that are not here.
+    pub(super) refused: Vec<ReceiptToken>,
+    /// How many are not here, with or without a receipt.
+    pub(super) refusals: u64,
 }
 
 impl Mailroom {
     pub(super) fn open(config: &NodeConfig) -> Result<Self, StoreError> {
-        let writer = Inbox::open(config.inbox_file())?.with_window(config.limits.inbox_window);
-        let reader = Inbox::open(config.inbox_file())?;
-        Ok(Self { reader, writer: Some(writer), waiting: Vec::new(), commit: None })
+        let limits = &config.limits;
+        let quota = Quota { messages: limits.inbox_messages.into(), bytes: limits.inbox_bytes };
+        let mut held = Held::default();
+        let inbox = if limits.inbox_messages == 0 {
+            None
+        } else {
+            let writer = Inbox::open(config.inbox_file())?.with_window(limits.inbox_window).with_quota(quota);
+            held = writer.held()?;
+            Some(Desk { reader: Inbox::open(config.inbox_file())?, writer: Some(writer) })
+        };
+        Ok(Self { inbox, quota, waiting: Vec::new(), commit: None, held, refused: None })
     }
 
-    /// Takes a message; `false` if too many wait already.
+    /// Takes a message; `false` if there is no inbox, the disk refuses, or too many wait already.
     pub(super) fn take(&mut self, token: Option<ReceiptToken>, id: MessageId, data: &[u8]) -> bool {
-        if self.waiting.len() >= MOST {
+        if self.inbox.is_none() || self.refused.is_some() || self.waiting.len() >= MOST {
             return false;
         }
         let digest: Output<Blake2s128> = Blake2s128::new_with_prefix(id.0).chain_update(data).finalize();
@@ -65,25 +97,17 @@ impl Mailroom {
         true
     }
 
-    /// Begins a commit if messages wait and none is under way.
-    pub(super) fn begin(&mut self) {
-        if self.waiting.is_empty() {
+    /// Begins a commit if messages wait, or the disk is to be asked again, and none is under way.
+    pub(super) fn begin(&mut self, now: Instant) {
+        let ask_again = self.refused.as_ref().is_some_and(|(_, again)| *again <= now);
+        if self.waiting.is_empty() && !ask_again {
             return;
         }
-        let Some(mut inbox) = self.writer.take() else { return };
+        let Some(mut inbox) = self.inbox.as_mut().and_then(|desk| desk.writer.take()) else { return };
         let letters = std::mem::take(&mut self.waiting);
         self.commit = Some(tokio::task::spawn_blocking(move || {
-            let arrivals: Vec<_> = letters
-                .iter()
-                .map(|letter| Arrival {
-                    digest: letter.digest,
-                    received_at: letter.received_at,
-                    data: &letter.data,
-                })
-                .collect();
-            // New or here already: either way it is safe.
-            let result = inbox.accept_many(&arrivals, |_, _| {});
-            (inbox, letters, result)
+            let result = put_away(&mut inbox, &letters);
+            Commit { inbox, letters, result }
         }));
     }
 
@@ -98,20 +122,71 @@ impl Mailroom {
         let finished = commit.await;
         self.commit = None;
         match finished {
-            Ok((inbox, letters, result)) => {
-                self.writer = Some(inbox);
-                Committed { tokens: letters.into_iter().filter_map(|letter| letter.token).collect(), result }
+            Ok(Commit { inbox, letters, result }) => {
+                if let Some(desk) = &mut self.inbox {
+                    desk.writer = Some(inbox);
+                }
+                self.heed(letters, result)
             }
             // The thread ended without an outcome: nothing is acknowledged, and nothing is taken any more.
             Err(_) => future::pending().await,
         }
     }
 
-    pub(super) fn recent(&self, n: u32) -> Result<Vec<Message>, StoreError> {
-        self.reader.recent(n)
+    fn heed(&mut self, letters: Vec<Letter>, result: Result<(Vec<Accepted>, Held), StoreError>) -> Committed {
+        let mut committed = Committed::default();
+        match result {
+            Ok((outcomes, held)) => {
+                (self.held, self.refused) = (held, None);
+                for (letter, outcome) in letters.into_iter().zip(outcomes) {
+                    // New or here already: either way it is safe.
+                    if outcome == Accepted::NoRoom {
+                        committed.refusals += 1;
+                        committed.refused.extend(letter.token);
+                    } else {
+                        committed.safe.extend(letter.token);
+                    }
+                }
+            }
+            Err(error) => {
+                self.refused = Some((error, Instant::now() + AGAIN));
+                committed.refusals = letters.len() as u64;
+                committed.refused.extend(letters.into_iter().filter_map(|letter| letter.token));
+            }
+        }
+        committed
     }
 
-    pub(super) fn count(&self) -> Result<u64, StoreError> {
-        self.reader.count()
+    /// Why the disk refuses messages at present.
+    pub(super) fn problem(&self) -> Option<&StoreError> {
+        self.refused.as_ref().map(|(error, _)| error)
     }
+
+    /// How much of the quota is held, in per cent; `None` without an inbox.
+    pub(super) fn percent(&self) -> Option<u64> {
+        self.inbox.as_ref().map(|_| self.quota.percent(self.held))
+    }
+
+    pub(super) fn recent(&self, n: u32) -> Result<Vec<Message>, StoreError> {
+        self.inbox.as_ref().map_or_else(|| Ok(Vec::new()), |desk| desk.reader.recent(n))
+    }
+
+    /// How many messages are here: as counted at the last commit where the disk does not say.
+    pub(super) fn count(&self) -> u64 {
+        let counted = self.inbox.as_ref().and_then(|desk| desk.reader.count().ok());
+        counted.unwrap_or(self.held.messages)
+    }
+}
+
+fn put_away(inbox: &mut Inbox, letters: &[Letter]) -> Result<(Vec<Accepted>, Held), StoreError> {
+    if letters.is_empty() {
+        inbox.probe()?;
+    }
+    let arrivals: Vec<_> = letters
+        .iter()
+        .map(|letter| Arrival { digest: letter.digest, received_at: letter.received_at, data: &letter.data })
+        .collect();
+    let mut outcomes = Vec::with_capacity(arrivals.len());
+    inbox.accept_many(&arrivals, |_, outcome| outcomes.push(outcome))?;
+    Ok((outcomes, inbox.held()?))
 }

@@ -1,4 +1,8 @@
 //! The totals that metrics and status read. The driver copies them once a round.
+//!
+//! They are told in two ways. [`Shared`] tells everything, on sockets that only the node's user may use.
+//! [`Coarse`] is for whoever may ask: one number for all packets, cover, messages, refusals and what is passed on
+//! together, blurred and late, so that neither the coming of one packet nor its kind can be read from it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,8 +16,9 @@ use motemix_node::{Counters, DropReason};
 use super::Started;
 use crate::NodeConfig;
 use crate::control::NodeStatus;
+use crate::health::{Concern, Health};
 use crate::link::LinkCounters;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Told};
 
 /// One hour.
 const HOUR_IN_MICROS: u64 = 3_600_000_000;
@@ -28,6 +33,12 @@ pub(super) struct Totals {
     pub(super) in_flight: u64,
     pub(super) replay_tags: u64,
     pub(super) replay_tags_most: u64,
+    /// Seconds until the filter is full at the present rate, if that is in sight.
+    pub(super) replay_full_in: Option<u64>,
+    /// Messages that the window remembers, and how many it can.
+    pub(super) window: (usize, usize),
+    /// Per cent of the inbox's quota; 0 without an inbox.
+    pub(super) inbox_percent: u64,
 }
 
 /// What the driver itself counts.
@@ -37,6 +48,8 @@ pub(super) struct HostCounters {
     pub(super) injected_losses: u64,
     /// Packets for a node whose addresses no socket here can reach.
     pub(super) unroutable: u64,
+    /// Datagrams dropped because their source had too many waiting.
+    pub(super) overload: u64,
     /// Messages that the inbox could not take.
     pub(super) inbox_refusals: u64,
     /// Own readings that could not be sent.
@@ -49,6 +62,8 @@ pub(super) struct Shared {
     totals: Rc<Cell<Totals>>,
     fixed: Rc<NodeStatus>,
     round_trips: Rc<RefCell<Histogram<u64>>>,
+    health: Rc<RefCell<Health>>,
+    coarse: Rc<Cell<Published>>,
     started: Instant,
 }
 
@@ -68,12 +83,36 @@ impl Shared {
             totals: Rc::default(),
             fixed: Rc::new(fixed),
             round_trips: Rc::new(RefCell::new(round_trips)),
+            health: Rc::default(),
+            coarse: Rc::default(),
             started: Instant::now(),
         }
     }
 
     pub(super) fn set(&self, totals: &Totals) {
         self.totals.set(*totals);
+    }
+
+    pub(super) fn set_health(&self, health: Health) {
+        *self.health.borrow_mut() = health;
+    }
+
+    /// Publishes the coarse figures of this moment, at most once a minute. `random` are random numbers.
+    pub(super) fn publish(&self, now: Instant, mut random: impl FnMut() -> u64) {
+        let (mut published, totals) = (self.coarse.get(), self.totals.get());
+        if published.at.is_some_and(|at| now.saturating_duration_since(at) < PUBLISHED_EVERY) {
+            return;
+        }
+        let packets = totals.links.received + totals.links.sent;
+        // A step is passed at a random place, so that who sends a packet does not learn from it what others sent.
+        let blur = |value: u64, step: u64, random: u64| (value + random % step) / step * step;
+        let first = published.at.replace(now).is_none();
+        if !first {
+            published.packets = published.packets.max(blur(packets, PACKET_STEP, random()));
+            let fill = totals.replay_tags * 100 / totals.replay_tags_most.max(1);
+            published.replay_percent = blur(fill, PERCENT_STEP, random()).min(100);
+        }
+        self.coarse.set(published);
     }
 
     /// Counts the round trip of an acknowledged message.
@@ -100,10 +139,16 @@ impl Shared {
         status.epoch = Epoch(totals.epoch).0.into();
         status.uptime_s = self.started.elapsed().as_secs();
         status.counters = counters;
+        status.health = self.health.borrow().clone();
         status
     }
 
-    pub(super) fn fill(&self, metrics: &mut Metrics) {
+    /// What may be told to every user of the machine.
+    pub(super) fn coarse(&self) -> Coarse {
+        Coarse(self.clone())
+    }
+
+    fn fill(&self, metrics: &mut Metrics) {
         let totals = self.totals.get();
         for (name, help, value) in totals.counters() {
             metrics.counter(name, help, value);
@@ -127,14 +172,82 @@ impl Shared {
         metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));
         let help = "Tags that the replay filter takes";
         metrics.gauge("motemix_replay_tags_most", help, gauge(totals.replay_tags_most));
-        let uptime = gauge(self.started.elapsed().as_secs());
+        let help = "Seconds until the replay filter is full at the present rate; -1 if that is not in sight";
+        let full_in = totals.replay_full_in.map_or(-1, gauge);
+        metrics.gauge("motemix_replay_full_in_seconds", help, full_in);
+        let (messages, most) = totals.window;
+        let help = "Messages of the present lifetime that are remembered to recognise repeated ones";
+        metrics.gauge("motemix_window_messages", help, gauge(messages as u64));
+        let help = "How many messages of one lifetime can be remembered";
+        metrics.gauge("motemix_window_messages_most", help, gauge(most as u64));
+        let help = "Per cent of the inbox's quota";
+        metrics.gauge("motemix_inbox_percent", help, gauge(totals.inbox_percent));
+        self.fill_health(metrics);
+    }
+
+    fn fill_health(&self, metrics: &mut Metrics) {
+        let health = self.health.borrow();
+        let help = "How the node is: 0 ok, 1 warning, 2 failing";
+        metrics.gauge("motemix_health", help, health.state as i64);
+        let help = "The same by concern";
+        for concern in Concern::ALL {
+            let state = health.of_concern(concern) as i64;
+            metrics.gauge_with("motemix_health_of", help, ("concern", concern.name()), state);
+        }
+        let uptime = i64::try_from(self.started.elapsed().as_secs()).unwrap_or(i64::MAX);
         metrics.gauge("motemix_uptime_seconds", "Seconds since the start", uptime);
+    }
+}
+
+impl Told for Shared {
+    fn metrics(&self, metrics: &mut Metrics) {
+        self.fill(metrics);
+    }
+
+    fn health(&self) -> Health {
+        self.health.borrow().clone()
+    }
+}
+
+/// How often the coarse figures change.
+const PUBLISHED_EVERY: Duration = Duration::from_mins(1);
+/// In steps of so many packets.
+const PACKET_STEP: u64 = 1000;
+/// In steps of so many per cent.
+const PERCENT_STEP: u64 = 10;
+
+/// The coarse figures of the last minute's end.
+#[derive(Debug, Clone, Copy, Default)]
+struct Published {
+    at: Option<Instant>,
+    packets: u64,
+    replay_percent: u64,
+}
+
+/// Tells no more than everybody may know.
+#[derive(Debug, Clone)]
+pub(super) struct Coarse(Shared);
+
+impl Told for Coarse {
+    fn metrics(&self, metrics: &mut Metrics) {
+        let published = self.0.coarse.get();
+        let help = "Datagrams in and out of all kinds, in thousands, of a minute ago";
+        metrics.counter("motemix_datagrams_about", help, published.packets);
+        let help = "How full the replay filter is, in tens of per cent, of a minute ago";
+        let percent = i64::try_from(published.replay_percent).unwrap_or(100);
+        metrics.gauge("motemix_replay_percent_about", help, percent);
+        metrics.gauge("motemix_epoch", "The current epoch", self.0.totals.get().epoch.into());
+        self.0.fill_health(metrics);
+    }
+
+    fn health(&self) -> Health {
+        self.0.health()
     }
 }
 
 impl Totals {
     /// Name, meaning and value of each counter.
-    fn counters(&self) -> [(&'static str, &'static str, u64); 24] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 25] {
         let Self { node, links, host, .. } = self;
         [
             ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
@@ -159,6 +272,11 @@ impl Totals {
             ("motemix_udp_receive_errors", "Errors that the network reported", links.receive_errors),
             ("motemix_injected_losses", "Datagrams dropped by an experiment", host.injected_losses),
             ("motemix_unroutable", "Packets for a node that no socket reaches", host.unroutable),
+            (
+                "motemix_overload",
+                "Datagrams dropped because their source had too many waiting",
+                host.overload,
+            ),
             ("motemix_inbox_refusals", "Messages that the inbox could not take", host.inbox_refusals),
             ("motemix_readings_refused", "Own readings that could not be sent", host.readings_refused),
         ]

@@ -1,7 +1,7 @@
 //! The memory that a host lends to its node.
 
 use motemix_directory::{Entry, MAX_NODES};
-use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
 use motemix_sphinx::Profile;
 
 use crate::config::Limits;
@@ -17,7 +17,7 @@ const LOOPS: usize = 256;
 pub(super) struct Tables<P: Profile> {
     packets: Vec<PacketSlot<P>>,
     schedule: Vec<u32>,
-    replay: [Vec<u64>; 2],
+    replay: Vec<u8>,
     window: [Vec<u64>; 2],
     messages: Vec<MessageSlot<P>>,
     returns: Vec<ReturnSlot<P>>,
@@ -34,7 +34,7 @@ impl<P: Profile> Tables<P> {
         Self {
             packets: slots(queue, PacketSlot::new),
             schedule: vec![0; queue],
-            replay: [tags(limits.replay_tags), tags(limits.replay_tags)],
+            replay: vec![0; replay_bytes(limits.replay_tags)],
             window: [tags(limits.inbox_window), tags(limits.inbox_window)],
             messages: slots(in_flight, MessageSlot::new),
             returns: slots(in_flight * TRIES, ReturnSlot::new),
@@ -45,12 +45,12 @@ impl<P: Profile> Tables<P> {
     }
 
     pub(super) fn lend(&mut self) -> Storage<'_, P> {
-        let [replay, replay_of_neighbour] = &mut self.replay;
         let [window, older_window] = &mut self.window;
         Storage {
             packets: &mut self.packets,
             schedule: &mut self.schedule,
-            replay: [replay, replay_of_neighbour],
+            replay: &mut self.replay,
+            fingerprint: FingerprintBits::HOST,
             window: [window, older_window],
             messages: &mut self.messages,
             returns: &mut self.returns,
@@ -63,6 +63,11 @@ impl<P: Profile> Tables<P> {
 
 fn slots<T>(count: usize, make: impl Fn() -> T) -> Vec<T> {
     std::iter::repeat_with(make).take(count).collect()
+}
+
+/// Memory for an epoch of so many packets.
+fn replay_bytes(packets: u32) -> usize {
+    FingerprintBits::HOST.bytes_for(packets as usize).expect("24 bits reach beyond 2^28 packets")
 }
 
 /// A table takes three quarters of its length.

@@ -17,6 +17,15 @@ pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
+/// Like [`replace`], but leaves it to the system when the disk has it: after a crash either may be there.
+///
+/// # Errors
+/// The system refuses; what was there is there.
+pub fn replace_unsynced(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    filled(path, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
+    Ok(())
+}
+
 /// Like [`replace`], but fails with [`io::ErrorKind::AlreadyExists`] if something is at `path`.
 ///
 /// # Errors
@@ -37,6 +46,12 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let file = filled(path, mode, bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new()
         .prefix(".motemix-")
         .permissions(Permissions::from_mode(mode))
@@ -44,7 +59,6 @@ fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     file.write_all(bytes)?;
     // The mode given at creation went through the umask.
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
-    file.as_file().sync_all()?;
     Ok(file)
 }
 

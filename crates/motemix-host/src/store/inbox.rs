@@ -2,7 +2,8 @@
 //!
 //! Each try of a message arrives in a packet of its own, so duplicates are recognised by a digest that the
 //! caller computes over sender-chosen id and data. Only the newest digests are remembered, a bounded window;
-//! the messages themselves stay until somebody removes the file.
+//! the messages themselves stay until somebody removes them, and are bounded by a [`Quota`], because whoever has
+//! the network document may send some.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,6 +40,43 @@ pub enum Accepted {
     New,
     /// It was there already: an earlier try arrived, and its acknowledgement did not.
     AlreadyHere,
+    /// The quota is reached: it is not here.
+    NoRoom,
+}
+
+/// How much an inbox keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of their contents.
+    pub bytes: u64,
+}
+
+/// How much an inbox holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of their contents.
+    pub bytes: u64,
+}
+
+impl Quota {
+    /// Everything.
+    pub const NONE: Self = Self { messages: u64::MAX, bytes: u64::MAX };
+
+    /// Whether one more message of this length fits.
+    fn takes(self, held: Held, len: usize) -> bool {
+        held.messages < self.messages && held.bytes.saturating_add(len as u64) <= self.bytes
+    }
+
+    /// How much of it is held, in per cent.
+    pub fn percent(self, held: Held) -> u64 {
+        let part = |held: u64, most: u64| u128::from(held) * 100 / u128::from(most.max(1));
+        let most = part(held.messages, self.messages).max(part(held.bytes, self.bytes));
+        u64::try_from(most).unwrap_or(u64::MAX)
+    }
 }
 
 /// A message that has arrived.
@@ -69,6 +107,12 @@ pub struct Inbox {
     file: PathBuf,
     connection: Connection,
     window: u32,
+    quota: Quota,
+    /// Counted when it was opened and kept up since; counted again when the quota is reached, because
+    /// somebody else may have removed messages.
+    held: Option<Held>,
+    /// SQLite's number of the last change by others.
+    version: i64,
 }
 
 impl Inbox {
@@ -79,7 +123,14 @@ impl Inbox {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let connection = LAYOUT.open(path)?;
-        Ok(Self { file: path.to_owned(), connection, window: DEFAULT_WINDOW })
+        Ok(Self {
+            file: path.to_owned(),
+            connection,
+            window: DEFAULT_WINDOW,
+            quota: Quota::NONE,
+            held: None,
+            version: 0,
+        })
     }
 
     /// Remembers the newest `window` digests instead of [`DEFAULT_WINDOW`].
@@ -87,6 +138,54 @@ impl Inbox {
     pub fn with_window(mut self, window: u32) -> Self {
         self.window = window.max(1);
         self
+    }
+
+    /// Keeps no more than `quota`.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
+    /// How much it holds.
+    ///
+    /// # Errors
+    /// The file is damaged, or the system refuses.
+    pub fn held(&self) -> Result<Held, StoreError> {
+        self.held.map_or_else(|| self.count_held(), Ok)
+    }
+
+    fn others_have_changed_it(&mut self) -> Result<bool, StoreError> {
+        let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        let version = version.map_err(|error| sqlite::failure(&self.file, error))?;
+        Ok(std::mem::replace(&mut self.version, version) != version)
+    }
+
+    /// Writes to the disk, and changes nothing: whether it takes something again.
+    ///
+    /// # Errors
+    /// As of [`Inbox::accept`].
+    pub fn probe(&mut self) -> Result<(), StoreError> {
+        // The header's page is written even if the number is as before.
+        let written = self.connection.pragma_update(None, "user_version", LAYOUT.version);
+        written.map_err(|error| sqlite::failure(&self.file, error))
+    }
+
+    fn count_held(&self) -> Result<Held, StoreError> {
+        let query = "SELECT count(*), coalesce(sum(length(data)), 0) FROM messages";
+        let row = |row: &rusqlite::Row<'_>| Ok(Held { messages: row.get(0)?, bytes: row.get(1)? });
+        self.connection.query_row(query, [], row).map_err(|error| sqlite::failure(&self.file, error))
+    }
+
+    /// Removes all messages but the newest `keep`, and returns how many those were. Their digests stay.
+    ///
+    /// # Errors
+    /// The disk is full, the file is damaged, or the system refuses.
+    pub fn remove_all_but(&mut self, keep: u32) -> Result<usize, StoreError> {
+        self.held = None;
+        let statement = "DELETE FROM messages WHERE number <=
+            (SELECT number FROM messages ORDER BY number DESC LIMIT 1 OFFSET ?1)";
+        self.connection.execute(statement, [keep]).map_err(|error| sqlite::failure(&self.file, error))
     }
 
     /// Takes one message; it is durable when this returns.
@@ -116,8 +215,15 @@ impl Inbox {
         arrivals: &[Arrival<'_>],
         mut each: impl FnMut(usize, Accepted),
     ) -> Result<(), StoreError> {
-        let outcomes = insert(&mut self.connection, arrivals, self.window);
+        let mut held = self.held()?;
+        if arrivals.iter().any(|arrival| !self.quota.takes(held, arrival.data.len()))
+            && self.others_have_changed_it()?
+        {
+            held = self.count_held()?;
+        }
+        let outcomes = insert(&mut self.connection, arrivals, self.window, self.quota, &mut held);
         let outcomes = outcomes.map_err(|error| sqlite::failure(&self.file, error))?;
+        self.held = Some(held);
         outcomes.into_iter().enumerate().for_each(|(index, outcome)| each(index, outcome));
         Ok(())
     }
@@ -160,6 +266,8 @@ fn insert(
     connection: &mut Connection,
     arrivals: &[Arrival<'_>],
     window: u32,
+    quota: Quota,
+    held: &mut Held,
 ) -> rusqlite::Result<Vec<Accepted>> {
     let mut outcomes = Vec::with_capacity(arrivals.len());
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -174,6 +282,12 @@ fn insert(
                 outcomes.push(Accepted::AlreadyHere);
                 continue;
             }
+            if !quota.takes(*held, arrival.data.len()) {
+                outcomes.push(Accepted::NoRoom);
+                continue;
+            }
+            held.messages += 1;
+            held.bytes += arrival.data.len() as u64;
             let milliseconds = i64::try_from(arrival.received_at.as_millis()).unwrap_or(i64::MAX);
             keep.execute(params![milliseconds, arrival.data])?;
             remember.execute(params![transaction.last_insert_rowid(), arrival.digest])?;

@@ -1,20 +1,23 @@
-//! Replay tags that a restart must not forget.
+//! What was admitted, which a restart must not forget.
 //!
 //! One append-only file for each epoch:
 //!
 //! ```text
-//!  0           8        16              24
-//!  ├───────────┼────────┼───────────────┼── ···
-//!  │ "mmreplay"│ epoch  │ tag           │
-//!  └───────────┴────────┴───────────────┴── ···
+//!  0            8         16       24
+//!  ├────────────┼─────────┼────────┼── ···
+//!  │ "mmdigest" │ epoch   │ digest │
+//!  └────────────┴─────────┴────────┴── ···
 //! ```
 //!
-//! Numbers are little-endian, 8 bytes. The driver appends the tags of a batch with one write before any of the
+//! Numbers are little-endian, 8 bytes. The driver appends the digests of a batch with one write before any of the
 //! batch's packets leaves, so a killed process forgets nothing that has left. Writes reach the disk within a
 //! second or so: only a failure of the whole machine can forget the last ones.
+//!
+//! Logs that begin with "mmreplay" have the first eight bytes of replay tags in place of digests; earlier
+//! versions wrote them. [`ReplayLogs::convert`] makes them anew.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,9 +26,13 @@ use motemix_directory::Epoch;
 
 use super::{StoreError, StoreProblem};
 
-const MAGIC: [u8; 8] = *b"mmreplay";
+const MAGIC: [u8; 8] = *b"mmdigest";
+/// Of logs with tags.
+const TAGS_MAGIC: [u8; 8] = *b"mmreplay";
 const HEADER_LEN: u64 = 16;
-const TAG_LEN: u64 = 8;
+const ENTRY_LEN: u64 = 8;
+/// Read at a time.
+const CHUNK_LEN: usize = 1 << 20;
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// The replay logs of one node, a file for each epoch, in one folder.
@@ -71,38 +78,88 @@ impl ReplayLogs {
         Ok(epochs)
     }
 
-    /// The tags of an epoch, in the order in which they were admitted; a tag torn by a crash is cut off.
+    /// Opens the log of an epoch, and makes it if it is not there, so that what follows needs no file descriptor. A
+    /// log of tags is left to [`ReplayLogs::convert`].
     ///
     /// # Errors
     /// The file is not a replay log of that epoch, or the system refuses.
-    pub fn load(&mut self, epoch: Epoch) -> Result<Vec<u64>, StoreError> {
-        let log = self.log(epoch)?;
-        let failed = |error| StoreError::io(&log.path, error);
-        let mut bytes = Vec::new();
-        log.file.seek(SeekFrom::Start(HEADER_LEN)).map_err(failed)?;
-        log.file.read_to_end(&mut bytes).map_err(failed)?;
-        let (tags, _) = bytes.as_chunks();
-        Ok(tags.iter().map(|tag| u64::from_le_bytes(*tag)).collect())
+    pub fn open_log(&mut self, epoch: Epoch) -> Result<(), StoreError> {
+        match self.log_of_tags(epoch)? {
+            Some(_) => Ok(()),
+            None => self.log(epoch).map(drop),
+        }
     }
 
-    /// Appends the tags of one epoch with one write. They survive the end of this process once it returns.
+    /// Calls `each` with the digests of an epoch, in the order in which they were admitted; one that was torn by a
+    /// crash is cut off.
     ///
     /// # Errors
-    /// The disk is full or the system refuses. The packets with these tags must not be forwarded then. What
+    /// The file is not a replay log of that epoch, the system refuses, or `each` does.
+    pub fn load<E: From<StoreError>>(
+        &mut self,
+        epoch: Epoch,
+        each: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let log = self.log(epoch)?;
+        log.file.seek(SeekFrom::Start(HEADER_LEN)).map_err(|error| StoreError::io(&log.path, error))?;
+        each_entry(&mut log.file, &log.path, each)
+    }
+
+    /// Makes a log of tags one of digests, before the epoch's log is used; any other is left alone. `digest_of` gets
+    /// the first eight bytes of a tag.
+    ///
+    /// # Errors
+    /// The file is not a replay log of that epoch, or the system refuses; it is as it was then.
+    pub fn convert(&self, epoch: Epoch, digest_of: impl Fn(&[u8; 8]) -> u64) -> Result<(), StoreError> {
+        let Some(mut earlier) = self.log_of_tags(epoch)? else { return Ok(()) };
+        let path = path_of(&self.folder, epoch);
+        let failed = |error| StoreError::io(&path, error);
+        lock(&earlier, &path)?;
+        let file = tempfile::Builder::new().prefix(".motemix-").tempfile_in(&self.folder).map_err(failed)?;
+        let mut out = BufWriter::with_capacity(CHUNK_LEN, file);
+        out.write_all(&header(MAGIC, epoch)).map_err(failed)?;
+        each_entry(&mut earlier, &path, |start: u64| {
+            out.write_all(&digest_of(&start.to_le_bytes()).to_le_bytes()).map_err(failed)
+        })?;
+        let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(&path).map_err(|refused| failed(refused.error))?;
+        Ok(())
+    }
+
+    /// A log of tags, behind its header.
+    fn log_of_tags(&self, epoch: Epoch) -> Result<Option<File>, StoreError> {
+        let path = path_of(&self.folder, epoch);
+        let failed = |error| StoreError::io(&path, error);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut found = Vec::new();
+        (&file).take(HEADER_LEN).read_to_end(&mut found).map_err(failed)?;
+        let begins = |magic| header(magic, epoch).starts_with(&found);
+        Ok((begins(TAGS_MAGIC) && !begins(MAGIC)).then_some(file))
+    }
+
+    /// Appends the digests of one epoch with one write. They survive the end of this process once it returns.
+    ///
+    /// # Errors
+    /// The disk is full or the system refuses. The packets of these digests must not be forwarded then. What
     /// was written of them is taken back as far as the system lets us.
-    pub fn append(&mut self, epoch: Epoch, tags: &[u64]) -> Result<(), StoreError> {
-        if tags.is_empty() {
+    pub fn append(&mut self, epoch: Epoch, digests: &[u64]) -> Result<(), StoreError> {
+        if digests.is_empty() {
             return Ok(());
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        bytes.extend(tags.iter().flat_map(|tag| tag.to_le_bytes()));
+        bytes.extend(digests.iter().flat_map(|digest| digest.to_le_bytes()));
         let written = self.log(epoch).and_then(|log| log.append(&bytes));
         self.bytes = bytes;
         written
     }
 
-    /// The files that hold tags the disk may not have yet, at most once a second; the caller calls
+    /// The files that hold digests the disk may not have yet, at most once a second; the caller calls
     /// [`File::sync_data`] on each, where that does not hold up packets.
     ///
     /// # Errors
@@ -163,7 +220,7 @@ impl ReplayLogs {
 
 impl Log {
     fn open(folder: &Path, epoch: Epoch) -> Result<Self, StoreError> {
-        let path = folder.join(format!("replay-{epoch}.log"));
+        let path = path_of(folder, epoch);
         let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);
         let mut log = Self {
             epoch,
@@ -171,25 +228,13 @@ impl Log {
             path,
             unsynced: false,
         };
-        log.lock()?;
+        lock(&log.file, &log.path)?;
         log.check_header()?;
         Ok(log)
     }
 
-    /// Two nodes with one state would each miss what the other has seen.
-    fn lock(&self) -> Result<(), StoreError> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(()),
-            Err(fs::TryLockError::WouldBlock) => Err(StoreError::new(&self.path, StoreProblem::InUse)),
-            Err(fs::TryLockError::Error(error)) => Err(StoreError::io(&self.path, error)),
-        }
-    }
-
     fn check_header(&mut self) -> Result<(), StoreError> {
-        let mut expected = [0; HEADER_LEN as usize];
-        expected[..8].copy_from_slice(&MAGIC);
-        expected[8..].copy_from_slice(&u64::from(self.epoch.0).to_le_bytes());
-
+        let expected = header(MAGIC, self.epoch);
         let failed = |error| StoreError::io(&self.path, error);
         let len = self.file.metadata().map_err(failed)?.len();
         let mut header = Vec::with_capacity(expected.len());
@@ -198,8 +243,8 @@ impl Log {
             let problem = "it does not begin like a replay log of this epoch".to_owned();
             return Err(StoreError::new(&self.path, StoreProblem::Damaged(problem)));
         }
-        // A crash can tear the header, which then holds no tag, or the last tag.
-        let whole = len.checked_sub(HEADER_LEN).map_or(0, |tags| len - tags % TAG_LEN);
+        // A crash can tear the header, which then holds nothing, or the last digest.
+        let whole = len.checked_sub(HEADER_LEN).map_or(0, |entries| len - entries % ENTRY_LEN);
         if whole != len {
             self.file.set_len(whole).map_err(failed)?;
         }
@@ -212,7 +257,7 @@ impl Log {
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let len = self.file.metadata().map_err(|error| StoreError::io(&self.path, error))?.len();
         self.file.write_all(bytes).map_err(|error| {
-            // Half a tag in the middle would make every later tag unreadable.
+            // Half a digest in the middle would make every later one unreadable.
             let _ = self.file.set_len(len);
             match error.kind() {
                 ErrorKind::WriteZero => StoreError::new(&self.path, StoreProblem::Full),
@@ -222,6 +267,49 @@ impl Log {
         self.unsynced = true;
         Ok(())
     }
+}
+
+fn header(magic: [u8; 8], epoch: Epoch) -> [u8; HEADER_LEN as usize] {
+    let mut header = [0; HEADER_LEN as usize];
+    header[..8].copy_from_slice(&magic);
+    header[8..].copy_from_slice(&u64::from(epoch.0).to_le_bytes());
+    header
+}
+
+/// Calls `each` with the numbers up to the end of the file; a last one that is not whole is left out.
+fn each_entry<E: From<StoreError>>(
+    file: &mut File,
+    path: &Path,
+    mut each: impl FnMut(u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut chunk = vec![0; CHUNK_LEN];
+    let mut kept = 0;
+    loop {
+        let read = match file.read(&mut chunk[kept..]) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(StoreError::io(path, error).into()),
+        };
+        let filled = kept + read;
+        let (entries, rest) = chunk[..filled].as_chunks();
+        entries.iter().try_for_each(|entry| each(u64::from_le_bytes(*entry)))?;
+        kept = rest.len();
+        chunk.copy_within(filled - kept..filled, 0);
+    }
+}
+
+/// Two nodes with one state would each miss what the other has seen.
+fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(fs::TryLockError::WouldBlock) => Err(StoreError::new(path, StoreProblem::InUse)),
+        Err(fs::TryLockError::Error(error)) => Err(StoreError::io(path, error)),
+    }
+}
+
+fn path_of(folder: &Path, epoch: Epoch) -> PathBuf {
+    folder.join(format!("replay-{epoch}.log"))
 }
 
 fn epoch_of(name: &str) -> Option<Epoch> {

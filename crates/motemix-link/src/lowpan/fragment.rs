@@ -1,45 +1,47 @@
-//! Fragments that are lost one for all (RFC 4944, 5.3). Sizes and offsets are those of the datagram with its
-//! headers written out, offsets in units of eight bytes.
+//! Fragments of RFC 4944, 5.3: if one is lost, the datagram is. Sizes and offsets are those of the datagram with
+//! uncompressed headers, offsets in units of eight bytes.
 //!
 //! ```text
-//! first  11000 size:11   tag:16            compressed headers, payload
-//! later  11100 size:11   tag:16  offset:8  payload
+//! FRAG1  11000 size:11   tag:16            compressed headers, payload
+//! FRAGN  11100 size:11   tag:16  offset:8  payload
 //! ```
 
-use super::header::WRITTEN_OUT;
+use super::header::UNCOMPRESSED;
 use crate::frame::{Frame, ROOM};
 
-const FIRST: u16 = 0b11000 << 11;
-const LATER: u16 = 0b11100 << 11;
+const FRAG1: u16 = 0b11000 << 11;
+const FRAGN: u16 = 0b11100 << 11;
 const SIZE: u16 = (1 << 11) - 1;
 /// What offsets count in.
 pub(crate) const UNIT: usize = 8;
-/// Payload of a first fragment whose headers take [`COMPRESSED`](super::header::COMPRESSED) bytes: with them
-/// written out, a whole number of units.
-pub(crate) const IN_FIRST: usize =
-    (ROOM - 4 - super::header::COMPRESSED + WRITTEN_OUT) / UNIT * UNIT - WRITTEN_OUT;
-/// Payload of each later one but the last.
-pub(crate) const IN_LATER: usize = (ROOM - 5) / UNIT * UNIT;
+/// Payload of a first fragment whose headers take [`COMPRESSED`](super::header::COMPRESSED) bytes: with
+/// uncompressed headers, a whole number of units.
+pub(crate) const IN_FRAG1: usize =
+    (ROOM - 4 - super::header::COMPRESSED + UNCOMPRESSED) / UNIT * UNIT - UNCOMPRESSED;
+/// Payload of each subsequent fragment but the last.
+pub(crate) const IN_FRAGN: usize = (ROOM - 5) / UNIT * UNIT;
 
+/// The first fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct First<'f> {
-    /// Of the whole datagram.
+pub(crate) struct Frag1<'f> {
+    /// Bytes of the whole datagram, its headers uncompressed.
     pub(crate) size: u16,
     pub(crate) tag: u16,
     pub(crate) rest: &'f [u8],
 }
 
+/// A subsequent fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Later<'f> {
-    /// Of the whole datagram.
+pub(crate) struct FragN<'f> {
+    /// Bytes of the whole datagram, its headers uncompressed.
     pub(crate) size: u16,
     pub(crate) tag: u16,
-    /// In bytes.
+    /// Bytes of the datagram before this fragment, its headers uncompressed.
     pub(crate) offset: usize,
     pub(crate) rest: &'f [u8],
 }
 
-impl<'f> First<'f> {
+impl<'f> Frag1<'f> {
     pub(crate) fn read(bytes: &'f [u8]) -> Option<Self> {
         let (&[high, low, tag @ ..], rest) = bytes.split_first_chunk::<4>()?;
         let size = u16::from_be_bytes([high, low]) & SIZE;
@@ -47,13 +49,13 @@ impl<'f> First<'f> {
     }
 
     pub(crate) fn write(&self, frame: &mut Frame) {
-        frame.push(&(FIRST | self.size & SIZE).to_be_bytes());
+        frame.push(&(FRAG1 | self.size & SIZE).to_be_bytes());
         frame.push(&self.tag.to_be_bytes());
         frame.push(self.rest);
     }
 }
 
-impl<'f> Later<'f> {
+impl<'f> FragN<'f> {
     pub(crate) fn read(bytes: &'f [u8]) -> Option<Self> {
         let (&[high, low, t1, t0, offset], rest) = bytes.split_first_chunk::<5>()?;
         let size = u16::from_be_bytes([high, low]) & SIZE;
@@ -61,7 +63,7 @@ impl<'f> Later<'f> {
     }
 
     pub(crate) fn write(&self, frame: &mut Frame) {
-        frame.push(&(LATER | self.size & SIZE).to_be_bytes());
+        frame.push(&(FRAGN | self.size & SIZE).to_be_bytes());
         frame.push(&self.tag.to_be_bytes());
         frame.push(&[(self.offset / UNIT) as u8]);
         frame.push(self.rest);
@@ -79,30 +81,30 @@ mod tests {
     fn a_datagram_of_280_bytes() {
         let me = ExtendedAddress([0; 8]);
         let mut frame = Frame::new(me, LinkAddress::Extended(me), 0);
-        First { size: 328, tag: 0xbeef, rest: &[7; 94] }.write(&mut frame);
+        Frag1 { size: 328, tag: 0xbeef, rest: &[7; 94] }.write(&mut frame);
         let (header, rest) = frame.as_bytes()[21..].split_at(4);
         assert_eq!(header, [0xc1, 0x48, 0xbe, 0xef]);
         assert_eq!(rest, [7; 94]);
         assert_eq!(
-            First::read(&frame.as_bytes()[21..]),
-            Some(First { size: 328, tag: 0xbeef, rest: &[7; 94] })
+            Frag1::read(&frame.as_bytes()[21..]),
+            Some(Frag1 { size: 328, tag: 0xbeef, rest: &[7; 94] })
         );
 
         let mut frame = Frame::new(me, LinkAddress::Extended(me), 0);
-        let second = Later { size: 328, tag: 0xbeef, offset: 136, rest: &[8; 96] };
+        let second = FragN { size: 328, tag: 0xbeef, offset: 136, rest: &[8; 96] };
         second.write(&mut frame);
         assert_eq!(frame.as_bytes()[21..26], [0xe1, 0x48, 0xbe, 0xef, 17]);
-        assert_eq!(Later::read(&frame.as_bytes()[21..]), Some(second));
-        assert_eq!((IN_FIRST, IN_LATER), (88, 96));
+        assert_eq!(FragN::read(&frame.as_bytes()[21..]), Some(second));
+        assert_eq!((IN_FRAG1, IN_FRAGN), (88, 96));
     }
 
     #[test]
     fn one_that_is_cut_in_its_header_is_not_read() {
         for len in 0..4 {
-            assert_eq!(First::read(&[0xc1, 0x48, 0xbe, 0xef][..len]), None);
+            assert_eq!(Frag1::read(&[0xc1, 0x48, 0xbe, 0xef][..len]), None);
         }
         for len in 0..5 {
-            assert_eq!(Later::read(&[0xe1, 0x48, 0xbe, 0xef, 17][..len]), None);
+            assert_eq!(FragN::read(&[0xe1, 0x48, 0xbe, 0xef, 17][..len]), None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! IPv6 and UDP headers: written out (RFC 4944, 5.1) or compressed (RFC 6282).
+//! IPv6 and UDP headers: uncompressed (RFC 4944, 5.1) or compressed (RFC 6282).
 //!
 //! Of the compressed ones, this is written between neighbours:
 //!
@@ -16,18 +16,18 @@ use core::net::Ipv6Addr;
 
 use crate::checksum::Sum;
 use crate::counters::LinkDrop;
-use crate::frame::{LinkAddress, Way, link_local_of};
+use crate::frame::{LinkAddress, SourceAndDestination, link_local_of};
 
 /// The UDP port of all nodes on the radio: in 61616–61631, which 6LoWPAN compresses best (RFC 6282, 4.3.3).
 pub const PORT: u16 = 61_616;
-/// IPv6 and UDP headers, written out.
-pub(crate) const WRITTEN_OUT: usize = 48;
-/// The same between neighbours, compressed: the shortest that there is.
+/// Bytes of uncompressed IPv6 and UDP headers.
+pub(crate) const UNCOMPRESSED: usize = 48;
+/// Bytes of the same headers between neighbours, compressed as far as RFC 6282 allows.
 pub(crate) const COMPRESSED: usize = 6;
 
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
-const IPV6_WRITTEN_OUT: u8 = 0x41;
+const IPV6_UNCOMPRESSED: u8 = 0x41;
 
 /// The headers of a message, read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,12 +71,12 @@ impl Head {
 
 impl Header {
     /// Reads the headers of a message that came this way.
-    pub(crate) fn read(bytes: &[u8], way: &Way) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8], addresses: &SourceAndDestination) -> Option<Self> {
         let mut reader = Reader(bytes);
-        let header = if bytes.first() == Some(&IPV6_WRITTEN_OUT) {
-            reader.written_out()
+        let header = if bytes.first() == Some(&IPV6_UNCOMPRESSED) {
+            reader.uncompressed()
         } else {
-            reader.compressed(way)
+            reader.compressed(addresses)
         }?;
         let Reader(rest) = reader;
         Some(Self { len: bytes.len() - rest.len(), ..header })
@@ -123,17 +123,17 @@ impl Reader<'_> {
     }
 
     /// RFC 8200, 3.
-    fn written_out(&mut self) -> Option<Header> {
+    fn uncompressed(&mut self) -> Option<Header> {
         let [_dispatch, version, _, _, _] = self.take()?;
         let _payload_len = self.word()?;
         let [next, hop_limit] = self.take()?;
         let [source, destination] = [self.take::<16>()?, self.take::<16>()?].map(Ipv6Addr::from);
-        let next = self.written_out_next(next)?;
+        let next = self.uncompressed_next(next)?;
         (version >> 4 == 6).then_some(Header { source, destination, hop_limit, next, len: 0 })
     }
 
     /// RFC 6282, 3.1.
-    fn compressed(&mut self, way: &Way) -> Option<Header> {
+    fn compressed(&mut self, addresses: &SourceAndDestination) -> Option<Header> {
         let [base, addressing] = self.take()?;
         // Contexts, and addresses that depend on them.
         if base >> 5 != 0b011 || addressing & 0b1100_0100 != 0 {
@@ -155,14 +155,14 @@ impl Reader<'_> {
             2 => 64,
             _ => 255,
         };
-        let source = self.unicast(addressing >> 4 & 0b11, way.source)?;
+        let source = self.unicast(addressing >> 4 & 0b11, addresses.source)?;
         let destination = if addressing & 0b1000 == 0 {
-            self.unicast(addressing & 0b11, way.destination)?
+            self.unicast(addressing & 0b11, addresses.destination)?
         } else {
             self.multicast(addressing & 0b11)?
         };
         let next = match next {
-            Some([next]) => self.written_out_next(next)?,
+            Some([next]) => self.uncompressed_next(next)?,
             None => self.compressed_udp()?,
         };
         Some(Header { source, destination, hop_limit, next, len: 0 })
@@ -194,7 +194,7 @@ impl Reader<'_> {
         Some(Ipv6Addr::from(octets))
     }
 
-    fn written_out_next(&mut self, next: u8) -> Option<Next> {
+    fn uncompressed_next(&mut self, next: u8) -> Option<Next> {
         match next {
             UDP => {
                 let ports = [self.word()?, self.word()?];
@@ -238,7 +238,7 @@ mod tests {
     const US: LinkAddress = LinkAddress::Extended(ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 0x02]));
     const THEM: LinkAddress = LinkAddress::Extended(ExtendedAddress([2, 0, 0, 0, 0, 0, 0, 0x02]));
     const SHORT: LinkAddress = LinkAddress::Short([0x34, 0x12]);
-    const WAY: Way = Way { source: THEM, destination: US };
+    const WAY: SourceAndDestination = SourceAndDestination { source: THEM, destination: US };
     const PAYLOAD: &[u8] = b"mote!";
 
     /// The sum over `fe80::2`, `fe80::1`, 17, 13 (the length, twice), both ports and the payload, by hand:
@@ -252,9 +252,9 @@ mod tests {
     }
 
     /// Whether it is a datagram for us with this payload behind it.
-    fn takes(header: &[u8], way: &Way) -> Result<(), LinkDrop> {
+    fn takes(header: &[u8], addresses: &SourceAndDestination) -> Result<(), LinkDrop> {
         let bytes = [header, PAYLOAD].concat();
-        let read = Header::read(&bytes, way).ok_or(LinkDrop::BadHeader)?;
+        let read = Header::read(&bytes, addresses).ok_or(LinkDrop::BadHeader)?;
         assert_eq!(read.len, header.len());
         read.head(US)?.fits(&bytes[read.len..])
     }
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn a_short_address_makes_another_ipv6_address() {
         let header = compress(SHORT, US, PAYLOAD);
-        assert_eq!(takes(&header, &Way { source: SHORT, destination: US }), Ok(()));
+        assert_eq!(takes(&header, &SourceAndDestination { source: SHORT, destination: US }), Ok(()));
         assert_eq!(takes(&header, &WAY), Err(LinkDrop::BadChecksum));
         let [_, _, form, ports, c1, c0] = header;
         let inline = [0x7e, 0x23, 0x12, 0x34, form, ports, c1, c0];
@@ -331,7 +331,7 @@ mod tests {
     fn datagrams_for_others_are_told_apart() {
         let [c1, c0] = CHECKSUM;
         assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0x01, c1, c0], &WAY), Err(LinkDrop::OtherPort));
-        let away = Way { source: US, destination: THEM };
+        let away = SourceAndDestination { source: US, destination: THEM };
         assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0, c1, c0], &away), Err(LinkDrop::OtherPort));
         assert_eq!(takes(&[0x7e, 0x3b, 0x01, 0xf3, 0, c1, c0], &WAY), Err(LinkDrop::OtherPort), "to ff02::1");
         assert_eq!(takes(&[0x7e, 0x33, 0xf3, 0, c1, c0 ^ 1], &WAY), Err(LinkDrop::BadChecksum));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn multicast_addresses_are_written_out() {
+    fn multicast_addresses_are_uncompressed() {
         for (form, address) in [
             (&[0x7b, 0x3b, 58, 0x01][..], "ff02::1"),
             (&[0x7b, 0x3a, 58, 0x05, 1, 2, 3], "ff05::1:203"),

@@ -2,7 +2,7 @@
 //! answers. It never asks, because a neighbour's address is in its IPv6 address.
 
 use crate::checksum::Sum;
-use crate::frame::{Frame, LinkAddress, Way};
+use crate::frame::{Frame, LinkAddress, SourceAndDestination};
 use crate::lowpan::header::{Header, Next};
 use crate::serial::ExtendedAddress;
 
@@ -19,7 +19,12 @@ const OPTION_UNITS: u8 = 2;
 
 /// Whether a message asks a station for its address, and who asks is who sent the frame: nobody can have the
 /// answer sent to somebody else.
-pub(crate) fn is_solicitation(header: &Header, message: &[u8], way: &Way, me: LinkAddress) -> bool {
+pub(crate) fn is_solicitation(
+    header: &Header,
+    message: &[u8],
+    addresses: &SourceAndDestination,
+    me: LinkAddress,
+) -> bool {
     let sum = Sum::over(&header.source.octets(), &header.destination.octets(), ICMPV6)
         .word(message.len() as u16)
         .bytes(message);
@@ -30,7 +35,7 @@ pub(crate) fn is_solicitation(header: &Header, message: &[u8], way: &Way, me: Li
     header.next == Next::Icmp
         && header.hop_limit == HOP_LIMIT
         && (kind, code) == (SOLICITATION, 0)
-        && header.source == way.source.link_local()
+        && header.source == addresses.source.link_local()
         && target == me.link_local().octets()
         && sum.is_right()
 }

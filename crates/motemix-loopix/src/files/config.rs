@@ -14,7 +14,7 @@
 mod section;
 mod written;
 
-use super::{FileError, Role, disk, names, wrong};
+use super::{FileError, Profile, Role, disk, names, wrong};
 use section::Section;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -103,8 +103,9 @@ pub struct MixConfig {
 pub struct ProviderConfig {
     /// Messages and dummies together that a request is answered with.
     pub max_retrieve: u32,
-    /// Whether messages are sent on as they arrive, instead of on request. Only the fork of 2018 knows this.
-    pub push: bool,
+    /// Whether messages are sent on as they arrive, instead of on request. Only the fork of 2018 knows this, and its
+    /// providers do not start without; `None` if nothing is said.
+    pub push: Option<bool>,
 }
 
 impl Default for Config {
@@ -121,7 +122,7 @@ impl Default for Config {
                 database: database.clone(),
             },
             mixes: MixConfig { loops: two, delay, database },
-            providers: ProviderConfig { max_retrieve: 50, push: false },
+            providers: ProviderConfig { max_retrieve: 50, push: None },
             noise_len: 500,
         }
     }
@@ -169,6 +170,12 @@ impl Config {
         }
     }
 
+    /// Whose configuration it is, of the originals': nodes of 2017 have never heard of `PUSH_MESSAGES`, providers of 2018 do
+    /// not start without.
+    pub const fn profile(&self) -> Profile {
+        if self.providers.push.is_some() { Profile::Fork2018 } else { Profile::Ucl2017 }
+    }
+
     fn read(path: &Path, object: &Map<String, Value>) -> Result<Self, FileError> {
         let [mixes, providers, clients] = Section::all(path, object)?;
         let default = Self::default();
@@ -192,7 +199,7 @@ impl Config {
                     default.providers.max_retrieve,
                     MOST_RETRIEVED,
                 )?,
-                push: providers.flag("PUSH_MESSAGES", default.providers.push)?,
+                push: providers.flag("PUSH_MESSAGES")?,
             },
             noise_len: mixes.count("NOISE_LENGTH", default.noise_len, LONGEST_NOISE)?,
         })

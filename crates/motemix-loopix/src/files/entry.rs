@@ -113,6 +113,16 @@ impl NodeEntry {
         }
     }
 
+    /// The same node with another key.
+    pub(super) fn with_key(mut self, key: Point) -> Self {
+        match &mut self {
+            Self::Mix(mix) => mix.public_key = key,
+            Self::Provider(provider) => provider.public_key = key,
+            Self::Client(user) => user.public_key = key,
+        }
+        self
+    }
+
     /// UDP port.
     pub const fn port(&self) -> u16 {
         match self {

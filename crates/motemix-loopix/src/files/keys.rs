@@ -8,19 +8,16 @@
 //! | `publicClient.bin` | `["client", name, port, host, key, provider]` |
 
 use super::entry::{Wrong, check_host, check_name, check_port};
+pub use super::secret::{decode_secret, encode_secret};
 use super::{FileError, MixEntry, NodeEntry, ProviderEntry, Role, UserEntry, disk, wrong};
 use crate::pack::{self, Value};
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, SCALAR_LEN, Scalar};
 use rand_core::CryptoRng;
 use std::path::{Path, PathBuf};
-use zeroize::Zeroizing;
 
 /// The longest key file that is read, in bytes: names and hosts have 101 together, a provider's name as many.
 const LONGEST: usize = 512;
-
-/// The extension type of big integers.
-const BIG_INTEGER: u8 = 0;
 
 /// Where a node of this role has its secret.
 pub fn secret_file(dir: &Path, role: Role) -> PathBuf {
@@ -70,6 +67,19 @@ pub fn create_secret(path: &Path, secret: &Scalar) -> Result<(), FileError> {
     disk::create(path, disk::PRIVATE, &encode_secret(secret))
 }
 
+/// Gives a node of this entry a new secret in place of its old one, and returns its new entry. If it is cut short between the
+/// two files, they do not belong to each other, and doing it again mends that.
+///
+/// # Errors
+/// The system refuses.
+pub fn renew(dir: &Path, before: &NodeEntry, rng: &mut impl CryptoRng) -> Result<NodeEntry, FileError> {
+    let secret = generate(rng);
+    let own = before.clone().with_key(Point::mul_generator(&secret));
+    disk::replace(&secret_file(dir, own.role()), disk::PRIVATE, &encode_secret(&secret))?;
+    save_public(&public_file(dir, own.role()), &own)?;
+    Ok(own)
+}
+
 /// Reads a public key file of any role.
 ///
 /// # Errors
@@ -87,61 +97,6 @@ pub fn save_public(path: &Path, entry: &NodeEntry) -> Result<(), FileError> {
     let bytes = encode_public(entry);
     decode_public(&bytes).map_err(|(field, (problem, remedy))| wrong(path, field, problem, remedy))?;
     disk::replace(path, disk::PUBLIC, &bytes)
-}
-
-/// The bytes of a secret key file. Written here and not as a [`Value`], which nobody wipes.
-pub fn encode_secret(secret: &Scalar) -> Zeroizing<Vec<u8>> {
-    let bytes = secret.to_be_bytes();
-    let bytes = bytes.expose();
-    let leading_zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-    let magnitude = bytes.get(leading_zeros..).unwrap_or_default();
-    let len = 1 + magnitude.len() as u8;
-    let mut packed = Zeroizing::new(Vec::with_capacity(4 + SCALAR_LEN));
-    match fixext(len) {
-        Some(marker) => packed.push(marker),
-        None => packed.extend([0xc7, len]),
-    }
-    packed.extend([BIG_INTEGER, b'+']);
-    packed.extend_from_slice(magnitude);
-    packed
-}
-
-/// The marker of an extension value of this length, where msgpack has one of its own.
-const fn fixext(len: u8) -> Option<u8> {
-    match len {
-        1 => Some(0xd4),
-        2 => Some(0xd5),
-        4 => Some(0xd6),
-        8 => Some(0xd7),
-        16 => Some(0xd8),
-        _ => None,
-    }
-}
-
-/// The secret in the bytes of a secret key file.
-///
-/// # Errors
-/// What is wrong with them.
-pub fn decode_secret(bytes: &[u8]) -> Result<Scalar, &'static str> {
-    const NOT_A_KEY: &str = "holds no msgpack big integer";
-    let (len, rest) = match bytes {
-        [0xc7, len, BIG_INTEGER, rest @ ..] => (usize::from(*len), rest),
-        [marker, BIG_INTEGER, rest @ ..] if fixext(rest.len() as u8) == Some(*marker) => (rest.len(), rest),
-        _ => return Err(NOT_A_KEY),
-    };
-    if len != rest.len() {
-        return Err("is cut short, or has bytes after the number");
-    }
-    let magnitude = match rest {
-        [b'+', magnitude @ ..] => magnitude,
-        [b'-', ..] => return Err("holds a negative number"),
-        _ => return Err(NOT_A_KEY),
-    };
-    let mut scalar = Secret::<SCALAR_LEN>::zero();
-    let from = SCALAR_LEN.checked_sub(magnitude.len()).ok_or("holds a number of more than 28 bytes")?;
-    let place = scalar.expose_mut().get_mut(from..).unwrap_or_default();
-    place.copy_from_slice(magnitude);
-    Scalar::from_be_bytes(&scalar).ok_or("holds a number that is 0, or not below the order of P-224")
 }
 
 /// The bytes of a public key file, as Python 2 packs them: all text is *bin*.

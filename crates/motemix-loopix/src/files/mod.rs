@@ -18,6 +18,7 @@ mod disk;
 mod entry;
 pub mod keys;
 mod node;
+mod secret;
 mod settings;
 
 pub use config::Config;
@@ -25,7 +26,7 @@ pub use directory::{Directory, Listed};
 pub use entry::{MAX_ADDRESS_LEN, MixEntry, NodeEntry, ProviderEntry, Role, UserEntry};
 pub use motemix_toml::FileError;
 pub use node::{NodeFiles, role_of};
-pub use settings::{MailboxLimits, Profile, Settings};
+pub use settings::{MailboxLimits, Profile, ReplayLimits, Settings};
 
 use motemix_toml::Fault;
 use std::path::Path;

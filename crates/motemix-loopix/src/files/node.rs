@@ -54,7 +54,7 @@ impl NodeFiles {
         }
         let config_file = dir.join(names::CONFIG);
         let config = Config::load(&config_file)?;
-        let settings = Settings::load(&dir.join(names::SETTINGS))?;
+        let settings = Settings::of_node(dir, &config)?;
         let database = dir.join(config.database(role));
         let directory = Directory::load(&database)?;
         must_list(&database, &directory, &own)?;

@@ -6,9 +6,13 @@
 //! [mailboxes]                  # of a provider
 //! packets_per_user = 10_000
 //! bytes = 1_073_741_824        # of all users together
+//!
+//! [replay]                     # how many packets a node remembers, so that none passes twice
+//! packets_per_second = 20
+//! key_days = 30
 //! ```
 
-use super::{FileError, disk, wrong};
+use super::{Config, FileError, disk, names, wrong};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -50,7 +54,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// The file. One that is missing says what [`Settings::default`] says: the folder was made for the originals.
+/// The file. If it is missing, the folder was made for the originals; see [`Settings::of_node`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -59,6 +63,38 @@ pub struct Settings {
     /// How much a provider keeps.
     #[serde(default)]
     pub mailboxes: MailboxLimits,
+    /// How many packets a node remembers.
+    #[serde(default)]
+    pub replay: ReplayLimits,
+}
+
+/// How many packets a node remembers: those of the life of a key. A tag takes less than five bytes of memory, when it is
+/// there, and eight on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayLimits {
+    /// Packets that arrive each second, in the mean.
+    pub packets_per_second: u32,
+    /// Days until the node's key is renewed.
+    pub key_days: u32,
+}
+
+impl Default for ReplayLimits {
+    fn default() -> Self {
+        Self { packets_per_second: 20, key_days: 30 }
+    }
+}
+
+impl ReplayLimits {
+    /// The most that is kept, whatever the file says: five gigabytes of memory.
+    const MOST: u64 = 1 << 30;
+
+    /// Tags for that rate and that time.
+    pub fn tags(&self) -> usize {
+        let seconds = u64::from(self.key_days) * 24 * 3600;
+        let tags = u64::from(self.packets_per_second).saturating_mul(seconds);
+        usize::try_from(tags.min(Self::MOST)).unwrap_or(usize::MAX)
+    }
 }
 
 /// How much mail a provider keeps.
@@ -78,18 +114,28 @@ impl Default for MailboxLimits {
 }
 
 impl Settings {
-    /// Reads the file, if it is there.
+    /// Reads the file of the node in `dir`, if it is there; else a folder that was made for the originals speaks as its
+    /// `config.json` says.
     ///
     /// # Errors
     /// It cannot be read, or has an unknown, missing or ill-typed field.
-    pub fn load(path: &Path) -> Result<Self, FileError> {
+    pub fn of_node(dir: &Path, config: &Config) -> Result<Self, FileError> {
+        let told = Self::load(&dir.join(names::SETTINGS))?;
+        Ok(told.unwrap_or_else(|| Self { profile: config.profile(), ..Self::default() }))
+    }
+
+    /// Reads the file; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or has an unknown, missing or ill-typed field.
+    pub fn load(path: &Path) -> Result<Option<Self>, FileError> {
         if !path.exists() {
-            return Ok(Self::default());
+            return Ok(None);
         }
         let bytes = disk::read(path, LONGEST)?;
         let text =
             std::str::from_utf8(&bytes).map_err(|_| wrong(path, "", "is not UTF-8", "write it again"))?;
-        motemix_toml::parse(path, text)
+        motemix_toml::parse(path, text).map(Some)
     }
 
     /// Writes the file in place of what is there.

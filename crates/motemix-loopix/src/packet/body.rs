@@ -66,6 +66,7 @@ pub fn pad(message: &[u8], padded: &mut [u8]) -> Option<()> {
 
 /// The message in front of its padding. `None` if there is no padding.
 pub fn unpad(padded: &[u8]) -> Option<&[u8]> {
+    // Disclosed: the length of the message. Whoever it is for handles it in time that depends on the length.
     let end = padded.iter().rposition(|byte| *byte != FILL)?;
     (padded[end] == END).then_some(&padded[..end])
 }

@@ -43,8 +43,8 @@ pub fn mac(key: &[u8; K], parts: &[&[u8]]) -> [u8; K] {
     *tag.first_chunk().expect("a tag of 32 bytes has 16")
 }
 
-/// In constant time.
-pub fn macs_match(a: &[u8; K], b: &[u8; K]) -> bool {
+/// In constant time: every MAC, tag and mark of Loopix is compared here.
+pub fn macs_match<const N: usize>(a: &[u8; N], b: &[u8; N]) -> bool {
     a.as_slice().ct_eq(b.as_slice()).into()
 }
 

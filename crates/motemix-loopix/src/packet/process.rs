@@ -124,10 +124,12 @@ impl<'a> Fresh<'a> {
     /// [`ProcessError::BadRouting`].
     pub fn read(mut self) -> Result<Layer<'a>, ProcessError> {
         let routing = self.peel().ok_or(ProcessError::BadRouting)?;
+        // Disclosed: what the hop is told. It is for this node alone, which now does what it says.
         let value = pack::decode(&routing).map_err(|_| ProcessError::BadRouting)?;
         let Value::Array(fields) = value else { return Err(ProcessError::BadRouting) };
         let mut fields = fields.into_iter();
         let flag = fields.next().as_ref().and_then(Flag::parse).ok_or(ProcessError::BadRouting)?;
+        // Disclosed: what the hop is told, as above.
         match (flag, fields.next(), fields.next(), fields.next()) {
             (Flag::Relay, Some(command), None, None) => Ok(Layer::Relay(Relay { command, packet: self.0 })),
             (Flag::Destination, None, None, None) => Ok(Layer::Destination(Arrival { packet: self.0 })),
@@ -154,11 +156,13 @@ impl<'a> Fresh<'a> {
         let mut longer = vec![0; len + 1 + MAX_ROUTING + K];
         longer[..len].copy_from_slice(parts.routing_info);
         keys.xor_stream(0, &mut longer);
+        // Disclosed: how long it is, as what the hop is told.
         let (routing_len, rest) = longer.split_first()?;
         let (routing, rest) = rest.split_at_checked(usize::from(*routing_len))?;
         let (header_mac, rest) = rest.split_first_chunk::<K>()?;
         parts.routing_info.copy_from_slice(rest.get(..len)?);
         *parts.header_mac = *header_mac;
+        // Disclosed: how long it is, as above.
         Some(routing.to_vec())
     }
 }

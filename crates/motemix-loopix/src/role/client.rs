@@ -17,10 +17,11 @@ use super::core::Core;
 use super::loops::OwnLoops;
 use super::peers::{Peer, of_user};
 use super::stream::Stream;
-use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
-use crate::files::{Directory, NodeEntry, Profile};
+use super::{Counters, DropReason, Hosts, Role, Setup, SetupError, Transmit};
+use crate::files::{Directory, NodeEntry};
 use crate::packet::SurbKeys;
 use crate::wire::hardened::{ControlKey, Digest, MAX_TEXT};
+use crate::wire::message::Encoding;
 
 pub use outbox::{Draft, MessageId, SendError};
 use outbox::{Message, Outbox};
@@ -45,6 +46,8 @@ pub struct Received {
     pub token: Token,
     /// What the sender said.
     pub message: Vec<u8>,
+    /// How to read it. Always bytes in the hardened profile.
+    pub encoding: Encoding,
     /// The same in each try of a hardened sender.
     pub id: Option<[u8; 16]>,
 }
@@ -157,15 +160,11 @@ impl<R: CryptoRng> Client<R> {
     ///
     /// # Errors
     /// See [`SetupError`].
-    pub fn new(mut setup: Setup, first_counter: u64, now: Instant, mut rng: R) -> Result<Self, SetupError> {
+    pub fn new(setup: Setup, first_counter: u64, now: Instant, mut rng: R) -> Result<Self, SetupError> {
         setup.check()?;
         let NodeEntry::Client(user) = &setup.me else { return Err(SetupError::WrongRole) };
         let me = of_user(user);
         let provider_name = user.provider.clone();
-        if setup.profile == Profile::Hardened {
-            // What was taken and not made safe is sent again, and must be taken again.
-            setup.known_tags.clear();
-        }
         let core = Core::new(setup, me);
         let provider = core.peers.provider(&provider_name).ok_or(SetupError::Unlisted)?.clone();
         let control = ControlKey::of_client(&core.secret, &core.me.key, &provider.key);
@@ -291,7 +290,9 @@ impl<R: CryptoRng> Role for Client<R> {
 
     fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
         self.core.counters.received += 1;
-        self.take(now, datagram).map_err(|reason| self.core.counters.drop_for(reason))
+        self.take(now, datagram).map_err(|reason| self.core.counters.drop_for(reason))?;
+        self.core.counters.pulls_unanswered = 0;
+        Ok(())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -321,11 +322,22 @@ impl<R: CryptoRng> Role for Client<R> {
         streams.into_iter().chain([self.pull.due(), self.core.due()]).flatten().min()
     }
 
+    fn restore(&mut self, tags: &[u64]) {
+        // What a hardened client took and did not make safe is sent again, and must be taken again.
+        if !self.core.is_hardened() {
+            self.core.restore(tags);
+        }
+    }
+
     fn take_admitted(&mut self) -> Vec<u64> {
         let admitted = self.core.take_admitted();
         // A hardened client sends nothing on, and its application knows messages by their names. What it has taken
         // and not made safe, a later process must take again.
         if self.core.is_hardened() { Vec::new() } else { admitted }
+    }
+
+    fn set_hosts(&mut self, hosts: Hosts) {
+        self.core.set_hosts(hosts);
     }
 
     fn flushed(&mut self, _now: Instant) {}

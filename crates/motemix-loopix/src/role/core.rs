@@ -10,9 +10,9 @@ use rmpv::Value;
 
 use super::peers::{Duty, Peer, Peers};
 use super::queue::DelayQueue;
-use super::replay::{ReplayTags, WhenFull};
+use super::replay::ReplayTags;
 use super::stream::{below, exponential};
-use super::{Address, Counters, DropReason, Limits, Rates, Setup, Transmit};
+use super::{Address, Counters, DropReason, Hosts, Limits, Rates, Setup, Transmit, when_full};
 use crate::files::{Directory, Profile};
 use crate::packet::{self, CreateError, Format, Hop, Layer, Packet, Surb, SurbKeys, surb};
 
@@ -26,6 +26,7 @@ pub(super) struct Core {
     pub(super) rates: Rates,
     pub(super) limits: Limits,
     pub(super) counters: Counters,
+    pub(super) hosts: Hosts,
     tags: ReplayTags,
     queue: DelayQueue,
 }
@@ -62,25 +63,27 @@ pub(super) enum Taken {
 impl Core {
     pub(super) fn new(setup: Setup, me: Peer) -> Self {
         let is_client = matches!(me.duty, Duty::User { .. });
-        let (format, when_full) = match setup.profile {
-            Profile::Hardened if !is_client => (Format::HARDENED, WhenFull::Refuse),
-            // It sends nothing on, and knows messages by their names: who sends it many packets must not silence it.
-            Profile::Hardened => (Format::HARDENED, WhenFull::Forget),
-            Profile::Ucl2017 | Profile::Fork2018 => (Format::LOOPIX, WhenFull::Forget),
+        let format = match setup.profile {
+            Profile::Hardened => Format::HARDENED,
+            Profile::Ucl2017 | Profile::Fork2018 => Format::LOOPIX,
         };
-        let mut tags = ReplayTags::new(setup.limits.replay_tags, when_full);
-        tags.restore(setup.known_tags);
+        let tags = ReplayTags::new(setup.limits.replay_tags, when_full(setup.profile, is_client));
+        let counters = Counters { replay_tags_most: tags.most(), ..Counters::default() };
         let max_delay = setup.rates.longest_delay(&setup.limits);
+        let mut peers = Peers::new(setup.profile, max_delay, &setup.directory);
+        // Addresses that the directory itself has need no name server.
+        peers.set_hosts(&Hosts::default());
         Self {
             profile: setup.profile,
             format,
             secret: setup.secret,
             me,
-            peers: Peers::new(setup.profile, max_delay, &setup.directory),
+            peers,
             rates: setup.rates,
             queue: DelayQueue::new(setup.limits.queue),
             limits: setup.limits,
-            counters: Counters::default(),
+            counters,
+            hosts: Hosts::default(),
             tags,
         }
     }
@@ -88,6 +91,12 @@ impl Core {
     /// From now on the network is what this directory says.
     pub(super) fn set_directory(&mut self, directory: &Directory) {
         self.peers = Peers::new(self.profile, self.rates.longest_delay(&self.limits), directory);
+        self.peers.set_hosts(&self.hosts);
+    }
+
+    pub(super) fn set_hosts(&mut self, hosts: Hosts) {
+        self.hosts = hosts;
+        self.peers.set_hosts(&self.hosts);
     }
 
     pub(super) fn is_hardened(&self) -> bool {
@@ -174,9 +183,19 @@ impl Core {
         self.queue.due()
     }
 
+    pub(super) fn restore(&mut self, tags: &[u64]) {
+        self.tags.restore(tags);
+        self.count_tags();
+    }
+
     pub(super) fn take_admitted(&mut self) -> Vec<u64> {
-        self.counters.replay_tags_forgotten = self.tags.forgotten();
+        self.count_tags();
         self.tags.take_admitted()
+    }
+
+    fn count_tags(&mut self) {
+        self.counters.replay_tags = self.tags.held();
+        self.counters.replay_tags_forgotten = self.tags.forgotten();
     }
 
     /// A random mix of each layer in the range.

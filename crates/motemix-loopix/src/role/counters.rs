@@ -52,7 +52,7 @@ impl From<ReplayError> for DropReason {
     fn from(error: ReplayError) -> Self {
         match error {
             ReplayError::Replayed => Self::Replayed,
-            ReplayError::Full => Self::ReplayTagsFull,
+            ReplayError::Full | ReplayError::Rationed => Self::ReplayTagsFull,
         }
     }
 }
@@ -94,6 +94,14 @@ pub struct Counters {
     pub dummies_received: u64,
     /// Control messages taken.
     pub control: u64,
+    /// Control messages and dummies in the form of the originals' other profile.
+    pub other_profile: u64,
+    /// Pulls since a client last received anything that was meant for it.
+    pub pulls_unanswered: u64,
+    /// Replay tags that are kept now.
+    pub replay_tags: u64,
+    /// Replay tags that can be kept. A hardened mix or provider that keeps so many takes nothing more.
+    pub replay_tags_most: u64,
     /// Replay tags that had to be forgotten, so that old packets may pass again: the key is due for a change.
     pub replay_tags_forgotten: u64,
     /// Datagrams dropped, by reason.

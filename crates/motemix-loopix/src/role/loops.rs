@@ -4,15 +4,14 @@ use motemix_crypto::Secret;
 use motemix_crypto::p224::Scalar;
 use rand_core::CryptoRng;
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 
 use super::core::Core;
 use super::peers::Peer;
 use crate::packet::Format;
 use crate::packet::format::K;
-use crate::packet::keys::mac;
+use crate::packet::keys::{mac, macs_match};
 use crate::wire::hardened::Payload;
-use crate::wire::message::{self, Destination};
+use crate::wire::message::{self, Destination, Message};
 
 const LABEL: &[u8] = b"motemix-loopix/1 loop";
 /// Bytes of a loop's noise by which it is known: half of them random, half a MAC of those.
@@ -61,7 +60,7 @@ impl OwnLoops {
         let Some((random, rest)) = noise.split_first_chunk() else { return false };
         let Some((mac, _)) = rest.split_first_chunk::<HALF>() else { return false };
         // Disclosed: whether it is a loop. Nothing that others see follows from it.
-        self.mac(*random).ct_eq(mac).into()
+        macs_match(&self.mac(*random), mac)
     }
 
     fn mac(&self, random: [u8; HALF]) -> [u8; HALF] {
@@ -82,7 +81,10 @@ pub(super) fn noise_len(core: &Core, to: &Destination) -> usize {
 }
 
 /// The message in a payload of the originals, if it is for this node.
-pub(super) fn for_me(core: &Core, payload: &[u8]) -> Option<Vec<u8>> {
-    let (to, text) = message::parse(payload)?;
-    (to == destination(&core.me)).then_some(text)
+pub(super) fn for_me(core: &Core, payload: &[u8]) -> Option<Message> {
+    let (to, message) = message::parse(payload)?;
+    let me = &core.me;
+    let is_me =
+        *to.name == *me.name && to.port == me.address.port && core.hosts.is_same(&me.address.host, &to.host);
+    is_me.then_some(message)
 }

@@ -7,7 +7,7 @@ use super::core::{Core, Route, Taken};
 use super::loops::{OwnLoops, for_me};
 use super::peers::{Duty, Peer, of_mix, of_provider};
 use super::stream::{Stream, below};
-use super::{Counters, DropReason, Role, Setup, SetupError, Transmit};
+use super::{Counters, DropReason, Hosts, Role, Setup, SetupError, Transmit};
 use crate::files::{Directory, NodeEntry};
 use crate::wire::hardened::Payload;
 use crate::wire::message::LOOP;
@@ -71,7 +71,7 @@ impl<R: CryptoRng> Mix<R> {
                 _ => None,
             }
         } else {
-            for_me(&self.core, payload).and_then(|text| Some(text.strip_prefix(LOOP)?.to_vec()))
+            for_me(&self.core, payload).and_then(|message| Some(message.after(LOOP)?.to_vec()))
         };
         let is_ours = noise.is_some_and(|noise| self.own_loops.knows(&noise));
         self.core.counters.loops_returned += u64::from(is_ours);
@@ -155,8 +155,16 @@ impl<R: CryptoRng> Role for Mix<R> {
         self.due()
     }
 
+    fn restore(&mut self, tags: &[u64]) {
+        self.core.restore(tags);
+    }
+
     fn take_admitted(&mut self) -> Vec<u64> {
         self.core.take_admitted()
+    }
+
+    fn set_hosts(&mut self, hosts: Hosts) {
+        self.core.set_hosts(hosts);
     }
 
     fn flushed(&mut self, _now: Instant) {}

@@ -1,13 +1,15 @@
 //! Who is in the network, as routing commands name them.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Point;
 use rmpv::Value;
 
-use super::Address;
+use super::hosts::address;
+use super::{Address, Hosts};
 use crate::files::{Directory, MixEntry, Profile, ProviderEntry, UserEntry};
 use crate::packet::{Format, forward};
 use crate::wire::command::{Command, Next, NodeId, Text, node_id};
@@ -81,6 +83,8 @@ pub(super) struct Peers {
     pub(super) all: Vec<Peer>,
     by_id: HashMap<NodeId, usize>,
     by_address: HashMap<Address, usize>,
+    /// By what name servers say: the originals write IP addresses where the directory has names.
+    by_ip: HashMap<(IpAddr, u16), usize>,
     users_by_name: HashMap<Arc<str>, usize>,
 }
 
@@ -95,6 +99,7 @@ impl Peers {
             all: Vec::new(),
             by_id: HashMap::new(),
             by_address: HashMap::new(),
+            by_ip: HashMap::new(),
             users_by_name: HashMap::new(),
         };
         for (layer, mixes) in directory.layers().iter().enumerate() {
@@ -122,6 +127,17 @@ impl Peers {
         place
     }
 
+    /// From now on these are the addresses of the directory's hosts. Of two nodes with one address and port, the first in
+    /// the directory counts.
+    pub(super) fn set_hosts(&mut self, hosts: &Hosts) {
+        self.by_ip.clear();
+        for (place, peer) in self.all.iter().enumerate() {
+            for ip in hosts.of(&peer.address.host) {
+                self.by_ip.entry((ip, peer.address.port)).or_insert(place);
+            }
+        }
+    }
+
     /// What a hop is told. `None` if it makes no sense.
     pub(super) fn command(&self, value: &Value) -> Option<Command> {
         match self.profile {
@@ -130,15 +146,20 @@ impl Peers {
         }
     }
 
-    /// Who is meant. A user is found by name, as a provider of the originals does; everybody else by address.
+    /// Who is meant. A user is found by name, as a provider of the originals does; everybody else by address, in the
+    /// directory's words or as the IP address that they stand for. What is sent goes where the directory says.
     pub(super) fn find(&self, next: &Next) -> Option<&Peer> {
         match next {
             Next::Id(id) => self.all.get(*self.by_id.get(id)?),
             Next::Named { host, port, name } => self.user(name).or_else(|| {
                 let address = Address { host: host.as_str().into(), port: *port };
-                self.all.get(*self.by_address.get(&address)?)
+                self.all.get(*self.by_address.get(&address).or_else(|| self.by_ip(host, *port))?)
             }),
         }
+    }
+
+    fn by_ip(&self, host: &str, port: u16) -> Option<&usize> {
+        self.by_ip.get(&(address(host)?, port))
     }
 
     pub(super) fn user(&self, name: &str) -> Option<&Peer> {

@@ -12,7 +12,7 @@ use rand_core::CryptoRng;
 use super::core::{Route, Taken};
 use super::mix::Mix;
 use super::peers::Peer;
-use super::{Address, Counters, DropReason, Mailboxes, Role, Setup, SetupError, Transmit};
+use super::{Address, Counters, DropReason, Hosts, Mailboxes, Role, Setup, SetupError, Transmit};
 use crate::files::Directory;
 use crate::packet::CreateError;
 use crate::wire::control::{Control, MAX_CONTROL};
@@ -24,8 +24,10 @@ pub struct Provider<R, M> {
     mix: Mix<R>,
     mailboxes: M,
     subscribers: BTreeMap<Arc<str>, Subscriber>,
-    /// Leaves before anything else: somebody waits for it.
+    /// Leaves in turn with packets that are due: neither may wait for the other to end.
     mail: VecDeque<Mail>,
+    /// Whether mail left the last time.
+    has_mailed: bool,
     /// Mail of the originals that has been polled, to be forgotten when it is on its way.
     polled: Vec<(Arc<str>, i64)>,
 }
@@ -42,6 +44,8 @@ struct Mail {
 struct Subscriber {
     /// Where mail goes: nobody pulls without.
     address: Option<Address>,
+    /// Whether the user has subscribed as clients of 2018 do, which a dummy of 2017 ends.
+    is_of_fork: bool,
     allowance: Allowance,
     /// On their way out, or waiting for a confirmation.
     leaving: BTreeSet<i64>,
@@ -65,6 +69,7 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
             mailboxes,
             subscribers: BTreeMap::new(),
             mail: VecDeque::new(),
+            has_mailed: false,
             polled: Vec::new(),
         })
     }
@@ -167,9 +172,15 @@ impl<R: CryptoRng, M: Mailboxes> Role for Provider<R, M> {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let is_turn_of_mail = !self.has_mailed;
+        self.has_mailed = false;
+        if !is_turn_of_mail && let Some(transmit) = self.mix.poll_transmit(now) {
+            return Some(transmit);
+        }
         let Some(Mail { transmit, stored }) = self.mail.pop_front() else {
             return self.mix.poll_transmit(now);
         };
+        self.has_mailed = true;
         self.polled.extend(stored);
         self.mix.core.counters.sent += 1;
         Some(transmit)
@@ -179,8 +190,16 @@ impl<R: CryptoRng, M: Mailboxes> Role for Provider<R, M> {
         if self.mail.is_empty() { self.mix.due() } else { Some(Instant::default()) }
     }
 
+    fn restore(&mut self, tags: &[u64]) {
+        self.mix.restore(tags);
+    }
+
     fn take_admitted(&mut self) -> Vec<u64> {
         self.mix.take_admitted()
+    }
+
+    fn set_hosts(&mut self, hosts: Hosts) {
+        self.mix.set_hosts(hosts);
     }
 
     fn flushed(&mut self, _now: Instant) {

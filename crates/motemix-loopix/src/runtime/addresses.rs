@@ -1,7 +1,8 @@
 //! Where hosts are. Packets never wait for a name server.
 //!
 //! IP addresses are read as such. DNS names are looked up only if the directory has them, when the node starts and
-//! every few minutes, on another thread: what a packet or a request names cannot make the node ask anybody.
+//! every few minutes, on another thread: what a packet or a request names cannot make the node ask anybody. What was found
+//! serves twice: it says where to send, and which addresses others may write for a name ([`Hosts`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -9,24 +10,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
 use crate::files::Directory;
-use crate::role::Address;
+use crate::role::{Address, Hosts};
 
 /// How long an answer of a name server is used.
 const REFRESH_EVERY: Duration = Duration::from_mins(5);
 /// How soon names are looked up again of which some were not found.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
+/// How long a node that starts waits for the first answers.
+const FIRST_WAIT: Duration = Duration::from_secs(10);
 
-type Found = BTreeMap<Arc<str>, Option<IpAddr>>;
+/// No addresses: the name was not found.
+type Found = BTreeMap<Arc<str>, Vec<IpAddr>>;
 
 /// The addresses of one node's neighbours.
 #[derive(Debug)]
 pub(super) struct Addresses {
     /// Of the node's own socket: it reaches no other family.
     is_ipv4: bool,
-    hosts: BTreeMap<Arc<str>, IpAddr>,
+    routes: BTreeMap<Arc<str>, IpAddr>,
+    hosts: Hosts,
+    /// Whether the role knows `hosts`.
+    is_told: bool,
     names: BTreeSet<Arc<str>>,
+    /// Names without an address, each said once.
+    missing: BTreeSet<Arc<str>>,
     lookup: Option<JoinHandle<Found>>,
     next_lookup: Instant,
 }
@@ -36,8 +46,11 @@ impl Addresses {
     pub(super) fn new(local: SocketAddr) -> Self {
         Self {
             is_ipv4: local.is_ipv4(),
-            hosts: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            hosts: Hosts::default(),
+            is_told: false,
             names: BTreeSet::new(),
+            missing: BTreeSet::new(),
             lookup: None,
             next_lookup: Instant::now(),
         }
@@ -50,11 +63,14 @@ impl Addresses {
         let users = directory.users().iter().map(|user| &user.host);
         let hosts: BTreeSet<Arc<str>> =
             mixes.chain(providers).chain(users).map(|host| host.as_str().into()).collect();
-        self.hosts.retain(|host, _| hosts.contains(host));
+        self.routes.retain(|host, _| hosts.contains(host));
+        self.hosts.retain(|host| hosts.contains(host));
+        self.missing.retain(|host| hosts.contains(host));
+        self.is_told = false;
         self.names.clear();
         for host in hosts {
             match host.parse() {
-                Ok(address) => drop(self.hosts.insert(host, address)),
+                Ok(address) => drop(self.routes.insert(host, address)),
                 Err(_) => drop(self.names.insert(host)),
             }
         }
@@ -63,10 +79,21 @@ impl Addresses {
 
     /// Where datagrams for `to` go; `None` if that is not known, or cannot be reached from here.
     pub(super) fn find(&self, to: &Address) -> Option<SocketAddr> {
-        let known = self.hosts.get(&to.host).copied();
+        let known = self.routes.get(&to.host).copied();
         // A client may have subscribed with an address of its own.
         let address = known.or_else(|| to.host.parse().ok())?;
         (address.is_ipv4() == self.is_ipv4 && to.port != 0).then(|| SocketAddr::new(address, to.port))
+    }
+
+    /// What the role is to know of the directory's hosts, if it has changed since the last call.
+    pub(super) fn take_news(&mut self) -> Option<Hosts> {
+        let is_told = std::mem::replace(&mut self.is_told, true);
+        (!is_told).then(|| self.hosts.clone())
+    }
+
+    /// How many of the directory's names have no address that this node can send to.
+    pub(super) fn missing(&self) -> u64 {
+        self.missing.len() as u64
     }
 
     /// Looks names up if it is time to, and takes over what was found. It does not wait.
@@ -79,40 +106,58 @@ impl Addresses {
         }
         if self.lookup.is_none() && !self.names.is_empty() && now >= self.next_lookup {
             self.next_lookup = now + REFRESH_EVERY;
-            let (names, is_ipv4) = (self.names.clone(), self.is_ipv4);
+            let names = self.names.clone();
             self.lookup = Some(spawn_blocking(move || {
-                names.into_iter().map(|name| (name.clone(), look_up(&name, is_ipv4))).collect()
+                names.into_iter().map(|name| (name.clone(), look_up(&name))).collect()
             }));
         }
     }
 
-    /// Waits for a lookup that is under way.
+    /// Waits for a lookup that is under way, but not long: a name server that is down must not keep a node from its work.
     pub(super) async fn found(&mut self) {
-        if let Some(lookup) = self.lookup.take() {
-            self.take(lookup.await.unwrap_or_default());
+        if let Some(lookup) = self.lookup.as_mut()
+            && let Ok(found) = timeout(FIRST_WAIT, lookup).await
+        {
+            self.lookup = None;
+            self.take(found.unwrap_or_default());
         }
     }
 
     /// An address stays until a name server names another: one that does not answer must not cut off the node.
     fn take(&mut self, found: Found) {
-        let mut missing = None;
-        for (name, address) in found {
-            match address {
-                Some(address) => drop(self.hosts.insert(name, address)),
-                None => missing = Some(name),
+        for (name, addresses) in found {
+            // The directory may have changed meanwhile.
+            if !self.names.contains(&name) {
+                continue;
+            }
+            if let Some(address) = addresses.iter().find(|address| address.is_ipv4() == self.is_ipv4) {
+                if self.missing.remove(&name) {
+                    tracing::info!("the directory's host {name} is found again");
+                }
+                self.routes.insert(name.clone(), *address);
+            } else if self.missing.insert(name.clone()) {
+                let family = if self.is_ipv4 { "IPv4" } else { "IPv6" };
+                let since =
+                    if self.routes.contains_key(&name) { "; the address from before is used" } else { "" };
+                tracing::warn!(
+                    "the directory's host {name} has no {family} address{since}; check the name server"
+                );
+            }
+            if !addresses.is_empty() {
+                self.hosts.set(name, addresses);
+                self.is_told = false;
             }
         }
-        if let Some(name) = missing {
+        if !self.missing.is_empty() {
             self.next_lookup = self.next_lookup.min(Instant::now() + RETRY_AFTER);
-            tracing::warn!("the directory's host {name} is not found; check the name server");
         }
     }
 }
 
-/// The first address of the family.
-pub(super) fn look_up(name: &str, is_ipv4: bool) -> Option<IpAddr> {
-    let mut found = (name, 0).to_socket_addrs().ok()?;
-    found.find(|address| address.is_ipv4() == is_ipv4).map(|address| address.ip())
+/// All addresses of a name.
+pub(super) fn look_up(name: &str) -> Vec<IpAddr> {
+    let found = (name, 0).to_socket_addrs();
+    found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -156,10 +201,33 @@ mod tests {
         assert_eq!(find(&addresses, "localhost", 5), Some("127.0.0.1:5".into()));
         assert_eq!(find(&addresses, "no-such-host.invalid", 5), None);
         assert_eq!(find(&addresses, "LOCALHOST", 5), None, "a packet names it, the directory does not");
+        assert_eq!(addresses.missing(), 1);
+        let hosts = addresses.take_news().unwrap();
+        assert!(hosts.is_same("localhost", "127.0.0.1"));
+        assert!(!hosts.is_same("no-such-host.invalid", "127.0.0.1"));
+        assert_eq!(addresses.take_news(), None, "said once");
         // One that is found no more keeps its address; one that has left the directory does not.
-        addresses.take([("localhost".into(), None)].into());
+        addresses.take([("localhost".into(), Vec::new())].into());
         assert_eq!(find(&addresses, "localhost", 5), Some("127.0.0.1:5".into()));
+        assert_eq!(addresses.missing(), 2);
         addresses.set_directory(&Directory::default());
         assert_eq!(find(&addresses, "localhost", 5), None);
+        assert_eq!(addresses.missing(), 0);
+        assert!(!addresses.take_news().unwrap().is_same("localhost", "127.0.0.1"));
+    }
+
+    #[test]
+    fn a_host_of_both_families_is_reached_by_one_and_known_by_both() {
+        let mut addresses = addresses(&["both.example"]);
+        let found = ["2001:db8::7", "192.0.2.7"].map(|address| address.parse().unwrap());
+        addresses.take([("both.example".into(), found.to_vec())].into());
+        assert_eq!(find(&addresses, "both.example", 5), Some("192.0.2.7:5".into()));
+        let hosts = addresses.take_news().unwrap();
+        assert!(["2001:db8::7", "192.0.2.7"].iter().all(|said| hosts.is_same("both.example", said)));
+        // What name servers say now counts, and not what they said before.
+        addresses.take([("both.example".into(), vec!["192.0.2.8".parse().unwrap()])].into());
+        let hosts = addresses.take_news().unwrap();
+        assert!(!hosts.is_same("both.example", "192.0.2.7"));
+        assert_eq!(find(&addresses, "both.example", 5), Some("192.0.2.8:5".into()));
     }
 }

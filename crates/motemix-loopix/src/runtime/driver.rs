@@ -14,6 +14,8 @@ use tokio::time::sleep_until;
 use super::addresses::Addresses;
 use super::event::{Event, Request, Totals};
 use super::journal::Journal;
+use super::manners::Manners;
+use super::record::Record;
 use super::station::Station;
 use super::watch::Watch;
 use super::{Report, RuntimeError};
@@ -33,6 +35,8 @@ pub(super) struct Driver<'r, S> {
     pub(super) journal: Journal,
     pub(super) addresses: Addresses,
     pub(super) watch: Watch,
+    pub(super) manners: Manners,
+    pub(super) record: Record,
     pub(super) clock: HostClock,
     /// Hears when a disk has done what it was asked.
     pub(super) wake: Arc<Notify>,
@@ -54,6 +58,7 @@ struct Turns {
 impl<S: Station> Driver<'_, S> {
     /// Runs the station until it is asked to stop.
     pub(super) async fn run(mut self) -> Result<(), RuntimeError> {
+        self.tell_hosts();
         let now = HostInstant::now();
         let mut turns = Turns {
             incoming: Batch::new(self.station.role().max_datagram_len()),
@@ -153,10 +158,16 @@ impl<S: Station> Driver<'_, S> {
         }
         turns.next_tick = now + TICK;
         self.addresses.refresh(now).await;
+        self.tell_hosts();
         if let Some(directory) = self.watch.poll().await {
             self.addresses.set_directory(&directory);
             self.station.set_directory(&directory);
+            self.tell_hosts();
             (self.report)(Event::Directory { users: users(&directory) });
+        }
+        let counters = self.station.role().counters();
+        for event in [self.manners.look(counters), self.record.look(now, counters)].into_iter().flatten() {
+            (self.report)(event);
         }
         if turns.sync.as_ref().is_none_or(JoinHandle::is_finished) {
             let files = self.journal.due_for_sync(now)?;
@@ -166,6 +177,13 @@ impl<S: Station> Driver<'_, S> {
             }
         }
         Ok(())
+    }
+
+    /// Tells the role where hosts are, if that has changed.
+    fn tell_hosts(&mut self) {
+        if let Some(hosts) = self.addresses.take_news() {
+            self.station.role().set_hosts(hosts);
+        }
     }
 
     /// When there is something to do, whatever else happens.
@@ -196,6 +214,8 @@ impl<S: Station> Driver<'_, S> {
             role: self.station.role().counters().clone(),
             unsendable: link.send_errors + turns.unroutable,
             waiting: self.station.waiting(),
+            hosts_missing: self.addresses.missing(),
+            replay_full_in_s: self.record.full_in().map(|time| time.as_secs()),
         }
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::files::Role as RoleName;
+use crate::files::{Profile, Role as RoleName};
 use crate::role::Counters;
+use crate::wire::message::Encoding;
 
 /// Something that whoever runs the node may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Event {
         name: Arc<str>,
         /// Its UDP port.
         port: u16,
+        /// Which Loopix it speaks.
+        profile: Profile,
         /// The users of the directory.
         users: Vec<Arc<str>>,
     },
@@ -54,8 +57,10 @@ pub enum Event {
     },
     /// A message has arrived and is safe on disk.
     Received {
-        /// The application's bytes.
+        /// The application's bytes, or the msgpack of what is no byte string.
         message: Vec<u8>,
+        /// Which of the two.
+        encoding: Encoding,
     },
     /// Loop cover has come back: the way is open.
     Loop,
@@ -70,6 +75,22 @@ pub enum Event {
     Directory {
         /// Its users.
         users: Vec<Arc<str>>,
+    },
+    /// Somebody whom this node serves, or is served by, speaks another profile; said once.
+    OtherProfile {
+        /// What this node speaks.
+        runs: Profile,
+        /// What the other one does.
+        heard: Profile,
+    },
+    /// The record of replay tags of a hardened mix or provider will be full soon, or is; each is said once.
+    ReplayRecord {
+        /// Tags that are kept.
+        held: u64,
+        /// Tags that can be kept.
+        most: u64,
+        /// When no more fit, at the rate of the last hours; zero if that is now.
+        full_in: Option<Duration>,
     },
     /// How the node is doing.
     Counters(Box<Totals>),
@@ -113,6 +134,11 @@ pub struct Totals {
     pub unsendable: u64,
     /// Packets for which it is not time yet, mail in mailboxes, messages that were not acknowledged.
     pub waiting: u64,
+    /// Hosts of the directory, by name, that have no address now; packets for them use what was found before, if anything.
+    pub hosts_missing: u64,
+    /// When the record of replay tags is full and nothing more is taken, in seconds; `None` if that is not known, or the node
+    /// forgets old tags.
+    pub replay_full_in_s: Option<u64>,
 }
 
 /// What a node is asked.

@@ -1,7 +1,8 @@
 //! Replay tags on disk, for keys that nobody changes on a schedule.
 //!
 //! The logs of `motemix-host` are kept in numbered parts in place of epochs. A part that is full is followed by
-//! the next one, and only the newest parts are kept: as many tags as the node itself remembers.
+//! the next one. A node that forgets keeps the newest parts only, as many tags as it remembers itself; one that never
+//! forgets keeps them all.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,13 +11,20 @@ use std::time::Instant;
 use motemix_directory::Epoch;
 use motemix_host::store::{ReplayLogs, StoreError};
 
-/// Parts that are kept, the one that is being filled included.
+use crate::role::WhenFull;
+
+/// Parts of a node that forgets, the one that is being filled included.
 const PARTS: u32 = 2;
+/// Parts of a full record that is never forgotten: few, as each is an open file.
+const PARTS_OF_ALL: usize = 16;
+/// Tags that are handed over at a time: a record of millions is never whole in memory.
+const CHUNK: usize = 4096;
 
 /// The replay tags of one key.
 #[derive(Debug)]
 pub(super) struct Journal {
     logs: ReplayLogs,
+    when_full: WhenFull,
     part: Epoch,
     in_part: usize,
     part_len: usize,
@@ -26,26 +34,50 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in `folder`, and returns the tags that are in it, oldest first. Of more than `capacity` tags
-    /// at least the newer half is kept; that is what a node of that capacity remembers.
+    /// Opens the journal in `folder` for a node of that capacity.
     ///
     /// # Errors
     /// Another process uses it, it is damaged, or the system refuses.
-    pub(super) fn open(folder: &Path, capacity: usize) -> Result<(Self, Vec<u64>), StoreError> {
+    pub(super) fn open(folder: &Path, capacity: usize, when_full: WhenFull) -> Result<Self, StoreError> {
         let mut logs = ReplayLogs::open(folder)?;
-        let mut parts = logs.epochs()?;
+        for part in logs.epochs()? {
+            // What is kept here are the tags themselves, in parts of earlier versions as well.
+            logs.convert(part, |start| u64::from_le_bytes(*start))?;
+        }
+        let part = logs.epochs()?.last().copied().unwrap_or(Epoch(0));
+        let mut in_part = 0;
         // Opening a part locks it, even if nothing is in it yet.
-        if parts.is_empty() {
-            parts.push(Epoch(0));
+        logs.load::<StoreError>(part, |_| {
+            in_part += 1;
+            Ok(())
+        })?;
+        let parts = match when_full {
+            WhenFull::Forget => PARTS as usize,
+            WhenFull::Refuse => PARTS_OF_ALL,
+        };
+        let part_len = (capacity / parts).max(1);
+        Ok(Self { logs, when_full, part, in_part, part_len, unwritten: Vec::new(), failing: false })
+    }
+
+    /// Gives `take` the tags of earlier processes, oldest first and some thousands at a time. Of a node that forgets, at least the
+    /// newer half of its capacity is there.
+    ///
+    /// # Errors
+    /// A part is damaged, or the system refuses.
+    pub(super) fn known(&mut self, mut take: impl FnMut(&[u64])) -> Result<(), StoreError> {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for part in self.logs.epochs()? {
+            self.logs.load::<StoreError>(part, |tag| {
+                chunk.push(tag);
+                if chunk.len() == CHUNK {
+                    take(&chunk);
+                    chunk.clear();
+                }
+                Ok(())
+            })?;
         }
-        let (mut tags, mut part, mut in_part) = (Vec::new(), Epoch(0), 0);
-        for number in parts {
-            let found = logs.load(number)?;
-            (part, in_part) = (number, found.len());
-            tags.extend(found);
-        }
-        let part_len = (capacity / PARTS as usize).max(1);
-        Ok((Self { logs, part, in_part, part_len, unwritten: Vec::new(), failing: false }, tags))
+        take(&chunk);
+        Ok(())
     }
 
     /// Writes tags down, and those before them that could not be written; `false` if not all of them are: then nothing
@@ -86,7 +118,9 @@ impl Journal {
             // In this order: opened, and so locked, before the older one goes.
             self.logs.append(next, &self.unwritten)?;
             (self.part, self.in_part) = (next, 0);
-            self.logs.remove_older_than(Epoch(next.0.saturating_sub(PARTS - 1)))?;
+            if self.when_full == WhenFull::Forget {
+                self.logs.remove_older_than(Epoch(next.0.saturating_sub(PARTS - 1)))?;
+            }
         } else {
             self.logs.append(self.part, &self.unwritten)?;
         }
@@ -100,10 +134,17 @@ impl Journal {
 mod tests {
     use super::*;
 
+    fn open(folder: &Path, capacity: usize, when_full: WhenFull) -> (Journal, Vec<u64>) {
+        let mut tags = Vec::new();
+        let mut journal = Journal::open(folder, capacity, when_full).unwrap();
+        journal.known(|found| tags.extend_from_slice(found)).unwrap();
+        (journal, tags)
+    }
+
     #[test]
     fn the_newest_tags_come_back_in_order_and_the_folder_stays_small() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut journal, tags) = Journal::open(folder.path(), 10).unwrap();
+        let (mut journal, tags) = open(folder.path(), 10, WhenFull::Forget);
         assert!(tags.is_empty());
         for batch in 0..25 {
             assert!(journal.append(vec![4 * batch, 4 * batch + 1, 4 * batch + 2, 4 * batch + 3]));
@@ -111,25 +152,41 @@ mod tests {
         assert!(journal.append(Vec::new()));
         drop(journal);
 
-        let (journal, tags) = Journal::open(folder.path(), 10).unwrap();
+        let (journal, tags) = open(folder.path(), 10, WhenFull::Forget);
         assert!((5..=16).contains(&tags.len()), "{tags:?}");
         assert_eq!(tags, (100 - tags.len() as u64..100).collect::<Vec<_>>());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
-        assert!(Journal::open(folder.path(), 10).unwrap_err().to_string().contains("in use"));
+        let second = Journal::open(folder.path(), 10, WhenFull::Forget);
+        assert!(second.unwrap_err().to_string().contains("in use"));
         drop(journal);
     }
 
     #[test]
     fn a_part_that_another_capacity_left_is_read_and_followed() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(folder.path(), 100).unwrap();
+        let (mut journal, _) = open(folder.path(), 100, WhenFull::Forget);
         assert!(journal.append((0..50).collect()));
         drop(journal);
-        let (mut journal, tags) = Journal::open(folder.path(), 10).unwrap();
+        let (mut journal, tags) = open(folder.path(), 10, WhenFull::Forget);
         assert_eq!(tags, (0..50).collect::<Vec<_>>());
         assert!(journal.append(vec![50]));
         drop(journal);
-        let (_, tags) = Journal::open(folder.path(), 10).unwrap();
+        let (_, tags) = open(folder.path(), 10, WhenFull::Forget);
         assert_eq!(tags, (0..51).collect::<Vec<_>>());
+    }
+
+    /// A larger record has larger parts; those from before must stay.
+    #[test]
+    fn what_is_never_to_be_forgotten_survives_a_larger_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = open(folder.path(), 16, WhenFull::Refuse);
+        (0..16).for_each(|tag| assert!(journal.append(vec![tag])));
+        drop(journal);
+        let (mut journal, tags) = open(folder.path(), 160, WhenFull::Refuse);
+        assert_eq!(tags, (0..16).collect::<Vec<_>>());
+        (16..160).for_each(|tag| assert!(journal.append(vec![tag])));
+        drop(journal);
+        let (_, tags) = open(folder.path(), 160, WhenFull::Refuse);
+        assert_eq!(tags, (0..160).collect::<Vec<_>>());
     }
 }

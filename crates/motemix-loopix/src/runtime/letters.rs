@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use super::committer::{self, Committer};
 use super::event::Refusal;
 use crate::role::{MessageId, Received, Token};
+use crate::wire::message::Encoding;
 
 const LAYOUT: Layout = Layout {
     kind: "store of letters",
@@ -38,6 +39,10 @@ const LAYOUT: Layout = Layout {
             message     BLOB NOT NULL
         );",
 };
+
+/// Which arrived letters are no byte strings but the msgpack of something else. Beside the tables of the layout, so that
+/// stores from before and programs from before go on working.
+const VALUES: &str = "CREATE TABLE IF NOT EXISTS inbox_msgpack (number INTEGER PRIMARY KEY)";
 
 /// The most letters in the outbox.
 const MOST_LETTERS: usize = 10_000;
@@ -62,6 +67,7 @@ pub(super) enum Done {
     Kept {
         token: Token,
         message: Vec<u8>,
+        encoding: Encoding,
         /// Not here before.
         is_new: bool,
     },
@@ -102,6 +108,11 @@ impl committer::Change for Change {
                     )?
                     .execute(params![at, received.id, received.message])?;
                 *is_new = kept > 0;
+                if *is_new && received.encoding == Encoding::Msgpack {
+                    transaction
+                        .prepare_cached("INSERT INTO inbox_msgpack (number) VALUES (last_insert_rowid())")?
+                        .execute([])?;
+                }
             }
         }
         Ok(())
@@ -116,6 +127,7 @@ impl Letters {
     pub(super) fn open(path: &Path, wake: Arc<Notify>) -> Result<(Self, Vec<Letter>), StoreError> {
         let connection = LAYOUT.open(path)?;
         let failed = |error| sqlite::failure(path, error);
+        connection.execute_batch(VALUES).map_err(failed)?;
         let outbox = outbox(&connection).map_err(failed)?;
         let last: Option<u64> = connection
             .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'", [], |row| row.get(0))
@@ -184,8 +196,8 @@ impl Letters {
 fn done(committed: Vec<Change>) -> Vec<Done> {
     let done = committed.into_iter().filter_map(|change| match change {
         Change::Accept(letter) => Some(Done::Accepted(letter)),
-        Change::Keep { received: Received { token, message, .. }, is_new, .. } => {
-            Some(Done::Kept { token, message, is_new })
+        Change::Keep { received: Received { token, message, encoding, .. }, is_new, .. } => {
+            Some(Done::Kept { token, message, encoding, is_new })
         }
         Change::Forget { .. } => None,
     });

@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 use rmpv::Value;
 
 use super::command::Text;
-use crate::pack::{decode, text};
+use crate::pack::{decode, encode, text};
 use crate::packet::forward;
 
 /// What loop cover begins with.
@@ -50,10 +50,42 @@ impl Destination {
     }
 }
 
+/// How the bytes of a message are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// They are the sender's byte string.
+    #[default]
+    Bytes,
+    /// They are the msgpack of what the sender sent in place of a byte string: text, a number, an array … The originals
+    /// send whatever their application gives them.
+    Msgpack,
+}
+
+/// What the receiver is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// How to read `bytes`.
+    pub encoding: Encoding,
+    /// 1,003 of them at most.
+    pub bytes: Vec<u8>,
+}
+
+impl Message {
+    /// What follows `prefix` in a byte string. Cover is one.
+    pub fn after(&self, prefix: &[u8]) -> Option<&[u8]> {
+        if self.encoding == Encoding::Bytes { self.bytes.strip_prefix(prefix) } else { None }
+    }
+}
+
 /// Receiver and message of a payload. `None` if it is no such pair.
-pub fn parse(payload: &[u8]) -> Option<(Destination, Vec<u8>)> {
+pub fn parse(payload: &[u8]) -> Option<(Destination, Message)> {
     let Value::Array(fields) = decode(payload).ok()? else { return None };
-    let [destination, Value::Binary(message)] = <[Value; 2]>::try_from(fields).ok()? else { return None };
+    let [destination, message] = <[Value; 2]>::try_from(fields).ok()?;
+    let message = match message {
+        Value::Binary(bytes) => Message { encoding: Encoding::Bytes, bytes },
+        // Written in the shortest form, it is never longer than it came.
+        value => Message { encoding: Encoding::Msgpack, bytes: encode(&value) },
+    };
     Some((Destination::parse(&destination)?, message))
 }
 

@@ -42,7 +42,7 @@ fn unusual() -> Config {
     config.mixes.delay = config.clients.delay;
     config.mixes.database = config.clients.database.clone();
     config.providers.max_retrieve = 7;
-    config.providers.push = true;
+    config.providers.push = Some(true);
     config
 }
 
@@ -82,7 +82,7 @@ fn what_is_missing_has_its_default() {
         assert_eq!(config.clients.payload, Duration::from_secs(2));
         assert_eq!(config.mixes.delay, Duration::from_millis(1));
         assert_eq!(config.clients.pull, Duration::from_secs(10));
-        assert_eq!((config.providers.max_retrieve, config.providers.push), (50, false));
+        assert_eq!((config.providers.max_retrieve, config.providers.push), (50, None));
         assert_eq!((config.noise_len, config.mixes.database), (500, "example.db".into()));
     }
 }

@@ -25,7 +25,7 @@ print(json.dumps({
     "loops": float(clients["EXP_PARAMS_LOOPS"]), "drop": float(clients["EXP_PARAMS_DROP"]),
     "payload": float(clients["EXP_PARAMS_PAYLOAD"]), "delay": float(mixes["EXP_PARAMS_DELAY"]),
     "pull": float(clients["TIME_PULL"]), "noise": int(mixes["NOISE_LENGTH"]),
-    "retrieve": int(providers["MAX_RETRIEVE"]), "push": providers["PUSH_MESSAGES"],
+    "retrieve": int(providers["MAX_RETRIEVE"]), "push": providers.get("PUSH_MESSAGES"),
     "database": mixes["DATABASE_NAME"],
 }))
 "#;
@@ -63,7 +63,7 @@ fn python_finds_everybody_and_every_value() {
         json!({
             "mixes": mixes, "providers": providers, "users": users, "port": 20_011, "groups": [-1, 2, 7],
             "loops": 2.0, "drop": 2.0, "payload": 2.0, "delay": 0.001, "pull": 10.0, "noise": 500,
-            "retrieve": 50, "push": false, "database": "example.db",
+            "retrieve": 50, "push": null, "database": "example.db",
         })
     );
     assert!(keys::secret_file(folder.path(), motemix_loopix::files::Role::Client).is_file());

@@ -69,6 +69,60 @@ fn whatever_is_missing_is_named() {
     assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.profile, Profile::Ucl2017);
 }
 
+/// Nodes of 2017 have never heard of `PUSH_MESSAGES`; providers of 2018 do not start without.
+#[test]
+fn a_folder_without_ours_speaks_as_its_configuration_says() {
+    for (push, profile) in
+        [(None, Profile::Ucl2017), (Some(false), Profile::Fork2018), (Some(true), Profile::Fork2018)]
+    {
+        let folder = client_folder(20);
+        fs::remove_file(folder.path().join(names::SETTINGS)).unwrap();
+        for form in [Form::Sections, Form::Flat] {
+            let mut config = Config::default();
+            config.providers.push = push;
+            config.save(&folder.path().join(names::CONFIG), form).unwrap();
+            assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.profile, profile, "{push:?}");
+        }
+        // What motemix was told counts more.
+        let told = Settings { profile: Profile::Hardened, ..Settings::default() };
+        told.save(&folder.path().join(names::SETTINGS)).unwrap();
+        assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.profile, Profile::Hardened);
+    }
+}
+
+#[test]
+fn the_record_of_replay_tags_follows_from_rate_and_key_life() {
+    let folder = client_folder(20);
+    let path = folder.path().join(names::SETTINGS);
+    for (text, tags) in [
+        ("profile = \"hardened\"\n", 20 * 30 * 86_400),
+        ("profile = \"hardened\"\n[replay]\npackets_per_second = 100\nkey_days = 7\n", 100 * 7 * 86_400),
+        ("profile = \"hardened\"\n[replay]\npackets_per_second = 4294967295\n", 1 << 30),
+    ] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.replay.tags(), tags, "{text}");
+    }
+}
+
+/// A key that was renewed belongs to the same node, and the old one is gone.
+#[test]
+fn a_renewed_key_needs_a_new_directory_and_nothing_else() {
+    let folder = client_folder(20);
+    let before = NodeFiles::open(folder.path()).unwrap();
+    let after = motemix_loopix::runtime::renew(folder.path()).unwrap();
+    assert_eq!((after.name(), after.port()), (before.own.name(), before.own.port()));
+    assert_ne!(after.public_key(), before.own.public_key());
+    let database = folder.path().join(names::DATABASE);
+    says(&NodeFiles::open(folder.path()).unwrap_err(), &database, &["build the directory again"]);
+    let NodeEntry::Client(user) = after.clone() else { panic!("no client") };
+    let mut users = before.directory.users().to_vec();
+    users.retain(|other| other.name != user.name);
+    users.push(user);
+    let mixes = before.directory.mixes().cloned().collect();
+    Directory::new(mixes, before.directory.providers().to_vec(), users).save(&database).unwrap();
+    assert_eq!(NodeFiles::open(folder.path()).unwrap().own, after);
+}
+
 #[test]
 fn files_that_contradict_each_other_are_named() {
     let folder = client_folder(20);
@@ -131,7 +185,8 @@ fn the_profile_is_kept_beside_the_originals_files() {
         Settings { profile, ..Settings::default() }.save(&path).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(&format!("profile = \"{profile}\"")), "{text}");
-        assert_eq!(Settings::load(&path).unwrap(), Settings { profile, ..Settings::default() });
+        let written = Settings { profile, ..Settings::default() };
+        assert_eq!(Settings::load(&path).unwrap(), Some(written));
     }
     fs::write(&path, "profile = \"ucl-2018\"\n").unwrap();
     says(&Settings::load(&path).unwrap_err(), &path, &["motemix.toml:1: profile", "perhaps `ucl-2017`"]);

@@ -1,8 +1,10 @@
 //! What users rely on, as stories in a network in memory.
 
 mod attacks;
+mod beside_originals;
 mod forge;
 mod noise;
+mod streams;
 mod world;
 
 use std::time::Duration;

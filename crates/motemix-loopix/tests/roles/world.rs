@@ -8,8 +8,8 @@ use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, Scalar};
 use motemix_loopix::files::{Directory, MixEntry, NodeEntry, Profile, ProviderEntry, UserEntry};
 use motemix_loopix::role::{
-    Address, Client, ClientEvent, DropReason, Limits, MemoryMailboxes, Mix, Provider, Rates, Received, Role,
-    Setup, Transmit,
+    Address, Client, ClientEvent, DropReason, Hosts, Limits, MemoryMailboxes, Mix, Provider, Rates, Received,
+    Role, Setup, Transmit,
 };
 use motemix_node::Instant;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -61,6 +61,8 @@ pub struct World {
     pub rates: Rates,
     pub limits: Limits,
     pub rng: ChaCha20Rng,
+    /// What name servers say.
+    pub hosts: Hosts,
     /// Every datagram.
     pub log: Vec<Sight>,
     /// The replay tags that each node has written down.
@@ -114,6 +116,7 @@ impl World {
             rates: rates(),
             limits: Limits::default(),
             rng: ChaCha20Rng::from_seed([seed; 32]),
+            hosts: Hosts::default(),
             log: Vec::new(),
             disk: BTreeMap::new(),
             received: Vec::new(),
@@ -166,7 +169,6 @@ impl World {
             directory: self.directory.clone(),
             rates: self.rates.clone(),
             limits: self.limits.clone(),
-            known_tags: self.disk.get(name).cloned().unwrap_or_default(),
         }
     }
 
@@ -215,7 +217,7 @@ impl World {
         let setup = self.setup(name);
         let rng = ChaCha20Rng::from_rng(&mut self.rng);
         let now = self.now;
-        let node = match setup.me {
+        let mut node = match setup.me {
             NodeEntry::Mix(_) => Node::Mix(Mix::new(setup, now, rng).unwrap()),
             NodeEntry::Provider(_) => {
                 Node::Provider(Provider::new(setup, MemoryMailboxes::new(100), now, rng).unwrap())
@@ -224,7 +226,22 @@ impl World {
                 Node::Client(Box::new(Client::new(setup, now.as_micros(), now, rng).unwrap()))
             }
         };
+        node.role().restore(self.disk.get(name).map(Vec::as_slice).unwrap_or_default());
+        node.role().set_hosts(self.hosts.clone());
         self.nodes.insert(name.to_owned(), node);
+    }
+
+    /// Says in the directory that a node's host is this one, before it starts.
+    pub fn name_host(&mut self, of: &str, host: &str) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.name() == of) {
+            let listed = match entry {
+                NodeEntry::Mix(mix) => &mut mix.host,
+                NodeEntry::Provider(provider) => &mut provider.host,
+                NodeEntry::Client(user) => &mut user.host,
+            };
+            host.clone_into(listed);
+        }
+        self.directory = Directory::of_nodes(self.entries.clone());
     }
 
     pub fn start_all(mut self) -> Self {
@@ -267,7 +284,9 @@ impl World {
     }
 
     fn put_on_the_wire(&mut self, from: &str, Transmit { to: Address { host, port }, bytes }: Transmit) {
-        let listed = self.by_port.get(&port).filter(|_| *host == *HOST).cloned();
+        // An address, or a name that has it.
+        let is_here = self.hosts.is_same(&host, HOST);
+        let listed = self.by_port.get(&port).filter(|_| is_here).cloned();
         let to = listed.unwrap_or_else(|| format!("{host}:{port}"));
         self.number += 1;
         self.log.push(Sight { at: self.now, from: from.into(), to: to.clone(), bytes: bytes.clone() });

@@ -25,8 +25,8 @@ pub struct Layout {
     /// Four pages or more. Two are the journal's; those after them decide how long a network document may
     /// be, see [`Store::document_capacity`](super::Store::document_capacity).
     pub settings: Range<u32>,
-    /// Two pages or more; a tag takes 20 bytes at words of four. All pages but one are sure to be usable: a
-    /// page is free again when all in it is forgotten.
+    /// Two pages or more, each of one epoch; a packet that was admitted takes a word of four bytes. A
+    /// page is free again when its epoch is forgotten.
     pub tags: Range<u32>,
     /// Two pages or more, all but one of them sure to be usable; a message takes 12 bytes more than its
     /// data, rounded up to words.

@@ -1,8 +1,6 @@
-//! Replay tags and messages: what arrives in order and goes in order.
+//! Messages: what arrives in order and goes in order.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::Epoch;
-use motemix_node::Admitted;
 use motemix_sphinx::MessageId;
 use sequential_storage::cache::{Cache, Uncached};
 use sequential_storage::queue::{QueueConfig, QueueStorage};
@@ -14,36 +12,23 @@ use super::layout::{Layout, MAX_WORD};
 /// The longest message of the store, in bytes: a packet of the profiles for motes has at most 127.
 pub const MAX_MESSAGE_LEN: usize = 128;
 
-const TAG_LEN: usize = 12;
 const ID_LEN: usize = 4;
-
-#[repr(align(4))]
-struct TagItem([u8; MAX_WORD]);
 
 #[repr(align(4))]
 struct MessageItem([u8; (ID_LEN + MAX_MESSAGE_LEN).next_multiple_of(MAX_WORD)]);
 
-/// One of the two, for as long as one call takes.
+/// The queue, for as long as one call takes.
 pub(super) struct Queue<'f, F: MultiwriteNorFlash> {
     queue: QueueStorage<Guarded<'f, F>, Cache<Uncached, Uncached, Uncached>>,
     region: Region,
 }
 
 impl<'f, F: MultiwriteNorFlash> Queue<'f, F> {
-    pub(super) fn tags(flash: &'f mut F, layout: &'f Layout) -> Result<Self, StoreError> {
-        Self::new(flash, layout, Region::Tags)
-    }
-
     pub(super) fn messages(flash: &'f mut F, layout: &'f Layout) -> Result<Self, StoreError> {
-        Self::new(flash, layout, Region::Messages)
-    }
-
-    fn new(flash: &'f mut F, layout: &'f Layout, region: Region) -> Result<Self, StoreError> {
-        let pages = if region == Region::Tags { &layout.tags } else { &layout.messages };
-        let config =
-            QueueConfig::try_new(pages.clone()).map_err(|_| StoreError::Layout(LayoutProblem::TooSmall))?;
+        let config = QueueConfig::try_new(layout.messages.clone())
+            .map_err(|_| StoreError::Layout(LayoutProblem::TooSmall))?;
         let queue = QueueStorage::new(Guarded { flash, layout }, config, Cache::new_uncached());
-        Ok(Self { queue, region })
+        Ok(Self { queue, region: Region::Messages })
     }
 
     /// Has the queue repair itself, if a power cut left something to repair.
@@ -68,33 +53,6 @@ impl<'f, F: MultiwriteNorFlash> Queue<'f, F> {
             }
             other => other,
         }
-    }
-
-    pub(super) fn keep_tag(&mut self, admitted: Admitted) -> Result<(), StoreError> {
-        let mut item = TagItem([0; MAX_WORD]);
-        item.0[..4].copy_from_slice(&admitted.epoch.0.to_le_bytes());
-        item.0[4..TAG_LEN].copy_from_slice(&admitted.tag.to_le_bytes());
-        self.push(&item.0[..TAG_LEN])
-    }
-
-    pub(super) fn each_tag(&mut self, mut visit: impl FnMut(Admitted)) -> Result<(), StoreError> {
-        let mut item = TagItem([0; MAX_WORD]);
-        let mut tags = run(self.region, self.queue.iter())?;
-        while let Some(entry) = run(self.region, tags.next(&mut item.0))? {
-            visit(parse_tag(&entry).ok_or(StoreError::Corrupted(self.region))?);
-        }
-        Ok(())
-    }
-
-    pub(super) fn forget_tags_before(&mut self, epoch: Epoch) -> Result<(), StoreError> {
-        let mut item = TagItem([0; MAX_WORD]);
-        let mut tags = run(self.region, self.queue.iter())?;
-        while let Some(entry) = run(self.region, tags.next(&mut item.0))? {
-            if parse_tag(&entry).is_none_or(|admitted| admitted.epoch < epoch) {
-                run(self.region, entry.pop())?;
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn keep_message(&mut self, id: MessageId, data: &[u8]) -> Result<(), StoreError> {
@@ -129,10 +87,4 @@ impl MessageItem {
     const fn new() -> Self {
         Self([0; (ID_LEN + MAX_MESSAGE_LEN).next_multiple_of(MAX_WORD)])
     }
-}
-
-fn parse_tag(item: &[u8]) -> Option<Admitted> {
-    let (epoch, tag) = item.split_first_chunk()?;
-    let tag = u64::from_le_bytes(tag.try_into().ok()?);
-    Some(Admitted { epoch: Epoch(u32::from_le_bytes(*epoch)), tag })
 }

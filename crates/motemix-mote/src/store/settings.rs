@@ -1,13 +1,15 @@
 //! Address, authorities and network document, in a map of small items.
 //!
-//! A document is cut into pieces, because an item has to fit into a page and into the memory of a call. Its
-//! pieces go beside those of the document before; one item then says which of the two is meant, and carries
-//! the CRC of the whole.
+//! A document is cut into pieces, because an item has to fit into a page and into the memory of a call. There
+//! are three places for pieces: of the current document, of the next epoch's, and of the one that is being
+//! written. One item says which is the current one, another which is the next, each with the CRC of the whole.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_directory::{Epoch, UnixTime};
 use sequential_storage::cache::{Cache, Uncached};
 use sequential_storage::map::{MapConfig, MapStorage};
 
+use super::DocumentHead;
 use super::error::{LayoutProblem, Region, StoreError};
 use super::guarded::{Guarded, run};
 use super::journal::CRC;
@@ -19,14 +21,17 @@ pub const MAX_AUTHORITIES: usize = 4;
 pub(super) const ADDRESS: u8 = 0;
 pub(super) const AUTHORITIES: u8 = 1;
 const DOCUMENT: u8 = 2;
-const FIRST_PIECE: u8 = 0x80;
-/// Of each of the two documents: 128 keys from [`FIRST_PIECE`] on.
-const MAX_PIECES: usize = 64;
+const NEXT_DOCUMENT: u8 = 3;
+const FIRST_PIECE: u8 = 4;
+const PLACES: u8 = 3;
+/// Of each of three documents: the keys from [`FIRST_PIECE`] on.
+const MAX_PIECES: usize = 84;
 const PIECE_LEN: usize = 128;
 
 const ADDRESS_LEN: usize = 8;
 pub(super) const AUTHORITIES_LEN: usize = 1 + 32 * MAX_AUTHORITIES;
-const DOCUMENT_LEN: usize = 9;
+/// Place, length, CRC, epoch, time from which it is valid.
+const DOCUMENT_LEN: usize = 1 + 4 + 4 + 4 + 8;
 const KEY_LEN: usize = 1;
 const LONGEST: usize = AUTHORITIES_LEN;
 const HEADER_LEN: usize = 8;
@@ -44,10 +49,31 @@ impl Item {
 type Map<'f, F> = MapStorage<u8, Guarded<'f, F>, Cache<Uncached, Uncached, Uncached, u8>>;
 
 /// Which document is meant.
+#[derive(Clone, Copy)]
 struct Head {
-    second: bool,
-    len: usize,
+    place: u8,
+    len: u32,
     crc: u32,
+    of: DocumentHead,
+}
+
+impl Head {
+    fn emit(self) -> [u8; DOCUMENT_LEN] {
+        let mut bytes = [self.place; DOCUMENT_LEN];
+        bytes[1..5].copy_from_slice(&self.len.to_le_bytes());
+        bytes[5..9].copy_from_slice(&self.crc.to_le_bytes());
+        bytes[9..13].copy_from_slice(&self.of.epoch.0.to_le_bytes());
+        bytes[13..].copy_from_slice(&self.of.valid_after.0.to_le_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let ([place, numbers @ ..], []) = bytes.split_first_chunk::<DOCUMENT_LEN>()? else { return None };
+        let word = |at: usize| numbers.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
+        let valid_after = numbers.last_chunk().map(|time| UnixTime(u64::from_le_bytes(*time)))?;
+        let of = DocumentHead { epoch: Epoch(word(8)?), valid_after };
+        (*place < PLACES).then_some(Self { place: *place, len: word(0)?, crc: word(4)?, of })
+    }
 }
 
 /// The map, for as long as one call takes.
@@ -83,7 +109,7 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         run(Region::Settings, self.0.store_item(&mut Item::new().0, &key, &value))
     }
 
-    /// The longest document, so that two of them and all else fit when the map is at its fullest.
+    /// The longest document, so that three of them and all else fit when the map is at its fullest.
     pub(super) fn document_capacity(layout: &Layout) -> usize {
         let word = word::<F>();
         let item_len =
@@ -93,30 +119,56 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         let pages = (map.end - map.start) as usize / F::ERASE_SIZE - 1;
         let page = F::ERASE_SIZE - 2 * word - (item_len(LONGEST) - word);
         // The item that is being written has its predecessor beside it.
-        let others =
-            item_len(ADDRESS_LEN) + item_len(AUTHORITIES_LEN) + item_len(DOCUMENT_LEN) + item_len(LONGEST);
-        let pieces = (pages * page).saturating_sub(others) / (2 * item_len(PIECE_LEN));
+        let others = item_len(ADDRESS_LEN)
+            + item_len(AUTHORITIES_LEN)
+            + 2 * item_len(DOCUMENT_LEN)
+            + item_len(LONGEST);
+        let pieces = (pages * page).saturating_sub(others) / (usize::from(PLACES) * item_len(PIECE_LEN));
         pieces.min(MAX_PIECES) * PIECE_LEN
     }
 
     pub(super) fn keep_document(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let second = self.head()?.is_some_and(|head| !head.second);
+        let none = DocumentHead { epoch: Epoch(0), valid_after: UnixTime(0) };
+        self.write_document(DOCUMENT, bytes, none)
+    }
+
+    pub(super) fn keep_next_document(&mut self, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
+        self.write_document(NEXT_DOCUMENT, bytes, of)
+    }
+
+    /// Writes a document into the place that is neither the current one's nor the next one's, and then says so.
+    fn write_document(&mut self, key: u8, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
+        let heads = [self.head(DOCUMENT)?, self.head(NEXT_DOCUMENT)?];
+        let is_used = |place: &u8| heads.iter().flatten().any(|head| head.place == *place);
+        let place = (0..PLACES).find(|place| !is_used(place)).unwrap_or_default();
         for (index, piece) in bytes.chunks(PIECE_LEN).enumerate() {
-            self.put(piece_key(second, index), piece)?;
+            self.put(piece_key(place, index), piece)?;
         }
-        let mut head = [0; DOCUMENT_LEN];
-        head[0] = u8::from(second);
-        head[1..5].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
-        head[5..].copy_from_slice(&CRC.checksum(bytes).to_le_bytes());
-        self.put(DOCUMENT, &head)
+        self.put(key, &Head { place, len: bytes.len() as u32, crc: CRC.checksum(bytes), of }.emit())
+    }
+
+    pub(super) fn next_document_head(&mut self) -> Result<Option<DocumentHead>, StoreError> {
+        Ok(self.next_head()?.map(|head| head.of))
+    }
+
+    pub(super) fn promote_document(&mut self) -> Result<(), StoreError> {
+        let Some(next) = self.next_head()? else { return Ok(()) };
+        // From now on both name one place, and there is no next one.
+        self.put(DOCUMENT, &next.emit())
+    }
+
+    fn next_head(&mut self) -> Result<Option<Head>, StoreError> {
+        let current = self.head(DOCUMENT)?.map(|head| head.place);
+        Ok(self.head(NEXT_DOCUMENT)?.filter(|next| Some(next.place) != current))
     }
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
-        let Some(head) = self.head()? else { return Ok(None) };
-        let out = out.get_mut(..head.len).ok_or(StoreError::BufferTooShort { needed: head.len })?;
+        let Some(head) = self.head(DOCUMENT)? else { return Ok(None) };
+        let needed = head.len as usize;
+        let out = out.get_mut(..needed).ok_or(StoreError::BufferTooShort { needed })?;
         let mut item = Item::new();
         for (index, place) in out.chunks_mut(PIECE_LEN).enumerate() {
-            match self.fetch(piece_key(head.second, index), &mut item)? {
+            match self.fetch(piece_key(head.place, index), &mut item)? {
                 Some(piece) if piece.len() == place.len() => place.copy_from_slice(piece),
                 _ => return Err(StoreError::DocumentDamaged),
             }
@@ -124,19 +176,14 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         if CRC.checksum(out) == head.crc { Ok(Some(out)) } else { Err(StoreError::DocumentDamaged) }
     }
 
-    fn head(&mut self) -> Result<Option<Head>, StoreError> {
+    fn head(&mut self, key: u8) -> Result<Option<Head>, StoreError> {
         let mut item = Item::new();
-        let Some(bytes) = self.fetch(DOCUMENT, &mut item)? else { return Ok(None) };
-        let Some(([second, numbers @ ..], [])) = bytes.split_first_chunk::<DOCUMENT_LEN>() else {
-            return Err(StoreError::Corrupted(Region::Settings));
-        };
-        let [l0, l1, l2, l3, c0, c1, c2, c3] = *numbers;
-        let len = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        Ok(Some(Head { second: *second != 0, len, crc: u32::from_le_bytes([c0, c1, c2, c3]) }))
+        let Some(bytes) = self.fetch(key, &mut item)? else { return Ok(None) };
+        Head::parse(bytes).map(Some).ok_or(StoreError::Corrupted(Region::Settings))
     }
 }
 
 /// A document is at most [`MAX_PIECES`] long, so the index has room.
-fn piece_key(second: bool, index: usize) -> u8 {
-    FIRST_PIECE | u8::from(second) << 6 | (index % MAX_PIECES) as u8
+fn piece_key(place: u8, index: usize) -> u8 {
+    FIRST_PIECE + place * MAX_PIECES as u8 + (index % MAX_PIECES) as u8
 }

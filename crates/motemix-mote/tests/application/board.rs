@@ -14,9 +14,10 @@ use embedded_storage::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, NorFl
 use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
+use motemix_mote::limits::Packets;
 use motemix_mote::store::Layout;
-use motemix_mote::{Console, Mote, Next, Packets, PlaceInNetwork, Refusal, Route, Running};
-use motemix_node::{Instant, Memory};
+use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Route, Running};
+use motemix_node::{Instant, Memory, Storage};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 
@@ -29,7 +30,7 @@ pub const PACKET: usize = 280;
 pub const NODES: usize = 6;
 /// A document of so many nodes, and not much more.
 pub const SCRATCH: usize = 1024;
-pub type Room = Memory<Packets, 6, 512, 32, 3, 6, 3, NODES>;
+pub type Room = Memory<Packets, 6, 8192, 32, 3, 6, 3, NODES>;
 pub type FlashOfBoard = Flash<4, PAGE>;
 
 /// A flash that stays when its board is switched off.
@@ -146,6 +147,8 @@ pub enum Sleep {
 pub struct Board {
     pub chip: Chip,
     pub terminal: Rc<RefCell<Terminal>>,
+    /// Bytes of its replay filter, from the next start on.
+    pub replay: Rc<Cell<usize>>,
     sleep: Rc<Cell<Sleep>>,
     life: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -158,12 +161,14 @@ struct Parts {
     dice: Dice,
     now: Rc<Cell<Instant>>,
     sleep: Rc<Cell<Sleep>>,
+    replay: Rc<Cell<usize>>,
 }
 
 impl Board {
     /// A board that is switched off.
     pub fn new(chip: Chip) -> Self {
-        Self { chip, terminal: Rc::default(), sleep: Rc::new(Cell::new(Sleep::News)), life: None }
+        let (replay, sleep) = (Rc::new(Cell::new(8192)), Rc::new(Cell::new(Sleep::News)));
+        Self { chip, terminal: Rc::default(), replay, sleep, life: None }
     }
 
     pub fn is_on(&self) -> bool {
@@ -181,6 +186,7 @@ impl Board {
             dice: dice.clone(),
             now: now.clone(),
             sleep: self.sleep.clone(),
+            replay: self.replay.clone(),
         };
         self.life = Some(Box::pin(parts.live()));
     }
@@ -242,7 +248,7 @@ impl Parts {
 
     async fn run(
         &mut self,
-        mote: &mut Mote<Chip, Dice>,
+        mote: &mut Mote<Packets, Chip, Dice>,
         radio: &mut Radio<Station>,
         place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
@@ -253,13 +259,18 @@ impl Parts {
             Stack::new(mote.address(), self.dice.next_u64(), &LinkSettings::new(), &mut memory, radio, time);
         let mut room = Box::new(Room::new());
         let mut routes = [Route::NONE; NODES];
-        let mut running = Running::new(mote, now, place, room.lend(), &mut routes)?;
+        let mut replay = vec![0; self.replay.get()];
+        let storage = Storage { replay: &mut replay, ..room.lend() };
+        let mut running = Running::new(mote, now, place, storage, &mut routes)?;
+        let mut document = [0; SCRATCH];
+        running.lend_document(&mut document);
         let mut packet = [0; PACKET];
         self.line.write("ok\n");
         loop {
             let next = running.poll(self.now.get(), &mut self.line.clone(), &mut stack, radio, &mut packet);
             match next {
                 Next::Stop => return Ok(()),
+                Next::TookIn | Next::Again => self.sleep(Sleep::Until(self.now.get())).await,
                 Next::Wait(Some(due)) => self.sleep(Sleep::Until(due)).await,
                 Next::Wait(None) => self.sleep(Sleep::News).await,
             }

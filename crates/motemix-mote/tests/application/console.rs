@@ -98,10 +98,13 @@ fn a_stopped_mote_answers_what_needs_no_node() {
 fn a_running_mote_refuses_what_needs_it_stopped() {
     let mut world = World::running(3, &Terms::default(), 23);
     let key = "ab".repeat(32);
-    let lines = ["key 8", "time 5", "document begin", "document 00", "document end", "network"];
+    let lines = ["time 5", "network"];
     for line in lines.into_iter().chain([format!("trust 1 {key}").as_str()]) {
         refused(&mut world, line, "the node runs; `stop` it first");
     }
+    refused(&mut world, "document 00", "a document begins with `document begin`");
+    refused(&mut world, "document end", "a document begins with `document begin`");
+    assert!(world.say(0, "key 8").starts_with("address "), "for the next document");
     assert_eq!(world.say(0, "start"), "ok\n");
     refused(&mut world, "send pond hello", "the network has no node pond; `stop` and `network` list them");
     refused(&mut world, "send mote-0 hello", "the receiver is no other node of the network document");
@@ -230,8 +233,12 @@ fn a_document_by_others_or_damaged_takes_the_place_of_none() {
     world.trust(0, 2);
     let said = world.say(0, "start");
     assert!(said.starts_with("error: 0 of 1 signatures"), "trust has changed: {said}");
-    let weak = format!("trust 1 {}", "00".repeat(32));
-    assert_eq!(world.say(0, &weak), "error: an authority's key is none; give `trust` the right ones\n");
+    // A point of small order, erased flash, a point of small order written in another way, the prime itself.
+    let above = |low: &str| format!("{low}{}7f", "ff".repeat(30));
+    for bad in ["00".repeat(32), "ff".repeat(32), above("ee"), above("ed"), above("f0")] {
+        let said = world.say(0, &format!("trust 1 {bad}"));
+        assert_eq!(said, "error: an authority's key is none; give `trust` the right ones\n", "{bad}");
+    }
 }
 
 #[test]
@@ -359,4 +366,36 @@ fn the_end_of_all_time_is_a_time() {
     }
     world.set_clock(0);
     assert_eq!(world.say(0, "start"), "ok\n");
+}
+
+#[test]
+fn no_line_makes_a_board_hash_for_seconds() {
+    let mut world = World::with(vec![Chip::new(); 1], 29);
+    world.enlist(0, 100);
+    // The ratchet is at epoch 100 from now on.
+    let most = 100 + motemix_mote::RATCHET_STEPS;
+    world.enlist(0, most);
+    let far = "the key is derived up to epoch 1124 for now; ask for an earlier one, check the clock";
+    refused(&mut world, &format!("key {}", most + 1), far);
+    refused(&mut world, "key 1000100", far);
+    refused(&mut world, "key 4294967295", far);
+}
+
+#[test]
+fn a_mote_that_was_off_for_long_catches_up_in_steps() {
+    let mut world = World::running(3, &Terms::default(), 28);
+    let far = Terms { epoch: 3000, ..Terms::default() };
+    world.say(0, "stop");
+    // What the authority would have of it cannot be asked for at once.
+    assert!(world.say(0, "key 3000").contains("up to epoch 1031"));
+    let nodes = world.list_stopped(0, 8);
+    let document = far.sign(&nodes);
+    assert_eq!(world.give(0, &document), "ok epoch 3000, 3 nodes\n");
+    for to in [1031, 2055] {
+        let moved = format!("the key was moved on to epoch {to}, which is part of the way; `start` again");
+        refused(&mut world, "start", &moved);
+    }
+    // It is there now, and the document has its key of epoch 8.
+    refused(&mut world, "start", "this node's key is not in it; give the authority what `key EPOCH` prints");
+    assert_eq!(world.enlist(0, 3000).name, "mote-0");
 }

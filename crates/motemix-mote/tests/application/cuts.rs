@@ -155,7 +155,7 @@ fn at_every_byte(victim: usize) {
         budget += 1;
     }
     // The record of the start, and a tag at least.
-    assert!(budget > 150, "{budget}");
+    assert!(budget > 120, "{budget}");
 }
 
 #[test]

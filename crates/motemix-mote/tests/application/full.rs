@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use motemix_directory::Epoch;
 use motemix_mote::store::{Region, Store, StoreError};
-use motemix_node::Admitted;
+use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
 
 use crate::board::{Chip, layout};
@@ -30,7 +30,10 @@ fn fill(
 }
 
 fn keep_tag(store: &mut Store<Chip>, number: u32) -> Result<(), StoreError> {
-    store.keep_tag(Admitted { epoch: Epoch(EPOCH), tag: u64::from(number + 1) << 32 })
+    store.keep_tag(Admitted {
+        epoch: Epoch(EPOCH),
+        digest: Digest::from_short(number.wrapping_mul(0x9e37_79b1) & 0xfff0_ffff),
+    })
 }
 
 /// Leaves room for so many tags.
@@ -119,4 +122,51 @@ fn a_receiver_that_cannot_keep_a_tag_acknowledges_nothing() {
     world.seconds(400);
     assert!(world.printed(1).contains("error: stops"));
     assert_eq!((world.status(0, "acknowledged"), world.status(0, "discarded")), (0, 1));
+}
+
+#[test]
+fn a_board_whose_replay_filter_fills_says_so_and_its_own_replies_come() {
+    let mut terms = Terms::default();
+    terms.parameters.mean_delay = Duration::from_millis(10);
+    let mut world = World::running(3, &terms, 43);
+    world.boards[2].replay.set(512);
+    world.switch_off(2);
+    let mut store = Store::open(world.boards[2].chip.clone(), layout()).unwrap();
+    (0..150).for_each(|number| keep_tag(&mut store, number).unwrap());
+    world.switch_on(2);
+    world.set_clock(2);
+    assert_eq!(world.say(2, "start"), "ok\n");
+    let mut said = world.printed(2);
+    for round in 0..60 {
+        if said.contains("more packets come than the replay filter holds") {
+            break;
+        }
+        assert!(round < 59, "{said}");
+        let _ = world.say(0, "send mote-1 again and again");
+        world.seconds(3);
+        said += &world.printed(2);
+    }
+    let until = terms.valid_after + crate::world::LIFETIME;
+    let what = format!(
+        "more packets come than the replay filter holds until {until}: some of others are dropped, replies to own \
+         messages come\n"
+    );
+    world.seconds(30);
+    said += &world.printed(2);
+    assert_eq!(said.matches(&what).count(), 1, "once: {said}");
+    assert!(world.say(2, "status").contains(&what));
+    assert!(world.status(2, "dropped admission-rate") > 0);
+    let sent = world.say(2, "send mote-0 am I heard");
+    assert!(sent.starts_with("sent 0 ") && sent.ends_with(&what), "{sent}");
+    world.seconds(10);
+    assert!(world.printed(2).contains("acknowledged 0 "), "its own reply comes");
+
+    let next = Terms { epoch: EPOCH + 1, valid_after: until, ..terms };
+    let nodes = world.list(next.epoch);
+    let document = next.sign(&nodes);
+    (0..3).for_each(|board| drop(world.give(board, &document)));
+    let left = until - world.unix_time();
+    world.seconds(left + 1);
+    assert!(!world.say(2, "status").contains("replay filter"), "the next epoch has room");
+    world.exchange(0, 1, "through the mix");
 }

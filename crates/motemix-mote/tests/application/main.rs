@@ -11,6 +11,7 @@ mod cuts;
 mod flash;
 mod full;
 mod hostile;
+mod next;
 mod session;
 mod stories;
 mod world;

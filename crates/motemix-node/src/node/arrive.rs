@@ -1,80 +1,97 @@
 //! Packets that come in.
 
-use motemix_sphinx::{Forward, Hop, Message, Packet, Profile, TurnRound};
+use motemix_sphinx::{
+    Forward, HeaderId, Hop, Message, Origin, Packet, Profile, ReplayError, ReplayFilter, ReplayTag, TurnKey,
+    TurnRound, Yours,
+};
 use rand_core::CryptoRng;
 
 use super::{Node, loop_name};
+use crate::admission::LinkId;
 use crate::counters::DropReason;
-use crate::event::Admitted;
+use crate::epoch::{Epochs, Which};
+use crate::journal::Journal;
 use crate::messages::Returned;
 use crate::queue::{Arrival, Receipt};
 use crate::receive::Fate;
-use crate::replay::shorten;
 use crate::time::Instant;
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
-    /// The tag that the last [`handle_datagram`](Self::handle_datagram) admitted, once.
-    pub fn take_admitted(&mut self) -> Option<Admitted> {
-        self.admitted.take()
-    }
-
-    /// Takes a datagram in. Two scalar multiplications at most, three at an epoch's boundary.
-    /// The buffer is overwritten. Whatever is refused is counted; the peer must not learn why.
-    pub fn handle_datagram(&mut self, now: Instant, bytes: &mut [u8]) -> Result<(), DropReason> {
+    /// Takes in a datagram that came from a neighbour. Two scalar multiplications at most, three at an epoch's
+    /// boundary. The buffer is overwritten. Whatever is refused is counted; the peer must not learn why. What
+    /// the replay filter admits is told to `journal`.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: LinkId,
+        bytes: &mut [u8],
+        journal: &mut impl Journal,
+    ) -> Result<(), DropReason> {
         self.counters.datagrams += 1;
-        self.take_in(now, bytes).map_err(|reason| self.counters.drop(reason))
+        self.take_in(now, from, bytes, journal).map_err(|reason| self.counters.drop(reason))
     }
 
-    fn take_in(&mut self, now: Instant, bytes: &mut [u8]) -> Result<(), DropReason> {
-        self.admitted = None;
+    fn take_in(
+        &mut self,
+        now: Instant,
+        from: LinkId,
+        bytes: &mut [u8],
+        journal: &mut impl Journal,
+    ) -> Result<(), DropReason> {
         if self.epochs.current().is_none() {
             return Err(DropReason::NoEpoch);
         }
         let packet = Packet::<P>::parse(&mut *bytes)?;
         let (which, authentic) = packet.authenticate(self.epochs.candidates())?;
-        let tag = shorten(&authentic.replay_tag());
-        let key = self.epochs.get_mut(which);
-        let fresh = authentic.admit(&mut key.seen)?;
-        self.admitted = Some(Admitted { epoch: key.epoch, tag });
-        let (turn_round, arrival, digest) = match fresh.unwrap_layer()? {
+        let under_way =
+            |id: &HeaderId| self.messages.is_under_way(id) || self.loops.contains(&loop_name(&id.0));
+        let authentic = match authentic.own_return(under_way) {
+            Origin::Own(Yours { header_id, payload }) => {
+                return self.came_back(now, which, header_id, payload);
+            }
+            Origin::Other(authentic) => authentic,
+        };
+        let fresh = authentic.admit(&mut Gate { epochs: &mut self.epochs, now, from, which, journal })?;
+        let (forward, turn_key, message) = match fresh.unwrap_layer()? {
             Hop::Forward(forward) => return self.forward(now, forward, bytes),
             Hop::Drop => {
                 self.counters.drops_received += 1;
                 return Ok(());
             }
-            Hop::Yours(yours) => {
-                return match self.messages.returned(now, yours.header_id, yours.payload) {
-                    Returned::Acknowledged { took, tries } => {
-                        self.rate.came_back(took, tries, self.messages.capacity().min(self.config.in_flight));
-                        self.counters.acknowledged += 1;
-                        Ok(())
-                    }
-                    Returned::Damaged => Err(DropReason::BadPayload),
-                    Returned::Unknown => self.loop_returned(&yours.header_id.0),
-                };
-            }
+            // Come back before, or given up: it would have been taken above.
+            Hop::Yours(_) => return Err(DropReason::UnknownHeader),
             Hop::Deliver(Message { id, data }) => {
-                let arrival = Arrival { id, len: data.len() };
+                let arrival = Arrival::of(&Message { id, data });
                 return self.queue.deliver(bytes, arrival).map_err(|_| DropReason::QueueFull);
             }
             Hop::TurnRound(TurnRound { forward, turn_key, message }) => {
-                let digest = self.window.digest(&message);
-                let arrival = Arrival { id: message.id, len: message.data.len() };
-                ((forward, turn_key), arrival, digest)
+                let seen = |message| (self.window.digest(&message), Arrival::of(&message));
+                (forward, turn_key, message.map(seen))
             }
         };
-        let (forward, turn_key) = turn_round;
         self.check_next(forward)?;
-        let fate = self.window.fate(digest).map_err(|_| DropReason::WindowFull)?;
+        // Asked for all alike, before anything tells them apart.
+        if !self.queue.has_room_to_turn(self.turned_leave()) {
+            return Err(DropReason::QueueFull);
+        }
+        let Some((digest, arrival)) = message else {
+            self.counters.turned_empty += 1;
+            return self.turn_empty(now, forward, turn_key, bytes);
+        };
+        let Ok(fate) = self.window.fate(digest) else {
+            self.counters.drop(DropReason::WindowFull);
+            return self.turn_empty(now, forward, turn_key, bytes);
+        };
         self.counters.duplicates +=
             u64::from(matches!(fate, Some(Fate::Pending | Fate::Acknowledged | Fate::Answered)));
         match fate {
             // The first try is still with the application; its reply serves for both.
-            Some(Fate::Pending) => Ok(()),
+            Some(Fate::Pending) => self.turn_empty(now, forward, turn_key, bytes),
             Some(Fate::Acknowledged) => {
-                turn_key.reply::<P>(bytes, arrival.id, &[]).map_err(|_| DropReason::BadPayload)?;
+                let fits = turn_key.reply::<P>(bytes, arrival.id, &[]);
+                debug_assert!(fits.is_ok(), "no data fits any payload");
                 self.counters.replied += 1;
-                self.forward(now, forward, bytes)
+                self.turn(now, forward, bytes)
             }
             None | Some(Fate::Unanswered | Fate::Answered) => {
                 let repeated = fate == Some(Fate::Answered);
@@ -102,11 +119,79 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         Ok(())
     }
 
-    fn loop_returned(&mut self, header_id: &[u8]) -> Result<(), DropReason> {
+    /// Sends a packet on whose message there is no reply to, as if there were one.
+    fn turn_empty(
+        &mut self,
+        now: Instant,
+        forward: Forward,
+        turn_key: TurnKey,
+        packet: &mut [u8],
+    ) -> Result<(), DropReason> {
+        turn_key.refuse::<P>(packet, |payload| self.rng.fill_bytes(payload));
+        self.turn(now, forward, packet)
+    }
+
+    /// Sends a packet on that was turned round at once.
+    fn turn(&mut self, now: Instant, forward: Forward, packet: &[u8]) -> Result<(), DropReason> {
+        let delay = forward.delay.of_mean(self.config.parameters.mean_delay).max(self.answer_took);
+        let write = |slot: &mut [u8]| slot.copy_from_slice(packet);
+        self.queue.turn(now + delay, forward.next, write).map_err(|_| DropReason::QueueFull)
+    }
+
+    /// A packet of this node's own that is under way, which it is no more.
+    fn came_back(
+        &mut self,
+        now: Instant,
+        which: Which,
+        id: HeaderId,
+        payload: &mut [u8],
+    ) -> Result<(), DropReason> {
+        match self.messages.returned(now, id, payload) {
+            Returned::Acknowledged { took, tries } => {
+                self.rate.came_back(took, tries, self.messages.capacity().min(self.config.in_flight));
+                self.counters.acknowledged += 1;
+                self.answered(which);
+                Ok(())
+            }
+            // Nothing is sent again before the try's time is over: an observer would see that what came
+            // back was a message's.
+            Returned::Damaged => {
+                self.counters.returned_empty += 1;
+                Ok(())
+            }
+            Returned::Unknown => self.loop_returned(which, &id.0),
+        }
+    }
+
+    /// Counts what proves that others use this epoch's keys.
+    fn answered(&mut self, which: Which) {
+        self.answers = self.answers.saturating_add(u32::from(which == Which::Current));
+    }
+
+    fn loop_returned(&mut self, which: Which, header_id: &[u8]) -> Result<(), DropReason> {
         let name = loop_name(header_id);
         let place = self.loops.iter_mut().find(|place| **place == name).ok_or(DropReason::UnknownHeader)?;
         *place = 0;
         self.counters.loops_returned += 1;
+        self.answered(which);
+        Ok(())
+    }
+}
+
+/// What stands between an authentic packet and its processing: it was not seen before, it is its sender's turn,
+/// and the journal knows.
+struct Gate<'g, 's, J> {
+    epochs: &'g mut Epochs<'s>,
+    now: Instant,
+    from: LinkId,
+    which: Which,
+    journal: &'g mut J,
+}
+
+impl<J: Journal> ReplayFilter for Gate<'_, '_, J> {
+    fn admit(&mut self, tag: &ReplayTag) -> Result<(), ReplayError> {
+        let admitted = self.epochs.admit(self.now, self.from, self.which, tag)?;
+        self.journal.admit(admitted);
         Ok(())
     }
 }

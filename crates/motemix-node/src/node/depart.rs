@@ -6,6 +6,7 @@ use motemix_sphinx::{Header, MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
 use super::{Node, loop_name};
+use crate::config::OWN_SHARE_OF_TICKS;
 use crate::cover::Streams;
 use crate::event::{MessageHandle, SendError};
 use crate::headers::{Needs, Purpose};
@@ -75,6 +76,10 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if needs.drops && missing(Purpose::Drop) {
             return Some(Purpose::Drop);
         }
+        let few = self.headers.count(Purpose::Filler) < self.headers.most_fillers(&needs);
+        if few && self.headers.has_place(Purpose::Filler, &needs) {
+            return Some(Purpose::Filler);
+        }
         let receiver = self.receiver.filter(|to| self.nodes.knows(*to))?;
         let purpose = Purpose::Message(receiver);
         // Two places are kept for cover.
@@ -117,11 +122,13 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 
     pub(super) fn transmit_one(&mut self, now: Instant) -> bool {
-        if !self.queue.has_room() {
+        if self.silent || !self.queue.has_room() {
             return false;
         }
-        // What is forwarded goes first: whoever adds to a line that grows fills it for all.
-        let crowded = self.rate.yields() && self.queue.next_due().is_some_and(|due| due <= now);
+        // What is forwarded goes first: whoever adds to a line that grows fills it for all. On a tick, filler
+        // would add as much.
+        let yields = self.rate.yields() && !self.streams.payload.is_on();
+        let crowded = yields && self.queue.next_due().is_some_and(|due| due <= now);
         if crowded || !self.rate.admits(self.messages.flying()) {
             return false;
         }
@@ -146,6 +153,24 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     fn deadline(&self, now: Instant, header: &Header<P>, tries: u8) -> Instant {
         let delay = header.delay().of_mean(self.config.parameters.mean_delay);
         now + self.config.time_for_try(tries, header.hops(), delay, self.rate.allowance())
+    }
+
+    /// What leaves on a tick of the payload stream: one packet, and one whose path is half a round trip. A packet
+    /// turned round does the second half of somebody's, a message or filler does the first half of this node's own.
+    ///
+    /// Turned packets go first: what is under way ends before something new begins, so nodes that all have
+    /// much to say do not wait for each other. Own messages get one tick in four even so, or strangers could silence a node.
+    pub(super) fn use_tick(&mut self, now: Instant) {
+        let turns = self.turned_in_a_row + 1 < OWN_SHARE_OF_TICKS;
+        if turns && self.queue.take_tick(now) {
+            self.turned_in_a_row += 1;
+            return;
+        }
+        self.turned_in_a_row = 0;
+        let used = self.transmit_one(now) || (!turns && self.queue.take_tick(now));
+        if !used {
+            self.cover(now, Purpose::Filler);
+        }
     }
 
     pub(super) fn cover(&mut self, now: Instant, purpose: Purpose) {
@@ -175,5 +200,10 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
 }
 
 fn needs<'n>(waiting: &'n dyn Fn(NodeId) -> bool, streams: &Streams) -> Needs<'n> {
-    Needs { waiting, loops: streams.loops.is_on(), drops: streams.sends_drops() }
+    Needs {
+        waiting,
+        loops: streams.loops.is_on(),
+        drops: streams.drops.is_on(),
+        fillers: streams.payload.is_on(),
+    }
 }

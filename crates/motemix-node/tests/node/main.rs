@@ -1,6 +1,12 @@
 //! The node on virtual time: a network, stories in it, and any order of calls.
 
+mod admission;
 mod any_order;
+mod constant_rate;
+mod curve;
+mod expiry;
 mod network;
 mod rate;
+mod statistics;
 mod stories;
+mod turned;

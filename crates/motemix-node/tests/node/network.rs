@@ -3,21 +3,55 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use motemix_crypto::{Portable, Secret};
+use motemix_crypto::{Curve, Portable, Secret};
 use motemix_directory::{Entry, Epoch, Role};
-use motemix_node::{Config, DropReason, Event, Instant, Memory, MessageHandle, Node, ReceiptToken, Storage};
+use motemix_node::{
+    Admitted, Config, DropReason, Event, Instant, Journal, LinkId, Memory, MessageHandle, Node, ReceiptToken,
+    ReplyError, Storage,
+};
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-pub type Mix = Node<'static, Mote, ChaCha8Rng>;
-pub type Room = Memory<Mote, 64, 8192, 256, 16, 64, 6, 16>;
+pub type Mix<C = Portable> = Node<'static, Mote<C>, ChaCha8Rng>;
+pub type Room<C = Portable> = Memory<Mote<C>, 64, 65536, 256, 16, 64, 6, 16>;
 
 /// What happens to a datagram on the air.
 pub type Air = Box<dyn FnMut(usize, NodeId, &[u8], &mut ChaCha8Rng) -> bool>;
 
 /// What an application replies to a message; `None` refuses it.
 pub type Application = Box<dyn FnMut(&Received) -> Option<Vec<u8>>>;
+
+/// A journal that its reader looks into.
+#[derive(Default)]
+pub struct Notes {
+    /// Written down.
+    pub kept: Vec<Admitted>,
+    /// Told, and not written down yet.
+    pub noted: Vec<Admitted>,
+    /// Nothing can be written.
+    pub broken: bool,
+}
+
+impl Journal for Notes {
+    type Error = Broken;
+
+    fn admit(&mut self, admitted: Admitted) {
+        self.noted.push(admitted);
+    }
+
+    fn commit(&mut self) -> Result<(), Broken> {
+        if self.broken && !self.noted.is_empty() {
+            return Err(Broken);
+        }
+        self.kept.append(&mut self.noted);
+        Ok(())
+    }
+}
+
+/// A journal that cannot be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Broken;
 
 /// A received message, as the application saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,22 +70,38 @@ pub struct Ended {
     pub reply: Option<Vec<u8>>,
 }
 
-pub struct Network {
+/// A network on the curve that ships.
+pub type Network = NetworkOf<Portable>;
+
+/// A network on any curve.
+pub struct NetworkOf<C: Curve + 'static> {
     pub now: Instant,
-    pub nodes: Vec<Mix>,
+    pub nodes: Vec<Mix<C>>,
     pub epoch: Epoch,
+    /// When nodes are told that the next epochs end.
+    pub ends: Instant,
     pub received: Vec<Received>,
     pub ended: Vec<Ended>,
+    /// Of each node.
+    pub journals: Vec<Notes>,
     /// Every datagram that was sent: sender, receiver, bytes.
     pub datagrams: Vec<(usize, NodeId, Vec<u8>)>,
+    /// When each of them was sent.
+    pub sent_at: Vec<Instant>,
     /// Whether a datagram passes.
     pub air: Air,
     /// What the application replies with; `None` refuses.
     pub application: Application,
+    /// How long it takes for that.
+    pub answers_after: Duration,
+    /// Answers that came too late.
+    pub late: usize,
     pub rng: ChaCha8Rng,
     /// Time from leaving one node until arriving at the next.
     pub flight: Duration,
-    flying: VecDeque<(Instant, usize, Vec<u8>)>,
+    /// When it arrives, where, from whom.
+    flying: VecDeque<(Instant, usize, LinkId, Vec<u8>)>,
+    answering: VecDeque<(Instant, ReceiptToken, Received)>,
     roles: Vec<Role>,
     seed: u64,
 }
@@ -84,25 +134,31 @@ pub fn usual() -> Config {
     Config::of_network(parameters)
 }
 
-impl Network {
+impl<C: Curve + 'static> NetworkOf<C> {
     /// Says its seed when a story fails.
     pub fn new(roles: Vec<Role>, config: Config, seed: u64) -> Self {
         println!("network seed {seed}");
         let nodes = (0..roles.len())
-            .map(|node| Self::node(node, config, seed, Box::leak(Box::new(Room::new())).lend()))
+            .map(|node| Self::node(node, config, seed, Box::leak(Box::new(Room::<C>::new())).lend()))
             .collect();
         let mut network = Self {
             now: Instant::from_micros(1_000_000),
+            journals: roles.iter().map(|_| Notes::default()).collect(),
             nodes,
             epoch: Epoch(6),
+            ends: Instant::NEVER,
             received: Vec::new(),
             ended: Vec::new(),
             datagrams: Vec::new(),
+            sent_at: Vec::new(),
             air: Box::new(|_, _, _, _| true),
             application: Box::new(|_| Some(Vec::new())),
+            answers_after: Duration::ZERO,
+            late: 0,
             rng: ChaCha8Rng::seed_from_u64(seed ^ 0xa1),
             flight: FLIGHT,
             flying: VecDeque::new(),
+            answering: VecDeque::new(),
             roles,
             seed,
         };
@@ -111,7 +167,7 @@ impl Network {
     }
 
     /// A node that waits for its first epoch, in memory of any size.
-    pub fn node(node: usize, config: Config, seed: u64, storage: Storage<'static, Mote>) -> Mix {
+    pub fn node(node: usize, config: Config, seed: u64, storage: Storage<'static, Mote<C>>) -> Mix<C> {
         Node::new(id(node), config, ChaCha8Rng::seed_from_u64(seed * 1000 + node as u64), storage)
     }
 
@@ -125,7 +181,7 @@ impl Network {
 
     pub fn entries(&self, epoch: Epoch) -> Vec<Entry> {
         let entry = |(node, role): (usize, &Role)| Entry {
-            mix_key: self.mix_key(node, epoch).public_key::<Portable>(),
+            mix_key: self.mix_key(node, epoch).public_key::<C>(),
             role: *role,
         };
         self.roles.iter().enumerate().map(entry).collect()
@@ -145,7 +201,7 @@ impl Network {
             let key = self.mix_key(node, epoch);
             self.nodes[node].prepare_epoch(epoch, key).expect("a later epoch");
             self.nodes[node]
-                .begin_epoch(self.now, epoch, entries.iter().copied(), config)
+                .begin_epoch(self.now, epoch, self.ends, entries.iter().copied(), config)
                 .expect("a sound network");
         }
         self.epoch = epoch;
@@ -160,10 +216,15 @@ impl Network {
         self.nodes[from].send(self.now, id(to), data).expect("room for a message")
     }
 
-    /// Brings a datagram to a node.
+    /// Brings a datagram to a node, from nobody that it knows.
     pub fn arrive(&mut self, node: usize, datagram: &[u8]) -> Result<(), DropReason> {
+        self.arrive_from(LinkId(u64::MAX), node, datagram)
+    }
+
+    /// Brings a datagram to a node.
+    pub fn arrive_from(&mut self, from: LinkId, node: usize, datagram: &[u8]) -> Result<(), DropReason> {
         let mut bytes = datagram.to_vec();
-        self.nodes[node].handle_datagram(self.now, &mut bytes)
+        self.nodes[node].handle_datagram(self.now, from, &mut bytes, &mut self.journals[node])
     }
 
     /// Lets `time` pass.
@@ -172,14 +233,15 @@ impl Network {
         loop {
             self.settle();
             let flights = self.flying.front().map(|flight| flight.0);
+            let answers = self.answering.front().map(|answer| answer.0);
             let timers = self.nodes.iter().filter_map(Node::poll_timeout).min();
-            match flights.into_iter().chain(timers).min() {
+            match flights.into_iter().chain(answers).chain(timers).min() {
                 Some(next) if next <= end => self.now = self.now.max(next),
                 _ => break,
             }
             while self.flying.front().is_some_and(|flight| flight.0 <= self.now) {
-                let (_, node, mut bytes) = self.flying.pop_front().expect("just seen");
-                let _ = self.nodes[node].handle_datagram(self.now, &mut bytes);
+                let (_, node, from, bytes) = self.flying.pop_front().expect("just seen");
+                let _ = self.arrive_from(from, node, &bytes);
             }
             for node in &mut self.nodes {
                 node.handle_timeout(self.now);
@@ -193,12 +255,17 @@ impl Network {
         for at in 0..self.nodes.len() {
             while self.nodes[at].work(self.now) {}
             self.poll_events(at);
-            let mut packet = Mote::<Portable>::packet();
-            while let Some(transmit) = self.nodes[at].poll_transmit(self.now, &mut packet) {
+            let mut packet = Mote::<C>::packet();
+            while let Ok(Some(transmit)) =
+                self.nodes[at].poll_transmit(self.now, &mut self.journals[at], &mut packet)
+            {
+                assert_eq!(self.journals[at].noted, [], "written down before anything leaves");
                 let bytes = packet[..transmit.len].to_vec();
                 self.datagrams.push((at, transmit.to, bytes.clone()));
+                self.sent_at.push(self.now);
                 if (self.air)(at, transmit.to, &bytes, &mut self.rng) {
-                    self.flying.push_back((self.now + self.flight, usize::from(transmit.to.get()), bytes));
+                    let (arrives, from) = (self.now + self.flight, LinkId(at as u64));
+                    self.flying.push_back((arrives, usize::from(transmit.to.get()), from, bytes));
                 }
             }
         }
@@ -222,13 +289,18 @@ impl Network {
                 }
             }
         }
-        for (token, received) in tokens {
-            match (self.application)(&received) {
-                Some(reply) => {
-                    self.nodes[at].reply(self.now, token, &reply).expect("just received");
-                    self.received.push(received);
-                }
-                None => self.nodes[at].refuse(token).expect("just received"),
+        let answered = self.now + self.answers_after;
+        self.answering.extend(tokens.into_iter().map(|(token, received)| (answered, token, received)));
+        while let Some((_, token, received)) = self.answering.pop_front_if(|answer| answer.0 <= self.now) {
+            let node = &mut self.nodes[received.at];
+            let answer = (self.application)(&received);
+            let answered = match &answer {
+                Some(reply) => node.reply(self.now, token, reply),
+                None => node.refuse(token),
+            };
+            self.late += usize::from(answered == Err(ReplyError::NotWaiting));
+            if answer.is_some() {
+                self.received.push(received);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! How good the observer's guesses are: the only place where they meet the truth.
 
 use super::Delivery;
+use super::links::Counted;
 use super::trace::Traffic;
 use libm::{log2, sqrt};
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub struct Anonymity {
     pub receivers_named: Option<f64>,
     /// What guessing would name.
     pub receivers_by_chance: Option<f64>,
+    /// What counting packets tells of who speaks; with a payload stream.
+    pub counted: Option<Counted>,
 }
 
 /// The observer's distributions over the senders of messages.
@@ -133,6 +136,7 @@ pub(crate) fn messages(
         round_trip: Guesses::of(&round_trip),
         receivers_named: None,
         receivers_by_chance: None,
+        counted: None,
     }
 }
 

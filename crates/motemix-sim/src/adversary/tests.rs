@@ -6,7 +6,7 @@ use super::pool::origins;
 use super::score::entropy;
 use super::sniffer::Transfer;
 use super::trace::Traffic;
-use super::{Delivery, conclude};
+use super::{Delivery, conclude, links};
 use crate::random::{self, Purpose};
 use crate::scenario::{Adversary, Scenario};
 use motemix_air::Instant;
@@ -182,4 +182,57 @@ fn who_cannot_have_been_ready_did_not_leave() {
     for (at, senders) in all.iter().enumerate() {
         assert!((senders[at] - 1.0).abs() < 1e-3, "{at}: {senders:?}");
     }
+}
+
+/// An hour of messages and an hour of quiet, with ticks every ten seconds on average.
+fn constant_rate() -> Scenario {
+    let text = "version = 1\nname = \"\"\nprotocol = \"motes\"\nnodes = {}\nmotes.payload_mean = \"10s\"\n\
+        run.send_for = \"1h\"\nrun.cool_down = \"2h\"";
+    toml::from_str(text).expect("a scenario")
+}
+
+/// Packets between four motes for three hours, every five seconds on average; and others, of the first hour alone, on one link.
+fn between_four(apart_on_one_link: Option<f64>) -> Vec<Transfer> {
+    let mut rng = random::stream(11, 0, Purpose::Load);
+    let mut transfers = Vec::new();
+    let mut add = |apart: f64, last: f64, link: Option<(u16, u16)>| {
+        let mut at = 0.0;
+        while at < last {
+            let uniform = ((rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+            at -= libm::log(uniform) * apart;
+            let (from, step) = ((rng.next_u32() % 4) as u16, (rng.next_u32() % 3) as u16 + 1);
+            let (from, to) = link.unwrap_or((from, (from + step) % 4));
+            transfers.push(transfer(from, to, (at * 1e6) as u64));
+        }
+    };
+    add(1.25, 3.0 * 3600.0, None);
+    if let Some(apart) = apart_on_one_link {
+        add(apart, 3600.0, Some((2, 3)));
+    }
+    transfers
+}
+
+#[test]
+fn who_is_as_busy_as_idle_is_not_told_by_counting() {
+    let counted = links::count(&constant_rate(), &between_four(None)).expect("it has a payload stream");
+    assert_eq!((counted.motes_told, counted.links_told), (0.0, 0.0), "{counted:?}");
+    for rate in [counted.arrivals_busy_per_s, counted.arrivals_idle_per_s, counted.departures_idle_per_s] {
+        assert!((rate - 0.2).abs() < 0.02, "{counted:?}");
+    }
+}
+
+#[test]
+fn one_link_that_carries_more_while_somebody_speaks_is_told() {
+    // A packet each twenty seconds, as many as the link carries anyway.
+    let counted = links::count(&constant_rate(), &between_four(Some(15.0))).expect("it has a payload stream");
+    assert!((counted.links_told - 1.0 / 12.0).abs() < 1e-9, "one of twelve links: {counted:?}");
+    assert!((counted.motes_told - 0.5).abs() < 1e-9, "its two ends: {counted:?}");
+}
+
+#[test]
+fn without_a_payload_stream_or_quiet_there_is_nothing_to_compare() {
+    let mut scenario = constant_rate();
+    scenario.run.cool_down = crate::scenario::Time(Duration::ZERO);
+    assert_eq!(links::count(&scenario, &between_four(None)), None);
+    assert_eq!(links::count(&fixed_receivers(), &between_four(None)), None);
 }

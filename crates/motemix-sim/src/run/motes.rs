@@ -2,121 +2,158 @@
 
 use super::{Cast, Impossible, channel};
 use crate::adversary::{self, Anonymity, Delivery, Sniffer};
+use crate::authority::{Authority, BEGIN, FIRST, Listed, name};
 use crate::board::Traits;
-use crate::device::Antenna;
-use crate::mote::{self, ARRIVALS, DEPARTURES, FRAMES, Memory, Mote, NAMED, PACKET};
+use crate::flash::Flash;
+use crate::mote::{Enlist, Handed, Mote, NAMED, Orders, STORED, Signed, Standing};
 use crate::observe::Observers;
-use crate::outcome::Outcome;
-use crate::random::{self, Purpose};
-use crate::scenario::{Adversary, Motes, Scenario, Time};
+use crate::outcome::{Outcome, Share};
+use crate::random::{self, Purpose, part_of};
+use crate::scenario::{Adversary, Group, Scenario, fits};
 use crate::world::{Watch, World};
-use motemix_crypto::{Curve, Secret};
-use motemix_directory::{Entry, Epoch, Parameters, Role};
-use motemix_link::radio::Radio;
-use motemix_link::serial::ExtendedAddress;
-use motemix_link::stack::{Stack, StackMemory, link_local};
-use motemix_node::{Config, Node, Window};
-use motemix_sphinx::{MixKey, NodeId, Profile};
-use rand_core::Rng as _;
-use std::net::Ipv6Addr;
-use std::rc::Rc;
+use motemix_air::Instant;
+use motemix_directory::Epoch;
+use motemix_mote::Refusal;
+use motemix_node::Window;
+use motemix_sphinx::Profile;
+use motemix_toml::Fault;
+use std::collections::VecDeque;
 use std::time::Duration;
 
-fn address(id: u16) -> ExtendedAddress {
-    let [high, low] = id.to_be_bytes();
-    ExtendedAddress([low, high, 0, 0, 0, 0, 0, 0x02])
-}
-
-fn key(seed: u64, id: u16) -> MixKey {
-    let mut secret = Secret::<32>::zero();
-    random::stream(seed, id.into(), Purpose::Keys).fill_bytes(secret.expose_mut());
-    MixKey::new(secret)
-}
-
-fn config(settings: &Motes) -> Config {
-    let parameters = Parameters {
-        min_hops: settings.hops,
-        max_hops: settings.hops,
-        mean_delay: settings.mean_delay.0,
-        hop_allowance: settings.hop_allowance.0,
-        transmissions: settings.transmissions,
-        loop_mean: settings.loop_mean.and_then(Time::unless_zero),
-        drop_mean: settings.drop_mean.and_then(Time::unless_zero),
-        payload_mean: settings.payload_mean.and_then(Time::unless_zero),
-        overlap: Duration::ZERO,
-    };
-    Config {
-        in_flight: usize::from(settings.in_flight),
-        window: if settings.rate_control { Window::Adaptive { first: 2 } } else { Window::Open },
-        ..Config::of_network(parameters)
-    }
-}
-
-pub(super) fn run<P: Profile>(
+/// A new board of a group, switched on.
+fn switch_on<P: Profile + 'static>(
     scenario: &Scenario,
-    observers: &mut Observers<'_>,
-) -> Result<Outcome, Impossible>
-where
-    P::Curve: Curve,
-{
-    let (settings, seed, cast) = (&scenario.motes, scenario.seed, Cast::of(scenario));
-    let entries: Vec<_> = cast
+    id: u16,
+    group: &Group,
+) -> Result<Box<dyn Enlist>, Impossible> {
+    let (limits, board) = (group.limits(), Traits::of(group.board));
+    let rng = random::stream(scenario.seed, id.into(), Purpose::Node);
+    Ok(match limits.flash.page {
+        1024 => Box::new(Standing::<P, Flash<4, 1024>>::new(limits, board, rng).map_err(refused)?),
+        // The STM32F103's words are half-words.
+        2048 => Box::new(Standing::<P, Flash<2, 2048>>::new(limits, board, rng).map_err(refused)?),
+        4096 => Box::new(Standing::<P, Flash<4, 4096>>::new(limits, board, rng).map_err(refused)?),
+        page => return Err(Impossible::Network(format!("there is no flash with pages of {page} bytes"))),
+    })
+}
+
+fn refused(refusal: Refusal) -> Impossible {
+    Impossible::Network(refusal.to_string())
+}
+
+/// The network documents of a run, the first epoch's first.
+fn documents(
+    cast: &Cast<'_>,
+    authority: &Authority,
+    boards: &mut [Box<dyn Enlist>],
+) -> Result<Vec<(Duration, Vec<u8>)>, Impossible> {
+    let listed: Vec<_> = cast
         .each()
-        .map(|(id, group)| Entry {
-            mix_key: key(seed, id).public_key::<P::Curve>(),
-            role: if group.forwards { Role::Mix { layer: 0 } } else { Role::Endpoint },
+        .zip(&*boards)
+        .map(|((id, group), board)| Listed {
+            name: name(id),
+            forwards: group.forwards,
+            address: board.address(),
         })
         .collect();
-    let addresses: Rc<[Ipv6Addr]> = cast.each().map(|(id, _)| link_local(address(id))).collect();
-    let (config, link) = (config(settings), settings.link.settings());
+    let lasts = cast.stop - Instant::default();
+    let mut documents = Vec::new();
+    for epoch in (FIRST.0..).map(Epoch).take_while(|epoch| authority.begin_of(*epoch) < lasts) {
+        let keys: Result<Vec<_>, _> = boards.iter_mut().map(|board| board.public_key(epoch)).collect();
+        let document = authority.document(epoch, &listed, &keys.map_err(refused)?);
+        let document = document.map_err(|error| Impossible::Network(error.to_string()))?;
+        documents.push((authority.begin_of(epoch), document));
+    }
+    Ok(documents)
+}
+
+/// As the authority gives it away.
+fn signed<'d>(
+    authority: &Authority,
+    (begin, bytes): &'d (Duration, Vec<u8>),
+) -> Result<Signed<'d>, Impossible> {
+    let admitted = (bytes.len() > STORED).then(|| authority.admit(bytes)).transpose();
+    let admitted = admitted.map_err(|error| Impossible::Network(error.to_string()))?;
+    Ok(Signed { begin: *begin, bytes, admitted })
+}
+
+/// When a node is given the documents: the first one at once. A board that can check it beside its node has each of the others
+/// in the second half of the epoch before, at a time of its own; one that has to stop for it, when the epoch has begun.
+fn handed<'d>(
+    scenario: &Scenario,
+    id: u16,
+    group: &Group,
+    documents: &'d [Signed<'d>],
+) -> VecDeque<Handed<'d>> {
+    let mut rng = random::stream(scenario.seed, id.into(), Purpose::Deliveries);
+    let half = scenario.motes.epoch.length.0 / 2;
+    let handed = documents.iter().map(|signed| {
+        let stops = !group.limits().document_while_running || signed.admitted.is_some();
+        let before = if signed.begin.is_zero() || stops { Duration::ZERO } else { half };
+        let at = signed.begin.saturating_sub(before) + part_of(&mut rng, before / 2);
+        Handed { at: Instant::default() + at, signed }
+    });
+    handed.collect()
+}
+
+pub(super) fn run<P: Profile + 'static>(
+    scenario: &Scenario,
+    observers: &mut Observers<'_>,
+) -> Result<Outcome, Impossible> {
+    let (settings, cast) = (&scenario.motes, Cast::of(scenario));
     let payload = scenario.load.payload.map_or(P::GEOMETRY.data_len(), usize::from);
     if scenario.adversary.is_some() && payload < NAMED {
         let reason =
             "the observer is scored by what messages say of their senders: load.payload must be at least 2";
         return Err(Impossible::Network(reason.into()));
     }
-
-    let mut memories: Vec<(Memory<P>, StackMemory<PACKET, ARRIVALS, DEPARTURES>)> =
-        cast.each().map(|_| (Memory::new(settings), StackMemory::new())).collect();
+    fits::check(scenario).map_err(|fault| {
+        let Fault { field, problem, remedy } = fault;
+        Impossible::Network(format!("{field}: {problem}; {remedy}"))
+    })?;
+    let boards: Result<Vec<_>, _> =
+        cast.each().map(|(id, group)| switch_on::<P>(scenario, id, group)).collect();
+    let mut boards = boards?;
+    let authority = Authority::new(scenario.seed, settings);
+    let documents = documents(&cast, &authority, &mut boards)?;
+    let documents: Result<Vec<_>, _> =
+        documents.iter().map(|document| signed(&authority, document)).collect();
+    let documents = documents?;
     let mut world = World::new(channel(scenario, cast.members.len(), observers.witness.is_some()));
-    for ((id, group), (memory, stack_memory)) in cast.each().zip(&mut memories) {
-        let mut radio = Radio::new(Antenna::new(FRAMES));
-        let link_seed = random::stream(seed, id.into(), Purpose::Link).next_u64();
-        let stack = Stack::new(address(id), link_seed, &link, stack_memory, &mut radio, Duration::ZERO);
-        let me = NodeId::new(id).ok_or_else(|| Impossible::Network("more nodes than ids".into()))?;
-        let rng = random::stream(seed, id.into(), Purpose::Node);
-        let mut node = Node::new(me, config, rng, mote::storage(memory));
-        let network = |error| Impossible::Network(format!("{error:?}"));
-        node.prepare_epoch(Epoch(1), key(seed, id)).map_err(network)?;
-        let now = motemix_node::Instant::default();
-        node.begin_epoch_among(now, Epoch(1), &entries, config).map_err(network)?;
-        let (source, board) = (cast.source(id, group), Traits::of(group.board));
-        let mote = Mote::new(node, (stack, radio), source, Rc::clone(&addresses), board, payload);
-        let joined = world.place(address(id), mote);
+    let mut stations = Vec::new();
+    for ((id, group), board) in cast.each().zip(boards) {
+        let address = board.address();
+        let orders = Orders {
+            me: id,
+            authority: authority.public_key(),
+            time: BEGIN,
+            documents: handed(scenario, id, group, &documents),
+            source: cast.source(id, group),
+            payload,
+            link: settings.link.settings(),
+            window: if settings.rate_control { Window::SHARED_CHANNEL } else { Window::Open },
+        };
+        stations.push((address, id));
+        let joined = world.place(address, board.live(orders));
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
     let listens = scenario.adversary.as_ref();
-    let mut sniffer = listens.map(|_| Sniffer::new(cast.each().map(|(id, _)| (address(id), id)).collect()));
+    let mut sniffer = listens.map(|_| Sniffer::new(stations.into_iter().collect()));
     let mut watch = sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch);
     if world.run(cast.stop, &mut watch, observers).is_break() {
         return Err(Impossible::Stopped);
     }
     let anonymity = listens.zip(sniffer).map(|(asked, sniffer)| listen(asked, &cast, &world, sniffer));
-    Ok(cast.outcome(&world, Mote::meter, anonymity))
+    Ok(cast.outcome(&world, Share::of_mote, anonymity))
 }
 
 /// What the observer makes of the frames, and how right it is.
-fn listen<P: Profile>(
-    asked: &Adversary,
-    cast: &Cast<'_>,
-    world: &World<Mote<'_, P>>,
-    sniffer: Sniffer,
-) -> Anonymity {
-    let arrived = (0..).zip(world.devices()).flat_map(|(receiver, mote)| {
-        let named = mote.arrived().iter();
-        named.map(move |&(sender, fingerprint)| Delivery { receiver, sender, fingerprint })
-    });
-    let deliveries: Vec<_> = arrived.collect();
+fn listen(asked: &Adversary, cast: &Cast<'_>, world: &World<Mote<'_>>, sniffer: Sniffer) -> Anonymity {
+    let mut deliveries = Vec::new();
+    for (receiver, mote) in (0..).zip(world.devices()) {
+        let named = mote.tally().arrived.into_iter();
+        deliveries.extend(named.map(|(sender, fingerprint)| Delivery { receiver, sender, fingerprint }));
+    }
     let network = adversary::network(cast.scenario, &cast.members);
     adversary::conclude(asked, cast.scenario, &network, &sniffer.into_transfers(), &deliveries)
 }

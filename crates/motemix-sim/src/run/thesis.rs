@@ -1,8 +1,9 @@
 //! A run of the thesis' experiment.
 
 use super::{Cast, Impossible, channel, ids};
+use crate::board::Traits;
 use crate::observe::Observers;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose};
 use crate::riot::{self, Costs, MAX_HOPS, Sphinx};
 use crate::scenario::{Protocol, Scenario};
@@ -42,5 +43,9 @@ pub(super) fn run(scenario: &Scenario, observers: &mut Observers<'_>) -> Result<
     if world.run(cast.stop, &mut None, observers).is_break() {
         return Err(Impossible::Stopped);
     }
-    Ok(cast.outcome(&world, riot::Mote::meter, None))
+    Ok(cast.outcome(
+        &world,
+        |mote, radio, group| Share { meter: mote.meter(), radio, board: Traits::of(group.board), mote: None },
+        None,
+    ))
 }

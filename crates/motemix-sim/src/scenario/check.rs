@@ -1,6 +1,6 @@
 //! What a scenario may ask for: values that types cannot exclude.
 
-use super::{Group, Load, Motes, Protocol, Radio, Room, Scenario, Sweep};
+use super::{Board, Epochs, Group, Load, Motes, Protocol, Radio, Room, Scenario, Sweep, fits};
 use motemix_sphinx::{MOTE, NodeId};
 use motemix_toml::Fault;
 use std::fmt::Display;
@@ -36,7 +36,7 @@ impl Scenario {
         self.nodes.values().map(|group| u32::from(group.count)).sum()
     }
 
-    fn count_of(&self, which: fn(&Group) -> bool) -> u32 {
+    pub(super) fn count_of(&self, which: fn(&Group) -> bool) -> u32 {
         self.nodes.values().filter(|group| which(group)).map(|group| u32::from(group.count)).sum()
     }
 }
@@ -106,13 +106,28 @@ fn room(room: &Room) -> Checked {
 fn motes(motes: &Motes, scenario: &Scenario) -> Checked {
     between("motes.hops", u64::from(motes.hops), HOPS)?;
     between("motes.transmissions", u64::from(motes.transmissions), 1..=255)?;
-    between("motes.in_flight", u64::from(motes.in_flight), 1..=4096)?;
-    between("motes.packets", u64::from(motes.packets), 1..=4096)?;
-    between("motes.headers", u64::from(motes.headers), 1..=4096)?;
-    has_paths("motes.hops", motes.hops, scenario)
+    let Epochs { length, overlap } = motes.epoch;
+    for (field, time) in [("motes.epoch.length", length), ("motes.epoch.overlap", overlap)] {
+        if time.0.subsec_nanos() > 0 {
+            let problem = format!("is {}", humantime::format_duration(time.0));
+            return Err(Fault::new(
+                field,
+                problem,
+                "it must be whole seconds, as a network document has them",
+            ));
+        }
+    }
+    longer("motes.epoch.length", length.0, Duration::ZERO)?;
+    has_paths("motes.hops", motes.hops, scenario)?;
+    fits::check(scenario)
 }
 
 fn thesis(scenario: &Scenario) -> Checked {
+    let unknown = scenario.nodes.iter().find(|(_, group)| group.board == Board::Microbit);
+    if let Some((name, _)) = unknown {
+        let remedy = "take a board on which the thesis measured: samr21-xpro, iotlab-m3, nrf52840dk";
+        return Err(Fault::new(format!("nodes.{name}.board"), "is microbit", remedy));
+    }
     let settings = &scenario.thesis;
     between("thesis.packet", u64::from(settings.packet), 64..=1232)?;
     for hops in settings.hops {

@@ -1,6 +1,7 @@
 //! Who is there, and what they send.
 
-use super::Time;
+use super::{NotAsShipped, Time};
+use motemix_mote::limits::{self, Limits};
 use serde::{Deserialize, Serialize};
 
 /// Nodes that are alike.
@@ -21,6 +22,9 @@ pub struct Group {
     /// Whether messages are for them.
     #[serde(default = "yes")]
     pub receives: bool,
+    /// Tables of another length than the board's program has.
+    #[serde(default, skip_serializing_if = "NotAsShipped::is_empty")]
+    pub not_as_shipped: NotAsShipped,
 }
 
 fn yes() -> bool {
@@ -38,6 +42,27 @@ pub enum Board {
     IotlabM3,
     /// nRF52840DK: Cortex-M4 at 64 MHz.
     Nrf52840dk,
+    /// micro:bit: Cortex-M0 at 16 MHz, with a radio at its serial line.
+    Microbit,
+}
+
+impl Board {
+    /// The tables of its program.
+    pub const fn limits(self) -> Limits {
+        match self {
+            Self::Samr21Xpro => limits::SAMR21_XPRO,
+            Self::IotlabM3 => limits::IOTLAB_M3,
+            Self::Nrf52840dk => limits::NRF52840DK,
+            Self::Microbit => limits::MICROBIT,
+        }
+    }
+}
+
+impl Group {
+    /// The tables that its nodes run with.
+    pub fn limits(&self) -> Limits {
+        self.not_as_shipped.apply(self.board.limits())
+    }
 }
 
 /// What the nodes send.

@@ -4,7 +4,7 @@ use super::Time;
 use motemix_link::settings::{LinkSettings, Pacing, Recovery};
 use serde::{Deserialize, Serialize};
 
-/// The shipping code. What all nodes agree on, the memory of a mote, and what it does about loss.
+/// The shipping code. What all nodes agree on, and what they do about loss; how much memory a mote has is its board's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Motes {
@@ -22,14 +22,10 @@ pub struct Motes {
     pub drop_mean: Option<Time>,
     /// Mean time between the ticks on which messages leave; without it, or if zero, they leave at once.
     pub payload_mean: Option<Time>,
-    /// Messages that a node accepts before one ends.
-    pub in_flight: u16,
-    /// Whether as many are under way as come back, and timers follow round trips; otherwise all are.
+    /// Whether as many messages are under way as come back, and timers follow round trips; otherwise all are.
     pub rate_control: bool,
-    /// Packets that may wait.
-    pub packets: u16,
-    /// Headers made ahead.
-    pub headers: u16,
+    /// For how long mix keys are used.
+    pub epoch: Epochs,
     /// What the link does about loss.
     pub link: LinkFixes,
 }
@@ -44,12 +40,26 @@ impl Default for Motes {
             loop_mean: None,
             drop_mean: None,
             payload_mean: None,
-            in_flight: 4,
             rate_control: true,
-            packets: 8,
-            headers: 3,
+            epoch: Epochs::default(),
             link: LinkFixes::default(),
         }
+    }
+}
+
+/// For how long mix keys are used. Each epoch has a network document of its own, which the scenario hands out before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Epochs {
+    /// From one change of keys to the next, in whole seconds. A run begins with an epoch.
+    pub length: Time,
+    /// For how long before and after its epoch a key is accepted, in whole seconds.
+    pub overlap: Time,
+}
+
+impl Default for Epochs {
+    fn default() -> Self {
+        Self { length: Time::seconds(20 * 60), overlap: Time::seconds(60) }
     }
 }
 

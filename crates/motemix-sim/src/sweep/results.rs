@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// Columns under this name are counts by reason; where there is none, there were none.
 const DROPS: &str = "drops.";
+/// What is under this name is no outcome: it follows from the scenario.
+const LIMITS: &str = "limits.";
 
 /// All runs, in the order of their numbers.
 pub(super) struct Table {
@@ -92,7 +94,7 @@ impl Table {
 /// The columns of all rows: groups in the order of the first row, reasons of drops in the order of their names.
 fn columns<'r>(rows: impl Iterator<Item = &'r Row>) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, _) in rows.flat_map(|row| &row.0) {
+    for (name, _) in rows.flat_map(|row| &row.0).filter(|(name, _)| !name.starts_with(LIMITS)) {
         let group = name.split('.').next().unwrap_or(name);
         let at = groups.iter().position(|(known, _)| known == group).unwrap_or_else(|| {
             groups.push((group.to_owned(), Vec::new()));

@@ -15,7 +15,7 @@ struct Operation {
     name: &'static str,
     /// Takes a tenth of a second and more.
     has_points: bool,
-    /// Multiplies 32 by 32 bits to 64, in its field or its scalars.
+    /// Multiplies 32 by 32 bits to 64, which no curve that a Cortex-M3 ships does.
     has_long: bool,
     /// Does the same here, on the same buffer.
     here: fn(&mut [u8]) -> Option<()>,
@@ -23,10 +23,10 @@ struct Operation {
 
 const OPERATIONS: [Operation; 9] = [
     Operation { name: "multiply", has_points: false, has_long: true, here: here::multiply },
-    Operation { name: "x25519", has_points: true, has_long: true, here: here::x25519 },
-    Operation { name: "x25519_base", has_points: true, has_long: true, here: here::x25519_base },
-    Operation { name: "blind", has_points: false, has_long: true, here: here::blind },
-    Operation { name: "forward", has_points: true, has_long: true, here: here::forward },
+    Operation { name: "x25519", has_points: true, has_long: false, here: here::x25519 },
+    Operation { name: "x25519_base", has_points: true, has_long: false, here: here::x25519_base },
+    Operation { name: "blind", has_points: false, has_long: false, here: here::blind },
+    Operation { name: "forward", has_points: true, has_long: false, here: here::forward },
     Operation {
         name: "wide_block_encrypt",
         has_points: false,

@@ -215,8 +215,9 @@ impl Flight {
         match authentic.admit(&mut Forgetful).ok()?.unwrap_layer().ok()? {
             Hop::Forward(forward) => self.to = forward.next.get(),
             Hop::TurnRound(turn) => {
+                let message = turn.message?;
                 let (id, data, next, key) =
-                    (turn.message.id, turn.message.data == READING, turn.forward.next.get(), turn.turn_key);
+                    (message.id, message.data == READING, turn.forward.next.get(), turn.turn_key);
                 key.reply::<Motes>(&mut self.packet, id, &[]).ok()?;
                 self.to = data.then_some(next)?;
             }

@@ -34,6 +34,10 @@ pub struct NetInit {
     /// How long an epoch lasts, and with it a mix key; in whole seconds.
     #[arg(long, value_name = "TIME", default_value = "1d", value_parser = humantime::parse_duration)]
     pub epoch_length: Duration,
+    /// Packets a second that a mix takes in, at most: its replay filter is made for them. Without this, three times
+    /// what cover alone makes, and ten at least.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub rate: Option<u32>,
     /// How many epochs to sign documents for, the present one included.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
@@ -46,6 +50,10 @@ pub struct NetInit {
     /// Address that every node listens on.
     #[arg(long, value_name = "IP", default_value = "::1")]
     pub host: IpAddr,
+    /// Serves coarse metrics of each node over TCP on loopback, to every user of this machine. Without this,
+    /// metrics are on the socket DIR/nodes/<name>/state/metrics.sock alone, for the node's user.
+    #[arg(long)]
+    pub metrics: bool,
     /// UDP port of the first node, the others follow; 0 lets the system choose.
     #[arg(long, value_name = "PORT", default_value_t = 41_000)]
     pub base_port: u16,
@@ -86,7 +94,9 @@ pub struct NetDown {
     pub timeout: Duration,
 }
 
-/// Shows which nodes of a network are running; with --json also what each has counted.
+/// Shows which nodes of a network are running and how they are; with --json also what each has counted.
+///
+/// A node is well, or there is a warning, or it fails. Each reason is a line below the table, with a remedy.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -110,6 +120,10 @@ pub struct NetRenew {
     /// How many epochs are to have a document, the present one included; those that have one keep it.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
+    /// Lets a further epoch begin in 15 seconds, in place of the rest of the present one: when replay filters are
+    /// full, or keys are to change. Signs no other document.
+    #[arg(long, conflicts_with = "epochs")]
+    pub early: bool,
 }
 
 #[derive(Debug, Args)]

@@ -55,17 +55,21 @@ pub struct Send {
 /// Shows what a receiver has received.
 ///
 /// Shows readings in SenML-CBOR (RFC 8428) as values with units, text as text, and all else in hexadecimal. Works
-/// whether the node is running or not.
+/// whether the node is running or not. An inbox has a quota, and takes no more once it is reached; --keep makes room.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example:
-  motemix inbox --config plant/nodes/receiver/node.toml --last 5")]
+Examples:
+  motemix inbox --config plant/nodes/receiver/node.toml --last 5
+  motemix inbox --config plant/nodes/receiver/node.toml --keep 1000")]
 pub struct Inbox {
     #[command(flatten)]
     pub config: ConfigFile,
     /// How many of the latest messages to show.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub last: u32,
+    /// Shows nothing, and removes all messages but the newest N.
+    #[arg(long, value_name = "N", conflicts_with = "last")]
+    pub keep: Option<u32>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,

@@ -42,8 +42,8 @@ pub struct Traffic {
     /// Mean time between two cover packets that a node sends to another, which drops them; 0s for none.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub drop_cover: Duration,
-    /// Mean time between two packets for messages: one leaves whether a message waits or not. With 0s, messages
-    /// leave at once and nothing stands in for them.
+    /// Mean time between two packets for messages and replies: one leaves whether anything waits or not. Choose less than
+    /// half the time between messages to the busiest receiver. With 0s, they leave at once and nothing stands in for them.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub payload_rate: Duration,
 }

@@ -11,6 +11,9 @@ use std::time::UNIX_EPOCH;
 
 pub fn inbox(args: &Args) -> Result<(), Failure> {
     let config = load_config(&args.config.path)?;
+    if let Some(keep) = args.keep {
+        return remove(&config.inbox_file(), keep, args.json);
+    }
     let messages = recent(&config.inbox_file(), args.last)?;
     if args.json {
         let messages: Vec<_> = messages.iter().map(as_json).collect();
@@ -24,6 +27,19 @@ pub fn inbox(args: &Args) -> Result<(), Failure> {
         table.row([message.number.to_string(), date(message), content(&message.data)]);
     }
     Ok(table.print()?)
+}
+
+fn remove(file: &std::path::Path, keep: u32, as_json: bool) -> Result<(), Failure> {
+    let removed = if file.exists() {
+        let mut inbox = Inbox::open(file).map_err(Failure::broken)?;
+        inbox.remove_all_but(keep).map_err(Failure::failed)?
+    } else {
+        0
+    };
+    if as_json {
+        return Ok(report::print_json(&json!({ "removed": removed }))?);
+    }
+    Ok(report::print(format!("removed {removed} messages\n").as_bytes())?)
 }
 
 /// Reads the file itself, so that it works whether the node runs or not.

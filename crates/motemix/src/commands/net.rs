@@ -31,22 +31,26 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
         traffic: &args.traffic,
         calendar: Calendar::new(args.epoch_length)?,
         epochs: args.epochs,
+        rate: args.rate,
         readings: args.readings,
+        metrics: args.metrics,
         loss: 0.0,
     };
-    let network = crate::network::init(&args.dir, &blueprint)?;
+    let (network, capacity) = crate::network::init(&args.dir, &blueprint)?;
     if args.json {
         let names: Vec<_> = nodes.iter().map(|node| &node.name).collect();
         return Ok(report::print_json(&json!({
-            "dir": network.path(), "nodes": names, "epochs": args.epochs
+            "dir": network.path(), "nodes": names, "epochs": args.epochs,
+            "packets_a_second": capacity.rate, "memory_bytes": capacity.memory, "disk_bytes": capacity.disk
         }))?);
     }
     let folder = network.path().display();
     Ok(report::print(
         format!(
-            "{} nodes in {folder}, documents for {}; start them with `motemix net up {folder}`\n",
+            "{} nodes in {folder}, documents for {}; start them with `motemix net up {folder}`\n{}\n",
             nodes.len(),
-            epochs(args.epochs)
+            epochs(args.epochs),
+            capacity.words()
         )
         .as_bytes(),
     )?)
@@ -136,7 +140,8 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
         pid: Option<u32>,
         status: Option<NodeStatus>,
     }
-    let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "metrics"]);
+    let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "health"]);
+    let mut reasons = String::new();
     let mut rows = Vec::new();
     for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
         let process = Process::load(&node.pid())?;
@@ -160,12 +165,19 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
                 format!("{}s", status.uptime_s),
                 status.inbox.to_string(),
                 status.listen.join(" "),
-                status.metrics.clone().unwrap_or_else(|| "-".to_owned()),
+                status.health.state.name().to_owned(),
             ],
         });
+        for reason in status.iter().flat_map(|status| &status.health.reasons) {
+            reasons.extend([config.name.as_str(), ": ", &reason.to_string(), "\n"]);
+        }
         rows.push(Row { name: config.name, pid, status });
     }
-    print(args.dir.json, &rows, &table)
+    print(args.dir.json, &rows, &table)?;
+    if !args.dir.json && !reasons.is_empty() {
+        report::print(format!("\n{reasons}").as_bytes())?;
+    }
+    Ok(())
 }
 
 fn text(number: Option<u32>) -> String {
@@ -174,6 +186,14 @@ fn text(number: Option<u32>) -> String {
 
 pub fn renew(args: &NetRenew) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
+    if args.early {
+        let (epoch, begins) = crate::network::renew_early(&network)?;
+        if args.dir.json {
+            return Ok(report::print_json(&json!({ "signed": [epoch.0], "begins": begins.0 }))?);
+        }
+        let seconds = begins.0.saturating_sub(motemix_host::clock::unix_time().as_secs());
+        return Ok(report::print(format!("signed epoch {epoch}, which begins in {seconds} s\n").as_bytes())?);
+    }
     let signed: Vec<_> =
         crate::network::renew(&network, args.epochs)?.into_iter().map(|epoch| epoch.0).collect();
     if args.dir.json {

@@ -14,11 +14,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// When epochs begin and end: the number of one is the time divided by the length of all.
+/// When epochs begin and end: the number of one is the time divided by the length of all, times the numbers that
+/// each has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calendar {
     length: u64,
+    numbers: u32,
 }
+
+/// Numbers of each epoch of the calendar: the first is its own, the others are for those that begin early within it.
+const NUMBERS: u32 = 4;
 
 /// Shorter, and keys would change while packets are under way.
 const SHORTEST_EPOCH: u64 = 10;
@@ -34,27 +39,53 @@ impl Calendar {
                 humantime::format_duration(length)
             )));
         }
-        Ok(Self { length: length.as_secs() })
+        Ok(Self { length: length.as_secs(), numbers: NUMBERS })
+    }
+
+    /// The calendar that a document follows; `None` for that of an epoch which began early. Networks that were
+    /// made before epochs could begin early have one number for each.
+    pub fn of(document: &VerifiedDocument<'_>) -> Option<Self> {
+        let (begins, ends) = (document.valid_after(), document.valid_until());
+        [NUMBERS, 1].into_iter().map(|numbers| Self { length: ends.0 - begins.0, numbers }).find(|calendar| {
+            calendar.valid_after(document.epoch()) == begins
+                && calendar.epoch_at(begins).is_ok_and(|epoch| epoch == document.epoch())
+        })
     }
 
     pub fn epoch_at(self, now: UnixTime) -> Result<Epoch, Failure> {
-        let number = u32::try_from(now.0 / self.length);
-        let number = number.map_err(|_| Failure::broken("--epoch-length: too short for this century"))?;
-        Ok(Epoch(number))
+        let number = u32::try_from(now.0 / self.length).ok().and_then(|of| of.checked_mul(self.numbers));
+        number.map(Epoch).ok_or_else(|| Failure::broken("--epoch-length: too short for this century"))
     }
 
-    /// The epochs from the one at `now` on.
+    /// The epochs of the calendar from the one at `now` on.
     pub fn upcoming(self, now: UnixTime, count: u64) -> Result<Vec<Epoch>, Failure> {
         let Epoch(first) = self.epoch_at(now)?;
-        Ok((first..).take(count.try_into().unwrap_or(usize::MAX)).map(Epoch).collect())
+        let epochs = (first..).step_by(self.numbers as usize);
+        Ok(epochs.take(count.try_into().unwrap_or(usize::MAX)).map(Epoch).collect())
+    }
+
+    /// The numbers of epochs that may begin early within the one at `now`.
+    pub fn early(self, now: UnixTime) -> Result<impl Iterator<Item = Epoch>, Failure> {
+        let Epoch(first) = self.epoch_at(now)?;
+        Ok((first + 1..first + self.numbers).map(Epoch))
+    }
+
+    /// The last number of the epoch at `now`.
+    pub fn last_at(self, now: UnixTime) -> Epoch {
+        self.epoch_at(now)
+            .map_or(Epoch(u32::MAX), |Epoch(first)| Epoch(first.saturating_add(self.numbers - 1)))
     }
 
     pub fn valid_after(self, Epoch(number): Epoch) -> UnixTime {
-        UnixTime(u64::from(number) * self.length)
+        UnixTime(u64::from(number / self.numbers) * self.length)
     }
 
     pub fn valid_until(self, Epoch(number): Epoch) -> UnixTime {
-        UnixTime((u64::from(number) + 1) * self.length)
+        UnixTime((u64::from(number / self.numbers) + 1) * self.length)
+    }
+
+    pub fn length(self) -> Duration {
+        Duration::from_secs(self.length)
     }
 
     /// How long before and after its epoch a key is accepted: a tenth of it.
@@ -168,7 +199,9 @@ mod tests {
     fn epochs_follow_each_other_without_gaps() {
         let calendar = Calendar::new(Duration::from_hours(24)).unwrap();
         let epochs = calendar.upcoming(UnixTime(1_763_000_000), 2).unwrap();
-        assert_eq!(epochs, [Epoch(20_405), Epoch(20_406)]);
+        assert_eq!(epochs, [Epoch(81_620), Epoch(81_624)]);
+        let early: Vec<_> = calendar.early(UnixTime(1_763_000_000)).unwrap().collect();
+        assert_eq!(early, [81_621, 81_622, 81_623].map(Epoch), "between them");
         assert_eq!(calendar.valid_until(epochs[0]), calendar.valid_after(epochs[1]));
         assert_eq!(calendar.overlap(), Duration::from_hours(1));
         for length in [Duration::from_millis(10_500), Duration::from_secs(9)] {

@@ -2,7 +2,7 @@
 
 use super::documents::{Calendar, publish, sign};
 use super::folder::{make, make_whole};
-use super::{Duty, NetworkDir, PlannedNode, RECEIVER};
+use super::{Capacity, Duty, NetworkDir, PlannedNode, RECEIVER};
 use crate::cli::Traffic;
 use crate::failure::Failure;
 use anyhow::Context;
@@ -27,19 +27,24 @@ pub struct Blueprint<'b> {
     pub traffic: &'b Traffic,
     pub calendar: Calendar,
     pub epochs: u64,
+    /// Packets a second that a node is made for; `None`: three times its cover.
+    pub rate: Option<u32>,
     /// How often motes send a reading, if they do.
     pub readings: Option<Duration>,
+    /// Whether nodes serve coarse metrics over TCP.
+    pub metrics: bool,
     /// Probability with which a node drops what arrives.
     pub loss: f64,
 }
 
 /// Makes the network in `dir`.
-pub fn init(dir: &Path, blueprint: &Blueprint<'_>) -> Result<NetworkDir, Failure> {
-    make_whole(dir, |unfinished| fill(&NetworkDir::new(unfinished), blueprint))?;
-    Ok(NetworkDir::new(dir))
+pub fn init(dir: &Path, blueprint: &Blueprint<'_>) -> Result<(NetworkDir, Capacity), Failure> {
+    let capacity = Capacity::of(blueprint, &parameters(blueprint))?;
+    make_whole(dir, |unfinished| fill(&NetworkDir::new(unfinished), blueprint, capacity))?;
+    Ok((NetworkDir::new(dir), capacity))
 }
 
-fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>) -> Result<(), Failure> {
+fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> Result<(), Failure> {
     let epochs = blueprint.calendar.upcoming(super::documents::now(), blueprint.epochs)?;
     let first = *epochs.first().ok_or_else(|| Failure::broken("--epochs 0: sign for one at least"))?;
     make(&network.documents())?;
@@ -53,8 +58,10 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>) -> Result<(), Failure> 
         let folder = network.node(&node.name);
         make(folder.path())?;
         keys.push(NodeKey::create(folder.key(), first).map_err(Failure::failed)?);
-        let config = config(id, node, *address, authority_key, blueprint);
-        config.save(folder.config()).map_err(Failure::failed)?;
+        let mut config = config(id, node, *address, authority_key, blueprint);
+        config.limits.replay_tags = capacity.packets;
+        // A name that the configuration refuses was typed here.
+        config.save(folder.config()).map_err(Failure::broken)?;
     }
     let draft = |epoch| draft(epoch, blueprint);
     let nodes: Vec<_> = blueprint
@@ -90,14 +97,25 @@ fn config(
         radio: None,
         key: PathBuf::from("node.key"),
         documents: PathBuf::from("../../documents"),
+        network: blueprint.network_name.to_owned(),
         authorities: vec![authority],
         threshold: 1,
         state: PathBuf::from("state"),
-        // The system chooses the port; `motemix net status` shows it.
-        metrics: Some(MetricsConfig { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }),
-        limits: Limits::default(),
+        // The system chooses the port; `motemix net status --json` shows it.
+        metrics: blueprint
+            .metrics
+            .then(|| MetricsConfig { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }),
+        limits: limits(node.duty),
         faults: Faults { loss: blueprint.loss },
         readings: every.map(|every| ReadingsConfig { to: RECEIVER.to_owned(), every }),
+    }
+}
+
+/// A mix keeps no messages: those that arrive there are strangers'.
+fn limits(duty: Duty) -> Limits {
+    match duty {
+        Duty::Mix { .. } => Limits { inbox_messages: 0, ..Limits::default() },
+        Duty::Mote | Duty::Receiver => Limits::default(),
     }
 }
 
@@ -109,26 +127,30 @@ fn role(duty: Duty) -> Role {
 }
 
 fn draft<'d>(epoch: Epoch, blueprint: &Blueprint<'d>) -> Draft<'d> {
-    let traffic = blueprint.traffic;
-    let profile = ProfileName::from(traffic.profile);
-    let some = |mean: Duration| (!mean.is_zero()).then_some(mean);
     Draft {
         network_name: blueprint.network_name,
         epoch,
         valid_after: blueprint.calendar.valid_after(epoch),
         valid_until: blueprint.calendar.valid_until(epoch),
-        profile,
-        parameters: Parameters {
-            min_hops: LEAST_HOPS.min(profile.max_hops()),
-            max_hops: profile.max_hops(),
-            mean_delay: traffic.mean_delay,
-            hop_allowance: traffic.hop_allowance,
-            transmissions: traffic.transmissions,
-            loop_mean: some(traffic.loop_cover),
-            drop_mean: some(traffic.drop_cover),
-            payload_mean: some(traffic.payload_rate),
-            overlap: blueprint.calendar.overlap(),
-        },
+        profile: ProfileName::from(blueprint.traffic.profile),
+        parameters: parameters(blueprint),
+    }
+}
+
+fn parameters(blueprint: &Blueprint<'_>) -> Parameters {
+    let traffic = blueprint.traffic;
+    let profile = ProfileName::from(traffic.profile);
+    let some = |mean: Duration| (!mean.is_zero()).then_some(mean);
+    Parameters {
+        min_hops: LEAST_HOPS.min(profile.max_hops()),
+        max_hops: profile.max_hops(),
+        mean_delay: traffic.mean_delay,
+        hop_allowance: traffic.hop_allowance,
+        transmissions: traffic.transmissions,
+        loop_mean: some(traffic.loop_cover),
+        drop_mean: some(traffic.drop_cover),
+        payload_mean: some(traffic.payload_rate),
+        overlap: blueprint.calendar.overlap(),
     }
 }
 

@@ -5,6 +5,7 @@
 //!                 ▲ renew          ▲ stop
 //! ```
 
+mod capacity;
 mod deliver;
 pub mod documents;
 mod folder;
@@ -17,11 +18,12 @@ mod process;
 mod renew;
 mod stop;
 
+pub use capacity::Capacity;
 pub use deliver::{Outcome, deliver};
 pub use init::{Blueprint, init};
 pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};
 pub use plan::{Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, plan};
 pub use process::Process;
-pub use renew::renew;
+pub use renew::{renew, renew_early};
 pub use stop::{Stopped, stop, terminate};

@@ -4,55 +4,130 @@ use super::NetworkDir;
 use super::documents::{Calendar, DocumentFile, list, now};
 use super::init::{Member, sign_epoch};
 use crate::failure::Failure;
-use motemix_directory::{Authorities, Draft, Epoch};
+use motemix_directory::{Authorities, AuthorityKey, Draft, Epoch, NetworkDocument, UnixTime};
 use motemix_host::{AuthorityKeyFile, NodeKey};
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// For all nodes to see a document before its epoch begins: they look every five seconds.
+const NOTICE: u64 = 15;
 
 /// Gives each of `count` epochs, from the present one on, a document; returns those that had none.
 pub fn renew(network: &NetworkDir, count: u64) -> Result<Vec<Epoch>, Failure> {
-    let authority = AuthorityKeyFile::load(network.authority_key()).map_err(Failure::broken)?;
-    let trusted = [authority.public_key()];
-    let trusted = Authorities::new(&trusted, 1).map_err(Failure::broken)?;
-    let documents = list(&network.documents())?;
-    let (_, latest) = documents.first().ok_or_else(|| {
-        let folder = network.documents();
-        Failure::broken(format!("{}: no document; make a network with `motemix net init`", folder.display()))
-    })?;
-    let file = DocumentFile::read(latest)?;
-    let document = file.at_its_time(&trusted)?;
+    let office = Office::open(network)?;
+    office.with_latest(|document, calendar| {
+        let missing: Vec<_> = calendar
+            .upcoming(now(), count)?
+            .into_iter()
+            .filter(|epoch| office.documents.iter().all(|(signed, _)| signed != epoch))
+            .collect();
+        let members = office.members(document)?;
+        for epoch in &missing {
+            let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
+            office.sign(document, *epoch, validity, &members)?;
+        }
+        Ok(missing)
+    })
+}
 
-    let length = document.valid_until().0 - document.valid_after().0;
-    let calendar = Calendar::new(Duration::from_secs(length))?;
-    let mut keys = Vec::new();
-    for node in document.nodes() {
-        keys.push(NodeKey::load(network.node(node.name).key()).map_err(Failure::broken)?);
+/// Lets an epoch begin in a moment, in place of the rest of the present one: with new keys and empty replay filters.
+/// Returns it, and when it begins. The epochs after it begin when they would have.
+pub fn renew_early(network: &NetworkDir) -> Result<(Epoch, UnixTime), Failure> {
+    let office = Office::open(network)?;
+    office.with_latest(|document, calendar| {
+        let now = now();
+        let signed = |epoch: &Epoch| office.documents.iter().any(|(signed, _)| signed == epoch);
+        // In order: a number below one that is in force would be refused as rolled back.
+        let taken = office.documents.iter().map(|(signed, _)| *signed);
+        let last = taken.filter(|signed| *signed <= calendar.last_at(now)).max();
+        let free = calendar.early(now)?.find(|epoch| Some(*epoch) > last && !signed(epoch));
+        let epoch = free.ok_or_else(|| {
+            Failure::failed(
+                "--early: no number is left for another epoch before the next one; \
+                 make the network anew with a shorter --epoch-length",
+            )
+        })?;
+        let (begins, ends) = (UnixTime(now.0 + NOTICE), calendar.valid_until(epoch));
+        if ends.0 < begins.0 + NOTICE {
+            return Err(Failure::failed(format!(
+                "--early: the next epoch begins in {} s anyway; wait for it",
+                ends.0 - now.0
+            )));
+        }
+        let members = office.members(document)?;
+        office.sign(document, epoch, (begins, ends), &members)?;
+        Ok((epoch, begins))
+    })
+}
+
+/// What an authority works with.
+struct Office<'n> {
+    network: &'n NetworkDir,
+    authority: AuthorityKeyFile,
+    /// The latest epoch first.
+    documents: Vec<(Epoch, PathBuf)>,
+}
+
+/// The keys of a document's nodes, by their ids.
+struct Keys(Vec<NodeKey>);
+
+impl<'n> Office<'n> {
+    fn open(network: &'n NetworkDir) -> Result<Self, Failure> {
+        let authority = AuthorityKeyFile::load(network.authority_key()).map_err(Failure::broken)?;
+        let documents = list(&network.documents())?;
+        Ok(Self { network, authority, documents })
     }
-    let members: Vec<_> = document
-        .nodes()
-        .zip(&keys)
-        .map(|(node, key)| Member {
+
+    /// Calls `act` with the latest document that follows the calendar.
+    fn with_latest<T>(
+        &self,
+        act: impl FnOnce(&NetworkDocument<'_>, Calendar) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let trusted: [AuthorityKey; 1] = [self.authority.public_key()];
+        let trusted = Authorities::new(&trusted, 1).map_err(Failure::broken)?;
+        for (_, path) in &self.documents {
+            let file = DocumentFile::read(path)?;
+            if let Some(calendar) = Calendar::of(&file.verify(&trusted)?) {
+                return act(&file.at_its_time(&trusted)?, calendar);
+            }
+        }
+        let folder = self.network.documents();
+        Err(Failure::broken(format!(
+            "{}: no document; make a network with `motemix net init`",
+            folder.display()
+        )))
+    }
+
+    fn members(&self, document: &NetworkDocument<'_>) -> Result<Keys, Failure> {
+        let load = |name| NodeKey::load(self.network.node(name).key()).map_err(Failure::broken);
+        document.nodes().map(|node| load(node.name)).collect::<Result<_, _>>().map(Keys)
+    }
+
+    /// Signs and publishes a document like `document`.
+    fn sign(
+        &self,
+        document: &NetworkDocument<'_>,
+        epoch: Epoch,
+        (valid_after, valid_until): (UnixTime, UnixTime),
+        keys: &Keys,
+    ) -> Result<(), Failure> {
+        let members = document.nodes().zip(&keys.0).map(|(node, key)| Member {
             name: node.name,
             role: node.role,
             addresses: node.addresses.iter().collect(),
             key,
-        })
-        .collect();
-
-    let missing: Vec<_> = calendar
-        .upcoming(now(), count)?
-        .into_iter()
-        .filter(|epoch| documents.iter().all(|(signed, _)| signed != epoch))
-        .collect();
-    for epoch in &missing {
+        });
+        let mut parameters = document.parameters();
+        let length = Duration::from_secs(valid_until.0 - valid_after.0);
+        parameters.overlap = parameters.overlap.min(length);
         let draft = Draft {
             network_name: document.network_name(),
-            epoch: *epoch,
-            valid_after: calendar.valid_after(*epoch),
-            valid_until: calendar.valid_until(*epoch),
+            epoch,
+            valid_after,
+            valid_until,
             profile: document.profile(),
-            parameters: document.parameters(),
+            parameters,
         };
-        sign_epoch(network, &authority, &draft, &members)?;
+        sign_epoch(self.network, &self.authority, &draft, &members.collect::<Vec<_>>())
     }
-    Ok(missing)
 }

@@ -5,15 +5,15 @@
 
 use motemix_board_bench::place::Place;
 use motemix_board_bench::world::{self, Arrival, Flight, ME, Mix, NOW, PEER, READING, Room};
-use motemix_board_bench::{BAD, verdict};
-use motemix_crypto::{Curve, Portable, PublicKey, Secret};
+use motemix_board_bench::{BAD, FastCurve, verdict};
+use motemix_crypto::{Curve, PublicKey, Secret};
 use motemix_multiply as _;
-use motemix_node::Event;
+use motemix_node::{Event, LinkId, NoJournal};
 use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{Header, Hop, Mote, Mote5, Packet, PathHop, Profile};
 
-type Motes = Mote<Portable>;
-type Motes5 = Mote5<Portable>;
+type Motes = Mote<FastCurve>;
+type Motes5 = Mote5<FastCurve>;
 
 /// A scalar, a point, and their product as another way gives it.
 struct Product {
@@ -43,8 +43,10 @@ fn sure(held: bool) -> Option<()> {
 #[unsafe(no_mangle)]
 extern "C" fn prepare_x25519() -> u32 {
     let (mine, theirs) = (world::secret(*b"mine", 0), world::secret(*b"them", 0));
-    let point = Portable::public_key(&theirs);
-    let Some(expected) = Portable::diffie_hellman(&theirs, &Portable::public_key(&mine)) else { return BAD };
+    let point = FastCurve::public_key(&theirs);
+    let Some(expected) = FastCurve::diffie_hellman(&theirs, &FastCurve::public_key(&mine)) else {
+        return BAD;
+    };
     PRODUCT.put(Product { scalar: mine, point, expected: *expected.expose() });
     verdict(true)
 }
@@ -54,7 +56,7 @@ extern "C" fn bench_x25519() -> u32 {
     outcome(
         PRODUCT
             .with(|product| {
-                let shared = Portable::diffie_hellman(&product.scalar, &product.point)?;
+                let shared = FastCurve::diffie_hellman(&product.scalar, &product.point)?;
                 sure(*shared.expose() == product.expected)
             })
             .flatten(),
@@ -66,7 +68,7 @@ extern "C" fn prepare_x25519_base() -> u32 {
     let mut nine = PublicKey([0; 32]);
     nine.0[0] = 9;
     let scalar = world::secret(*b"mine", 0);
-    let Some(expected) = Portable::diffie_hellman(&scalar, &nine) else { return BAD };
+    let Some(expected) = FastCurve::diffie_hellman(&scalar, &nine) else { return BAD };
     PRODUCT.put(Product { scalar, point: nine, expected: *expected.expose() });
     verdict(true)
 }
@@ -74,7 +76,7 @@ extern "C" fn prepare_x25519_base() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn bench_x25519_base() -> u32 {
     outcome(
-        PRODUCT.with(|product| sure(Portable::public_key(&product.scalar).0 == product.expected)).flatten(),
+        PRODUCT.with(|product| sure(FastCurve::public_key(&product.scalar).0 == product.expected)).flatten(),
     )
 }
 
@@ -93,9 +95,14 @@ fn packet<P: Profile>(path: &[u16], there: usize) -> Option<Flight<P>> {
     Flight::depart(world::header::<P>(hops.get(..path.len())?, there)?)
 }
 
+/// The packet under way arrives.
+fn arrive(node: &mut Mix<Motes>, flight: &mut Flight<Motes>) -> Option<()> {
+    node.handle_datagram(NOW, LinkId(0), flight.packet.as_mut(), &mut NoJournal).ok()
+}
+
 /// The node has a packet ready: it is the one under way from now on.
 fn leave(node: &mut Mix<Motes>, flight: &mut Flight<Motes>) -> Option<()> {
-    flight.to = node.poll_transmit(NOW, flight.packet.as_mut())?.to;
+    flight.to = node.poll_transmit(NOW, &mut NoJournal, flight.packet.as_mut()).ok()??.to;
     Some(())
 }
 
@@ -125,11 +132,7 @@ extern "C" fn prepare_forward() -> u32 {
 /// A datagram arrives at a mix, which queues the packet for its delay.
 #[unsafe(no_mangle)]
 extern "C" fn bench_forward() -> u32 {
-    outcome(
-        NODE.with(|node| FLIGHT.with(|flight| node.handle_datagram(NOW, flight.packet.as_mut()).ok()))
-            .flatten()
-            .flatten(),
-    )
+    outcome(NODE.with(|node| FLIGHT.with(|flight| arrive(node, flight))).flatten().flatten())
 }
 
 #[unsafe(no_mangle)]
@@ -201,7 +204,7 @@ extern "C" fn bench_receive() -> u32 {
     outcome(
         NODE.with(|node| {
             FLIGHT.with(|flight| {
-                node.handle_datagram(NOW, flight.packet.as_mut()).ok()?;
+                arrive(node, flight)?;
                 let Event::Received { token, data, .. } = node.poll_event()? else { return None };
                 sure(data == READING)?;
                 node.reply(NOW, token, &[]).ok()
@@ -246,11 +249,7 @@ extern "C" fn prepare_acknowledge() -> u32 {
 /// The sender's own packet comes back.
 #[unsafe(no_mangle)]
 extern "C" fn bench_acknowledge() -> u32 {
-    outcome(
-        NODE.with(|node| FLIGHT.with(|flight| node.handle_datagram(NOW, flight.packet.as_mut()).ok()))
-            .flatten()
-            .flatten(),
-    )
+    outcome(NODE.with(|node| FLIGHT.with(|flight| arrive(node, flight))).flatten().flatten())
 }
 
 #[unsafe(no_mangle)]
@@ -333,7 +332,7 @@ fn sent_is_acknowledged() -> u32 {
     let back = FLIGHT
         .with(|flight| {
             sure(flight.travel(Some(world::id(ME)))? == Arrival::Stopped)?;
-            NODE.with(|node| node.handle_datagram(NOW, flight.packet.as_mut()).ok()).flatten()
+            NODE.with(|node| arrive(node, flight)).flatten()
         })
         .flatten();
     if back.is_none() { BAD } else { check_acknowledge() }
@@ -342,9 +341,9 @@ fn sent_is_acknowledged() -> u32 {
 // A new packet: header and payload.
 
 fn prepare_create() -> u32 {
-    let mut path = [world::hop::<Portable>(ME); MAX_HOPS];
+    let mut path = [world::hop::<FastCurve>(ME); MAX_HOPS];
     for (hop, node) in path.iter_mut().zip(1..) {
-        *hop = world::hop::<Portable>(node);
+        *hop = world::hop::<FastCurve>(node);
     }
     PATH.put(path);
     verdict(true)

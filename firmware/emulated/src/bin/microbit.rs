@@ -6,9 +6,10 @@
 use cortex_m_rt::entry;
 use motemix_emulated::boards::microbit::Microbit;
 use motemix_emulated::run;
+use motemix_mote::limits::{MICROBIT, Packets};
 
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    run::<_, 704, 3, 3, 64, 1, 9>(Microbit::new())
+    run!(Microbit::new(), Packets, MICROBIT)
 }

@@ -46,7 +46,7 @@ static event_queue_t queue;
 static sock_udp_t sock;
 static event_timeout_t timeout;
 static volatile bool stopping;
-/* A replay tag could not be written down: nothing is taken in or sent any more. */
+/* What was admitted could not be written down: nothing is taken in or sent any more. */
 static bool deaf;
 
 static void on_timeout(event_t *event);
@@ -128,13 +128,18 @@ static void service(void)
     while (motemix_node_poll_event(node, &event) == MOTEMIX_STATUS_OK) {
         handle_event(&event);
     }
-    while (motemix_node_poll_transmit(node, now_us(), packet, sizeof(packet), &transmit) ==
+    motemix_status due;
+    while ((due = motemix_node_poll_transmit(node, now_us(), packet, sizeof(packet), &transmit)) ==
            MOTEMIX_STATUS_OK) {
         sock_udp_ep_t to;
         if (!address_of(transmit.to, &to) || sock_udp_send(&sock, packet, transmit.len, &to) < 0) {
             /* As if the air had lost it: the sender of the message tries again. */
             datagrams_unsent++;
         }
+    }
+    if (due == MOTEMIX_STATUS_JOURNAL_FAILED) {
+        puts("motemix: a replay tag cannot be kept; the node goes silent, stop it and see to the flash");
+        deaf = true;
     }
     event_timeout_clear(&timeout);
     if (motemix_node_poll_timeout(node, &at_us) == MOTEMIX_STATUS_OK) {
@@ -159,14 +164,22 @@ static void on_wake(event_t *event)
     (void)event;
 }
 
+/* Tells neighbours apart. */
+static uint64_t link_of(const sock_udp_ep_t *remote)
+{
+    uint64_t halves[2];
+    memcpy(halves, remote->addr.ipv6, sizeof(halves));
+    return halves[0] ^ halves[1];
+}
+
 static void take_in(void)
 {
     /* One byte more than a packet, so that a longer datagram is not taken for one. */
     uint8_t bytes[MOTEMIX_PACKET_LEN + 1];
 
     for (unsigned taken = 0; taken < BATCH; taken++) {
-        motemix_admitted admitted;
-        ssize_t len = sock_udp_recv(&sock, bytes, sizeof(bytes), 0, NULL);
+        sock_udp_ep_t remote = { .family = AF_UNSPEC };
+        ssize_t len = sock_udp_recv(&sock, bytes, sizeof(bytes), 0, &remote);
         if (len == -ENOBUFS) {
             continue;
         }
@@ -177,12 +190,7 @@ static void take_in(void)
             continue;
         }
         /* Why one was dropped, the counters say. */
-        (void)motemix_node_handle_datagram(node, now_us(), bytes, (size_t)len);
-        if (motemix_node_take_admitted(node, &admitted) == MOTEMIX_STATUS_OK &&
-            motemix_riot_tags_keep(&admitted) != 0) {
-            puts("motemix: a replay tag cannot be kept; the node goes silent, stop it and see to the flash");
-            deaf = true;
-        }
+        (void)motemix_node_handle_datagram(node, now_us(), link_of(&remote), bytes, (size_t)len);
     }
     event_post(&queue, &more_event);
 }
@@ -207,6 +215,7 @@ static motemix_status make_node(const motemix_riot_network_t *network, motemix_d
 {
     static const motemix_limits limits = { CONFIG_MOTEMIX_LIMITS };
     const motemix_random random = { .fill = motemix_riot_fill, .context = NULL };
+    const motemix_journal journal = motemix_riot_journal();
     const motemix_trust trust = {
         .authority_keys = network->authority_keys,
         .authorities = network->authorities,
@@ -232,13 +241,18 @@ static motemix_status make_node(const motemix_riot_network_t *network, motemix_d
         return status;
     }
     own_id = config.id = self->id;
-    status = motemix_node_new(memory, sizeof(memory), &limits, &config, &random, &node);
+    status = motemix_node_new(memory, sizeof(memory), &limits, &config, &random, &journal, &node);
     if (status != MOTEMIX_STATUS_OK) {
         return status;
     }
     status = motemix_node_prepare_epoch(node, about.epoch, network->secret);
     if (status == MOTEMIX_STATUS_OK) {
-        status = motemix_node_begin_epoch(node, now_us(), &document);
+        /* Without a clock, what was just handed out is taken to be new. */
+        uint64_t unix_time = network->unix_time == MOTEMIX_TIME_UNKNOWN ? about.valid_after
+                                                                        : network->unix_time;
+        uint64_t now = now_us();
+        status = motemix_node_begin_epoch(node, now, now + (about.valid_until - unix_time) * 1000000,
+                                          &document);
     }
     if (status == MOTEMIX_STATUS_OK && motemix_riot_tags_restore(node, about.epoch) != 0) {
         status = MOTEMIX_STATUS_FILTER_FULL;

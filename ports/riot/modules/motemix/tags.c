@@ -1,5 +1,5 @@
 /*
- * Replay tags in flash: records of 16 bytes, one after the other, in some sectors of MTD_0. A record that
+ * What was admitted, in flash: records of 8 bytes, one after the other, in some sectors of MTD_0. A record that
  * was cut off by a loss of power does not add up and is passed over. A new epoch erases the sectors.
  */
 
@@ -19,24 +19,27 @@
 #endif
 
 struct record {
-    uint64_t tag;
-    uint32_t epoch;
-    uint32_t check;
+    uint32_t digest;
+    uint16_t epoch; /* its low bits, which tell neighbouring epochs apart */
+    uint16_t check;
 };
 
-_Static_assert(sizeof(struct record) == 16, "records divide every page");
+_Static_assert(sizeof(struct record) == 8, "records divide every page");
 
 /* Bytes from the beginning of the device: where the sectors begin, end, and are free from. */
 static uint32_t begin, end, next;
+/* A record could not be written. */
+static int failed;
 
-static uint32_t check(const struct record *record)
+static uint16_t check(const struct record *record)
 {
-    return ~((uint32_t)record->tag ^ (uint32_t)(record->tag >> 32) ^ record->epoch);
+    return (uint16_t)~(record->digest ^ record->digest >> 16 ^ record->epoch);
 }
 
 static int erase(mtd_dev_t *mtd)
 {
     next = begin;
+    failed = 0;
     return mtd_erase(mtd, begin, end - begin);
 }
 
@@ -63,18 +66,18 @@ int motemix_riot_tags_restore(motemix_node *node, uint32_t epoch)
         if (mtd_read(mtd, &record, next, sizeof(record)) != 0) {
             return -1;
         }
-        if (record.tag == UINT64_MAX && record.epoch == UINT32_MAX && record.check == UINT32_MAX) {
+        if (record.digest == UINT32_MAX && record.epoch == UINT16_MAX && record.check == UINT16_MAX) {
             break;
         }
         if (record.check != check(&record)) {
             continue;
         }
-        if (record.epoch != epoch) {
+        if (record.epoch != (uint16_t)epoch) {
             foreign = 1;
             break;
         }
-        motemix_admitted tag = { .tag = record.tag, .epoch = record.epoch };
-        if (motemix_node_restore_tag(node, &tag) != MOTEMIX_STATUS_OK) {
+        motemix_admitted admitted_before = { .digest = record.digest, .epoch = epoch };
+        if (motemix_node_restore_admitted(node, &admitted_before) != MOTEMIX_STATUS_OK) {
             return -1;
         }
     }
@@ -82,15 +85,28 @@ int motemix_riot_tags_restore(motemix_node *node, uint32_t epoch)
     return foreign || next == begin ? erase(mtd) : 0;
 }
 
-int motemix_riot_tags_keep(const motemix_admitted *admitted)
+static void admit(void *context, const motemix_admitted *admitted)
 {
-    struct record record = { .tag = admitted->tag, .epoch = admitted->epoch };
+    (void)context;
+    struct record record = { .digest = admitted->digest, .epoch = (uint16_t)admitted->epoch };
     record.check = check(&record);
-    if (next + sizeof(record) > end || mtd_write(MTD_0, &record, next, sizeof(record)) != 0) {
-        return -1;
+    if (failed || next + sizeof(record) > end || mtd_write(MTD_0, &record, next, sizeof(record)) != 0) {
+        failed = 1;
+        return;
     }
     next += sizeof(record);
-    return 0;
+}
+
+static int commit(void *context)
+{
+    (void)context;
+    return failed ? -1 : 0;
+}
+
+motemix_journal motemix_riot_journal(void)
+{
+    failed = 0;
+    return (motemix_journal){ .admit = admit, .commit = commit, .context = NULL };
 }
 
 #else
@@ -102,10 +118,9 @@ int motemix_riot_tags_restore(motemix_node *node, uint32_t epoch)
     return 0;
 }
 
-int motemix_riot_tags_keep(const motemix_admitted *admitted)
+motemix_journal motemix_riot_journal(void)
 {
-    (void)admitted;
-    return 0;
+    return motemix_no_journal();
 }
 
 #endif

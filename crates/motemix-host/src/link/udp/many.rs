@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
@@ -31,13 +32,21 @@ impl fmt::Debug for Headers {
 }
 
 pub(super) fn receive(socket: &UdpSocket, headers: &Headers, batch: &mut Batch) -> io::Result<usize> {
-    let mut lens = [0; BATCH];
+    let mut arrived = [(0, None); BATCH];
     let mut slots = batch.slots();
     let mut headers = headers.receive.borrow_mut();
     let received =
         recvmmsg(socket.as_raw_fd(), &mut headers, slots.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
-    let count = received.zip(&mut lens).map(|(message, len)| *len = message.bytes).count();
-    Ok(batch.set_lens(lens.into_iter().take(count)))
+    let count = received
+        .zip(&mut arrived)
+        .map(|(message, place)| *place = (message.bytes, message.address.as_ref().and_then(socket_address)))
+        .count();
+    Ok(batch.set_arrived(arrived.into_iter().take(count)))
+}
+
+fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
+    v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into())))
 }
 
 pub(super) fn send(socket: &UdpSocket, headers: &Headers, all: &[Outgoing<'_>]) -> io::Result<usize> {

@@ -17,18 +17,17 @@ impl Headers {
 }
 
 pub(super) fn receive(socket: &UdpSocket, _: &Headers, batch: &mut Batch) -> io::Result<usize> {
-    let socket = SockRef::from(socket);
-    let mut lens = [0; BATCH];
+    let mut arrived = [(0, None); BATCH];
     let mut count = 0;
-    for ([slot], len) in batch.slots().iter_mut().zip(&mut lens) {
-        match io::Read::read(&mut &*socket, slot) {
-            Ok(received) => *len = received,
+    for ([slot], place) in batch.slots().iter_mut().zip(&mut arrived) {
+        match socket.try_recv_from(slot) {
+            Ok((len, from)) => *place = (len, Some(from)),
             Err(_) if count > 0 => break,
             Err(error) => return Err(error),
         }
         count += 1;
     }
-    Ok(batch.set_lens(lens.into_iter().take(count)))
+    Ok(batch.set_arrived(arrived.into_iter().take(count)))
 }
 
 pub(super) fn send(socket: &UdpSocket, _: &Headers, all: &[Outgoing<'_>]) -> io::Result<usize> {

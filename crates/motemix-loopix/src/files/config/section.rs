@@ -94,11 +94,11 @@ impl<'c> Section<'c> {
         count.ok_or_else(|| self.wrong(key, &format!("is {value}"), &format!("choose 0 to {most}")))
     }
 
-    /// Yes or no. Text is refused: to Python, `"false"` is true.
-    pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, FileError> {
+    /// Yes, no, or nothing. Text is refused: to Python, `"false"` is true.
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, FileError> {
         match self.get(key) {
-            None => Ok(default),
-            Some(Value::Bool(flag)) => Ok(*flag),
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
             Some(value) => {
                 Err(self.wrong(key, &format!("is {value}"), "write true or false, without quotation marks"))
             }

@@ -40,10 +40,8 @@ impl Config {
         ]));
         let mix = common(mixes.loops, mixes.delay, &mixes.database)?;
         let mut provider = mix.clone();
-        provider.extend(object([
-            ("MAX_RETRIEVE", json!(providers.max_retrieve.to_string())),
-            ("PUSH_MESSAGES", json!(providers.push)),
-        ]));
+        provider.extend(object([("MAX_RETRIEVE", json!(providers.max_retrieve.to_string()))]));
+        provider.extend(push(providers.push));
         Ok(object([
             ("parametersClients", client.into()),
             ("parametersMixnodes", mix.into()),
@@ -68,7 +66,7 @@ impl Config {
             let problem = format!("is {} s", clients.pull.as_secs_f64());
             return Err(("TIME_PULL", problem, "use whole seconds, the Java client reads no others"));
         }
-        Ok(object([
+        let mut flat = object([
             ("EXP_PARAMS_LOOPS", number(clients.loops)),
             ("EXP_PARAMS_DROP", number(clients.drop)),
             ("EXP_PARAMS_PAYLOAD", number(clients.payload)),
@@ -77,12 +75,18 @@ impl Config {
             ("MAX_RETRIEVE", json!(providers.max_retrieve)),
             ("NOISE_LENGTH", json!(self.noise_len)),
             ("DATABASE_NAME", path(&clients.database)?),
-            ("PUSH_MESSAGES", json!(providers.push)),
             ("PATH_LENGTH", json!(3)),
             ("MAX_DELAY_TIME", json!(-432_000)),
             ("DATA_DIR", json!("tmp/mail")),
-        ]))
+        ]);
+        flat.extend(push(providers.push));
+        Ok(flat)
     }
+}
+
+/// Only the fork of 2018 says this, and by that it is known.
+fn push(push: Option<bool>) -> Object {
+    push.map(|push| object([("PUSH_MESSAGES", json!(push))])).unwrap_or_default()
 }
 
 fn object<const N: usize>(pairs: [(&str, Value); N]) -> Object {

@@ -10,10 +10,11 @@ use super::{
     Client, ClientEvent, Cover, MOST_EVENTS, MOST_KNOWN, MOST_REPLIES, MOST_UNSAFE, Received, Token,
     Uncertain,
 };
+use crate::files::Profile;
 use crate::packet::BodyTag;
 use crate::wire::control::{Control, MAX_CONTROL};
 use crate::wire::hardened::{ACKNOWLEDGEMENT, Digest, MAX_CONFIRMED, Payload, digest};
-use crate::wire::message::{DUMMY, LOOP};
+use crate::wire::message::{DUMMY, Encoding, LOOP, Message};
 
 /// What a hardened client did with a packet.
 #[derive(Clone, Copy)]
@@ -32,22 +33,29 @@ impl<R: CryptoRng> Client<R> {
             return self.take_hardened(now, datagram);
         }
         if datagram.len() <= MAX_CONTROL && Control::parse(datagram) == Some(Control::Dummy) {
+            self.hear_profile(Profile::Ucl2017);
             self.cover_received(Cover::Dummy);
             return Ok(());
         }
         let Taken::Payload(payload) = self.core.take(now, datagram)? else {
             return Err(DropReason::NotForThisRole);
         };
-        let text = for_me(&self.core, &payload).ok_or(DropReason::BadPayload)?;
-        if text.strip_prefix(LOOP).is_some_and(|noise| self.own_loops.knows(noise)) {
+        let message = for_me(&self.core, &payload).ok_or(DropReason::BadPayload)?;
+        if message.after(LOOP).is_some_and(|noise| self.own_loops.knows(noise)) {
             self.core.counters.loops_returned += 1;
             self.show(ClientEvent::CoverReceived(Cover::Loop));
-        } else if text.starts_with(DUMMY) && text.len() == DUMMY.len() + self.core.rates.noise_len {
+        } else if message.after(DUMMY).is_some_and(|noise| noise.len() == self.core.rates.noise_len) {
+            self.hear_profile(Profile::Fork2018);
             self.cover_received(Cover::Dummy);
         } else {
-            self.give(text, Uncertain { id: None, digest: Digest::default(), surb: Vec::new() })?;
+            self.give(message, Uncertain { id: None, digest: Digest::default(), surb: Vec::new() })?;
         }
         Ok(())
+    }
+
+    /// The provider sends dummies of this profile.
+    fn hear_profile(&mut self, heard: Profile) {
+        self.core.counters.other_profile += u64::from(heard != self.core.profile);
     }
 
     fn cover_received(&mut self, cover: Cover) {
@@ -148,19 +156,21 @@ impl<R: CryptoRng> Client<R> {
             uncertain.surb = surb;
             return Ok(Kept::Safe);
         }
-        self.give(text, Uncertain { id: Some(id), digest, surb })?;
+        let message = Message { encoding: Encoding::Bytes, bytes: text };
+        self.give(message, Uncertain { id: Some(id), digest, surb })?;
         Ok(Kept::Unsafe)
     }
 
     /// Gives a message to the application.
-    fn give(&mut self, message: Vec<u8>, uncertain: Uncertain) -> Result<(), DropReason> {
+    fn give(&mut self, message: Message, uncertain: Uncertain) -> Result<(), DropReason> {
         if self.uncertain.len() >= MOST_UNSAFE || self.events.len() >= 2 * MOST_EVENTS {
             return Err(DropReason::QueueFull);
         }
         let token = Token(self.next_token);
         self.next_token += 1;
         self.core.counters.messages += 1;
-        self.events.push_back(ClientEvent::Received(Received { token, message, id: uncertain.id }));
+        let Message { encoding, bytes: message } = message;
+        self.events.push_back(ClientEvent::Received(Received { token, message, encoding, id: uncertain.id }));
         self.uncertain.insert(token, uncertain);
         Ok(())
     }

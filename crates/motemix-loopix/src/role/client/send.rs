@@ -196,6 +196,7 @@ impl<R: CryptoRng> Client<R> {
             let datagram = Control::Pull { name: self.core.me.name.to_string() }.datagram();
             self.depart(now, datagram);
         }
+        self.core.counters.pulls_unanswered += 1;
         self.show(ClientEvent::Pulled);
     }
 

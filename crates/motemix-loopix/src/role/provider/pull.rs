@@ -116,11 +116,14 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     }
 
     fn dummy(&mut self, name: &str) -> Option<Vec<u8>> {
+        let is_of_fork = self.subscribers.get(name).is_some_and(|subscriber| subscriber.is_of_fork);
         let core = &self.mix.core;
         let user = destination(core.peers.user(name)?);
         let payload = match core.profile {
-            Profile::Ucl2017 => return Some(control::dummy(core.rates.noise_len, &mut self.mix.rng)),
-            Profile::Fork2018 => {
+            Profile::Ucl2017 if !is_of_fork => {
+                return Some(control::dummy(core.rates.noise_len, &mut self.mix.rng));
+            }
+            Profile::Ucl2017 | Profile::Fork2018 => {
                 let text = message::noise(DUMMY, noise_len(core, &user), &mut self.mix.rng);
                 user.payload(&text)
             }

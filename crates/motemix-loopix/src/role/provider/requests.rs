@@ -9,6 +9,7 @@ use rand_core::CryptoRng;
 use super::super::peers::{Duty, Peer};
 use super::super::{Address, DropReason, Mailboxes};
 use super::Provider;
+use crate::files::Profile;
 use crate::packet::keys::macs_match;
 use crate::wire::control::Control;
 use crate::wire::hardened::{ControlKey, Request, Signed};
@@ -25,12 +26,22 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
             Control::Subscribe { name, host, port, key } => {
                 let user = self.user(self.mix.core.peers.user(&name))?;
                 // The originals send what the directory says. Anything else would be somebody else's address.
-                let address = Address { host: host.into(), port };
-                if address != user.address || key.is_some_and(|key| key != user.key.compress()) {
+                let is_listed = self.mix.core.hosts.is_same(&user.address.host, &host);
+                if !is_listed
+                    || port != user.address.port
+                    || key.is_some_and(|key| key != user.key.compress())
+                {
                     return Err(DropReason::Refused);
                 }
                 let name = user.name.clone();
-                self.subscribers.entry(name).or_default().address = Some(address);
+                let address = user.address.clone();
+                let is_of_fork = key.is_some();
+                let subscriber = self.subscribers.entry(name).or_default();
+                subscriber.address = Some(address);
+                // For good: a stranger who subscribes for the user in the form of 2017 must not end his client.
+                subscriber.is_of_fork |= is_of_fork;
+                let core = &mut self.mix.core;
+                core.counters.other_profile += u64::from(is_of_fork != (core.profile == Profile::Fork2018));
             }
             Control::Pull { name } => {
                 let name = self.user(self.mix.core.peers.user(&name))?.name.clone();

@@ -12,6 +12,7 @@ use crate::role::{Client, ClientEvent, Cover, MessageId, SendError};
 use crate::runtime::event::{Event, Refusal};
 use crate::runtime::letters::{Done, Letter, Letters};
 use crate::runtime::probe::{Flight, Probes};
+use crate::wire::message::Encoding;
 
 /// A client, what its user has said, and what has arrived.
 pub(in crate::runtime) struct ClientStation {
@@ -58,7 +59,9 @@ impl ClientStation {
     fn take_event(&mut self, now: Instant, event: ClientEvent, report: &mut dyn FnMut(Event)) {
         match event {
             ClientEvent::Received(received) => {
-                match self.probes.as_ref().and_then(|probes| probes.flight(&received.message)) {
+                let bytes = (received.encoding == Encoding::Bytes).then_some(&received.message);
+                let flight = self.probes.as_ref().and_then(|probes| probes.flight(bytes?));
+                match flight {
                     // Nobody wants to have it back after a crash.
                     Some(Flight { left, took }) => {
                         self.client.confirm(now, received.token);
@@ -100,10 +103,10 @@ impl ClientStation {
                     report(Event::Queued { number: letter.number, to: letter.to.clone() });
                     self.accepted.push_back(letter);
                 }
-                Done::Kept { token, message, is_new } => {
+                Done::Kept { token, message, encoding, is_new } => {
                     self.client.confirm(now, token);
                     if is_new {
-                        report(Event::Received { message });
+                        report(Event::Received { message, encoding });
                     }
                 }
             }

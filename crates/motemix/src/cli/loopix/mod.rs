@@ -14,7 +14,7 @@ pub use measure::{
     LoopixPull,
 };
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
-pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixStatus};
+pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixRenew, LoopixStatus};
 pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixPolicies};
 pub use vectors::LoopixVectors;
 
@@ -34,6 +34,7 @@ pub enum Loopix {
     Provider(LoopixProvider),
     Client(LoopixClient),
     Status(LoopixStatus),
+    Renew(LoopixRenew),
     Chat(LoopixChat),
     Load(LoopixLoad),
     Advise(LoopixAdvise),

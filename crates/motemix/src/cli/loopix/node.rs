@@ -1,4 +1,4 @@
-//! `motemix loopix mix`, `provider`, `client`, `status` and `chat`.
+//! `motemix loopix mix`, `provider`, `client`, `status`, `renew` and `chat`.
 
 use super::LoopixProfile;
 use clap::Args;
@@ -11,7 +11,8 @@ use std::time::Duration;
 pub struct LoopixNode {
     #[command(flatten)]
     pub folder: LoopixNodeFolder,
-    /// Which Loopix to speak, in place of what motemix.toml says; ucl-2017 if there is no such file.
+    /// Which Loopix to speak, in place of what motemix.toml says. If there is no such file: fork-2018 if config.json has
+    /// PUSH_MESSAGES, which nodes of 2017 do not know, else ucl-2017.
     #[arg(long, value_enum)]
     pub profile: Option<LoopixProfile>,
     /// Where to receive packets, in place of the address in the directory; for a node behind another address.
@@ -98,6 +99,26 @@ pub struct LoopixStatus {
     pub json: bool,
 }
 
+/// Gives a node that does not run a new key.
+///
+/// A hardened mix or provider remembers every packet of its key, and says a day ahead when no more fit (`motemix loopix
+/// status` shows how many). Then: stop the node, give it a new key, build the directory again, bring it to all nodes, which take
+/// it over while they run, and start the node. Packets for the old key are lost meanwhile; hardened clients send their
+/// messages again.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix loopix renew --dir loops/nodes/Mix1
+  motemix loopix directory build --dir loops
+  motemix loopix mix --dir loops/nodes/Mix1")]
+pub struct LoopixRenew {
+    #[command(flatten)]
+    pub folder: LoopixNodeFolder,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Chats with everybody in the directory, as a client.
 ///
 /// On a terminal, shows what is said above an input line, and beside it who has been heard from, what waits to leave and
@@ -110,7 +131,8 @@ Example:
 pub struct LoopixChat {
     #[command(flatten)]
     pub folder: LoopixNodeFolder,
-    /// Which Loopix to speak, in place of what motemix.toml says; ucl-2017 if there is no such file.
+    /// Which Loopix to speak, in place of what motemix.toml says. If there is no such file: fork-2018 if config.json has
+    /// PUSH_MESSAGES, which nodes of 2017 do not know, else ucl-2017.
     #[arg(long, value_enum)]
     pub profile: Option<LoopixProfile>,
     /// The name to chat under, in place of the user's.

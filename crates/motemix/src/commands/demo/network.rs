@@ -59,10 +59,12 @@ impl DemoNetwork {
             traffic: &traffic(args),
             calendar: Calendar::new(EPOCH)?,
             epochs: 2,
+            rate: None,
             readings: Some(args.interval.unwrap_or(INTERVAL)),
+            metrics: false,
             loss: args.loss,
         };
-        let network = init(&path, &blueprint)?;
+        let (network, _) = init(&path, &blueprint)?;
         let nodes = plan
             .into_iter()
             .zip(bound)

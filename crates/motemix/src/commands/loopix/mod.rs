@@ -11,6 +11,7 @@ mod measure;
 mod net;
 mod node;
 mod policies;
+mod renew;
 mod rows;
 mod status;
 mod vectors;
@@ -31,6 +32,7 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Client(args) => node::client(args),
         Loopix::Chat(args) => chat::chat(args),
         Loopix::Status(args) => status::status(args),
+        Loopix::Renew(args) => renew::renew(args),
         Loopix::Load(args) => load::load(args),
         Loopix::Advise(args) => advise::advise(args),
         Loopix::Cost(args) => cost::cost(args),

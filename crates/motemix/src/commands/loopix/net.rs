@@ -31,8 +31,10 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     } else {
         consecutive(args.host, args.base_port, size.nodes())?
     };
-    let config = config(args);
+    let mut config = config(args);
     let profile = Profile::from(args.profile);
+    // Only the fork knows the word, and whoever finds it takes the network for one of the fork.
+    config.providers.push = (profile == Profile::Fork2018).then_some(args.push);
     let blueprint = Blueprint {
         size,
         addresses: &addresses,
@@ -65,7 +67,6 @@ fn config(args: &LoopixNetInit) -> Config {
     mixes.loops = args.loops;
     mixes.delay = args.delay;
     config.providers.max_retrieve = args.retrieve;
-    config.providers.push = args.push;
     config
 }
 
@@ -124,7 +125,8 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
     let mut table = Table::new(["node", "role", "pid", "address", "profile"]);
     let mut rows = Vec::new();
     for (node, entry) in loopix::nodes_of(&NetworkDir::new(&args.dir.path))? {
-        let settings = Settings::load(&node.path().join(names::SETTINGS)).map_err(Failure::broken)?;
+        let config = Config::load(&node.path().join(names::CONFIG)).map_err(Failure::broken)?;
+        let settings = Settings::of_node(node.path(), &config).map_err(Failure::broken)?;
         let process = Process::load(&node.pid())?;
         let process = process.filter(|process| process.is_running().unwrap_or(false));
         let pid = process.as_ref().map(Process::pid);

@@ -1,6 +1,6 @@
 //! `motemix loopix mix`, `provider` and `client`: one node in the foreground, with JSON lines.
 
-mod event;
+pub mod event;
 mod input;
 mod printer;
 

@@ -12,7 +12,7 @@ use std::thread;
 /// Runs the node until SIGINT, SIGTERM or a request to stop.
 pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> {
     let source = config.readings.as_ref().map(|_| readings());
-    motemix_host::run(config, Setup { sockets, source }, |_| {}).map_err(failure)
+    motemix_host::run(config, Setup { sockets, source, ..Setup::default() }, |_| {}).map_err(failure)
 }
 
 /// Runs the node until one message is acknowledged or discarded.

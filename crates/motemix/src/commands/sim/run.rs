@@ -5,7 +5,7 @@ use crate::cli::SimRun as Args;
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_air::capture::Capture;
-use motemix_sim::{Observers, Outcome, Sight, Witness, run_with};
+use motemix_sim::{Observers, Outcome, Sight, Witness, Years, run_with};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -99,6 +99,34 @@ fn table(outcome: &Outcome) -> Table {
     }
     for (reason, count) in &outcome.drops {
         table.figure(&format!("dropped, {reason}"), count, "");
+    }
+    if let Some(epochs) = outcome.epochs {
+        table.figure("epochs that every mote was in", &epochs, "");
+    }
+    if let Some(flash) = &outcome.flash {
+        table.figure("written to flash, each mote", &format!("{:.0}", flash.written_bytes), "bytes");
+        table.figure("erased, each mote", &format!("{:.1}", flash.erases), "pages");
+        let Years { record, settings, tags, messages } = flash.years;
+        for (region, years) in
+            [("record", record), ("settings", settings), ("replay tags", tags), ("messages", messages)]
+        {
+            if let Some(years) = years {
+                table.figure(&format!("flash would last, {region}"), &format!("{years:.1}"), "years");
+            }
+        }
+    }
+    for (board, tables) in &outcome.limits {
+        for (name, length, unit) in [
+            ("nodes", tables.nodes, ""),
+            ("network document", tables.document, "bytes"),
+            ("packets", tables.packets, ""),
+            ("replay filter", tables.replay_bytes, "bytes"),
+            ("messages in flight", tables.messages, ""),
+            ("headers made ahead", tables.headers, ""),
+            ("received messages", 2 * tables.window, "places"),
+        ] {
+            table.figure(&format!("room on {board}, {name}"), &length, unit);
+        }
     }
     table
 }

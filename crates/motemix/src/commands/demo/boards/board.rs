@@ -21,13 +21,33 @@ pub struct Model {
     /// The program, and what it is compiled for.
     program: &'static str,
     target: &'static str,
+    /// Cargo's: a program that is built for speed does not fit every flash.
+    profile: &'static str,
 }
 
 /// A Cortex-M0, a Cortex-M3 and a Cortex-M4.
 pub const MODELS: [Model; 3] = [
-    Model { name: "microbit", machine: "microbit", program: "microbit", target: "thumbv6m-none-eabi" },
-    Model { name: "an385", machine: "mps2-an385", program: "mps2", target: "thumbv7m-none-eabi" },
-    Model { name: "an386", machine: "mps2-an386", program: "mps2", target: "thumbv7em-none-eabi" },
+    Model {
+        name: "microbit",
+        machine: "microbit",
+        program: "microbit",
+        target: "thumbv6m-none-eabi",
+        profile: "small",
+    },
+    Model {
+        name: "an385",
+        machine: "mps2-an385",
+        program: "an385",
+        target: "thumbv7m-none-eabi",
+        profile: "release",
+    },
+    Model {
+        name: "an386",
+        machine: "mps2-an386",
+        program: "an386",
+        target: "thumbv7em-none-eabi",
+        profile: "release",
+    },
 ];
 
 impl Model {
@@ -43,7 +63,15 @@ impl Model {
         })?;
         let target = source.join("target");
         let built = Command::new("cargo")
-            .args(["build", "--locked", "--quiet", "--release", "--package", "motemix-emulated"])
+            .args([
+                "build",
+                "--locked",
+                "--quiet",
+                "--profile",
+                self.profile,
+                "--package",
+                "motemix-emulated",
+            ])
             .args(["--bin", self.program, "--target", self.target, "--target-dir"])
             .arg(&target)
             // The configuration beside the firmware counts, not that of whoever calls.
@@ -58,7 +86,7 @@ impl Model {
             let line = words.lines().find(|line| line.starts_with("error")).unwrap_or("cargo failed");
             return Err(Failure::failed(format!("firmware for {}: {line}", self.name)));
         }
-        Ok(target.join(self.target).join("release").join(self.program))
+        Ok(target.join(self.target).join(self.profile).join(self.program))
     }
 }
 

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// The keys of a demonstration do not change.
 const EPOCH: Duration = Duration::from_hours(7 * 24);
+/// The network's name.
+const NETWORK: &str = "boards";
 /// How long the hosts may take to answer.
 const START: Duration = Duration::from_secs(20);
 /// How long they may take to end when asked.
@@ -84,6 +86,7 @@ impl Enrolled {
                 radio: Some(RadioConfig { line: air.line(name), address }),
                 key: PathBuf::from("node.key"),
                 documents: PathBuf::from("../../documents"),
+                network: NETWORK.to_owned(),
                 authorities: vec![authority.public_key().to_bytes()],
                 threshold: 1,
                 state: PathBuf::from("state"),
@@ -103,7 +106,7 @@ impl Enrolled {
             configs.push((NodeConfig::load(folder.config()).map_err(Failure::broken)?, None));
         }
         let draft = Draft {
-            network_name: "boards",
+            network_name: NETWORK,
             epoch,
             valid_after: calendar.valid_after(epoch),
             valid_until: calendar.valid_until(epoch),

@@ -226,15 +226,22 @@ fn draw_traffic(frame: &mut Frame, area: Rect, talk: &Talk) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use motemix_loopix::files::Role;
+    use motemix_loopix::files::{Profile, Role};
     use motemix_loopix::runtime::{Event, Totals};
+    use motemix_loopix::wire::message::Encoding;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
     fn talk() -> Talk {
         let mut talk = Talk::new("Ann", "Client1");
         let users = ["Client1", "Client2"].map(Into::into).to_vec();
-        let ready = Event::Ready { role: Role::Client, name: "Client1".into(), port: 7, users };
+        let ready = Event::Ready {
+            role: Role::Client,
+            name: "Client1".into(),
+            port: 7,
+            profile: Profile::Hardened,
+            users,
+        };
         talk.heed(ready, Instant::now());
         talk
     }
@@ -249,7 +256,10 @@ mod tests {
     fn everything_has_its_place() {
         let mut talk = talk();
         talk.heed(
-            Event::Received { message: b"CHAT10:10:50 <Client2> all is well".to_vec() },
+            Event::Received {
+                message: b"CHAT10:10:50 <Client2> all is well".to_vec(),
+                encoding: Encoding::Bytes,
+            },
             Instant::now(),
         );
         let mut totals = Totals { waiting: 4, ..Totals::default() };
@@ -271,7 +281,7 @@ mod tests {
         for number in 0..100 {
             let message =
                 format!("CHAT10:10:50 <Client2> {} number {number}.", "long ".repeat(30)).into_bytes();
-            talk.heed(Event::Received { message }, Instant::now());
+            talk.heed(Event::Received { message, encoding: Encoding::Bytes }, Instant::now());
         }
         let mut view = View::default();
         let screen = drawn(100, 24, &talk, &view);

@@ -1,8 +1,10 @@
 //! What is said, who is there, and what goes by.
 
+use super::super::node::event::as_json;
 use super::line::{Line, printable};
 use motemix_loopix::role::Counters;
 use motemix_loopix::runtime::{Event, Handle, Stopped, Totals};
+use motemix_loopix::wire::message::Encoding;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -117,7 +119,11 @@ impl Talk {
                 self.take_users(users);
                 self.push(Entry::Notice(format!("the directory has changed; others in it: {others}")))
             }
-            Event::Received { message } => {
+            Event::Received { message, encoding: Encoding::Msgpack } => {
+                let value = printable(&as_json(&message).to_string());
+                self.push(Entry::Notice(format!("a message that is no text: {value}")))
+            }
+            Event::Received { message, encoding: Encoding::Bytes } => {
                 let entry = Line::parse(&message).map_or_else(|| Entry::Notice(other(&message)), Entry::Said);
                 if let Entry::Said(line) = &entry
                     && (self.peers.len() < MOST_PEERS || self.peers.contains_key(&line.name))
@@ -152,7 +158,11 @@ impl Talk {
                 self.totals = *totals;
                 0
             }
-            Event::Sent { .. } | Event::Loop | Event::Probe { .. } => 0,
+            Event::OtherProfile { runs, heard } => self.push(Entry::Notice(format!(
+                "the provider speaks {heard}, and this client {runs}; start it with --profile {heard}"
+            ))),
+            // A client's record forgets, and has nothing to say.
+            Event::Sent { .. } | Event::Loop | Event::Probe { .. } | Event::ReplayRecord { .. } => 0,
         }
     }
 
@@ -200,15 +210,35 @@ pub fn ago(then: Instant, now: Instant) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use motemix_loopix::files::Role;
+    use motemix_loopix::files::{Profile, Role};
     use motemix_loopix::runtime;
 
     fn talk() -> Talk {
         let mut talk = Talk::new("Ann", "Client1");
         let users = ["Client1", "Client2", "Client3"].map(Into::into).to_vec();
-        let ready = Event::Ready { role: Role::Client, name: "Client1".into(), port: 7, users };
+        let ready = Event::Ready {
+            role: Role::Client,
+            name: "Client1".into(),
+            port: 7,
+            profile: Profile::Hardened,
+            users,
+        };
         assert_eq!(talk.heed(ready, Instant::now()), 1);
         talk
+    }
+
+    fn received(message: &[u8]) -> Event {
+        Event::Received { message: message.to_vec(), encoding: Encoding::Bytes }
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_and_nothing_reaches_the_terminal_s_own_language() {
+        let mut talk = talk();
+        // ["\x1b[2J", "\u{9b}31m", bin 00]
+        let message = b"\x93\xa4\x1b[2J\xa5\xc2\x9b31m\xc4\x01\x00".to_vec();
+        assert_eq!(talk.heed(Event::Received { message, encoding: Encoding::Msgpack }, Instant::now()), 1);
+        let shown = talk.lines.back().unwrap().to_string();
+        assert_eq!(shown, r#"* a message that is no text: ["\u001b[2J","\u{9b}31m",{"bin":"00"}]"#);
     }
 
     #[test]
@@ -220,7 +250,7 @@ mod tests {
         assert!(talk.peers["Client2"].reached.is_none());
         talk.heed(Event::Acknowledged { number: 1 }, now);
         assert_eq!(talk.peers["Client2"].reached, Some(now));
-        talk.heed(Event::Received { message: b"CHAT10:10:50 <Client3> hi".to_vec() }, now);
+        talk.heed(received(b"CHAT10:10:50 <Client3> hi"), now);
         assert_eq!(talk.peers["Client3"].heard, Some(now));
         assert_eq!(talk.lines.back().unwrap().to_string(), "10:10:50 <Client3> hi");
         talk.heed(Event::Queued { number: 2, to: "Client3".into() }, now);
@@ -245,7 +275,7 @@ mod tests {
         let mut talk = talk();
         for number in 0..2 * MOST_LINES {
             let message = format!("CHAT10:10:50 <{number}> hi").into_bytes();
-            talk.heed(Event::Received { message }, Instant::now());
+            talk.heed(received(&message), Instant::now());
         }
         assert_eq!((talk.lines.len(), talk.peers.len()), (MOST_LINES, MOST_PEERS));
     }

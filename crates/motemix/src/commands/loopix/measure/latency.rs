@@ -118,7 +118,7 @@ fn run(session: &mut Session, point: &Point, common: &Common) -> Result<Vec<Row>
     let (providers, mixes) = point.network.split_once('+').unwrap_or(("2", "6"));
     let peer = common.peer.clone().filter(|_| point.nodes == "python");
     let mut plan = Plan::new(size(providers, mixes, point.clients)?, point.rate, Duration::ZERO, peer);
-    plan.config.providers.push = true;
+    plan.config.providers.push = Some(true);
     let mut testbed = Testbed::start(&plan, &mut |what| session.tell(what))?;
     session.wait(common.warm_up, "settles")?;
     probes(&mut testbed)?;

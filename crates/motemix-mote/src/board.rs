@@ -1,4 +1,10 @@
-//! From the reset to the loop that never ends.
+//! From the reset to the loop that never ends, for any board. What differs between boards is a [`Board`]; the
+//! phases of its life each need other memory:
+//!
+//! ```text
+//! reset ─ open the flash ─ stand ─ `start` ─ admit the network document ─ link ─ node ─ `stop` ─┐
+//!                            └───────────────────────────────────────────────────────────────────┘
+//! ```
 
 use core::time::Duration;
 
@@ -7,15 +13,17 @@ use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
-use motemix_mote::store::Layout;
-use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Running, StartAsked};
 use motemix_node::Instant;
+use motemix_sphinx::Profile;
 use rand_core::{CryptoRng, Rng as _};
 
-use crate::memory::Tables;
+use crate::store::Layout;
+use crate::{Console, Mote, Next, PlaceInNetwork, Refusal, Running, StartAsked, Tables};
 
 /// What a board has.
 pub trait Board {
+    /// The packets of its network, and with them the curve that suits its core.
+    type Profile: Profile;
     /// Where it keeps what outlives a restart.
     type Flash: MultiwriteNorFlash;
     /// Its generator.
@@ -65,27 +73,44 @@ pub struct Flash<F> {
     pub layout: Layout,
 }
 
-/// Bytes of a MOTE packet.
-const PACKET: usize = 280;
+/// Bytes of a packet of a profile.
+pub const fn packet_len<P: Profile>() -> usize {
+    P::GEOMETRY.packet_len()
+}
 
 /// A board that has started: everything that is there whether the node runs or not.
 struct Started<'m, B: Board> {
     board: B,
     radio: Radio<B::Radio>,
-    mote: &'m mut Mote<B::Flash, B::Random>,
+    mote: &'m mut Mote<B::Profile, B::Flash, B::Random>,
 }
 
-/// Runs the board for good, with room for a network document of `SCRATCH` bytes, `ARRIVALS` datagrams that
-/// come, and tables for so many packets that wait, replay tags of an epoch, messages under way, and nodes of a
-/// network.
+/// Runs a board for good, with packets of a profile and tables as long as its limits say.
+#[macro_export]
+macro_rules! run {
+    ($board:expr, $profile:ty, $limits:expr) => {
+        $crate::run::<
+            _,
+            $crate::room!($profile, $limits),
+            { $crate::packet_len::<$profile>() },
+            { $limits.document },
+            { if $limits.document_while_running { $limits.document } else { 0 } },
+            { $limits.arrivals },
+            { $limits.departures },
+        >($board)
+    };
+}
+
+/// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document of `DOCUMENT`
+/// bytes and so many datagrams that arrive and leave. `run!` takes them from a board's limits.
 pub fn run<
     B: Board,
-    const SCRATCH: usize,
+    T: Tables<Profile = B::Profile>,
+    const PACKET: usize,
+    const DOCUMENT: usize,
+    const NEXT: usize,
     const ARRIVALS: usize,
-    const PACKETS: usize,
-    const TAGS: usize,
-    const MESSAGES: usize,
-    const NODES: usize,
+    const DEPARTURES: usize,
 >(
     mut board: B,
 ) -> ! {
@@ -105,13 +130,13 @@ pub fn run<
     board.join(mote.address());
     let radio = Radio::new(board.radio());
     let mut started = Started { board, radio, mote };
-    let mut scratch = [0; SCRATCH];
+    let mut scratch = [0; DOCUMENT];
     loop {
         let asked = started.stand(&mut scratch);
         let now = started.board.now();
         let mut admitted = started.mote.admit(asked, now, &mut scratch);
         let served = match &mut admitted {
-            Ok(place) => started.link::<ARRIVALS, PACKETS, TAGS, MESSAGES, NODES>(place),
+            Ok(place) => started.link::<T, PACKET, NEXT, ARRIVALS, DEPARTURES>(place),
             Err(refusal) => Err(*refusal),
         };
         if let Err(refusal) = served {
@@ -122,10 +147,13 @@ pub fn run<
     }
 }
 
+/// The mote of a board.
+type MoteOf<B> = Mote<<B as Board>::Profile, <B as Board>::Flash, <B as Board>::Random>;
+
 /// Opens the flash. Not inlined, as those below: what is needed in one place must not stay on the stack for
 /// good.
 #[inline(never)]
-fn open<B: Board>(board: &mut B) -> Result<Mote<B::Flash, B::Random>, &'static str> {
+fn open<B: Board>(board: &mut B) -> Result<MoteOf<B>, &'static str> {
     let Flash { flash, layout } = board.flash()?;
     let random = board.random();
     Mote::new(flash, layout, random).map_err(|_| "error: the flash does not work; erase it\n")
@@ -151,44 +179,48 @@ impl<B: Board> Started<'_, B> {
     /// Makes the link, for as long as the node runs.
     #[inline(never)]
     fn link<
+        T: Tables<Profile = B::Profile>,
+        const PACKET: usize,
+        const NEXT: usize,
         const ARRIVALS: usize,
-        const PACKETS: usize,
-        const TAGS: usize,
-        const MESSAGES: usize,
-        const NODES: usize,
+        const DEPARTURES: usize,
     >(
         &mut self,
         place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
         let seed = self.board.random().next_u64();
         let now = Duration::from_micros(self.board.now_micros());
-        let mut memory = StackMemory::<PACKET, ARRIVALS>::new();
+        let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
         let mut stack =
             Stack::new(self.mote.address(), seed, &LinkSettings::new(), &mut memory, &mut self.radio, now);
-        self.node::<PACKETS, TAGS, MESSAGES, NODES>(place, &mut stack)
+        self.node::<T, PACKET, NEXT>(place, &mut stack)
     }
 
     /// Makes the node, and runs it until somebody types `stop`.
     #[inline(never)]
-    fn node<const PACKETS: usize, const TAGS: usize, const MESSAGES: usize, const NODES: usize>(
+    fn node<T: Tables<Profile = B::Profile>, const PACKET: usize, const NEXT: usize>(
         &mut self,
         place: &PlaceInNetwork<'_>,
         stack: &mut Stack<'_>,
     ) -> Result<(), Refusal> {
         let Self { board, radio, mote } = self;
-        let mut tables = Tables::<PACKETS, TAGS, MESSAGES, NODES>::new();
+        let mut document = [0; NEXT];
+        let mut tables = T::new();
         let (storage, routes) = tables.lend();
         let mut running = Running::new(mote, board.now(), place, storage, routes);
         let running = match &mut running {
             Ok(running) => running,
             Err(refusal) => return Err(*refusal),
         };
+        running.lend_document(&mut document);
         let mut packet = [0; PACKET];
         let mut console = board.console();
         console.write("ok\n");
         loop {
-            let Next::Wait(due) = running.poll(board.now(), &mut console, stack, radio, &mut packet) else {
-                return Ok(());
+            let due = match running.poll(board.now(), &mut console, stack, radio, &mut packet) {
+                Next::TookIn | Next::Again => continue,
+                Next::Wait(due) => due,
+                Next::Stop => return Ok(()),
             };
             while !board.has_news() && due.is_none_or(|due| due > board.now()) {
                 board.sleep();

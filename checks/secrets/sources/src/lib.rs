@@ -1,0 +1,62 @@
+//! Modules of `motemix-host` and `motemix-loopix` that handle secrets, compiled from their own files. What else is in
+//! those crates, sockets, files and databases, would take minutes to build and touches no secret.
+
+#![forbid(unsafe_code)]
+#![allow(dead_code, reason = "not all of a module is checked")]
+
+/// The key files of `motemix-host`.
+#[path = "../../../../crates/motemix-host/src/keys"]
+pub mod keys {
+    mod file;
+
+    use std::path::Path;
+
+    use zeroize::Zeroizing;
+
+    const TITLE: &str = "a key";
+
+    /// The text of a key file with this seed.
+    pub fn write(seed: &[u8; 32]) -> Zeroizing<Vec<u8>> {
+        let mut text = Zeroizing::new([TITLE.as_bytes(), b"\n"].concat());
+        file::push_seed(&mut text, "seed", seed);
+        text
+    }
+
+    /// The seed in a key file.
+    pub fn read(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+        file::Lines::below(Path::new(""), text, TITLE).ok()?.last_seed("seed", "a seed").ok()
+    }
+}
+
+/// The secret key files of `motemix-loopix`.
+#[path = "../../../../crates/motemix-loopix/src/files/secret.rs"]
+pub mod loopix_key;
+
+#[path = "../../../../crates/motemix-loopix/src/pack.rs"]
+pub mod pack;
+
+/// The packet of Loopix.
+#[path = "../../../../crates/motemix-loopix/src/packet"]
+pub mod packet {
+    pub mod body;
+    pub mod format;
+    pub mod forward;
+    pub mod header;
+    pub mod keys;
+    pub mod process;
+    pub mod surb;
+
+    pub use format::{Blinding, BodyTag, Flag, Flags, Format};
+    pub use forward::create;
+    pub use header::{CreateError, Header, Hop};
+    pub use keys::HopKeys;
+    pub use process::{Arrival, Authenticated, Fresh, Layer, Packet, ProcessError, Relay, SurbArrival};
+    pub use surb::{Surb, SurbKeys};
+}
+
+/// What Loopix' nodes say to each other.
+#[path = "../../../../crates/motemix-loopix/src/wire"]
+pub mod wire {
+    pub mod command;
+    pub mod hardened;
+}

@@ -1,0 +1,249 @@
+//! Datagrams that wait for the node, in a fair queue: whoever sends much waits long, and others do not.
+//!
+//! Each datagram costs the node a scalar multiplication before it knows whether it is junk, and a few per cent
+//! of that to read it from the kernel. So all that has arrived is read at once, sorted by source, and the node
+//! takes one datagram of each source in turn. When there is no room, the source that has most waiting loses.
+//! This is stochastic fairness queueing (P. McKenney, INFOCOM 1990) with longest-queue drop.
+//!
+//! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to share
+//! somebody's class. Nodes of the network document are told by address and port, and have classes that
+//! strangers do not reach. Strangers are told by IPv4 address or IPv6 /64 prefix, because whoever has one of
+//! those has all its ports. A source address can be forged: then strangers share one another's fate, as they
+//! would in a single queue, and a known node loses only to who forges that very node.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::net::{IpAddr, SocketAddr};
+
+use motemix_node::LinkId;
+
+/// Datagrams that wait at most, of all sources together.
+pub const WAITING: usize = 512;
+/// Classes of known nodes.
+const NODES: usize = 64;
+/// Classes of strangers.
+const STRANGERS: usize = 64;
+
+/// Which class a source address is in, under a random key of this process.
+#[derive(Default)]
+pub struct Sources {
+    key: RandomState,
+    nodes: HashSet<SocketAddr>,
+}
+
+impl Sources {
+    /// The addresses of the nodes of the network document.
+    pub fn set_nodes(&mut self, nodes: impl Iterator<Item = SocketAddr>) {
+        self.nodes = nodes.collect();
+    }
+
+    /// A number that stands for the source: equal for datagrams of one source.
+    pub fn of(&self, from: Option<SocketAddr>) -> Source {
+        // A radio does not say; its neighbours are strangers together.
+        let Some(from) = from else { return Source { hash: 0, known: false } };
+        let mut hasher = self.key.build_hasher();
+        let known = self.nodes.contains(&from);
+        match from.ip() {
+            IpAddr::V4(ip) => hasher.write(&ip.octets()),
+            IpAddr::V6(ip) if known => hasher.write(&ip.octets()),
+            IpAddr::V6(ip) => hasher.write(ip.octets().first_chunk::<8>().unwrap_or(&[0; 8])),
+        }
+        if known {
+            hasher.write_u16(from.port());
+        }
+        Source { hash: hasher.finish(), known }
+    }
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sources(..)")
+    }
+}
+
+/// A source, without its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    hash: u64,
+    known: bool,
+}
+
+impl Source {
+    /// The neighbour, as the node tells neighbours apart.
+    pub fn link(self) -> LinkId {
+        LinkId(self.hash)
+    }
+
+    fn class(self) -> usize {
+        // Multiply and shift: the high bits of the hash scaled to the number of classes.
+        let scaled = |classes: usize| ((u128::from(self.hash) * classes as u128) >> 64) as usize;
+        if self.known { scaled(NODES) } else { NODES + scaled(STRANGERS) }
+    }
+}
+
+/// The queue. It takes all its memory when it is made.
+#[derive(Debug)]
+pub struct FairQueue {
+    slot_len: usize,
+    bytes: Vec<u8>,
+    free: Vec<usize>,
+    /// By class.
+    queues: Vec<VecDeque<Waiting>>,
+    /// Classes that have something, in the order of their turns: known nodes', and strangers'.
+    turns: [VecDeque<usize>; 2],
+    /// Which of the two is next.
+    strangers_next: bool,
+    dropped: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    slot: usize,
+    len: usize,
+    source: Source,
+}
+
+impl FairQueue {
+    /// Room for [`WAITING`] datagrams of `packet_len` bytes; longer ones are cut to one byte more.
+    pub fn new(packet_len: usize) -> Self {
+        let slot_len = packet_len + 1;
+        Self {
+            slot_len,
+            bytes: vec![0; slot_len * WAITING],
+            free: (0..WAITING).collect(),
+            queues: vec![VecDeque::new(); NODES + STRANGERS],
+            turns: [VecDeque::with_capacity(NODES), VecDeque::with_capacity(STRANGERS)],
+            strangers_next: false,
+            dropped: 0,
+        }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == WAITING
+    }
+
+    /// How many datagrams wait.
+    pub fn len(&self) -> usize {
+        WAITING - self.free.len()
+    }
+
+    /// Datagrams that were dropped for want of room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Takes a datagram in. Without room, the newest one of the longest class goes: this one, perhaps.
+    pub fn push(&mut self, source: Source, datagram: &[u8]) {
+        let class = source.class();
+        let Some(slot) = self.free.pop().or_else(|| self.make_room(class)) else { return };
+        let len = datagram.len().min(self.slot_len);
+        let at = slot * self.slot_len;
+        if let (Some(place), Some(bytes)) = (self.bytes.get_mut(at..at + len), datagram.get(..len)) {
+            place.copy_from_slice(bytes);
+        }
+        let queue = &mut self.queues[class];
+        if queue.is_empty() {
+            self.turns[usize::from(class >= NODES)].push_back(class);
+        }
+        queue.push_back(Waiting { slot, len, source });
+    }
+
+    fn make_room(&mut self, class: usize) -> Option<usize> {
+        self.dropped += 1;
+        let longest = (0..self.queues.len()).max_by_key(|class| self.queues[*class].len())?;
+        // The newcomer counts with its class: who has most already does not push others out.
+        if self.queues[longest].len() <= self.queues[class].len() + 1 {
+            return None;
+        }
+        self.queues[longest].pop_back().map(|waiting| waiting.slot)
+    }
+
+    /// Hands the datagram whose turn it is to `take`; `None` if nothing waits. Known nodes and strangers take
+    /// turns, and within each the classes do.
+    pub fn pop<T>(&mut self, take: impl FnOnce(Source, &mut [u8]) -> T) -> Option<T> {
+        let first = usize::from(self.strangers_next);
+        self.strangers_next = !self.strangers_next;
+        let side = if self.turns[first].is_empty() { 1 - first } else { first };
+        let class = self.turns[side].pop_front()?;
+        let queue = &mut self.queues[class];
+        let waiting = queue.pop_front()?;
+        if !queue.is_empty() {
+            self.turns[side].push_back(class);
+        }
+        self.free.push(waiting.slot);
+        let at = waiting.slot * self.slot_len;
+        self.bytes.get_mut(at..at + waiting.len).map(|bytes| take(waiting.source, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(sources: &Sources, address: &str) -> Source {
+        sources.of(Some(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn one_packet_of_a_neighbour_does_not_wait_for_a_flood() {
+        let mut sources = Sources::default();
+        sources.set_nodes(["10.0.0.1:4000".parse().unwrap()].into_iter());
+        let mut queue = FairQueue::new(4);
+        for _ in 0..10 * WAITING {
+            queue.push(source(&sources, "192.0.2.9:1"), b"junk");
+        }
+        assert_eq!(queue.len(), WAITING);
+        queue.push(source(&sources, "10.0.0.1:4000"), b"good");
+        assert_eq!((queue.len(), queue.dropped()), (WAITING, 9 * WAITING as u64 + 1));
+
+        let first_two = [(); 2].map(|()| queue.pop(|_, bytes| bytes.to_vec()).unwrap());
+        assert!(first_two.contains(&b"good".to_vec()), "{first_two:?}");
+    }
+
+    #[test]
+    fn a_flood_of_one_address_is_one_source_whatever_its_ports() {
+        let sources = Sources::default();
+        assert_eq!(source(&sources, "192.0.2.9:1"), source(&sources, "192.0.2.9:2"));
+        assert_eq!(source(&sources, "[2001:db8::1]:1"), source(&sources, "[2001:db8::ffff]:2"));
+        assert_ne!(source(&sources, "[2001:db8::1]:1"), source(&sources, "[2001:db8:0:1::1]:1"));
+    }
+
+    #[test]
+    fn strangers_never_share_a_class_with_a_node_of_the_network() {
+        let mut sources = Sources::default();
+        let node: SocketAddr = "[::1]:41001".parse().unwrap();
+        sources.set_nodes([node].into_iter());
+        let class = sources.of(Some(node)).class();
+        for port in (1..=u16::MAX).filter(|port| *port != node.port()) {
+            assert_ne!(sources.of(Some((node.ip(), port).into())).class(), class);
+        }
+    }
+
+    #[test]
+    fn forged_addresses_take_what_strangers_have_and_nothing_more() {
+        let mut sources = Sources::default();
+        let node: SocketAddr = "10.0.0.1:4000".parse().unwrap();
+        sources.set_nodes([node].into_iter());
+        let mut queue = FairQueue::new(4);
+        for forged in 0..20_000_u32 {
+            queue.push(sources.of(Some((forged.to_be_bytes(), 9).into())), b"junk");
+        }
+        queue.push(sources.of(Some(node)), b"good");
+        let first_two = [(); 2].map(|()| queue.pop(|_, bytes| bytes.to_vec()).unwrap());
+        assert!(first_two.contains(&b"good".to_vec()), "{first_two:?}");
+    }
+
+    #[test]
+    fn without_a_flood_datagrams_leave_in_the_order_of_their_arrival() {
+        let sources = Sources::default();
+        let mut queue = FairQueue::new(4);
+        for byte in 0..9_u8 {
+            queue.push(source(&sources, "192.0.2.9:1"), &[byte; 9]);
+        }
+        for byte in 0..9_u8 {
+            assert_eq!(queue.pop(|_, bytes| bytes.to_vec()), Some(vec![byte; 5]), "cut to one byte more");
+        }
+        assert!(queue.is_empty() && queue.pop(|_, _| ()).is_none());
+    }
+}

@@ -1,0 +1,75 @@
+//! The node's journal: what was admitted in one round goes to the replay logs with one write. A disk that
+//! refuses is asked again every second, and until it takes something nothing leaves the node.
+
+use std::time::{Duration, Instant};
+
+use motemix_directory::Epoch;
+use motemix_node::{Admitted, Journal};
+
+use crate::store::{ReplayLogs, StoreError};
+
+/// How long after a failure the disk is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Replay logs, and what is to be written to them before anything leaves.
+#[derive(Debug)]
+pub(super) struct Diary {
+    pub(super) logs: ReplayLogs,
+    noted: Vec<Admitted>,
+    /// Of one epoch; reused for each write.
+    digests: Vec<u64>,
+    /// Why the disk refuses, and when it is asked again.
+    refused: Option<(StoreError, Instant)>,
+}
+
+/// The disk refuses; [`Diary::refused`] says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refused;
+
+impl Diary {
+    pub(super) const fn new(logs: ReplayLogs) -> Self {
+        Self { logs, noted: Vec::new(), digests: Vec::new(), refused: None }
+    }
+
+    /// Why nothing may leave, and when the disk is asked again.
+    pub(super) fn refused(&self) -> Option<(&StoreError, Instant)> {
+        self.refused.as_ref().map(|(error, again)| (error, *again))
+    }
+
+    /// Forgets what was noted of epochs before this one: their keys are gone.
+    pub(super) fn forget_before(&mut self, epoch: Epoch) {
+        self.noted.retain(|admitted| admitted.epoch >= epoch);
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        // One epoch, or two at their boundary.
+        while let Some(epoch) = self.noted.first().map(|admitted| admitted.epoch) {
+            self.digests.clear();
+            let of_epoch = self.noted.iter().filter(|admitted| admitted.epoch == epoch);
+            self.digests.extend(of_epoch.map(|admitted| admitted.digest.to_bits()));
+            self.logs.append(epoch, &self.digests)?;
+            self.noted.retain(|admitted| admitted.epoch != epoch);
+        }
+        Ok(())
+    }
+}
+
+impl Journal for Diary {
+    type Error = Refused;
+
+    fn admit(&mut self, admitted: Admitted) {
+        self.noted.push(admitted);
+    }
+
+    fn commit(&mut self) -> Result<(), Refused> {
+        if self.noted.is_empty() {
+            self.refused = None;
+            return Ok(());
+        }
+        if self.refused().is_some_and(|(_, again)| Instant::now() < again) {
+            return Err(Refused);
+        }
+        self.refused = self.write().err().map(|error| (error, Instant::now() + AGAIN));
+        self.refused.as_ref().map_or(Ok(()), |_| Err(Refused))
+    }
+}

@@ -1,0 +1,326 @@
+//! Once a second: how the node is.
+
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use motemix_directory::UnixTime;
+use motemix_node::{DropReason, EpochFill};
+use motemix_sphinx::Profile;
+
+use super::Driver;
+use crate::documents::{DocumentsProblem, Lasts, Outlook};
+use crate::health::{Concern, Reason};
+use crate::keys::KeyProblem;
+use crate::runtime::forecast::Forecast;
+use crate::runtime::watch::Watch;
+use crate::runtime::{RuntimeError, find_me};
+use crate::store::{StoreError, StoreProblem};
+
+/// How long before the documents end a warning comes.
+const DAY: Duration = Duration::from_hours(24);
+/// For epochs shorter than an hour: so many of them before.
+const EPOCHS: u32 = 24;
+/// Per cent of the inbox's quota, and of the window, from which on a warning is given.
+const NEARLY: usize = 90;
+/// Bytes beside the replay log of an epoch that the disk should have left.
+const SPARE: u64 = 16 << 20;
+/// A refusal for want of room is told for this long.
+const RECENT: Duration = Duration::from_secs(10);
+
+/// What the examinations remember from one to the next.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Examination {
+    watch: Watch,
+    forecast: Forecast,
+    outlook: Outlook,
+    lasts: Option<Lasts>,
+    /// Why no document is in force.
+    without_document: Option<String>,
+    /// The clocks disagree, in words.
+    clock: Option<String>,
+    /// Packets refused for want of room in the replay filter.
+    refusals: Refusals,
+    /// Packets refused for want of room in the window.
+    window_refusals: Refusals,
+}
+
+/// How many packets were refused, and when that was seen last.
+#[derive(Debug, Default)]
+struct Refusals {
+    count: u64,
+    seen: Option<Instant>,
+}
+
+impl Refusals {
+    fn see(&mut self, now: Instant, count: u64) {
+        if count > std::mem::replace(&mut self.count, count) {
+            self.seen = Some(now);
+        }
+    }
+
+    fn is_recent(&self, now: Instant) -> bool {
+        self.seen.is_some_and(|seen| now.saturating_duration_since(seen) < RECENT)
+    }
+}
+
+fn left(fill: EpochFill) -> u64 {
+    fill.capacity.saturating_sub(fill.tags).into()
+}
+
+impl Examination {
+    pub(in crate::runtime) fn without_document(&mut self, problem: String) {
+        self.without_document = Some(problem);
+    }
+
+    pub(in crate::runtime) fn has_document(&mut self) {
+        self.without_document = None;
+    }
+
+    /// The clocks of this machine disagree, in words with a remedy; `None` if they agree again.
+    pub(in crate::runtime) fn clock(&mut self, words: Option<String>) {
+        self.clock = words;
+    }
+
+    /// Seconds until more packets have come than the replay filter takes.
+    pub(super) fn full_in(&self, fill: EpochFill) -> Option<u64> {
+        self.forecast.full_in(left(fill)).map(|time| time.as_secs())
+    }
+}
+
+impl<P: Profile> Driver<'_, P> {
+    /// Finds out how the node is, and tells it. `error` is what failed at the boundary of epochs; `descriptors`
+    /// says whether the reserve of file descriptors is complete.
+    pub(super) fn examine(&mut self, now: Instant, error: Option<&RuntimeError>, descriptors: bool) {
+        let mut reasons = Vec::new();
+        reasons.extend(self.examine_documents());
+        reasons.extend(self.examine_replay_filter(now));
+        reasons.extend(self.examine_disk(error));
+        reasons.extend(self.examine_inbox());
+        reasons.extend(self.examine_window(now));
+        reasons.extend(self.examination.clock.clone().map(|words| Reason::failing(Concern::Clock, words)));
+        reasons.extend(self.examine_descriptors(error, descriptors));
+        self.shared.set_health(self.examination.watch.tell(reasons));
+    }
+
+    fn examine_documents(&mut self) -> Option<Reason> {
+        if let Some(error) = self.examination.without_document.as_ref().filter(|_| !self.in_force) {
+            let words = format!("no network document is in force, so nothing is sent: {error}");
+            return Some(Reason::failing(Concern::Documents, words));
+        }
+        let now = self.time.now();
+        let horizon = UnixTime(now.0.saturating_add(self.warn_before().as_secs()));
+        let Self { documents, examination, network, config, key, .. } = self;
+        let usable = |of: &_| find_me(config, key, of).map(drop).map_err(|error| error.to_string());
+        if let Some(lasts) = documents.last(&mut examination.outlook, network, horizon, usable) {
+            examination.lasts = Some(lasts);
+        }
+        let lasts = examination.lasts.as_ref().filter(|lasts| lasts.until < horizon)?;
+        let left = Duration::from_secs(lasts.until.0.saturating_sub(now.0));
+        let (until, left) = (date(lasts.until), span(left));
+        let words = match &lasts.refused {
+            None => format!(
+                "the network documents end in {left}, at {until}; sign or fetch those of later epochs \
+                 (`motemix net renew`)"
+            ),
+            Some(problem) => {
+                format!("the network document for {until}, in {left}, cannot be used: {problem}")
+            }
+        };
+        Some(Reason::warning(Concern::Documents, words))
+    }
+
+    fn warn_before(&self) -> Duration {
+        DAY.min(self.epoch_length().saturating_mul(EPOCHS))
+    }
+
+    fn epoch_length(&self) -> Duration {
+        let Self { network, .. } = self;
+        Duration::from_secs(network.valid_until.0.saturating_sub(network.valid_after.0))
+    }
+
+    fn examine_replay_filter(&mut self, now: Instant) -> Option<Reason> {
+        let fill = self.node.replay_fill().current;
+        let counters = self.node.counters();
+        let refused =
+            counters.dropped(DropReason::ReplayFilterFull) + counters.dropped(DropReason::AdmissionRate);
+        let length = self.epoch_length();
+        let Examination { forecast, refusals, .. } = &mut self.examination;
+        forecast.sample(now, fill.epoch, fill.tags.into(), refused, length);
+        refusals.see(now, refused);
+        let ends = self.network.valid_until;
+        let remedy = "raise `limits.replay_tags`, or have epochs that are shorter";
+        if fill.is_full() {
+            let words = format!(
+                "the replay filter is full, so no packet is taken until the next epoch, at {}; {remedy}",
+                date(ends)
+            );
+            return Some(Reason::failing(Concern::ReplayFilter, words));
+        }
+        if refusals.is_recent(now) {
+            let (admitted, refused) = forecast.lately();
+            let words = format!(
+                "packets are refused, because what is left of the replay filter has to last until {}; \
+                 {remedy}, or find the neighbour that sends too much",
+                date(ends)
+            );
+            // A flood of one neighbour costs that neighbour's packets; when most are refused, it is ours.
+            let most = refused > admitted;
+            let reason = if most { Reason::failing } else { Reason::warning };
+            return Some(reason(Concern::ReplayFilter, words));
+        }
+        let full_in = self.examination.forecast.full_in(left(fill))?;
+        let rest = Duration::from_secs(ends.0.saturating_sub(self.time.now().0));
+        (full_in < rest).then(|| {
+            let words = format!(
+                "at this rate the replay filter is full in {}, and its epoch ends in {}; {remedy}",
+                span(full_in),
+                span(rest)
+            );
+            Reason::warning(Concern::ReplayFilter, words)
+        })
+    }
+
+    fn examine_disk(&self, error: Option<&RuntimeError>) -> Option<Reason> {
+        let failing = |words| Some(Reason::failing(Concern::Disk, words));
+        if let Some((error, _)) = self.diary.refused().filter(|(error, _)| !is_shortage(error)) {
+            let problem = without_restart(error);
+            return failing(format!("replay tags cannot be written, so nothing is passed on: {problem}"));
+        }
+        if let Some(error) = self.mailroom.problem().filter(|error| !is_shortage(error)) {
+            return failing(format!("the inbox takes no messages: {}", without_restart(error)));
+        }
+        if let Some(error) = error.filter(|error| !is_descriptor_shortage(error)) {
+            return failing(format!("the change of epochs waits: {error}"));
+        }
+        let free = free_space(&self.config.state)?;
+        let needed = u64::from(self.node.replay_fill().current.capacity) * 8 + SPARE;
+        (free < needed).then(|| {
+            let words = format!(
+                "{}: {} MiB are free, and an epoch may need {}; free some space",
+                self.config.state.display(),
+                free >> 20,
+                needed >> 20
+            );
+            Reason::warning(Concern::Disk, words)
+        })
+    }
+
+    fn examine_inbox(&self) -> Option<Reason> {
+        let percent = self.mailroom.percent()?;
+        let remedy = "remove messages (`motemix inbox --keep`), or raise `limits.inbox_messages` and \
+                      `limits.inbox_bytes`";
+        if percent >= 100 {
+            let words = format!("the inbox has reached its quota and takes no messages; {remedy}");
+            return Some(Reason::failing(Concern::Inbox, words));
+        }
+        (percent >= NEARLY as u64).then(|| {
+            Reason::warning(Concern::Inbox, format!("{percent} % of the inbox's quota is used; {remedy}"))
+        })
+    }
+
+    fn examine_window(&mut self, now: Instant) -> Option<Reason> {
+        let refused = self.node.counters().dropped(DropReason::WindowFull);
+        self.examination.window_refusals.see(now, refused);
+        let remedy = "raise `limits.inbox_window`";
+        if self.examination.window_refusals.is_recent(now) {
+            let words = "more messages arrive than can be told from repeated ones, and some are refused";
+            return Some(Reason::failing(Concern::Window, format!("{words}; {remedy}")));
+        }
+        let (messages, most) = self.node.window_fill();
+        let percent = messages * 100 / most.max(1);
+        (percent >= NEARLY).then(|| {
+            let words = format!("{percent} % of the memory of received messages is used; {remedy}");
+            Reason::warning(Concern::Window, words)
+        })
+    }
+
+    fn examine_descriptors(&self, error: Option<&RuntimeError>, complete: bool) -> Option<Reason> {
+        let remedy = "raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)";
+        let waits = self.diary.refused().is_some_and(|(error, _)| is_shortage(error))
+            || self.mailroom.problem().is_some_and(is_shortage)
+            || error.is_some_and(is_descriptor_shortage);
+        if waits {
+            let words = format!("there is no file descriptor left for what the node must open; {remedy}");
+            return Some(Reason::failing(Concern::Descriptors, words));
+        }
+        let words = || format!("file descriptors are nearly used up; {remedy}");
+        (!complete).then(|| Reason::warning(Concern::Descriptors, words()))
+    }
+}
+
+/// Whether waiting may mend it: a disk may have room again, and a descriptor may become free.
+pub(super) fn passes(error: &RuntimeError) -> bool {
+    match error {
+        RuntimeError::Store(error) => matches!(error.problem, StoreProblem::Full | StoreProblem::Io(_)),
+        RuntimeError::Key(error) => matches!(error.problem, KeyProblem::Read(_) | KeyProblem::Write(_)),
+        RuntimeError::Documents(error) => matches!(error.problem, DocumentsProblem::Read(_)),
+        _ => false,
+    }
+}
+
+fn is_descriptor_shortage(error: &RuntimeError) -> bool {
+    match error {
+        RuntimeError::Store(error) => is_shortage(error),
+        RuntimeError::Key(error) => match &error.problem {
+            KeyProblem::Read(error) | KeyProblem::Write(error) => no_descriptor(error),
+            _ => false,
+        },
+        RuntimeError::Documents(error) => match &error.problem {
+            DocumentsProblem::Read(error) => no_descriptor(error),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn is_shortage(error: &StoreError) -> bool {
+    matches!(&error.problem, StoreProblem::Io(error) if no_descriptor(error))
+}
+
+fn no_descriptor(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// A running node goes on by itself.
+fn without_restart(error: &StoreError) -> String {
+    match &error.problem {
+        StoreProblem::Full => format!("{}: the disk is full; free some space", error.file.display()),
+        StoreProblem::Io(problem) if problem.kind() == ErrorKind::ReadOnlyFilesystem => {
+            format!("{}: {problem}; make it writable", error.file.display())
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Bytes that an ordinary user may still write; `None` if the system does not say.
+fn free_space(folder: &std::path::Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+fn date(time: UnixTime) -> String {
+    let seconds = i64::try_from(time.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| format!("second {}", time.0), |at| at.to_string())
+}
+
+/// In the unit that suits.
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds @ 7200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_say_them() {
+        let told = [119, 121, 7199, 7200, 200_000].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(told, ["119 s", "2 min", "119 min", "2 h", "2 days"]);
+        assert_eq!(date(UnixTime(1_763_000_000)), "2025-11-13T02:13:20Z");
+    }
+}

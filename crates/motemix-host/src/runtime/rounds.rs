@@ -1,0 +1,138 @@
+//! What the node does in one round, in counted work and not in time: so many datagrams of others, then so many
+//! multiplications of its own. However much arrives, timers, events and own headers have their turn.
+
+use motemix_node::{Instant, Journal, Node};
+use motemix_sphinx::Profile;
+use rand_core::CryptoRng;
+
+use crate::link::FairQueue;
+use crate::link::fair::Source;
+
+/// System calls that read datagrams in a round, each for one socket and up to [`BATCH`](crate::link::BATCH).
+/// Reading costs a few per cent of what a datagram costs the node, so what it cannot take is sorted and dropped here,
+/// and not by the kernel, which drops blindly.
+pub(super) const READS: usize = 4;
+/// Datagrams that the node takes in: one or two multiplications each, about a millisecond together.
+pub(super) const DATAGRAMS: usize = 16;
+/// Multiplications for own headers while datagrams wait: a fifth of the work at least. A header takes seven to
+/// eleven, so this is a header for each round or two.
+pub(super) const MULTIPLICATIONS: usize = 8;
+
+/// Hands the node its share of the datagrams that wait.
+pub(super) fn take_in<P: Profile, R: CryptoRng>(
+    node: &mut Node<'_, P, R>,
+    waiting: &mut FairQueue,
+    journal: &mut impl Journal,
+    now: impl Fn() -> Instant,
+) {
+    for _ in 0..DATAGRAMS {
+        // Refusals are counted by the node.
+        let handle = |source: Source, datagram: &mut [u8]| {
+            let _ = node.handle_datagram(now(), source.link(), datagram, journal);
+        };
+        if waiting.pop(handle).is_none() {
+            break;
+        }
+    }
+}
+
+/// Lets the node build its own headers: one multiplication if nothing waits, because something may arrive; its
+/// share if datagrams wait. `true` if there is more to build.
+pub(super) fn build<P: Profile, R: CryptoRng>(
+    node: &mut Node<'_, P, R>,
+    others_wait: bool,
+    now: impl Fn() -> Instant,
+) -> bool {
+    let share = if others_wait { MULTIPLICATIONS } else { 1 };
+    (0..share).all(|_| node.work(now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use motemix_crypto::{Curve as _, Secret};
+    use motemix_directory::{Entry, Epoch, Parameters, Role};
+    use motemix_node::{Config, NoJournal};
+    use motemix_sphinx::{MixKey, Mote, NodeId};
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::curve::HostCurve;
+    use crate::link::Sources;
+    use crate::rng::HostRng;
+    use crate::runtime::tables::Tables;
+
+    const ME: NodeId = NodeId::new(4).unwrap();
+    const RECEIVER: NodeId = NodeId::new(5).unwrap();
+
+    fn entries() -> impl Iterator<Item = Entry> + Clone {
+        (0..6_u8).map(|id| Entry {
+            mix_key: HostCurve::public_key(&Secret::new([id + 1; 32])),
+            role: if id < 4 { Role::Mix { layer: id / 2 } } else { Role::Endpoint },
+        })
+    }
+
+    fn parameters() -> Parameters {
+        Parameters {
+            min_hops: 3,
+            max_hops: 3,
+            mean_delay: Duration::from_millis(5),
+            hop_allowance: Duration::from_millis(200),
+            transmissions: 5,
+            loop_mean: Some(Duration::from_millis(50)),
+            drop_mean: Some(Duration::from_millis(50)),
+            payload_mean: None,
+            overlap: Duration::ZERO,
+        }
+    }
+
+    /// Twice as many junk datagrams arrive as a node can take, in every round. Counted in work: no clock runs.
+    #[test]
+    fn junk_takes_its_share_of_each_round_and_own_headers_theirs() {
+        let mut tables =
+            Tables::<Mote<HostCurve>>::new(&Limits { replay_tags: 1 << 10, ..Limits::default() });
+        let config = Config::of_network(parameters());
+        let mut node = Node::new(ME, config, HostRng::new().unwrap(), tables.lend());
+        let time = Cell::new(Instant::from_micros(0));
+        node.prepare_epoch(Epoch(7), MixKey::new(Secret::new([5; 32]))).unwrap();
+        node.begin_epoch(time.get(), Epoch(7), Instant::NEVER, entries(), config).unwrap();
+        let sources = Sources::default();
+        let mut waiting = FairQueue::new(280);
+        let mut out = [0; 280];
+        let (mut sent_in, mut message) = (None, None);
+        for round in 0..1000_u32 {
+            time.set(time.get() + Duration::from_millis(1));
+            for number in 0..2 * DATAGRAMS {
+                let junk = [number as u8; 280];
+                waiting.push(sources.of(Some("192.0.2.9:1".parse().unwrap())), &junk);
+            }
+            let before = *node.counters();
+            take_in(&mut node, &mut waiting, &mut NoJournal, || time.get());
+            assert!(node.counters().datagrams - before.datagrams <= DATAGRAMS as u64);
+            node.handle_timeout(time.get());
+            while let Ok(Some(_)) = node.poll_transmit(time.get(), &mut NoJournal, &mut out) {}
+            let before = node.counters().headers_built;
+            build(&mut node, !waiting.is_empty(), || time.get());
+            assert!(node.counters().headers_built - before <= 2, "bounded work");
+            match (round, message) {
+                (500, _) => {
+                    let sent = node.counters().transmitted;
+                    node.send(time.get(), RECEIVER, b"all is well").unwrap();
+                    message = Some(sent);
+                }
+                (_, Some(sent)) if sent_in.is_none() && node.counters().transmitted > sent => {
+                    sent_in = Some(round - 500);
+                }
+                _ => {}
+            }
+        }
+        let counters = node.counters();
+        // The first ticks come before the first headers.
+        assert!(counters.cover_missed <= 2, "{counters:?}");
+        assert!((10..40).contains(&counters.loops_sent), "about twenty: {counters:?}");
+        assert!(sent_in.is_some_and(|rounds| rounds <= 4), "{sent_in:?}");
+        assert!(counters.datagrams >= 900 * DATAGRAMS as u64, "junk has its share too: {counters:?}");
+    }
+}

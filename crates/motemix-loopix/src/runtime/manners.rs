@@ -1,0 +1,88 @@
+//! Notices that others speak another profile than this node, and says so once.
+//!
+//! Of the two profiles of the originals, packets, commands and PULL look the same. What tells them apart:
+//!
+//! | seen by | `ucl-2017` | `fork-2018` |
+//! |---|---|---|
+//! | whoever reads `config.json` | no `PUSH_MESSAGES` | `PUSH_MESSAGES`, true or false |
+//! | a provider | SUBSCRIBE of four fields | SUBSCRIBE of five, with the user's key |
+//! | a client | DUMMY in the clear | dummies in packets, or none |
+//!
+//! A mix sees nothing of it, and need not: it does the same in both.
+
+use super::event::Event;
+use crate::files::{Profile, Role};
+use crate::role::Counters;
+
+/// Pulls without any answer after which a client says so. The originals are silent for twenty seconds after their start.
+const PATIENCE: u64 = 6;
+
+/// What this node speaks, and what it has said about others.
+#[derive(Debug)]
+pub(super) struct Manners {
+    runs: Profile,
+    role: Role,
+    has_told: bool,
+    is_unanswered: bool,
+}
+
+impl Manners {
+    pub(super) const fn new(runs: Profile, role: Role) -> Self {
+        Self { runs, role, has_told: false, is_unanswered: false }
+    }
+
+    /// Looks at what was counted. What there is to say is logged with its remedy; names stay out of the log.
+    pub(super) fn look(&mut self, counters: &Counters) -> Option<Event> {
+        self.look_at_pulls(counters.pulls_unanswered);
+        if self.has_told || counters.other_profile == 0 {
+            return None;
+        }
+        self.has_told = true;
+        let runs = self.runs;
+        let heard = if runs == Profile::Ucl2017 { Profile::Fork2018 } else { Profile::Ucl2017 };
+        let effect = match (self.role, heard) {
+            (Role::Client, _) => format!("the provider sends dummies of {heard}"),
+            (_, Profile::Fork2018) => {
+                format!(
+                    "a user subscribes as clients of {heard} do; it gets their dummies, and no pushed mail"
+                )
+            }
+            _ => format!("a user subscribes as clients of {heard} do, and will take dummies for messages"),
+        };
+        tracing::warn!(
+            "{effect}, but this node runs as {runs}; if the network is one of {heard}, start it with \
+             --profile {heard} or write profile = \"{heard}\" into motemix.toml"
+        );
+        Some(Event::OtherProfile { runs, heard })
+    }
+
+    fn look_at_pulls(&mut self, unanswered: u64) {
+        let was_unanswered = std::mem::replace(&mut self.is_unanswered, unanswered >= PATIENCE);
+        match (was_unanswered, self.is_unanswered) {
+            (false, true) => tracing::warn!(
+                "nothing came for {unanswered} pulls: the provider does not run, cannot reach this client, \
+                 or speaks another profile than {}",
+                self.runs
+            ),
+            (true, false) => tracing::info!("the provider answers again"),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_profile_is_said_once() {
+        let mut manners = Manners::new(Profile::Ucl2017, Role::Provider);
+        let mut counters = Counters::default();
+        assert_eq!(manners.look(&counters), None);
+        counters.other_profile = 1;
+        let said = Event::OtherProfile { runs: Profile::Ucl2017, heard: Profile::Fork2018 };
+        assert_eq!(manners.look(&counters), Some(said));
+        counters.other_profile = 2;
+        assert_eq!(manners.look(&counters), None);
+    }
+}

@@ -1,0 +1,201 @@
+//! From one epoch to the next, while the node runs.
+//!
+//! ```text
+//! document begin, pieces, end ─ checked ─ in flash ─ its key accepted ahead ─ its epoch begins
+//! ```
+//!
+//! The document is checked when it is given, so that a wrong one is refused then, and again when it is read back
+//! from flash: a check returns what the next step needs. The key of the epoch before stays in memory for the
+//! overlap; in flash it is gone when the epoch begins.
+
+use core::time::Duration;
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_directory::{Entry, Epoch, NetworkDocument, UnixTime};
+use motemix_node::{Config, Instant};
+use motemix_sphinx::{MixKey, Profile};
+use rand_core::CryptoRng;
+
+use super::Running;
+use crate::command::read_hex;
+use crate::console::{Console, or_say, say};
+use crate::network::{Network, PlaceInNetwork, Refusal};
+use crate::store::DocumentHead;
+
+/// An epoch whose document is in flash.
+#[derive(Clone, Copy)]
+pub(super) struct NextEpoch {
+    epoch: Epoch,
+    from: UnixTime,
+    /// When its key is accepted: an overlap before.
+    ahead: UnixTime,
+    is_prepared: bool,
+}
+
+impl NextEpoch {
+    pub(super) fn of(head: DocumentHead, current: &PlaceInNetwork<'_>) -> Option<Self> {
+        let overlap = current.document.parameters().overlap;
+        Self::later(head, current.document.epoch(), overlap)
+    }
+
+    fn later(head: DocumentHead, current: Epoch, overlap: Duration) -> Option<Self> {
+        // Whole seconds, so that it is not later than others' clocks say.
+        let ahead = UnixTime(head.valid_after.0.saturating_sub(overlap.as_secs() + 1));
+        let next = Self { epoch: head.epoch, from: head.valid_after, ahead, is_prepared: false };
+        (head.epoch > current).then_some(next)
+    }
+}
+
+impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
+    /// Checks the network document of a later epoch and keeps it. The epoch begins in its time, while the node runs.
+    /// A document that was kept for a later epoch before gives way to it.
+    ///
+    /// # Errors
+    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, this node is not in
+    /// it under the same id, or the board has no memory for its nodes.
+    #[inline(never)]
+    pub fn take_document(&mut self, now: Instant, bytes: &[u8]) -> Result<Epoch, Refusal> {
+        let current = self.node.epoch().unwrap_or(Epoch(0));
+        let place = self.mote.admit_ahead(now, bytes, Epoch(current.0.saturating_add(1)))?;
+        self.check_place(&place)?;
+        let document = &place.document;
+        let head = DocumentHead { epoch: document.epoch(), valid_after: document.valid_after() };
+        let overlap = document.parameters().overlap;
+        self.mote.store.keep_next_document(bytes, head)?;
+        let was_prepared = self.next.is_some_and(|next| next.is_prepared && next.epoch == head.epoch);
+        self.next = NextEpoch::later(head, current, overlap)
+            .map(|next| NextEpoch { is_prepared: was_prepared, ..next });
+        Ok(head.epoch)
+    }
+
+    /// Begins a later epoch. Packets that wait, and messages in flight, go on; the key of the epoch before serves
+    /// for the overlap.
+    ///
+    /// # Errors
+    /// As for [`take_document`](Self::take_document); the node goes on in its epoch then.
+    pub fn begin_epoch(&mut self, now: Instant, place: &PlaceInNetwork<'_>) -> Result<(), Refusal> {
+        self.check_place(place)?;
+        self.begin(now, place)
+    }
+
+    /// The same with a document that the caller admitted, which need not be in flash.
+    ///
+    /// # Errors
+    /// As for [`begin_epoch`](Self::begin_epoch), and this node is not in it.
+    pub fn begin_epoch_of(&mut self, now: Instant, document: NetworkDocument<'_>) -> Result<(), Refusal> {
+        let place = self.mote.find_in(document)?;
+        self.begin_epoch(now, &place)
+    }
+
+    /// Packets that wait name their next node by id, and this node goes by one.
+    fn check_place(&self, place: &PlaceInNetwork<'_>) -> Result<(), Refusal> {
+        let (nodes, room) = (place.document.node_count(), self.routes.len());
+        if nodes > room {
+            return Err(Refusal::TooManyNodes { nodes, room });
+        }
+        if place.me == self.node.id() { Ok(()) } else { Err(Refusal::OtherId) }
+    }
+
+    /// Begins the epoch of a document that was admitted.
+    #[inline(never)]
+    pub(super) fn begin(&mut self, now: Instant, place: &PlaceInNetwork<'_>) -> Result<(), Refusal> {
+        let document = &place.document;
+        let (epoch, parameters) = (document.epoch(), document.parameters());
+        self.prepare(epoch, MixKey::new(place.secret.duplicate()))?;
+        let network = Network::of(document, self.routes)?;
+        let left = self.mote.clock.map(|clock| network.valid_until.0.saturating_sub(clock.at(now).0));
+        let ends = left.map_or(Instant::NEVER, |left| now + Duration::from_secs(left));
+        let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });
+        let config = Config { window: self.window, ..Config::of_shared_channel(parameters) };
+        self.node.begin_epoch(now, epoch, ends, entries, config)?;
+        (self.network, self.expired) = (network, false);
+        self.fill.begin(now, ends, self.node.counters());
+        self.mote.move_to(epoch)
+    }
+
+    /// Accepts packets of an epoch, but none that were admitted before a restart.
+    fn prepare(&mut self, epoch: Epoch, key: MixKey) -> Result<(), Refusal> {
+        self.node.prepare_epoch(epoch, key)?;
+        let node = &mut self.node;
+        let mut restored = Ok(());
+        self.mote.store.each_tag(epoch, |admitted| {
+            restored = restored.and(node.restore_admitted(admitted));
+        })?;
+        // Packets that the filter does not know could pass a second time.
+        restored.map_err(|_| Refusal::ReplayFilter)
+    }
+
+    /// Turns to the next epoch when it is time.
+    #[inline(never)]
+    pub(super) fn turn<C: Console>(&mut self, now: Instant, console: &mut C) {
+        let (Some(next), Some(clock)) = (self.next, self.mote.clock) else { return };
+        let time = clock.at(now);
+        if time >= next.from {
+            self.next = None;
+            or_say!(console, self.begin_next(now));
+            say!(console, "epoch {} begins", next.epoch);
+        } else if time >= next.ahead && !next.is_prepared {
+            self.next = Some(NextEpoch { is_prepared: true, ..next });
+            let secret = or_say!(console, self.mote.ratchet.mix_secret(next.epoch));
+            or_say!(console, self.prepare(next.epoch, MixKey::new(secret)));
+        }
+    }
+
+    /// When [`turn`](Self::turn) has something to do.
+    pub(super) fn turn_due(&self, now: Instant) -> Option<Instant> {
+        let (next, clock) = (self.next?, self.mote.clock?);
+        let at = if next.is_prepared { next.from } else { next.ahead };
+        Some(now + Duration::from_secs(at.0.saturating_sub(clock.at(now).0)))
+    }
+
+    #[inline(never)]
+    fn begin_next(&mut self, now: Instant) -> Result<(), Refusal> {
+        // What was given of another one is in the same memory.
+        self.given = None;
+        let memory = core::mem::take(&mut self.document);
+        let result = match self.mote.admit_next(now, memory) {
+            Ok(place) => self.begin_epoch(now, &place),
+            Err(refusal) => Err(refusal),
+        };
+        self.document = memory;
+        result
+    }
+
+    /// What the console says of documents.
+    pub(super) fn begin_document<C: Console>(&mut self, console: &mut C) {
+        if self.document.is_empty() {
+            return say!(
+                console,
+                "error: this board has no memory for a document beside a node; `stop` it first"
+            );
+        }
+        self.given = Some(0);
+        say!(console, "ok");
+    }
+
+    pub(super) fn take_piece<C: Console>(&mut self, piece: &str, console: &mut C) {
+        let Some(len) = self.given else {
+            return say!(console, "error: a document begins with `document begin`");
+        };
+        let added = read_hex(piece, self.document.get_mut(len..).unwrap_or_default());
+        self.given = added.map(|added| len + added);
+        if let Some(len) = self.given {
+            say!(console, "ok {len}");
+        } else {
+            let room = self.document.len();
+            say!(console, "error: not hex digits in pairs, or more than {room} bytes in all; begin again");
+        }
+    }
+
+    pub(super) fn end_document<C: Console>(&mut self, now: Instant, console: &mut C) {
+        let Some(len) = self.given.take() else {
+            return say!(console, "error: a document begins with `document begin`");
+        };
+        let memory = core::mem::take(&mut self.document);
+        let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
+        self.document = memory;
+        let epoch = or_say!(console, taken);
+        let from = self.next.map_or(0, |next| next.from.0);
+        say!(console, "ok epoch {epoch} begins at {from}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The memory of a node that runs, with lengths that are fixed when the program is built. It is on the stack of
+//! the functions in `board`, and only while they need it.
+
+use core::array::from_fn;
+
+use motemix_directory::Entry;
+use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_sphinx::Profile;
+
+use crate::limits::Limits;
+use crate::network::Route;
+
+/// Tables that a node is lent.
+pub trait Tables {
+    /// The packets that they hold.
+    type Profile: Profile;
+
+    /// Empty tables.
+    fn new() -> Self;
+    /// Lends all of them: the node's, and where its neighbours are.
+    fn lend(&mut self) -> (Storage<'_, Self::Profile>, &mut [Route]);
+}
+
+/// Tables as long as a board's [`Limits`](crate::Limits) say; `room!` names the type.
+pub struct Room<
+    P: Profile,
+    const PACKETS: usize,
+    const REPLAY: usize,
+    const WINDOW: usize,
+    const MESSAGES: usize,
+    const RETURNS: usize,
+    const HEADERS: usize,
+    const LOOPS: usize,
+    const NODES: usize,
+> {
+    packets: [PacketSlot<P>; PACKETS],
+    schedule: [u32; PACKETS],
+    replay: [u8; REPLAY],
+    window: [[u64; WINDOW]; 2],
+    messages: [MessageSlot<P>; MESSAGES],
+    returns: [ReturnSlot<P>; RETURNS],
+    headers: [HeaderSlot<P>; HEADERS],
+    loops: [u64; LOOPS],
+    nodes: [Entry; NODES],
+    routes: [Route; NODES],
+}
+
+/// The type of the tables that a board's limits describe, for packets of a profile.
+#[macro_export]
+macro_rules! room {
+    ($profile:ty, $limits:expr) => {
+        $crate::Room<
+            $profile,
+            { $limits.packets },
+            { $limits.replay_bytes },
+            { $limits.window },
+            { $limits.messages },
+            { $limits.returns },
+            { $limits.headers },
+            { $limits.loops },
+            { $limits.nodes },
+        >
+    };
+}
+
+impl<
+    P: Profile,
+    const PACKETS: usize,
+    const REPLAY: usize,
+    const WINDOW: usize,
+    const MESSAGES: usize,
+    const RETURNS: usize,
+    const HEADERS: usize,
+    const LOOPS: usize,
+    const NODES: usize,
+> Tables for Room<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, LOOPS, NODES>
+{
+    type Profile = P;
+
+    // Not inlined: what it takes to make them must not stay on the stack with them.
+    #[inline(never)]
+    fn new() -> Self {
+        // Of boards whose limits are their own, too.
+        const { assert!(Limits::has_whole_digests(REPLAY)) };
+        Self {
+            packets: from_fn(|_| PacketSlot::new()),
+            schedule: [0; PACKETS],
+            replay: [0; REPLAY],
+            window: [[0; WINDOW]; 2],
+            messages: from_fn(|_| MessageSlot::new()),
+            returns: from_fn(|_| ReturnSlot::new()),
+            headers: from_fn(|_| HeaderSlot::new()),
+            loops: [0; LOOPS],
+            nodes: from_fn(|_| Entry::default()),
+            routes: [Route::NONE; NODES],
+        }
+    }
+
+    fn lend(&mut self) -> (Storage<'_, P>, &mut [Route]) {
+        let [window, older_window] = &mut self.window;
+        let storage = Storage {
+            packets: &mut self.packets,
+            schedule: &mut self.schedule,
+            replay: &mut self.replay,
+            fingerprint: FingerprintBits::BOARD,
+            window: [window, older_window],
+            messages: &mut self.messages,
+            returns: &mut self.returns,
+            headers: &mut self.headers,
+            loops: &mut self.loops,
+            nodes: &mut self.nodes,
+        };
+        (storage, &mut self.routes)
+    }
+}

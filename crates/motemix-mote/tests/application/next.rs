@@ -1,0 +1,153 @@
+//! The next epoch's network document, while the node runs.
+
+use std::time::Duration;
+
+use crate::board::Chip;
+use crate::world::{LIFETIME, Terms, World, name};
+
+/// Epochs with an overlap, one after the other.
+fn terms() -> Terms {
+    let mut terms = Terms::default();
+    terms.parameters.overlap = Duration::from_secs(60);
+    terms
+}
+
+fn after(terms: &Terms) -> Terms {
+    Terms { epoch: terms.epoch + 1, valid_after: terms.valid_after + LIFETIME, ..terms.clone() }
+}
+
+/// Gives the next document to all boards.
+fn give_next(world: &mut World, next: &Terms) {
+    let nodes = world.list(next.epoch);
+    let document = next.sign(&nodes);
+    for board in 0..world.boards.len() {
+        let said = world.give(board, &document);
+        assert_eq!(said, format!("ok epoch {} begins at {}\n", next.epoch, next.valid_after));
+    }
+}
+
+#[test]
+fn three_epochs_pass_and_every_message_is_acknowledged() {
+    let mut terms = terms();
+    let mut world = World::running(3, &terms, 90);
+    for epoch in 0..3 {
+        world.exchange(0, 1, &format!("before {epoch}"));
+        let next = after(&terms);
+        give_next(&mut world, &next);
+        // A message is under way when the epoch ends.
+        let left = next.valid_after - world.unix_time();
+        world.seconds(left - 1);
+        world.printed(0);
+        world.send(0, 1, &format!("at the end of {epoch}"));
+        world.seconds(30);
+        let said = world.printed(0);
+        assert!(said.contains(&format!("epoch {} begins\n", next.epoch)), "{said}");
+        assert!(said.contains("acknowledged "), "{said}");
+        assert_eq!(world.inbox(1).len(), 1);
+        terms = next;
+    }
+    for board in 0..3 {
+        assert_eq!(world.status(board, "discarded"), 0);
+        // The key of the first epoch is gone, though nobody stopped the node.
+        let said = world.say(board, "key 7");
+        assert!(said.starts_with("error: the key of epoch 7 is gone"), "{said}");
+    }
+}
+
+#[test]
+fn a_board_that_was_off_when_the_epoch_began_starts_in_it() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 91);
+    let next = after(&terms);
+    give_next(&mut world, &next);
+    world.seconds(10);
+    // Before it begins, the current document still counts.
+    world.restart(2);
+    let left = next.valid_after - world.unix_time();
+    world.seconds(left - 1);
+    world.switch_off(2);
+    world.seconds(120);
+    world.switch_on(2);
+    world.set_clock(2);
+    assert_eq!(world.say(2, "start"), "ok\n");
+    world.exchange(0, 1, "through the mix");
+}
+
+#[test]
+fn a_board_restarted_ahead_of_the_epoch_turns_to_it() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 92);
+    let next = after(&terms);
+    give_next(&mut world, &next);
+    (0..3).for_each(|board| world.restart(board));
+    let left = next.valid_after - world.unix_time();
+    world.seconds(left + 1);
+    assert!(world.printed(2).contains("epoch 8 begins\n"));
+    world.exchange(0, 1, "new");
+}
+
+#[test]
+fn documents_that_do_not_follow_are_refused_and_change_nothing() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 93);
+    let next = after(&terms);
+    let nodes = world.list(next.epoch);
+    let mut swapped = nodes.clone();
+    swapped.swap(0, 2);
+    let forged = Terms { signer: 2, ..next.clone() }.sign(&nodes);
+    let other_id = next.sign(&swapped);
+    let without = next.sign(&[nodes[1].clone(), nodes[2].clone(), {
+        let mut stranger = nodes[0].clone();
+        stranger.key = [9; 32];
+        stranger
+    }]);
+    let earlier = Terms { epoch: 6, ..next.clone() }.sign(&nodes);
+    for (document, refusal) in [
+        (forged, "signatures"),
+        (other_id, "another id"),
+        (without, "this node's key is not in it"),
+        (earlier, "epoch 6"),
+    ] {
+        let said = world.give(0, &document);
+        assert!(said.starts_with("error: ") && said.contains(refusal), "{refusal}: {said}");
+    }
+    world.exchange(0, 1, "as before");
+    give_next(&mut world, &next);
+    let left = next.valid_after - world.unix_time();
+    world.seconds(left + 1);
+    world.exchange(0, 1, "and on");
+}
+
+#[test]
+fn power_cut_at_any_byte_of_the_turn_loses_neither_key_nor_document() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 94);
+    let next = after(&terms);
+    give_next(&mut world, &next);
+    let left = next.valid_after - world.unix_time();
+    world.seconds(left - 1);
+    let chip = world.boards[0].chip.clone();
+    let mut cuts = 0;
+    for budget in (1..).step_by(7) {
+        let copy = chip.copy(budget);
+        let mut world = World::with(vec![copy, Chip::new(), Chip::new()], 95);
+        world
+            .now
+            .set(motemix_node::Instant::from_micros((next.valid_after - crate::world::NOON - 2) * 1_000_000));
+        world.set_clock(0);
+        assert_eq!(world.say(0, "start"), "ok\n", "{}", name(0));
+        world.boards[0].chip.power().set(Some(budget as u32));
+        world.seconds(3);
+        let was_cut = !world.boards[0].is_on();
+        world.boards[0].chip.power().set(None);
+        if !was_cut {
+            break;
+        }
+        cuts += 1;
+        world.switch_on(0);
+        world.set_clock(0);
+        assert_eq!(world.say(0, "start"), "ok\n", "after {budget} bytes");
+        assert!(world.say(0, "key 7").starts_with("error: the key of epoch 7 is gone"));
+    }
+    assert!(cuts > 5, "{cuts}");
+}

@@ -1,0 +1,179 @@
+//! What a board's life and the world have in common: the time, when the board wants to be woken, and what it did.
+
+use super::NAMED;
+use crate::adversary::fingerprint;
+use crate::meter::Meter;
+use crate::observe::News;
+use motemix_air::Instant;
+use motemix_directory::Epoch;
+use motemix_mote::{Console, News as Heard};
+use motemix_node::Event;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// What is counted of one board.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Tally {
+    pub meter: Meter,
+    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that brought them.
+    pub arrived: Vec<(u16, u64)>,
+    /// Epochs in which its node ran.
+    pub epochs: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Desk {
+    pub now: Cell<Instant>,
+    pub ends: Cell<bool>,
+    wake: Cell<Option<Instant>>,
+    busy_until: Cell<Instant>,
+    dead: Cell<bool>,
+    received: Cell<bool>,
+    epoch: Cell<Option<Epoch>>,
+    /// Of the packet that was taken in last.
+    taken_in: Cell<u64>,
+    news: RefCell<Option<Vec<News>>>,
+    pub tally: RefCell<Tally>,
+}
+
+impl Desk {
+    pub fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    /// Until when its processor computes, if it does.
+    pub fn busy_at(&self, now: Instant) -> Option<Instant> {
+        Some(self.busy_until.get()).filter(|until| *until > now && !self.ends.get())
+    }
+
+    pub fn wake_at(&self) -> Option<Instant> {
+        self.wake.get()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        !self.dead.get()
+    }
+
+    pub fn die(&self) {
+        self.dead.set(true);
+        self.wake.set(None);
+    }
+
+    /// Waits for this time, or for the antenna.
+    pub async fn sleep(&self, until: Option<Instant>) {
+        self.wake.set(until);
+        let mut slept = false;
+        poll_fn(|_| if std::mem::replace(&mut slept, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// Computes for so long.
+    pub async fn compute(&self, time: Duration) {
+        let until = self.now() + time;
+        self.tally.borrow_mut().meter.computed += time;
+        self.busy_until.set(until);
+        self.sleep(Some(until)).await;
+    }
+
+    pub fn keep_news(&self) {
+        *self.news.borrow_mut() = Some(Vec::new());
+    }
+
+    pub fn take_news(&self) -> Vec<News> {
+        self.news.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn news(&self, news: News) {
+        if let Some(kept) = &mut *self.news.borrow_mut() {
+            kept.push(news);
+        }
+    }
+
+    /// The application gave the node a message.
+    pub fn given(&self, to: u16, refused: bool) {
+        self.tally.borrow_mut().meter.refused += u64::from(refused);
+        self.news(if refused { News::Refused { to } } else { News::Message { to } });
+    }
+
+    /// Whether messages have come since the last call.
+    pub fn take_received(&self) -> bool {
+        self.received.take()
+    }
+
+    /// The node serves this epoch. Whether it is another one than before.
+    pub fn in_epoch(&self, epoch: Option<Epoch>) -> bool {
+        let changed = epoch.is_some() && self.epoch.replace(epoch) != epoch;
+        self.tally.borrow_mut().epochs += u32::from(changed);
+        changed
+    }
+
+    /// Something ended before its end.
+    pub fn count(&self, what: String) {
+        self.tally.borrow_mut().meter.drop(what, 1);
+    }
+}
+
+/// The console of a board at which nobody types: what the node says is counted.
+pub(super) struct Ear {
+    desk: Rc<Desk>,
+    line: String,
+}
+
+impl Ear {
+    pub fn new(desk: Rc<Desk>) -> Self {
+        Self { desk, line: String::new() }
+    }
+}
+
+impl Console for Ear {
+    fn read(&mut self) -> Option<u8> {
+        None
+    }
+
+    fn write(&mut self, text: &str) {
+        self.line.push_str(text);
+        if self.line.ends_with('\n') {
+            if self.line.starts_with("error: ") {
+                self.desk.count(format!("mote: {}", self.line.trim_end()));
+            }
+            self.line.clear();
+        }
+    }
+
+    fn notice(&mut self, heard: Heard<'_>) {
+        let desk = &self.desk;
+        let news = match heard {
+            Heard::Datagram(datagram) => return desk.taken_in.set(fingerprint(datagram)),
+            Heard::Dropped(reason) => News::Dropped { reason: reason.name() },
+            Heard::Left { to, accepted } => {
+                if !accepted {
+                    let reason = "datagram: not accepted by the link";
+                    desk.count(reason.into());
+                    desk.news(News::Dropped { reason });
+                }
+                News::Packet { to: to.get() }
+            }
+            Heard::Event(Event::Received { data, repeated, .. }) => {
+                desk.received.set(true);
+                let sender = data.first_chunk::<NAMED>().filter(|_| !repeated);
+                if let Some(sender) = sender {
+                    let arrival = (u16::from_be_bytes(*sender), desk.taken_in.get());
+                    desk.tally.borrow_mut().arrived.push(arrival);
+                }
+                News::Received
+            }
+            Heard::Event(Event::Delivered { .. }) => {
+                desk.received.set(true);
+                News::Received
+            }
+            Heard::Event(Event::Acknowledged { elapsed, tries, .. }) => {
+                desk.tally.borrow_mut().meter.round_trips.push(*elapsed);
+                News::Acknowledged { after: *elapsed, tries: *tries }
+            }
+            Heard::Event(Event::Discarded { tries, .. }) => News::Discarded { tries: *tries },
+        };
+        desk.news(news);
+    }
+}

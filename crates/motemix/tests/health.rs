@@ -1,0 +1,146 @@
+//! How a node is, told before it is too late and where people look: `/healthz`, `net status`, the log.
+//! Epochs of ten seconds, on real processes; what is short is short by a limit of the running process.
+
+mod program;
+
+use program::{Network, Running, edit, motemix, wait_until};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+const SMALL: [&str; 8] = ["--mixes", "3", "--motes", "1", "--mean-delay", "10ms", "--epoch-length", "10s"];
+
+/// A network with documents for ten minutes.
+fn up(more: &[&str], change: impl FnOnce(&Network)) -> Running {
+    let network = Network::init(&[&SMALL, more].concat());
+    change(&network);
+    motemix(["net", "renew", network.dir.to_str().unwrap(), "--epochs", "60"]).succeeds();
+    Running::up(network)
+}
+
+/// The state of a concern of a node, and its words.
+fn concern(running: &Running, node: &str, concern: &str) -> Option<(String, String)> {
+    let status = running.status_of(node);
+    let reasons = status["status"]["health"]["reasons"].as_array()?.clone();
+    let reason = reasons.into_iter().find(|reason| reason["concern"] == concern)?;
+    let text = |field: &str| reason[field].as_str().unwrap().to_owned();
+    Some((text("state"), text("words")))
+}
+
+fn is(running: &Running, node: &str, about: &str, state: &str) -> bool {
+    concern(running, node, about).is_some_and(|(found, _)| found == state)
+}
+
+/// `/healthz` of a node, over the socket of its user.
+fn healthz(running: &Running, node: &str) -> String {
+    let socket = running.0.path(&format!("nodes/{node}/state/metrics.sock"));
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The lines of a node's log that have these words.
+fn log_lines(running: &Running, node: &str, words: &str) -> usize {
+    let log = fs::read_to_string(running.0.path(&format!("nodes/{node}/node.log"))).unwrap();
+    log.lines().filter(|line| line.contains(words)).count()
+}
+
+fn limit(running: &Running, node: &str, resource: Resource, most: u64) {
+    let pid = Pid::from_raw(i32::try_from(running.pid(node)).unwrap()).unwrap();
+    let maximum = rustix::process::getrlimit(resource).maximum;
+    prlimit(Some(pid), resource, Rlimit { current: Some(most), maximum }).unwrap();
+}
+
+#[test]
+fn documents_that_run_out_are_told_before_and_when_they_have() {
+    // Documents for three epochs.
+    let running = Running::up(Network::init(&SMALL));
+    wait_until("a warning", || is(&running, "mix-1", "documents", "warning"));
+    let (_, words) = concern(&running, "mix-1", "documents").unwrap();
+    assert!(words.contains("motemix net renew"), "{words}");
+    assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
+    let said = motemix(["net", "status", running.dir()]).succeeds();
+    assert!(said.contains("\nmix-1: warning: documents: "), "{said}");
+
+    wait_until("it fails", || is(&running, "mix-1", "documents", "failing"));
+    let answer = healthz(&running, "mix-1");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("failing: documents: no network document is in force"), "{answer}");
+    let said = motemix(["net", "status", running.dir()]).succeeds();
+    assert!(said.contains("\nmix-1: failing: documents: no network document is in force"), "{said}");
+
+    motemix(["net", "renew", running.dir(), "--epochs", "60"]).succeeds();
+    wait_until("it is well again", || concern(&running, "mix-1", "documents").is_none());
+    assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
+    assert_eq!(log_lines(&running, "mix-1", "the network documents end in"), 1, "one line when it begins");
+    assert_eq!(log_lines(&running, "mix-1", "no network document is in force"), 1);
+    assert_eq!(log_lines(&running, "mix-1", "documents: well again"), 1, "one line when it ends");
+}
+
+#[test]
+fn a_mix_whose_replay_filter_is_too_small_says_so() {
+    let running = up(&["--loop-cover", "20ms"], |network| {
+        let config = network.config("mix-1");
+        let text = fs::read_to_string(&config).unwrap();
+        let line = text.lines().find(|line| line.starts_with("replay_tags")).unwrap();
+        edit(&config, line, "replay_tags = 64");
+    });
+    wait_until("it fails", || is(&running, "mix-1", "replay_filter", "failing"));
+    let answer = healthz(&running, "mix-1");
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("limits.replay_tags"), "{answer}");
+    let said = motemix(["net", "status", running.dir()]).succeeds();
+    assert!(said.contains("\nmix-1: failing: replay-filter: "), "{said}");
+    assert!(concern(&running, "mix-2", "replay_filter").is_none());
+}
+
+#[test]
+fn a_full_disk_pauses_a_node_which_goes_on_when_there_is_room() {
+    let running = up(&["--loop-cover", "20ms"], |_| {});
+    let pid = running.pid("receiver");
+    // No file may grow beyond this: the replay log does soon, the log of the node does not.
+    limit(&running, "receiver", Resource::Fsize, 3000);
+    wait_until("it fails", || is(&running, "receiver", "disk", "failing"));
+    let answer = healthz(&running, "receiver");
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("failing: disk: "), "{answer}");
+    let sent = |status: &Value| status["status"]["counters"]["udp_sent"].as_u64().unwrap();
+    let before = sent(&running.status_of("receiver"));
+    assert_eq!(sent(&running.status_of("receiver")), before, "nothing leaves");
+
+    limit(&running, "receiver", Resource::Fsize, u64::MAX / 2);
+    wait_until("it is well again", || concern(&running, "receiver", "disk").is_none());
+    running.send("mote-1", "is there room?").succeeds();
+    assert_eq!(running.pid("receiver"), pid);
+    assert_eq!(log_lines(&running, "receiver", "disk: well again"), 1);
+    assert_eq!(log_lines(&running, "receiver", "disk: "), 2, "one line when it begins, one when it ends");
+}
+
+#[test]
+fn an_inbox_takes_what_its_quota_allows_and_a_mix_keeps_none() {
+    let running = up(&[], |network| {
+        edit(&network.config("receiver"), "inbox_messages = 100000", "inbox_messages = 3");
+    });
+    for text in ["one", "two", "three"] {
+        running.send("mote-1", text).succeeds();
+    }
+    let dir = running.0.config("receiver");
+    thread::scope(|scope| {
+        let fourth = scope.spawn(|| running.send("mote-1", "four").status());
+        wait_until("it fails", || is(&running, "receiver", "inbox", "failing"));
+        wait_until("it is refused", || running.total("inbox_refusals") > 0);
+        assert!(healthz(&running, "receiver").contains("motemix inbox --keep"));
+        let said = motemix(["inbox", "--config", dir.to_str().unwrap(), "--keep", "1"]).succeeds();
+        assert_eq!(said, "removed 2 messages\n");
+        assert_eq!(fourth.join().unwrap(), 0, "a later try is acknowledged");
+    });
+    assert_eq!(running.inbox("receiver"), ["three", "four"]);
+    wait_until("it is well again", || concern(&running, "receiver", "inbox").is_none());
+    assert!(!running.0.path("nodes/mix-1/state/inbox.db").exists());
+    assert!(running.0.path("nodes/receiver/state/inbox.db").exists());
+    let metrics = |row: &Value| row["status"]["metrics"].is_null();
+    assert!(running.status().iter().all(metrics), "over TCP they are off unless asked for");
+}
