@@ -185,10 +185,11 @@ impl Script {
         let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), &mut memory, radio, now);
         let mut room = Memory::<Packets, 4, 256, 16, 2, 4, 2, NODES>::new();
         let mut routes = [Route::NONE; NODES];
-        let Ok(mut running) = Running::new(mote, self.now, place, room.lend(), &mut routes) else {
+        let mut running = Running::new(mote, place, room.lend(), &mut routes);
+        if running.start(self.now, place).is_err() {
             self.answered();
             return true;
-        };
+        }
         self.terminal.write("ok\n");
         let mut packet = [0; 280];
         let mut polls_at_once = 0;

@@ -207,11 +207,8 @@ impl<B: Board> Started<'_, B> {
         let mut document = [0; NEXT];
         let mut tables = T::new();
         let (storage, routes) = tables.lend();
-        let mut running = Running::new(mote, board.now(), place, storage, routes);
-        let running = match &mut running {
-            Ok(running) => running,
-            Err(refusal) => return Err(*refusal),
-        };
+        let mut running = Running::new(mote, place, storage, routes);
+        running.start(board.now(), place)?;
         running.lend_document(&mut document);
         let mut packet = [0; PACKET];
         let mut console = board.console();

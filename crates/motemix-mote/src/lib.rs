@@ -9,8 +9,8 @@
 //! 1. Open the flash: [`Mote::new`]. On the first boot it makes an address and a key.
 //! 2. While it stands still: [`Mote::attend`], which does what the console says until that is `start`; then
 //!    [`Mote::admit`] checks the network document and finds this node in it.
-//! 3. Lend memory for the node and the link: [`Running::new`]. It is needed only while the node runs, so that a
-//!    small board has room to check the document before.
+//! 3. Lend memory for the node and the link: [`Running::new`], then [`Running::start`]. It is needed only while
+//!    the node runs, so that a small board has room to check the document before.
 //! 4. [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`]; back to 2.
 //!    After [`Next::TookIn`] the time is read again: a packet has been computed.
 //!

@@ -50,7 +50,7 @@ fn digest(name: &str) -> u64 {
 }
 
 /// A network document that is in force, and which of its nodes this one is. Made by
-/// [`Mote::admit`](crate::Mote::admit), needed by [`Running::new`](crate::Running::new).
+/// [`Mote::admit`](crate::Mote::admit), needed by [`Running::start`](crate::Running::start).
 pub struct PlaceInNetwork<'s> {
     pub(crate) document: NetworkDocument<'s>,
     pub(crate) me: NodeId,

@@ -96,37 +96,28 @@ impl<F: MultiwriteNorFlash> Journal for InFlash<'_, F> {
 }
 
 impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P, F, R> {
-    /// Begins the epoch of the network document. Replay tags that the mote admitted before a restart are admitted no
-    /// more, and the keys of epochs that have passed are gone. `routes` are as many as the storage has nodes.
-    ///
-    /// # Errors
-    /// The board has no memory for the network's nodes, or the flash does not work.
+    /// A node that is in no epoch yet. `routes` are as many as the storage has nodes.
+    // It returns no `Result`: what it makes is a fifth of a small board's memory, and would be there twice.
     #[inline(never)]
     pub fn new(
         mote: &'m mut Mote<P, F, R>,
-        now: Instant,
         place: &PlaceInNetwork<'_>,
         storage: Storage<'m, P>,
         routes: &'m mut [Route],
-    ) -> Result<Self, Refusal> {
-        Self::with_window(mote, now, place, storage, routes, Window::SHARED_CHANNEL)
+    ) -> Self {
+        Self::with_window(mote, place, storage, routes, Window::SHARED_CHANNEL)
     }
 
     /// The same with another window than that of a shared channel, to see what that one is worth.
-    ///
-    /// # Errors
-    /// As for [`new`](Self::new).
-    #[inline(never)]
     pub fn with_window(
         mote: &'m mut Mote<P, F, R>,
-        now: Instant,
         place: &PlaceInNetwork<'_>,
         storage: Storage<'m, P>,
         routes: &'m mut [Route],
         window: Window,
-    ) -> Result<Self, Refusal> {
+    ) -> Self {
         let config = Config { window, ..Config::of_shared_channel(place.document.parameters()) };
-        let mut running = Self {
+        Self {
             node: Node::new(place.me, config, mote.random.clone(), storage),
             network: Network { valid_until: UnixTime(0), nodes: 0 },
             mote,
@@ -141,10 +132,19 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             given: None,
             next: None,
             fill: Fill::new(),
-        };
-        running.begin(now, place)?;
-        running.next = running.mote.store.next_document_head()?.and_then(|head| NextEpoch::of(head, place));
-        Ok(running)
+        }
+    }
+
+    /// Begins the epoch of the network document. Replay tags that the mote admitted before a restart are admitted
+    /// no more, and the keys of epochs that have passed are gone.
+    ///
+    /// # Errors
+    /// The board has no memory for the network's nodes, or the flash does not work.
+    #[inline(never)]
+    pub fn start(&mut self, now: Instant, place: &PlaceInNetwork<'_>) -> Result<(), Refusal> {
+        self.begin(now, place)?;
+        self.next = self.mote.store.next_document_head()?.and_then(|head| NextEpoch::of(head, place));
+        Ok(())
     }
 
     /// Lends memory for the next epoch's network document, so that it can be given while the node runs.

@@ -312,7 +312,8 @@ impl<'d> Life<'d> {
         let mut memory = Memory::new(&self.limits);
         let (storage, routes) = memory.lend();
         let window = self.orders.window;
-        let mut running = Running::with_window(mote, node_time(now), place, storage, routes, window)?;
+        let mut running = Running::with_window(mote, place, storage, routes, window);
+        running.start(node_time(now), place)?;
         let while_running = self.limits.document_while_running;
         let mut document = vec![0; if while_running { self.limits.document.min(STORED) } else { 0 }];
         running.lend_document(&mut document);

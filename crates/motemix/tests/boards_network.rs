@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const BOARDS: [&str; 6] = ["microbit-1", "microbit-2", "an385-1", "an385-2", "an386-1", "an386-2"];
@@ -109,11 +111,11 @@ struct Doomed {
 }
 
 impl Doomed {
-    /// Returns when every emulator and the air run, which is while the boards are asked for their keys.
+    /// Returns when the firmware is built, which takes as long as it takes.
     fn start() -> Self {
         let machine = machine();
         let folder = tempfile::tempdir().expect("a folder");
-        let child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
             .args(["demo", "--boards", "--seconds", "3600", "--json", "--keep"])
             .arg(folder.path())
             .env_remove("MOTEMIX_LOG")
@@ -122,6 +124,10 @@ impl Doomed {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
+        while !folder.path().join("boards").exists() {
+            assert!(child.try_wait().expect("a child").is_none(), "it ended");
+            thread::sleep(Duration::from_millis(50));
+        }
         Self { folder, child, _machine: machine }
     }
 
@@ -132,10 +138,6 @@ impl Doomed {
     /// Ids of what it started.
     fn others(&self) -> Vec<u32> {
         processes(self.path()).into_iter().filter(|id| *id != self.child.id()).collect()
-    }
-
-    fn stderr(&mut self) -> ChildStderr {
-        self.child.stderr.take().expect("it is piped")
     }
 }
 
@@ -227,7 +229,7 @@ fn a_board_that_dies_ends_the_demonstration_with_its_name() {
     });
     kill(board.expect("it runs"));
     let mut said = String::new();
-    demo.stderr().read_to_string(&mut said).expect("text");
+    demo.child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("text");
     assert_eq!(demo.child.wait().expect("a child").code(), Some(1));
     // Lines before it are of the progress.
     let line = said.lines().last().unwrap_or_default();

@@ -11,11 +11,12 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-const SMALL: [&str; 8] = ["--mixes", "3", "--motes", "1", "--mean-delay", "10ms", "--epoch-length", "10s"];
+const SMALL: [&str; 6] = ["--mixes", "3", "--motes", "1", "--mean-delay", "10ms"];
+const TEN_SECONDS: [&str; 2] = ["--epoch-length", "10s"];
 
-/// A network with documents for ten minutes.
+/// A network with documents for sixty epochs.
 fn up(more: &[&str], change: impl FnOnce(&Network)) -> Running {
-    let network = Network::init(&[&SMALL, more].concat());
+    let network = Network::init(&[&SMALL[..], more].concat());
     change(&network);
     motemix(["net", "renew", network.dir.to_str().unwrap(), "--epochs", "60"]).succeeds();
     Running::up(network)
@@ -59,7 +60,7 @@ fn limit(running: &Running, node: &str, resource: Resource, most: u64) {
 #[test]
 fn documents_that_run_out_are_told_before_and_when_they_have() {
     // Documents for three epochs.
-    let running = Running::up(Network::init(&SMALL));
+    let running = Running::up(Network::init(&[&SMALL[..], &TEN_SECONDS].concat()));
     wait_until("a warning", || is(&running, "mix-1", "documents", "warning"));
     let (_, words) = concern(&running, "mix-1", "documents").unwrap();
     assert!(words.contains("motemix net renew"), "{words}");
@@ -84,7 +85,7 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
 
 #[test]
 fn a_mix_whose_replay_filter_is_too_small_says_so() {
-    let running = up(&["--loop-cover", "20ms"], |network| {
+    let running = up(&["--epoch-length", "10s", "--loop-cover", "20ms"], |network| {
         let config = network.config("mix-1");
         let text = fs::read_to_string(&config).unwrap();
         let line = text.lines().find(|line| line.starts_with("replay_tags")).unwrap();
@@ -100,7 +101,8 @@ fn a_mix_whose_replay_filter_is_too_small_says_so() {
 
 #[test]
 fn a_full_disk_pauses_a_node_which_goes_on_when_there_is_room() {
-    let running = up(&["--loop-cover", "20ms"], |_| {});
+    // Each epoch has a replay log of its own: one long enough to grow beyond the limit.
+    let running = up(&["--epoch-length", "1h", "--loop-cover", "20ms"], |_| {});
     let pid = running.pid("receiver");
     // No file may grow beyond this: the replay log does soon, the log of the node does not.
     limit(&running, "receiver", Resource::Fsize, 3000);
@@ -121,7 +123,7 @@ fn a_full_disk_pauses_a_node_which_goes_on_when_there_is_room() {
 
 #[test]
 fn an_inbox_takes_what_its_quota_allows_and_a_mix_keeps_none() {
-    let running = up(&[], |network| {
+    let running = up(&TEN_SECONDS, |network| {
         edit(&network.config("receiver"), "inbox_messages = 100000", "inbox_messages = 3");
     });
     for text in ["one", "two", "three"] {

@@ -261,7 +261,8 @@ impl Parts {
         let mut routes = [Route::NONE; NODES];
         let mut replay = vec![0; self.replay.get()];
         let storage = Storage { replay: &mut replay, ..room.lend() };
-        let mut running = Running::new(mote, now, place, storage, &mut routes)?;
+        let mut running = Running::new(mote, place, storage, &mut routes);
+        running.start(now, place)?;
         let mut document = [0; SCRATCH];
         running.lend_document(&mut document);
         let mut packet = [0; PACKET];

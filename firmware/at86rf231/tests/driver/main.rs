@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chacha20::ChaCha8Rng;
 use chip::{Air, Fate, Wire};
-use motemix_at86rf231::{At86rf231, Config, Error, Health, NoiseError};
+use motemix_at86rf231::{At86rf231, Config, Error, Health, NoiseError, RECEIVED};
 use motemix_link::serial::{CHECK, ExtendedAddress, MAX_FRAME, Outcome};
 use rand_core::{Rng as _, SeedableRng as _};
 
@@ -125,13 +125,13 @@ fn when_nobody_takes_frames_the_chip_stops_acknowledging_and_nothing_acknowledge
     let air = Air::new();
     let mut radio = listening(&air);
     let mut heard = 0;
-    for number in 0..9 {
-        heard += u8::from(air.deliver(&frame(ME, PAN, &[number])));
+    for number in 0..u8::MAX {
+        heard += usize::from(air.deliver(&frame(ME, PAN, &[number])));
         radio.service(air.now());
     }
-    assert_eq!(heard, 5, "four in memory and one in the chip");
+    assert_eq!(heard, RECEIVED + 1, "as many as fit in memory and one in the chip");
     assert_eq!(radio.counters().held, 1);
-    for number in 0..heard {
+    for number in 0..=RECEIVED as u8 {
         assert_eq!(take(&mut radio, &air), Some(frame(ME, PAN, &[number])));
     }
     assert_eq!(take(&mut radio, &air), None);
@@ -143,13 +143,13 @@ fn when_nobody_takes_frames_the_chip_stops_acknowledging_and_nothing_acknowledge
 fn a_frame_is_not_sent_over_one_that_waits_in_the_chip() {
     let air = Air::new();
     let mut radio = listening(&air);
-    for number in 0..5 {
+    for number in 0..=RECEIVED as u8 {
         assert!(air.deliver(&frame(ME, PAN, &[number])));
         radio.service(air.now());
     }
     radio.transmit(air.now(), &frame(ExtendedAddress([8; 8]), PAN, b"mine"));
     assert_eq!(wait_for_outcome(&mut radio, &air, Duration::from_millis(100)), None);
-    for number in 0..5 {
+    for number in 0..=RECEIVED as u8 {
         assert_eq!(take(&mut radio, &air), Some(frame(ME, PAN, &[number])));
     }
     assert_eq!(wait_for_outcome(&mut radio, &air, Duration::from_millis(20)), Some(Outcome::Sent));

@@ -6,6 +6,7 @@
 #if defined(__linux__)
 #include <sys/socket.h>
 #else
+#define AF_UNSPEC 0
 #define AF_INET6 10
 #endif
 

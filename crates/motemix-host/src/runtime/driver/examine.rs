@@ -33,7 +33,8 @@ pub(in crate::runtime) struct Examination {
     watch: Watch,
     forecast: Forecast,
     outlook: Outlook,
-    lasts: Option<Lasts>,
+    /// Until when the documents last, and as far ahead as was looked for more.
+    lasts: Option<(Lasts, UnixTime)>,
     /// Why no document is in force.
     without_document: Option<String>,
     /// The clocks disagree, in words.
@@ -70,6 +71,8 @@ fn left(fill: EpochFill) -> u64 {
 impl Examination {
     pub(in crate::runtime) fn without_document(&mut self, problem: String) {
         self.without_document = Some(problem);
+        // What follows the next one that is in force is to be looked at anew.
+        self.lasts = None;
     }
 
     pub(in crate::runtime) fn has_document(&mut self) {
@@ -112,9 +115,10 @@ impl<P: Profile> Driver<'_, P> {
         let Self { documents, examination, network, config, key, .. } = self;
         let usable = |of: &_| find_me(config, key, of).map(drop).map_err(|error| error.to_string());
         if let Some(lasts) = documents.last(&mut examination.outlook, network, horizon, usable) {
-            examination.lasts = Some(lasts);
+            examination.lasts = Some((lasts, horizon));
         }
-        let lasts = examination.lasts.as_ref().filter(|lasts| lasts.until < horizon)?;
+        // Against the horizon of that time: until a document that has come into view is read, nothing is known of it.
+        let (lasts, _) = examination.lasts.as_ref().filter(|(lasts, horizon)| lasts.until < *horizon)?;
         let left = Duration::from_secs(lasts.until.0.saturating_sub(now.0));
         let (until, left) = (date(lasts.until), span(left));
         let words = match &lasts.refused {

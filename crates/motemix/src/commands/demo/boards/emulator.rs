@@ -77,8 +77,10 @@ impl Emulator {
     fn last_words(&self) -> String {
         let words = fs::read(self.folder.join(LOG)).unwrap_or_default();
         let words = String::from_utf8_lossy(&words);
+        // A core that gives up is followed by its registers.
+        let fatal = words.lines().find(|line| line.contains("fatal"));
         let last = words.lines().rev().find(|line| !line.trim().is_empty());
-        last.unwrap_or("it said nothing").to_owned()
+        fatal.or(last).unwrap_or("it said nothing").to_owned()
     }
 
     /// Bytes between its static data and its stack that were never written since it started. The board
