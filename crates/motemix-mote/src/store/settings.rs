@@ -30,8 +30,10 @@ const PIECE_LEN: usize = 128;
 
 const ADDRESS_LEN: usize = 8;
 pub(super) const AUTHORITIES_LEN: usize = 1 + 32 * MAX_AUTHORITIES;
-/// Place, length, CRC, epoch, time from which it is valid.
-const DOCUMENT_LEN: usize = 1 + 4 + 4 + 4 + 8;
+/// Place, length, CRC, epoch, time from which it is valid, digest of the network's name.
+const DOCUMENT_LEN: usize = NAMELESS_LEN + 8;
+/// As it was before it had the digest.
+const NAMELESS_LEN: usize = 1 + 4 + 4 + 4 + 8;
 const KEY_LEN: usize = 1;
 const LONGEST: usize = AUTHORITIES_LEN;
 const HEADER_LEN: usize = 8;
@@ -63,15 +65,17 @@ impl Head {
         bytes[1..5].copy_from_slice(&self.len.to_le_bytes());
         bytes[5..9].copy_from_slice(&self.crc.to_le_bytes());
         bytes[9..13].copy_from_slice(&self.of.epoch.0.to_le_bytes());
-        bytes[13..].copy_from_slice(&self.of.valid_after.0.to_le_bytes());
+        bytes[13..NAMELESS_LEN].copy_from_slice(&self.of.valid_after.0.to_le_bytes());
+        bytes[NAMELESS_LEN..].copy_from_slice(&self.of.network.to_le_bytes());
         bytes
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let ([place, numbers @ ..], []) = bytes.split_first_chunk::<DOCUMENT_LEN>()? else { return None };
+        let ([place, numbers @ ..], name) = bytes.split_first_chunk::<NAMELESS_LEN>()?;
         let word = |at: usize| numbers.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
         let valid_after = numbers.last_chunk().map(|time| UnixTime(u64::from_le_bytes(*time)))?;
-        let of = DocumentHead { epoch: Epoch(word(8)?), valid_after };
+        let network = if name.is_empty() { 0 } else { u64::from_le_bytes(name.try_into().ok()?) };
+        let of = DocumentHead { epoch: Epoch(word(8)?), valid_after, network };
         (*place < PLACES).then_some(Self { place: *place, len: word(0)?, crc: word(4)?, of })
     }
 }
@@ -127,9 +131,12 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         pieces.min(MAX_PIECES) * PIECE_LEN
     }
 
-    pub(super) fn keep_document(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let none = DocumentHead { epoch: Epoch(0), valid_after: UnixTime(0) };
-        self.write_document(DOCUMENT, bytes, none)
+    pub(super) fn keep_document(&mut self, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
+        self.write_document(DOCUMENT, bytes, of)
+    }
+
+    pub(super) fn document_head(&mut self) -> Result<Option<DocumentHead>, StoreError> {
+        Ok(self.head(DOCUMENT)?.map(|head| head.of))
     }
 
     pub(super) fn keep_next_document(&mut self, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
@@ -158,8 +165,14 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
     }
 
     fn next_head(&mut self) -> Result<Option<Head>, StoreError> {
-        let current = self.head(DOCUMENT)?.map(|head| head.place);
-        Ok(self.head(NEXT_DOCUMENT)?.filter(|next| Some(next.place) != current))
+        let Some(current) = self.head(DOCUMENT)? else { return self.head(NEXT_DOCUMENT) };
+        let follows = |next: &Head| {
+            // A current one that was given since may be of a later epoch, or of another network.
+            next.place != current.place
+                && next.of.epoch > current.of.epoch
+                && next.of.network == current.of.network
+        };
+        Ok(self.head(NEXT_DOCUMENT)?.filter(follows))
     }
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {

@@ -47,6 +47,11 @@ impl Chip {
         Self(Rc::new(RefCell::new(self.0.borrow().copy(noise))))
     }
 
+    /// All that is in it.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.borrow().bytes().to_vec()
+    }
+
     pub fn power(&self) -> Rc<Cell<Option<u32>>> {
         self.0.borrow().budget.clone()
     }
