@@ -21,7 +21,7 @@ use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
 pub struct Mote<P, F, R> {
     pub(crate) store: Store<F>,
     pub(crate) ratchet: KeyRatchet,
-    /// The key of a later epoch, on the way to that of a document. It is not in flash before that document begins.
+    /// The key of a later epoch, on the way to a document's. In flash it moves when that begins.
     ahead: Option<KeyRatchet>,
     trust: Option<Trust>,
     /// The network of the document that was kept last. Whoever gives authorities may change it.
@@ -105,7 +105,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     }
 
     /// Takes network documents that `threshold` of these authorities signed. The keys are checked before they are
-    /// kept, so that wrong ones never take the place of the right ones. The next document may be of another network.
+    /// kept, so that wrong ones never take the place of the right ones. The next document may be
+    /// of another network.
     ///
     /// # Errors
     /// They are no keys, they are too many, or the flash does not work.
@@ -139,13 +140,13 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(P::Curve::public_key(&self.secret_of(epoch)?))
     }
 
-    /// Checks a network document, finds this node in it, and keeps it, so that a wrong one never takes the place of
-    /// the right one. Its epoch, and how many nodes it has. Nothing is remembered of one that is refused; of one that
-    /// is kept, its epoch is the newest when it begins.
+    /// Checks a network document, finds this node in it, and keeps it, so that a wrong one never
+    /// takes the place of the right one. Its epoch, and how many nodes it has. Nothing is
+    /// remembered of one that is refused, and no other is older than this one before it begins.
     ///
     /// # Errors
-    /// It is not of this time, its authorities are not trusted, it is of another network, this node is not in it, or
-    /// it is too long. [`Refusal::KeyMoved`]: call again with the same document.
+    /// It is not of this time, its authorities are not trusted, it is of another network, this node
+    /// is not in it, or it is too long. [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn keep_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(Epoch, usize), Refusal> {
         let clock = self.clock.ok_or(Refusal::NoClock)?;
@@ -287,8 +288,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(ratchet.mix_secret(epoch)?)
     }
 
-    /// The secret of a document's epoch, or a part of the way to it. Nothing changes in flash: the document may turn
-    /// out to be without this node.
+    /// The secret of a document's epoch, or a part of the way to it. Nothing changes in flash: the
+    /// document may turn out to be without this node.
     #[inline(never)]
     pub(crate) fn reach(&mut self, epoch: Epoch) -> Result<Secret<32>, Refusal> {
         self.ratchet.steps_to(epoch)?;
@@ -303,8 +304,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Err(Refusal::KeyMoved { to })
     }
 
-    /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one, because whoever takes
-    /// the board must not find the keys.
+    /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one, because
+    /// whoever takes the board must not find the keys.
     #[inline(never)]
     pub(crate) fn move_to(&mut self, document: &NetworkDocument<'_>) -> Result<(), Refusal> {
         self.network = Some(name_of(document));
@@ -315,7 +316,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(())
     }
 
-    /// Ends an epoch in flash, though no next one has begun: its key goes, and then its replay tags.
+    /// Ends an epoch in flash, though no next one begins: its key goes, and then its replay tags.
     #[inline(never)]
     pub(crate) fn retire(&mut self, epoch: Epoch) -> Result<(), Refusal> {
         let after = Epoch(epoch.0.saturating_add(1));

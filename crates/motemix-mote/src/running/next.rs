@@ -56,8 +56,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// A document that was kept for a later epoch before gives way to it.
     ///
     /// # Errors
-    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, it is of another
-    /// network, this node is not in it under the same id, or the board has no memory for its nodes.
+    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, it is
+    /// of another network, this node is not in it under the same id, or the board has no memory for
+    /// its nodes.
     /// [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn take_document(&mut self, now: Instant, bytes: &[u8]) -> Result<Epoch, Refusal> {
@@ -136,7 +137,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     pub(super) fn turn<C: Console>(&mut self, now: Instant, console: &mut C) {
         let (Some(next), Some(clock)) = (self.next, self.mote.clock) else { return };
         let time = clock.at(now);
-        // A far epoch's key is derived in as many rounds as it takes, so that packets do not wait for it.
+        // A far epoch's key takes many rounds, so that packets do not wait for all of it.
         if time < next.due() || matches!(self.mote.reach(next.epoch), Err(Refusal::KeyMoved { .. })) {
             return;
         }
