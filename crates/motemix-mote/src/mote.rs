@@ -15,7 +15,7 @@ use rand_core::CryptoRng;
 use crate::command::{Command, HELP, Hex, read_hex};
 use crate::console::{Console, Ended, Line, or_say, say};
 use crate::network::{PlaceInNetwork, Refusal, Trust, name_of, radio_address};
-use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
+use crate::store::{DocumentHead, Layout, MAX_AUTHORITIES, Store, StoreError};
 
 /// What outlives a restart, and the line that is being typed.
 pub struct Mote<P, F, R> {
@@ -149,6 +149,15 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// is not in it, or it is too long. [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn keep_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(Epoch, usize), Refusal> {
+        let (head, nodes) = self.check_document(now, bytes)?;
+        self.store.keep_document(bytes, head)?;
+        self.network = Some(head.network);
+        Ok((head.epoch, nodes))
+    }
+
+    // Not inlined: what a check needs on the stack must not add to what the flash needs.
+    #[inline(never)]
+    fn check_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(DocumentHead, usize), Refusal> {
         let clock = self.clock.ok_or(Refusal::NoClock)?;
         let trust = self.trust.ok_or(Refusal::NoTrust)?;
         let newest = self.store.newest_epoch()?;
@@ -156,10 +165,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         self.check_network(&document)?;
         let secret = self.reach(document.epoch())?;
         let place = PlaceInNetwork::find::<P::Curve>(document, secret)?;
-        let head = place.head();
-        self.store.keep_document(bytes, head)?;
-        self.network = Some(head.network);
-        Ok((head.epoch, place.document.node_count()))
+        Ok((place.head(), place.document.node_count()))
     }
 
     /// Takes the message that has been in flash longest out of it; its data is in `out`.

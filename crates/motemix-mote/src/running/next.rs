@@ -58,8 +58,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// # Errors
     /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, it is
     /// of another network, this node is not in it under the same id, or the board has no memory for
-    /// its nodes.
-    /// [`Refusal::KeyMoved`]: call again with the same document.
+    /// its nodes. [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn take_document(&mut self, now: Instant, bytes: &[u8]) -> Result<Epoch, Refusal> {
         // It may have ended.

@@ -200,3 +200,23 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
 fn piece_key(place: u8, index: usize) -> u8 {
     FIRST_PIECE + place * MAX_PIECES as u8 + (index % MAX_PIECES) as u8
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_that_was_kept_without_a_network_is_read() {
+        let of = DocumentHead { epoch: Epoch(7), valid_after: UnixTime(1 << 40), network: u64::MAX - 3 };
+        let bytes = Head { place: 2, len: 300, crc: 5, of }.emit();
+        assert_eq!(
+            Head::parse(&bytes).map(|head| (head.place, head.len, head.crc, head.of)),
+            Some((2, 300, 5, of))
+        );
+        let nameless = Head::parse(&bytes[..NAMELESS_LEN]).map(|head| head.of);
+        assert_eq!(nameless, Some(DocumentHead { network: 0, ..of }));
+        for len in (0..DOCUMENT_LEN).filter(|len| *len != NAMELESS_LEN) {
+            assert!(Head::parse(&bytes[..len]).is_none(), "{len}");
+        }
+    }
+}
