@@ -74,6 +74,8 @@ impl KeyRatchet {
         if steps > FARTHEST { Err(RatchetError::TooFarAhead { asked: epoch, have }) } else { Ok(steps) }
     }
 
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     fn seed_of(&self, epoch: Epoch) -> Result<Secret<32>, RatchetError> {
         let steps = self.steps_to(epoch)?;
         let mut seed = self.seed.duplicate();

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::{Curve as _, PublicKey, Secret};
-use motemix_directory::{Epoch, KeyRatchet, NetworkDocument, RatchetError, Role, UnixTime};
+use motemix_directory::{Epoch, KeyRatchet, NetworkDocument, Role, UnixTime};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
 use motemix_node::Instant;
@@ -301,7 +301,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         self.ratchet.steps_to(epoch)?;
         let nearest = self.nearest(epoch);
         if nearest.steps_to(epoch)? <= RATCHET_STEPS {
-            return Ok(nearest.mix_secret(epoch)?);
+            return self.secret_of(epoch);
         }
         let mut ahead = nearest.duplicate();
         let to = Epoch(ahead.epoch().0.saturating_add(RATCHET_STEPS));
@@ -312,32 +312,26 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
 
     /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one, because
     /// whoever takes the board must not find the keys.
-    #[inline(never)]
-    pub(crate) fn move_to(&mut self, document: &NetworkDocument<'_>) -> Result<(), Refusal> {
-        self.network = Some(name_of(document));
-        let epoch = document.epoch();
-        self.advance(epoch)?;
-        self.store.keep_epoch(&self.ratchet)?;
-        self.store.forget_tags_before(epoch)?;
-        Ok(())
+    pub(crate) fn move_to(&mut self, head: DocumentHead) -> Result<(), Refusal> {
+        self.network = Some(head.network);
+        self.advance(head.epoch, head.epoch)
     }
 
     /// Ends an epoch in flash, though no next one begins: its key goes, and then its replay tags.
-    #[inline(never)]
     pub(crate) fn retire(&mut self, epoch: Epoch) -> Result<(), Refusal> {
-        let after = Epoch(epoch.0.saturating_add(1));
-        self.advance(after)?;
-        self.store.keep_ratchet(&self.ratchet)?;
-        self.store.forget_tags_before(after)?;
-        Ok(())
+        self.advance(Epoch(epoch.0.saturating_add(1)), epoch)
     }
 
-    /// Moves the key on in memory.
-    fn advance(&mut self, epoch: Epoch) -> Result<(), RatchetError> {
-        if let Some(ahead) = self.ahead.take_if(|ahead| ahead.epoch() <= epoch) {
+    /// Moves the key on. `begun` is the newest epoch.
+    #[inline(never)]
+    fn advance(&mut self, to: Epoch, begun: Epoch) -> Result<(), Refusal> {
+        if let Some(ahead) = self.ahead.take_if(|ahead| ahead.epoch() <= to) {
             self.ratchet = ahead;
         }
-        self.ratchet.advance_to(epoch)
+        self.ratchet.advance_to(to)?;
+        self.store.keep_epoch(&self.ratchet, begun)?;
+        self.store.forget_tags_before(to)?;
+        Ok(())
     }
 
     /// Does what needs no node.

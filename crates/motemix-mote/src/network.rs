@@ -43,6 +43,8 @@ impl Route {
     }
 }
 
+// Not inlined: it is needed in many places, and small boards have little flash.
+#[inline(never)]
 fn digest(name: &str) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(name.as_bytes());

@@ -118,10 +118,10 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.journal().change(|record| record.ratchet = Some(ratchet.duplicate()))
     }
 
-    /// Replaces the key ratchet, whose epoch begins: that is the newest one then.
-    pub fn keep_epoch(&mut self, ratchet: &KeyRatchet) -> Result<(), StoreError> {
+    /// Replaces the key ratchet when an epoch begins or ends; `begun` is the newest one that has begun.
+    pub fn keep_epoch(&mut self, ratchet: &KeyRatchet, begun: Epoch) -> Result<(), StoreError> {
         self.journal().change(|record| {
-            record.newest_epoch = record.newest_epoch.max(Some(ratchet.epoch()));
+            record.newest_epoch = record.newest_epoch.max(Some(begun));
             record.ratchet = Some(ratchet.duplicate());
         })
     }

@@ -116,7 +116,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.node.begin_epoch(now, epoch, ends, entries, config)?;
         (self.network, self.expiry) = (network, Expiry::InForce);
         self.fill.begin(now, ends, self.node.counters());
-        self.mote.move_to(document)
+        self.mote.move_to(place.head())
     }
 
     /// Accepts packets of an epoch, but none that were admitted before a restart.

@@ -165,14 +165,14 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
     }
 
     fn next_head(&mut self) -> Result<Option<Head>, StoreError> {
-        let Some(current) = self.head(DOCUMENT)? else { return self.head(NEXT_DOCUMENT) };
-        let follows = |next: &Head| {
-            // A current one that was given since may be of a later epoch, or of another network.
+        let (current, next) = (self.head(DOCUMENT)?, self.head(NEXT_DOCUMENT)?);
+        // A current one that was given since may be of a later epoch, or of another network.
+        let follows = |next: &Head, current: Head| {
             next.place != current.place
                 && next.of.epoch > current.of.epoch
                 && next.of.network == current.of.network
         };
-        Ok(self.head(NEXT_DOCUMENT)?.filter(follows))
+        Ok(next.filter(|next| current.is_none_or(|current| follows(next, current))))
     }
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
@@ -189,6 +189,8 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         if CRC.checksum(out) == head.crc { Ok(Some(out)) } else { Err(StoreError::DocumentDamaged) }
     }
 
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     fn head(&mut self, key: u8) -> Result<Option<Head>, StoreError> {
         let mut item = Item::new();
         let Some(bytes) = self.fetch(key, &mut item)? else { return Ok(None) };
