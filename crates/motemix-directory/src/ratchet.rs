@@ -64,12 +64,20 @@ impl KeyRatchet {
         Ok(())
     }
 
-    fn seed_of(&self, epoch: Epoch) -> Result<Secret<32>, RatchetError> {
+    /// How many epochs ahead an epoch is, and so how many hashes.
+    ///
+    /// # Errors
+    /// The epoch has passed, or it is implausibly far ahead.
+    pub fn steps_to(&self, epoch: Epoch) -> Result<u32, RatchetError> {
         let have = self.epoch;
         let steps = epoch.0.checked_sub(have.0).ok_or(RatchetError::Passed { asked: epoch, have })?;
-        if steps > FARTHEST {
-            return Err(RatchetError::TooFarAhead { asked: epoch, have });
-        }
+        if steps > FARTHEST { Err(RatchetError::TooFarAhead { asked: epoch, have }) } else { Ok(steps) }
+    }
+
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
+    fn seed_of(&self, epoch: Epoch) -> Result<Secret<32>, RatchetError> {
+        let steps = self.steps_to(epoch)?;
         let mut seed = self.seed.duplicate();
         for _ in 0..steps {
             seed = derive(&seed, NEXT_EPOCH);

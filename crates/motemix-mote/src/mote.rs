@@ -1,6 +1,7 @@
 //! A mote that stands still: what it keeps, and what the console can have it do.
 
 use core::marker::PhantomData;
+use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::{Curve as _, PublicKey, Secret};
@@ -13,14 +14,18 @@ use rand_core::CryptoRng;
 
 use crate::command::{Command, HELP, Hex, read_hex};
 use crate::console::{Console, Ended, Line, or_say, say};
-use crate::network::{PlaceInNetwork, Refusal, Trust, radio_address};
-use crate::store::{Layout, MAX_AUTHORITIES, Store, StoreError};
+use crate::network::{PlaceInNetwork, Refusal, Trust, name_of, radio_address};
+use crate::store::{DocumentHead, Layout, MAX_AUTHORITIES, Store, StoreError};
 
 /// What outlives a restart, and the line that is being typed.
 pub struct Mote<P, F, R> {
     pub(crate) store: Store<F>,
     pub(crate) ratchet: KeyRatchet,
+    /// The key of a later epoch, on the way to a document's. In flash it moves when that begins.
+    ahead: Option<KeyRatchet>,
     trust: Option<Trust>,
+    /// The network of the document that was kept last. Whoever gives authorities may change it.
+    network: Option<u64>,
     address: ExtendedAddress,
     pub(crate) random: R,
     /// How much of a network document has been given.
@@ -42,6 +47,11 @@ pub(crate) struct ClockOffset(u64);
 impl ClockOffset {
     pub(crate) fn at(self, now: Instant) -> UnixTime {
         UnixTime(self.0.saturating_add(now.as_micros() / 1_000_000))
+    }
+
+    /// When it will be a time; now, if that has passed.
+    pub(crate) fn when(self, now: Instant, time: UnixTime) -> Instant {
+        now + Duration::from_secs(time.0.saturating_sub(self.at(now).0))
     }
 }
 
@@ -68,10 +78,20 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         let mut keys = [[0; 32]; MAX_AUTHORITIES];
         let known = store.authorities(&mut keys)?.map(|(threshold, known)| (threshold, known.len()));
         let trust = known.map(|(threshold, count)| Trust { threshold, keys, count });
-        let address = ExtendedAddress(address);
-        let line = Line::new();
-        let profile = PhantomData;
-        Ok(Self { store, ratchet, trust, address, random, document: None, clock: None, line, profile })
+        let network = store.document_head()?.map(|head| head.network).filter(|name| *name != 0);
+        Ok(Self {
+            store,
+            ratchet,
+            ahead: None,
+            trust,
+            network,
+            address: ExtendedAddress(address),
+            random,
+            document: None,
+            clock: None,
+            line: Line::new(),
+            profile: PhantomData,
+        })
     }
 
     /// The radio's address.
@@ -85,7 +105,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     }
 
     /// Takes network documents that `threshold` of these authorities signed. The keys are checked before they are
-    /// kept, so that wrong ones never take the place of the right ones.
+    /// kept, so that wrong ones never take the place of the right ones. The next document may be
+    /// of another network.
     ///
     /// # Errors
     /// They are no keys, they are too many, or the flash does not work.
@@ -96,7 +117,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         let trust = Trust { threshold, keys, count: known.len() };
         trust.check()?;
         self.store.keep_authorities(threshold, known)?;
-        self.trust = Some(trust);
+        (self.trust, self.network) = (Some(trust), None);
         Ok(())
     }
 
@@ -107,31 +128,44 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// The epoch has passed or is too far ahead, or the flash does not work.
     #[inline(never)]
     pub fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal> {
-        let unused = self.ratchet.epoch() == Epoch(0) && self.store.newest_epoch()?.is_none();
+        let unused = self.ratchet.epoch() == Epoch(0)
+            && self.store.newest_epoch()?.is_none()
+            && self.store.document_head()?.is_none();
         if unused && epoch != Epoch(0) {
             // A key that has not been used has no epoch yet; it begins with its first.
             let ratchet = KeyRatchet::new(epoch, Secret::new(*self.ratchet.expose_seed()));
             self.store.keep_ratchet(&ratchet)?;
-            self.ratchet = ratchet;
+            (self.ratchet, self.ahead) = (ratchet, None);
         }
         Ok(P::Curve::public_key(&self.secret_of(epoch)?))
     }
 
-    /// Checks a network document and keeps it, so that a wrong one never takes the place of the right one. Its
-    /// epoch, and how many nodes it has.
+    /// Checks a network document, finds this node in it, and keeps it, so that a wrong one never
+    /// takes the place of the right one. Its epoch, and how many nodes it has. Nothing is
+    /// remembered of one that is refused, and no other is older than this one before it begins.
     ///
     /// # Errors
-    /// It is not of this time, its authorities are not trusted, or it is too long.
+    /// It is not of this time, its authorities are not trusted, it is of another network, this node
+    /// is not in it, or it is too long. [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn keep_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(Epoch, usize), Refusal> {
+        let (head, nodes) = self.check_document(now, bytes)?;
+        self.store.keep_document(bytes, head)?;
+        self.network = Some(head.network);
+        Ok((head.epoch, nodes))
+    }
+
+    // Not inlined: what a check needs on the stack must not add to what the flash needs.
+    #[inline(never)]
+    fn check_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(DocumentHead, usize), Refusal> {
         let clock = self.clock.ok_or(Refusal::NoClock)?;
         let trust = self.trust.ok_or(Refusal::NoTrust)?;
         let newest = self.store.newest_epoch()?;
         let document = trust.admit::<P>(bytes, clock.at(now), newest)?;
-        let (epoch, nodes) = (document.epoch(), document.node_count());
-        self.store.keep_document(bytes)?;
-        self.store.keep_newest_epoch(epoch)?;
-        Ok((epoch, nodes))
+        self.check_network(&document)?;
+        let secret = self.reach(document.epoch())?;
+        let place = PlaceInNetwork::find::<P::Curve>(document, secret)?;
+        Ok((place.head(), place.document.node_count()))
     }
 
     /// Takes the message that has been in flash longest out of it; its data is in `out`.
@@ -177,6 +211,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     ///
     /// # Errors
     /// There is none, it is not of this time, its authorities are not trusted, or this node is not in it.
+    /// [`Refusal::KeyMoved`]: call again.
     #[inline(never)]
     pub fn admit<'s>(
         &mut self,
@@ -192,14 +227,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         let newest = self.store.newest_epoch()?;
         let bytes = self.store.document(scratch)?.ok_or(Refusal::NoDocument)?;
         let document = trust.admit::<P>(bytes, time, newest)?;
-        let (epoch, have) = (document.epoch(), self.ratchet.epoch());
-        if epoch.0.saturating_sub(have.0) > RATCHET_STEPS {
-            // The document is of this time, so the keys on the way are of no use any more.
-            let to = Epoch(have.0.saturating_add(RATCHET_STEPS));
-            self.move_to(to)?;
-            return Err(Refusal::KeyMoved { to });
-        }
-        let secret = self.ratchet.mix_secret(epoch)?;
+        let secret = self.reach(document.epoch())?;
         PlaceInNetwork::find::<P::Curve>(document, secret)
     }
 
@@ -215,7 +243,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// Checks the document of `oldest` or a later epoch for use in its time, and finds this node in it.
     #[inline(never)]
     pub(crate) fn admit_ahead<'s>(
-        &self,
+        &mut self,
         now: Instant,
         bytes: &'s [u8],
         oldest: Epoch,
@@ -223,7 +251,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
         let trust = self.trust.ok_or(Refusal::NoTrust)?;
         let document = trust.admit_ahead::<P>(bytes, time, oldest)?;
-        let secret = self.secret_of(document.epoch())?;
+        self.check_network(&document)?;
+        let secret = self.reach(document.epoch())?;
         PlaceInNetwork::find::<P::Curve>(document, secret)
     }
 
@@ -244,21 +273,64 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         PlaceInNetwork::find::<P::Curve>(document, secret)
     }
 
+    /// Whether a document is of the network that this node is in, if it is in one.
+    pub(crate) fn check_network(&self, document: &NetworkDocument<'_>) -> Result<(), Refusal> {
+        let name = name_of(document);
+        if self.network.is_none_or(|network| network == name) { Ok(()) } else { Err(Refusal::OtherNetwork) }
+    }
+
+    /// The ratchet that is nearest to an epoch.
+    fn nearest(&self, epoch: Epoch) -> &KeyRatchet {
+        self.ahead.as_ref().filter(|ahead| ahead.epoch() <= epoch).unwrap_or(&self.ratchet)
+    }
+
     /// The secret of an epoch, if that is near enough.
     fn secret_of(&self, epoch: Epoch) -> Result<Secret<32>, Refusal> {
-        let most = Epoch(self.ratchet.epoch().0.saturating_add(RATCHET_STEPS));
+        let ratchet = self.nearest(epoch);
+        let most = Epoch(ratchet.epoch().0.saturating_add(RATCHET_STEPS));
         if epoch > most {
             return Err(Refusal::KeyFarBehind { most });
         }
-        Ok(self.ratchet.mix_secret(epoch)?)
+        Ok(ratchet.mix_secret(epoch)?)
     }
 
-    /// Forgets keys and replay tags of all epochs before this one: whoever takes the board must not find the keys.
+    /// The secret of a document's epoch, or a part of the way to it. Nothing changes in flash: the
+    /// document may turn out to be without this node.
     #[inline(never)]
-    pub(crate) fn move_to(&mut self, epoch: Epoch) -> Result<(), Refusal> {
-        self.ratchet.advance_to(epoch)?;
-        self.store.keep_epoch(&self.ratchet)?;
-        self.store.forget_tags_before(epoch)?;
+    pub(crate) fn reach(&mut self, epoch: Epoch) -> Result<Secret<32>, Refusal> {
+        self.ratchet.steps_to(epoch)?;
+        let nearest = self.nearest(epoch);
+        if nearest.steps_to(epoch)? <= RATCHET_STEPS {
+            return self.secret_of(epoch);
+        }
+        let mut ahead = nearest.duplicate();
+        let to = Epoch(ahead.epoch().0.saturating_add(RATCHET_STEPS));
+        ahead.advance_to(to)?;
+        self.ahead = Some(ahead);
+        Err(Refusal::KeyMoved { to })
+    }
+
+    /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one, because
+    /// whoever takes the board must not find the keys.
+    pub(crate) fn move_to(&mut self, head: DocumentHead) -> Result<(), Refusal> {
+        self.network = Some(head.network);
+        self.advance(head.epoch, head.epoch)
+    }
+
+    /// Ends an epoch in flash, though no next one begins: its key goes, and then its replay tags.
+    pub(crate) fn retire(&mut self, epoch: Epoch) -> Result<(), Refusal> {
+        self.advance(Epoch(epoch.0.saturating_add(1)), epoch)
+    }
+
+    /// Moves the key on. `begun` is the newest epoch.
+    #[inline(never)]
+    fn advance(&mut self, to: Epoch, begun: Epoch) -> Result<(), Refusal> {
+        if let Some(ahead) = self.ahead.take_if(|ahead| ahead.epoch() <= to) {
+            self.ratchet = ahead;
+        }
+        self.ratchet.advance_to(to)?;
+        self.store.keep_epoch(&self.ratchet, begun)?;
+        self.store.forget_tags_before(to)?;
         Ok(())
     }
 
@@ -321,7 +393,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             return say!(console, "error: a document begins with `document begin`");
         };
         let bytes = scratch.get(..len).unwrap_or_default();
-        let (epoch, nodes) = or_say!(console, self.keep_document(now, bytes));
+        let kept = self.keep_document(now, bytes);
+        if let Err(Refusal::KeyMoved { .. }) = kept {
+            self.document = Some(len);
+        }
+        let (epoch, nodes) = or_say!(console, kept);
         say!(console, "ok epoch {epoch}, {nodes} nodes");
     }
 

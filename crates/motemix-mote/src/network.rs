@@ -14,7 +14,7 @@ use motemix_sphinx::geometry::{Geometry, MOTE, MOTE5};
 use motemix_sphinx::{NodeId, Profile};
 use siphasher::sip::SipHasher13;
 
-use crate::store::{MAX_AUTHORITIES, StoreError};
+use crate::store::{DocumentHead, MAX_AUTHORITIES, StoreError};
 
 /// Another node, as this one finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +43,8 @@ impl Route {
     }
 }
 
+// Not inlined: it is needed in many places, and small boards have little flash.
+#[inline(never)]
 fn digest(name: &str) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(name.as_bytes());
@@ -68,12 +70,27 @@ impl<'s> PlaceInNetwork<'s> {
         let me = document.nodes().find(|node| node.mix_key == key).ok_or(Refusal::NotIn)?.id;
         Ok(Self { document, me, secret })
     }
+
+    /// What is kept in flash beside the document.
+    pub(crate) fn head(&self) -> DocumentHead {
+        let Self { document, .. } = self;
+        let network = name_of(document);
+        DocumentHead { epoch: document.epoch(), valid_after: document.valid_after(), network }
+    }
+}
+
+/// The network of a document. As with nodes, names only have to be told apart.
+pub(crate) fn name_of(document: &NetworkDocument<'_>) -> u64 {
+    digest(document.network_name())
 }
 
 /// What is kept of a document besides the routes.
 #[derive(Clone, Copy)]
 pub(crate) struct Network {
+    pub(crate) epoch: Epoch,
     pub(crate) valid_until: UnixTime,
+    /// Until when packets that are under way may come.
+    pub(crate) overlap_until: UnixTime,
     pub(crate) nodes: usize,
 }
 
@@ -119,6 +136,8 @@ pub enum Refusal {
     NotIn,
     /// This node has another id in it than it runs under.
     OtherId,
+    /// It is of another network than the document before.
+    OtherNetwork,
     /// The replay filter has less room than was used before the restart.
     ReplayFilter,
     /// The epoch is further ahead of the key than it is moved at a time.
@@ -126,7 +145,7 @@ pub enum Refusal {
         /// The latest that can be asked for.
         most: Epoch,
     },
-    /// The key was moved part of the way to the document's epoch.
+    /// The key was derived part of the way to the document's epoch, in memory.
     KeyMoved {
         /// Where it is now.
         to: Epoch,
@@ -154,6 +173,9 @@ impl fmt::Display for Refusal {
                 f.write_str("this node's key is not in it; give the authority what `key EPOCH` prints")
             }
             Self::OtherId => f.write_str("this node has another id in it; `stop` the node first"),
+            Self::OtherNetwork => f.write_str(
+                "it is of another network than the document before; to change networks, `stop` and `trust` again",
+            ),
             Self::ReplayFilter => f.write_str(
                 "the replay filter has no room for what was admitted before; wait for the next epoch",
             ),
@@ -164,7 +186,7 @@ impl fmt::Display for Refusal {
                 )
             }
             Self::KeyMoved { to } => {
-                write!(f, "the key was moved on to epoch {to}, which is part of the way; `start` again")
+                write!(f, "the key was derived up to epoch {to}, which is part of the way; give this command again")
             }
         }
     }
@@ -262,6 +284,10 @@ impl Trust {
 }
 
 impl Network {
+    /// Before there is one.
+    pub(crate) const NONE: Self =
+        Self { epoch: Epoch(0), valid_until: UnixTime(0), overlap_until: UnixTime(0), nodes: 0 };
+
     /// Writes where all nodes are into `routes`, by their ids.
     pub(crate) fn of(document: &NetworkDocument<'_>, routes: &mut [Route]) -> Result<Self, Refusal> {
         let (nodes, room) = (document.node_count(), routes.len());
@@ -271,7 +297,11 @@ impl Network {
         for (route, node) in routes.iter_mut().zip(document.nodes()) {
             *route = Route::of(&node);
         }
-        Ok(Self { valid_until: document.valid_until(), nodes })
+        let (epoch, valid_until) = (document.epoch(), document.valid_until());
+        // Documents count whole seconds, and so do clocks.
+        let overlap = document.parameters().overlap.as_secs() + 1;
+        let overlap_until = UnixTime(valid_until.0.saturating_add(overlap));
+        Ok(Self { epoch, valid_until, overlap_until, nodes })
     }
 }
 

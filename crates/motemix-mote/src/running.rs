@@ -1,5 +1,6 @@
 //! A mote that runs: its node, its radio, its flash, and who calls whom.
 
+mod expiry;
 mod fill;
 mod next;
 mod talk;
@@ -7,7 +8,7 @@ mod talk;
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{Epoch, UnixTime};
+use motemix_directory::Epoch;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
 use motemix_node::{
@@ -22,6 +23,7 @@ use crate::mote::Mote;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
 use crate::store::{Store, StoreError};
 
+use expiry::Expiry;
 use fill::Fill;
 use next::NextEpoch;
 
@@ -56,7 +58,7 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
     network: Network,
     routes: &'m mut [Route],
     window: Window,
-    expired: bool,
+    expiry: Expiry,
     /// Messages that were turned away because the flash has no room, since the last was kept.
     refused: u32,
     /// Why what was admitted could not be written down.
@@ -119,11 +121,11 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         let config = Config { window, ..Config::of_shared_channel(place.document.parameters()) };
         Self {
             node: Node::new(place.me, config, mote.random.clone(), storage),
-            network: Network { valid_until: UnixTime(0), nodes: 0 },
+            network: Network::NONE,
             mote,
             routes,
             window,
-            expired: false,
+            expiry: Expiry::InForce,
             refused: 0,
             failed: None,
             stopped: false,
@@ -167,7 +169,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
     /// # Errors
     /// The node refuses it, or the network document has expired ([`SendError::NoEpoch`]).
     pub fn send(&mut self, now: Instant, to: NodeId, data: &[u8]) -> Result<MessageHandle, SendError> {
-        if self.expired {
+        if self.expiry.is_silent() {
             return Err(SendError::NoEpoch);
         }
         self.node.send(now, to, data)
@@ -230,7 +232,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         // What is due but cannot leave waits for the stack.
         let can_send = stack.can_send(duration(now));
         let node = self.node.poll_timeout().filter(|due| can_send || *due > now);
-        Next::Wait([link, node, self.turn_due(now)].into_iter().flatten().min())
+        Next::Wait([link, node, self.turn_due(now), self.expiry_due(now)].into_iter().flatten().min())
     }
 
     #[inline(never)]
@@ -346,25 +348,6 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         let packet = scratch.get(..transmit.len).unwrap_or_default();
         let accepted = to.is_some_and(|to| stack.send(duration(now), to, packet));
         console.notice(News::Left { to: transmit.to, accepted });
-    }
-
-    /// Ends own traffic when the document has expired; what others sent is still forwarded.
-    fn expire<C: Console>(&mut self, now: Instant, console: &mut C) {
-        let time = self.mote.clock.map(|clock| clock.at(now));
-        if !self.expired && time.is_some_and(|time| time >= self.network.valid_until) {
-            self.expired = true;
-            self.node.set_cover(now, false);
-            say!(console, "error: the network document has expired; {}", self.remedy());
-        }
-    }
-
-    /// How the next document comes here.
-    const fn remedy(&self) -> &'static str {
-        if self.document.is_empty() {
-            "`stop`, and give this node the next one"
-        } else {
-            "give this node the next one"
-        }
     }
 }
 

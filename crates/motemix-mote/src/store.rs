@@ -48,13 +48,15 @@ use tags::{Cursor, Tags};
 // At a message every 16 s, as many as the flash outlasts by years; docs/boards.md has the figures.
 pub const SEQUENCE_BLOCK: u32 = 256;
 
-/// Which network document is kept for later.
+/// Which network document is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DocumentHead {
     /// The epoch that it is about.
     pub epoch: Epoch,
     /// When that begins.
     pub valid_after: UnixTime,
+    /// A digest of the network's name; 0 if it was not kept with the document.
+    pub network: u64,
 }
 
 /// What a mote keeps in flash. Lend the flash (`&mut F` is a flash as well) to have it back.
@@ -116,10 +118,10 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.journal().change(|record| record.ratchet = Some(ratchet.duplicate()))
     }
 
-    /// Replaces the key ratchet, whose epoch begins: that is the newest one then.
-    pub fn keep_epoch(&mut self, ratchet: &KeyRatchet) -> Result<(), StoreError> {
+    /// Replaces the key ratchet when an epoch begins or ends; `begun` is the newest one that has begun.
+    pub fn keep_epoch(&mut self, ratchet: &KeyRatchet, begun: Epoch) -> Result<(), StoreError> {
         self.journal().change(|record| {
-            record.newest_epoch = record.newest_epoch.max(Some(ratchet.epoch()));
+            record.newest_epoch = record.newest_epoch.max(Some(begun));
             record.ratchet = Some(ratchet.duplicate());
         })
     }
@@ -138,7 +140,7 @@ impl<F: MultiwriteNorFlash> Store<F> {
         Ok(number)
     }
 
-    /// The newest epoch of which a network document was admitted.
+    /// The newest epoch that has begun.
     pub fn newest_epoch(&mut self) -> Result<Option<Epoch>, StoreError> {
         Ok(self.journal().read()?.newest_epoch)
     }
@@ -195,12 +197,17 @@ impl<F: MultiwriteNorFlash> Store<F> {
     }
 
     /// Keeps a network document; the one before stays until this one is whole.
-    pub fn keep_document(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+    pub fn keep_document(&mut self, bytes: &[u8], head: DocumentHead) -> Result<(), StoreError> {
         let most = self.document_capacity();
         if bytes.len() > most {
             return Err(StoreError::TooLong { most });
         }
-        self.settings()?.keep_document(bytes)
+        self.settings()?.keep_document(bytes, head)
+    }
+
+    /// Which network document is kept.
+    pub fn document_head(&mut self) -> Result<Option<DocumentHead>, StoreError> {
+        self.settings()?.document_head()
     }
 
     /// The network document, in `out`.
@@ -218,7 +225,7 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.keep_next_document(bytes, head)
     }
 
-    /// Which network document is kept for a later epoch.
+    /// Which document of the same network is kept for a later epoch than the current one's.
     pub fn next_document_head(&mut self) -> Result<Option<DocumentHead>, StoreError> {
         self.settings()?.next_document_head()
     }

@@ -1,10 +1,7 @@
 //! The memory of a node that runs, with lengths that are fixed when the program is built. It is on the stack of
 //! the functions in `board`, and only while they need it.
 
-use core::array::from_fn;
-
-use motemix_directory::Entry;
-use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_node::{Memory, Storage};
 use motemix_sphinx::Profile;
 
 use crate::limits::Limits;
@@ -33,15 +30,7 @@ pub struct Room<
     const LOOPS: usize,
     const NODES: usize,
 > {
-    packets: [PacketSlot<P>; PACKETS],
-    schedule: [u32; PACKETS],
-    replay: [u8; REPLAY],
-    window: [[u64; WINDOW]; 2],
-    messages: [MessageSlot<P>; MESSAGES],
-    returns: [ReturnSlot<P>; RETURNS],
-    headers: [HeaderSlot<P>; HEADERS],
-    loops: [u64; LOOPS],
-    nodes: [Entry; NODES],
+    memory: Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES, LOOPS>,
     routes: [Route; NODES],
 }
 
@@ -82,34 +71,10 @@ impl<
     fn new() -> Self {
         // Of boards whose limits are their own, too.
         const { assert!(Limits::has_whole_digests(REPLAY)) };
-        Self {
-            packets: from_fn(|_| PacketSlot::new()),
-            schedule: [0; PACKETS],
-            replay: [0; REPLAY],
-            window: [[0; WINDOW]; 2],
-            messages: from_fn(|_| MessageSlot::new()),
-            returns: from_fn(|_| ReturnSlot::new()),
-            headers: from_fn(|_| HeaderSlot::new()),
-            loops: [0; LOOPS],
-            nodes: from_fn(|_| Entry::default()),
-            routes: [Route::NONE; NODES],
-        }
+        Self { memory: Memory::new(), routes: [Route::NONE; NODES] }
     }
 
     fn lend(&mut self) -> (Storage<'_, P>, &mut [Route]) {
-        let [window, older_window] = &mut self.window;
-        let storage = Storage {
-            packets: &mut self.packets,
-            schedule: &mut self.schedule,
-            replay: &mut self.replay,
-            fingerprint: FingerprintBits::BOARD,
-            window: [window, older_window],
-            messages: &mut self.messages,
-            returns: &mut self.returns,
-            headers: &mut self.headers,
-            loops: &mut self.loops,
-            nodes: &mut self.nodes,
-        };
-        (storage, &mut self.routes)
+        (self.memory.lend(), &mut self.routes)
     }
 }

@@ -36,6 +36,8 @@ pub struct Storage<'s, P: Profile> {
 }
 
 /// The memory of a node whose tables have fixed lengths, as on a board. `REPLAY` is in bytes.
+// As many loops as packets where nobody says: a packet that waits here is on somebody's way, so as
+// many of one's own wait elsewhere.
 pub struct Memory<
     P: Profile,
     const PACKETS: usize,
@@ -45,6 +47,7 @@ pub struct Memory<
     const RETURNS: usize,
     const HEADERS: usize,
     const NODES: usize,
+    const LOOPS: usize = PACKETS,
 > {
     packets: [PacketSlot<P>; PACKETS],
     schedule: [u32; PACKETS],
@@ -53,7 +56,7 @@ pub struct Memory<
     messages: [MessageSlot<P>; MESSAGES],
     returns: [ReturnSlot<P>; RETURNS],
     headers: [HeaderSlot<P>; HEADERS],
-    loops: [u64; PACKETS],
+    loops: [u64; LOOPS],
     nodes: [Entry; NODES],
 }
 
@@ -66,9 +69,12 @@ impl<
     const RETURNS: usize,
     const HEADERS: usize,
     const NODES: usize,
-> Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES>
+    const LOOPS: usize,
+> Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES, LOOPS>
 {
     /// Empty tables.
+    #[expect(clippy::inline_always, reason = "or they are made beside their place: a kilobyte of stack")]
+    #[inline(always)]
     pub fn new() -> Self {
         Self {
             packets: core::array::from_fn(|_| PacketSlot::new()),
@@ -78,8 +84,7 @@ impl<
             messages: core::array::from_fn(|_| MessageSlot::new()),
             returns: core::array::from_fn(|_| ReturnSlot::new()),
             headers: core::array::from_fn(|_| HeaderSlot::new()),
-            // A packet that waits here is on somebody's way, so as many of one's own wait elsewhere.
-            loops: [0; PACKETS],
+            loops: [0; LOOPS],
             nodes: core::array::from_fn(|_| Entry::default()),
         }
     }
@@ -111,7 +116,8 @@ impl<
     const RETURNS: usize,
     const HEADERS: usize,
     const NODES: usize,
-> Default for Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES>
+    const LOOPS: usize,
+> Default for Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES, LOOPS>
 {
     fn default() -> Self {
         Self::new()

@@ -7,8 +7,8 @@ use embedded_storage::nor_flash::{
     check_write,
 };
 use motemix_crypto::Secret;
-use motemix_directory::{Epoch, KeyRatchet};
-use motemix_mote::store::{Layout, Store};
+use motemix_directory::{Epoch, KeyRatchet, UnixTime};
+use motemix_mote::store::{DocumentHead, Layout, Store};
 use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
 use motemix_write_once::{WriteOnce, WriteOnceError};
@@ -101,7 +101,8 @@ fn use_for_long<F: MultiwriteNorFlash>(mut flash: F, layout: &Layout) -> F {
         let mut store = Store::open(flash, layout.clone()).unwrap();
         store.keep_address([round as u8; 8]).unwrap();
         store.keep_authorities(2, &[[1; 32], [round as u8; 32]]).unwrap();
-        store.keep_document(&vec![round as u8; 700 + round as usize]).unwrap();
+        let head = DocumentHead { epoch: Epoch(round), valid_after: UnixTime(0), network: 1 };
+        store.keep_document(&vec![round as u8; 700 + round as usize], head).unwrap();
         store.keep_newest_epoch(Epoch(round)).unwrap();
         store.keep_ratchet(&KeyRatchet::new(Epoch(round), Secret::new([round as u8; 32]))).unwrap();
         for number in 0..70 {

@@ -42,6 +42,7 @@ pub(super) struct Said {
 }
 
 impl Fill {
+    /// Without an epoch.
     pub(super) const fn new() -> Self {
         Self { began: Instant::NEVER, ends: Instant::NEVER, turned_away: 0, level: Level::Lasts }
     }
@@ -64,6 +65,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     fn level(&self, now: Instant) -> Level {
+        if self.expiry.is_over() {
+            return Level::Lasts;
+        }
         let fill = self.node.replay_fill().current;
         if fill.is_full() {
             return Level::Full;

@@ -17,6 +17,7 @@ use motemix_sphinx::{MixKey, Profile};
 use rand_core::CryptoRng;
 
 use super::Running;
+use super::expiry::Expiry;
 use crate::command::read_hex;
 use crate::console::{Console, or_say, say};
 use crate::network::{Network, PlaceInNetwork, Refusal};
@@ -44,6 +45,10 @@ impl NextEpoch {
         let next = Self { epoch: head.epoch, from: head.valid_after, ahead, is_prepared: false };
         (head.epoch > current).then_some(next)
     }
+
+    const fn due(&self) -> UnixTime {
+        if self.is_prepared { self.from } else { self.ahead }
+    }
 }
 
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
@@ -51,16 +56,16 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// A document that was kept for a later epoch before gives way to it.
     ///
     /// # Errors
-    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, this node is not in
-    /// it under the same id, or the board has no memory for its nodes.
+    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, it is
+    /// of another network, this node is not in it under the same id, or the board has no memory for
+    /// its nodes. [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn take_document(&mut self, now: Instant, bytes: &[u8]) -> Result<Epoch, Refusal> {
-        let current = self.node.epoch().unwrap_or(Epoch(0));
+        // It may have ended.
+        let current = self.network.epoch;
         let place = self.mote.admit_ahead(now, bytes, Epoch(current.0.saturating_add(1)))?;
         self.check_place(&place)?;
-        let document = &place.document;
-        let head = DocumentHead { epoch: document.epoch(), valid_after: document.valid_after() };
-        let overlap = document.parameters().overlap;
+        let (head, overlap) = (place.head(), place.document.parameters().overlap);
         self.mote.store.keep_next_document(bytes, head)?;
         let was_prepared = self.next.is_some_and(|next| next.is_prepared && next.epoch == head.epoch);
         self.next = NextEpoch::later(head, current, overlap)
@@ -89,6 +94,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     /// Packets that wait name their next node by id, and this node goes by one.
     fn check_place(&self, place: &PlaceInNetwork<'_>) -> Result<(), Refusal> {
+        self.mote.check_network(&place.document)?;
         let (nodes, room) = (place.document.node_count(), self.routes.len());
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
@@ -108,9 +114,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });
         let config = Config { window: self.window, ..Config::of_shared_channel(parameters) };
         self.node.begin_epoch(now, epoch, ends, entries, config)?;
-        (self.network, self.expired) = (network, false);
+        (self.network, self.expiry) = (network, Expiry::InForce);
         self.fill.begin(now, ends, self.node.counters());
-        self.mote.move_to(epoch)
+        self.mote.move_to(place.head())
     }
 
     /// Accepts packets of an epoch, but none that were admitted before a restart.
@@ -130,13 +136,17 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     pub(super) fn turn<C: Console>(&mut self, now: Instant, console: &mut C) {
         let (Some(next), Some(clock)) = (self.next, self.mote.clock) else { return };
         let time = clock.at(now);
+        // A far epoch's key takes many rounds, so that packets do not wait for all of it.
+        if time < next.due() || matches!(self.mote.reach(next.epoch), Err(Refusal::KeyMoved { .. })) {
+            return;
+        }
         if time >= next.from {
             self.next = None;
             or_say!(console, self.begin_next(now));
             say!(console, "epoch {} begins", next.epoch);
-        } else if time >= next.ahead && !next.is_prepared {
+        } else {
             self.next = Some(NextEpoch { is_prepared: true, ..next });
-            let secret = or_say!(console, self.mote.ratchet.mix_secret(next.epoch));
+            let secret = or_say!(console, self.mote.reach(next.epoch));
             or_say!(console, self.prepare(next.epoch, MixKey::new(secret)));
         }
     }
@@ -144,8 +154,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// When [`turn`](Self::turn) has something to do.
     pub(super) fn turn_due(&self, now: Instant) -> Option<Instant> {
         let (next, clock) = (self.next?, self.mote.clock?);
-        let at = if next.is_prepared { next.from } else { next.ahead };
-        Some(now + Duration::from_secs(at.0.saturating_sub(clock.at(now).0)))
+        Some(clock.when(now, next.due()))
+    }
+
+    /// The epoch has ended, and the next one's key with it: that is prepared again.
+    pub(super) fn unprepare(&mut self) {
+        self.next = self.next.map(|next| NextEpoch { is_prepared: false, ..next });
     }
 
     #[inline(never)]
@@ -194,6 +208,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let memory = core::mem::take(&mut self.document);
         let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
         self.document = memory;
+        if let Err(Refusal::KeyMoved { .. }) = taken {
+            self.given = Some(len);
+        }
         let epoch = or_say!(console, taken);
         let from = self.next.map_or(0, |next| next.from.0);
         say!(console, "ok epoch {epoch} begins at {from}");

@@ -57,7 +57,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     #[inline(never)]
     fn send_text<C: Console>(&mut self, now: Instant, to: &str, text: &str, console: &mut C) {
-        if self.expired {
+        if self.expiry.is_silent() {
             return say!(console, "error: the network document has expired; {}", self.remedy());
         }
         let mut routes = self.routes.iter().take(self.network.nodes);

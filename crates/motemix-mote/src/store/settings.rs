@@ -30,8 +30,10 @@ const PIECE_LEN: usize = 128;
 
 const ADDRESS_LEN: usize = 8;
 pub(super) const AUTHORITIES_LEN: usize = 1 + 32 * MAX_AUTHORITIES;
-/// Place, length, CRC, epoch, time from which it is valid.
-const DOCUMENT_LEN: usize = 1 + 4 + 4 + 4 + 8;
+/// Place, length, CRC, epoch, time from which it is valid, digest of the network's name.
+const DOCUMENT_LEN: usize = NAMELESS_LEN + 8;
+/// As it was before it had the digest.
+const NAMELESS_LEN: usize = 1 + 4 + 4 + 4 + 8;
 const KEY_LEN: usize = 1;
 const LONGEST: usize = AUTHORITIES_LEN;
 const HEADER_LEN: usize = 8;
@@ -63,15 +65,17 @@ impl Head {
         bytes[1..5].copy_from_slice(&self.len.to_le_bytes());
         bytes[5..9].copy_from_slice(&self.crc.to_le_bytes());
         bytes[9..13].copy_from_slice(&self.of.epoch.0.to_le_bytes());
-        bytes[13..].copy_from_slice(&self.of.valid_after.0.to_le_bytes());
+        bytes[13..NAMELESS_LEN].copy_from_slice(&self.of.valid_after.0.to_le_bytes());
+        bytes[NAMELESS_LEN..].copy_from_slice(&self.of.network.to_le_bytes());
         bytes
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let ([place, numbers @ ..], []) = bytes.split_first_chunk::<DOCUMENT_LEN>()? else { return None };
+        let ([place, numbers @ ..], name) = bytes.split_first_chunk::<NAMELESS_LEN>()?;
         let word = |at: usize| numbers.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
         let valid_after = numbers.last_chunk().map(|time| UnixTime(u64::from_le_bytes(*time)))?;
-        let of = DocumentHead { epoch: Epoch(word(8)?), valid_after };
+        let network = if name.is_empty() { 0 } else { u64::from_le_bytes(name.try_into().ok()?) };
+        let of = DocumentHead { epoch: Epoch(word(8)?), valid_after, network };
         (*place < PLACES).then_some(Self { place: *place, len: word(0)?, crc: word(4)?, of })
     }
 }
@@ -127,9 +131,12 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         pieces.min(MAX_PIECES) * PIECE_LEN
     }
 
-    pub(super) fn keep_document(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let none = DocumentHead { epoch: Epoch(0), valid_after: UnixTime(0) };
-        self.write_document(DOCUMENT, bytes, none)
+    pub(super) fn keep_document(&mut self, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
+        self.write_document(DOCUMENT, bytes, of)
+    }
+
+    pub(super) fn document_head(&mut self) -> Result<Option<DocumentHead>, StoreError> {
+        Ok(self.head(DOCUMENT)?.map(|head| head.of))
     }
 
     pub(super) fn keep_next_document(&mut self, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
@@ -158,8 +165,14 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
     }
 
     fn next_head(&mut self) -> Result<Option<Head>, StoreError> {
-        let current = self.head(DOCUMENT)?.map(|head| head.place);
-        Ok(self.head(NEXT_DOCUMENT)?.filter(|next| Some(next.place) != current))
+        let (current, next) = (self.head(DOCUMENT)?, self.head(NEXT_DOCUMENT)?);
+        // A current one that was given since may be of a later epoch, or of another network.
+        let follows = |next: &Head, current: Head| {
+            next.place != current.place
+                && next.of.epoch > current.of.epoch
+                && next.of.network == current.of.network
+        };
+        Ok(next.filter(|next| current.is_none_or(|current| follows(next, current))))
     }
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
@@ -176,6 +189,8 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         if CRC.checksum(out) == head.crc { Ok(Some(out)) } else { Err(StoreError::DocumentDamaged) }
     }
 
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     fn head(&mut self, key: u8) -> Result<Option<Head>, StoreError> {
         let mut item = Item::new();
         let Some(bytes) = self.fetch(key, &mut item)? else { return Ok(None) };
@@ -186,4 +201,24 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
 /// A document is at most [`MAX_PIECES`] long, so the index has room.
 fn piece_key(place: u8, index: usize) -> u8 {
     FIRST_PIECE + place * MAX_PIECES as u8 + (index % MAX_PIECES) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_that_was_kept_without_a_network_is_read() {
+        let of = DocumentHead { epoch: Epoch(7), valid_after: UnixTime(1 << 40), network: u64::MAX - 3 };
+        let bytes = Head { place: 2, len: 300, crc: 5, of }.emit();
+        assert_eq!(
+            Head::parse(&bytes).map(|head| (head.place, head.len, head.crc, head.of)),
+            Some((2, 300, 5, of))
+        );
+        let nameless = Head::parse(&bytes[..NAMELESS_LEN]).map(|head| head.of);
+        assert_eq!(nameless, Some(DocumentHead { network: 0, ..of }));
+        for len in (0..DOCUMENT_LEN).filter(|len| *len != NAMELESS_LEN) {
+            assert!(Head::parse(&bytes[..len]).is_none(), "{len}");
+        }
+    }
 }

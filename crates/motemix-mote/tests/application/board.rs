@@ -15,7 +15,7 @@ use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::limits::Packets;
-use motemix_mote::store::Layout;
+use motemix_mote::store::{Layout, Store};
 use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Route, Running};
 use motemix_node::{Instant, Memory, Storage};
 use rand_chacha::ChaCha8Rng;
@@ -45,6 +45,16 @@ impl Chip {
     /// A chip with the same content and a power supply of its own.
     pub fn copy(&self, noise: u64) -> Self {
         Self(Rc::new(RefCell::new(self.0.borrow().copy(noise))))
+    }
+
+    /// All that is in it.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.borrow().bytes().to_vec()
+    }
+
+    /// What is kept in it.
+    pub fn store(&self) -> Store<Self> {
+        Store::open(self.copy(0), layout()).expect("it is sound")
     }
 
     pub fn power(&self) -> Rc<Cell<Option<u32>>> {

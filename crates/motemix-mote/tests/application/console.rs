@@ -196,9 +196,14 @@ fn a_document_is_for_its_time() {
     assert!(said.starts_with("error: expired at ") && said.contains("check the clock"), "{said}");
     assert_eq!(world.give(0, &Terms::default().sign(&nodes)), "ok epoch 7, 3 nodes\n");
     let older = Terms { epoch: 6, ..Terms::default() }.sign(&nodes);
+    let said = world.give(0, &older);
+    assert!(said.starts_with("error: the key of epoch 6 is gone"), "{said}");
+    assert_eq!(world.say(0, "start"), "ok\n", "the right one is still there");
+    world.say(0, "stop");
+    // Now that its epoch has begun, it is the newest one.
     let expected = "error: epoch 6 is older than 7, seen before; fetch the newest document\n";
     assert_eq!(world.give(0, &older), expected);
-    assert_eq!(world.say(0, "start"), "ok\n", "the right one is still there");
+    assert_eq!(world.say(0, "start"), "ok\n", "and is there again");
 }
 
 /// Without the form in which times are printed.
@@ -242,14 +247,18 @@ fn a_document_by_others_or_damaged_takes_the_place_of_none() {
 }
 
 #[test]
-fn a_node_that_is_not_in_the_document_does_not_start() {
+fn a_node_that_is_not_in_the_document_keeps_none_and_does_not_start() {
     let mut world = alone(30);
     let mut nodes = with_others(world.enlist(0, 7), 3);
-    nodes.remove(0);
+    let me = nodes.remove(0);
     world.trust(0, 1);
     world.set_clock(0);
-    assert_eq!(world.give(0, &Terms::default().sign(&nodes)), "ok epoch 7, 3 nodes\n");
-    refused(&mut world, "start", "this node's key is not in it; give the authority what `key EPOCH` prints");
+    let not_in = "error: this node's key is not in it; give the authority what `key EPOCH` prints\n";
+    assert_eq!(world.give(0, &Terms::default().sign(&nodes)), not_in);
+    refused(&mut world, "start", "there is no network document yet; see `help` for `document`");
+    assert_eq!(world.give(0, &Terms::default().sign(&with_others(me, 2))), "ok epoch 7, 3 nodes\n");
+    assert_eq!(world.give(0, &Terms::default().sign(&nodes)), not_in);
+    assert_eq!(world.say(0, "start"), "ok\n", "the right one is still there");
 }
 
 #[test]
@@ -390,12 +399,31 @@ fn a_mote_that_was_off_for_long_catches_up_in_steps() {
     assert!(world.say(0, "key 3000").contains("up to epoch 1031"));
     let nodes = world.list_stopped(0, 8);
     let document = far.sign(&nodes);
-    assert_eq!(world.give(0, &document), "ok epoch 3000, 3 nodes\n");
-    for to in [1031, 2055] {
-        let moved = format!("the key was moved on to epoch {to}, which is part of the way; `start` again");
-        refused(&mut world, "start", &moved);
-    }
+    let flash = world.boards[0].chip.bytes();
+    assert_eq!(world.give(0, &document), part_of_the_way(1031));
+    assert_eq!(world.say(0, "document end"), part_of_the_way(2055));
     // It is there now, and the document has its key of epoch 8.
-    refused(&mut world, "start", "this node's key is not in it; give the authority what `key EPOCH` prints");
-    assert_eq!(world.enlist(0, 3000).name, "mote-0");
+    let not_in = "error: this node's key is not in it; give the authority what `key EPOCH` prints\n";
+    assert_eq!(world.say(0, "document end"), not_in);
+    let nodes = world.list_stopped(0, 3000);
+    assert!(world.boards[0].chip.bytes() == flash, "something was written for a document that was refused");
+    // With its key it is kept, and the way is the same after a power cut: the epoch has not begun.
+    assert_eq!(world.give(0, &far.sign(&nodes)), "ok epoch 3000, 3 nodes\n");
+    assert!(world.say(0, "key 7").starts_with("address "));
+    world.switch_off(0);
+    world.switch_on(0);
+    world.set_clock(0);
+    assert!(world.say(0, "key 7").starts_with("address "));
+    assert_eq!(world.say(0, "start"), part_of_the_way(1031));
+    assert_eq!(world.say(0, "start"), part_of_the_way(2055));
+    assert_eq!(world.say(0, "start"), "ok\n");
+    let said = world.say(0, "key 2999");
+    assert!(said.starts_with("error: the key of epoch 2999 is gone"), "{said}");
+    world.restart(0);
+}
+
+fn part_of_the_way(to: u32) -> String {
+    format!(
+        "error: the key was derived up to epoch {to}, which is part of the way; give this command again\n"
+    )
 }

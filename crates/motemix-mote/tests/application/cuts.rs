@@ -15,6 +15,8 @@ struct Promised {
     identity: Option<Listed>,
     trusts: bool,
     has_document: bool,
+    /// The number of its last message.
+    sequence: Option<u32>,
 }
 
 /// Enrols one mote, as far as its power reaches.
@@ -33,7 +35,7 @@ fn enrol(world: &mut World, promised: &mut Promised) -> Option<()> {
     promised.trusts |= world.say(0, &format!("trust 1 {key}")) == "ok\n";
     if promised.has_document {
         assert_eq!(world.say(0, "start"), "ok\n", "the document is gone");
-        return Some(());
+        return first_message(world, promised);
     }
     let address = me.address;
     let others = (1..3).map(|other| Listed {
@@ -45,7 +47,17 @@ fn enrol(world: &mut World, promised: &mut Promised) -> Option<()> {
     let nodes: Vec<_> = std::iter::once(me).chain(others).collect();
     let said = world.give_if_on(0, &Terms::default().sign(&nodes))?;
     promised.has_document |= said.starts_with("ok epoch");
-    (world.say(0, "start") == "ok\n").then_some(())
+    (world.say(0, "start") == "ok\n").then_some(())?;
+    first_message(world, promised)
+}
+
+/// A number of its own for a message.
+fn first_message(world: &mut World, promised: &mut Promised) -> Option<()> {
+    let said = world.say(0, "send mote-1 hello");
+    let number = said.trim_end().strip_prefix("sent 0 with sequence number ")?.parse().ok();
+    assert!(promised.sequence < number, "{said}");
+    promised.sequence = number;
+    Some(())
 }
 
 fn enrol_with_a_cut(budget: u32, tear: Tear) -> bool {

@@ -6,12 +6,14 @@ mod any_order;
 mod board;
 mod console;
 mod cuts;
+mod expiry;
 #[path = "../store/flash.rs"]
 #[expect(dead_code, reason = "the store's tests look closer at the flash")]
 mod flash;
 mod full;
 mod hostile;
 mod next;
+mod refused;
 mod session;
 mod stories;
 mod world;

@@ -119,6 +119,8 @@ fn an_expired_document_ends_own_traffic_and_no_others() {
     let mut terms = Terms::default();
     terms.parameters.loop_mean = Some(std::time::Duration::from_mins(5));
     terms.parameters.drop_mean = Some(std::time::Duration::from_mins(5));
+    // What others sent is forwarded until then.
+    terms.parameters.overlap = std::time::Duration::from_mins(15);
     let mut world = World::running(3, &terms, 7);
     world.seconds(LIFETIME - 100);
     // Two of them have clocks that are slow: their document has not expired.
@@ -139,6 +141,17 @@ fn an_expired_document_ends_own_traffic_and_no_others() {
     world.seconds(600);
     assert!(world.status(2, "forwarded") > forwarded + 2);
     assert_eq!(world.status(2, "headers built"), own, "own cover has ended");
+    let forwarded = world.status(2, "forwarded");
+    world.printed(2);
+    let left = terms.valid_after + LIFETIME + 15 * 60 - world.unix_time();
+    world.seconds(left + 2);
+    let over = "error: epoch 7 has ended, nothing is forwarded; give this node the next one\n";
+    assert_eq!(world.printed(2), over, "said once");
+    let until_then = world.status(2, "forwarded");
+    assert!(until_then > forwarded);
+    world.seconds(600);
+    assert_eq!(world.status(2, "forwarded"), until_then, "others' traffic has ended");
+    assert!(world.status(2, "dropped no-epoch") > 0);
     world.say(2, "stop");
     let said = world.say(2, "start");
     assert!(said.starts_with("error: expired at ") && said.contains("fetch the document"), "{said}");

@@ -55,6 +55,7 @@ pub struct Terms {
     pub profile: ProfileName,
     pub parameters: Parameters,
     pub signer: u8,
+    pub network: &'static str,
 }
 
 impl Default for Terms {
@@ -70,7 +71,8 @@ impl Default for Terms {
             payload_mean: None,
             overlap: Duration::ZERO,
         };
-        Self { epoch: EPOCH, valid_after: NOON, profile: ProfileName::Mote, parameters, signer: 1 }
+        let profile = ProfileName::Mote;
+        Self { epoch: EPOCH, valid_after: NOON, profile, parameters, signer: 1, network: "pond" }
     }
 }
 
@@ -84,7 +86,7 @@ impl Terms {
 
     pub fn sign(&self, nodes: &[Listed]) -> Vec<u8> {
         let draft = Draft {
-            network_name: "pond",
+            network_name: self.network,
             epoch: Epoch(self.epoch),
             valid_after: UnixTime(self.valid_after),
             valid_until: UnixTime(self.valid_after + LIFETIME),

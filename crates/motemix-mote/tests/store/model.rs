@@ -5,8 +5,8 @@ use std::fmt::Debug;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
-use motemix_directory::{Epoch, KeyRatchet};
-use motemix_mote::store::{Layout, MAX_AUTHORITIES, MAX_MESSAGE_LEN, Store, StoreError};
+use motemix_directory::{Epoch, KeyRatchet, UnixTime};
+use motemix_mote::store::{DocumentHead, Layout, MAX_AUTHORITIES, MAX_MESSAGE_LEN, Store, StoreError};
 use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
 
@@ -45,6 +45,10 @@ pub struct Model {
     pub used: HashSet<u32>,
 }
 
+/// What is kept beside a document.
+pub const HEAD: DocumentHead =
+    DocumentHead { epoch: Epoch(7), valid_after: UnixTime(1_800_000_000), network: 99 };
+
 /// The epochs whose tags occur in the stories.
 pub const EPOCHS: std::ops::Range<u32> = 0..12;
 
@@ -80,7 +84,9 @@ pub fn make<F: MultiwriteNorFlash>(store: &mut Store<F>, step: Step) -> Result<O
             let all = [[threshold; 32]; MAX_AUTHORITIES];
             store.keep_authorities(threshold, &all[..keys])?;
         }
-        Step::Document { len, version } => store.keep_document(&bytes(version, len))?,
+        Step::Document { len, version } => {
+            store.keep_document(&bytes(version, len), HEAD)?;
+        }
         Step::Tag { epoch, tag } => {
             store.keep_tag(Admitted { epoch: Epoch(epoch), digest: digest(tag) })?;
         }

@@ -2,13 +2,13 @@
 
 use motemix_directory::Epoch;
 use motemix_mote::store::{
-    Layout, LayoutProblem, MAX_MESSAGE_LEN, Region, SEQUENCE_BLOCK, Store, StoreError,
+    DocumentHead, Layout, LayoutProblem, MAX_MESSAGE_LEN, Region, SEQUENCE_BLOCK, Store, StoreError,
 };
 use motemix_node::Admitted;
 use motemix_sphinx::MessageId;
 
 use crate::flash::Flash;
-use crate::model::{Model, Step, digest, make, number, seed};
+use crate::model::{HEAD, Model, Step, digest, make, number, seed};
 use crate::{flash_for, layout};
 
 type Small = Flash<4, 1024>;
@@ -147,6 +147,33 @@ fn full_messages_say_so_and_leave_in_the_order_in_which_they_came() {
     }
     assert!((20..70).contains(&refused), "{refused}");
     model.check(flash, &layout);
+}
+
+#[test]
+fn a_document_follows_one_of_an_earlier_epoch_and_of_its_own_network() {
+    let layout = layout(1024, 8);
+    let mut store = Store::open(flash_for::<4, 1024>(&layout), layout).unwrap();
+    let of = |epoch, network| DocumentHead { epoch: Epoch(epoch), network, ..HEAD };
+    for (current, next, follows) in [
+        (of(7, 1), of(8, 1), true),
+        (of(8, 1), of(8, 1), false),
+        (of(9, 1), of(8, 1), false),
+        (of(7, 1), of(8, 2), false),
+    ] {
+        store.keep_document(b"current", current).unwrap();
+        store.keep_next_document(b"next", next).unwrap();
+        assert_eq!(store.document_head(), Ok(Some(current)));
+        assert_eq!(store.next_document_head(), Ok(follows.then_some(next)));
+        store.promote_document().unwrap();
+        let (head, bytes) =
+            if follows { (next, b"next".as_slice()) } else { (current, b"current".as_slice()) };
+        assert_eq!(store.document_head(), Ok(Some(head)));
+        assert_eq!(
+            store.document(&mut [0; 16]).map(|bytes| bytes.map(<[u8]>::to_vec)),
+            Ok(Some(bytes.to_vec()))
+        );
+        assert_eq!(store.next_document_head(), Ok(None));
+    }
 }
 
 /// Every layout takes documents of the length that it says, again and again.

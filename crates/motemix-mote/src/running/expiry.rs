@@ -1,0 +1,79 @@
+//! What stops when the network document has expired and no next one has begun.
+//!
+//! ```text
+//! in force ─ expired: nothing of its own leaves ─ an overlap later: nothing is taken in, the key is gone
+//! ```
+//!
+//! A document that begins later puts an end to either.
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_node::Instant;
+use motemix_sphinx::Profile;
+use rand_core::CryptoRng;
+
+use super::Running;
+use super::fill::Fill;
+use crate::console::{Console, or_say, say};
+
+/// How far that is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expiry {
+    /// The document is of this time.
+    InForce,
+    /// What others sent is still forwarded.
+    Silent,
+    /// The epoch has ended.
+    Over,
+}
+
+impl Expiry {
+    /// Whether this node sends nothing of its own.
+    pub(super) const fn is_silent(self) -> bool {
+        !matches!(self, Self::InForce)
+    }
+
+    pub(super) const fn is_over(self) -> bool {
+        matches!(self, Self::Over)
+    }
+}
+
+impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
+    /// Ends own traffic when the document has expired, and the epoch an overlap later.
+    #[inline(never)]
+    pub(super) fn expire<C: Console>(&mut self, now: Instant, console: &mut C) {
+        let Some(time) = self.mote.clock.map(|clock| clock.at(now)) else { return };
+        if self.expiry == Expiry::InForce && time >= self.network.valid_until {
+            self.expiry = Expiry::Silent;
+            self.node.fall_silent();
+            say!(console, "error: the network document has expired; {}", self.remedy());
+        }
+        if self.expiry == Expiry::Silent && time >= self.network.overlap_until {
+            self.expiry = Expiry::Over;
+            self.node.end_epoch();
+            self.fill = Fill::new();
+            self.unprepare();
+            or_say!(console, self.mote.retire(self.network.epoch));
+            let epoch = self.network.epoch;
+            say!(console, "error: epoch {epoch} has ended, nothing is forwarded; {}", self.remedy());
+        }
+    }
+
+    /// When [`expire`](Self::expire) has something to do.
+    pub(super) fn expiry_due(&self, now: Instant) -> Option<Instant> {
+        let at = match self.expiry {
+            Expiry::InForce => self.network.valid_until,
+            Expiry::Silent => self.network.overlap_until,
+            Expiry::Over => return None,
+        };
+        Some(self.mote.clock?.when(now, at))
+    }
+
+    /// How the next document comes here.
+    pub(super) const fn remedy(&self) -> &'static str {
+        if self.document.is_empty() {
+            "`stop`, and give this node the next one"
+        } else {
+            "give this node the next one"
+        }
+    }
+}
