@@ -152,10 +152,14 @@ impl<'s, P: Profile> Queue<'s, P> {
         to: NodeId,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
+        self.fill(due, Contents::Leaving(to), write)
+    }
+
+    fn fill(&mut self, due: Instant, contents: Contents, write: impl FnOnce(&mut [u8])) -> Result<(), Full> {
         let number = self.allocate()?;
         let slot = &mut self.slots[number as usize];
         write(slot.packet.as_mut());
-        slot.contents = Contents::Leaving(to);
+        slot.contents = contents;
         self.schedule(number, due);
         Ok(())
     }
@@ -181,12 +185,8 @@ impl<'s, P: Profile> Queue<'s, P> {
         to: NodeId,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
-        let number = self.allocate()?;
-        let slot = &mut self.slots[number as usize];
-        write(slot.packet.as_mut());
-        slot.contents = Contents::Turned(to);
+        self.fill(due, Contents::Turned(to), write)?;
         self.turning += 1;
-        self.schedule(number, due);
         Ok(())
     }
 

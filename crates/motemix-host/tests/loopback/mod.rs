@@ -6,16 +6,18 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use motemix_crypto::Curve as _;
+use motemix_crypto::{Curve as _, PublicKey};
 use motemix_directory::{
     AuthoritySecret, DocumentBuilder, Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime,
     document_len_limit,
 };
-use motemix_host::clock::unix_seconds;
+use motemix_host::clock::{unix_seconds, unix_time};
 use motemix_host::config::{Faults, Limits};
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::curve::HostCurve;
@@ -23,12 +25,16 @@ use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
 
 pub const FIRST_EPOCH: u32 = 7;
 pub const NAMES: [&str; 6] = ["mix-1", "mix-2", "mix-3", "mix-4", "receiver", "sender"];
+/// Those of the first layer; `MIX` is one of them.
+pub const FIRST_LAYER: [usize; 2] = [0, 1];
+pub const MIX: usize = 0;
 pub const RECEIVER: usize = 4;
 pub const SENDER: usize = 5;
 
 pub struct Running {
     pub started: Started,
     pub thread: JoinHandle<Result<(), RuntimeError>>,
+    clock_ahead: Arc<AtomicI64>,
 }
 
 impl Running {
@@ -38,8 +44,24 @@ impl Running {
         client.request(request).unwrap()
     }
 
+    /// Sets the node's wall clock, in seconds ahead of the truth.
+    pub fn set_clock(&self, ahead: i64) {
+        self.clock_ahead.store(ahead, Ordering::Relaxed);
+    }
+
     pub fn send(&self, data: &[u8]) -> Response {
         self.ask(&Request::Send { to: "receiver".into(), data_hex: hex::encode(data), wait: true })
+    }
+
+    pub fn is_acknowledged(&self, text: &str) -> bool {
+        matches!(self.send(text.as_bytes()), Response::Acknowledged { .. })
+    }
+
+    /// Whether the node takes a message; nobody waits for its end.
+    pub fn takes(&self, text: &str) -> bool {
+        let data_hex = hex::encode(text);
+        let request = Request::Send { to: "receiver".into(), data_hex, wait: false };
+        matches!(self.ask(&request), Response::Sent { .. })
     }
 
     pub fn status(&self) -> NodeStatus {
@@ -92,6 +114,22 @@ impl Network {
     }
 
     pub fn publish(&self, epoch: u32, valid_after: u64, valid_until: u64, parameters: Parameters) {
+        let keys = NAMES.map(|name| {
+            let key = NodeKey::load(self.path(name).join("node.key")).unwrap();
+            HostCurve::public_key(&key.mix_secret(Epoch(epoch)).unwrap())
+        });
+        self.publish_with(&keys, epoch, valid_after, valid_until, parameters);
+    }
+
+    /// The same with other keys than the nodes have.
+    pub fn publish_with(
+        &self,
+        keys: &[PublicKey; NAMES.len()],
+        epoch: u32,
+        valid_after: u64,
+        valid_until: u64,
+        parameters: Parameters,
+    ) {
         let draft = Draft {
             network_name: "loopback",
             epoch: Epoch(epoch),
@@ -104,20 +142,26 @@ impl Network {
             .iter()
             .enumerate()
             .map(|(index, name)| {
-                let key = NodeKey::load(self.path(name).join("node.key")).unwrap();
                 let role = match index {
                     0 | 1 => Role::Mix { layer: 0 },
                     2 | 3 => Role::Mix { layer: 1 },
                     _ => Role::Endpoint,
                 };
-                let mix_key = HostCurve::public_key(&key.mix_secret(Epoch(epoch)).unwrap());
-                NewNode { name, role, mix_key, addresses: &self.addresses[index..=index] }
+                NewNode { name, role, mix_key: keys[index], addresses: &self.addresses[index..=index] }
             })
             .collect();
         let mut buffer = vec![0; document_len_limit(nodes.len(), 1)];
         let mut builder = DocumentBuilder::encode(&mut buffer, &draft, nodes.into_iter()).unwrap();
         builder.sign(&self.authority).unwrap();
-        fs::write(self.path(format!("documents/{epoch}.cbor")), builder.finish().unwrap()).unwrap();
+        // Renamed into place, as authorities do: a node may be looking.
+        let unfinished = self.path("unfinished");
+        fs::write(&unfinished, builder.finish().unwrap()).unwrap();
+        fs::rename(unfinished, self.path(format!("documents/{epoch}.cbor"))).unwrap();
+    }
+
+    /// The earliest epoch whose key a node still has.
+    pub fn key_epoch(&self, node: usize) -> u32 {
+        NodeKey::load(self.path(NAMES[node]).join("node.key")).unwrap().epoch().0
     }
 
     pub fn config(&self, index: usize) -> NodeConfig {
@@ -146,13 +190,45 @@ impl Network {
 }
 
 pub fn start(config: NodeConfig) -> Running {
+    try_start(config, 0).unwrap_or_else(|error| panic!("the node does not start: {error}"))
+}
+
+/// Starts a node whose wall clock is so many seconds ahead of the truth.
+pub fn try_start(config: NodeConfig, ahead: i64) -> Result<Running, RuntimeError> {
+    let clock_ahead = Arc::new(AtomicI64::new(ahead));
     let (tell, hear) = mpsc::channel();
-    let thread =
-        thread::spawn(move || run(&config, Setup::default(), |started| tell.send(started.clone()).unwrap()));
+    let set = Arc::clone(&clock_ahead);
+    let thread = thread::spawn(move || {
+        let wall = move || {
+            let seconds = set.load(Ordering::Relaxed);
+            let by = Duration::from_secs(seconds.unsigned_abs());
+            if seconds < 0 { unix_time().saturating_sub(by) } else { unix_time() + by }
+        };
+        let setup = Setup { wall: Some(Box::new(wall)), ..Setup::default() };
+        run(&config, setup, |started| tell.send(started.clone()).unwrap())
+    });
     match hear.recv() {
-        Ok(started) => Running { started, thread },
-        Err(mpsc::RecvError) => panic!("the node does not start: {}", thread.join().unwrap().unwrap_err()),
+        Ok(started) => Ok(Running { started, thread, clock_ahead }),
+        Err(mpsc::RecvError) => Err(thread.join().unwrap().unwrap_err()),
     }
+}
+
+/// Waits until something holds; `true` if it did in time.
+pub fn eventually(within: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + within;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+pub fn now() -> u64 {
+    unix_seconds().0
 }
 
 pub fn parameters() -> Parameters {
@@ -170,7 +246,7 @@ pub fn parameters() -> Parameters {
 }
 
 pub fn hours(network: &Network) {
-    let now = unix_seconds().0;
+    let now = now();
     network.publish(FIRST_EPOCH, now - 10, now + 3600, parameters());
 }
 

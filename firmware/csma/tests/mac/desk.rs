@@ -1,4 +1,4 @@
-use motemix_csma::{Event, Mac, Phy};
+use motemix_csma::{Event, Mac, Phy, RECEIVED};
 use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
 
 use crate::{PAN, frame};
@@ -167,13 +167,14 @@ fn only_what_is_for_this_station_is_taken_and_acknowledged() {
 #[test]
 fn what_finds_no_room_is_not_acknowledged() {
     let mut mac = station(1);
-    for number in 0..6 {
+    let room = RECEIVED as u8;
+    for number in 0..room + 2 {
         mac.handle(Event::Received(&frame(ME, number, b"hello")));
-        if number < 4 {
+        if number < room {
             mac.handle(Event::Sent);
         }
     }
-    assert_eq!(mac.phy_mut().acknowledged.len(), 4);
+    assert_eq!(mac.phy_mut().acknowledged.len(), RECEIVED);
     assert_eq!(mac.counters().crowded, 2);
     assert!(mac.phy_mut().listening);
 }

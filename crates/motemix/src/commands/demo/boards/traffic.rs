@@ -68,10 +68,21 @@ impl Traffic {
             progress.at(start.elapsed().as_millis() as u64, &self.line());
             std::thread::sleep(LISTEN_EVERY);
         }
+        let until = Instant::now() + COOL_DOWN;
+        // Hosts send at random times, and each is to send something.
+        while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
+            for board in boards.iter_mut() {
+                self.listen(board)?;
+            }
+            let sent = |host| Ok(status(host)?.counters.get("sent").is_some_and(|sent| *sent > 0));
+            if network.senders().map(sent).collect::<Result<Vec<_>>>()?.into_iter().all(|sent| sent) {
+                break;
+            }
+            std::thread::sleep(LISTEN_EVERY);
+        }
         for host in network.senders() {
             ask(host, &Request::Quiet {})?;
         }
-        let until = Instant::now() + COOL_DOWN;
         while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
             for board in boards.iter_mut() {
                 self.listen(board)?;
