@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Config, DropReason, Event, Instant, Journal, LinkId, Memory, MessageHandle, Node, ReceiptToken,
-    SendError, Storage,
+    Admitted, Config, Counters, DropReason, Event, Instant, Journal, LinkId, Memory, MessageHandle, Node,
+    ReceiptToken, SendError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
@@ -147,7 +147,9 @@ impl<'s> Network<'s> {
 
     pub fn arrive(&mut self, at: usize, datagram: Vec<u8>) {
         let before = self.nodes[at].counters().datagrams;
-        let acknowledged = self.nodes[at].counters().acknowledged + self.nodes[at].counters().loops_returned;
+        let came_back =
+            |counters: &Counters| counters.acknowledged + counters.loops_returned + counters.returned_empty;
+        let came_back_before = came_back(self.nodes[at].counters());
         let noted = self.journals[at].noted.len();
         // Neighbours of the node are those that the datagram may come from.
         let from = LinkId(datagram.last().map_or(0, |last| u64::from(*last) % 3));
@@ -157,8 +159,7 @@ impl<'s> Network<'s> {
         let outcome = take(self, &mut datagram.clone());
         assert_eq!(self.nodes[at].counters().datagrams, before + 1);
         if outcome.is_ok() {
-            let counters = self.nodes[at].counters();
-            let own = counters.acknowledged + counters.loops_returned > acknowledged;
+            let own = came_back(self.nodes[at].counters()) > came_back_before;
             let admitted = usize::from(!own);
             assert_eq!(self.journals[at].noted.len(), noted + admitted, "admitted, or an own return");
             let again = take(self, &mut datagram.clone()).expect_err("once");

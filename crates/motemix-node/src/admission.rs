@@ -179,6 +179,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many packets")]
     fn one_class_alone_gets_half_a_burst_in_advance_and_then_the_rate() {
         let mut admission = Admission::ahead();
         admission.last_until(at(0), at(1000));
@@ -216,6 +217,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many packets")]
     fn before_its_epoch_begins_a_class_gets_its_part_of_the_burst_and_no_more() {
         let mut admission = Admission::ahead();
         let places = Places { capacity: 800, left: 800 };

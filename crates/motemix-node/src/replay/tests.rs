@@ -45,6 +45,7 @@ fn lengths_of_fingerprints_are_even_numbers_from_12_to_32() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes many packets")]
 fn a_filter_is_full_at_its_capacity_and_has_forgotten_nothing() {
     for (bytes, width) in [(8192, 16), (8192, 12), (2048, 16), (40_000, 22), (100_001, 32), (1 << 20, 24)] {
         let (mut memory, width) = (vec![0xff; bytes], bits(width));
@@ -69,6 +70,7 @@ fn a_filter_is_full_at_its_capacity_and_has_forgotten_nothing() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes many packets")]
 fn a_new_packet_is_refused_as_seldom_as_is_said() {
     // The bounds of the module's documentation, with room for chance.
     for (bytes, width, most_in_a_million) in [(8192, 16, 900), (8192, 20, 80), (2 << 20, 24, 12)] {
@@ -85,6 +87,7 @@ fn a_new_packet_is_refused_as_seldom_as_is_said() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes many packets")]
 fn an_epoch_that_begins_costs_one_segment_and_one_that_ends_gives_all_back() {
     let mut memory = [0; 8192];
     let segment = Layout::new(8192, FingerprintBits::BOARD).tags();
@@ -103,6 +106,7 @@ fn an_epoch_that_begins_costs_one_segment_and_one_that_ends_gives_all_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes many packets")]
 fn an_insertion_that_fails_leaves_every_fingerprint_where_it_was() {
     let mut memory = [0; 8 * 8 * 8];
     let mut filter = Fingerprints::new(&mut memory, FingerprintBits::BOARD);
@@ -132,6 +136,7 @@ fn memory_that_is_too_short_for_a_segment_is_full_and_not_a_panic() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes many packets")]
 fn the_memory_for_so_many_packets_is_enough_and_little_more() {
     for width in [FingerprintBits::BOARD, FingerprintBits::HOST, bits(32)] {
         for packets in [0, 1, 7, 100, 2_000, 12_000, 90_000] {
@@ -164,6 +169,7 @@ proptest! {
 
     /// Two epochs in one memory, against two sets.
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many packets")]
     fn nothing_is_forgotten(
         bytes in 0..2000_usize,
         width in (6..=16_u8).prop_map(|half| 2 * half),
@@ -206,6 +212,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many packets")]
     fn the_other_bucket_of_the_other_bucket_is_the_first(
         fingerprint in 1_u32.., hash in any::<u32>(), buckets in 1..(1_u32 << 26),
     ) {
