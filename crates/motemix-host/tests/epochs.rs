@@ -109,7 +109,7 @@ fn when_the_documents_have_run_out_all_stops_and_a_later_one_resumes_it() {
     assert_eq!(transmitted(), before, "the payload stream stops, and so does cover");
     let erased = || (0..NAMES.len()).all(|node| network.key_epoch(node) > FIRST_EPOCH);
     assert!(eventually(Duration::from_secs(20), erased), "and the key goes");
-    assert!(!network.path(&format!("mix-1/state/replay-{FIRST_EPOCH}.log")).exists());
+    assert!(!network.path(format!("mix-1/state/replay-{FIRST_EPOCH}.log")).exists());
 
     network.publish(FIRST_EPOCH + 4, now() - 1, now() + 600, parameters);
     let resumed = || nodes.iter().all(|node| node.status().epoch == u64::from(FIRST_EPOCH) + 4);
