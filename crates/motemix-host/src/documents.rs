@@ -6,9 +6,10 @@
 mod outlook;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -21,7 +22,7 @@ use motemix_sphinx::NodeId;
 
 pub use outlook::{Lasts, Outlook};
 
-use crate::NodeConfig;
+use crate::{NodeConfig, store};
 
 /// A folder of signed network documents, `<epoch>.cbor`.
 #[derive(Debug)]
@@ -34,11 +35,18 @@ pub struct Documents {
     known: BTreeMap<Epoch, Known>,
 }
 
+/// What a file of the folder looks like from outside. Another one means that the file has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    inode: u64,
+    len: u64,
+}
+
 /// What is known of a file as long as it does not change.
 #[derive(Debug)]
 struct Known {
-    /// Time of the last change, and length.
-    stamp: (Option<SystemTime>, u64),
+    stamp: Stamp,
     /// `None` if it is refused.
     times: Option<Times>,
 }
@@ -231,8 +239,7 @@ impl Documents {
 
     /// From when until when a document says that it is in force, if it is one of this network.
     fn times(&mut self, epoch: Epoch) -> Option<Times> {
-        let found = fs::metadata(self.path(epoch)).ok()?;
-        let stamp = (found.modified().ok(), found.len());
+        let stamp = self.stamp(epoch)?;
         if let Some(known) = self.known.get(&epoch).filter(|known| known.stamp == stamp) {
             return known.times;
         }
@@ -245,6 +252,12 @@ impl Documents {
         let times = times.ok();
         self.known.insert(epoch, Known { stamp, times });
         times
+    }
+
+    /// What changes when a file does; `None` if there is none.
+    fn stamp(&self, epoch: Epoch) -> Option<Stamp> {
+        let found = fs::metadata(self.path(epoch)).ok()?;
+        Some(Stamp { modified: found.modified().ok(), inode: found.ino(), len: found.len() })
     }
 
     /// The epochs of the files, in ascending order.
@@ -273,7 +286,7 @@ impl Documents {
         let failed = |problem| DocumentsError::new(&path, problem);
         let limit = document_len_limit(MAX_NODES, MAX_SIGNATURES) as u64;
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
+        let read = store::file::open(&path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
         read.map_err(|error| failed(DocumentsProblem::Read(error)))?;
         let authorities = Authorities::new(&self.authorities, self.threshold)
             .map_err(|_| failed(DocumentsProblem::Authorities))?;

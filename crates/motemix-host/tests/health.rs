@@ -80,6 +80,72 @@ fn a_later_document_that_cannot_be_used_is_told_before_its_time() {
 }
 
 #[test]
+fn a_later_document_that_is_damaged_while_the_node_runs_is_told_until_it_is_repaired() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 1, now + 3600, parameters());
+    network.publish(FIRST_EPOCH + 1, now + 3600, now + 48 * 3600, parameters());
+    let node = start(network.config(0));
+    // It has been read, and found good, a second after the start.
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(node.status().health, Health::default());
+
+    let document = network.path(format!("documents/{}.cbor", FIRST_EPOCH + 1));
+    let whole = std::fs::read(&document).unwrap();
+    let mut bytes = whole.clone();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&document, bytes).unwrap();
+    wait_until("a warning", || node.status().health.of_concern(Concern::Documents) == State::Warning);
+    let told = words(&node.status().health, Concern::Documents);
+    assert!(told.contains("cannot be used") && told.contains("8.cbor"), "{told}");
+
+    std::fs::write(&document, whole).unwrap();
+    wait_until("it is well again", || node.status().health == Health::default());
+    node.stop();
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_document_holds_nothing_up() {
+    let network = Network::new();
+    hours(&network);
+    let nodes = network.start();
+    for epoch in [FIRST_EPOCH + 1, 4_000_000_000] {
+        let pipe = network.path(format!("documents/{epoch}.cbor"));
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    }
+    // The folder is read again every five seconds.
+    std::thread::sleep(Duration::from_secs(6));
+    assert!(nodes[SENDER].is_acknowledged("as if nothing were"));
+    wait_until("it is told", || words(&nodes[0].status().health, Concern::Documents).contains("8.cbor"));
+    nodes.into_iter().for_each(Running::stop);
+
+    let log = network.path(format!("mix-1/state/replay-{FIRST_EPOCH}.log"));
+    std::fs::remove_file(&log).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success());
+    let error = start(network.config(0)).thread.join().unwrap().unwrap_err().to_string();
+    assert!(error.contains("it is not a regular file"), "{error}");
+}
+
+#[test]
+fn a_replay_log_that_is_gone_is_told_until_the_next_epoch() {
+    let network = Network::new();
+    hours(&network);
+    let log = network.path(format!("mix-1/state/replay-{FIRST_EPOCH}.log"));
+    let node = start(network.config(0));
+    assert_eq!(node.status().health.of_concern(Concern::ReplayFilter), State::Ok);
+    node.stop();
+    start(network.config(0)).stop();
+    for lose in [|log: &Path| std::fs::remove_file(log), |log: &Path| std::fs::write(log, b"")] {
+        lose(&log).unwrap();
+        let node = start(network.config(0));
+        wait_until("it is told", || node.status().health.of_concern(Concern::ReplayFilter) == State::Failing);
+        let told = words(&node.status().health, Concern::ReplayFilter);
+        assert!(told.contains("net renew --early"), "{told}");
+        node.stop();
+    }
+}
+
+#[test]
 fn a_replay_filter_that_is_too_small_is_told() {
     let network = Network::new();
     let now = unix_seconds().0;

@@ -9,11 +9,18 @@
 pub mod keys {
     mod file;
 
+    use std::fs::File;
+    use std::io;
     use std::path::Path;
 
     use zeroize::Zeroizing;
 
     const TITLE: &str = "a key";
+
+    /// What no check calls: texts are in memory.
+    fn open(path: &Path) -> io::Result<File> {
+        File::open(path)
+    }
 
     /// The text of a key file with this seed.
     pub fn write(seed: &[u8; 32]) -> Zeroizing<Vec<u8>> {

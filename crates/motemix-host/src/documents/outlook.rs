@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use motemix_directory::{DocumentError, Epoch, UnixTime};
 
-use super::{Documents, DocumentsError, DocumentsProblem, Network};
+use super::{Documents, DocumentsError, DocumentsProblem, Network, Stamp};
 
-/// What is known of the documents that follow the one in force. Each is read and checked once.
+/// What is known of the documents that follow the one in force. Each is read and checked once, and again when its
+/// file has changed.
 #[derive(Debug, Default)]
 pub struct Outlook {
-    followers: BTreeMap<Epoch, Follower>,
+    followers: BTreeMap<Epoch, (Stamp, Result<Follower, String>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,30 +41,26 @@ impl Documents {
         usable: impl FnOnce(&Network) -> Result<(), String>,
     ) -> Option<Lasts> {
         outlook.followers = outlook.followers.split_off(&in_force.epoch);
-        let (mut until, mut refused, mut usable) = (in_force.valid_until, None, Some(usable));
+        let (mut until, mut refused) = (in_force.valid_until, None);
         let later = self.epochs().unwrap_or_default().into_iter().filter(|epoch| *epoch > in_force.epoch);
         for epoch in later {
             if until >= horizon {
                 break;
             }
-            match (outlook.followers.get(&epoch), usable.take()) {
-                (Some(follower), unused) => {
-                    usable = unused;
-                    if follower.valid_after > until {
-                        // A gap: those after it do not help.
-                        break;
-                    }
-                    until = until.max(follower.valid_until);
+            // One that was removed meanwhile is a gap, unless those behind it say otherwise.
+            let Some(stamp) = self.stamp(epoch) else { continue };
+            match outlook.followers.get(&epoch).filter(|(read, _)| *read == stamp) {
+                Some((_, Ok(follower))) if follower.valid_after > until => {
+                    // A gap: those after it do not help.
+                    break;
                 }
-                (None, Some(usable)) => match self.follower(epoch, usable) {
-                    Ok(follower) => {
-                        outlook.followers.insert(epoch, follower);
-                        return None;
-                    }
-                    // One of those behind it may do.
-                    Err(problem) => refused = refused.or(Some(problem)),
-                },
-                (None, None) => break,
+                Some((_, Ok(follower))) => until = until.max(follower.valid_until),
+                // One of those behind it may do.
+                Some((_, Err(problem))) => refused = refused.or_else(|| Some(problem.clone())),
+                None => {
+                    outlook.followers.insert(epoch, (stamp, self.follower(epoch, usable)));
+                    return None;
+                }
             }
         }
         Some(Lasts { until, refused: refused.filter(|_| until < horizon) })

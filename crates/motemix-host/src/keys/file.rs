@@ -1,12 +1,13 @@
 //! Key files: text of `name value` lines below a title line, readable by their owner only.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use motemix_directory::Epoch;
 use zeroize::Zeroizing;
+
+use super::open;
 
 /// The longest key file that is read, in bytes.
 const LONGEST: u64 = 4096;
@@ -81,7 +82,7 @@ impl KeyError {
 /// Reads a key file whose owner alone may use it.
 pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let failed = |error| KeyError::new(path, KeyProblem::Read(error));
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open(path).map_err(failed)?;
     // Asked of the open file, so that nobody can exchange it in between.
     let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
     if mode & 0o077 != 0 {

@@ -132,6 +132,9 @@ impl<P: Profile> Driver<'_, P> {
             self.prepare(before)?;
             self.begin(before, self.epochs.overlap_left(now))?;
         }
+        if self.diary.logs.is_lost(epoch) {
+            self.examination.lost_log(epoch);
+        }
         self.prepare(epoch)?;
         self.begin(epoch, self.epochs.left(now))
     }

@@ -2,10 +2,40 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
+
+/// Regular files do not know it.
+const O_NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
+
+/// Opens a file to be read. Nothing that a name in a folder can stand for makes it wait: a pipe that nobody writes to
+/// would hold a node up for good.
+///
+/// # Errors
+/// The system refuses, or it is not a regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    of_regular(File::options().read(true).custom_flags(O_NONBLOCK).open(path)?)
+}
+
+/// Opens a file to be read and appended to; makes it, for its owner alone, unless it is there. Waits for nothing.
+///
+/// # Errors
+/// The system refuses, or it is not a regular file.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true).create(true).mode(0o600).custom_flags(O_NONBLOCK);
+    of_regular(options.open(path)?)
+}
+
+fn of_regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
 
 /// Puts `bytes` in place of what is at `path`. After a crash either all of the old or all of the new is there.
 ///

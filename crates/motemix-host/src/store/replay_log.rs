@@ -16,20 +16,25 @@
 //! Logs that begin with "mmreplay" have the first eight bytes of replay tags in place of digests; earlier
 //! versions wrote them. [`ReplayLogs::convert`] makes them anew.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use motemix_directory::Epoch;
 
-use super::{StoreError, StoreProblem};
+use super::{StoreError, StoreProblem, file};
 
 const MAGIC: [u8; 8] = *b"mmdigest";
 /// Of logs with tags.
 const TAGS_MAGIC: [u8; 8] = *b"mmreplay";
 const HEADER_LEN: u64 = 16;
+/// Names the epochs whose logs were made last: a log that is gone is to be told from one that never was.
+const MADE_FILE: &str = "replay-logs";
+/// So many of them.
+const MADE: usize = 4;
+/// Bytes of that file that are read.
+const LONGEST_MADE: u64 = 256;
 const ENTRY_LEN: u64 = 8;
 /// Read at a time.
 const CHUNK_LEN: usize = 1 << 20;
@@ -84,10 +89,35 @@ impl ReplayLogs {
     /// # Errors
     /// The file is not a replay log of that epoch, or the system refuses.
     pub fn open_log(&mut self, epoch: Epoch) -> Result<(), StoreError> {
-        match self.log_of_tags(epoch)? {
-            Some(_) => Ok(()),
-            None => self.log(epoch).map(drop),
+        if self.log_of_tags(epoch)?.is_none() {
+            self.log(epoch)?;
         }
+        let mut made = self.made();
+        if !made.contains(&epoch) {
+            made.push(epoch);
+            let last = made.iter().skip(made.len().saturating_sub(MADE));
+            let lines: String = last.flat_map(|epoch| [epoch.to_string(), "\n".into()]).collect();
+            // Without it nothing is lost but a warning.
+            let _ = file::replace_unsynced(&self.folder.join(MADE_FILE), 0o600, lines.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Whether the log of an epoch was here once and is not, or not even its beginning.
+    pub fn is_lost(&self, epoch: Epoch) -> bool {
+        let len = fs::metadata(path_of(&self.folder, epoch)).map_or(0, |found| found.len());
+        len < HEADER_LEN && self.made().contains(&epoch)
+    }
+
+    /// The epochs whose logs were made last.
+    fn made(&self) -> Vec<Epoch> {
+        let mut lines = String::new();
+        let read = file::open(&self.folder.join(MADE_FILE))
+            .and_then(|file| file.take(LONGEST_MADE).read_to_string(&mut lines));
+        if read.is_err() {
+            return Vec::new();
+        }
+        lines.lines().filter_map(|line| line.parse().ok().map(Epoch)).collect()
     }
 
     /// Calls `each` with the digests of an epoch, in the order in which they were admitted; one that was torn by a
@@ -131,7 +161,7 @@ impl ReplayLogs {
     fn log_of_tags(&self, epoch: Epoch) -> Result<Option<File>, StoreError> {
         let path = path_of(&self.folder, epoch);
         let failed = |error| StoreError::io(&path, error);
-        let file = match File::open(&path) {
+        let file = match file::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -221,7 +251,7 @@ impl ReplayLogs {
 impl Log {
     fn open(folder: &Path, epoch: Epoch) -> Result<Self, StoreError> {
         let path = path_of(folder, epoch);
-        let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);
+        let opened = file::open_to_append(&path);
         let mut log = Self {
             epoch,
             file: opened.map_err(|error| StoreError::io(&path, error))?,
@@ -324,7 +354,7 @@ mod tests {
     fn a_full_disk_is_one_clear_line() {
         let path = PathBuf::from("/dev/full");
         // The device that refuses every byte is Linux's own.
-        let Ok(file) = OpenOptions::new().append(true).open(&path) else { return };
+        let Ok(file) = File::options().append(true).open(&path) else { return };
         let mut log = Log { epoch: Epoch(7), path, file, unsynced: false };
         let error = log.append(&[0; 8]).unwrap_err();
         assert_eq!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{StoreError, StoreProblem};
+use super::{StoreError, StoreProblem, file};
 
 /// What a file of one kind looks like.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +79,5 @@ pub fn failure(file: impl Into<PathBuf>, error: rusqlite::Error) -> StoreError {
 }
 
 fn private(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    std::fs::OpenOptions::new().create(true).truncate(false).append(true).mode(0o600).open(path).map(drop)
+    file::open_to_append(path).map(drop)
 }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use motemix_directory::UnixTime;
+use motemix_directory::{Epoch, UnixTime};
 use motemix_node::{DropReason, EpochFill};
 use motemix_sphinx::Profile;
 
@@ -39,6 +39,8 @@ pub(in crate::runtime) struct Examination {
     without_document: Option<String>,
     /// The clocks disagree, in words.
     clock: Option<String>,
+    /// The epoch whose replay log was gone when this run began.
+    lost_log: Option<Epoch>,
     /// Packets refused for want of room in the replay filter.
     refusals: Refusals,
     /// Packets refused for want of room in the window.
@@ -77,6 +79,11 @@ impl Examination {
 
     pub(in crate::runtime) fn has_document(&mut self) {
         self.without_document = None;
+    }
+
+    /// What an earlier run admitted in this epoch is not known any more.
+    pub(in crate::runtime) fn lost_log(&mut self, epoch: Epoch) {
+        self.lost_log = Some(epoch);
     }
 
     /// The clocks of this machine disagree, in words with a remedy; `None` if they agree again.
@@ -148,10 +155,18 @@ impl<P: Profile> Driver<'_, P> {
         let refused =
             counters.dropped(DropReason::ReplayFilterFull) + counters.dropped(DropReason::AdmissionRate);
         let length = self.epoch_length();
-        let Examination { forecast, refusals, .. } = &mut self.examination;
+        let Examination { forecast, refusals, lost_log, .. } = &mut self.examination;
         forecast.sample(now, fill.epoch, fill.tags.into(), refused, length);
         refusals.see(now, refused);
         let ends = self.network.valid_until;
+        if *lost_log == Some(self.network.epoch) {
+            let words = format!(
+                "the replay log of this epoch is gone, so packets that passed before the node was started again \
+                 could pass a second time until {}; let the next epoch begin early (`motemix net renew --early`)",
+                date(ends)
+            );
+            return Some(Reason::failing(Concern::ReplayFilter, words));
+        }
         let remedy = "raise `limits.replay_tags`, or have epochs that are shorter";
         if fill.is_full() {
             let words = format!(
