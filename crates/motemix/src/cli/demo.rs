@@ -26,7 +26,8 @@ pub struct Demo {
     /// How long the motes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Mean time between two messages of a mote; 500ms, and 6s for boards.
+    /// Mean time between two messages of a mote; 500ms; for boards 6s, and
+    /// longer in a demonstration of more than a minute: the replay filter of a micro:bit takes about 200 packets.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub interval: Option<Duration>,
     /// Has six emulated boards and two hosts share a radio channel: two Cortex-M0, two M3 and two M4 mix and

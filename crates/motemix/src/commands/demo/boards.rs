@@ -36,8 +36,27 @@ use traffic::Traffic;
 const OF_EACH: usize = 2;
 /// The hosts: who receives, and who sends.
 const HOSTS: [&str; 2] = ["receiver", "mote"];
-/// Mean time between two messages of a node. Eight nodes share one channel of 250 kbit/s.
+/// Mean time between two messages of a node, at least. Eight nodes share one channel of 250 kbit/s.
 const INTERVAL: Duration = Duration::from_secs(6);
+/// Six boards and a host send.
+const SENDERS: f64 = 7.0;
+/// Packets that a message brings a board on average: two mixes there and two back, of six.
+const PACKETS: f64 = 4.0 / 6.0;
+/// What the replay filter of a micro:bit takes in one epoch, with a fifth kept for retries: a part at once, and the
+/// rest spread over the epoch (docs/spec/epochs.md).
+const PLACES: [f64; 2] = [18.0, 128.0];
+/// Until the document expires, besides the time in which messages are sent: for the boards' enrolment and for what
+/// is still under way at the end.
+const SLACK: Duration = Duration::from_mins(5);
+
+/// Mean time between two messages of a node: as many as the smallest board's filter takes in its epoch.
+fn interval(args: &Args) -> Duration {
+    let seconds = Duration::from_secs(args.seconds).as_secs_f64();
+    let [at_once, spread] = PLACES;
+    let packets = at_once + spread * seconds / (seconds + SLACK.as_secs_f64());
+    let fitting = Duration::from_secs_f64(seconds * SENDERS * PACKETS / packets);
+    args.interval.unwrap_or(INTERVAL.max(fitting))
+}
 
 pub fn demo(args: &Args) -> Result<(), Failure> {
     emulator::check_installed()?;
@@ -65,7 +84,7 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
         board.begin(&network.document, &network.authority)?;
     }
     progress.finish();
-    let mut traffic = Traffic::new(args.interval.unwrap_or(INTERVAL), args.seconds);
+    let mut traffic = Traffic::new(interval(args), args.seconds);
     let measured = traffic.run(&mut boards, &network, &interrupted);
     let asked = measured.and_then(|()| Ok(Boards::ask(&mut boards)?));
     network.stop_hosts();

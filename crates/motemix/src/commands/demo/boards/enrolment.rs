@@ -8,7 +8,7 @@ use crate::network::documents::{Calendar, now, publish, sign};
 use crate::network::{Launched, Lifetime, NetworkDir, RECEIVER, ask};
 use anyhow::{Context, Result};
 use motemix_crypto::{Curve as _, Portable, PublicKey};
-use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role};
+use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role, UnixTime};
 use motemix_host::config::{Faults, Limits, NodeConfig, RadioConfig, ReadingsConfig};
 use motemix_host::control::Request;
 use motemix_host::{AuthorityKeyFile, NodeKey};
@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The keys of a demonstration do not change.
+/// Numbers the epoch, of which a demonstration has one.
 const EPOCH: Duration = Duration::from_hours(7 * 24);
 /// The network's name.
 const NETWORK: &str = "boards";
@@ -93,10 +93,8 @@ impl Enrolled {
                 metrics: None,
                 limits: Limits::default(),
                 faults: Faults::default(),
-                readings: (name != RECEIVER).then(|| ReadingsConfig {
-                    to: RECEIVER.to_owned(),
-                    every: args.interval.unwrap_or(super::INTERVAL),
-                }),
+                readings: (name != RECEIVER)
+                    .then(|| ReadingsConfig { to: RECEIVER.to_owned(), every: super::interval(args) }),
             };
             config.save(folder.config()).map_err(Failure::failed)?;
             address.reverse();
@@ -109,7 +107,8 @@ impl Enrolled {
             network_name: NETWORK,
             epoch,
             valid_after: calendar.valid_after(epoch),
-            valid_until: calendar.valid_until(epoch),
+            // What a board's filter takes is spread over the time until then.
+            valid_until: UnixTime(now().0 + args.seconds + super::SLACK.as_secs()),
             profile: ProfileName::Mote,
             parameters: parameters(calendar),
         };
