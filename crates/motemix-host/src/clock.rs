@@ -52,6 +52,12 @@ pub fn boot_time() -> Duration {
     FIRST.get_or_init(HostInstant::now).elapsed()
 }
 
+/// A time as people read it, in UTC.
+pub(crate) fn date(time: UnixTime) -> String {
+    let seconds = i64::try_from(time.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| format!("second {}", time.0), |at| at.to_string())
+}
+
 /// [`unix_time`] in whole seconds, as network documents count it.
 pub fn unix_seconds() -> UnixTime {
     UnixTime(unix_time().as_secs())

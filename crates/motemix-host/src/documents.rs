@@ -22,6 +22,7 @@ use motemix_sphinx::NodeId;
 
 pub use outlook::{Lasts, Outlook};
 
+use crate::clock::date;
 use crate::{NodeConfig, store};
 
 /// A folder of signed network documents, `<epoch>.cbor`.
@@ -325,7 +326,7 @@ pub enum DocumentsProblem {
     #[error("cannot read it: {0}; check the path and its permissions")]
     Read(io::Error),
     /// The document itself is refused.
-    #[error("{0}")]
+    #[error("{}", refusal(.0))]
     Refused(DocumentError),
     /// The file has the name of another epoch.
     #[error("it is the document of epoch {0}; name it after its epoch")]
@@ -343,6 +344,25 @@ pub enum DocumentsProblem {
         /// The configured one.
         ours: String,
     },
+}
+
+/// In words for a host, where times have dates and a command signs what is missing.
+fn refusal(error: &DocumentError) -> String {
+    match error {
+        DocumentError::Expired { at, now } => format!(
+            "it expired at {}, and it is {}; sign or fetch the document of this epoch (`motemix net renew`), or check \
+             the clock",
+            date(*at),
+            date(*now)
+        ),
+        DocumentError::NotYetValid { from, now } => format!(
+            "it is for later, from {} on, and it is {}; sign or fetch the document of this epoch (`motemix net \
+             renew`), or check the clock",
+            date(*from),
+            date(*now)
+        ),
+        other => other.to_string(),
+    }
 }
 
 impl DocumentsError {

@@ -209,8 +209,8 @@ fn each_error_names_the_file_and_a_remedy() {
     expect(500, "documents", "there is no network document here; fetch");
 
     place.publish(5);
-    expect(499, "documents/5.cbor", "valid from 500 on");
-    expect(600, "documents/5.cbor", "expired at 600");
+    expect(499, "documents/5.cbor", "from 1970-01-01T00:08:20Z on");
+    expect(600, "documents/5.cbor", "expired at 1970-01-01T00:10:00Z");
 
     fs::rename(place.path("documents/5.cbor"), place.path("documents/6.cbor")).unwrap();
     expect(500, "documents/6.cbor", "it is the document of epoch 5; name it after its epoch");

@@ -8,6 +8,7 @@ use motemix_node::{DropReason, EpochFill};
 use motemix_sphinx::Profile;
 
 use super::Driver;
+use crate::clock::date;
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
 use crate::keys::KeyProblem;
@@ -315,11 +316,6 @@ fn without_restart(error: &StoreError) -> String {
 fn free_space(folder: &std::path::Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-fn date(time: UnixTime) -> String {
-    let seconds = i64::try_from(time.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_second(seconds).map_or_else(|_| format!("second {}", time.0), |at| at.to_string())
 }
 
 /// In the unit that suits.

@@ -123,7 +123,7 @@ fn table(outcome: &Outcome) -> Table {
             ("replay filter", tables.replay_bytes, "bytes"),
             ("messages in flight", tables.messages, ""),
             ("headers made ahead", tables.headers, ""),
-            ("received messages", 2 * tables.window, "places"),
+            ("received messages, each of two tables", tables.window, "places"),
         ] {
             table.figure(&format!("room on {board}, {name}"), &length, unit);
         }
