@@ -29,10 +29,7 @@ pub enum StoreProblem {
     #[error("the disk is full; free some space and start the node again")]
     Full,
     /// Its bytes are not those that were written.
-    #[error(
-        "damaged ({0}); move it away or restore it from a backup. Without its replay log a node takes packets of that \
-         epoch a second time: let the next epoch begin early first (`motemix net renew --early`)"
-    )]
+    #[error("damaged ({0}); move it away or restore it from a backup")]
     Damaged(String),
     /// Another program made it.
     #[error("not a motemix {0}; move it away, or give the node a folder of its own for its state")]

@@ -270,7 +270,10 @@ impl Log {
         let mut header = Vec::with_capacity(expected.len());
         (&self.file).take(HEADER_LEN).read_to_end(&mut header).map_err(failed)?;
         if !expected.starts_with(&header) {
-            let problem = "it does not begin like a replay log of this epoch".to_owned();
+            let problem =
+                "it does not begin like a replay log of this epoch. Without its log a node takes packets \
+                           a second time: let the next epoch begin early first (`motemix net renew --early`)"
+                    .to_owned();
             return Err(StoreError::new(&self.path, StoreProblem::Damaged(problem)));
         }
         // A crash can tear the header, which then holds nothing, or the last digest.
