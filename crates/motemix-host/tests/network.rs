@@ -80,9 +80,10 @@ fn what_a_restarted_node_has_seen_is_still_refused() {
             tap.send(packet).unwrap();
         }
     });
+    // Before those whose cover is recorded: what reached nobody would be new after the restart.
+    let receiver = start(config.clone());
     let mixes: Vec<_> = (0..4).map(|index| start(network.config(index))).collect();
     let sender = start(network.config(SENDER));
-    let receiver = start(config.clone());
     for number in 0..5_u8 {
         assert!(matches!(sender.send(&[number; 10]), Response::Acknowledged { .. }));
     }
