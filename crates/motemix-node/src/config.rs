@@ -127,7 +127,12 @@ impl Config {
                 let most = allowance.saturating_mul(8).saturating_add(ticks);
                 let mut allowance = measured.map_or(least, |measured| measured.clamp(least, most));
                 for _ in 1..tries {
-                    allowance = allowance.saturating_add(allowance / 2).min(most);
+                    let longer = allowance.saturating_add(allowance / 2).min(most);
+                    // This is asked for at every wake-up, of try 255 too: six steps reach the most.
+                    if longer == allowance {
+                        break;
+                    }
+                    allowance = longer;
                 }
                 delay.saturating_add(allowance)
             }
