@@ -37,6 +37,12 @@ pub enum StoreProblem {
     /// A later version made it.
     #[error("written by a later version of motemix; update motemix")]
     Later,
+    /// Its name no longer stands for what was opened, or it was cut.
+    #[error(
+        "removed, replaced or cut short while the node had it open, so what it held may be gone; find out what \
+         did that"
+    )]
+    Lost,
     /// Another process uses it.
     #[error("in use by another process; stop the other node that has the same state")]
     InUse,

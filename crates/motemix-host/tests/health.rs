@@ -127,6 +127,46 @@ fn a_pipe_in_the_place_of_a_document_holds_nothing_up() {
 }
 
 #[test]
+fn an_inbox_that_is_removed_under_a_node_is_made_anew_and_told() {
+    let network = Network::new();
+    hours(&network);
+    let nodes = network.start();
+    assert!(nodes[SENDER].is_acknowledged("before"));
+    let receiver = &nodes[RECEIVER];
+    let inbox = network.config(RECEIVER).inbox_file();
+    for name in ["", "-wal", "-shm"] {
+        let mut file = inbox.as_os_str().to_owned();
+        file.push(name);
+        std::fs::remove_file(file).unwrap();
+    }
+
+    // Without a message too.
+    wait_until("it is told", || words(&receiver.status().health, Concern::Inbox).contains("was removed"));
+    assert_eq!(receiver.status().health.of_concern(Concern::Disk), State::Ok);
+    assert!(nodes[SENDER].is_acknowledged("after"));
+    assert_eq!(receiver.status().inbox, 1);
+    assert_eq!(Inbox::open(&inbox).unwrap().recent(9).unwrap()[0].data, b"after");
+    nodes.into_iter().for_each(Running::stop);
+}
+
+#[test]
+fn a_replay_log_that_is_cut_under_a_node_is_told() {
+    let network = Network::new();
+    hours(&network);
+    let nodes = network.start();
+    assert!(nodes[SENDER].is_acknowledged("which fills the logs"));
+    let log = network.path(format!("mix-1/state/replay-{FIRST_EPOCH}.log"));
+    std::fs::File::options().write(true).open(&log).unwrap().set_len(16).unwrap();
+    wait_until("it is told", || {
+        words(&nodes[0].status().health, Concern::ReplayFilter).contains("cut short")
+    });
+    assert!(nodes[SENDER].is_acknowledged("as if nothing were"));
+    let told = words(&nodes[0].status().health, Concern::ReplayFilter);
+    assert!(told.contains("motemix net renew --early"), "still, though it grows: {told}");
+    nodes.into_iter().for_each(Running::stop);
+}
+
+#[test]
 fn a_replay_log_that_is_gone_is_told_until_the_next_epoch() {
     let network = Network::new();
     hours(&network);

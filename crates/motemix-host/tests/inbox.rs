@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -60,6 +61,50 @@ fn only_the_newest_digests_are_remembered_but_all_messages_stay() {
         inbox.recent(3).unwrap().iter().map(|message| message.number).collect::<Vec<_>>(),
         [9, 10, 11]
     );
+}
+
+#[test]
+fn an_inbox_that_is_taken_away_takes_nothing_until_it_is_opened_anew() {
+    let take_away: [fn(&Path); 3] = [
+        |file| fs::remove_file(file).unwrap(),
+        |file| fs::rename(file, file.with_extension("away")).unwrap(),
+        |file| fs::remove_file(file.with_extension("db-wal")).unwrap(),
+    ];
+    for take_away in take_away {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inbox.db");
+        let mut inbox = Inbox::open(&path).unwrap().with_quota(Quota { messages: 3, ..Quota::NONE });
+        inbox.accept(digest(1), AT, b"21.5").unwrap();
+        inbox.look().unwrap();
+
+        take_away(&path);
+        assert!(matches!(inbox.look().unwrap_err().problem, StoreProblem::Lost));
+        let error = inbox.accept(digest(2), AT, b"21.6").unwrap_err();
+        assert!(error.to_string().contains("removed, replaced or cut short"), "{error}");
+
+        inbox.reopen().unwrap();
+        assert_ne!(inbox.accept(digest(2), AT, b"21.6").unwrap(), Accepted::NoRoom);
+        drop(inbox);
+        assert_eq!(Inbox::open(&path).unwrap().recent(1).unwrap()[0].data, b"21.6");
+    }
+}
+
+#[test]
+fn an_inbox_that_was_cut_is_not_taken_for_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    let mut inbox = Inbox::open(&path).unwrap();
+    for number in 0..100 {
+        inbox.accept(digest(number), AT, &[7; 1000]).unwrap();
+    }
+    drop(inbox);
+    let mut inbox = Inbox::open(&path).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(8192).unwrap();
+    assert!(inbox.accept(digest(200), AT, b"x").is_err());
+    assert!(matches!(inbox.look().unwrap_err().problem, StoreProblem::Lost));
+    let error = inbox.reopen().unwrap_err();
+    assert!(matches!(error.problem, StoreProblem::Damaged(_)), "{error}");
+    assert!(inbox.look().is_err() && inbox.accept(digest(201), AT, b"x").is_err());
 }
 
 /// The child accepts messages and says so, one after the other, until it is killed in the middle of it.

@@ -1,27 +1,32 @@
 //! Takes received messages to the inbox on another thread, and says when they are safe.
 //!
 //! While one commit waits for the disk, messages that arrive are gathered; the next commit takes all of them. A
-//! disk that refuses is asked again every second; until it takes something, no message is taken in. A node whose
+//! disk that refuses is asked again every second; until it takes something, no message is taken in. A file that somebody
+//! removed is one that refuses: it is opened anew, and that messages may be gone is told from then on. A node whose
 //! inbox has room for no message, as a mix, opens none.
 
 use std::future;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use blake2::Blake2s128;
 use blake2::digest::{Digest as _, Output};
+use motemix_directory::UnixTime;
 use motemix_node::ReceiptToken;
 use motemix_sphinx::MessageId;
 use tokio::task::JoinHandle;
 
 use crate::NodeConfig;
-use crate::clock::unix_time;
+use crate::clock::{unix_seconds, unix_time};
 use crate::store::inbox::Arrival;
-use crate::store::{Accepted, Held, Inbox, Message, Quota, StoreError};
+use crate::store::{Accepted, Held, Inbox, Message, Quota, StoreError, StoreProblem};
 
 /// The most messages that wait for a commit; further ones are refused, and their senders try again.
 const MOST: usize = 1024;
 /// How long after a failure the disk is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How often it is looked at whether the file is there.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Mailroom {
@@ -33,12 +38,16 @@ pub(super) struct Mailroom {
     held: Held,
     /// Why the disk refused, and when it is asked again.
     refused: Option<(StoreError, Instant)>,
+    next_look: Instant,
+    /// When the file was opened anew because the one before was gone.
+    lost: Option<UnixTime>,
 }
 
 #[derive(Debug)]
 struct Desk {
-    /// For reading, on the driver's thread.
-    reader: Inbox,
+    file: PathBuf,
+    /// For reading, on the driver's thread; `None` while the file is opened anew.
+    reader: Option<Inbox>,
     /// Away while a commit is under way.
     writer: Option<Inbox>,
 }
@@ -58,6 +67,8 @@ struct Commit {
     inbox: Inbox,
     letters: Vec<Letter>,
     result: Result<(Vec<Accepted>, Held), StoreError>,
+    /// Whether the file was opened anew.
+    reopened: bool,
 }
 
 /// What became of the messages of one commit.
@@ -81,9 +92,19 @@ impl Mailroom {
         } else {
             let writer = Inbox::open(config.inbox_file())?.with_window(limits.inbox_window).with_quota(quota);
             held = writer.held()?;
-            Some(Desk { reader: Inbox::open(config.inbox_file())?, writer: Some(writer) })
+            let file = config.inbox_file();
+            Some(Desk { reader: Some(Inbox::open(&file)?), file, writer: Some(writer) })
         };
-        Ok(Self { inbox, quota, waiting: Vec::new(), commit: None, held, refused: None })
+        Ok(Self {
+            inbox,
+            quota,
+            waiting: Vec::new(),
+            commit: None,
+            held,
+            refused: None,
+            next_look: Instant::now(),
+            lost: None,
+        })
     }
 
     /// Takes a message; `false` if there is no inbox, the disk refuses, or too many wait already.
@@ -99,16 +120,34 @@ impl Mailroom {
 
     /// Begins a commit if messages wait, or the disk is to be asked again, and none is under way.
     pub(super) fn begin(&mut self, now: Instant) {
+        self.look(now);
         let ask_again = self.refused.as_ref().is_some_and(|(_, again)| *again <= now);
         if self.waiting.is_empty() && !ask_again {
             return;
         }
-        let Some(mut inbox) = self.inbox.as_mut().and_then(|desk| desk.writer.take()) else { return };
+        let Some(desk) = &mut self.inbox else { return };
+        let Some(mut inbox) = desk.writer.take() else { return };
+        if self.refused.as_ref().is_some_and(|(error, _)| matches!(error.problem, StoreProblem::Lost)) {
+            desk.reader = None;
+        }
+        let is_alone = desk.reader.is_none();
         let letters = std::mem::take(&mut self.waiting);
         self.commit = Some(tokio::task::spawn_blocking(move || {
-            let result = put_away(&mut inbox, &letters);
-            Commit { inbox, letters, result }
+            let lost = is_alone && inbox.look().is_err();
+            let result = if lost { inbox.reopen() } else { Ok(()) };
+            let reopened = lost && result.is_ok();
+            let result = result.and_then(|()| put_away(&mut inbox, &letters));
+            Commit { inbox, letters, result, reopened }
         }));
+    }
+
+    fn look(&mut self, now: Instant) {
+        if now < self.next_look || self.refused.is_some() {
+            return;
+        }
+        self.next_look = now + LOOK_EVERY;
+        let writer = self.inbox.as_mut().and_then(|desk| desk.writer.as_mut());
+        self.refused = writer.and_then(|writer| writer.look().err()).map(|error| (error, now));
     }
 
     /// Whether [`Mailroom::committed`] has something to say at once.
@@ -122,9 +161,15 @@ impl Mailroom {
         let finished = commit.await;
         self.commit = None;
         match finished {
-            Ok(Commit { inbox, letters, result }) => {
+            Ok(Commit { inbox, letters, result, reopened }) => {
                 if let Some(desk) = &mut self.inbox {
                     desk.writer = Some(inbox);
+                    if reopened {
+                        self.lost = Some(unix_seconds());
+                    }
+                    if result.is_ok() && desk.reader.is_none() {
+                        desk.reader = Inbox::open(&desk.file).ok();
+                    }
                 }
                 self.heed(letters, result)
             }
@@ -162,23 +207,32 @@ impl Mailroom {
         self.refused.as_ref().map(|(error, _)| error)
     }
 
+    /// When the inbox was found to be removed or replaced by others, since the start.
+    pub(super) const fn lost(&self) -> Option<UnixTime> {
+        self.lost
+    }
+
     /// How much of the quota is held, in per cent; `None` without an inbox.
     pub(super) fn percent(&self) -> Option<u64> {
         self.inbox.as_ref().map(|_| self.quota.percent(self.held))
     }
 
     pub(super) fn recent(&self, n: u32) -> Result<Vec<Message>, StoreError> {
-        self.inbox.as_ref().map_or_else(|| Ok(Vec::new()), |desk| desk.reader.recent(n))
+        let Some(desk) = &self.inbox else { return Ok(Vec::new()) };
+        let lost = || StoreError { file: desk.file.clone(), problem: StoreProblem::Lost };
+        desk.reader.as_ref().ok_or_else(lost)?.recent(n)
     }
 
     /// How many messages are here: as counted at the last commit where the disk does not say.
     pub(super) fn count(&self) -> u64 {
-        let counted = self.inbox.as_ref().and_then(|desk| desk.reader.count().ok());
+        let reader = self.inbox.as_ref().and_then(|desk| desk.reader.as_ref());
+        let counted = reader.and_then(|reader| reader.count().ok());
         counted.unwrap_or(self.held.messages)
     }
 }
 
 fn put_away(inbox: &mut Inbox, letters: &[Letter]) -> Result<(Vec<Accepted>, Held), StoreError> {
+    inbox.look()?;
     if letters.is_empty() {
         inbox.probe()?;
     }

@@ -1,8 +1,8 @@
 //! Small files that are replaced as a whole.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -10,6 +10,39 @@ use tempfile::NamedTempFile;
 
 /// Regular files do not know it.
 const O_NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
+
+/// Which file it is, and how long. What is written to a file that is open goes nowhere when its name is gone or stands for
+/// another, and the system says nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    len: u64,
+}
+
+impl Identity {
+    /// Of what has these metadata.
+    pub fn of(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino(), len: metadata.len() }
+    }
+
+    /// After so many bytes were appended.
+    #[must_use]
+    pub const fn longer_by(mut self, bytes: u64) -> Self {
+        self.len += bytes;
+        self
+    }
+
+    /// Whether `later` is the same file, and at least as long.
+    pub const fn goes_on_as(&self, later: &Self) -> bool {
+        self.is_same_file(later) && self.len <= later.len
+    }
+
+    /// Whether `later` is the same file, of whatever length.
+    pub const fn is_same_file(&self, later: &Self) -> bool {
+        self.device == later.device && self.inode == later.inode
+    }
+}
 
 /// Opens a file to be read. Nothing that a name in a folder can stand for makes it wait: a pipe that nobody writes to
 /// would hold a node up for good.

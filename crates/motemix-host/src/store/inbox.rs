@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::StoreError;
+use super::file::Identity;
 use super::sqlite::{self, Layout};
+use super::{StoreError, StoreProblem};
 
 /// Digests that are remembered unless [`Inbox::with_window`] says otherwise.
 pub const DEFAULT_WINDOW: u32 = 1 << 16;
@@ -105,6 +106,8 @@ pub struct Message {
 #[derive(Debug)]
 pub struct Inbox {
     file: PathBuf,
+    /// What it and its write-ahead log were at the last look.
+    identities: [Option<Identity>; 2],
     connection: Connection,
     window: u32,
     quota: Quota,
@@ -122,15 +125,53 @@ impl Inbox {
     /// The file belongs to something else, is damaged, or the system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let connection = LAYOUT.open(path)?;
-        Ok(Self {
+        let mut inbox = Self {
+            connection: LAYOUT.open(path)?,
             file: path.to_owned(),
-            connection,
+            identities: [None; 2],
             window: DEFAULT_WINDOW,
             quota: Quota::NONE,
             held: None,
             version: 0,
-        })
+        };
+        inbox.look()?;
+        Ok(inbox)
+    }
+
+    /// Opens it anew where it was opened: after it was lost, that is another file, or an empty one. No other connection
+    /// of this process may be open then: SQLite would cut the memory that it shares with this one.
+    ///
+    /// # Errors
+    /// As of [`Inbox::open`]; and if it is damaged, as one that was cut short is.
+    pub fn reopen(&mut self) -> Result<(), StoreError> {
+        let nowhere = Connection::open_in_memory().map_err(|error| sqlite::failure(&self.file, error))?;
+        drop(std::mem::replace(&mut self.connection, nowhere));
+        let Self { window, quota, .. } = *self;
+        let inbox = Self::open(&self.file)?.with_window(window).with_quota(quota);
+        let check = inbox.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
+        let check = check.map_err(|error| sqlite::failure(&self.file, error))?;
+        if check != "ok" {
+            return Err(StoreError::new(&self.file, StoreProblem::Damaged(check)));
+        }
+        *self = inbox;
+        Ok(())
+    }
+
+    /// Whether its name still stands for what was opened: SQLite goes on writing to a file that was removed.
+    ///
+    /// # Errors
+    /// It was removed, replaced or cut short; or the system refuses.
+    pub fn look(&mut self) -> Result<(), StoreError> {
+        let found = [identify(&self.file)?, identify(&sqlite::write_ahead_log(&self.file))?];
+        let [file, log] = &self.identities;
+        // SQLite itself cuts the log after what it holds has gone to the file.
+        let goes_on = file.is_none_or(|known| found[0].is_some_and(|found| known.goes_on_as(&found)))
+            && log.is_none_or(|known| found[1].is_some_and(|found| known.is_same_file(&found)));
+        if !goes_on {
+            return Err(StoreError::new(&self.file, StoreProblem::Lost));
+        }
+        self.identities = found;
+        Ok(())
     }
 
     /// Remembers the newest `window` digests instead of [`DEFAULT_WINDOW`].
@@ -224,6 +265,7 @@ impl Inbox {
         let outcomes = insert(&mut self.connection, arrivals, self.window, self.quota, &mut held);
         let outcomes = outcomes.map_err(|error| sqlite::failure(&self.file, error))?;
         self.held = Some(held);
+        self.look()?;
         outcomes.into_iter().enumerate().for_each(|(index, outcome)| each(index, outcome));
         Ok(())
     }
@@ -259,6 +301,14 @@ impl Inbox {
         self.connection
             .query_row("SELECT count(*) FROM messages", [], |row| row.get(0))
             .map_err(|error| sqlite::failure(&self.file, error))
+    }
+}
+
+fn identify(path: &Path) -> Result<Option<Identity>, StoreError> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(Some(Identity::of(&found))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io(path, error)),
     }
 }
 

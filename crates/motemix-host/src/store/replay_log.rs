@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 
 use motemix_directory::Epoch;
 
-use super::{StoreError, StoreProblem, file};
+use super::file::{self, Identity};
+use super::{StoreError, StoreProblem};
 
 const MAGIC: [u8; 8] = *b"mmdigest";
 /// Of logs with tags.
@@ -55,6 +56,8 @@ struct Log {
     epoch: Epoch,
     path: PathBuf,
     file: File,
+    /// Which file it was when it was opened, and as long as it must be by now.
+    identity: Option<Identity>,
     unsynced: bool,
 }
 
@@ -107,6 +110,15 @@ impl ReplayLogs {
     pub fn is_lost(&self, epoch: Epoch) -> bool {
         let len = fs::metadata(path_of(&self.folder, epoch)).map_or(0, |found| found.len());
         len < HEADER_LEN && self.made().contains(&epoch)
+    }
+
+    /// The epoch of a log that was removed, replaced or cut since it was opened here.
+    pub fn damaged(&self) -> Option<Epoch> {
+        let is_whole = |log: &&Log| {
+            let found = fs::metadata(&log.path).map(|found| Identity::of(&found)).ok();
+            log.identity.is_none_or(|known| found.is_some_and(|found| known.goes_on_as(&found)))
+        };
+        self.open.iter().find(|log| !is_whole(log)).map(|log| log.epoch)
     }
 
     /// The epochs whose logs were made last.
@@ -256,10 +268,13 @@ impl Log {
             epoch,
             file: opened.map_err(|error| StoreError::io(&path, error))?,
             path,
+            identity: None,
             unsynced: false,
         };
         lock(&log.file, &log.path)?;
         log.check_header()?;
+        let found = log.file.metadata().map_err(|error| StoreError::io(&log.path, error))?;
+        log.identity = Some(Identity::of(&found));
         Ok(log)
     }
 
@@ -297,6 +312,8 @@ impl Log {
                 _ => StoreError::io(&self.path, error),
             }
         })?;
+        // By what was written, so that one which was cut stays shorter.
+        self.identity = self.identity.map(|known| known.longer_by(bytes.len() as u64));
         self.unsynced = true;
         Ok(())
     }
@@ -358,7 +375,7 @@ mod tests {
         let path = PathBuf::from("/dev/full");
         // The device that refuses every byte is Linux's own.
         let Ok(file) = File::options().append(true).open(&path) else { return };
-        let mut log = Log { epoch: Epoch(7), path, file, unsynced: false };
+        let mut log = Log { epoch: Epoch(7), path, file, identity: None, unsynced: false };
         let error = log.append(&[0; 8]).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -78,6 +78,13 @@ pub fn failure(file: impl Into<PathBuf>, error: rusqlite::Error) -> StoreError {
     StoreError { file: file.into(), problem }
 }
 
+/// What was committed and is not in the file yet.
+pub fn write_ahead_log(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
 fn private(path: &Path) -> std::io::Result<()> {
     file::open_to_append(path).map(drop)
 }

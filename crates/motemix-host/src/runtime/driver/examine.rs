@@ -168,6 +168,7 @@ impl<P: Profile> Driver<'_, P> {
             );
             return Some(Reason::failing(Concern::ReplayFilter, words));
         }
+        let damaged = self.diary.logs.damaged() == Some(self.network.epoch);
         let remedy = "raise `limits.replay_tags`, or have epochs that are shorter";
         if fill.is_full() {
             let words = format!(
@@ -187,6 +188,15 @@ impl<P: Profile> Driver<'_, P> {
             let most = refused > admitted;
             let reason = if most { Reason::failing } else { Reason::warning };
             return Some(reason(Concern::ReplayFilter, words));
+        }
+        if damaged {
+            let words = format!(
+                "the replay log of this epoch was removed, replaced or cut short; the running node knows what \
+                 passed, but one that is started again before {} would not; let the next epoch begin early first \
+                 (`motemix net renew --early`)",
+                date(ends)
+            );
+            return Some(Reason::warning(Concern::ReplayFilter, words));
         }
         let full_in = self.examination.forecast.full_in(left(fill))?;
         let rest = Duration::from_secs(ends.0.saturating_sub(self.time.now().0));
@@ -233,9 +243,16 @@ impl<P: Profile> Driver<'_, P> {
             let words = format!("the inbox has reached its quota and takes no messages; {remedy}");
             return Some(Reason::failing(Concern::Inbox, words));
         }
-        (percent >= NEARLY as u64).then(|| {
-            Reason::warning(Concern::Inbox, format!("{percent} % of the inbox's quota is used; {remedy}"))
-        })
+        if percent >= NEARLY as u64 {
+            let words = format!("{percent} % of the inbox's quota is used; {remedy}");
+            return Some(Reason::warning(Concern::Inbox, words));
+        }
+        let lost = date(self.mailroom.lost()?);
+        let words = format!(
+            "the inbox was removed, replaced or cut short while the node ran, seen at {lost}: messages that were \
+             acknowledged before may be gone. This is told until the node is started again"
+        );
+        Some(Reason::warning(Concern::Inbox, words))
     }
 
     fn examine_window(&mut self, now: Instant) -> Option<Reason> {
