@@ -150,6 +150,26 @@ fn an_inbox_that_is_removed_under_a_node_is_made_anew_and_told() {
 }
 
 #[test]
+fn a_node_that_is_cut_off_says_so_until_a_loop_comes_back() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    let parameters = Parameters {
+        loop_mean: Some(Duration::from_millis(50)),
+        hop_allowance: Duration::from_millis(20),
+        ..parameters()
+    };
+    network.publish(FIRST_EPOCH, now - 10, now + 48 * 3600, parameters);
+    let first = start(network.config(0));
+    wait_until("it is told", || first.status().health.of_concern(Concern::Link) == State::Failing);
+    let told = words(&first.status().health, Concern::Link);
+    assert!(told.contains("loops came back") && told.contains("the firewall"), "{told}");
+
+    let others: Vec<_> = (1..4).map(|index| start(network.config(index))).collect();
+    wait_until("it is well again", || first.status().health.of_concern(Concern::Link) == State::Ok);
+    others.into_iter().chain([first]).for_each(Running::stop);
+}
+
+#[test]
 fn a_replay_log_that_is_cut_under_a_node_is_told() {
     let network = Network::new();
     hours(&network);
@@ -329,6 +349,8 @@ fn a_disk_without_room_pauses_a_node_which_goes_on_when_there_is_some() {
 fn without_file_descriptors_a_node_waits_and_goes_on() {
     let network = Network::new();
     let now = unix_seconds().0;
+    // It is alone, so no loop would come back.
+    let parameters = || Parameters { loop_mean: None, ..parameters() };
     for number in 0..8 {
         let begins = now + 5 * u64::from(number);
         network.publish(FIRST_EPOCH + number, begins, begins + 5, parameters());

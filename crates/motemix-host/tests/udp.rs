@@ -114,6 +114,29 @@ async fn both_families_share_a_port() {
     assert!(link.local_addr().is_ipv4());
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_the_kernel_drops_is_counted() {
+    let receiver = UdpSocket::bind(loopbacks()[0]).unwrap();
+    let sender = UdpSocket::bind(loopbacks()[0]).unwrap();
+    let link = UdpLink::from_std(receiver).unwrap();
+    let mut sent = 0_u64;
+    while link.counters().overflow == 0 {
+        for _ in 0..1000 {
+            sender.send_to(&[1; PACKET_LEN], link.local_addr()).unwrap();
+            sent += 1;
+        }
+        link.look_at_overflow();
+    }
+    let mut batch = Batch::new(PACKET_LEN);
+    while link.try_recv_batch(&mut batch).unwrap() > 0 {}
+    assert_eq!(link.counters().received + link.counters().overflow, sent);
+
+    // Each is counted once.
+    link.look_at_overflow();
+    assert_eq!(link.counters().received + link.counters().overflow, sent);
+}
+
 #[tokio::test]
 async fn an_outbox_holds_one_batch() {
     let receiver = UdpLink::bind(loopbacks()[0]).unwrap();

@@ -142,15 +142,16 @@ impl Config {
     /// For how long after its first try a message is tried again at most. Tries that wait for their turn,
     /// in a constant-rate stream that is full, must not outlast what the receiver remembers.
     pub(crate) fn message_lifetime(&self) -> Duration {
-        self.longest_try().saturating_mul(u32::from(self.parameters.transmissions))
+        self.longest_round_trip().saturating_mul(u32::from(self.parameters.transmissions))
     }
 
     /// For how long a receiver remembers a message: until its last try has arrived.
     pub fn memory(&self) -> Duration {
-        self.message_lifetime().saturating_add(self.longest_try()).max(Duration::from_secs(1))
+        self.message_lifetime().saturating_add(self.longest_round_trip()).max(Duration::from_secs(1))
     }
 
-    fn longest_try(&self) -> Duration {
+    /// How long one try is waited for at most.
+    pub fn longest_round_trip(&self) -> Duration {
         let hops = u32::from(self.parameters.max_hops) * 2;
         // One path in 10^7 waits longer than 16 mean delays at each of its hops.
         let delay = self.parameters.mean_delay.saturating_mul(16 * hops);

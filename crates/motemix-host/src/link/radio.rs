@@ -168,6 +168,7 @@ impl RadioLink {
             sent: counters.sent.into(),
             send_errors: self.refused + u64::from(counters.given_up()),
             receive_errors: 0,
+            overflow: 0,
         }
     }
 

@@ -6,6 +6,8 @@
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "netbsd"))]
 mod many;
+#[cfg(target_os = "linux")]
+mod overflow;
 #[cfg(any(
     test,
     not(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "netbsd"))
@@ -15,6 +17,7 @@ mod single;
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::num::Wrapping;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
@@ -46,6 +49,9 @@ pub struct LinkCounters {
     pub send_errors: u64,
     /// Errors on receiving, such as a neighbour's "port unreachable".
     pub receive_errors: u64,
+    /// Datagrams that the kernel dropped because its buffer was full, as of the last
+    /// [look](UdpLink::look_at_overflow).
+    pub overflow: u64,
 }
 
 /// A UDP socket of one address family, driven by one thread.
@@ -55,6 +61,8 @@ pub struct UdpLink {
     local: SocketAddr,
     headers: platform::Headers,
     counters: Cell<LinkCounters>,
+    /// What the kernel counted at the last look, modulo 2^32.
+    overflow: Cell<Wrapping<u32>>,
 }
 
 impl UdpLink {
@@ -84,7 +92,10 @@ impl UdpLink {
         }
         let local = socket.local_addr()?;
         let socket = UdpSocket::from_std(socket)?;
-        Ok(Self { socket, local, headers: platform::Headers::new(), counters: Cell::default() })
+        let headers = platform::Headers::new();
+        // A socket that is taken over may have lost some before.
+        let overflow = Cell::new(overflow(&socket));
+        Ok(Self { socket, local, headers, counters: Cell::default(), overflow })
     }
 
     /// The address that the socket is bound to.
@@ -95,6 +106,13 @@ impl UdpLink {
     /// What the link has seen so far.
     pub fn counters(&self) -> LinkCounters {
         self.counters.get()
+    }
+
+    /// Counts what the kernel has dropped since the last look, where it says that.
+    pub fn look_at_overflow(&self) {
+        let now = overflow(&self.socket);
+        let more = now - self.overflow.replace(now);
+        self.count(|counters| counters.overflow += u64::from(more.0));
     }
 
     /// Waits for datagrams, fills the batch with those that are there and returns how many they are, at least
@@ -193,6 +211,16 @@ impl UdpLink {
         change(&mut counters);
         self.counters.set(counters);
     }
+}
+
+#[cfg(target_os = "linux")]
+fn overflow(socket: &UdpSocket) -> Wrapping<u32> {
+    overflow::dropped(socket).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn overflow(_: &UdpSocket) -> Wrapping<u32> {
+    Wrapping(0)
 }
 
 /// Whether the error is about the socket and not about a datagram or a neighbour.

@@ -117,6 +117,11 @@ impl Links {
         Ok(())
     }
 
+    /// Counts what was dropped before it could be read.
+    pub(super) fn look_at_overflow(&self) {
+        self.sockets.iter().for_each(UdpLink::look_at_overflow);
+    }
+
     pub(super) fn counters(&self) -> LinkCounters {
         let mut sum = LinkCounters::default();
         let radio = self.radio.as_ref().map(|radio| radio.counters());
@@ -125,6 +130,7 @@ impl Links {
             sum.sent += counters.sent;
             sum.send_errors += counters.send_errors;
             sum.receive_errors += counters.receive_errors;
+            sum.overflow += counters.overflow;
         }
         sum
     }

@@ -247,7 +247,7 @@ impl Told for Coarse {
 
 impl Totals {
     /// Name, meaning and value of each counter.
-    fn counters(&self) -> [(&'static str, &'static str, u64); 25] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 26] {
         let Self { node, links, host, .. } = self;
         [
             ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
@@ -270,6 +270,7 @@ impl Totals {
             ("motemix_udp_sent", "Datagrams given to the kernel", links.sent),
             ("motemix_udp_send_errors", "Datagrams that the kernel refused", links.send_errors),
             ("motemix_udp_receive_errors", "Errors that the network reported", links.receive_errors),
+            ("motemix_udp_overflow", "Datagrams that came faster than they were read", links.overflow),
             ("motemix_injected_losses", "Datagrams dropped by an experiment", host.injected_losses),
             ("motemix_unroutable", "Packets for a node that no socket reaches", host.unroutable),
             (

@@ -7,7 +7,7 @@ use motemix_directory::{Epoch, UnixTime};
 use motemix_node::{DropReason, EpochFill};
 use motemix_sphinx::Profile;
 
-use super::Driver;
+use super::{Driver, node_config};
 use crate::clock::date;
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
@@ -25,6 +25,8 @@ const EPOCHS: u32 = 24;
 const NEARLY: usize = 90;
 /// Bytes beside the replay log of an epoch that the disk should have left.
 const SPARE: u64 = 16 << 20;
+/// So many loops that do not come back are more than bad luck.
+const LOOPS: u64 = 16;
 /// A refusal for want of room is told for this long.
 const RECENT: Duration = Duration::from_secs(10);
 
@@ -46,6 +48,28 @@ pub(in crate::runtime) struct Examination {
     refusals: Refusals,
     /// Packets refused for want of room in the window.
     window_refusals: Refusals,
+    /// Datagrams that came faster than they were read.
+    overflow: Refusals,
+    silence: Silence,
+}
+
+/// How long no loop has come back.
+#[derive(Debug, Default)]
+struct Silence {
+    returned: u64,
+    /// Loops that had been sent when the last one came back, and when that was seen.
+    heard: Option<(u64, Instant)>,
+}
+
+impl Silence {
+    /// Loops that were sent since one came back, and for how long none has.
+    fn see(&mut self, now: Instant, sent: u64, returned: u64) -> (u64, Duration) {
+        if std::mem::replace(&mut self.returned, returned) != returned {
+            self.heard = None;
+        }
+        let (sent_then, since) = *self.heard.get_or_insert((sent, now));
+        (sent.saturating_sub(sent_then), now.saturating_duration_since(since))
+    }
 }
 
 /// How many packets were refused, and when that was seen last.
@@ -110,6 +134,7 @@ impl<P: Profile> Driver<'_, P> {
         reasons.extend(self.examine_window(now));
         reasons.extend(self.examination.clock.clone().map(|words| Reason::failing(Concern::Clock, words)));
         reasons.extend(self.examine_descriptors(error, descriptors));
+        reasons.extend(self.examine_link(now));
         self.shared.set_health(self.examination.watch.tell(reasons));
     }
 
@@ -282,6 +307,30 @@ impl<P: Profile> Driver<'_, P> {
         }
         let words = || format!("file descriptors are nearly used up; {remedy}");
         (!complete).then(|| Reason::warning(Concern::Descriptors, words()))
+    }
+}
+
+impl<P: Profile> Driver<'_, P> {
+    fn examine_link(&mut self, now: Instant) -> Option<Reason> {
+        self.links.look_at_overflow();
+        let (node, overflow) = (self.node.counters(), self.links.counters().overflow);
+        let (lost, silent) = self.examination.silence.see(now, node.loops_sent, node.loops_returned);
+        if lost >= LOOPS && silent > node_config(self.config, &self.network).longest_round_trip() {
+            let words = format!(
+                "none of the last {lost} loops came back, for {}: the node is cut off, another has its key, or its \
+                 neighbours do not run; check its address in the network document, and the firewall",
+                span(silent)
+            );
+            return Some(Reason::failing(Concern::Link, words));
+        }
+        self.examination.overflow.see(now, overflow);
+        self.examination.overflow.is_recent(now).then(|| {
+            let words = format!(
+                "datagrams come faster than the node reads them: the system has dropped {overflow} of them; give the \
+                 node a faster core or a larger buffer (`sysctl net.core.rmem_max`), or find who sends them"
+            );
+            Reason::warning(Concern::Link, words)
+        })
     }
 }
 
