@@ -49,7 +49,8 @@ pub enum Role {
         /// Layers count from 0, in the order in which a packet passes them; below [`MAX_LAYERS`].
         layer: u8,
     },
-    /// Sends and receives, and forwards for nobody.
+    /// Sends and receives, and is on nobody's path between mixes. It forwards all the same: a loop passes an endpoint
+    /// where a message would be turned round, so that the two look alike.
     Endpoint,
 }
 
