@@ -15,6 +15,7 @@ mod epochs;
 mod forecast;
 mod links;
 mod mailroom;
+mod patience;
 mod readings;
 mod reserve;
 mod rounds;
@@ -48,6 +49,7 @@ use advance::Time;
 use driver::Driver;
 use links::Links;
 use mailroom::Mailroom;
+use patience::Patience;
 use snapshot::Shared;
 
 /// Requests that wait for the node, from all control connections together.
@@ -64,8 +66,8 @@ pub struct Started {
     pub metrics_socket: PathBuf,
     /// Where it takes requests.
     pub control: PathBuf,
-    /// The epoch that it began with.
-    pub epoch: Epoch,
+    /// The epoch that it began with; `None` if it waits until a network document is in force.
+    pub epoch: Option<Epoch>,
 }
 
 /// Makes a reading of at most so many bytes; empty if there is nothing to say.
@@ -87,7 +89,8 @@ pub struct Setup {
 
 /// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or SIGTERM.
 ///
-/// `started` hears once that everything is open.
+/// `started` hears once that everything is open. A node whose documents have expired, or are all for later, starts as
+/// well: it tells that it is failing, and why, and begins when one is in force.
 ///
 /// # Errors
 /// The node cannot start, or something is wrong that waiting does not mend.
@@ -111,13 +114,8 @@ async fn start(
     let documents = Documents::open(config)?;
     let key = NodeKey::load(&config.key)?;
     let wall = setup.wall.unwrap_or_else(|| Box::new(unix_time));
-    let time = Time::start(wall, ClockMemory::of(&config.state));
-    let mut me = None;
-    let network = documents.current(time.now(), key.epoch(), |network| {
-        me = Some(find_me(config, &key, network)?);
-        Ok::<(), RuntimeError>(())
-    })?;
-    let Some(me) = me else { unreachable!("a document that was accepted describes this node") };
+    let mut time = Time::start(wall, ClockMemory::of(&config.state));
+    let found = patience::look(config, &documents, &key, time.now())?;
     let links = Links::open(config, setup.sockets)?;
     let control = ControlServer::bind(config.control_socket())?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
@@ -132,17 +130,28 @@ async fn start(
         metrics: metrics.as_ref().and_then(|(address, _)| *address),
         metrics_socket: config.metrics_socket(),
         control: config.control_socket(),
-        epoch: network.epoch,
+        epoch: found.as_ref().ok().map(|(network, _)| network.epoch),
     };
     let shared = Shared::new(config, &opened);
     if let Some((_, server)) = metrics {
         tokio::task::spawn_local(server.serve(shared.coarse()));
     }
     tokio::task::spawn_local(detailed.serve(shared.clone()));
-    let (calls, inbound) = mpsc::channel::<Call>(CALLS);
+    let (calls, mut inbound) = mpsc::channel::<Call>(CALLS);
     tokio::task::spawn_local(stop_on_signal(calls.clone())?);
     tokio::task::spawn_local(control.serve(calls));
 
+    started(&opened);
+    let mut patience = Patience {
+        config,
+        documents: &documents,
+        key: &key,
+        time: &mut time,
+        mailroom: &mailroom,
+        shared: &shared,
+    };
+    let Some((network, me)) = patience.wait(found, &mut inbound).await? else { return Ok(()) };
+    tracing::info!(epoch = %network.epoch, curve = HostCurve::backend(), "the node runs");
     let parts = Parts {
         config,
         documents,
@@ -157,8 +166,6 @@ async fn start(
         inbound,
         source: setup.source,
     };
-    started(&opened);
-    tracing::info!(epoch = %opened.epoch, curve = HostCurve::backend(), "the node runs");
     match parts.network.profile {
         ProfileName::Mote => Driver::<Mote<HostCurve>>::drive(parts).await,
         ProfileName::Mote5 => Driver::<Mote5<HostCurve>>::drive(parts).await,

@@ -60,6 +60,25 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
 }
 
 #[test]
+fn a_node_that_starts_between_two_documents_says_so_and_begins_with_the_next() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 100, now - 10, parameters());
+    let node = start(network.config(SENDER));
+    let answer = healthz(&node.started.metrics_socket);
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("it expired at"), "{answer}");
+    assert!(words(&node.status().health, Concern::Documents).contains("motemix net renew"));
+    assert!(matches!(node.send(b"too early"), Response::Error { .. }));
+    node.stop();
+
+    let nodes = network.start();
+    network.publish(FIRST_EPOCH + 1, now - 10, now + 48 * 3600, parameters());
+    wait_until("all begin", || nodes.iter().all(|node| node.status().health == Health::default()));
+    assert!(nodes[SENDER].is_acknowledged("in time"));
+    nodes.into_iter().for_each(Running::stop);
+}
+
+#[test]
 fn a_later_document_that_cannot_be_used_is_told_before_its_time() {
     let network = Network::new();
     let now = unix_seconds().0;

@@ -50,7 +50,7 @@ impl Time {
         self.memory.keep(&self.keeper, at_once);
     }
 
-    fn observe(&mut self, patience: Duration) {
+    pub(super) fn observe(&mut self, patience: Duration) {
         let reading = Reading { wall: (self.wall)(), boot: crate::clock::boot_time() };
         let verdict = self.keeper.observe(reading, patience);
         match (self.verdict.agrees(), verdict.agrees()) {

@@ -3,7 +3,24 @@
 use motemix_sphinx::Profile;
 
 use super::driver::Driver;
+use super::mailroom::Mailroom;
 use crate::control::{Call, INBOX_MOST, InboxEntry, Request, Response};
+
+/// What is said to whoever wants to send.
+pub(super) const NO_DOCUMENT: &str = "no network document is in force; fetch the one of this epoch";
+
+/// The newest messages that have arrived.
+pub(super) fn inbox(mailroom: &Mailroom, last: u32) -> Response {
+    let entry = |message: crate::store::Message| InboxEntry {
+        number: message.number,
+        received_at_ms: u64::try_from(message.received_at.as_millis()).unwrap_or(u64::MAX),
+        data_hex: hex::encode(message.data),
+    };
+    match mailroom.recent(last.min(INBOX_MOST)) {
+        Ok(messages) => Response::Inbox { messages: messages.into_iter().map(entry).collect() },
+        Err(error) => Response::Error { message: error.to_string() },
+    }
+}
 
 impl<P: Profile> Driver<'_, P> {
     /// Answers a request, or keeps it until there is an answer. `true` if the node is to end.
@@ -16,7 +33,7 @@ impl<P: Profile> Driver<'_, P> {
                 self.readings = None;
                 Response::Quiet {}
             }
-            Request::Inbox { last } => self.inbox(last),
+            Request::Inbox { last } => inbox(&self.mailroom, last),
             Request::Stop {} => {
                 stop = true;
                 Response::Stopping {}
@@ -39,21 +56,9 @@ impl<P: Profile> Driver<'_, P> {
         Response::Status(crate::control::NodeStatus { inbox: self.mailroom.count(), ..self.shared.status() })
     }
 
-    fn inbox(&self, last: u32) -> Response {
-        let entry = |message: crate::store::Message| InboxEntry {
-            number: message.number,
-            received_at_ms: u64::try_from(message.received_at.as_millis()).unwrap_or(u64::MAX),
-            data_hex: hex::encode(message.data),
-        };
-        match self.mailroom.recent(last.min(INBOX_MOST)) {
-            Ok(messages) => Response::Inbox { messages: messages.into_iter().map(entry).collect() },
-            Err(error) => Response::Error { message: error.to_string() },
-        }
-    }
-
     fn send(&mut self, to: &str, data_hex: &str) -> Result<motemix_node::MessageHandle, String> {
         if !self.in_force {
-            return Err("no network document is in force; fetch the one of this epoch".to_owned());
+            return Err(NO_DOCUMENT.to_owned());
         }
         let data = hex::decode(data_hex)
             .map_err(|_| "data_hex is not hexadecimal; give two digits for each byte".to_owned())?;

@@ -35,7 +35,7 @@ use examine::{Examination, passes};
 /// How often the wall clock is looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// For the answer to the request that ends the node.
-const FAREWELL: Duration = Duration::from_millis(50);
+pub(super) const FAREWELL: Duration = Duration::from_millis(50);
 
 /// A node with everything around it.
 pub(super) struct Driver<'t, P: Profile> {

@@ -1,0 +1,119 @@
+//! Until a network document is in force: a node whose documents have expired, or are all for later, answers whoever
+//! asks, says what is wrong, sends nothing, and looks again every second.
+
+use std::time::Duration;
+
+use motemix_directory::{DocumentError, UnixTime};
+use motemix_sphinx::NodeId;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::advance::Time;
+use super::driver::FAREWELL;
+use super::mailroom::Mailroom;
+use super::snapshot::Shared;
+use super::watch::Watch;
+use super::{RuntimeError, answers, find_me};
+use crate::NodeConfig;
+use crate::control::{Call, NodeStatus, Request, Response};
+use crate::documents::{Documents, DocumentsProblem, Network};
+use crate::health::{Concern, Reason};
+use crate::keys::NodeKey;
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The document that is in force, and this node in it; `Ok(Err)` if time is all that is wrong.
+///
+/// # Errors
+/// There is none, it does not describe this node, or the system refuses.
+pub(super) fn look(
+    config: &NodeConfig,
+    documents: &Documents,
+    key: &NodeKey,
+    now: UnixTime,
+) -> Result<Found, RuntimeError> {
+    let mut me = None;
+    let network = documents.current(now, key.epoch(), |network| {
+        me = Some(find_me(config, key, network)?);
+        Ok::<(), RuntimeError>(())
+    });
+    match (network, me) {
+        (Ok(network), Some(me)) => Ok(Ok((network, me))),
+        (Ok(_), None) => unreachable!("a document that was accepted describes this node"),
+        (Err(error), _) if is_about_time(&error) => Ok(Err(error)),
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// A document in force and the node in it, or what is wrong that a later time mends.
+pub(super) type Found = Result<(Network, NodeId), RuntimeError>;
+
+/// Who waits for a document.
+pub(super) struct Patience<'a> {
+    pub(super) config: &'a NodeConfig,
+    pub(super) documents: &'a Documents,
+    pub(super) key: &'a NodeKey,
+    pub(super) time: &'a mut Time,
+    pub(super) mailroom: &'a Mailroom,
+    pub(super) shared: &'a Shared,
+}
+
+impl Patience<'_> {
+    /// Waits for a document in force. `None` if the node is asked to stop meanwhile.
+    ///
+    /// # Errors
+    /// As of [`look`].
+    pub(super) async fn wait(
+        &mut self,
+        mut found: Found,
+        inbound: &mut mpsc::Receiver<Call>,
+    ) -> Result<Option<(Network, NodeId)>, RuntimeError> {
+        let mut watch = Watch::default();
+        loop {
+            let error = match found {
+                Ok(found) => {
+                    self.shared.set_health(watch.tell(Vec::new()));
+                    return Ok(Some(found));
+                }
+                Err(error) => error,
+            };
+            let words = format!("no network document is in force, so nothing is sent: {error}");
+            self.shared.set_health(watch.tell(vec![Reason::failing(Concern::Documents, words)]));
+            tokio::select! {
+                () = sleep(LOOK_EVERY) => {}
+                Some(call) = inbound.recv() => if self.answer(call) {
+                    sleep(FAREWELL).await;
+                    return Ok(None);
+                },
+            }
+            self.time.observe(Duration::MAX);
+            found = look(self.config, self.documents, self.key, self.time.now())?;
+        }
+    }
+
+    /// Answers a request; `true` if the node is to end.
+    fn answer(&self, Call { request, reply }: Call) -> bool {
+        let stop = matches!(request, Request::Stop {});
+        let response = match request {
+            Request::Status {} => {
+                Response::Status(NodeStatus { inbox: self.mailroom.count(), ..self.shared.status() })
+            }
+            Request::Inbox { last } => answers::inbox(self.mailroom, last),
+            Request::Quiet {} => Response::Quiet {},
+            Request::Stop {} => Response::Stopping {},
+            Request::Send { .. } => Response::Error { message: answers::NO_DOCUMENT.to_owned() },
+        };
+        // A client that has gone needs no answer.
+        let _ = reply.send(response);
+        stop
+    }
+}
+
+/// Whether a later time, a clock that is set, or another document mends it.
+fn is_about_time(error: &RuntimeError) -> bool {
+    let RuntimeError::Documents(error) = error else { return false };
+    matches!(
+        error.problem,
+        DocumentsProblem::Refused(DocumentError::Expired { .. } | DocumentError::NotYetValid { .. })
+    )
+}
