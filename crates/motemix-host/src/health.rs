@@ -49,11 +49,13 @@ pub enum Concern {
     Clock,
     /// File descriptors are short.
     Descriptors,
+    /// The network has no path for cover of this node.
+    Cover,
 }
 
 impl Concern {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Documents,
         Self::ReplayFilter,
         Self::Disk,
@@ -61,6 +63,7 @@ impl Concern {
         Self::Window,
         Self::Clock,
         Self::Descriptors,
+        Self::Cover,
     ];
 
     /// For messages and labels.
@@ -73,6 +76,7 @@ impl Concern {
             Self::Window => "window",
             Self::Clock => "clock",
             Self::Descriptors => "descriptors",
+            Self::Cover => "cover",
         }
     }
 }

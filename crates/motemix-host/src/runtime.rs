@@ -9,6 +9,7 @@
 
 mod advance;
 mod answers;
+mod cover;
 mod diary;
 mod driver;
 mod epochs;
