@@ -78,6 +78,10 @@ fn a_demonstration_delivers_every_message_once() {
     assert_eq!(summary["packet_len"], 280);
     assert_eq!(summary["payload_len"], 103);
     assert_eq!(summary["processes"], 11);
+    assert_eq!((count(&summary, "under_way"), count(&summary, "turned_away")), (0, 0));
+    for times in ["elapsed_ms", "rtt_ms"] {
+        assert!(summary[times]["p50"].as_f64().unwrap() <= summary[times]["p99"].as_f64().unwrap());
+    }
     assert!(summary["rtt_ms"]["p50"].as_f64().unwrap() <= summary["rtt_ms"]["p99"].as_f64().unwrap());
 }
 
@@ -88,6 +92,19 @@ fn nothing_acknowledged_is_lost_when_datagrams_are_and_a_mix_dies() {
     assert!(count(&summary, "delivered") >= count(&summary, "acknowledged"), "{summary}");
     assert!(count(&summary, "retransmitted") > 0, "{summary}");
     assert_eq!(count(&summary, "under_way"), 0, "{summary}");
+}
+
+#[test]
+fn a_demonstration_that_loses_messages_fails_and_says_so() {
+    let words = ["demo", "--seconds", "2", "--mean-delay", "10ms", "--loss", "0.9", "--transmissions", "1"];
+    let run = motemix(words);
+    let (said, failed) = (run.stdout(), run.stderr());
+    assert_eq!(run.status(), 1, "{said}");
+    let last = failed.lines().last().unwrap();
+    assert!(last.contains("were given up after the last try"), "{failed}");
+    for row in ["discarded", "undecided", "turned away, the mote being full", "acknowledged after, p99"] {
+        assert!(said.contains(row), "{said}");
+    }
 }
 
 fn demo(more: &[&str]) -> Value {
