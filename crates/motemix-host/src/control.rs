@@ -7,7 +7,7 @@
 //! → {"status":{}}
 //! ← {"status":{"name":"mix-1","id":3,"epoch":7, …}}
 //! → {"send":{"to":"receiver","data_hex":"2a","wait":true}}
-//! ← {"acknowledged":{"message":1,"round_trip_us":48211,"tries":1}}
+//! ← {"acknowledged":{"message":1,"round_trip_us":48211,"elapsed_us":48390,"tries":1}}
 //! ```
 
 mod client;

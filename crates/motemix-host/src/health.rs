@@ -51,11 +51,13 @@ pub enum Concern {
     Descriptors,
     /// Nothing comes back from the network, or more comes than can be read.
     Link,
+    /// The network has no path for cover of this node.
+    Cover,
 }
 
 impl Concern {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Documents,
         Self::ReplayFilter,
         Self::Disk,
@@ -64,6 +66,7 @@ impl Concern {
         Self::Clock,
         Self::Descriptors,
         Self::Link,
+        Self::Cover,
     ];
 
     /// For messages and labels.
@@ -77,6 +80,7 @@ impl Concern {
             Self::Clock => "clock",
             Self::Descriptors => "descriptors",
             Self::Link => "link",
+            Self::Cover => "cover",
         }
     }
 }

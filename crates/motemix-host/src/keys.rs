@@ -14,8 +14,6 @@ use motemix_crypto::Secret;
 use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch, KeyRatchet, RatchetError};
 use zeroize::Zeroizing;
 
-use crate::store::file::open;
-
 pub use file::{KeyError, KeyProblem};
 
 const NODE_TITLE: &str = "motemix node key 1";

@@ -9,6 +9,7 @@
 
 mod advance;
 mod answers;
+mod cover;
 mod diary;
 mod driver;
 mod epochs;
@@ -108,7 +109,7 @@ async fn start(
     setup: Setup,
     started: impl FnOnce(&Started),
 ) -> Result<(), RuntimeError> {
-    store::file::private_folder(&config.state).map_err(|error| StoreError::io(&config.state, error))?;
+    store::own_folder(&config.state)?;
     // Earlier versions kept the newest epoch here, also that of a document that was then refused.
     let _ = std::fs::remove_file(config.state.join("newest-epoch"));
     let documents = Documents::open(config)?;

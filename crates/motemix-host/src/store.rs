@@ -46,12 +46,36 @@ pub enum StoreProblem {
     /// Another process uses it.
     #[error("in use by another process; stop the other node that has the same state")]
     InUse,
+    /// Others than the node's user may put files of their own in the place of its files.
+    #[error(
+        "others may change what is in this folder (mode {mode:04o}); run `chmod go-w {}`, and begin with a new one if they have",
+        folder.display()
+    )]
+    Exposed {
+        /// Permission bits.
+        mode: u32,
+        /// The folder, for the remedy.
+        folder: PathBuf,
+    },
     /// The system refuses.
     #[error("{0}; check the folder and its permissions")]
     Io(io::Error),
     /// `SQLite` refuses for another reason.
     #[error("{0}; check the folder and its permissions")]
     Sqlite(rusqlite::Error),
+}
+
+/// Makes the folder for what outlives the process, unless it is there, and refuses one that others may write to.
+///
+/// # Errors
+/// Others may write to it, or the system refuses.
+pub fn own_folder(folder: &Path) -> Result<(), StoreError> {
+    let failed = |error| StoreError::io(folder, error);
+    file::private_folder(folder).map_err(failed)?;
+    match file::exposed(folder, file::GROUP_WRITES | file::ALL_WRITE).map_err(failed)? {
+        Some(mode) => Err(StoreError::new(folder, StoreProblem::Exposed { mode, folder: folder.to_owned() })),
+        None => Ok(()),
+    }
 }
 
 impl StoreError {

@@ -36,7 +36,13 @@ async fn with_node(socket: &Path, story: impl FnOnce() + Send + 'static) {
                 Request::Send { data_hex, .. } => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     let reply_hex = Some(data_hex);
-                    Response::Acknowledged { message: 1, round_trip_us: 20_000, tries: 1, reply_hex }
+                    Response::Acknowledged {
+                        message: 1,
+                        round_trip_us: 20_000,
+                        elapsed_us: 21_000,
+                        tries: 1,
+                        reply_hex,
+                    }
                 }
                 Request::Inbox { last } => {
                     let entry = InboxEntry { number: 1, received_at_ms: 5, data_hex: "2a".into() };

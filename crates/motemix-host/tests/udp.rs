@@ -131,8 +131,8 @@ async fn what_the_kernel_drops_is_counted() {
     let mut batch = Batch::new(PACKET_LEN);
     let kept = sent - link.counters().overflow;
     while link.counters().received < kept {
-        let received = timeout(Duration::from_secs(60), link.recv_batch(&mut batch)).await;
-        received.expect("what was not dropped is there").unwrap();
+        let batches = timeout(Duration::from_secs(60), link.recv_batch(&mut batch)).await;
+        batches.expect("what was not dropped is there").unwrap();
     }
     assert_eq!(link.counters().received, kept);
 

@@ -42,7 +42,7 @@ use motemix_crypto::p224::Point;
 use motemix_host::clock::{HostClock, unix_time};
 use motemix_host::link::UdpLink;
 use motemix_host::rng::HostRng;
-use motemix_host::store::{StoreError, file};
+use motemix_host::store::StoreError;
 use motemix_node::Instant;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -133,7 +133,7 @@ async fn start(
     let profile = options.profile.unwrap_or(settings.profile);
     let limits = Limits { replay_tags: settings.replay.tags(), ..Limits::default() };
     let state = dir.join(STATE);
-    file::private_folder(&state).map_err(|error| store_error(&state, error))?;
+    motemix_host::store::own_folder(&state)?;
     let when_full = when_full(profile, role == RoleName::Client);
     let journal = Journal::open(&tags_of_key(dir, own.public_key()), limits.replay_tags, when_full)?;
     let link = bind(options.listen, own.host(), own.port()).await?;

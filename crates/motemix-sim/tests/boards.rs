@@ -80,9 +80,14 @@ fn epochs_change_and_no_message_is_lost() {
 #[test]
 fn a_network_of_64_micro_bits_is_refused_because_each_knows_nine_nodes() {
     let said = refused(&["nodes.mote.count=64", "nodes.mote.board=microbit"]);
-    let table = "nodes.mote.board: is microbit, whose table nodes is too small: it has 9, and the network has 64 nodes";
-    assert!(said.contains(table), "{said}");
-    assert!(said.contains("; have 9 nodes at most, or take a board with more"), "{said}");
+    let tables = "nodes.mote.board: is microbit, whose tables nodes, document, ";
+    assert!(said.contains(tables), "{said}");
+    assert!(
+        said.contains(": nodes has 9, and the network has 64 nodes; document has 704 bytes, and "),
+        "{said}"
+    );
+    // Nine nodes with names as long as these do not fit its document.
+    assert!(said.contains("; have 8 nodes at most, ") && !said.contains("9 nodes at most"), "{said}");
 }
 
 #[test]
@@ -99,14 +104,21 @@ fn a_table_that_is_too_small_is_named_with_its_size_and_what_fits() {
             " nodes at most",
         ),
         (
-            &["load.interval=2s", "motes.epoch.length=1h", "motes.epoch.overlap=1min"],
+            &[
+                "load.interval=2s",
+                "motes.transmissions=1",
+                "motes.hop_allowance=1s",
+                "motes.mean_delay=0s",
+                "motes.epoch.length=1h",
+                "motes.epoch.overlap=1min",
+            ],
             "table replay_bytes is too small: it has 8192 bytes, which take ",
             "set motes.epoch.length to ",
         ),
         (
             &["load.interval=1s", "motes.mean_delay=0s"],
             "table window is too small: it has 272 places for 204 messages, and ",
-            "send less, or have fewer tries",
+            "send less or have fewer tries",
         ),
         (
             &["motes.mean_delay=10s", "nodes.mote.not_as_shipped.window=1024"],
@@ -122,6 +134,28 @@ fn a_table_that_is_too_small_is_named_with_its_size_and_what_fits() {
     for (settings, table, fits) in stories {
         let said = refused(settings);
         assert!(said.contains(table) && said.contains(fits), "«{said}» does not say «{table}» and «{fits}»");
+    }
+}
+
+#[test]
+fn all_tables_that_are_too_small_are_named_at_once() {
+    let said = refused(&[
+        "nodes.mote.count=65",
+        "load.interval=1s",
+        "nodes.mote.not_as_shipped.document=500",
+        "nodes.mote.not_as_shipped.replay_bytes=8",
+    ]);
+    for part in [
+        ", whose tables nodes, document, replay_bytes, messages are too small: ",
+        ": nodes has 64, and the network has 65 nodes; ",
+        "; document has 500 bytes, and the network document has ",
+        "; replay_bytes has 8 bytes, which take ",
+        "; messages has 4, and 5.0 are in flight on average",
+        "; have 5 nodes at most, set motes.epoch.length to ",
+        ", set load.interval to ",
+        "; not_as_shipped simulates one that does not ship",
+    ] {
+        assert!(said.contains(part), "«{said}» does not say «{part}»");
     }
 }
 

@@ -72,7 +72,8 @@ pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, FileErro
 }
 
 impl FileError {
-    fn unreadable(path: &Path, error: &io::Error) -> Self {
+    /// The file cannot be read.
+    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self {
             file: path.to_owned(),
             line: None,

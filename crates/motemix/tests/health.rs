@@ -84,6 +84,29 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
 }
 
 #[test]
+fn a_mix_that_has_no_path_for_its_cover_says_so() {
+    let running = up(&["--epoch-length", "1h"], |_| {});
+    wait_until("a warning", || is(&running, "mix-1", "cover", "warning"));
+    let (_, words) = concern(&running, "mix-1", "cover").unwrap();
+    assert!(
+        words.contains("no cover is sent") && words.contains("layer 0") && words.contains("add mixes"),
+        "{words}"
+    );
+    assert!(concern(&running, "mote-1", "cover").is_none());
+    assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
+    wait_until("it sends none", || {
+        running.status_of("mix-1")["status"]["counters"]["cover_missed"].as_u64() > Some(0)
+    });
+    assert_eq!(running.status_of("mix-1")["status"]["counters"]["loops_sent"], 0);
+
+    let enough = Running::up(Network::init(&["--motes", "1"]));
+    wait_until("it sends some", || {
+        enough.status_of("mix-1")["status"]["counters"]["loops_sent"].as_u64() > Some(0)
+    });
+    assert!(concern(&enough, "mix-1", "cover").is_none());
+}
+
+#[test]
 fn a_mix_whose_replay_filter_is_too_small_says_so() {
     let running = up(&["--epoch-length", "10s", "--loop-cover", "20ms"], |network| {
         let config = network.config("mix-1");

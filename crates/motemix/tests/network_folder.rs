@@ -4,6 +4,8 @@ mod program;
 
 use program::{Network, edit, mode, motemix};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 #[test]
 fn init_makes_keys_that_only_their_owner_may_read() {
@@ -36,7 +38,7 @@ fn init_overwrites_nothing() {
 fn init_takes_an_empty_folder_that_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    let said = motemix(["net", "init", path, "--epochs", "1"]).succeeds();
+    let said = motemix(["net", "init", path, "--epochs", "1", "--base-port", "0"]).succeeds();
     assert!(said.contains("11 nodes in") && said.contains("1 epoch;"), "{said}");
     assert!(folder.path().join("authority.key").is_file());
 }
@@ -45,10 +47,11 @@ fn init_takes_an_empty_folder_that_is_there() {
 fn init_refuses_sizes_that_have_no_paths() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("net");
-    let init = |more: &[&str]| motemix([&["net", "init", dir.to_str().unwrap()], more].concat());
+    let at = ["net", "init", dir.to_str().unwrap(), "--base-port", "0"];
+    let init = |more: &[&str]| motemix([&at[..], more].concat());
     init(&["--mixes", "2"]).fails(2, &["--mixes 2", "--layers 3"]);
     init(&["--mixes", "3", "--profile", "host1k"]).fails(2, &["--mixes 3", "use 6 mixes"]);
-    init(&["--base-port", "65530"]).fails(2, &["--base-port 65530"]);
+    motemix(["net", "init", dir.to_str().unwrap(), "--base-port", "65530"]).fails(2, &["--base-port 65530"]);
     init(&["--epoch-length", "90500ms"]).fails(2, &["--epoch-length", "whole seconds"]);
     init(&["--mean-delay", "5h"]).fails(2, &["mean_delay", "out of range"]);
     init(&["--name", "My Plant"]).fails(2, &["name", "a-z"]);
@@ -59,12 +62,13 @@ fn init_refuses_sizes_that_have_no_paths() {
 fn init_refuses_an_epoch_that_no_replay_filter_lasts_for_and_says_what_one_needs() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("net");
-    let init = |more: &[&str]| motemix([&["net", "init", dir.to_str().unwrap()], more].concat());
+    let at = ["net", "init", dir.to_str().unwrap(), "--base-port", "0"];
+    let init = |more: &[&str]| motemix([&at[..], more].concat());
     init(&["--rate", "20000"])
         .fails(2, &["--epoch-length 1day", "20000 packets", "300 MiB", "use epochs of"]);
     init(&["--rate", "1"]).fails(2, &["--rate 1:", "cover alone makes"]);
     assert!(!dir.exists());
-    let said = init(&["--rate", "20000", "--epoch-length", "1h", "--base-port", "0"]).succeeds();
+    let said = init(&["--rate", "20000", "--epoch-length", "1h"]).succeeds();
     assert!(said.contains("20000 packets a second") && said.contains("MiB of disk"), "{said}");
     let config = fs::read_to_string(dir.join("nodes/mix-1/node.toml")).unwrap();
     assert!(
@@ -79,10 +83,17 @@ fn an_epoch_that_begins_early_has_a_number_of_its_own_and_leaves_the_others_alon
     let dir = network.dir.to_str().unwrap();
     let before: Vec<_> =
         network.documents().iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
-    for more in 1..=3 {
-        let said = motemix(["net", "renew", dir, "--early"]).succeeds();
-        assert!(said.starts_with("signed epoch "), "{said}");
-        assert_eq!(network.documents().len(), before.len() + more);
+    let said = motemix(["net", "renew", dir, "--early"]).succeeds();
+    assert!(said.starts_with("signed epoch "), "{said}");
+    assert_eq!(network.documents().len(), before.len() + 1);
+    let said = motemix(["net", "renew", dir, "--early"]).succeeds();
+    assert!(said.ends_with("already; nothing was signed\n"), "no number is wasted: {said}");
+    assert_eq!(network.documents().len(), before.len() + 1);
+    // As if three had begun since.
+    let (present, _) = &before[0];
+    let number: u32 = present.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    for early in number + 1..=number + 3 {
+        fs::copy(present, network.path(&format!("documents/{early}.cbor"))).unwrap();
     }
     motemix(["net", "renew", dir, "--early"]).fails(1, &["--early", "no number is left", "--epoch-length"]);
     assert!(
@@ -189,4 +200,72 @@ fn an_inbox_that_was_never_opened_is_empty_and_stays_away() {
     let said = motemix(["inbox", "--config", config.to_str().unwrap()]).succeeds();
     assert_eq!(said, "no messages\n");
     assert!(!network.path("nodes/receiver/state").exists());
+}
+
+#[test]
+fn a_network_whose_mixes_send_no_cover_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let init = |name: &str, more: &[&str]| {
+        let dir = folder.path().join(name);
+        let words = ["net", "init", dir.to_str().unwrap(), "--epochs", "1", "--base-port", "0"];
+        motemix([&words[..], more].concat()).succeeds()
+    };
+    assert!(init("few", &["--mixes", "3"]).contains("\nwarning: mixes send no cover: "));
+    assert!(!init("enough", &[]).contains("warning"));
+    assert!(!init("none", &["--mixes", "3", "--loop-cover", "0s", "--drop-cover", "0s"]).contains("warning"));
+    let said: serde_json::Value = serde_json::from_str(&init("json", &["--mixes", "3", "--json"])).unwrap();
+    assert!(said["warnings"][0].as_str().unwrap().contains("--mixes 6"), "{said}");
+}
+
+#[test]
+fn metrics_are_where_init_says_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("net");
+    let words = ["net", "init", dir.to_str().unwrap(), "--base-port", "0", "--metrics"];
+    let said = motemix(words).succeeds();
+    let config = fs::read_to_string(dir.join("nodes/mix-1/node.toml")).unwrap();
+    let config: toml::Table = toml::from_str(&config).unwrap();
+    let listen = config["metrics"]["listen"].as_str().unwrap();
+    let row = said.lines().find(|line| line.trim_start().starts_with("mix-1 ")).unwrap();
+    assert!(row.ends_with(&format!("http://{listen}/metrics")) && !listen.ends_with(":0"), "{said}");
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_refused_with_a_remedy() {
+    let network = Network::init(&[]);
+    let config = network.config("mix-1");
+    let words = ["node", "--config", config.to_str().unwrap()];
+    let state = network.path("nodes/mix-1/state");
+    fs::create_dir(&state).unwrap();
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for mode in [0o777, 0o770] {
+        set(&state, mode);
+        let shown = format!("mode {mode:04o}");
+        motemix(words).fails(1, &["mix-1/state: others may change", &shown, "chmod go-w "]);
+    }
+    set(&state, 0o755);
+    set(&network.path("nodes/mix-1"), 0o777);
+    motemix(words).fails(2, &["node.key: everybody may change", "mode 0777", "chmod go-w "]);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_no_command_up() {
+    let network = Network::init(&[]);
+    let dir = network.dir.to_str().unwrap().to_owned();
+    for (file, commands) in [
+        ("nodes/mix-1/node.pid", &["status", "down", "up"][..]),
+        ("nodes/mix-1/node.toml", &["status", "down", "up"]),
+    ] {
+        let path = network.path(file);
+        // There may be none.
+        let _ = fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for command in commands {
+            let run = motemix(["net", command, &dir]);
+            assert_ne!(run.status(), 0);
+            assert!(run.stderr().contains("not a regular file"), "{}", run.stderr());
+        }
+    }
+    let config = network.config("mix-1");
+    motemix(["node", "--config", config.to_str().unwrap()]).fails(2, &["node.toml", "not a regular file"]);
 }

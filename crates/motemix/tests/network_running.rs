@@ -36,7 +36,11 @@ fn a_message_that_no_packet_carries_is_refused() {
 #[test]
 fn a_network_starts_once_and_stops_whole() {
     let running = up();
-    motemix(["net", "up", running.dir()]).fails(1, &["running already", "motemix net down"]);
+    let pid = running.pid("mix-1");
+    let said = motemix(["net", "up", running.dir(), "--json"]).succeeds();
+    let rows: Value = serde_json::from_str(&said).unwrap();
+    assert!(rows.as_array().unwrap().iter().all(|row| row["how"] == "was_running"), "{said}");
+    assert_eq!(running.pid("mix-1"), pid);
     let said = motemix(["net", "status", running.dir(), "--json"]).succeeds();
     let rows: Value = serde_json::from_str(&said).unwrap();
     assert!(rows.as_array().unwrap().iter().all(|row| row["status"].is_object()), "{said}");
@@ -49,11 +53,108 @@ fn a_network_starts_once_and_stops_whole() {
 }
 
 #[test]
+fn a_node_that_ended_is_brought_back_and_the_others_are_left_alone() {
+    let running = up();
+    let other = running.pid("mix-2");
+    running.kill("mix-1");
+    let row = running.status_of("mix-1");
+    assert_eq!((&row["state"], &row["pid"]), (&"down".into(), &Value::Null));
+    let said = motemix(["net", "up", running.dir(), "--json"]).succeeds();
+    let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
+    for row in &rows {
+        let how = if row["name"] == "mix-1" { "started" } else { "was_running" };
+        assert_eq!(row["how"], how, "{said}");
+    }
+    assert_eq!(running.status_of("mix-1")["state"], "running");
+    assert_eq!(running.pid("mix-2"), other);
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_told_from_one_that_is_down() {
+    let running = up();
+    let stopped = running.pid("mix-1").to_string();
+    let moved = running.0.path("nodes/mix-2/state");
+    signal("-STOP", &stopped);
+    std::fs::rename(&moved, running.0.path("elsewhere")).unwrap();
+    running.kill("mix-3");
+
+    let state = |name: &str| {
+        let row = running.status_of(name);
+        (row["state"].as_str().unwrap().to_owned(), row["problem"].as_str().unwrap_or_default().to_owned())
+    };
+    let (silent, words) = state("mix-1");
+    assert!(silent == "no_answer" && words.contains(&stopped) && words.contains("ulimit"), "{words}");
+    let (silent, words) = state("mix-2");
+    assert!(silent == "no_answer" && words.contains("move it back"), "{words}");
+    assert_eq!(state("mix-3"), ("down".to_owned(), String::new()));
+    let said = motemix(["net", "status", running.dir()]).succeeds();
+    assert!(said.contains("\nmix-1: no answer: process "), "{said}");
+    // What is missing is started all the same; the command says that not all is well.
+    let run = motemix(["net", "up", running.dir()]);
+    assert_eq!(run.status(), 1);
+    assert!(run.stderr().contains("mix-1: process "), "{}", run.stderr());
+    assert_eq!(state("mix-3").0, "running");
+
+    signal("-CONT", &stopped);
+    std::fs::rename(running.0.path("elsewhere"), &moved).unwrap();
+    assert_eq!((state("mix-1").0, state("mix-2").0), ("running".to_owned(), "running".to_owned()));
+}
+
+fn signal(signal: &str, pid: &str) {
+    assert!(std::process::Command::new("kill").args([signal, pid]).status().unwrap().success());
+}
+
+#[test]
+fn a_port_of_another_program_is_named_before_anything_is_started() {
+    let network = Network::init(&[]);
+    let config = std::fs::read_to_string(network.config("receiver")).unwrap();
+    let address: toml::Table = toml::from_str(&config).unwrap();
+    let socket = std::net::UdpSocket::bind(address["listen"][0].as_str().unwrap()).unwrap();
+    let here = format!("process {}", std::process::id());
+    let dir = network.dir.to_str().unwrap();
+    motemix(["net", "up", dir]).fails(1, &["receiver: [::1]:", &here, "nothing was started"]);
+    let said = motemix(["net", "status", dir]).succeeds();
+    assert_eq!(said.matches(" down").count(), 11, "{said}");
+
+    let port = socket.local_addr().unwrap().port().to_string();
+    let other = network.path("other");
+    motemix(["net", "init", other.to_str().unwrap(), "--base-port", &port])
+        .fails(1, &["--base-port", &here, "choose another"]);
+    assert!(!other.exists());
+    drop(socket);
+    drop(Running::up(network));
+}
+
+#[test]
+fn a_message_takes_all_the_time_from_send_to_its_acknowledgement() {
+    let running = Running::up(Network::init(&["--mean-delay", "10ms", "--transmissions", "200"]));
+    running.kill("receiver");
+    let second = std::time::Duration::from_secs(1);
+    let said = std::thread::scope(|scope| {
+        let sent = scope.spawn(|| running.send("mote-1", "is anybody there").succeeds());
+        std::thread::sleep(second);
+        motemix(["net", "up", running.dir()]).succeeds();
+        sent.join().unwrap()
+    });
+    let outcome: Value = serde_json::from_str(&said).unwrap();
+    let [all, last] = ["elapsed_ms", "round_trip_ms"].map(|name| outcome[name].as_f64().unwrap());
+    assert!(outcome["tries"].as_u64() > Some(1) && all >= 1000.0 && last < all, "{said}");
+    let log = std::fs::read(running.0.path("nodes/mix-1/node.log")).unwrap();
+    assert!(!log.is_empty() && !log.contains(&0x1b), "no colours in a file");
+}
+
+#[test]
 fn an_epoch_begins_early_in_a_network_that_runs() {
     let running = up();
     let said = motemix(["net", "renew", running.dir(), "--early", "--json"]).succeeds();
     let said: Value = serde_json::from_str(&said).unwrap();
     let epoch = said["signed"][0].as_u64().unwrap();
+    let again = motemix(["net", "renew", running.dir(), "--early", "--json"]).succeeds();
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!((&again["epoch"], &again["begins"]), (&said["epoch"], &said["begins"]));
+    assert_eq!(again["signed"], serde_json::json!([]));
+    let again = motemix(["net", "renew", running.dir(), "--early"]).succeeds();
+    assert!(again.contains("already; nothing was signed"), "{again}");
     let begun = || {
         let said = motemix(["net", "status", running.dir(), "--json"]).succeeds();
         let rows: Value = serde_json::from_str(&said).unwrap();
@@ -78,6 +179,10 @@ fn a_demonstration_delivers_every_message_once() {
     assert_eq!(summary["packet_len"], 280);
     assert_eq!(summary["payload_len"], 103);
     assert_eq!(summary["processes"], 11);
+    assert_eq!((count(&summary, "under_way"), count(&summary, "turned_away")), (0, 0));
+    for times in ["elapsed_ms", "rtt_ms"] {
+        assert!(summary[times]["p50"].as_f64().unwrap() <= summary[times]["p99"].as_f64().unwrap());
+    }
     assert!(summary["rtt_ms"]["p50"].as_f64().unwrap() <= summary["rtt_ms"]["p99"].as_f64().unwrap());
 }
 
@@ -88,6 +193,19 @@ fn nothing_acknowledged_is_lost_when_datagrams_are_and_a_mix_dies() {
     assert!(count(&summary, "delivered") >= count(&summary, "acknowledged"), "{summary}");
     assert!(count(&summary, "retransmitted") > 0, "{summary}");
     assert_eq!(count(&summary, "under_way"), 0, "{summary}");
+}
+
+#[test]
+fn a_demonstration_that_loses_messages_fails_and_says_so() {
+    let words = ["demo", "--seconds", "2", "--mean-delay", "10ms", "--loss", "0.9", "--transmissions", "1"];
+    let run = motemix(words);
+    let (said, failed) = (run.stdout(), run.stderr());
+    assert_eq!(run.status(), 1, "{said}");
+    let last = failed.lines().last().unwrap();
+    assert!(last.contains("were given up after the last try"), "{failed}");
+    for row in ["discarded", "undecided", "turned away, the mote being full", "acknowledged after, p99"] {
+        assert!(said.contains(row), "{said}");
+    }
 }
 
 fn demo(more: &[&str]) -> Value {

@@ -88,6 +88,16 @@ fn a_run_is_one_object_and_the_same_each_time() {
     assert_eq!((&one["seed"], &one["nodes"]), (&Value::from(2), &Value::from(6)));
     let table = place.sim("run", &[]).succeeds();
     assert!(table.contains("acknowledged") && table.contains("round trip p99"), "{table}");
+    assert!(!table.contains("anonymity"), "nobody observes: {table}");
+    let observed = Place::of(&SMALL.replace("[sweep]", "[adversary]\nsample = 1\n\n[sweep]"));
+    let outcome: Value =
+        serde_json::from_str(&observed.sim("run", &["--json"]).succeeds()).expect("one object");
+    let table = observed.sim("run", &[]).succeeds();
+    for (row, way) in [("from the way there", "there"), ("from the round trip", "round_trip")] {
+        let bits = outcome["anonymity"][way]["entropy_bits"].as_f64().expect("bits");
+        let line = table.lines().find(|line| line.contains(row)).expect("a row");
+        assert!(line.contains(&format!(" {bits:.2}  bits")), "{line}");
+    }
 }
 
 #[test]

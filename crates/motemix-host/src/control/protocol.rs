@@ -51,6 +51,8 @@ pub enum Response {
         message: u64,
         /// From sending the try that was acknowledged until its acknowledgement, in microseconds.
         round_trip_us: u64,
+        /// From taking the message until its acknowledgement, in microseconds: over all tries.
+        elapsed_us: u64,
         /// Packets it took, 1 or more.
         tries: u32,
         /// What the receiver sent back, if anything, in hexadecimal.

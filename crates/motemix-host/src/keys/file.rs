@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use motemix_directory::Epoch;
 use zeroize::Zeroizing;
 
-use super::open;
+use crate::store::file::{ALL_WRITE, STICKY, exposed, open};
 
 /// The longest key file that is read, in bytes.
 const LONGEST: u64 = 4096;
@@ -41,6 +41,14 @@ pub enum KeyProblem {
         mode: u32,
         /// The file, for the remedy.
         file: PathBuf,
+    },
+    /// Everybody may put another key in its place, and another configuration beside it.
+    #[error("everybody may change what is in its folder (mode {mode:04o}); run `chmod go-w {}`, and replace the key if they have", folder.display())]
+    FolderExposed {
+        /// Permission bits of the folder.
+        mode: u32,
+        /// The folder, for the remedy.
+        folder: PathBuf,
     },
     /// A key must not be replaced by accident.
     #[error("there is a key already; remove it first if it is to be replaced")]
@@ -87,6 +95,12 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(KeyError::new(path, KeyProblem::Exposed { mode, file: path.to_owned() }));
+    }
+    let folder = crate::store::file::folder(path);
+    let exposed = exposed(folder, ALL_WRITE).map_err(failed)?;
+    // In a folder as /tmp, a file is removed by its owner alone.
+    if let Some(mode) = exposed.filter(|mode| mode & STICKY == 0) {
+        return Err(KeyError::new(path, KeyProblem::FolderExposed { mode, folder: folder.to_owned() }));
     }
     // Room for all of it: a buffer that grows leaves copies behind.
     let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));

@@ -20,7 +20,7 @@ use super::links::Links;
 use super::mailroom::{Committed, Mailroom};
 use super::readings::Readings;
 use super::reserve::Reserve;
-use super::snapshot::{HostCounters, Shared, Totals};
+use super::snapshot::{HostCounters, Shared, Totals, micros};
 use super::tables::Tables;
 use super::{Parts, RuntimeError, rounds};
 use crate::NodeConfig;
@@ -242,13 +242,14 @@ impl<P: Profile> Driver<'_, P> {
                 Event::Delivered { id, data } => {
                     self.host.inbox_refusals += u64::from(!self.mailroom.take(None, id, data));
                 }
-                Event::Acknowledged { message, round_trip, tries, reply, .. } => {
-                    self.shared.round_trip(round_trip);
+                Event::Acknowledged { message, round_trip, elapsed, tries, reply } => {
+                    self.shared.acknowledged(round_trip, elapsed);
                     if let Some(answer) = self.waiting.remove(&message) {
                         // A client that has gone needs no answer.
                         let _ = answer.send(Response::Acknowledged {
                             message: message.number(),
-                            round_trip_us: u64::try_from(round_trip.as_micros()).unwrap_or(u64::MAX),
+                            round_trip_us: micros(round_trip),
+                            elapsed_us: micros(elapsed),
                             tries: tries.into(),
                             reply_hex: Some(reply).filter(|reply| !reply.is_empty()).map(hex::encode),
                         });

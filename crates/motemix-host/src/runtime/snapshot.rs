@@ -23,6 +23,11 @@ use crate::metrics::{Metrics, Told};
 /// One hour.
 const HOUR_IN_MICROS: u64 = 3_600_000_000;
 
+/// As the control socket and metrics tell times.
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Totals since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
@@ -62,6 +67,8 @@ pub(super) struct Shared {
     totals: Rc<Cell<Totals>>,
     fixed: Rc<NodeStatus>,
     round_trips: Rc<RefCell<Histogram<u64>>>,
+    /// From taking a message until its acknowledgement.
+    elapsed: Rc<RefCell<Histogram<u64>>>,
     health: Rc<RefCell<Health>>,
     coarse: Rc<Cell<Published>>,
     started: Instant,
@@ -77,12 +84,16 @@ impl Shared {
             ..NodeStatus::default()
         };
         // Two digits are precise to one in a hundred; an hour is longer than any round trip.
-        let round_trips =
-            Histogram::new_with_max(HOUR_IN_MICROS, 2).expect("the bounds are constants in range");
+        let times = || {
+            let histogram =
+                Histogram::new_with_max(HOUR_IN_MICROS, 2).expect("the bounds are constants in range");
+            Rc::new(RefCell::new(histogram))
+        };
         Self {
             totals: Rc::default(),
             fixed: Rc::new(fixed),
-            round_trips: Rc::new(RefCell::new(round_trips)),
+            round_trips: times(),
+            elapsed: times(),
             health: Rc::default(),
             coarse: Rc::default(),
             started: Instant::now(),
@@ -115,10 +126,10 @@ impl Shared {
         self.coarse.set(published);
     }
 
-    /// Counts the round trip of an acknowledged message.
-    pub(super) fn round_trip(&self, time: Duration) {
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.round_trips.borrow_mut().saturating_record(micros);
+    /// Counts what an acknowledged message took: its last try, and all of them.
+    pub(super) fn acknowledged(&self, round_trip: Duration, elapsed: Duration) {
+        self.round_trips.borrow_mut().saturating_record(micros(round_trip));
+        self.elapsed.borrow_mut().saturating_record(micros(elapsed));
     }
 
     /// The status, without the inbox.
@@ -132,8 +143,10 @@ impl Shared {
             counters
                 .insert(format!("dropped_{}", reason.name().replace('-', "_")), totals.node.dropped(*reason));
         }
-        for step in self.round_trips.borrow().iter_recorded() {
-            counters.insert(format!("round_trip_us_{}", step.value_iterated_to()), step.count_at_value());
+        for (name, times) in [("round_trip_us", &self.round_trips), ("elapsed_us", &self.elapsed)] {
+            for step in times.borrow().iter_recorded() {
+                counters.insert(format!("{name}_{}", step.value_iterated_to()), step.count_at_value());
+            }
         }
         let mut status = NodeStatus::clone(&self.fixed);
         status.epoch = Epoch(totals.epoch).0.into();
@@ -163,9 +176,15 @@ impl Shared {
             );
         }
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        for (name, share) in [("motemix_round_trip_p50_us", 50.0), ("motemix_round_trip_p99_us", 99.0)] {
-            let value = self.round_trips.borrow().value_at_percentile(share);
-            metrics.gauge(name, "Round trip of acknowledged messages in microseconds", gauge(value));
+        let last_try = "Round trip of the try that was acknowledged, in microseconds";
+        let all_tries = "From taking a message until its acknowledgement, in microseconds";
+        for (name, help, times, share) in [
+            ("motemix_round_trip_p50_us", last_try, &self.round_trips, 50.0),
+            ("motemix_round_trip_p99_us", last_try, &self.round_trips, 99.0),
+            ("motemix_elapsed_p50_us", all_tries, &self.elapsed, 50.0),
+            ("motemix_elapsed_p99_us", all_tries, &self.elapsed, 99.0),
+        ] {
+            metrics.gauge(name, help, gauge(times.borrow().value_at_percentile(share)));
         }
         metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
         metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));

@@ -108,6 +108,23 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// The mode of a folder in which others than its owner may make, remove and exchange files; `None` if they may not.
+/// `others` are the bits that say so: [`GROUP_WRITES`], [`ALL_WRITE`].
+///
+/// # Errors
+/// The system refuses.
+pub fn exposed(folder: &Path, others: u32) -> io::Result<Option<u32>> {
+    let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
+    Ok(Some(mode).filter(|mode| mode & others != 0))
+}
+
+/// The group may write.
+pub const GROUP_WRITES: u32 = 0o020;
+/// Everybody may write.
+pub const ALL_WRITE: u32 = 0o002;
+/// Files can be removed by their owners alone.
+pub const STICKY: u32 = 0o1000;
+
 fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let file = filled(path, mode, bytes)?;
     file.as_file().sync_all()?;
@@ -130,7 +147,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 
-fn folder(path: &Path) -> &Path {
+/// The folder that a file is in.
+pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -8,15 +8,15 @@ use std::time::Duration;
 /// Runs a whole network on this machine and measures it.
 ///
 /// Starts mixes, motes and a receiver as separate processes on loopback. Each mote sends readings of this
-/// machine until the time is up; then the command waits for every message to be acknowledged or discarded, and
-/// prints what happened to all of them.
+/// machine until the time is up; then the command waits for every message to be acknowledged or discarded, for twenty
+/// seconds at most, and prints what happened to all of them. It fails (status 1) if a message was given up or is undecided.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix demo
   motemix demo --motes 10 --seconds 60 --loss 0.05
   motemix demo --boards --seconds 60 --pcap boards.pcap
-  motemix demo --kill-mix-after 5s --json | jq .rtt_ms.p99")]
+  motemix demo --kill-mix-after 5s --json | jq .elapsed_ms.p99")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Demo {
     #[command(flatten)]
@@ -26,8 +26,8 @@ pub struct Demo {
     /// How long the motes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Mean time between two messages of a mote; 500ms; for boards 6s, and
-    /// longer in a demonstration of more than a minute: the replay filter of a micro:bit takes about 200 packets.
+    /// Mean time between two messages of a mote. By default 500ms; with --boards 6s, and longer in a demonstration of
+    /// more than a minute, because the replay filter of a micro:bit takes 183 packets.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub interval: Option<Duration>,
     /// Has six emulated boards and two hosts share a radio channel: two Cortex-M0, two M3 and two M4 mix and

@@ -7,6 +7,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  motemix net init plant                  keys, configurations and documents for 30 days
+  motemix net up plant                    one process a node
+  motemix net status plant                how they are
+  motemix send --config plant/nodes/mote-1/node.toml 'all is well'
+  motemix net renew plant                 documents for the next 30 days; no node has to stop
+  motemix net down plant
+
+Times are numbers with units, as 50ms, 2s, 1h 30m or 1d.")]
 pub enum Net {
     Init(NetInit),
     Up(NetUp),
@@ -17,8 +27,8 @@ pub enum Net {
 
 /// Makes the keys, the configurations and the signed documents of a network.
 ///
-/// Writes DIR/authority.key, DIR/documents/<epoch>.cbor, and node.toml and node.key in DIR/nodes/<name>. Nothing
-/// is overwritten: if DIR has a network already, nothing happens.
+/// Writes DIR/authority.key, DIR/documents/<epoch>.cbor, and node.toml and node.key in DIR/nodes/<name>. Starts
+/// nothing, and overwrites nothing: if DIR is not empty, or a port is in use, the command fails and writes nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -50,11 +60,13 @@ pub struct NetInit {
     /// Address that every node listens on.
     #[arg(long, value_name = "IP", default_value = "::1")]
     pub host: IpAddr,
-    /// Serves coarse metrics of each node over TCP on loopback, to every user of this machine. Without this,
-    /// metrics are on the socket DIR/nodes/<name>/state/metrics.sock alone, for the node's user.
+    /// Serves coarse metrics of each node over TCP on 127.0.0.1, to every user of this machine: at the number of the
+    /// node's UDP port, or with --base-port 0 at one that the system chooses. Without this, metrics are on the socket
+    /// DIR/nodes/<name>/state/metrics.sock alone, for the node's user.
     #[arg(long)]
     pub metrics: bool,
-    /// UDP port of the first node, the others follow; 0 lets the system choose.
+    /// UDP port of the first node, the others follow; 0 lets the system choose ports that are free now. Networks that
+    /// run at the same time need different ones.
     #[arg(long, value_name = "PORT", default_value_t = 41_000)]
     pub base_port: u16,
     /// Prints JSON.
@@ -62,10 +74,11 @@ pub struct NetInit {
     pub json: bool,
 }
 
-/// Starts one process for each node of a network and waits until all of them answer.
+/// Starts one process for each node of a network that does not run, and waits until all of them answer.
 ///
-/// The processes go on when this command ends; `motemix net down` stops them. Each writes its log to
-/// DIR/nodes/<name>/node.log.
+/// What runs is left alone, so this brings back a node that ended. The processes go on when this command ends;
+/// `motemix net down` stops them. Each writes its log to DIR/nodes/<name>/node.log. Nothing is started if another
+/// program has a port.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -96,7 +109,8 @@ pub struct NetDown {
 
 /// Shows which nodes of a network are running and how they are; with --json also what each has counted.
 ///
-/// A node is well, or there is a warning, or it fails. Each reason is a line below the table, with a remedy.
+/// A node is `down` if it has no process, and `no answer` stands where its process does not answer. Health is `ok`,
+/// `warning` (it works, and something is to be done) or `failing`. Each reason is a line below the table, with a remedy.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -106,7 +120,7 @@ pub struct NetStatus {
     pub dir: NetworkFolder,
 }
 
-/// Signs documents for further epochs.
+/// Signs documents for further epochs: without one for the present epoch, nodes send nothing.
 ///
 /// The mix keys of later epochs follow from the node keys in DIR/nodes, so no node has to run or to stop: each reads
 /// the next document when its epoch begins.
@@ -121,7 +135,7 @@ pub struct NetRenew {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
     /// Lets a further epoch begin in 15 seconds, in place of the rest of the present one: when replay filters are
-    /// full, or keys are to change. Signs no other document.
+    /// full, or keys are to change. Signs no other document, and none if an epoch begins early in a moment anyway.
     #[arg(long, conflicts_with = "epochs")]
     pub early: bool,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Runs one node in the foreground until SIGINT or SIGTERM.
 ///
-/// If a service manager hands over UDP sockets (LISTEN_FDS), the node uses those; else it opens the addresses in
+/// `motemix net up` runs this for each node of a network. If a service manager hands over UDP sockets (LISTEN_FDS), the node uses those; else it opens the addresses in
 /// its configuration.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -32,7 +32,8 @@ pub struct ConfigFile {
 /// Sends one message and waits for its acknowledgement.
 ///
 /// The node whose configuration is given sends it. If that node is not running, it runs inside this command for as
-/// long as the message takes.
+/// long as the message takes. Prints how long that was, over all tries; with --json, `round_trip_ms` is the last try's
+/// alone. Fails if no try is acknowledged.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

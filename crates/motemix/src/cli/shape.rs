@@ -7,10 +7,10 @@ use std::time::Duration;
 /// How many nodes of which kind.
 #[derive(Debug, Clone, Args)]
 pub struct Size {
-    /// How many mixes; they are spread evenly over the layers.
+    /// How many mixes; they are spread evenly over the layers. A mix that is alone in its layer sends no cover.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub mixes: u16,
-    /// How many layers of mixes; a packet passes them in order.
+    /// How many layers of mixes. A packet passes them in order; a path with fewer mixes than layers leaves some out.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=15))]
     pub layers: u8,
     /// How many motes; they send.
@@ -24,7 +24,8 @@ pub struct Size {
 /// What every node of a network agrees on.
 #[derive(Debug, Clone, Args)]
 pub struct Traffic {
-    /// Packet format: all packets of a network have this length.
+    /// Packet format: all packets of a network have this length. The last hop of a way is the node that it leads to, the
+    /// others are mixes.
     #[arg(long, value_enum, default_value_t = Profile::Mote)]
     pub profile: Profile,
     /// Mean delay of a packet at each hop.
@@ -52,11 +53,11 @@ pub struct Traffic {
 pub enum Profile {
     /// 280 bytes, three hops each way, 103 for the application.
     Mote,
-    /// 376 bytes, five hops each way, 127 for the application.
+    /// 376 bytes, three to five hops each way, 127 for the application.
     Mote5,
-    /// 1273 bytes, five hops each way, 1024 for the application.
+    /// 1273 bytes, three to five hops each way, 1024 for the application.
     Host1k,
-    /// 2297 bytes, five hops each way, 2048 for the application.
+    /// 2297 bytes, three to five hops each way, 2048 for the application.
     Host2k,
 }
 

@@ -38,7 +38,7 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));
     }
-    Ok(())
+    summary.shortfall().map_or(Ok(()), |words| Err(Failure::failed(words)))
 }
 
 /// Runs for the time asked for, then waits until nothing is under way.

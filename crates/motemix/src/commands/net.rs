@@ -5,8 +5,8 @@ use crate::cli::{NetDown, NetInit, NetRenew, NetStatus, NetUp};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
-    Blueprint, Launched, Lifetime, NetworkDir, NodeDir, Process, Stopped, bind, check_paths, consecutive,
-    plan,
+    Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
+    check_paths, consecutive, hops, metrics_addresses, plan, presence, tcp_taken, udp_taken, without_cover,
 };
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
@@ -14,16 +14,27 @@ use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 pub fn init(args: &NetInit) -> Result<(), Failure> {
     let nodes = plan(&args.size)?;
-    check_paths(&args.size, ProfileName::from(args.traffic.profile).max_hops())?;
-    let addresses = if args.base_port == 0 {
+    let profile = ProfileName::from(args.traffic.profile);
+    check_paths(&args.size, profile.max_hops())?;
+    let addresses: Vec<_> = if args.base_port == 0 {
         bind(args.host, nodes.len())?.into_iter().map(|(address, _)| address).collect()
     } else {
         consecutive(args.host, args.base_port, nodes.len())?
     };
+    check_empty(&args.dir)?;
+    let metrics = if args.metrics { metrics_addresses(args.base_port, &addresses)? } else { Vec::new() };
+    let taken = addresses.iter().find_map(|address| udp_taken(*address));
+    if let Some(taken) = taken.or_else(|| metrics.iter().find_map(|address| tcp_taken(*address))) {
+        return Err(Failure::failed(format!(
+            "--base-port {}: {taken}; choose another port, or 0 to let the system choose",
+            args.base_port
+        )));
+    }
     let blueprint = Blueprint {
         network_name: &args.name,
         nodes: &nodes,
@@ -33,27 +44,37 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
         epochs: args.epochs,
         rate: args.rate,
         readings: args.readings,
-        metrics: args.metrics,
+        metrics: &metrics,
         loss: 0.0,
     };
     let (network, capacity) = crate::network::init(&args.dir, &blueprint)?;
+    let warning = without_cover(&args.size, &args.traffic, hops(profile));
     if args.json {
         let names: Vec<_> = nodes.iter().map(|node| &node.name).collect();
+        let metrics: BTreeMap<_, _> = names.iter().zip(&metrics).collect();
         return Ok(report::print_json(&json!({
-            "dir": network.path(), "nodes": names, "epochs": args.epochs,
+            "dir": network.path(), "nodes": names, "epochs": args.epochs, "addresses": addresses,
+            "metrics": metrics, "warnings": warning.as_slice(),
             "packets_a_second": capacity.rate, "memory_bytes": capacity.memory, "disk_bytes": capacity.disk
         }))?);
     }
     let folder = network.path().display();
-    Ok(report::print(
-        format!(
-            "{} nodes in {folder}, documents for {}; start them with `motemix net up {folder}`\n{}\n",
-            nodes.len(),
-            epochs(args.epochs),
-            capacity.words()
-        )
-        .as_bytes(),
-    )?)
+    let text = format!(
+        "{} nodes in {folder}, documents for {}; start them with `motemix net up {folder}`\n{}\n",
+        nodes.len(),
+        epochs(args.epochs),
+        capacity.words()
+    );
+    let warning = warning.map_or_else(String::new, |words| format!("warning: {words}\n"));
+    report::print((text + &warning).as_bytes())?;
+    if metrics.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(["node", "address", "metrics"]);
+    for ((node, address), metrics) in nodes.iter().zip(&addresses).zip(&metrics) {
+        table.row([node.name.clone(), address.to_string(), format!("http://{metrics}/metrics")]);
+    }
+    Ok(table.print()?)
 }
 
 /// The nodes of a network with their configurations.
@@ -74,39 +95,92 @@ fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeConfig)>, Failure>
 
 pub fn up(args: &NetUp) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
-    let nodes = nodes_of(&network)?;
-    for (node, _) in &nodes {
-        if let Some(process) = Process::load(&node.pid())?
-            && process.is_running()?
-        {
-            let name = node.name();
+    let folder = args.dir.path.display();
+    let (mut rows, mut missing, mut silent) = (Vec::new(), Vec::new(), None);
+    for (node, config) in nodes_of(&network)? {
+        let mut row = Up { name: config.name.clone(), pid: None, listen: Vec::new(), how: How::Started };
+        match presence(&node, &config)? {
+            Presence::Down => missing.push((rows.len(), node, config)),
+            found => {
+                row.pid = found.pid();
+                row.listen = found.status().map(|status| status.listen.clone()).unwrap_or_default();
+                row.how = How::Ran;
+                if let Presence::NoAnswer { problem, .. } = found {
+                    row.how = How::Silent;
+                    silent = silent.or(Some(format!("{}: {problem}", row.name)));
+                }
+            }
+        }
+        rows.push(row);
+    }
+    // Before anything is started: half a network is no use to anybody.
+    for (_, _, config) in &missing {
+        let taken = config.listen.iter().find_map(|address| udp_taken(*address));
+        let metrics = config.metrics.as_ref().and_then(|metrics| tcp_taken(metrics.listen));
+        if let Some(taken) = taken.or(metrics) {
+            let name = &config.name;
             return Err(Failure::failed(format!(
-                "{name} is running already (process {}); stop the network with `motemix net down`",
-                process.pid()
+                "{name}: {taken}; nothing was started; stop that one, or make the network with another --base-port"
             )));
         }
     }
-    let mut progress = Progress::new(nodes.len() as u64);
+    let mut progress = Progress::new(missing.len() as u64);
     let mut launched = Vec::new();
-    for (node, config) in nodes {
+    for (row, node, config) in missing {
         let mut started = Launched::start(node, config, None, Lifetime::Detached, "info")?;
         started.record()?;
-        launched.push(started);
+        launched.push((row, started));
     }
     let until = Instant::now() + args.timeout;
-    let mut table = Table::new(["node", "pid", "address"]);
-    let mut running = Vec::new();
-    for (position, node) in launched.iter_mut().enumerate() {
+    for (position, (row, node)) in launched.iter_mut().enumerate() {
         progress.at(position as u64, &format!("waiting for {}", node.name()));
         let status = node.wait_until_it_answers(until).map_err(|error| {
-            anyhow::anyhow!("{error:#}; stop the others with `motemix net down {}`", args.dir.path.display())
+            anyhow::anyhow!(
+                "{error:#}; the others go on: once it is mended, `motemix net up {folder}` starts what is missing, \
+                 and `motemix net down {folder}` stops all"
+            )
         })?;
         let pid = node.process()?.pid();
-        table.row([status.name.clone(), pid.to_string(), status.listen.join(" ")]);
-        running.push(json!({ "name": status.name, "pid": pid, "listen": status.listen }));
+        rows[*row] = Up { name: status.name, pid: Some(pid), listen: status.listen, how: How::Started };
     }
     progress.finish();
-    print(args.dir.json, &running, &table)
+    let mut table = Table::new(["node", "pid", "address", "how"]);
+    for row in &rows {
+        let listen = if row.listen.is_empty() { "-".to_owned() } else { row.listen.join(" ") };
+        table.row([row.name.clone(), text(row.pid), listen, row.how.words().to_owned()]);
+    }
+    print(args.dir.json, &rows, &table)?;
+    silent.map_or(Ok(()), |words| Err(Failure::failed(words)))
+}
+
+/// A node after `net up`.
+#[derive(Serialize)]
+struct Up {
+    name: String,
+    pid: Option<u32>,
+    listen: Vec<String>,
+    how: How,
+}
+
+/// How it came to be there.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum How {
+    Started,
+    #[serde(rename = "was_running")]
+    Ran,
+    #[serde(rename = "no_answer")]
+    Silent,
+}
+
+impl How {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Ran => "was running",
+            Self::Silent => "no answer",
+        }
+    }
 }
 
 pub fn down(args: &NetDown) -> Result<(), Failure> {
@@ -138,27 +212,26 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
     struct Row {
         name: String,
         pid: Option<u32>,
+        /// `running`, `no_answer` or `down`.
+        state: &'static str,
+        /// Why it does not answer, and what to do.
+        problem: Option<String>,
         status: Option<NodeStatus>,
     }
     let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "health"]);
     let mut reasons = String::new();
     let mut rows = Vec::new();
     for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
-        let process = Process::load(&node.pid())?;
-        let process = process.filter(|process| process.is_running().unwrap_or(false));
-        let status = crate::network::status(&config).ok();
-        let pid = process.as_ref().map(Process::pid);
-        table.row(match &status {
-            None => [
-                config.name.clone(),
-                text(pid),
-                "-".into(),
-                "down".into(),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-            ],
-            Some(status) => [
+        let found = presence(&node, &config)?;
+        let pid = found.pid();
+        let without = |up: &str| {
+            let none = || "-".to_owned();
+            [config.name.clone(), text(pid), none(), up.to_owned(), none(), none(), none()]
+        };
+        table.row(match &found {
+            Presence::Down => without("down"),
+            Presence::NoAnswer { .. } => without("no answer"),
+            Presence::Running { status, .. } => [
                 config.name.clone(),
                 text(pid),
                 status.epoch.to_string(),
@@ -168,10 +241,18 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
                 status.health.state.name().to_owned(),
             ],
         });
-        for reason in status.iter().flat_map(|status| &status.health.reasons) {
-            reasons.extend([config.name.as_str(), ": ", &reason.to_string(), "\n"]);
+        let state = found.name();
+        let (status, problem) = match found {
+            Presence::Running { status, .. } => (Some(status), None),
+            Presence::NoAnswer { problem, .. } => (None, Some(problem)),
+            Presence::Down => (None, None),
+        };
+        let health = status.iter().flat_map(|status| &status.health.reasons).map(ToString::to_string);
+        let silence = problem.iter().map(|problem| format!("no answer: {problem}"));
+        for reason in health.chain(silence) {
+            reasons.extend([config.name.as_str(), ": ", &reason, "\n"]);
         }
-        rows.push(Row { name: config.name, pid, status });
+        rows.push(Row { name: config.name, pid, state, problem, status });
     }
     print(args.dir.json, &rows, &table)?;
     if !args.dir.json && !reasons.is_empty() {
@@ -187,12 +268,20 @@ fn text(number: Option<u32>) -> String {
 pub fn renew(args: &NetRenew) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
     if args.early {
-        let (epoch, begins) = crate::network::renew_early(&network)?;
+        let Early { epoch, begins, is_new } = crate::network::renew_early(&network)?;
         if args.dir.json {
-            return Ok(report::print_json(&json!({ "signed": [epoch.0], "begins": begins.0 }))?);
+            let signed: Vec<_> = is_new.then_some(epoch.0).into_iter().collect();
+            return Ok(report::print_json(
+                &json!({ "signed": signed, "epoch": epoch.0, "begins": begins.0 }),
+            )?);
         }
         let seconds = begins.0.saturating_sub(motemix_host::clock::unix_time().as_secs());
-        return Ok(report::print(format!("signed epoch {epoch}, which begins in {seconds} s\n").as_bytes())?);
+        let text = if is_new {
+            format!("signed epoch {epoch}, which begins in {seconds} s\n")
+        } else {
+            format!("epoch {epoch} begins in {seconds} s already; nothing was signed\n")
+        };
+        return Ok(report::print(text.as_bytes())?);
     }
     let signed: Vec<_> =
         crate::network::renew(&network, args.epochs)?.into_iter().map(|epoch| epoch.0).collect();

@@ -29,13 +29,19 @@ pub fn send(args: &Args) -> Result<(), Failure> {
         Outcome::Discarded => Err(Failure::failed(format!(
             "no acknowledgement from {to}; check that it and the mixes are running"
         ))),
-        Outcome::Acknowledged { round_trip, tries } if args.json => Ok(report::print_json(&json!({
-            "to": to, "acknowledged": true, "tries": tries,
-            "round_trip_ms": round_trip.as_secs_f64() * 1000.0,
-        }))?),
-        Outcome::Acknowledged { round_trip, tries } => {
-            let times = if tries == 1 { "try" } else { "tries" };
-            let text = format!("acknowledged by {to} after {} ms, {tries} {times}\n", round_trip.as_millis());
+        Outcome::Acknowledged { elapsed, round_trip, tries } if args.json => {
+            Ok(report::print_json(&json!({
+                "to": to, "acknowledged": true, "tries": tries,
+                "elapsed_ms": elapsed.as_secs_f64() * 1000.0,
+                "round_trip_ms": round_trip.as_secs_f64() * 1000.0,
+            }))?)
+        }
+        Outcome::Acknowledged { elapsed, round_trip, tries } => {
+            let tries = match tries {
+                1 => String::new(),
+                _ => format!(" and {tries} tries; the last one took {} ms", round_trip.as_millis()),
+            };
+            let text = format!("acknowledged by {to} after {} ms{tries}\n", elapsed.as_millis());
             Ok(report::print(text.as_bytes())?)
         }
     }

@@ -8,7 +8,12 @@ use std::time::Duration;
 
 /// What the network did with the message.
 pub enum Outcome {
-    Acknowledged { round_trip: Duration, tries: u32 },
+    /// After this time since the node took it; the try that was acknowledged took `round_trip`.
+    Acknowledged {
+        elapsed: Duration,
+        round_trip: Duration,
+        tries: u32,
+    },
     Discarded,
 }
 
@@ -23,9 +28,11 @@ pub fn deliver(
     control.set_patience(None).map_err(Failure::failed)?;
     let request = Request::Send { to: to.to_owned(), data_hex: hex::encode(data), wait: true };
     match control.request(&request).map_err(Failure::failed)? {
-        Response::Acknowledged { round_trip_us, tries, .. } => {
-            Ok(Outcome::Acknowledged { round_trip: Duration::from_micros(round_trip_us), tries })
-        }
+        Response::Acknowledged { round_trip_us, elapsed_us, tries, .. } => Ok(Outcome::Acknowledged {
+            elapsed: Duration::from_micros(elapsed_us),
+            round_trip: Duration::from_micros(round_trip_us),
+            tries,
+        }),
         Response::Discarded { .. } => Ok(Outcome::Discarded),
         other => Err(unexpected(&config.name, &other).into()),
     }

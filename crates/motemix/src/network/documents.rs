@@ -9,7 +9,7 @@ use motemix_directory::{
 };
 use std::fs;
 use std::fs::Permissions;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -135,7 +135,12 @@ pub struct DocumentFile {
 
 impl DocumentFile {
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let bytes = fs::read(path).map_err(|error| {
+        let read = || {
+            let mut bytes = Vec::new();
+            motemix_host::store::file::open(path)?.read_to_end(&mut bytes)?;
+            Ok::<_, std::io::Error>(bytes)
+        };
+        let bytes = read().map_err(|error| {
             Failure::broken(format!("{}: cannot read it: {error}; check the path", path.display()))
         })?;
         Ok(Self { path: path.to_owned(), bytes })

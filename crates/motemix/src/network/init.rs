@@ -11,9 +11,15 @@ use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role};
 use motemix_host::config::{Faults, Limits, MetricsConfig, NodeConfig, ReadingsConfig};
 use motemix_host::{AuthorityKeyFile, KeyError, NodeKey};
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How many hops a path of the profile has.
+pub fn hops(profile: ProfileName) -> RangeInclusive<u8> {
+    LEAST_HOPS.min(profile.max_hops())..=profile.max_hops()
+}
 
 /// Ways have three hops at least, as many as the profile allows at most; which is drawn for every packet.
 const LEAST_HOPS: u8 = 3;
@@ -31,8 +37,8 @@ pub struct Blueprint<'b> {
     pub rate: Option<u32>,
     /// How often motes send a reading, if they do.
     pub readings: Option<Duration>,
-    /// Whether nodes serve coarse metrics over TCP.
-    pub metrics: bool,
+    /// Where nodes serve coarse metrics over TCP, in the same order; none if they do not.
+    pub metrics: &'b [SocketAddr],
     /// Probability with which a node drops what arrives.
     pub loss: f64,
 }
@@ -101,10 +107,7 @@ fn config(
         authorities: vec![authority],
         threshold: 1,
         state: PathBuf::from("state"),
-        // The system chooses the port; `motemix net status --json` shows it.
-        metrics: blueprint
-            .metrics
-            .then(|| MetricsConfig { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }),
+        metrics: blueprint.metrics.get(usize::from(id)).map(|listen| MetricsConfig { listen: *listen }),
         limits: limits(node.duty),
         faults: Faults { loss: blueprint.loss },
         readings: every.map(|every| ReadingsConfig { to: RECEIVER.to_owned(), every }),
@@ -142,8 +145,8 @@ fn parameters(blueprint: &Blueprint<'_>) -> Parameters {
     let profile = ProfileName::from(traffic.profile);
     let some = |mean: Duration| (!mean.is_zero()).then_some(mean);
     Parameters {
-        min_hops: LEAST_HOPS.min(profile.max_hops()),
-        max_hops: profile.max_hops(),
+        min_hops: *hops(profile).start(),
+        max_hops: *hops(profile).end(),
         mean_delay: traffic.mean_delay,
         hop_allowance: traffic.hop_allowance,
         transmissions: traffic.transmissions,

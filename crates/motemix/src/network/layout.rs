@@ -62,7 +62,8 @@ impl NetworkDir {
 
     /// The folders of all nodes, by name; numbers in names count as numbers.
     pub fn list(&self) -> io::Result<Vec<NodeDir>> {
-        NodeDir::list(&self.nodes(), |node| node.config().is_file())
+        // Whatever has this name: what is no file is refused by name when it is read.
+        NodeDir::list(&self.nodes(), |node| node.config().symlink_metadata().is_ok())
     }
 }
 

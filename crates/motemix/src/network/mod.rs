@@ -14,16 +14,24 @@ mod launch;
 mod layout;
 pub mod loopix;
 mod plan;
+mod ports;
+mod presence;
 mod process;
 mod renew;
 mod stop;
 
 pub use capacity::Capacity;
 pub use deliver::{Outcome, deliver};
-pub use init::{Blueprint, init};
+pub use folder::check_empty;
+pub use init::{Blueprint, hops, init};
 pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};
-pub use plan::{Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, plan};
+pub use plan::{
+    Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, metrics_addresses, plan,
+    without_cover,
+};
+pub use ports::{tcp_taken, udp_taken};
+pub use presence::{Presence, presence};
 pub use process::Process;
-pub use renew::{renew, renew_early};
+pub use renew::{Early, renew, renew_early};
 pub use stop::{Stopped, stop, terminate};

@@ -1,10 +1,12 @@
 //! Which nodes a network has, and where they listen.
 
-use crate::cli::Size;
+use crate::cli::{Size, Traffic};
 use crate::failure::Failure;
 use anyhow::Context;
 use rand_core::Rng;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// A node to be made. Its id is its place in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,34 @@ pub fn check_paths(size: &Size, max_hops: u8) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Which cover a network of this size cannot send, with a remedy; `None` if there is none of that. Nobody is on a path of
+/// its own, so a mix needs as many others in its layer as a path takes of one.
+pub fn without_cover(size: &Size, traffic: &Traffic, hops: RangeInclusive<u8>) -> Option<String> {
+    let layers = u16::from(size.layers);
+    if [traffic.loop_cover, traffic.drop_cover, traffic.payload_rate].iter().all(Duration::is_zero) {
+        return None;
+    }
+    // The layers are as large as each other, or one larger than the others.
+    let (smallest, larger) = (size.mixes / layers, size.mixes % layers);
+    let largest = smallest + u16::from(larger > 0);
+    let of_a_layer = |hops: u8| u16::from(hops - 1).div_ceil(layers);
+    let needed = of_a_layer(*hops.end());
+    if smallest > needed {
+        return None;
+    }
+    // What the others lack: those of larger layers may have enough, and some paths are shorter.
+    let which = match (largest > needed, smallest > of_a_layer(*hops.start())) {
+        (false, false) => "mixes send no cover",
+        (true, false) => "mixes of the smaller layers send no cover",
+        (_, true) => "mixes send no cover over the longest paths",
+    };
+    Some(format!(
+        "{which}: a path takes {needed} of a layer besides the mix itself; \
+         use --mixes {} for cover of all nodes",
+        (needed + 1) * layers
+    ))
+}
+
 /// The name of the first receiver, where messages go if nothing else is said.
 pub const RECEIVER: &str = "receiver";
 
@@ -73,6 +103,20 @@ pub fn bind(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, 
         sockets.push((address, socket));
     }
     Ok(sockets)
+}
+
+/// TCP ports on loopback for `count` nodes: the numbers of their UDP ports where those were chosen, else the system's choice.
+pub fn metrics_addresses(base_port: u16, nodes: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
+    let of_node = |node: &SocketAddr| SocketAddr::from((Ipv4Addr::LOCALHOST, node.port()));
+    if base_port != 0 {
+        return Ok(nodes.iter().map(of_node).collect());
+    }
+    // All are open until all are known: none is given twice.
+    let open = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let listeners: Vec<_> =
+        nodes.iter().map(open).collect::<Result<_, _>>().context("cannot open a TCP socket on loopback")?;
+    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>();
+    Ok(addresses.context("a TCP socket without an address")?)
 }
 
 /// Like [`bind`], but on ports up to `highest` as long as such can be found: the system's own choice is higher.
@@ -127,6 +171,28 @@ mod tests {
         assert_eq!(names, ["mix-1", "mix-2", "mix-3", "mix-4", "mix-5", "mote-1", "receiver", "receiver-2"]);
         let layers: Vec<_> = nodes[..5].iter().map(|node| node.duty).collect();
         assert_eq!(layers, [0, 1, 2, 0, 1].map(|layer| Duty::Mix { layer }));
+    }
+
+    #[test]
+    fn says_which_mixes_would_send_no_cover() {
+        let every = Duration::from_secs(2);
+        let traffic = Traffic {
+            profile: crate::cli::Profile::Mote,
+            mean_delay: every,
+            hop_allowance: every,
+            transmissions: 1,
+            loop_cover: every,
+            drop_cover: Duration::ZERO,
+            payload_rate: Duration::ZERO,
+        };
+        let said = |mixes, hops| without_cover(&Size { mixes, ..SIZE }, &traffic, hops).unwrap_or_default();
+        assert!(said(3, 3..=3).starts_with("mixes send no cover: ") && said(3, 3..=3).contains("--mixes 6"));
+        assert!(said(5, 3..=3).starts_with("mixes of the smaller layers send no cover: "));
+        assert_eq!(said(6, 3..=3), "");
+        assert!(said(6, 3..=5).starts_with("mixes send no cover over the longest paths: "));
+        assert_eq!(said(9, 3..=5), "");
+        let none = Traffic { loop_cover: Duration::ZERO, ..traffic.clone() };
+        assert_eq!(without_cover(&Size { mixes: 3, ..SIZE }, &none, 3..=3), None, "none is asked for");
     }
 
     #[test]

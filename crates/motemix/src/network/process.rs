@@ -29,7 +29,7 @@ impl Process {
 
     /// The process recorded in a pid file; `None` if there is no such file.
     pub fn load(path: &Path) -> Result<Option<Self>> {
-        let text = match fs::read_to_string(path) {
+        let text = match motemix_host::store::file::open(path).and_then(io::read_to_string) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.with_context(|| format!("cannot read {}", path.display()))?,
         };

@@ -31,11 +31,14 @@ pub fn renew(network: &NetworkDir, count: u64) -> Result<Vec<Epoch>, Failure> {
 }
 
 /// Lets an epoch begin in a moment, in place of the rest of the present one: with new keys and empty replay filters.
-/// Returns it, and when it begins. The epochs after it begin when they would have.
-pub fn renew_early(network: &NetworkDir) -> Result<(Epoch, UnixTime), Failure> {
+/// The epochs after it begin when they would have. If one begins early in a moment anyway, that one does.
+pub fn renew_early(network: &NetworkDir) -> Result<Early, Failure> {
     let office = Office::open(network)?;
     office.with_latest(|document, calendar| {
         let now = now();
+        if let Some((epoch, begins)) = office.begins_within(now, calendar)? {
+            return Ok(Early { epoch, begins, is_new: false });
+        }
         let signed = |epoch: &Epoch| office.documents.iter().any(|(signed, _)| signed == epoch);
         // In order: a number below one that is in force would be refused as rolled back.
         let taken = office.documents.iter().map(|(signed, _)| *signed);
@@ -56,8 +59,16 @@ pub fn renew_early(network: &NetworkDir) -> Result<(Epoch, UnixTime), Failure> {
         }
         let members = office.members(document)?;
         office.sign(document, epoch, (begins, ends), &members)?;
-        Ok((epoch, begins))
+        Ok(Early { epoch, begins, is_new: true })
     })
+}
+
+/// An epoch that begins before its calendar's next one.
+pub struct Early {
+    pub epoch: Epoch,
+    pub begins: UnixTime,
+    /// Whether its document was signed just now.
+    pub is_new: bool,
 }
 
 /// What an authority works with.
@@ -96,6 +107,20 @@ impl<'n> Office<'n> {
             "{}: no document; make a network with `motemix net init`",
             folder.display()
         )))
+    }
+
+    /// The epoch that begins early, after `now` and before the calendar's next one, and when.
+    fn begins_within(&self, now: UnixTime, calendar: Calendar) -> Result<Option<(Epoch, UnixTime)>, Failure> {
+        let trusted = [self.authority.public_key()];
+        let trusted = Authorities::new(&trusted, 1).map_err(Failure::broken)?;
+        let early: Vec<_> = calendar.early(now)?.collect();
+        for (epoch, path) in self.documents.iter().filter(|(epoch, _)| early.contains(epoch)) {
+            let begins = DocumentFile::read(path)?.verify(&trusted)?.valid_after();
+            if begins > now {
+                return Ok(Some((*epoch, begins)));
+            }
+        }
+        Ok(None)
     }
 
     fn members(&self, document: &NetworkDocument<'_>) -> Result<Keys, Failure> {

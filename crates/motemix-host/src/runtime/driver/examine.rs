@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use motemix_directory::{Epoch, UnixTime};
 use motemix_node::{DropReason, EpochFill};
-use motemix_sphinx::Profile;
+use motemix_sphinx::{NodeId, Profile};
 
 use super::{Driver, node_config};
 use crate::clock::date;
@@ -14,7 +14,7 @@ use crate::health::{Concern, Reason};
 use crate::keys::KeyProblem;
 use crate::runtime::forecast::Forecast;
 use crate::runtime::watch::Watch;
-use crate::runtime::{RuntimeError, find_me};
+use crate::runtime::{RuntimeError, cover, find_me};
 use crate::store::{StoreError, StoreProblem};
 
 /// How long before the documents end a warning comes.
@@ -42,6 +42,8 @@ pub(in crate::runtime) struct Examination {
     without_document: Option<String>,
     /// The clocks disagree, in words.
     clock: Option<String>,
+    /// What is wrong with paths of own cover, in words, and in which epoch.
+    cover: Option<(Epoch, Option<String>)>,
     /// The epoch whose replay log was gone when this run began.
     lost_log: Option<Epoch>,
     /// Packets refused for want of room in the replay filter.
@@ -135,6 +137,7 @@ impl<P: Profile> Driver<'_, P> {
         reasons.extend(self.examination.clock.clone().map(|words| Reason::failing(Concern::Clock, words)));
         reasons.extend(self.examine_descriptors(error, descriptors));
         reasons.extend(self.examine_link(now));
+        reasons.extend(self.examine_cover());
         self.shared.set_health(self.examination.watch.tell(reasons));
     }
 
@@ -294,6 +297,18 @@ impl<P: Profile> Driver<'_, P> {
             let words = format!("{percent} % of the memory of received messages is used; {remedy}");
             Reason::warning(Concern::Window, words)
         })
+    }
+
+    /// The network changes with its document.
+    fn examine_cover(&mut self) -> Option<Reason> {
+        let Self { network, examination, rng, config, .. } = self;
+        let epoch = network.epoch;
+        if examination.cover.as_ref().is_none_or(|(of, _)| *of != epoch) {
+            let words = NodeId::new(config.id).and_then(|me| cover::missing(network, me, rng));
+            examination.cover = Some((epoch, words));
+        }
+        let (_, words) = examination.cover.as_ref()?;
+        words.clone().map(|words| Reason::warning(Concern::Cover, words))
     }
 
     fn examine_descriptors(&self, error: Option<&RuntimeError>, complete: bool) -> Option<Reason> {

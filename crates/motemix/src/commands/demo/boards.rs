@@ -94,7 +94,7 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));
     }
-    Ok(())
+    summary.shortfall().map_or(Ok(()), |words| Err(Failure::failed(words)))
 }
 
 fn folder(args: &Args) -> Result<(Option<TempDir>, PathBuf), Failure> {

@@ -2,13 +2,17 @@
 //!
 //! Counters arrive by name from the nodes' control sockets; the names are those of `motemix_node::Counters`,
 //! `dropped_<reason>` for each reason, and `round_trip_us_<bound>` for the number of round trips up to that many
-//! microseconds and above the next lower bound.
+//! microseconds and above the next lower bound; `elapsed_us_<bound>` the same from taking a message until its
+//! acknowledgement, over all tries.
 
 use motemix_host::control::NodeStatus;
 use std::collections::BTreeMap;
 
 const DROPPED: &str = "dropped_";
-const ROUND_TRIP: &str = "round_trip_us_";
+/// Of the try that was acknowledged.
+pub const ROUND_TRIP: &str = "round_trip_us_";
+/// Of all tries.
+pub const ELAPSED: &str = "elapsed_us_";
 
 /// Sums over nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,14 +50,14 @@ impl Figures {
         reasons.filter(|(_, n)| *n > 0).collect()
     }
 
-    /// The round trip that a share of all is not longer than, in microseconds; `None` if there were none.
+    /// The time that a share of all times of a kind is not longer than, in microseconds; `None` if there were none.
     ///
-    /// `share` is in percent.
-    pub fn round_trip_us(&self, share: u64) -> Option<u64> {
+    /// `kind` is [`ROUND_TRIP`] or [`ELAPSED`], `share` in percent.
+    pub fn micros(&self, kind: &str, share: u64) -> Option<u64> {
         let bounds = self
             .counters
             .iter()
-            .filter_map(|(name, n)| Some((name.strip_prefix(ROUND_TRIP)?.parse::<u64>().ok()?, *n)));
+            .filter_map(|(name, n)| Some((name.strip_prefix(kind)?.parse::<u64>().ok()?, *n)));
         let bounds: BTreeMap<_, _> = bounds.collect();
         let total: u64 = bounds.values().sum();
         let rank = (total * share).div_ceil(100).max(1);
@@ -103,9 +107,9 @@ mod tests {
     fn finds_quantiles_in_numerical_order_of_bounds() {
         let counted =
             figures(&[("round_trip_us_900", 50), ("round_trip_us_10000", 48), ("round_trip_us_20000", 2)]);
-        assert_eq!(counted.round_trip_us(50), Some(900));
-        assert_eq!(counted.round_trip_us(51), Some(10_000));
-        assert_eq!(counted.round_trip_us(99), Some(20_000));
-        assert_eq!(figures(&[]).round_trip_us(50), None);
+        assert_eq!(counted.micros(ROUND_TRIP, 50), Some(900));
+        assert_eq!(counted.micros(ROUND_TRIP, 51), Some(10_000));
+        assert_eq!(counted.micros(ROUND_TRIP, 99), Some(20_000));
+        assert_eq!(figures(&[]).micros(ROUND_TRIP, 50), None);
     }
 }

@@ -5,7 +5,8 @@ use crate::cli::{Demo as Args, Traffic};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
-    Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, ask, bind, check_paths, init, plan,
+    Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, ask, bind, check_paths, hops, init, plan,
+    without_cover,
 };
 use crate::report::Progress;
 use anyhow::Context;
@@ -49,6 +50,10 @@ impl DemoNetwork {
     pub fn start(args: &Args) -> Result<Self, Failure> {
         let plan = plan(&args.size)?;
         check_paths(&args.size, ProfileName::from(args.traffic.profile).max_hops())?;
+        let traffic = traffic(args);
+        if let Some(words) = without_cover(&args.size, &traffic, hops(args.traffic.profile.into())) {
+            eprintln!("{words}");
+        }
         let (folder, path) = folder(args)?;
         let bound = bind(IpAddr::V6(Ipv6Addr::LOCALHOST), plan.len())?;
         let addresses: Vec<_> = bound.iter().map(|(address, _)| *address).collect();
@@ -56,12 +61,12 @@ impl DemoNetwork {
             network_name: "demo",
             nodes: &plan,
             addresses: &addresses,
-            traffic: &traffic(args),
+            traffic: &traffic,
             calendar: Calendar::new(EPOCH)?,
             epochs: 2,
             rate: None,
             readings: Some(args.interval.unwrap_or(INTERVAL)),
-            metrics: false,
+            metrics: &[],
             loss: args.loss,
         };
         let (network, _) = init(&path, &blueprint)?;

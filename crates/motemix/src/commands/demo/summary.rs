@@ -1,6 +1,6 @@
 //! What came of a demonstration.
 
-use super::figures::Figures;
+use super::figures::{ELAPSED, Figures, ROUND_TRIP};
 use crate::cli::{Demo as Args, Profile};
 use crate::report::{self, Table};
 use anyhow::Result;
@@ -20,7 +20,12 @@ pub struct Summary {
     duplicates: u64,
     /// Messages whose outcome was not known in the end.
     under_way: u64,
-    rtt_ms: RoundTrip,
+    /// Readings that their mote did not take, having too many messages under way.
+    turned_away: u64,
+    /// From taking a message until its acknowledgement.
+    elapsed_ms: Percentiles,
+    /// Of the try that was acknowledged alone.
+    rtt_ms: Percentiles,
     packet_len: usize,
     /// Bytes for the application in a packet, at most.
     payload_len: usize,
@@ -38,7 +43,7 @@ pub struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-struct RoundTrip {
+struct Percentiles {
     p50: Option<f64>,
     p99: Option<f64>,
 }
@@ -46,7 +51,10 @@ struct RoundTrip {
 impl Summary {
     pub fn new(args: &Args, processes: usize, figures: &Figures) -> Self {
         let geometry = geometry(args.traffic.profile);
-        let milliseconds = |share| figures.round_trip_us(share).map(in_milliseconds);
+        let times = |kind| {
+            let at = |share| figures.micros(kind, share).map(in_milliseconds);
+            Percentiles { p50: at(50), p99: at(99) }
+        };
         let sent = figures.get("sent");
         let wire = figures.get("transmitted") * geometry.packet_len() as u64;
         Self {
@@ -57,7 +65,9 @@ impl Summary {
             discarded: figures.get("discarded"),
             duplicates: figures.get("duplicates"),
             under_way: figures.under_way(),
-            rtt_ms: RoundTrip { p50: milliseconds(50), p99: milliseconds(99) },
+            turned_away: figures.get("readings_refused"),
+            elapsed_ms: times(ELAPSED),
+            rtt_ms: times(ROUND_TRIP),
             packet_len: geometry.packet_len(),
             payload_len: geometry.data_len(),
             wire_bytes_per_message: wire.checked_div(sent),
@@ -77,6 +87,11 @@ impl Summary {
         if json { report::print_json(self) } else { self.table().print() }
     }
 
+    /// What did not end well, in words.
+    pub fn shortfall(&self) -> Option<String> {
+        shortfall(self.discarded, self.under_way)
+    }
+
     fn table(&self) -> Table {
         let mut table = Table::without_heading();
         table.figure("sent", &self.sent, "messages");
@@ -84,13 +99,12 @@ impl Summary {
         table.figure("acknowledged", &self.acknowledged, "messages");
         table.figure("retransmitted", &self.retransmitted, "packets");
         table.figure("discarded", &self.discarded, "messages");
+        table.figure("undecided", &self.under_way, "messages");
+        table.figure("turned away, the mote being full", &self.turned_away, "messages");
         table.figure("duplicates suppressed", &self.duplicates, "packets");
-        if self.under_way > 0 {
-            table.figure("outcome unknown", &self.under_way, "messages");
-        }
-        let round_trip = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
-        table.figure("round trip p50", &round_trip(self.rtt_ms.p50), "ms");
-        table.figure("round trip p99", &round_trip(self.rtt_ms.p99), "ms");
+        let time = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
+        table.figure("acknowledged after, p50", &time(self.elapsed_ms.p50), "ms");
+        table.figure("acknowledged after, p99", &time(self.elapsed_ms.p99), "ms");
         table.figure("packet", &self.packet_len, "bytes");
         table.figure("payload", &self.payload_len, "bytes");
         if let Some(bytes) = self.wire_bytes_per_message {
@@ -106,6 +120,22 @@ impl Summary {
     }
 }
 
+/// What became of messages that were not acknowledged, in words; `None` if all were.
+pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
+    let lost = match discarded {
+        0 => None,
+        1 => Some("1 message was given up after the last try".to_owned()),
+        count => Some(format!("{count} messages were given up after the last try")),
+    };
+    let open = match undecided {
+        0 => None,
+        1 => Some("1 message is undecided: its acknowledgement did not come in time".to_owned()),
+        count => Some(format!("{count} messages are undecided: their acknowledgements did not come in time")),
+    };
+    let words: Vec<_> = [lost, open].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", and "))
+}
+
 fn in_milliseconds(microseconds: u64) -> f64 {
     std::time::Duration::from_micros(microseconds).as_secs_f64() * 1000.0
 }
@@ -116,5 +146,22 @@ fn geometry(profile: Profile) -> Geometry {
         Profile::Mote5 => MOTE5,
         Profile::Host1k => HOST1K,
         Profile::Host2k => HOST2K,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortfall;
+
+    #[test]
+    fn what_did_not_end_well_is_said_in_words() {
+        assert_eq!(shortfall(0, 0), None);
+        assert_eq!(shortfall(1, 0).unwrap(), "1 message was given up after the last try");
+        let both = shortfall(3, 2).unwrap();
+        assert_eq!(
+            both,
+            "3 messages were given up after the last try, and 2 messages are undecided: \
+             their acknowledgements did not come in time"
+        );
     }
 }

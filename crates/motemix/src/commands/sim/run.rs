@@ -94,8 +94,14 @@ fn table(outcome: &Outcome) -> Table {
     table.figure("airtime per acknowledged message", &format!("{:.3}", outcome.airtime_s_per_ack), "s");
     table.figure("energy per acknowledged message", &format!("{:.0}", outcome.energy_mj_per_ack), "mJ");
     table.figure("  without listening", &format!("{:.1}", outcome.active_energy_mj_per_ack), "mJ");
-    if let Some(bits) = outcome.entropy_bits {
-        table.figure("sender's anonymity", &format!("{bits:.2}"), "bits");
+    if let Some(known) = &outcome.anonymity {
+        // Who hears the acknowledgement go back knows more.
+        for (name, guesses) in
+            [("from the way there", known.there), ("from the round trip", known.round_trip)]
+        {
+            let bits = guesses.entropy_bits;
+            table.figure(&format!("sender's anonymity, {name}"), &format!("{bits:.2}"), "bits");
+        }
     }
     for (reason, count) in &outcome.drops {
         table.figure(&format!("dropped, {reason}"), count, "");

@@ -156,11 +156,7 @@ impl Board {
     /// What it has counted.
     pub fn status(&mut self) -> Result<BTreeMap<String, u64>> {
         let answer = self.ask("status", "ok")?;
-        let counts = answer.iter().filter_map(|line| {
-            let (name, count) = line.rsplit_once(' ')?;
-            Some((name.to_owned(), count.parse().ok()?))
-        });
-        Ok(counts.collect())
+        Ok(answer.iter().flat_map(|line| counts(line)).collect())
     }
 
     /// Bytes of its memory that its stack never reached. The board stands still from now on.
@@ -177,4 +173,35 @@ pub fn with_this_process(command: &Command) -> Command {
     bound.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
     bound.process_group(0);
     bound
+}
+
+/// What a line of a board's status has counted, by names for programs: `headers built 7` as `headers_built`, and of
+/// `ok replay tags 23 of 183` both numbers.
+fn counts(line: &str) -> Vec<(String, u64)> {
+    let named = |line: &str| {
+        let (name, count) = line.rsplit_once(' ')?;
+        Some((name.replace([' ', '-'], "_"), count.parse().ok()?))
+    };
+    let line = line.strip_prefix("ok ").unwrap_or(line);
+    let Some((tags, most)) = line.split_once(" of ") else { return named(line).into_iter().collect() };
+    let tags = named(tags);
+    let most = tags.as_ref().and_then(|(name, _)| Some((format!("{name}_most"), most.parse().ok()?)));
+    tags.into_iter().chain(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts;
+
+    #[test]
+    fn what_boards_count_has_names_for_programs() {
+        let told = |line: &str| -> Vec<_> {
+            counts(line).into_iter().map(|(name, count)| format!("{name} {count}")).collect()
+        };
+        assert_eq!(told("headers built 7"), ["headers_built 7"]);
+        assert_eq!(told("dropped no-epoch 2"), ["dropped_no_epoch 2"]);
+        assert_eq!(told("ok replay tags 23 of 183"), ["replay_tags 23", "replay_tags_most 183"]);
+        assert!(told("datagrams 3 in, 4 out, 0 given up").is_empty());
+        assert!(told("ok").is_empty());
+    }
 }

@@ -1,5 +1,6 @@
 //! What came of the boards' demonstration.
 
+use super::super::summary::shortfall;
 use super::board::Board;
 use super::enrolment::Enrolled;
 use super::traffic::Traffic;
@@ -20,6 +21,10 @@ pub struct Summary {
     delivered: u64,
     acknowledged: u64,
     discarded: u64,
+    /// Messages whose outcome was not known in the end.
+    under_way: u64,
+    /// Messages that a board did not take, having too many under way.
+    turned_away: u64,
     retransmitted: u64,
     /// Messages of the boards that are in the inbox more than once.
     duplicates: u64,
@@ -68,6 +73,8 @@ impl Summary {
             delivered: found.iter().filter(|count| **count > 0).count() as u64,
             acknowledged: traffic.acknowledged,
             discarded: traffic.discarded,
+            under_way: traffic.under_way(),
+            turned_away: traffic.turned_away,
             retransmitted: boards.counts.values().filter_map(|counts| counts.get("retransmitted")).sum(),
             duplicates: found.iter().map(|count| count.saturating_sub(1)).sum(),
             rtt_ms: RoundTrip {
@@ -85,11 +92,25 @@ impl Summary {
         if json { report::print_json(self) } else { self.print_tables() }
     }
 
+    /// What did not end well, in words; the host's messages count as the boards' do.
+    pub fn shortfall(&self) -> Option<String> {
+        let host = |name: &str| self.host.get(name).copied().unwrap_or_default();
+        let open = host("sent").saturating_sub(host("acknowledged") + host("discarded"));
+        shortfall(self.discarded + host("discarded"), self.under_way + open)
+    }
+
     fn print_tables(&self) -> Result<()> {
-        let figures = ["sent", "acknowledged", "retransmitted", "forwarded", "headers built"];
+        let figures = ["sent", "acknowledged", "retransmitted", "forwarded", "headers_built"];
         let [sent, acknowledged, retransmitted, forwarded, built] = figures;
-        let mut table =
-            Table::new(["board", sent, acknowledged, retransmitted, forwarded, built, "bytes of RAM left"]);
+        let mut table = Table::new([
+            "board",
+            sent,
+            acknowledged,
+            retransmitted,
+            forwarded,
+            &built.replace('_', " "),
+            "bytes of RAM left",
+        ]);
         for (name, counts) in &self.boards {
             let figures = figures.iter().map(|figure| counts.get(*figure).copied().unwrap_or(0).to_string());
             let left = self.unused_ram.get(name).map(u64::to_string).unwrap_or_default();
@@ -103,6 +124,8 @@ impl Summary {
         table.figure("acknowledged", &self.acknowledged, "messages");
         table.figure("retransmitted", &self.retransmitted, "packets");
         table.figure("discarded", &self.discarded, "messages");
+        table.figure("undecided", &self.under_way, "messages");
+        table.figure("turned away, the board being full", &self.turned_away, "messages");
         for (name, count) in &self.host {
             table.figure(&format!("{name} by the host"), count, "messages");
         }

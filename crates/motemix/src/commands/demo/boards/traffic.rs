@@ -25,6 +25,8 @@ pub struct Traffic {
     pub sent: u64,
     pub acknowledged: u64,
     pub discarded: u64,
+    /// Messages that a board did not take, having too many under way.
+    pub turned_away: u64,
     /// Milliseconds.
     pub round_trips: Vec<u64>,
     /// What the hosts that send have counted.
@@ -40,6 +42,7 @@ impl Traffic {
             sent: 0,
             acknowledged: 0,
             discarded: 0,
+            turned_away: 0,
             round_trips: Vec::new(),
             host: BTreeMap::new(),
         }
@@ -119,7 +122,10 @@ impl Traffic {
         let answer = match board.ask(&format!("send {RECEIVER} {text}"), "sent ") {
             Ok(answer) => answer,
             // A board has few messages under way at a time, and says so.
-            Err(error) if error.to_string().contains("in flight") => return Ok(()),
+            Err(error) if error.to_string().contains("in flight") => {
+                self.turned_away += 1;
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         let sequence =

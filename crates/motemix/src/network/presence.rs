@@ -1,0 +1,79 @@
+//! Whether a node is there: its process, and whether that answers.
+
+use super::{NodeDir, Process, status};
+use anyhow::Result;
+use motemix_host::NodeConfig;
+use motemix_host::control::{ControlError, ControlProblem, NodeStatus};
+
+/// A node that is there, or not.
+pub enum Presence {
+    /// It answers. The process is known if `motemix net up` started it.
+    Running { process: Option<Process>, status: NodeStatus },
+    /// Its process is there and does not answer, for the reason given with its remedy.
+    NoAnswer { process: Process, problem: String },
+    /// There is no process of it.
+    Down,
+}
+
+impl Presence {
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Running { process, .. } => process.as_ref().map(Process::pid),
+            Self::NoAnswer { process, .. } => Some(process.pid()),
+            Self::Down => None,
+        }
+    }
+
+    pub fn status(&self) -> Option<&NodeStatus> {
+        match self {
+            Self::Running { status, .. } => Some(status),
+            Self::NoAnswer { .. } | Self::Down => None,
+        }
+    }
+
+    /// For programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Running { .. } => "running",
+            Self::NoAnswer { .. } => "no_answer",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// Looks for the node's process, and asks it.
+pub fn presence(node: &NodeDir, config: &NodeConfig) -> Result<Presence> {
+    let process = match Process::load(&node.pid())? {
+        Some(process) if process.is_running()? => Some(process),
+        _ => None,
+    };
+    Ok(match (status(config), process) {
+        (Ok(status), process) => Presence::Running { process, status },
+        (Err(_), None) => Presence::Down,
+        (Err(error), Some(process)) => {
+            let problem = silence(node, config, &process, &error);
+            Presence::NoAnswer { process, problem }
+        }
+    })
+}
+
+/// Why a process that is there does not answer, and what to do.
+fn silence(node: &NodeDir, config: &NodeConfig, process: &Process, error: &anyhow::Error) -> String {
+    let (pid, socket) = (process.pid(), config.control_socket());
+    let again = format!("end it with `kill {pid}`, then run `motemix net up`");
+    match error.downcast_ref::<ControlError>().map(|error| &error.problem) {
+        Some(ControlProblem::NotRunning) => format!(
+            "process {pid} runs and does not listen on {}; if its state was moved, move it back, else {again}",
+            socket.display()
+        ),
+        Some(ControlProblem::Timeout) => format!(
+            "process {pid} runs and does not answer; it is stopped, overloaded or short of file descriptors \
+             (`ulimit -n`): see {}, or {again}",
+            node.log().display()
+        ),
+        _ => format!(
+            "process {pid} runs and does not answer ({error:#}); see {}, or {again}",
+            node.log().display()
+        ),
+    }
+}
