@@ -14,6 +14,8 @@ use motemix_crypto::Secret;
 use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch, KeyRatchet, RatchetError};
 use zeroize::Zeroizing;
 
+use crate::store::file::{folder_open_to_all, open};
+
 pub use file::{KeyError, KeyProblem};
 
 const NODE_TITLE: &str = "motemix node key 1";

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use motemix_directory::Epoch;
 use zeroize::Zeroizing;
 
-use crate::store::file::{ALL_WRITE, STICKY, exposed, open};
+use super::{folder_open_to_all, open};
 
 /// The longest key file that is read, in bytes.
 const LONGEST: u64 = 4096;
@@ -96,11 +96,8 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     if mode & 0o077 != 0 {
         return Err(KeyError::new(path, KeyProblem::Exposed { mode, file: path.to_owned() }));
     }
-    let folder = crate::store::file::folder(path);
-    let exposed = exposed(folder, ALL_WRITE).map_err(failed)?;
-    // In a folder as /tmp, a file is removed by its owner alone.
-    if let Some(mode) = exposed.filter(|mode| mode & STICKY == 0) {
-        return Err(KeyError::new(path, KeyProblem::FolderExposed { mode, folder: folder.to_owned() }));
+    if let Some((folder, mode)) = folder_open_to_all(path).map_err(failed)? {
+        return Err(KeyError::new(path, KeyProblem::FolderExposed { mode, folder }));
     }
     // Room for all of it: a buffer that grows leaves copies behind.
     let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));

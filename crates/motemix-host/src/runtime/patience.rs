@@ -78,7 +78,11 @@ impl Patience<'_> {
                 Err(error) => error,
             };
             let words = format!("no network document is in force, so nothing is sent: {error}");
-            self.shared.set_health(watch.tell(vec![Reason::failing(Concern::Documents, words)]));
+            let mut reasons = vec![Reason::failing(Concern::Documents, words)];
+            if !self.time.verdict.agrees() {
+                reasons.push(Reason::failing(Concern::Clock, self.time.verdict.to_string()));
+            }
+            self.shared.set_health(watch.tell(reasons));
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
                 Some(call) = inbound.recv() => if self.answer(call) {
@@ -86,7 +90,8 @@ impl Patience<'_> {
                     return Ok(None);
                 },
             }
-            self.time.observe(Duration::MAX);
+            // No epoch is in use that a wrong clock could end, so one that was set is believed as soon as ever.
+            self.time.observe(Duration::ZERO);
             found = look(self.config, self.documents, self.key, self.time.now())?;
         }
     }

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
@@ -118,12 +118,23 @@ pub fn exposed(folder: &Path, others: u32) -> io::Result<Option<u32>> {
     Ok(Some(mode).filter(|mode| mode & others != 0))
 }
 
+/// The folder of a file in whose place everybody may put another, and the folder's mode; `None` if not. In a folder as
+/// `/tmp` a file is removed by its owner alone.
+///
+/// # Errors
+/// The system refuses.
+pub fn folder_open_to_all(path: &Path) -> io::Result<Option<(PathBuf, u32)>> {
+    let folder = folder(path);
+    let mode = exposed(folder, ALL_WRITE)?.filter(|mode| mode & STICKY == 0);
+    Ok(mode.map(|mode| (folder.to_owned(), mode)))
+}
+
 /// The group may write.
 pub const GROUP_WRITES: u32 = 0o020;
 /// Everybody may write.
 pub const ALL_WRITE: u32 = 0o002;
 /// Files can be removed by their owners alone.
-pub const STICKY: u32 = 0o1000;
+const STICKY: u32 = 0o1000;
 
 fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let file = filled(path, mode, bytes)?;
@@ -148,7 +159,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// The folder that a file is in.
-pub(crate) fn folder(path: &Path) -> &Path {
+fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
