@@ -92,7 +92,7 @@ fn a_node_that_starts_with_the_clock_of_1970_begins_a_minute_after_it_is_set() {
     wait_until("it is told", || node.status().health.of_concern(Concern::Clock) == State::Failing);
     thread::sleep(Duration::from_secs(50));
     wait_until("it begins", || node.status().epoch == u64::from(FIRST_EPOCH));
-    assert_eq!(node.status().health.of_concern(Concern::Documents), State::Ok);
+    assert_ne!(node.status().health.of_concern(Concern::Documents), State::Failing);
     node.stop();
 }
 
