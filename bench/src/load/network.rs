@@ -45,6 +45,8 @@ impl TestNetwork {
         ]);
         command.args(["--mean-delay", "0s", "--loop-cover", "0s", "--drop-cover", "0s"]);
         command.args(["--host", "127.0.0.1", "--base-port", "0", "--epochs", "2"]);
+        // More than is driven through it: a filter that has to last for longer would keep some of its places.
+        command.args(["--rate", "60000", "--epoch-length", "20min"]);
         let output = command.arg(folder.path()).output();
         let output = output.with_context(|| format!("starting {}", program.display()))?;
         ensure!(output.status.success(), "motemix net init: {}", String::from_utf8_lossy(&output.stderr));
