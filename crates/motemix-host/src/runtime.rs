@@ -116,7 +116,10 @@ async fn start(
     let key = NodeKey::load(&config.key)?;
     let wall = setup.wall.unwrap_or_else(|| Box::new(unix_time));
     let mut time = Time::start(wall, ClockMemory::of(&config.state));
-    let found = patience::look(config, &documents, &key, time.now())?;
+    let found = match patience::look(config, &documents, &key, time.now()) {
+        Err(error) if !patience::is_about_time(&error) => return Err(error),
+        found => found,
+    };
     let links = Links::open(config, setup.sockets)?;
     let control = ControlServer::bind(config.control_socket())?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
@@ -151,7 +154,7 @@ async fn start(
         mailroom: &mailroom,
         shared: &shared,
     };
-    let Some((network, me)) = patience.wait(found, &mut inbound).await? else { return Ok(()) };
+    let Some((network, me)) = patience.wait(found, &mut inbound).await else { return Ok(()) };
     tracing::info!(epoch = %network.epoch, curve = HostCurve::backend(), "the node runs");
     let parts = Parts {
         config,

@@ -74,6 +74,11 @@ fn a_node_that_starts_between_two_documents_says_so_and_begins_with_the_next() {
     node.stop();
 
     let nodes = network.start();
+    // Half a document, as of one that is being copied, ends nobody.
+    let next = network.path(format!("documents/{}.cbor", FIRST_EPOCH + 1));
+    std::fs::write(&next, b"half").unwrap();
+    wait_until("it is told", || words(&nodes[0].status().health, Concern::Documents).contains("8.cbor"));
+    std::fs::remove_file(next).unwrap();
     network.publish(FIRST_EPOCH + 1, now - 10, now + 48 * 3600, parameters());
     wait_until("all begin", || nodes.iter().all(|node| node.status().health == Health::default()));
     assert!(nodes[SENDER].is_acknowledged("in time"));

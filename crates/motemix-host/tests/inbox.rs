@@ -84,6 +84,8 @@ fn an_inbox_that_is_taken_away_takes_nothing_until_it_is_opened_anew() {
 
         inbox.reopen().unwrap();
         assert_ne!(inbox.accept(digest(2), AT, b"21.6").unwrap(), Accepted::NoRoom);
+        let more = [3, 4, 5].map(|number| inbox.accept(digest(number), AT, b"21.6").unwrap());
+        assert_eq!(more[2], Accepted::NoRoom, "its quota is the same");
         drop(inbox);
         assert_eq!(Inbox::open(&path).unwrap().recent(1).unwrap()[0].data, b"21.6");
     }

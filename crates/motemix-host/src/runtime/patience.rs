@@ -22,31 +22,34 @@ use crate::keys::NodeKey;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The document that is in force, and this node in it; `Ok(Err)` if time is all that is wrong.
+/// The document that is in force, and this node in it.
+pub(super) type Found = Result<(Network, NodeId), RuntimeError>;
+
+/// Looks for the document that is in force, and for this node in it.
 ///
 /// # Errors
 /// There is none, it does not describe this node, or the system refuses.
-pub(super) fn look(
-    config: &NodeConfig,
-    documents: &Documents,
-    key: &NodeKey,
-    now: UnixTime,
-) -> Result<Found, RuntimeError> {
+pub(super) fn look(config: &NodeConfig, documents: &Documents, key: &NodeKey, now: UnixTime) -> Found {
     let mut me = None;
     let network = documents.current(now, key.epoch(), |network| {
         me = Some(find_me(config, key, network)?);
         Ok::<(), RuntimeError>(())
     });
     match (network, me) {
-        (Ok(network), Some(me)) => Ok(Ok((network, me))),
+        (Ok(network), Some(me)) => Ok((network, me)),
         (Ok(_), None) => unreachable!("a document that was accepted describes this node"),
-        (Err(error), _) if is_about_time(&error) => Ok(Err(error)),
         (Err(error), _) => Err(error),
     }
 }
 
-/// A document in force and the node in it, or what is wrong that a later time mends.
-pub(super) type Found = Result<(Network, NodeId), RuntimeError>;
+/// Whether time is all that is wrong, so that a node may start and wait.
+pub(super) fn is_about_time(error: &RuntimeError) -> bool {
+    let RuntimeError::Documents(error) = error else { return false };
+    matches!(
+        error.problem,
+        DocumentsProblem::Refused(DocumentError::Expired { .. } | DocumentError::NotYetValid { .. })
+    )
+}
 
 /// Who waits for a document.
 pub(super) struct Patience<'a> {
@@ -59,21 +62,19 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// Waits for a document in force. `None` if the node is asked to stop meanwhile.
-    ///
-    /// # Errors
-    /// As of [`look`].
+    /// Waits for a document in force. `None` if the node is asked to stop meanwhile. What is wrong is told, and whatever
+    /// it is, the next look may find it mended: a document that is being copied is damaged until it is whole.
     pub(super) async fn wait(
         &mut self,
         mut found: Found,
         inbound: &mut mpsc::Receiver<Call>,
-    ) -> Result<Option<(Network, NodeId)>, RuntimeError> {
+    ) -> Option<(Network, NodeId)> {
         let mut watch = Watch::default();
         loop {
             let error = match found {
                 Ok(found) => {
                     self.shared.set_health(watch.tell(Vec::new()));
-                    return Ok(Some(found));
+                    return Some(found);
                 }
                 Err(error) => error,
             };
@@ -87,12 +88,12 @@ impl Patience<'_> {
                 () = sleep(LOOK_EVERY) => {}
                 Some(call) = inbound.recv() => if self.answer(call) {
                     sleep(FAREWELL).await;
-                    return Ok(None);
+                    return None;
                 },
             }
             // No epoch is in use that a wrong clock could end, so one that was set is believed as soon as ever.
             self.time.observe(Duration::ZERO);
-            found = look(self.config, self.documents, self.key, self.time.now())?;
+            found = look(self.config, self.documents, self.key, self.time.now());
         }
     }
 
@@ -112,13 +113,4 @@ impl Patience<'_> {
         let _ = reply.send(response);
         stop
     }
-}
-
-/// Whether a later time, a clock that is set, or another document mends it.
-fn is_about_time(error: &RuntimeError) -> bool {
-    let RuntimeError::Documents(error) = error else { return false };
-    matches!(
-        error.problem,
-        DocumentsProblem::Refused(DocumentError::Expired { .. } | DocumentError::NotYetValid { .. })
-    )
 }
