@@ -20,10 +20,12 @@ async fn with_node(socket: &Path, story: impl FnOnce() + Send + 'static) {
     let tasks = LocalSet::new();
     tasks.spawn_local(server.serve(calls));
     tasks.spawn_local(async move {
+        let mut held = Vec::new();
         while let Some(Call { request, reply }) = inbound.recv().await {
             let response = match request {
                 Request::Status {} => {
-                    let counters = [("forwarded".to_owned(), 42)].into();
+                    let counters =
+                        [("forwarded".to_owned(), 42), ("held".to_owned(), held.len() as u64)].into();
                     Response::Status(NodeStatus {
                         name: "mix-1".into(),
                         id: 3,
@@ -33,6 +35,16 @@ async fn with_node(socket: &Path, story: impl FnOnce() + Send + 'static) {
                 }
                 Request::Send { to, wait: false, .. } if to == "nobody" => continue,
                 Request::Send { wait: false, .. } => Response::Sent { message: 1 },
+                Request::Send { to, .. } if to == "later" => {
+                    held.push(reply);
+                    continue;
+                }
+                Request::Send { to, .. } if to == "now" => {
+                    for reply in held.drain(..) {
+                        reply.send(Response::Sent { message: 1 }).unwrap();
+                    }
+                    Response::Sent { message: 2 }
+                }
                 Request::Send { data_hex, .. } => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     let reply_hex = Some(data_hex);
@@ -191,18 +203,26 @@ async fn a_client_that_waits_for_its_answer_is_not_closed() {
     let socket = folder.path().join("control.sock");
     let path = socket.clone();
     with_node(&socket, move || {
-        let waiting = path.clone();
-        let waits = std::thread::spawn(move || {
-            let send = Request::Send { to: "receiver".into(), data_hex: "2a".into(), wait: true };
-            let mut client = ControlClient::connect(&waiting).unwrap();
-            (0..20).map(|_| client.request(&send).is_ok()).collect::<Vec<_>>()
-        });
-        while !waits.is_finished() {
+        let status = || match ControlClient::connect(&path).unwrap().request(&Request::Status {}) {
+            Ok(Response::Status(status)) => status,
+            other => panic!("a status, not {other:?}"),
+        };
+        let mut waiting = UnixStream::connect(&path).unwrap();
+        waiting.write_all(b"{\"send\":{\"to\":\"later\",\"data_hex\":\"2a\",\"wait\":true}}\n").unwrap();
+        while status().counters["held"] == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for _ in 0..20 {
             let idle: Vec<_> = (0..31).map(|_| UnixStream::connect(&path).unwrap()).collect();
-            std::thread::sleep(Duration::from_millis(5));
+            // It came after all of them, so they have had their places.
+            assert_eq!(status().counters["held"], 1);
             drop(idle);
         }
-        assert_eq!(waits.join().unwrap(), [true; 20]);
+        let now = Request::Send { to: "now".into(), data_hex: "2a".into(), wait: true };
+        ControlClient::connect(&path).unwrap().request(&now).unwrap();
+        let mut answer = String::new();
+        BufReader::new(waiting).read_line(&mut answer).unwrap();
+        assert_eq!(answer, "{\"sent\":{\"message\":1}}\n");
     })
     .await;
 }

@@ -1,0 +1,117 @@
+//! Documents that run out, cannot be used, or are not there yet.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::loopback::{FIRST_EPOCH, Network, Running, SENDER, hours, parameters, start, try_start};
+use crate::{healthz, wait_until, words};
+use motemix_host::clock::unix_seconds;
+use motemix_host::control::Response;
+use motemix_host::health::{Concern, Health, State};
+use motemix_host::{NodeConfig, Setup, run};
+
+#[test]
+fn documents_that_run_out_are_told_before_and_when_they_have() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 1, now + 4, parameters());
+    let node = start(network.config(0));
+    wait_until("a warning", || node.status().health.of_concern(Concern::Documents) == State::Warning);
+    assert!(words(&node.status().health, Concern::Documents).contains("motemix net renew"));
+    assert!(healthz(&node.started.metrics_socket).starts_with("HTTP/1.1 200 "));
+
+    wait_until("it fails", || node.status().health.of_concern(Concern::Documents) == State::Failing);
+    let answer = healthz(&node.started.metrics_socket);
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("failing: documents: no network document is in force"), "{answer}");
+
+    network.publish(FIRST_EPOCH + 1, now + 4, now + 48 * 3600, parameters());
+    wait_until("it is well again", || node.status().health == Health::default());
+    assert!(healthz(&node.started.metrics_socket).ends_with("\r\n\r\nok\n"));
+    node.stop();
+}
+
+#[test]
+fn a_node_that_starts_between_two_documents_says_so_and_begins_with_the_next() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 100, now - 10, parameters());
+    let node = start(network.config(SENDER));
+    let answer = healthz(&node.started.metrics_socket);
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("it expired at"), "{answer}");
+    assert!(words(&node.status().health, Concern::Documents).contains("motemix net renew"));
+    assert!(matches!(node.send(b"too early"), Response::Error { .. }));
+    node.stop();
+
+    let nodes = network.start();
+    // Half a document, as of one that is being copied, ends nobody.
+    let next = network.path(format!("documents/{}.cbor", FIRST_EPOCH + 1));
+    std::fs::write(&next, b"half").unwrap();
+    wait_until("it is told", || words(&nodes[0].status().health, Concern::Documents).contains("8.cbor"));
+    std::fs::remove_file(next).unwrap();
+    network.publish(FIRST_EPOCH + 1, now - 10, now + 48 * 3600, parameters());
+    wait_until("all begin", || nodes.iter().all(|node| node.status().health == Health::default()));
+    assert!(nodes[SENDER].is_acknowledged("in time"));
+    nodes.into_iter().for_each(Running::stop);
+}
+
+#[test]
+fn a_node_that_starts_with_the_clock_of_1970_begins_a_minute_after_it_is_set() {
+    let network = Network::new();
+    hours(&network);
+    let node = try_start(network.config(SENDER), -unix_seconds().0.cast_signed()).unwrap();
+    assert_eq!(node.started.epoch, None);
+    assert!(words(&node.status().health, Concern::Documents).contains("it is for later"));
+
+    node.set_clock(0);
+    wait_until("it is told", || node.status().health.of_concern(Concern::Clock) == State::Failing);
+    thread::sleep(Duration::from_secs(50));
+    wait_until("it begins", || node.status().epoch == u64::from(FIRST_EPOCH));
+    assert_ne!(node.status().health.of_concern(Concern::Documents), State::Failing);
+    node.stop();
+}
+
+#[test]
+fn a_later_document_that_cannot_be_used_is_told_before_its_time() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 1, now + 3600, parameters());
+    network.publish(FIRST_EPOCH + 1, now + 3600, now + 48 * 3600, parameters());
+    // Where this node's key is not the one that the document names.
+    let other = NodeConfig { key: network.path("mix-2/node.key"), ..network.config(0) };
+    assert!(run(&other, Setup::default(), |_| {}).is_err());
+    let document = network.path(format!("documents/{}.cbor", FIRST_EPOCH + 1));
+    let mut bytes = std::fs::read(&document).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&document, bytes).unwrap();
+    let node = start(network.config(0));
+    wait_until("a warning", || node.status().health.of_concern(Concern::Documents) == State::Warning);
+    let told = words(&node.status().health, Concern::Documents);
+    assert!(told.contains("cannot be used") && told.contains("8.cbor"), "{told}");
+    node.stop();
+}
+
+#[test]
+fn a_later_document_that_is_damaged_while_the_node_runs_is_told_until_it_is_repaired() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 1, now + 3600, parameters());
+    network.publish(FIRST_EPOCH + 1, now + 3600, now + 48 * 3600, parameters());
+    let node = start(network.config(0));
+    // It has been read, and found good, a second after the start.
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(node.status().health, Health::default());
+
+    let document = network.path(format!("documents/{}.cbor", FIRST_EPOCH + 1));
+    let whole = std::fs::read(&document).unwrap();
+    let mut bytes = whole.clone();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&document, bytes).unwrap();
+    wait_until("a warning", || node.status().health.of_concern(Concern::Documents) == State::Warning);
+    let told = words(&node.status().health, Concern::Documents);
+    assert!(told.contains("cannot be used") && told.contains("8.cbor"), "{told}");
+
+    std::fs::write(&document, whole).unwrap();
+    wait_until("it is well again", || node.status().health == Health::default());
+    node.stop();
+}
