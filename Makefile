@@ -41,8 +41,8 @@ test-long:
 bench:
 	@echo '== bench: keep the machine quiet; the table appears after a few minutes'
 	@scripts/setup rust
-	cargo build --locked --release --package motemix
-	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --program $(BUILD)/release/motemix
+	cargo build --locked --release --package motemix --package motemix-lab
+	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --programs $(BUILD)/release
 
 lint:
 	@echo '== lint: formatting, clippy, licences'

@@ -19,12 +19,12 @@ const HELP: &str = "\
 Compares motemix with its peers, both in turns on one core, and prints one table.
 A ratio above 1 means that motemix is better. Times are the minima of many turns.
 
-Usage: motemix-bench [--quick] [--json FILE] [--program FILE]
+Usage: motemix-bench [--quick] [--json FILE] [--programs DIR]
 
       --quick          a few turns only: shows that everything runs, not how fast
       --json FILE      where the rows go (default: target/bench.json of the project)
-      --program FILE   the program motemix, for the forwarding node
-                       (default: target/release/motemix of the project)
+      --programs DIR   where motemix (for nodes that forward) and motemix-lab are
+                       (default: target/release of the project)
 
 The benchmark starts these for itself:
   forward <motemix|sphinx-packet> <NEXT-HOP>   the plainest forwarding process
@@ -33,7 +33,7 @@ The benchmark starts these for itself:
 Example: make bench";
 
 enum Task {
-    Bench { quick: bool, json: Option<PathBuf>, program: Option<PathBuf> },
+    Bench { quick: bool, json: Option<PathBuf>, programs: Option<PathBuf> },
     Forward(Format, SocketAddr),
     Start(OsString, Vec<OsString>),
     Help,
@@ -41,9 +41,9 @@ enum Task {
 
 fn main() -> Result<()> {
     match task()? {
-        Task::Bench { quick, json, program } => {
+        Task::Bench { quick, json, programs } => {
             let json = or_in_target(json, "bench.json")?;
-            bench(quick, &json, &or_in_target(program, "release/motemix")?)
+            bench(quick, &json, &or_in_target(programs, "release")?)
         }
         Task::Forward(format, next) => forwarder::run(format, next),
         Task::Start(program, arguments) => process::become_program(&program, &arguments),
@@ -56,12 +56,12 @@ fn main() -> Result<()> {
 
 fn task() -> Result<Task> {
     let mut parser = lexopt::Parser::from_env();
-    let (mut quick, mut json, mut program) = (false, None, None);
+    let (mut quick, mut json, mut programs) = (false, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("quick") => quick = true,
             Long("json") => json = Some(parser.value()?.into()),
-            Long("program") => program = Some(parser.value()?.into()),
+            Long("programs") => programs = Some(parser.value()?.into()),
             Long("help") | Short('h') => return Ok(Task::Help),
             Value(word) if word == "forward" => {
                 return Ok(Task::Forward(parser.value()?.parse()?, parser.value()?.parse()?));
@@ -73,7 +73,7 @@ fn task() -> Result<Task> {
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(Task::Bench { quick, json, program })
+    Ok(Task::Bench { quick, json, programs })
 }
 
 /// A file that was named, or one in the project's target folder. Cargo says where this package is; its
@@ -91,8 +91,9 @@ fn project() -> Result<PathBuf> {
     Ok(Path::new(&package).parent().context("this package has no parent folder")?.to_owned())
 }
 
-fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
+fn bench(quick: bool, json: &Path, programs: &Path) -> Result<()> {
     let (effort, load) = if quick { (Effort::QUICK, Load::QUICK) } else { (Effort::FULL, Load::FULL) };
+    let laboratory = programs.join("motemix-lab");
     let machine = Machine::read()?;
     machine::pin(machine.measured_core())?;
 
@@ -101,12 +102,12 @@ fn bench(quick: bool, json: &Path, program: &Path) -> Result<()> {
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
     rows.extend(p224::rows(effort)?);
-    let (of_loopix, more_lines) = loopix::rows(&machine, effort, quick, program, &project()?)?;
+    let (of_loopix, more_lines) = loopix::rows(&machine, effort, quick, &laboratory, &project()?)?;
     rows.extend(of_loopix);
-    let (forwarding, mut lines) = forward::rows(&machine, load, program)?;
+    let (forwarding, mut lines) = forward::rows(&machine, load, &programs.join("motemix"))?;
     lines.extend(more_lines);
     rows.extend(forwarding);
-    let (simulated, more) = sim::rows(program, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
+    let (simulated, more) = sim::rows(&laboratory, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
     rows.extend(simulated);
     lines.extend(more);
     let (of_filters, more) = replay::rows(quick)?;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a sweep of motemix sim on a Ray cluster.
+"""Runs a sweep of motemix-lab sim on a Ray cluster.
 
 One task for each run calls the program; results go to the same journal as those of a local sweep, so that either goes on
 where the other stopped, and the tables are the same byte for byte. The program and the scenario's file have to be at the same
@@ -23,8 +23,8 @@ def main() -> int:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("scenario", type=pathlib.Path, help="a scenario with a section [sweep]")
     words.add_argument("--out", type=pathlib.Path, required=True, help="where the results go")
-    words.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="as of motemix sim sweep")
-    words.add_argument("--program", type=pathlib.Path, default=pathlib.Path("target/release/motemix"))
+    words.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="as of motemix-lab sim sweep")
+    words.add_argument("--program", type=pathlib.Path, default=pathlib.Path("target/release/motemix-lab"))
     words.add_argument("--address", help="of the cluster; without it, one on this machine is started and ended")
     words.add_argument("--cpus", type=int, help="of the cluster on this machine; all by default")
     said = words.parse_args()

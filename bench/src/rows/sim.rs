@@ -99,7 +99,7 @@ fn run(program: &Path, scenario: &Path, settings: &[&str]) -> Result<Taken> {
         std::thread::sleep(LOOK);
     };
     let seconds = begin.elapsed().as_secs_f64();
-    ensure!(status.success(), "motemix sim run {} failed", scenario.display());
+    ensure!(status.success(), "motemix-lab sim run {} failed", scenario.display());
     let mut text = String::new();
     child.stdout.take().context("stdout is piped")?.read_to_string(&mut text)?;
     Ok(Taken { seconds, memory, outcome: serde_json::from_str(&text)? })

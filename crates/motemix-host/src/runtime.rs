@@ -265,7 +265,7 @@ pub enum RuntimeError {
     #[error("{0}: {1}: {2}; choose an address of this machine that no other program uses")]
     Bind(&'static str, SocketAddr, io::Error),
     /// The radio cannot be reached.
-    #[error("radio.line: {}: {problem}; start `motemix air` first, or correct the path", .line.display())]
+    #[error("radio.line: {}: {problem}; start `motemix-lab air` first, or correct the path", .line.display())]
     Radio {
         /// The socket.
         line: PathBuf,

@@ -1,34 +1,22 @@
 //! The words of the command line.
 
-mod air;
-mod bench;
-mod boards;
 mod demo;
 mod directory;
 mod loopix;
 mod net;
 mod node;
-mod reproduce;
 mod shape;
-mod sim;
 
-pub use air::Air;
-pub use bench::Bench;
-pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsSecrets};
-pub use demo::Demo;
+pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use loopix::{
-    Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixChat, LoopixClient, LoopixCost,
-    LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixEnergy, LoopixLatency, LoopixLoad,
-    LoopixMeasure, LoopixMeasuring, LoopixMix, LoopixMixThroughput, LoopixNet, LoopixNetDown, LoopixNetInit,
-    LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixPolicies, LoopixProfile, LoopixProvider, LoopixPull,
-    LoopixRenew, LoopixStatus, LoopixVectors,
+    Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
+    LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile,
+    LoopixProvider, LoopixRenew, LoopixStatus, mean,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
-pub use reproduce::{Reproduce, ReproduceThesis};
 pub use shape::{Profile, Size, Traffic};
-pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace, SimValidate};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -85,18 +73,7 @@ pub enum Command {
     #[command(subcommand)]
     Directory(Directory),
     Demo(Demo),
-    Bench(Bench),
-    Air(Air),
-    /// Counts what our code costs on a microcontroller.
-    #[command(subcommand)]
-    Boards(Boards),
-    /// Simulates networks of motes on one radio channel, in virtual time.
-    #[command(subcommand)]
-    Sim(Sim),
-    /// Repeats the experiments of others, beside what they measured.
-    #[command(subcommand)]
-    Reproduce(Reproduce),
-    /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes; measures it, and reckons what it costs and buys.
+    /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.
     #[command(subcommand)]
     Loopix(Loopix),
     Completions(Completions),

@@ -15,9 +15,7 @@ use std::time::Duration;
 Examples:
   motemix demo
   motemix demo --motes 10 --seconds 60 --loss 0.05
-  motemix demo --boards --seconds 60 --pcap boards.pcap
   motemix demo --kill-mix-after 5s --json | jq .elapsed_ms.p99")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Demo {
     #[command(flatten)]
     pub size: Size,
@@ -26,18 +24,10 @@ pub struct Demo {
     /// How long the motes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Mean time between two messages of a mote. By default 500ms; with --boards 6s, and longer in a demonstration of
-    /// more than a minute, because the replay filter of a micro:bit takes 183 packets.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub interval: Option<Duration>,
-    /// Has six emulated boards and two hosts share a radio channel: two Cortex-M0, two M3 and two M4 mix and
-    /// send, a host receives, another one sends. Needs qemu-system-arm and the source tree.
-    #[arg(long, conflicts_with_all = ["Size", "Traffic", "cover", "no_cover", "kill_mix_after"])]
-    pub boards: bool,
-    /// With --boards: writes everything on the air to a file that Wireshark reads.
-    #[arg(long, value_name = "FILE", requires = "boards")]
-    pub pcap: Option<PathBuf>,
-    /// Probability with which each node drops a datagram that arrives; with --boards, a frame.
+    /// Mean time between two messages of a mote.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
+    pub interval: Duration,
+    /// Probability with which each node drops a datagram that arrives.
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
     pub loss: f64,
     /// Sends cover traffic; this is the default.
@@ -60,7 +50,11 @@ pub struct Demo {
     pub json: bool,
 }
 
-fn parse_probability(text: &str) -> Result<f64, String> {
+/// A number between 0 and 1.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_probability(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("not between 0 and 1".to_owned()) }
 }

@@ -5,17 +5,16 @@
 //!          └─ figures (polled) ─┘
 //! ```
 
-mod boards;
 mod figures;
 mod network;
 mod summary;
 
 use crate::cli::Demo as Args;
 use crate::failure::Failure;
+use crate::program::on_interrupt;
 use crate::report::Progress;
 use figures::Figures;
 use network::DemoNetwork;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use summary::Summary;
@@ -26,9 +25,6 @@ const POLL_EVERY: Duration = Duration::from_millis(200);
 const COOL_DOWN: Duration = Duration::from_secs(20);
 
 pub fn demo(args: &Args) -> Result<(), Failure> {
-    if args.boards {
-        return boards::demo(args);
-    }
     let interrupted = on_interrupt()?;
     let mut network = DemoNetwork::start(args)?;
     let measured = measure(args, &mut network, &interrupted);
@@ -92,16 +88,4 @@ impl MixFault {
         }
         Ok(())
     }
-}
-
-/// A flag that Ctrl-C and SIGTERM raise, so that the children are stopped in order.
-fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    let raised = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // A second one ends this process at once; its children follow it.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&raised))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&raised)))
-            .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
-    }
-    Ok(raised)
 }

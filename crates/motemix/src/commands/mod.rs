@@ -1,24 +1,24 @@
 //! One module for each command.
 
-mod air;
-mod bench;
-mod boards;
-mod completions;
 mod demo;
 mod directory;
 mod inbox;
 mod loopix;
 mod net;
 mod node;
-mod reproduce;
 mod send;
-mod sim;
 
-use crate::cli::{Boards, Command, Directory, Net, Reproduce, Sim};
+use crate::cli::{Cli, Command, Directory, Net};
 use crate::failure::Failure;
+use crate::program;
+use clap::CommandFactory;
 use motemix_host::NodeConfig;
 use std::path::Path;
 
+/// Does what the words of the command line ask for.
+///
+/// # Errors
+/// Why it was not done.
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Net(Net::Init(args)) => net::init(&args),
@@ -31,21 +31,10 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
-        Command::Bench(args) => bench::bench(&args),
-        Command::Air(args) => air::air(&args),
-        Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
-        Command::Boards(Boards::Measure(args)) => boards::measure(&args),
-        Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
-        Command::Sim(Sim::Run(args)) => sim::run(&args),
-        Command::Sim(Sim::Trace(args)) => sim::trace(&args),
-        Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
-        Command::Sim(Sim::Plot(args)) => sim::plot(&args),
-        Command::Sim(Sim::Validate(args)) => sim::validate(&args),
-        Command::Reproduce(Reproduce::Thesis(args)) => reproduce::thesis(&args),
         Command::Loopix(command) => loopix::run(&command),
         Command::Demo(args) => demo::demo(&args),
-        Command::Completions(args) => completions::completions(&args),
-        Command::Man(args) => completions::man(&args),
+        Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),
+        Command::Man(args) => program::man(Cli::command(), &args.dir),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Starts a node's process and waits until it answers.
 
 use super::{NodeDir, Process};
+use crate::program;
 use anyhow::{Context, Result, bail};
 use command_fds::{CommandFdExt, FdMapping};
 use motemix_host::NodeConfig;
@@ -103,7 +104,7 @@ impl Launched {
         lifetime: Lifetime,
         log: &str,
     ) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        let program = program::of_nodes()?;
         let mut command = Command::new(program);
         command.arg("--log").arg(log).arg("node").arg("--config").arg(node.config());
         match lifetime {

@@ -25,3 +25,19 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     text.push(b'\n');
     print(&text)
 }
+
+/// What became of messages that were not acknowledged, in words; `None` if all were.
+pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
+    let lost = match discarded {
+        0 => None,
+        1 => Some("1 message was given up after the last try".to_owned()),
+        count => Some(format!("{count} messages were given up after the last try")),
+    };
+    let open = match undecided {
+        0 => None,
+        1 => Some("1 message is undecided: its acknowledgement did not come in time".to_owned()),
+        count => Some(format!("{count} messages are undecided: their acknowledgements did not come in time")),
+    };
+    let words: Vec<_> = [lost, open].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", and "))
+}

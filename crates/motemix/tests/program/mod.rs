@@ -1,60 +1,26 @@
 //! The program under test, as a user runs it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+mod manual;
+mod run;
 mod running;
 
 #[allow(unused_imports, reason = "each test file uses a part")]
-pub use running::{Running, wait_until};
+pub use {
+    manual::Manual,
+    run::{Run, wait_until},
+    running::Running,
+};
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// Runs the program with these words.
-pub fn motemix<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(words: I) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_motemix"))
-        .args(words)
-        .env_remove("MOTEMIX_LOG")
-        .output()
-        .expect("the program starts");
-    Run(output)
-}
-
-/// What it did.
-pub struct Run(Output);
-
-impl Run {
-    pub fn status(&self) -> i32 {
-        self.0.status.code().expect("it was not killed")
-    }
-
-    pub fn stdout(&self) -> String {
-        String::from_utf8(self.0.stdout.clone()).expect("text on stdout")
-    }
-
-    pub fn stderr(&self) -> String {
-        String::from_utf8(self.0.stderr.clone()).expect("text on stderr")
-    }
-
-    #[track_caller]
-    pub fn succeeds(self) -> String {
-        assert_eq!(self.status(), 0, "{}", self.stderr());
-        self.stdout()
-    }
-
-    /// Ends with this status and exactly one line, which has all of these words.
-    #[track_caller]
-    pub fn fails(self, status: i32, words: &[&str]) {
-        let stderr = self.stderr();
-        assert_eq!(self.status(), status, "{stderr}");
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        assert_eq!(self.stdout(), "");
-        for word in words {
-            assert!(stderr.contains(word), "{word:?} is not in {stderr}");
-        }
-    }
+pub fn motemix<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(words: I) -> Run {
+    Run::of(env!("CARGO_BIN_EXE_motemix"), words)
 }
 
 /// A small network in a folder of its own.

@@ -1,12 +1,8 @@
 //! A network that runs: one process for each node.
 
-use super::{Network, Run, motemix};
+use super::{Network, Run, motemix, wait_until};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// For what has to happen in the end; a story that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Stops the network whatever the story does.
 pub struct Running(pub Network);
@@ -89,14 +85,5 @@ impl Drop for Restarted {
         // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-#[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < end, "not in {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

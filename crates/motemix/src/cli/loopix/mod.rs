@@ -1,22 +1,12 @@
 //! `motemix loopix`.
 
-mod amount;
 mod directory;
-mod measure;
 mod net;
 mod node;
-mod study;
-mod vectors;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
-pub use measure::{
-    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput,
-    LoopixPull,
-};
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixRenew, LoopixStatus};
-pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixPolicies};
-pub use vectors::LoopixVectors;
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -36,15 +26,6 @@ pub enum Loopix {
     Status(LoopixStatus),
     Renew(LoopixRenew),
     Chat(LoopixChat),
-    Load(LoopixLoad),
-    Advise(LoopixAdvise),
-    Cost(LoopixCost),
-    Anonymity(LoopixAnonymity),
-    Policies(LoopixPolicies),
-    /// Repeats the measurements of the dissertation that this follows, on this machine.
-    #[command(subcommand)]
-    Measure(LoopixMeasure),
-    Vectors(LoopixVectors),
 }
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.
@@ -57,7 +38,10 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// A time between two events, which cannot all be at once.
-fn mean(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn mean(text: &str) -> Result<Duration, String> {
     let time = time(text)?;
     if time.is_zero() { Err("0 would be without pause; 1e9 is never".to_owned()) } else { Ok(time) }
 }

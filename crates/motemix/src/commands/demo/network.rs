@@ -22,8 +22,6 @@ use tempfile::TempDir;
 const START: Duration = Duration::from_secs(20);
 /// How long they may take to end when asked.
 const STOP: Duration = Duration::from_secs(3);
-/// Mean time between two readings of a mote.
-const INTERVAL: Duration = Duration::from_millis(500);
 /// The keys of a demonstration do not change.
 const EPOCH: Duration = Duration::from_hours(7 * 24);
 
@@ -65,7 +63,7 @@ impl DemoNetwork {
             calendar: Calendar::new(EPOCH)?,
             epochs: 2,
             rate: None,
-            readings: Some(args.interval.unwrap_or(INTERVAL)),
+            readings: Some(args.interval),
             metrics: &[],
             loss: args.loss,
         };

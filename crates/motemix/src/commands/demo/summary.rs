@@ -2,7 +2,7 @@
 
 use super::figures::{ELAPSED, Figures, ROUND_TRIP};
 use crate::cli::{Demo as Args, Profile};
-use crate::report::{self, Table};
+use crate::report::{self, Table, shortfall};
 use anyhow::Result;
 use motemix_sphinx::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
 use serde::Serialize;
@@ -118,22 +118,6 @@ impl Summary {
         table.figure("processes", &self.processes, "");
         table
     }
-}
-
-/// What became of messages that were not acknowledged, in words; `None` if all were.
-pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
-    let lost = match discarded {
-        0 => None,
-        1 => Some("1 message was given up after the last try".to_owned()),
-        count => Some(format!("{count} messages were given up after the last try")),
-    };
-    let open = match undecided {
-        0 => None,
-        1 => Some("1 message is undecided: its acknowledgement did not come in time".to_owned()),
-        count => Some(format!("{count} messages are undecided: their acknowledgements did not come in time")),
-    };
-    let words: Vec<_> = [lost, open].into_iter().flatten().collect();
-    (!words.is_empty()).then(|| words.join(", and "))
 }
 
 fn in_milliseconds(microseconds: u64) -> f64 {

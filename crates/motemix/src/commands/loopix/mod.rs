@@ -1,20 +1,11 @@
 //! `motemix loopix`.
 
-mod advise;
-mod anonymity;
 mod chat;
-mod cost;
 mod directory;
-mod energy;
-mod load;
-mod measure;
 mod net;
 mod node;
-mod policies;
 mod renew;
-mod rows;
 mod status;
-mod vectors;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
 use crate::failure::Failure;
@@ -33,12 +24,5 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Chat(args) => chat::chat(args),
         Loopix::Status(args) => status::status(args),
         Loopix::Renew(args) => renew::renew(args),
-        Loopix::Load(args) => load::load(args),
-        Loopix::Advise(args) => advise::advise(args),
-        Loopix::Cost(args) => cost::cost(args),
-        Loopix::Anonymity(args) => anonymity::anonymity(args),
-        Loopix::Policies(args) => policies::policies(args),
-        Loopix::Measure(command) => measure::measure(command),
-        Loopix::Vectors(args) => vectors::vectors(args),
     }
 }

@@ -5,6 +5,7 @@ use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, Loo
 use crate::failure::Failure;
 use crate::network::loopix::{self, Blueprint, Size};
 use crate::network::{NetworkDir, Process, Stopped, bind_below, consecutive, terminate};
+use crate::program;
 use crate::report::{self, Progress, Table};
 use anyhow::Context;
 use motemix_host::rng::HostRng;
@@ -73,7 +74,7 @@ fn config(args: &LoopixNetInit) -> Config {
 pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
     let nodes = loopix::nodes_of(&NetworkDir::new(&args.dir.path))?;
     loopix::refuse_running(&nodes)?;
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let program = program::of_nodes()?;
     let mut progress = Progress::new(nodes.len() as u64);
     let mut launched = Vec::new();
     for (node, entry) in nodes {

@@ -1,0 +1,47 @@
+//! `motemix-lab air`.
+
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Joins emulated boards and processes in one radio channel.
+///
+/// Each station gets two Unix sockets in the folder: NAME.air is the serial line of its radio, to which an
+/// emulator connects the board's UART; NAME.tty is its console. What the board prints is kept in NAME.log.
+/// The channel is an IEEE 802.15.4 channel in the 2.4 GHz band: stations listen before they send, frames
+/// collide, are acknowledged and sent again.
+///
+/// Runs until it is interrupted, then says what became of the frames. "ready" is printed once all sockets exist.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix-lab air --dir air --station mote-1 --station mix-1 --loss 0.02
+
+  qemu-system-arm -M mps2-an385 -kernel mote -nographic -monitor none \\
+    -chardev socket,id=radio,path=air/mote-1.air -serial chardev:radio
+  socat - UNIX-CONNECT:air/mote-1.tty")]
+pub struct Air {
+    /// Where the sockets are to be; made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// A station's name; give one or more.
+    #[arg(long = "station", value_name = "NAME", num_args = 1.., required = true)]
+    pub stations: Vec<String>,
+    /// The probability with which each receiver loses a frame that nothing disturbed.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    pub loss: f64,
+    /// Where chance on the channel comes from; the same number, the same luck.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Writes everything that is on the air to a file that Wireshark reads, with collided frames marked by a
+    /// wrong check sequence.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Takes frames in ZEP datagrams here, from RIOT's native boards for example, which are on channel 26.
+    /// Whoever can reach the address can send.
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "[::1]:17754")]
+    pub zep: Option<SocketAddr>,
+    /// Prints JSON in the end.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,171 @@
+//! `motemix-lab boards`.
+
+use clap::{Args, Subcommand};
+use motemix::cli::parse_probability;
+use motemix_mcu::Core;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum Boards {
+    Cycles(BoardsCycles),
+    Measure(BoardsMeasure),
+    Network(BoardsNetwork),
+    Secrets(BoardsSecrets),
+}
+
+/// Counts the cycles of functions of an image for a board.
+///
+/// Runs every function `bench_NAME` of an ELF file on a model of the core that charges each instruction what the
+/// core's manual says. A function `prepare_NAME`, if there is one, runs before it and is not counted. Each begins with
+/// the memory that a board has when `main` begins. A bench returns 0 when it did its work.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Boards with flash slower than their core:
+  STM32F103, 72 MHz (M3)     --flash-line 8 --flash-wait 2,2
+  nRF52840, 64 MHz (M4)      --flash-line 16 --flash-wait 1,1
+  SAMR21, 48 MHz (M0+)       --flash-line 8 --flash-wait 1,1
+
+Examples:
+  motemix-lab boards cycles firmware.elf --core m0p
+  motemix-lab boards cycles firmware.elf --core m3 --flash-wait 2,2 --only create --profile
+  motemix-lab boards cycles firmware.elf --core m4 --json | jq '.benches[] | {name, cycles}'")]
+pub struct BoardsCycles {
+    /// A linked image with its symbols.
+    #[arg(value_name = "ELF")]
+    pub image: PathBuf,
+    /// The core: m0p (Cortex-M0+), m3 or m4.
+    #[arg(long, value_name = "CORE")]
+    pub core: Core,
+    /// Bytes that the flash delivers at once.
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = line)]
+    pub flash_line: u32,
+    /// Cycles that the core waits for the next line of flash, and for any other.
+    #[arg(long, value_name = "NEXT,OTHER", default_value = "0,0", value_parser = waits)]
+    pub flash_wait: (u32, u32),
+    /// Runs only this bench; NAME of bench_NAME.
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Shows where the cycles went, function by function.
+    #[arg(long)]
+    pub profile: bool,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measures what a mote costs on the boards of the thesis.
+///
+/// Runs the firmware's benches on the stopwatch with each board's clock and wait states: cycles, time, energy and stack
+/// of every operation, beside the thesis' measurements and its operations on TweetNaCl. Then a whole mote, made
+/// for little memory, joins a network on this host and does everything that a mote does: its flash, memory and
+/// deepest stack. Every bench checks its own result.
+///
+/// Builds the firmware first, with cargo. TweetNaCl needs arm-none-eabi-gcc.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards measure
+  motemix-lab boards measure --board iotlab-m3 --no-baseline
+  motemix-lab boards measure --json | jq '.[] | {board, forward, create6}'
+  motemix-lab boards measure --no-baseline --budgets budgets.toml")]
+pub struct BoardsMeasure {
+    #[command(flatten)]
+    pub files: BoardsFiles,
+    /// Leaves TweetNaCl out, which takes most of the time.
+    #[arg(long)]
+    pub no_baseline: bool,
+    /// Leaves the wait states of the boards' flash out.
+    #[arg(long)]
+    pub zero_wait: bool,
+    /// Fails if a figure is above its budget in this file.
+    #[arg(long, value_name = "FILE")]
+    pub budgets: Option<PathBuf>,
+    /// Draws figures 4 and 5 of the thesis into this folder: create.svg and process.svg.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Prints JSON: an object for each board, cycles by operation.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Looks whether secrets change the number of cycles.
+///
+/// Runs each operation that sees a secret with many random ones on the stopwatch, for each board's core. Fails if
+/// the cycles of one differ, except where the multiplier of a Cortex-M3 makes them differ; then it says how much.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards secrets
+  motemix-lab boards secrets --board nrf52840dk --secrets 1000 --json")]
+pub struct BoardsSecrets {
+    #[command(flatten)]
+    pub files: BoardsFiles,
+    /// Secrets for each operation that multiplies points; the others get ten times as many.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub secrets: u32,
+    /// Prints JSON: an object for each board.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which boards, and where the ELF files are.
+#[derive(Debug, Args)]
+pub struct BoardsFiles {
+    /// Only this board: samr21-xpro, iotlab-m3 or nrf52840dk. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub board: Vec<String>,
+    /// The firmware's workspace, to be built.
+    #[arg(long, value_name = "DIR", default_value = "firmware")]
+    pub firmware: PathBuf,
+    /// Built ELF files, in a folder for each target, instead of building them.
+    #[arg(long, value_name = "DIR", conflicts_with = "firmware")]
+    pub elf: Option<PathBuf>,
+}
+
+/// Runs six emulated boards and two hosts on one radio channel, and measures what comes of their messages.
+///
+/// Two Cortex-M0, two M3 and two M4 mix and send, a host receives, another one sends. Every board is an emulator
+/// that runs the very firmware; every host is a process. Needs qemu-system-arm and the source tree. It fails
+/// (status 1) if a message was given up or is undecided.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards network
+  motemix-lab boards network --seconds 60 --pcap boards.pcap
+  motemix-lab boards network --loss 0.05 --json | jq .rtt_ms")]
+pub struct BoardsNetwork {
+    /// How long the nodes send.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+    /// Mean time between two messages of a node. By default 6s, and longer in a run of more than a minute, because
+    /// the replay filter of a micro:bit takes 183 packets.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub interval: Option<Duration>,
+    /// Writes everything on the air to a file that Wireshark reads.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Probability with which each radio misses a frame.
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
+    pub loss: f64,
+    /// Makes the network in this folder, and keeps it; by default it is in a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn line(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(bytes @ (4 | 8 | 16 | 32 | 64 | 128 | 256)) => Ok(bytes),
+        _ => Err("a line is a power of two from 4 to 256 bytes, for example 8".into()),
+    }
+}
+
+fn waits(text: &str) -> Result<(u32, u32), String> {
+    let cycles = |text: &str| text.parse().ok().filter(|cycles| *cycles <= 255);
+    text.split_once(',')
+        .and_then(|(next, other)| Some((cycles(next)?, cycles(other)?)))
+        .ok_or_else(|| "two numbers of cycles from 0 to 255, for example 2,2".into())
+}

@@ -1,0 +1,149 @@
+//! `motemix-lab loopix measure` and `load`.
+
+use super::LoopixEnergy;
+use clap::{Args, Subcommand};
+use motemix::cli::{LoopixProfile, mean};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum LoopixMeasure {
+    Bandwidth(LoopixBandwidth),
+    MixThroughput(LoopixMixThroughput),
+    Latency(LoopixLatency),
+    Pull(LoopixPull),
+    Energy(LoopixEnergy),
+}
+
+/// The words that all measurements have in common.
+#[derive(Debug, Args)]
+pub struct LoopixMeasuring {
+    /// Where rows and figures go. A measurement that was interrupted goes on with what it finds there.
+    #[arg(long, value_name = "DIR", default_value = "loopix-measurements")]
+    pub out: PathBuf,
+    /// How long to measure at each point; a number alone is seconds.
+    #[arg(long, value_name = "TIME", value_parser = mean)]
+    pub seconds: Option<Duration>,
+    /// How often to measure each point.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repetitions: Option<u32>,
+    /// Few points and short ones: shows that everything runs.
+    #[arg(long)]
+    pub quick: bool,
+    /// Measures the Python nodes as well, from the project in this folder, where `scripts/setup loopix_peer` was run.
+    #[arg(long, value_name = "PROJECT")]
+    pub python: Option<PathBuf>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Counts the packets of a client, by how often it is to send (figure 4.1).
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix-lab loopix measure bandwidth --quick")]
+pub struct LoopixBandwidth {
+    #[command(flatten)]
+    pub measuring: LoopixMeasuring,
+    /// Packets that a client is to send in a second, of all three streams.
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
+    pub rates: Vec<f64>,
+    /// How many clients, all of which are counted.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub clients: u16,
+}
+
+/// Counts the packets of a mix, by how often clients are to send (figures 4.2 and 4.3), or under load.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab loopix measure mix-throughput --clients 40
+  motemix-lab loopix measure mix-throughput --saturation --rates 1000,4000,8000")]
+pub struct LoopixMixThroughput {
+    #[command(flatten)]
+    pub measuring: LoopixMeasuring,
+    /// Packets that a client is to send in a second; with --saturation, packets offered to the mix in a second.
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
+    pub rates: Vec<f64>,
+    /// How many clients.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub clients: u16,
+    /// Loads one mix process with packets made before, in place of a network with clients.
+    #[arg(long)]
+    pub saturation: bool,
+}
+
+/// Times messages that nobody delays and that providers push, by how many clients there are (figures 4.4 and 4.5).
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix-lab loopix measure latency --clients 2,20 --rates 3")]
+pub struct LoopixLatency {
+    #[command(flatten)]
+    pub measuring: LoopixMeasuring,
+    /// Packets that a client sends in a second, of all three streams.
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
+    pub rates: Vec<f64>,
+    /// How many clients; each number makes a network of its own.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub clients: Vec<u16>,
+    /// How many mixes, in three layers.
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(3..=300))]
+    pub mixes: u16,
+    /// How many providers.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub providers: u16,
+}
+
+/// Times messages that wait until their client asks for 30 of them, every 5 seconds (figures 4.6 and 4.7).
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix-lab loopix measure pull --seconds 180")]
+pub struct LoopixPull {
+    #[command(flatten)]
+    pub measuring: LoopixMeasuring,
+    /// Packets that the client sends in a second, of all three streams. More than 9 are more than it asks for.
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
+    pub rates: Vec<f64>,
+}
+
+/// Loads a running mix with valid packets at a rate, and counts what it forwards.
+///
+/// The packets are made before the clock starts, and lead to a node whose place this program takes: it must not run. Prints
+/// one JSON object.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix-lab loopix load --mix loops/nodes/Mix1 --sink loops/nodes/Provider1 --rate 1000 --seconds 5")]
+pub struct LoopixLoad {
+    /// The mix's folder; its public key file is enough.
+    #[arg(long, value_name = "DIR")]
+    pub mix: PathBuf,
+    /// The folder of the node to count at, with its keys.
+    #[arg(long, value_name = "DIR")]
+    pub sink: PathBuf,
+    /// Packets in a second.
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub rate: f64,
+    /// For how long; a number alone is seconds.
+    #[arg(long, value_name = "TIME", value_parser = mean)]
+    pub seconds: Duration,
+    /// Which Loopix the mix speaks.
+    #[arg(long, value_enum, default_value_t = LoopixProfile::Ucl2017)]
+    pub profile: LoopixProfile,
+    /// The mix's process, to say how much processor time it took.
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+}
+
+/// More than nothing, and less than any machine can do.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (1e-3..=1e6).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("a rate is from 0.001 to 1000000 a second".into())
+    }
+}

@@ -1,0 +1,154 @@
+//! `motemix-lab boards measure`: the evaluation of the thesis, on boards that are not there.
+
+use super::at_once;
+use crate::boards::board::Board;
+use crate::boards::budgets::{Budgets, Verdict};
+use crate::boards::drawing;
+use crate::boards::elves::{Elf, Origin};
+use crate::boards::measure::operations;
+use crate::boards::operation::{Figures, Operation};
+use crate::boards::report::{Baseline, BoardReport, grouped, radio};
+use crate::boards::session::{self, Needs};
+use crate::cli::BoardsMeasure as Args;
+use crate::failure::Failure;
+use crate::report::{self, Progress, Table};
+use motemix_mcu::{FlashTiming, Image};
+use std::sync::Mutex;
+
+pub fn measure(args: &Args) -> Result<(), Failure> {
+    let boards = args.files.boards()?;
+    let budgets = args.budgets.as_deref().map(Budgets::load).transpose()?;
+    let works = prepare(args, &boards)?;
+    let reports = run(args, &boards, works)?;
+    if let Some(dir) = &args.svg {
+        drawing::draw(&reports, dir)?;
+    }
+    let verdicts = budgets.map(|budgets| budgets.compare(&reports)).transpose()?.unwrap_or_default();
+    if args.json {
+        report::print_json(&reports)?;
+    } else {
+        print(&reports, &verdicts)?;
+    }
+    judge(&verdicts)
+}
+
+/// One ELF file of one board.
+struct Work {
+    board: &'static Board,
+    elf: Elf,
+    image: Image,
+}
+
+/// Builds what is to be run, one after the other: cargo uses all cores by itself.
+fn prepare(args: &Args, boards: &[&'static Board]) -> Result<Vec<Work>, Failure> {
+    let origin: Origin = args.files.origin()?;
+    let elves = [Elf::Bench, Elf::Size, Elf::Baseline];
+    let wanted = elves.into_iter().filter(|elf| !args.no_baseline || *elf != Elf::Baseline);
+    let pairs = wanted.flat_map(|elf| boards.iter().map(move |board| (*board, elf)));
+    pairs.map(|(board, elf)| Ok(Work { board, elf, image: origin.image(board, elf)? })).collect()
+}
+
+/// What one ELF file tells.
+enum Outcome {
+    Mote(Figures),
+    Needs(Needs),
+    Baseline(Baseline),
+}
+
+fn run(args: &Args, boards: &[&'static Board], works: Vec<Work>) -> Result<Vec<BoardReport>, Failure> {
+    let count = works.iter().filter(|work| work.elf != Elf::Size).count() * Operation::ALL.len();
+    let progress = Mutex::new((0, Progress::new(count as u64)));
+    let outcomes = at_once(works, |Work { board, elf, image }| {
+        let flash = if args.zero_wait { FlashTiming::ZERO_WAIT } else { board.flash };
+        let done = |operation: Operation| {
+            if let Ok(mut progress) = progress.lock() {
+                progress.0 += 1;
+                let at = progress.0;
+                progress.1.at(at, &format!("{}: {}", board.name, operation.label()));
+            }
+        };
+        let outcome = match elf {
+            Elf::Size => Outcome::Needs(session::run(board, &image, flash)?),
+            Elf::Baseline => Outcome::Baseline(Baseline {
+                figures: operations(board, &image, flash, done)?,
+                flash: image.flash_len(),
+                ram: image.ram_len(),
+            }),
+            Elf::Bench | Elf::Secrets => Outcome::Mote(operations(board, &image, flash, done)?),
+        };
+        Ok((board.name, outcome))
+    });
+    if let Ok((_, progress)) = progress.into_inner() {
+        progress.finish();
+    }
+    let mut outcomes = outcomes?;
+    boards.iter().map(|board| collect(board, args.zero_wait, &mut outcomes)).collect()
+}
+
+fn collect(
+    board: &'static Board,
+    zero_wait: bool,
+    outcomes: &mut Vec<(&'static str, Outcome)>,
+) -> Result<BoardReport, Failure> {
+    let (mut mote, mut needs, mut baseline) = (None, None, None);
+    for (_, outcome) in outcomes.extract_if(.., |(name, _)| *name == board.name) {
+        match outcome {
+            Outcome::Mote(figures) => mote = Some(figures),
+            Outcome::Needs(found) => needs = Some(found),
+            Outcome::Baseline(found) => baseline = Some(found),
+        }
+    }
+    let missing = || Failure::failed(format!("{}: not everything was measured", board.name));
+    Ok(BoardReport {
+        board,
+        zero_wait,
+        mote: mote.ok_or_else(missing)?,
+        needs: needs.ok_or_else(missing)?,
+        baseline,
+    })
+}
+
+fn print(reports: &[BoardReport], verdicts: &[Verdict]) -> Result<(), Failure> {
+    for report in reports {
+        report::print(format!("{}\n\n", report.heading()).as_bytes())?;
+        report.operations().print()?;
+        report::print(b"\n")?;
+        report.memory().print()?;
+        report::print(b"\n")?;
+    }
+    report::print(
+        b"IEEE 802.15.4 and 6LoWPAN, 3 hops there and 3 back; bytes with headers and acknowledgements\n\n",
+    )?;
+    radio().print()?;
+    if !verdicts.is_empty() {
+        report::print(b"\n")?;
+        let mut table = Table::new(["board", "figure", "measured", "budget", ""]);
+        for verdict in verdicts {
+            table.row([
+                verdict.board.clone(),
+                verdict.figure.clone(),
+                grouped(verdict.measured),
+                grouped(verdict.budget),
+                if verdict.holds() { "within" } else { "BEYOND" }.to_owned(),
+            ]);
+        }
+        table.print()?;
+    }
+    Ok(())
+}
+
+fn judge(verdicts: &[Verdict]) -> Result<(), Failure> {
+    let beyond: Vec<_> = verdicts
+        .iter()
+        .filter(|verdict| !verdict.holds())
+        .map(|verdict| {
+            let Verdict { board, figure, measured, budget } = verdict;
+            format!("{board} {figure} is {measured}, its budget {budget}")
+        })
+        .collect();
+    if beyond.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::failed(format!("beyond the budgets: {}", beyond.join("; "))))
+    }
+}

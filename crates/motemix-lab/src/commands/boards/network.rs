@@ -1,0 +1,111 @@
+//! `motemix-lab boards network`: emulated boards and hosts in one radio channel.
+//!
+//! ```text
+//! build firmware ─ air ─ boards, each asked for its key ─ sign the document ─ hosts ─ boards start
+//!                                                                            send ─ cool down ─ report
+//! ```
+//!
+//! The boards mix and send, one host receives, another one sends. Every board is an emulator that runs the very
+//! firmware, every host a process; all their packets go as IEEE 802.15.4 frames through `motemix-lab air`.
+
+mod air;
+mod board;
+mod console;
+mod emulator;
+mod enrolment;
+mod ram;
+mod report;
+mod traffic;
+
+use crate::cli::BoardsNetwork as Args;
+use crate::failure::Failure;
+use crate::program::on_interrupt;
+use crate::report::Progress;
+use air::Air;
+use anyhow::Context;
+use board::{Board, MODELS, Model};
+use enrolment::Enrolled;
+use report::{Boards, Summary};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tempfile::TempDir;
+use traffic::Traffic;
+
+/// Boards of each model.
+const OF_EACH: usize = 2;
+/// The hosts: who receives, and who sends.
+const HOSTS: [&str; 2] = ["receiver", "mote"];
+/// Mean time between two messages of a node, at least. Eight nodes share one channel of 250 kbit/s.
+const INTERVAL: Duration = Duration::from_secs(6);
+/// Six boards and a host send.
+const SENDERS: f64 = 7.0;
+/// Packets that a message brings a board on average: two mixes there and two back, of six.
+const PACKETS: f64 = 4.0 / 6.0;
+/// What the replay filter of a micro:bit takes in one epoch, with a fifth kept for retries: a part at once, and the
+/// rest spread over the epoch (docs/spec/epochs.md).
+const PLACES: [f64; 2] = [18.0, 128.0];
+/// Until the document expires, besides the time in which messages are sent: for the boards' enrolment and for what
+/// is still under way at the end.
+const SLACK: Duration = Duration::from_mins(5);
+
+/// Mean time between two messages of a node: as many as the smallest board's filter takes in its epoch.
+fn interval(args: &Args) -> Duration {
+    let seconds = Duration::from_secs(args.seconds).as_secs_f64();
+    let [at_once, spread] = PLACES;
+    let packets = at_once + spread * seconds / (seconds + SLACK.as_secs_f64());
+    let fitting = Duration::from_secs_f64(seconds * SENDERS * PACKETS / packets);
+    args.interval.unwrap_or(INTERVAL.max(fitting))
+}
+
+pub fn network(args: &Args) -> Result<(), Failure> {
+    emulator::check_installed()?;
+    let interrupted = on_interrupt()?;
+    let (_folder, root) = folder(args)?;
+    let mut progress = Progress::new(4);
+    progress.at(0, "building the firmware");
+    let firmware = MODELS.iter().map(Model::firmware).collect::<Result<Vec<_>, _>>()?;
+    progress.at(1, "starting the boards");
+    let names = MODELS.iter().flat_map(|model| (1..=OF_EACH).map(|number| model.board_name(number)));
+    let names: Vec<String> = names.collect();
+    let stations = names.iter().map(String::as_str).chain(HOSTS);
+    let mut air = Air::start(&root.join("air"), stations, args)?;
+    let of_board = |index: usize| (&MODELS[index / OF_EACH], &firmware[index / OF_EACH]);
+    let boards = names.iter().enumerate().map(|(index, name)| {
+        let (model, firmware) = of_board(index);
+        Board::start(model, firmware, name, &root, &air)
+    });
+    let mut boards = boards.collect::<Result<Vec<_>, _>>()?;
+    progress.at(2, "enrolling the boards");
+    let mut network = Enrolled::new(&root, &mut boards, HOSTS, &air, args)?;
+    progress.at(3, "starting hosts and boards");
+    network.start_hosts()?;
+    for board in &mut boards {
+        board.begin(&network.document, &network.authority)?;
+    }
+    progress.finish();
+    let mut traffic = Traffic::new(interval(args), args.seconds);
+    let measured = traffic.run(&mut boards, &network, &interrupted);
+    let asked = measured.and_then(|()| Ok(Boards::ask(&mut boards)?));
+    network.stop_hosts();
+    let on_air = air.stop();
+    let summary = Summary::new(&traffic, asked?, &network, on_air?)?;
+    summary.print(args.json)?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Failure::failed("interrupted"));
+    }
+    summary.shortfall().map_or(Ok(()), |words| Err(Failure::failed(words)))
+}
+
+fn folder(args: &Args) -> Result<(Option<TempDir>, PathBuf), Failure> {
+    if let Some(keep) = &args.keep {
+        std::fs::create_dir_all(keep).with_context(|| format!("cannot make {}", keep.display()))?;
+        // Emulators run in folders of their own.
+        let keep = keep.canonicalize().with_context(|| format!("cannot find {}", keep.display()))?;
+        return Ok((None, keep));
+    }
+    let folder =
+        tempfile::Builder::new().prefix("motemix-").tempdir().context("cannot make a temporary folder")?;
+    let path = folder.path().to_owned();
+    Ok((Some(folder), path))
+}

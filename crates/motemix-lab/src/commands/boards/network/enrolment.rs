@@ -1,0 +1,185 @@
+//! The network of boards and hosts: who is in it, and the document that says so.
+
+use super::air::Air;
+use super::board::{Board, Identity};
+use crate::cli::BoardsNetwork as Args;
+use crate::failure::Failure;
+use crate::network::documents::{Calendar, now, publish, sign};
+use crate::network::{Launched, Lifetime, NetworkDir, RECEIVER, ask};
+use anyhow::{Context, Result};
+use motemix_crypto::{Curve as _, Portable, PublicKey};
+use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role, UnixTime};
+use motemix_host::config::{Faults, Limits, NodeConfig, RadioConfig, ReadingsConfig};
+use motemix_host::control::Request;
+use motemix_host::{AuthorityKeyFile, NodeKey};
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::stack::{PORT, link_local};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Numbers the epoch, of which a demonstration has one.
+const EPOCH: Duration = Duration::from_hours(7 * 24);
+/// The network's name.
+const NETWORK: &str = "boards";
+/// How long the hosts may take to answer.
+const START: Duration = Duration::from_secs(20);
+/// How long they may take to end when asked.
+const STOP: Duration = Duration::from_secs(3);
+/// Two layers: with three hops each way a path takes a mix of each.
+const LAYERS: usize = 2;
+/// Mean delay at a mix.
+const MEAN_DELAY: Duration = Duration::from_millis(200);
+/// For three frames, those of the neighbours before them, and a multiplication on an emulated core.
+const HOP_ALLOWANCE: Duration = Duration::from_millis(1500);
+const TRANSMISSIONS: u8 = 12;
+
+/// The network, and its hosts.
+pub struct Enrolled {
+    pub document: Vec<u8>,
+    pub authority: [u8; 32],
+    network: NetworkDir,
+    hosts: Vec<(NodeConfig, Option<Launched>)>,
+}
+
+/// A node for the document.
+struct Member {
+    name: String,
+    role: Role,
+    key: PublicKey,
+    addresses: [SocketAddr; 1],
+}
+
+impl Enrolled {
+    /// Asks the boards for their keys, makes those of the hosts, and signs the document.
+    pub fn new(
+        root: &Path,
+        boards: &mut [Board],
+        hosts: [&str; 2],
+        air: &Air,
+        args: &Args,
+    ) -> Result<Self, Failure> {
+        let network = NetworkDir::new(root.join("net"));
+        make_folder(&network.documents())?;
+        let calendar = Calendar::new(EPOCH)?;
+        let epoch = calendar.epoch_at(now())?;
+        let authority = AuthorityKeyFile::create(network.authority_key()).map_err(Failure::failed)?;
+        let mut members = Vec::new();
+        for (index, board) in boards.iter_mut().enumerate() {
+            let Identity { address, key } = board.identify(epoch)?;
+            let role = Role::Mix { layer: (index % LAYERS) as u8 };
+            members.push(Member { name: board.name.clone(), role, key, addresses: [address] });
+        }
+        let mut configs = Vec::new();
+        for (number, name) in (1u8..).zip(hosts) {
+            let folder = network.node(name);
+            make_folder(folder.path())?;
+            let key = NodeKey::create(folder.key(), epoch).map_err(Failure::failed)?;
+            let secret = key.mix_secret(epoch).map_err(Failure::failed)?;
+            // Locally administered, as those that the boards make up.
+            let mut address = [0x02, 0, 0, 0, 0, 0, 0, number];
+            let config = NodeConfig {
+                name: name.to_owned(),
+                id: u16::try_from(members.len()).unwrap_or(u16::MAX),
+                listen: Vec::new(),
+                radio: Some(RadioConfig { line: air.line(name), address }),
+                key: PathBuf::from("node.key"),
+                documents: PathBuf::from("../../documents"),
+                network: NETWORK.to_owned(),
+                authorities: vec![authority.public_key().to_bytes()],
+                threshold: 1,
+                state: PathBuf::from("state"),
+                metrics: None,
+                limits: Limits::default(),
+                faults: Faults::default(),
+                readings: (name != RECEIVER)
+                    .then(|| ReadingsConfig { to: RECEIVER.to_owned(), every: super::interval(args) }),
+            };
+            config.save(folder.config()).map_err(Failure::failed)?;
+            address.reverse();
+            let address = SocketAddr::from((link_local(ExtendedAddress(address)), PORT));
+            let key = Portable::public_key(&secret);
+            members.push(Member { name: name.to_owned(), role: Role::Endpoint, key, addresses: [address] });
+            configs.push((NodeConfig::load(folder.config()).map_err(Failure::broken)?, None));
+        }
+        let draft = Draft {
+            network_name: NETWORK,
+            epoch,
+            valid_after: calendar.valid_after(epoch),
+            // What a board's filter takes is spread over the time until then.
+            valid_until: UnixTime(now().0 + args.seconds + super::SLACK.as_secs()),
+            profile: ProfileName::Mote,
+            parameters: parameters(calendar),
+        };
+        let nodes = members.iter().map(|member| NewNode {
+            name: &member.name,
+            role: member.role,
+            mix_key: member.key,
+            addresses: &member.addresses,
+        });
+        let document = sign(authority.secret(), &draft, nodes)?;
+        publish(&network, epoch, &document)?;
+        let authority = authority.public_key().to_bytes();
+        Ok(Self { document, authority, network, hosts: configs })
+    }
+
+    pub fn start_hosts(&mut self) -> Result<()> {
+        for (config, running) in &mut self.hosts {
+            let folder = self.network.node(&config.name);
+            let launched = Launched::start(folder, config.clone(), None, Lifetime::WithParent, "warn")?;
+            running.insert(launched).wait_until_it_answers(Instant::now() + START)?;
+        }
+        Ok(())
+    }
+
+    /// The configuration of who receives.
+    pub fn receiver(&self) -> Option<&NodeConfig> {
+        self.hosts.iter().map(|(config, _)| config).find(|config| config.name == RECEIVER)
+    }
+
+    /// The configurations of the hosts that send.
+    pub fn senders(&self) -> impl Iterator<Item = &NodeConfig> {
+        self.hosts.iter().map(|(config, _)| config).filter(|config| config.name != RECEIVER)
+    }
+
+    /// Asks the hosts to stop, and kills those that do not.
+    pub fn stop_hosts(&mut self) {
+        for (config, _) in &self.hosts {
+            // Whoever does not listen is killed below.
+            let _ = ask(config, &Request::Stop {});
+        }
+        let until = Instant::now() + STOP;
+        for (_, running) in &mut self.hosts {
+            let Some(mut running) = running.take() else { continue };
+            while matches!(running.has_ended(), Ok(None)) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let _ = running.kill();
+        }
+    }
+}
+
+impl Drop for Enrolled {
+    fn drop(&mut self) {
+        self.stop_hosts();
+    }
+}
+
+fn parameters(calendar: Calendar) -> Parameters {
+    Parameters {
+        min_hops: 3,
+        max_hops: 3,
+        mean_delay: MEAN_DELAY,
+        hop_allowance: HOP_ALLOWANCE,
+        transmissions: TRANSMISSIONS,
+        loop_mean: None,
+        drop_mean: None,
+        payload_mean: None,
+        overlap: calendar.overlap(),
+    }
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+}

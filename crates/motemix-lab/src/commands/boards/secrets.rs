@@ -1,0 +1,89 @@
+//! `motemix-lab boards secrets`: does an operation take the same time for every secret?
+
+use super::at_once;
+use crate::boards::board::Board;
+use crate::boards::elves::Elf;
+use crate::boards::report::grouped;
+use crate::boards::secrets::{COUNT, Spread, spreads};
+use crate::cli::BoardsSecrets as Args;
+use crate::failure::Failure;
+use crate::report::{self, Progress, Table};
+use motemix_mcu::Image;
+use serde::Serialize;
+use std::sync::Mutex;
+
+/// One board, as `--json` prints it.
+#[derive(Serialize)]
+struct BoardSpreads {
+    board: &'static str,
+    core: String,
+    operations: Vec<Spread>,
+}
+
+pub fn secrets(args: &Args) -> Result<(), Failure> {
+    let origin = args.files.origin()?;
+    let boards = args.files.boards()?;
+    let works: Vec<(&Board, Image)> = boards
+        .into_iter()
+        .map(|board| Ok((board, origin.image(board, Elf::Secrets)?)))
+        .collect::<Result<_, Failure>>()?;
+    let progress = Mutex::new((0, Progress::new((COUNT * works.len()) as u64)));
+    let found = at_once(works, |(board, image)| {
+        let operations = spreads(board, &image, args.secrets as usize, |operation| {
+            if let Ok(mut progress) = progress.lock() {
+                progress.0 += 1;
+                let at = progress.0;
+                progress.1.at(at, &format!("{}: {operation}", board.name));
+            }
+        })?;
+        Ok(BoardSpreads { board: board.name, core: board.core.to_string(), operations })
+    });
+    if let Ok((_, progress)) = progress.into_inner() {
+        progress.finish();
+    }
+    let found = found?;
+    if args.json {
+        report::print_json(&found)?;
+    } else {
+        table(&found).print()?;
+    }
+    judge(&found)
+}
+
+fn table(found: &[BoardSpreads]) -> Table {
+    let mut table = Table::new(["board", "core", "operation", "secrets", "cycles", "spread", ""]);
+    for (board, spread) in
+        found.iter().flat_map(|board| board.operations.iter().map(move |spread| (board, spread)))
+    {
+        table.row([
+            board.board.to_owned(),
+            board.core.clone(),
+            spread.operation.to_owned(),
+            spread.secrets.to_string(),
+            grouped(spread.least),
+            grouped(spread.most - spread.least),
+            match (spread.is_constant(), spread.may_vary) {
+                (true, _) => "one number",
+                (false, true) => "varies with the core's multiplier",
+                (false, false) => "VARIES",
+            }
+            .to_owned(),
+        ]);
+    }
+    table
+}
+
+fn judge(found: &[BoardSpreads]) -> Result<(), Failure> {
+    let varying: Vec<_> = found
+        .iter()
+        .flat_map(|board| board.operations.iter().map(move |spread| (board.board, spread)))
+        .filter(|(_, spread)| !spread.is_constant() && !spread.may_vary)
+        .map(|(board, spread)| {
+            format!("{board} {} takes from {} to {} cycles", spread.operation, spread.least, spread.most)
+        })
+        .collect();
+    if varying.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!("the time depends on secrets: {}", varying.join("; "))))
+}

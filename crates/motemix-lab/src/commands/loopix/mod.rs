@@ -1,0 +1,26 @@
+//! `motemix-lab loopix`.
+
+mod advise;
+mod anonymity;
+mod cost;
+mod energy;
+mod load;
+mod measure;
+mod policies;
+mod rows;
+mod vectors;
+
+use crate::cli::Loopix;
+use crate::failure::Failure;
+
+pub fn run(command: &Loopix) -> Result<(), Failure> {
+    match command {
+        Loopix::Measure(command) => measure::measure(command),
+        Loopix::Load(args) => load::load(args),
+        Loopix::Advise(args) => advise::advise(args),
+        Loopix::Cost(args) => cost::cost(args),
+        Loopix::Anonymity(args) => anonymity::anonymity(args),
+        Loopix::Policies(args) => policies::policies(args),
+        Loopix::Vectors(args) => vectors::vectors(args),
+    }
+}

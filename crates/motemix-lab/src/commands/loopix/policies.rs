@@ -1,0 +1,328 @@
+//! `motemix-lab loopix policies`.
+
+use super::rows::{Day, brief, linkability, mib, write_csv};
+use crate::chart::{self, Lines, Point, Series, Style};
+use crate::cli::LoopixPolicies as Args;
+use crate::failure::Failure;
+use crate::report::{self, Progress, Table};
+use anyhow::Result;
+use motemix_loopix::study::anonymity::entropy;
+use motemix_loopix::study::anonymity::network::{Linkability, Network};
+use motemix_loopix::study::cost::STRONG;
+use motemix_loopix::study::energy::traffic::{Client, Pull};
+use motemix_loopix::study::policy::{Adaptive, Foreground, expected_until_known};
+use serde::Serialize;
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
+const LAYERS: u32 = 3;
+/// Users for whom constant and adaptive cover are compared.
+const USERS: [u32; 7] = [10, 20, 50, 100, 200, 500, 1000];
+/// λ/μ of a mix that adaptive cover keeps.
+const KEPT_POOL: f64 = 16.0;
+/// Packets a second that a client sends at least.
+const LEAST: f64 = 0.03;
+/// The share of users that an adversary makes up.
+const FAKE: f64 = 0.5;
+/// Between two packets for one receiver that an observer puts together.
+const APART: Duration = Duration::from_secs(6 * 3600);
+const MOST_PACKETS: u32 = 1000;
+const ATTACKS: u32 = 40;
+
+/// Constant or adaptive cover with so many users.
+#[derive(Serialize)]
+struct Cover {
+    policy: &'static str,
+    users: u32,
+    announced: u32,
+    sent: f64,
+    bytes_per_day: f64,
+    umts_j: f64,
+    lte_j: f64,
+    nr_j: f64,
+    pool: f64,
+    /// If half of the users are made up.
+    pool_despite_fakes: f64,
+    mix_bits: f64,
+    packet_bits: f64,
+    guess: f64,
+    certain: f64,
+}
+
+/// A client always or in the foreground.
+#[derive(Serialize)]
+struct Presence {
+    policy: &'static str,
+    present: f64,
+    sent: f64,
+    bytes_per_day: f64,
+    umts_j: f64,
+    lte_j: f64,
+    nr_j: f64,
+    pool: f64,
+    mix_bits: f64,
+    packet_bits: f64,
+    /// Whoever is absent did not send it.
+    guess: f64,
+    certain: f64,
+    /// Packets for one receiver until the sender is known from who was present; none if never.
+    packets_until_known: Option<f64>,
+    /// The same if presences were independent, in closed form.
+    packets_if_independent: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    adaptive: Vec<Cover>,
+    foreground: Vec<Presence>,
+}
+
+pub fn policies(args: &Args) -> Result<(), Failure> {
+    if args.delay.is_zero() || args.session.is_zero() || args.background_pull.is_zero() {
+        return Err(Failure::broken("--delay, --session and --background-pull are more than nothing"));
+    }
+    if args.sessions * args.session.as_secs_f64() >= 86_400.0 {
+        return Err(Failure::broken(
+            "the sessions fill more than a day; fewer --sessions or a shorter --session",
+        ));
+    }
+    let mut progress = Progress::new((2 * USERS.len() + 3) as u64);
+    let mut done = 0;
+    let mut step = |what: &str| {
+        done += 1;
+        progress.at(done, what);
+    };
+    let mut adaptive = Vec::new();
+    for users in USERS {
+        for policy in ["constant", "adaptive"] {
+            adaptive.push(cover(args, policy, users));
+            step(&format!("{policy} cover, {users} users"));
+        }
+    }
+    let foreground = presences(args, &mut step);
+    progress.finish();
+    let report = Report { adaptive, foreground };
+    if let Some(dir) = &args.csv {
+        write_csv(&dir.join("adaptive.csv"), &report.adaptive)?;
+        write_csv(&dir.join("foreground.csv"), &report.foreground)?;
+    }
+    if let Some(dir) = &args.svg {
+        chart::write(&dir.join("adaptive.svg"), figure(&report.adaptive).draw())?;
+    }
+    if args.json { Ok(report::print_json(&report)?) } else { Ok(print(args, &report)?) }
+}
+
+/// Packets a second with which a client's own λ/μ is what the authors of Loopix call strong: constant cover.
+fn constant(args: &Args) -> f64 {
+    STRONG / args.delay.as_secs_f64()
+}
+
+/// Sends at a rate and pulls as much, ten packets at a time but at least once a minute.
+fn client(rate: f64) -> Client {
+    #[allow(clippy::cast_sign_loss, reason = "at least one")]
+    let packets = libm::ceil((rate * 60.0).clamp(1.0, 10.0)) as u32;
+    let every = Duration::try_from_secs_f64(f64::from(packets) / rate).unwrap_or(DAY);
+    let pull = Pull { every, packets, ..Client::of_dissertation(rate).pull };
+    Client { pull, ..Client::of_dissertation(rate) }
+}
+
+fn followed(args: &Args, pool: f64, users: u32) -> Linkability {
+    let network = Network { layers: LAYERS, width: args.mixes, pool, corrupt: 0.0, users: users.max(2) };
+    // The fuller the mixes, the fewer runs are as many events.
+    #[allow(clippy::cast_sign_loss, reason = "at least 24")]
+    let trials = (3e4 / pool).clamp(24.0, f64::from(args.trials)) as u32;
+    linkability(network, trials, args.seed)
+}
+
+fn cover(args: &Args, policy: &'static str, users: u32) -> Cover {
+    let delay_s = args.delay.as_secs_f64();
+    let most = constant(args);
+    let adaptive = Adaptive { pool: KEPT_POOL, width: args.mixes, delay_s, least: LEAST.min(most), most };
+    let sent = if policy == "adaptive" { adaptive.rate(users) } else { most };
+    let pool = adaptive.pool_at(sent, users);
+    let found = followed(args, pool, users);
+    let Day { joules: [umts_j, lte_j, nr_j], bytes } = Day::of(client(sent).seeded(DAY, args.seed), DAY);
+    Cover {
+        policy,
+        users,
+        announced: Adaptive::announced(users),
+        sent,
+        bytes_per_day: bytes,
+        umts_j,
+        lte_j,
+        nr_j,
+        pool,
+        pool_despite_fakes: pool * (1.0 - FAKE),
+        mix_bits: entropy(pool),
+        packet_bits: found.packet_bits.mean,
+        guess: found.guess.mean,
+        certain: found.certain.mean,
+    }
+}
+
+fn presences(args: &Args, step: &mut impl FnMut(&str)) -> Vec<Presence> {
+    let rate = constant(args);
+    let background = Pull { every: args.background_pull, packets: 10, ..Client::of_dissertation(0.0).pull };
+    let policy = Foreground {
+        sessions: args.sessions,
+        session: args.session,
+        foreground: client(rate),
+        background: Client { pull: background, ..client(rate) },
+    };
+    let share = policy.share();
+    let always = {
+        let day = Day::of(client(rate).seeded(DAY, args.seed), DAY);
+        presence(args, "always", (1.0, rate), day, None)
+    };
+    step("always");
+    // As much data as the foreground takes, spread over the day.
+    let in_foreground = Day::of(policy.traffic(10 * DAY, args.seed), 10 * DAY);
+    let spread = rate * in_foreground.bytes / always.bytes_per_day;
+    let thin = {
+        let day = Day::of(client(spread).seeded(DAY, args.seed), DAY);
+        presence(args, "always, as much data", (1.0, spread), day, None)
+    };
+    step("always, as much data");
+    let attacks = (0..ATTACKS).map(|more| {
+        f64::from(policy.packets_until_known(args.users, APART, MOST_PACKETS, args.seed + u64::from(more)))
+    });
+    let known = attacks.sum::<f64>() / f64::from(ATTACKS);
+    let known = (known, expected_until_known(args.users, share));
+    let only = presence(args, "foreground", (share, rate), in_foreground, Some(known));
+    step("foreground");
+    vec![always, thin, only]
+}
+
+fn presence(
+    args: &Args,
+    policy: &'static str,
+    (share, sent): (f64, f64),
+    day: Day,
+    known: Option<(f64, f64)>,
+) -> Presence {
+    let present = f64::from(args.users) * share;
+    let pool = present * sent * args.delay.as_secs_f64() / f64::from(args.mixes);
+    #[allow(clippy::cast_sign_loss, reason = "a number of users")]
+    let found = followed(args, pool, libm::round(present) as u32);
+    let [umts_j, lte_j, nr_j] = day.joules;
+    Presence {
+        policy,
+        present,
+        sent,
+        bytes_per_day: day.bytes,
+        umts_j,
+        lte_j,
+        nr_j,
+        pool,
+        mix_bits: entropy(pool),
+        packet_bits: found.packet_bits.mean,
+        guess: share * found.guess.mean + (1.0 - share),
+        certain: share * found.certain.mean + (1.0 - share),
+        packets_until_known: known.map(|(simulated, _)| simulated),
+        packets_if_independent: known.map(|(_, expected)| expected),
+    }
+}
+
+fn print(args: &Args, report: &Report) -> Result<()> {
+    let intro = format!(
+        "Cover: constant (λ_send/μ = {STRONG} of each client), or adaptive (λ/μ = {KEPT_POOL} of each mix); 1/μ = {} s\n",
+        brief(args.delay.as_secs_f64())
+    );
+    report::print(intro.as_bytes())?;
+    let mut table = Table::new([
+        "users",
+        "cover",
+        "sent, 1/s",
+        "MiB/day",
+        "3G, J",
+        "LTE, J",
+        "5G, J",
+        "λ/μ",
+        "half fake",
+        "mix, bits",
+        "packets, bits",
+        "guess",
+        "certain",
+    ]);
+    for row in &report.adaptive {
+        let [umts, lte, nr] = [row.umts_j, row.lte_j, row.nr_j].map(|joules| format!("{joules:.0}"));
+        table.row([
+            row.users.to_string(),
+            row.policy.into(),
+            brief(row.sent),
+            mib(row.bytes_per_day),
+            umts,
+            lte,
+            nr,
+            brief(row.pool),
+            brief(row.pool_despite_fakes),
+            format!("{:.2}", row.mix_bits),
+            format!("{:.2}", row.packet_bits),
+            format!("{:.3}", row.guess),
+            format!("{:.2}", row.certain),
+        ]);
+    }
+    table.print()?;
+    let intro = format!(
+        "\n{} users: sending always, or in {} sessions a day of {} on average\n",
+        args.users,
+        args.sessions,
+        humantime::format_duration(args.session)
+    );
+    report::print(intro.as_bytes())?;
+    let mut table = Table::new([
+        "sends",
+        "present",
+        "sent, 1/s",
+        "MiB/day",
+        "3G, J",
+        "LTE, J",
+        "5G, J",
+        "λ/μ",
+        "packets, bits",
+        "guess",
+        "certain",
+        "known after",
+    ]);
+    for row in &report.foreground {
+        let [umts, lte, nr] = [row.umts_j, row.lte_j, row.nr_j].map(|joules| format!("{joules:.0}"));
+        table.row([
+            row.policy.into(),
+            brief(row.present),
+            brief(row.sent),
+            mib(row.bytes_per_day),
+            umts,
+            lte,
+            nr,
+            brief(row.pool),
+            format!("{:.2}", row.packet_bits),
+            format!("{:.3}", row.guess),
+            format!("{:.2}", row.certain),
+            row.packets_until_known.map_or_else(|| "never".into(), |packets| format!("{packets:.1} packets")),
+        ]);
+    }
+    table.print()
+}
+
+fn figure(rows: &[Cover]) -> Lines {
+    let series = |name: &str, policy, colour, style, of: fn(&Cover) -> f64| {
+        let points = rows.iter().filter(|row| row.policy == policy);
+        let points = points.map(|row| Point { x: f64::from(row.users), y: of(row), half: None });
+        Series { name: name.into(), colour, style, points: points.collect() }
+    };
+    Lines {
+        title: "Cover that follows the number of users".into(),
+        x: "users".into(),
+        y: "a day".into(),
+        log_x: true,
+        log_y: true,
+        series: vec![
+            series("constant cover: MB", "constant", 0, Style::Hollow, |row| row.bytes_per_day / 1e6),
+            series("adaptive cover: MB", "adaptive", 0, Style::Solid, |row| row.bytes_per_day / 1e6),
+            series("constant cover: joules, LTE", "constant", 1, Style::Hollow, |row| row.lte_j),
+            series("adaptive cover: joules, LTE", "adaptive", 1, Style::Solid, |row| row.lte_j),
+            series("constant cover: joules, 5G", "constant", 2, Style::Hollow, |row| row.nr_j),
+            series("adaptive cover: joules, 5G", "adaptive", 2, Style::Solid, |row| row.nr_j),
+        ],
+    }
+}

@@ -1,0 +1,138 @@
+//! `motemix-lab sim run`.
+
+use super::{Clock, Interrupt};
+use crate::cli::SimRun as Args;
+use crate::failure::Failure;
+use crate::report::{self, Table};
+use motemix_air::capture::Capture;
+use motemix_sim::{Observers, Outcome, Sight, Witness, Years, run_with};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::time::Duration;
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let scenario = match args.run {
+        Some(id) => {
+            let plan = args.scenario.plan()?;
+            let runs = plan.runs().len();
+            let run = plan.run(id);
+            let run =
+                run.ok_or_else(|| Failure::broken(format!("--run {id}: the sweep has {runs} runs, from 0")))?;
+            plan.scenario(run).map_err(Failure::broken)?
+        }
+        None => args.scenario.scenario(args.seed)?,
+    };
+    let interrupt = Interrupt::listen()?;
+    let mut recorder = args.pcap.as_deref().map(Recorder::create).transpose()?;
+    let mut clock = Clock::of(&scenario);
+    let mut progress = |now| {
+        clock.at(now);
+        interrupt.flow()
+    };
+    let witness = recorder.as_mut().map(|recorder| recorder as &mut dyn Witness);
+    let ended = run_with(&scenario, Observers { progress: Some(&mut progress), witness });
+    clock.progress.finish();
+    // What was on the air until an interrupt is worth as much.
+    if let (Some(recorder), Some(path)) = (recorder, &args.pcap) {
+        recorder.finish().map_err(|error| cannot_write(path, &error))?;
+    }
+    let outcome = ended.map_err(|error| args.scenario.no_outcome(&error))?;
+    Ok(if args.json { report::print_json(&outcome) } else { table(&outcome).print() }?)
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!("cannot write {}: {error}", path.display()))
+}
+
+/// Writes what is on the air.
+struct Recorder {
+    capture: Capture<BufWriter<File>>,
+    /// The first failure; nothing is written after it.
+    result: io::Result<()>,
+}
+
+impl Recorder {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
+        let capture = Capture::new(BufWriter::new(file)).map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { capture, result: Ok(()) })
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.result.and_then(|()| self.capture.flush())
+    }
+}
+
+impl Witness for Recorder {
+    fn see(&mut self, _: Duration, sight: &Sight<'_>) {
+        if let Sight::OnAir { begin, collided, frame, .. } = sight
+            && self.result.is_ok()
+        {
+            self.result = self.capture.frame(*begin, frame, *collided);
+        }
+    }
+}
+
+fn table(outcome: &Outcome) -> Table {
+    let mut table = Table::without_heading();
+    let percent = |count: u64, percent: f64| format!("{count} ({percent:.1} %)");
+    table.figure("nodes", &outcome.nodes, "");
+    table.figure("virtual time", &format!("{:.1}", outcome.virtual_s / 60.0), "minutes");
+    table.figure("sent", &outcome.sent, "messages");
+    for (name, count, share, unit) in [
+        ("acknowledged", outcome.acknowledged, outcome.acknowledged_percent, "messages"),
+        ("retransmitted", outcome.retransmitted, outcome.retransmitted_percent, "packets"),
+        ("discarded", outcome.discarded, outcome.discarded_percent, "messages"),
+    ] {
+        table.figure(name, &percent(count, share), unit);
+    }
+    table.figure("undecided at the end", &outcome.undecided, "messages");
+    table.figure("refused, the sender being full", &outcome.refused, "messages");
+    table.figure("round trip p50", &format!("{:.2}", outcome.rtt_s.p50), "s");
+    table.figure("round trip p99", &format!("{:.2}", outcome.rtt_s.p99), "s");
+    table.figure("airtime per acknowledged message", &format!("{:.3}", outcome.airtime_s_per_ack), "s");
+    table.figure("energy per acknowledged message", &format!("{:.0}", outcome.energy_mj_per_ack), "mJ");
+    table.figure("  without listening", &format!("{:.1}", outcome.active_energy_mj_per_ack), "mJ");
+    if let Some(known) = &outcome.anonymity {
+        // Who hears the acknowledgement go back knows more.
+        for (name, guesses) in
+            [("from the way there", known.there), ("from the round trip", known.round_trip)]
+        {
+            let bits = guesses.entropy_bits;
+            table.figure(&format!("sender's anonymity, {name}"), &format!("{bits:.2}"), "bits");
+        }
+    }
+    for (reason, count) in &outcome.drops {
+        table.figure(&format!("dropped, {reason}"), count, "");
+    }
+    if let Some(epochs) = outcome.epochs {
+        table.figure("epochs that every mote was in", &epochs, "");
+    }
+    if let Some(flash) = &outcome.flash {
+        table.figure("written to flash, each mote", &format!("{:.0}", flash.written_bytes), "bytes");
+        table.figure("erased, each mote", &format!("{:.1}", flash.erases), "pages");
+        let Years { record, settings, tags, messages } = flash.years;
+        for (region, years) in
+            [("record", record), ("settings", settings), ("replay tags", tags), ("messages", messages)]
+        {
+            if let Some(years) = years {
+                table.figure(&format!("flash would last, {region}"), &format!("{years:.1}"), "years");
+            }
+        }
+    }
+    for (board, tables) in &outcome.limits {
+        for (name, length, unit) in [
+            ("nodes", tables.nodes, ""),
+            ("network document", tables.document, "bytes"),
+            ("packets", tables.packets, ""),
+            ("replay filter", tables.replay_bytes, "bytes"),
+            ("messages in flight", tables.messages, ""),
+            ("headers made ahead", tables.headers, ""),
+            ("received messages, each of two tables", tables.window, "places"),
+        ] {
+            table.figure(&format!("room on {board}, {name}"), &length, unit);
+        }
+    }
+    table
+}

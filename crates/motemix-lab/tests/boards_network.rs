@@ -1,0 +1,257 @@
+//! Emulated boards and hosts in one radio channel, as a user runs them: `motemix-lab boards network`.
+
+mod capture;
+mod program;
+
+use capture::Capture;
+use program::{build_nodes, lab, wait_until};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const BOARDS: [&str; 6] = ["microbit-1", "microbit-2", "an385-1", "an385-2", "an386-1", "an386-2"];
+/// Emulators, the air and two hosts.
+const PROCESSES: usize = BOARDS.len() + 3;
+/// Bytes of memory that no board's stack may ever reach.
+const MARGIN: u64 = 256;
+/// Three hops to the receiver, three back.
+const HOPS: u64 = 6;
+
+/// Six emulators keep two cores busy: one story at a time. It begins with the nodes' program.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// A run that keeps its files in a folder of its own, and what it said in the end.
+struct BoardsNetwork {
+    folder: TempDir,
+    report: Value,
+    _machine: MutexGuard<'static, ()>,
+}
+
+fn machine() -> MutexGuard<'static, ()> {
+    static NODES: Once = Once::new();
+    NODES.call_once(build_nodes);
+    // A story that failed left nothing running.
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl BoardsNetwork {
+    fn run(more: &[&str]) -> Self {
+        let machine = machine();
+        let folder = tempfile::tempdir().expect("a folder");
+        let keep = folder.path().join("kept");
+        let pcap = folder.path().join("air.pcap");
+        let mut words = vec!["boards", "network", "--seconds", "20", "--json", "--keep", text(&keep)];
+        words.extend(["--pcap", text(&pcap)]);
+        words.extend(more);
+        let report = serde_json::from_str(&lab(words).succeeds()).expect("JSON");
+        Self { folder, report, _machine: machine }
+    }
+
+    fn figure(&self, name: &str) -> u64 {
+        self.report[name].as_u64().expect("a count")
+    }
+
+    /// Of a board.
+    fn count(&self, board: &str, name: &str) -> u64 {
+        self.report["boards"][board][name].as_u64().unwrap_or_else(|| panic!("{board} has no {name}"))
+    }
+
+    /// Of the host that sends.
+    fn host(&self, name: &str) -> u64 {
+        self.report["host"][name].as_u64().expect("a count")
+    }
+
+    /// Sums over the stations of the air.
+    fn on_air(&self, count: impl Fn(&Value) -> &Value) -> u64 {
+        let stations = self.report["air"]["stations"].as_array().expect("a list");
+        stations.iter().map(|station| count(&station["channel"]).as_u64().expect("a count")).sum()
+    }
+
+    fn pcap(&self) -> PathBuf {
+        self.folder.path().join("air.pcap")
+    }
+
+    fn unused_ram(&self) -> BTreeMap<String, u64> {
+        serde_json::from_value(self.report["unused_ram"].clone()).expect("counts")
+    }
+
+    fn is_complete(&self) {
+        let names: Vec<_> = self.report["boards"].as_object().expect("boards").keys().cloned().collect();
+        let mut boards = BOARDS.to_vec();
+        boards.sort_unstable();
+        assert_eq!(names, boards);
+        let mut sent = 0;
+        for board in BOARDS {
+            assert!(self.count(board, "sent") > 0, "{board} sent nothing");
+            assert_eq!(self.count(board, "acknowledged"), self.count(board, "sent"), "{board}");
+            assert_eq!(self.count(board, "discarded"), 0, "{board}");
+            assert!(self.count(board, "forwarded") > 0, "{board} forwarded nothing");
+            sent += self.count(board, "sent");
+        }
+        assert_eq!(self.figure("sent"), sent);
+        assert_eq!(self.figure("delivered"), sent);
+        assert_eq!(self.figure("acknowledged"), sent);
+        assert_eq!((self.figure("discarded"), self.figure("duplicates")), (0, 0));
+        assert!(self.host("sent") > 0);
+        assert_eq!(self.host("acknowledged"), self.host("sent"));
+        assert_eq!(processes(self.folder.path()), Vec::<u32>::new(), "they outlived the run");
+    }
+}
+
+/// A run that is not going to end well. Ended whatever the story does.
+struct Doomed {
+    folder: TempDir,
+    child: Child,
+    _machine: MutexGuard<'static, ()>,
+}
+
+impl Doomed {
+    /// Returns when the firmware is built, which takes as long as it takes.
+    fn start() -> Self {
+        let machine = machine();
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix-lab"))
+            .args(["boards", "network", "--seconds", "3600", "--json", "--keep"])
+            .arg(folder.path())
+            .env_remove("MOTEMIX_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        while !folder.path().join("boards").exists() {
+            assert!(child.try_wait().expect("a child").is_none(), "it ended");
+            thread::sleep(Duration::from_millis(50));
+        }
+        Self { folder, child, _machine: machine }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ids of what it started.
+    fn others(&self) -> Vec<u32> {
+        processes(self.path()).into_iter().filter(|id| *id != self.child.id()).collect()
+    }
+}
+
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // What should have followed it, and has not if a story fails.
+        for id in self.others() {
+            let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        }
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// Ids of the processes that name this folder, which nothing but a story's own do.
+fn processes(folder: &Path) -> Vec<u32> {
+    let ids = fs::read_dir("/proc").expect("/proc");
+    let ids = ids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    ids.filter(|id| command_line(*id).contains(text(folder))).collect()
+}
+
+/// Empty if it has ended, collected by its parent or not.
+fn command_line(id: u32) -> String {
+    let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
+fn kill(id: u32) {
+    let killed = Command::new("kill").args(["-KILL", &id.to_string()]).status().expect("kill starts");
+    assert!(killed.success());
+}
+
+#[test]
+fn every_message_of_six_boards_and_a_host_is_acknowledged() {
+    let network = BoardsNetwork::run(&[]);
+    network.is_complete();
+
+    let unused = network.unused_ram();
+    println!("\nbytes of memory that no stack reached: {unused:?}");
+    assert_eq!(unused.len(), BOARDS.len());
+    for (board, bytes) in unused {
+        assert!(bytes >= MARGIN, "{board}: its stack came within {bytes} bytes of its data");
+    }
+
+    let capture = Capture::read(&network.pcap());
+    let datagrams = capture.datagrams();
+    println!("{} frames on the air, {} datagrams in three of them", capture.frames(), datagrams);
+    let messages = network.figure("acknowledged") + network.host("acknowledged");
+    assert!(datagrams >= HOPS * messages, "{datagrams} datagrams for {messages} messages there and back");
+}
+
+#[test]
+fn every_message_is_acknowledged_though_the_air_loses_frames() {
+    let network = BoardsNetwork::run(&["--loss", "0.05"]);
+    network.is_complete();
+    let lost = network.on_air(|channel| &channel["drops"]["lost"]);
+    let retries = network.on_air(|channel| &channel["retries"]);
+    println!("\n{lost} frames and acknowledgements lost, {retries} frames sent again");
+    assert!(lost > 0 && retries > 0);
+    Capture::read(&network.pcap());
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_running() {
+    let mut network = Doomed::start();
+    // The hosts are the last ones to be started.
+    wait_until("all of it runs", || network.others().len() == PROCESSES);
+    kill(network.child.id());
+    network.child.wait().expect("a child");
+    wait_until("the others ended", || network.others().is_empty());
+}
+
+#[test]
+fn a_board_that_dies_ends_the_run_with_its_name() {
+    let mut network = Doomed::start();
+    let is_board = |id: &u32| {
+        let line = command_line(*id);
+        line.starts_with("qemu-system-arm ") && line.contains("an385-2.air")
+    };
+    let mut board = None;
+    wait_until("the board runs", || {
+        board = network.others().into_iter().find(is_board);
+        board.is_some()
+    });
+    kill(board.expect("it runs"));
+    let mut said = String::new();
+    network.child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("text");
+    assert_eq!(network.child.wait().expect("a child").code(), Some(1));
+    // Lines before it are of the progress.
+    let line = said.lines().last().unwrap_or_default();
+    assert!(line.contains("an385-2 ended by itself (signal: 9"), "{line}");
+    assert_eq!(network.others(), Vec::<u32>::new(), "they outlived the run");
+}
+
+#[test]
+fn without_an_emulator_it_says_what_to_install() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_motemix-lab"))
+        .args(["boards", "network"])
+        .env("PATH", empty.path())
+        .env_remove("MOTEMIX_LOG")
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for words in ["qemu-system-arm is missing", "scripts/setup qemu boards"] {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+}

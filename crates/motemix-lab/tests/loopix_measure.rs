@@ -1,0 +1,83 @@
+//! Stories of `motemix-lab loopix measure` and `load`: networks of processes that are made, counted and ended.
+
+mod program;
+
+use program::{build_nodes, lab};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::sync::Once;
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn measure(out: &Path, words: &[&str]) -> Vec<Value> {
+    static NODES: Once = Once::new();
+    NODES.call_once(build_nodes);
+    let out = ["--out", text(out), "--json"];
+    let said = lab([&["loopix", "measure"], words, &out].concat()).succeeds();
+    serde_json::from_str(&said).unwrap()
+}
+
+fn row<'r>(rows: &'r [Value], quantity: &str) -> &'r Value {
+    let found = rows.iter().find(|row| row["quantity"] == quantity);
+    found.unwrap_or_else(|| panic!("no {quantity} in {rows:?}"))
+}
+
+#[test]
+fn messages_come_back_and_a_second_run_measures_nothing_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["latency", "--quick", "--clients", "2", "--rates", "30", "--mixes", "3", "--providers", "1"];
+    let first = measure(folder.path(), &words);
+    let latency = row(&first, "latency");
+    assert!(latency["samples"].as_u64().unwrap() > 0, "{latency}");
+    assert!(latency["min"].as_f64() <= latency["median"].as_f64(), "{latency}");
+    let figure = fs::read_to_string(folder.path().join("latency-30.svg")).unwrap();
+    assert!(figure.contains("motemix, median"), "{figure}");
+
+    let written = fs::read(folder.path().join("latency.csv")).unwrap();
+    assert_eq!(measure(folder.path(), &words), first);
+    assert_eq!(fs::read(folder.path().join("latency.csv")).unwrap(), written);
+}
+
+#[test]
+fn clients_and_mixes_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = measure(folder.path(), &["bandwidth", "--quick", "--clients", "2", "--rates", "60"]);
+    let mean = |quantity| row(&rows, quantity)["mean"].as_f64().unwrap();
+    assert!(mean("client sent") >= mean("client real") && mean("client real") > 0.0, "{rows:?}");
+    assert!(mean("mix out") > 0.0 && mean("provider out") > 0.0, "{rows:?}");
+    assert_eq!(row(&rows, "mix out")["samples"], 6);
+}
+
+#[test]
+fn what_a_loaded_mix_forwards_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["mix-throughput", "--saturation", "--quick", "--rates", "200", "--seconds", "1"];
+    let rows = measure(folder.path(), &words);
+    assert!(row(&rows, "out")["mean"].as_f64().unwrap() > 0.0, "{rows:?}");
+    assert_eq!(row(&rows, "wrong")["mean"], 0.0, "{rows:?}");
+}
+
+#[test]
+fn mail_waits_until_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = measure(folder.path(), &["pull", "--rates", "30", "--seconds", "7"]);
+    let took = row(&rows, "took");
+    assert!(took["samples"].as_u64().unwrap() > 0, "{took}");
+    let samples = fs::read_to_string(folder.path().join("pull-30.csv")).unwrap();
+    assert_eq!(samples.lines().count() as u64, 1 + took["samples"].as_u64().unwrap());
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = text(folder.path());
+    let refused = lab(["loopix", "measure", "latency", "--python", out, "--out", out]);
+    refused.fails(2, &["no Python nodes here", "scripts/setup loopix_peer"]);
+    fs::write(folder.path().join("pull.csv"), "other,columns\n1,2\n").unwrap();
+    lab(["loopix", "measure", "pull", "--out", out]).fails(2, &["pull.csv", "move it away"]);
+    let refused = lab(["loopix", "load", "--mix", out, "--sink", out, "--rate", "1", "--seconds", "1"]);
+    refused.fails(2, &["publicMixnode.bin"]);
+}

@@ -1,0 +1,163 @@
+//! `motemix-lab loopix`: what Loopix costs and what it buys, from the command line.
+
+mod program;
+
+use program::lab;
+use serde_json::Value;
+use std::fs;
+
+fn json(words: &[&str]) -> Value {
+    let said = lab(words.iter().chain(&["--json"])).succeeds();
+    serde_json::from_str(&said).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn the_table_of_costs_stands_beside_the_printed_one() {
+    let table = lab(["loopix", "cost"]).succeeds();
+    let row = table.lines().find(|line| line.trim_start().starts_with("16 ")).unwrap();
+    assert_eq!(row.matches("82226.07").count(), 2, "{table}");
+    assert_eq!(row.matches("862.20").count(), 2, "{table}");
+    // Of another packet nothing was printed.
+    let half = lab(["loopix", "cost", "--packet-length", "1040", "--rate", "16"]).succeeds();
+    assert!(!half.contains("862"), "{half}");
+}
+
+#[test]
+fn a_gibibyte_a_month_in_ten_seconds_is_refused_with_remedies_that_work() {
+    let wish = ["loopix", "advise", "--budget", "1GiB/month", "--latency", "10s"];
+    let run = lab(wish);
+    assert_eq!(run.status(), 1);
+    assert!(run.stdout().contains("budget") && run.stdout().contains("latency"), "{}", run.stdout());
+    assert_eq!(run.stderr().lines().count(), 1, "{}", run.stderr());
+
+    let run = lab(wish.iter().chain(&["--json"]));
+    assert_eq!(run.status(), 1);
+    let said: Value = serde_json::from_str(&run.stdout()).unwrap();
+    assert_eq!((&said["possible"], &said["obstacle"]), (&Value::from(false), &Value::from("latency")));
+    let longer = format!("{}s", number(&said["remedies"]["latency_s"]).ceil());
+    let advice = json(&["loopix", "advise", "--budget", "1GiB/month", "--latency", &longer]);
+    assert_eq!(advice["possible"], true);
+}
+
+#[test]
+fn advice_keeps_to_the_wish_and_says_what_it_buys() {
+    let advice =
+        json(&["loopix", "advise", "--budget", "1GiB/month", "--latency", "60s", "--corrupt", "0.2"]);
+    let plan = &advice["plan"];
+    assert!((number(&plan["bytes_per_month"]) / 1_073_741_824.0 - 1.0).abs() < 1e-6, "{plan}");
+    let parts = plan["latency_parts_s"].as_array().unwrap();
+    assert!((parts.iter().map(number).sum::<f64>() - 60.0).abs() < 1e-6, "{plan}");
+    let bought = &advice["anonymity"];
+    assert!(number(&bought["mix_bits"]) > 1.0, "{bought}");
+    assert!(
+        number(&bought["end_to_end"]["packet_bits"]["mean"]) > number(&bought["mix_bits"]) * 0.5,
+        "{bought}"
+    );
+    let joules = advice["energy"]["joules"].as_array().unwrap();
+    assert!(joules.iter().all(|joules| number(joules) > 1000.0), "{joules:?}");
+    // The same again, to the last digit.
+    let again = json(&["loopix", "advise", "--budget", "1GiB/month", "--latency", "60s", "--corrupt", "0.2"]);
+    assert_eq!(advice, again);
+}
+
+#[test]
+fn what_is_no_wish_is_explained() {
+    for (words, expected) in [
+        (&["--budget", "1GiB", "--latency", "10s"][..], "1GiB/month"),
+        (&["--budget", "1GiB/month", "--latency", "10s", "--corrupt", "2"], "more than one"),
+        (&["--budget", "1XiB/month", "--latency", "10s"], "GiB"),
+    ] {
+        let run = lab(["loopix", "advise"].iter().chain(words));
+        assert_eq!(run.status(), 2);
+        assert!(run.stderr().contains(expected), "{}", run.stderr());
+    }
+}
+
+#[test]
+fn the_energy_of_the_dissertation_comes_out_and_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (svg, csv) = (folder.path().join("a/figure.svg"), folder.path().join("a/figure.csv"));
+    let report = json(&[
+        "loopix",
+        "measure",
+        "energy",
+        "--rate",
+        "0",
+        "--rate",
+        "3",
+        "--length",
+        "1h",
+        "--svg",
+        svg.to_str().unwrap(),
+        "--csv",
+        csv.to_str().unwrap(),
+    ]);
+    for row in report["rows"].as_array().unwrap() {
+        let off = number(&row["reckoned_j"]) / number(&row["dissertation_j"]) - 1.0;
+        assert!(off.abs() < 0.01, "{row}");
+        assert!(number(&row["nr_j"]) < number(&row["lte_j"]), "{row}");
+    }
+    assert!(fs::read_to_string(svg).unwrap().contains("joules a day"));
+    assert_eq!(fs::read_to_string(csv).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn a_trace_from_a_file_is_billed_on_each_radio() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let trace = path.to_str().unwrap();
+    fs::write(&path, "time_s,bytes,direction\n0,2107,down\n").unwrap();
+    let bills = json(&["loopix", "measure", "energy", "--trace", trace]);
+    // 4.1 s of DCH and 5.6 s of FACH.
+    assert!((number(&bills[0]["joules"]) - 4.98).abs() < 1e-9, "{bills}");
+    assert!((number(&bills[0]["seconds"]) - 9.7).abs() < 1e-9, "{bills}");
+    fs::write(&path, "0,2107,sideways\n").unwrap();
+    lab(["loopix", "measure", "energy", "--trace", trace]).fails(2, &["line 1", "neither up nor down"]);
+    let pcap = folder.path().join("trace.pcap");
+    fs::write(&pcap, "no file of that kind").unwrap();
+    let words = ["loopix", "measure", "energy", "--trace", pcap.to_str().unwrap()];
+    lab(words).fails(2, &["--client"]);
+    lab(words.iter().chain(&["--client", "10.0.0.1"])).fails(2, &["not a PCAP file"]);
+}
+
+#[test]
+fn closed_form_and_simulation_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().to_str().unwrap();
+    let report = json(&["loopix", "anonymity", "--trials", "60", "--svg", dir, "--csv", dir]);
+    let mut within = 0;
+    let mixes = report["mixes"].as_array().unwrap();
+    for mix in mixes {
+        let off = (number(&mix["simulated_bits"]) - number(&mix["closed_bits"])).abs();
+        within += usize::from(off < number(&mix["simulated_half"]));
+        assert!(off < 2.5 * number(&mix["simulated_half"]), "{mix}");
+    }
+    assert!(within * 3 >= mixes.len() * 2, "{within} of {}", mixes.len());
+    for file in
+        ["entropy.svg", "layers.svg", "corrupt.svg", "candidates.svg", "entropy.csv", "linkability.csv"]
+    {
+        assert!(fs::metadata(folder.path().join(file)).unwrap().len() > 100, "{file}");
+    }
+}
+
+#[test]
+fn policies_are_compared_by_what_they_save_and_what_they_lose() {
+    let report = json(&["loopix", "policies", "--trials", "24"]);
+    let cover: Vec<_> = report["adaptive"].as_array().unwrap().iter().collect();
+    for pair in cover.chunks(2) {
+        let [constant, adaptive] = pair else { panic!("{pair:?}") };
+        assert!(number(&adaptive["bytes_per_day"]) <= number(&constant["bytes_per_day"]) * 1.01, "{pair:?}");
+        assert!(number(&adaptive["pool"]) <= number(&constant["pool"]) + 1e-9, "{pair:?}");
+    }
+    let [always, thin, foreground] = &report["foreground"].as_array().unwrap()[..] else {
+        panic!("{report}")
+    };
+    assert!(number(&foreground["bytes_per_day"]) < number(&always["bytes_per_day"]) / 5.0);
+    assert!((number(&thin["bytes_per_day"]) / number(&foreground["bytes_per_day"]) - 1.0).abs() < 0.3);
+    assert!(number(&foreground["certain"]) > 0.9, "{foreground}");
+    assert!(foreground["packets_until_known"].is_number() && always["packets_until_known"].is_null());
+}

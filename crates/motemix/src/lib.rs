@@ -1,0 +1,15 @@
+//! The parts of the command-line program `motemix`, which its laboratory shares.
+//!
+//! This is no library for other programs: it changes without notice. Those who build on motemix use
+//! `motemix-node` (the protocol without input and output) or `motemix-host` (a node with sockets and files).
+#![expect(missing_docs, reason = "two programs use it, and nobody reads it without them")]
+
+pub mod cli;
+mod commands;
+pub mod failure;
+pub mod network;
+pub mod program;
+mod reading;
+pub mod report;
+
+pub use commands::run;

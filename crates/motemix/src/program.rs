@@ -1,0 +1,90 @@
+//! What a program of motemix does with its process: logs, signals, the manual, and its end.
+
+use crate::failure::Failure;
+use anyhow::Context;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Sets logs up, does the work, and says on stderr why it failed.
+pub fn run(name: &str, log: &str, work: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
+    match log_to_stderr(log).and_then(|()| work()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{name}: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn log_to_stderr(filter: &str) -> Result<(), Failure> {
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .map_err(|error| Failure::broken(format!("--log {filter}: {error}; try `info`")))?;
+    // A line that a full disk refuses is lost. To say that on stderr would fail as well, and end the program.
+    let for_people =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(for_people)
+        .log_internal_errors(false)
+        .init();
+    Ok(())
+}
+
+/// A flag that Ctrl-C and SIGTERM raise, so that what was started is stopped in order.
+///
+/// # Errors
+/// The system takes no handler.
+pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let raised = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // A second one ends this process at once; its children follow it.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&raised))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&raised)))
+            .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
+    }
+    Ok(raised)
+}
+
+/// The program whose processes are nodes: this one, or the `motemix` beside it.
+///
+/// # Errors
+/// This is another program, and there is none beside it.
+pub fn of_nodes() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let nodes = own.with_file_name(format!("motemix{}", std::env::consts::EXE_SUFFIX));
+    if nodes == own || nodes.is_file() {
+        return Ok(nodes);
+    }
+    anyhow::bail!(
+        "{}: not found; nodes run in the program motemix, which belongs beside this one: \
+         `cargo build --package motemix`, in the same profile, puts it there",
+        nodes.display()
+    )
+}
+
+/// Prints the script with which a shell completes the words of a program.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn completions(command: &mut clap::Command, shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(shell, command, name, &mut script);
+    Ok(crate::report::print(&script)?)
+}
+
+/// Writes a manual page for each command of a program.
+///
+/// # Errors
+/// The folder or a page cannot be written.
+pub fn man(command: clap::Command, dir: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    clap_mangen::generate_to(command, dir)
+        .with_context(|| format!("cannot write the pages to {}", dir.display()))?;
+    Ok(())
+}

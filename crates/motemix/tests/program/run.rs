@@ -1,0 +1,59 @@
+//! A run of a program, and what it said. The laboratory's tests use this too.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::ffi::OsStr;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// For what has to happen in the end; a story that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What it did.
+pub struct Run(Output);
+
+impl Run {
+    /// Runs a program with these words.
+    pub fn of<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(program: &str, words: I) -> Self {
+        let output = Command::new(program).args(words).env_remove("MOTEMIX_LOG").output();
+        Self(output.expect("the program starts"))
+    }
+
+    pub fn status(&self) -> i32 {
+        self.0.status.code().expect("it was not killed")
+    }
+
+    pub fn stdout(&self) -> String {
+        String::from_utf8(self.0.stdout.clone()).expect("text on stdout")
+    }
+
+    pub fn stderr(&self) -> String {
+        String::from_utf8(self.0.stderr.clone()).expect("text on stderr")
+    }
+
+    #[track_caller]
+    pub fn succeeds(self) -> String {
+        assert_eq!(self.status(), 0, "{}", self.stderr());
+        self.stdout()
+    }
+
+    /// Ends with this status and exactly one line, which has all of these words.
+    #[track_caller]
+    pub fn fails(self, status: i32, words: &[&str]) {
+        let stderr = self.stderr();
+        assert_eq!(self.status(), status, "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert_eq!(self.stdout(), "");
+        for word in words {
+            assert!(stderr.contains(word), "{word:?} is not in {stderr}");
+        }
+    }
+}
+
+#[track_caller]
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "not in {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
