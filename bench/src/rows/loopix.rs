@@ -239,6 +239,10 @@ fn measure(program: &Path, peer: &Peer, words: &[&str]) -> Result<Vec<Measured>>
         command.arg("--python").arg(&peer.project);
     }
     let output = command.output().with_context(|| format!("starting {}", program.display()))?;
-    ensure!(output.status.success(), "motemix-lab loopix measure: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "motemix-lab loopix measure: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(serde_json::from_slice(&output.stdout)?)
 }
