@@ -56,19 +56,34 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Prints an error and ends the function that this is in.
+/// Answers with an error and ends the function that this is in.
 macro_rules! or_say {
     ($console:expr, $result:expr) => {
+        $crate::console::or_print!($console, "error", $result)
+    };
+}
+pub(crate) use or_say;
+
+/// Prints what went wrong although nobody asked for anything, and ends the function that this is in.
+macro_rules! or_warn {
+    ($console:expr, $result:expr) => {
+        $crate::console::or_print!($console, "warning", $result)
+    };
+}
+pub(crate) use or_warn;
+
+macro_rules! or_print {
+    ($console:expr, $kind:literal, $result:expr) => {
         match $result {
             Ok(value) => value,
             Err(error) => {
-                crate::console::say!($console, "error: {error}");
+                $crate::console::say!($console, concat!($kind, ": {}"), error);
                 return;
             }
         }
     };
 }
-pub(crate) use or_say;
+pub(crate) use or_print;
 
 /// The line that is being typed.
 pub(crate) struct Line {

@@ -272,7 +272,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         if let (Some(error), false) = (self.failed, self.stopped) {
             // Without its tag the packet could be sent through again after a restart.
             self.stopped = true;
-            say!(console, "error: stops, because a replay tag cannot be kept: {error}");
+            say!(console, "warning: stops, because a replay tag cannot be kept: {error}");
         }
         true
     }
@@ -315,7 +315,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             }
             Err(error) => {
                 if self.refused == 0 {
-                    say!(console, "error: messages are turned away: {error}; `inbox` makes room");
+                    say!(console, "warning: messages are turned away: {error}; `inbox` makes room");
                 }
                 self.refused += 1;
             }

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Sets logs up, does the work, and says on stderr why it failed.
 pub fn run(name: &str, log: &str, work: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
@@ -21,18 +25,31 @@ pub fn run(name: &str, log: &str, work: impl FnOnce() -> Result<(), Failure>) ->
 }
 
 fn log_to_stderr(filter: &str) -> Result<(), Failure> {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter)
-        .map_err(|error| Failure::broken(format!("--log {filter}: {error}; try `info`")))?;
+    let filter = log_filter(filter)?;
     // A line that a full disk refuses is lost. To say that on stderr would fail as well, and end the program.
     let for_people =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(for_people)
-        .log_internal_errors(false)
-        .init();
+        .log_internal_errors(false);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
     Ok(())
+}
+
+/// Levels, each for everything or for a part: `info` or `warn,motemix_host=debug`.
+fn log_filter(text: &str) -> Result<Targets, Failure> {
+    // A word that is no level would name a part, and let everything of it through.
+    let is_level = |part: &str| {
+        part.rsplit('=').next().is_some_and(|level| !level.is_empty() && level.parse::<LevelFilter>().is_ok())
+    };
+    match text.parse() {
+        Ok(filter) if text.split(',').all(is_level) => Ok(filter),
+        _ => Err(Failure::broken(format!(
+            "--log {text}: not a level, nor levels of parts; the levels are off, error, warn, info, debug and \
+             trace; try `info` or `warn,motemix_host=debug`"
+        ))),
+    }
 }
 
 /// A flag that Ctrl-C and SIGTERM raise, so that what was started is stopped in order.

@@ -34,5 +34,10 @@ fn a_misspelt_command_gets_a_suggestion() {
 
 #[test]
 fn a_log_filter_that_is_none_is_one_line() {
-    motemix(["--log", "a=b=c", "completions", "bash"]).fails(2, &["--log", "try `info`"]);
+    for filter in ["a=b=c", "verbose", "motemix_host=loud", "info,", ""] {
+        motemix(["--log", filter, "completions", "bash"]).fails(2, &["--log", "try `info`"]);
+    }
+    for filter in ["off", "debug", "warn,motemix_host=debug,motemix_node=trace"] {
+        motemix(["--log", filter, "completions", "bash"]).succeeds();
+    }
 }

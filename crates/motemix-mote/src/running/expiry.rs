@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 
 use super::Running;
 use super::fill::Fill;
-use crate::console::{Console, or_say, say};
+use crate::console::{Console, or_warn, say};
 
 /// How far that is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,16 +45,16 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if self.expiry == Expiry::InForce && time >= self.network.valid_until {
             self.expiry = Expiry::Silent;
             self.node.fall_silent();
-            say!(console, "error: the network document has expired; {}", self.remedy());
+            say!(console, "warning: the network document has expired; {}", self.remedy());
         }
         if self.expiry == Expiry::Silent && time >= self.network.overlap_until {
             self.expiry = Expiry::Over;
             self.node.end_epoch();
             self.fill = Fill::new();
             self.unprepare();
-            or_say!(console, self.mote.retire(self.network.epoch));
+            or_warn!(console, self.mote.retire(self.network.epoch));
             let epoch = self.network.epoch;
-            say!(console, "error: epoch {epoch} has ended, nothing is forwarded; {}", self.remedy());
+            say!(console, "warning: epoch {epoch} has ended, nothing is forwarded; {}", self.remedy());
         }
     }
 

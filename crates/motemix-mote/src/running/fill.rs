@@ -60,7 +60,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let level = self.level(now);
         if level > self.fill.level {
             self.fill.level = level;
-            say!(console, "error: {}", self.said());
+            say!(console, "warning: {}", self.said());
         }
     }
 

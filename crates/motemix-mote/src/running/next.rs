@@ -19,7 +19,7 @@ use rand_core::CryptoRng;
 use super::Running;
 use super::expiry::Expiry;
 use crate::command::read_hex;
-use crate::console::{Console, or_say, say};
+use crate::console::{Console, or_say, or_warn, say};
 use crate::network::{Network, PlaceInNetwork, Refusal};
 use crate::store::DocumentHead;
 
@@ -142,12 +142,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         if time >= next.from {
             self.next = None;
-            or_say!(console, self.begin_next(now));
+            or_warn!(console, self.begin_next(now));
             say!(console, "epoch {} begins", next.epoch);
         } else {
             self.next = Some(NextEpoch { is_prepared: true, ..next });
-            let secret = or_say!(console, self.mote.reach(next.epoch));
-            or_say!(console, self.prepare(next.epoch, MixKey::new(secret)));
+            let secret = or_warn!(console, self.mote.reach(next.epoch));
+            or_warn!(console, self.prepare(next.epoch, MixKey::new(secret)));
         }
     }
 

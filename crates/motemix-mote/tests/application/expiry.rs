@@ -60,7 +60,7 @@ fn a_payload_stream_ends_with_its_document() {
     assert_eq!(frames(&world), silent, "no tick, no cover, no message, during the overlap and after it");
     for board in 0..3 {
         let said = world.printed(board);
-        assert!(said.contains("error: the network document has expired; "), "{board}: {said}");
+        assert!(said.contains("warning: the network document has expired; "), "{board}: {said}");
         assert!(world.say(board, "send mote-1 late").starts_with("error: "));
     }
     world.seconds(600);

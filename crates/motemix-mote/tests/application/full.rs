@@ -55,7 +55,7 @@ fn messages_for_which_there_is_no_room_are_tried_again_until_the_inbox_is_read()
     world.send(0, 1, "wait for room");
     world.send(2, 1, "me too");
     world.seconds(12);
-    let said = "error: messages are turned away: messages: full; remove what is no longer needed; `inbox` makes room\n";
+    let said = "warning: messages are turned away: messages: full; remove what is no longer needed; `inbox` makes room\n";
     assert_eq!(world.printed(1), said, "said once, however many are turned away");
     let tries = 2 + world.status(0, "retransmitted") + world.status(2, "retransmitted");
     assert!(tries >= 4);
@@ -84,7 +84,7 @@ fn a_mix_that_cannot_keep_a_tag_stops_and_sends_nothing_on() {
     world.exchange(0, 1, "first");
     world.exchange(0, 1, "second");
     let stops =
-        "error: stops, because a replay tag cannot be kept: replay tags: full; the next epoch makes room\n";
+        "warning: stops, because a replay tag cannot be kept: replay tags: full; the next epoch makes room\n";
     for restarted in [false, true] {
         let before = world.air.borrow().sent.len();
         world.send(0, 1, "third");
@@ -120,7 +120,7 @@ fn a_receiver_that_cannot_keep_a_tag_acknowledges_nothing() {
     world.restart(1);
     world.send(0, 1, "hello");
     world.seconds(400);
-    assert!(world.printed(1).contains("error: stops"));
+    assert!(world.printed(1).contains("warning: stops"));
     assert_eq!((world.status(0, "acknowledged"), world.status(0, "discarded")), (0, 1));
 }
 

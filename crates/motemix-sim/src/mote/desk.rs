@@ -135,7 +135,7 @@ impl Console for Ear {
     fn write(&mut self, text: &str) {
         self.line.push_str(text);
         if self.line.ends_with('\n') {
-            if self.line.starts_with("error: ") {
+            if self.line.starts_with("error: ") || self.line.starts_with("warning: ") {
                 self.desk.count(format!("mote: {}", self.line.trim_end()));
             }
             self.line.clear();

@@ -90,16 +90,9 @@ impl Console {
 
 /// Said at any time, not as an answer.
 fn is_news(line: &str) -> bool {
-    [
-        "acknowledged ",
-        "discarded ",
-        "received ",
-        "error: messages",
-        "error: stops",
-        "error: the network document has",
-    ]
-    .iter()
-    .any(|beginning| line.starts_with(beginning))
+    ["acknowledged ", "discarded ", "received ", "warning: "]
+        .iter()
+        .any(|beginning| line.starts_with(beginning))
         && !line.strip_prefix("acknowledged ").or(line.strip_prefix("discarded ")).is_some_and(is_count)
 }
 
@@ -150,11 +143,12 @@ mod tests {
         let answer = std::thread::spawn(move || {
             let mut line = String::new();
             BufReader::new(&board).read_line(&mut line).unwrap();
-            (&board).write_all(b"sent 3\nacknowledged 7 after 10 ms, tries 1\nok\n").unwrap();
+            let said = b"warning: it rains\nsent 3\nacknowledged 7 after 10 ms, tries 1\nok\n";
+            (&board).write_all(said).unwrap();
             line
         });
         assert_eq!(console.ask("status", "ok", &mut || Ok(())).unwrap(), ["sent 3", "ok"]);
         assert_eq!(answer.join().unwrap(), "status\n");
-        assert_eq!(console.news(), ["acknowledged 7 after 10 ms, tries 1"]);
+        assert_eq!(console.news(), ["warning: it rains", "acknowledged 7 after 10 ms, tries 1"]);
     }
 }

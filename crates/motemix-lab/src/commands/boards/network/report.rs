@@ -10,7 +10,7 @@ use anyhow::Result;
 use motemix_host::store::Inbox;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures, as `--json` prints them.
 #[derive(Debug, Serialize)]
@@ -29,6 +29,8 @@ pub struct Summary {
     /// Messages of the boards that are in the inbox more than once.
     duplicates: u64,
     rtt_ms: RoundTrip,
+    /// What boards complained of by themselves.
+    warnings: BTreeSet<String>,
     /// Messages of the host that sends.
     host: BTreeMap<&'static str, u64>,
     boards: BTreeMap<String, BTreeMap<String, u64>>,
@@ -81,6 +83,7 @@ impl Summary {
                 p50: round_trips.get(round_trips.len() / 2).copied(),
                 max: round_trips.last().copied(),
             },
+            warnings: traffic.warnings.clone(),
             host: traffic.host.clone(),
             boards: boards.counts,
             unused_ram: boards.unused_ram,
@@ -135,7 +138,8 @@ impl Summary {
         for (name, unit) in [("frames", "frames"), ("retries", "frames"), ("channel_busy", "frames")] {
             table.figure(&format!("on the air: {}", name.replace('_', " ")), &self.on_air(name), unit);
         }
-        table.print()
+        table.print()?;
+        self.warnings.iter().try_for_each(|warning| report::print(format!("warning: {warning}\n").as_bytes()))
     }
 
     /// Sums over the stations of the channel.

@@ -29,6 +29,8 @@ pub struct Traffic {
     pub turned_away: u64,
     /// Milliseconds.
     pub round_trips: Vec<u64>,
+    /// What boards complained of.
+    pub warnings: BTreeSet<String>,
     /// What the hosts that send have counted.
     pub host: BTreeMap<&'static str, u64>,
 }
@@ -44,6 +46,7 @@ impl Traffic {
             discarded: 0,
             turned_away: 0,
             round_trips: Vec::new(),
+            warnings: BTreeSet::new(),
             host: BTreeMap::new(),
         }
     }
@@ -145,6 +148,11 @@ impl Traffic {
                 }
                 ["discarded", ..] => self.discarded += 1,
                 ["received", ..] => {}
+                ["warning:", "stops,", ..] => return Err(anyhow::anyhow!("{}: {news}", board.name)),
+                // What it forebodes is counted if it comes to pass.
+                ["warning:", ..] => {
+                    self.warnings.insert(format!("{}: {}", board.name, words[1..].join(" ")));
+                }
                 _ => return Err(anyhow::anyhow!("{}: {news}", board.name)),
             }
         }
