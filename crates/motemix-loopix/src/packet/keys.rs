@@ -17,7 +17,7 @@ use super::format::{Blinding, K};
 type Ctr = ctr::Ctr128BE<Aes128>;
 
 /// What is hashed before a shared secret.
-pub(crate) const KEY: &[u8] = b"aes_key:";
+pub const KEY: &[u8] = b"aes_key:";
 /// What is hashed before group element and shared secret, for [`Blinding::Wide`].
 const WIDE_BLINDING: &[u8] = b"motemix-loopix/1 blinding";
 

@@ -6,10 +6,10 @@ use crate::cli::LoopixAdvise as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
-use motemix_loopix::study::advice::{Obstacle, Plan, Remedies, Wish};
-use motemix_loopix::study::anonymity::entropy;
-use motemix_loopix::study::anonymity::network::{Linkability, Network};
-use motemix_loopix::study::cost::{MIB, MONTH_S};
+use motemix_lab::loopix::study::advice::{Obstacle, Plan, Remedies, Wish};
+use motemix_lab::loopix::study::anonymity::entropy;
+use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::cost::{MIB, MONTH_S};
 use serde::Serialize;
 use std::time::Duration;
 

@@ -6,10 +6,10 @@ use crate::cli::LoopixAnonymity as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
-use motemix_loopix::study::anonymity::mix::{self, Hidden};
-use motemix_loopix::study::anonymity::network::{Linkability, Network};
-use motemix_loopix::study::anonymity::{entropy, entropy_of_large};
-use motemix_loopix::study::estimate::Estimate;
+use motemix_lab::loopix::study::anonymity::mix::{self, Hidden};
+use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::anonymity::{entropy, entropy_of_large};
+use motemix_lab::loopix::study::estimate::Estimate;
 use serde::Serialize;
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use super::rows::write_csv;
 use crate::cli::LoopixCost as Args;
 use crate::failure::Failure;
 use crate::report::{self, Table};
-use motemix_loopix::study::cost::{Client, Cost, PACKET_LEN, POUNDS_PER_MB, TABLE, truncated};
+use motemix_lab::loopix::study::cost::{Client, Cost, PACKET_LEN, POUNDS_PER_MB, TABLE, truncated};
 
 pub fn cost(args: &Args) -> Result<(), Failure> {
     let rates = if args.rates.is_empty() { TABLE.map(|row| row.rate).to_vec() } else { args.rates.clone() };

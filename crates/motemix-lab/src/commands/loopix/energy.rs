@@ -5,13 +5,13 @@ use crate::chart::{self, Lines, Point, Series, Style};
 use crate::cli::LoopixEnergy as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
-use motemix_loopix::study::energy::dissertation::{
+use motemix_lab::loopix::study::energy::dissertation::{
     AT_ZERO, BATTERY, FITTED_GAP, FITTED_THREE_HOURS, PLATEAU, THREE_HOURS, long_recording, reckoned,
 };
-use motemix_loopix::study::energy::radios::ALL;
-use motemix_loopix::study::energy::recording::{from_csv, from_pcap};
-use motemix_loopix::study::energy::traffic::{Client, Pull};
-use motemix_loopix::study::energy::{Packet, cost_to_rest};
+use motemix_lab::loopix::study::energy::radios::ALL;
+use motemix_lab::loopix::study::energy::recording::{from_csv, from_pcap};
+use motemix_lab::loopix::study::energy::traffic::{Client, Pull};
+use motemix_lab::loopix::study::energy::{Packet, cost_to_rest};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 use std::path::Path;

@@ -6,11 +6,11 @@ use crate::cli::LoopixPolicies as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
-use motemix_loopix::study::anonymity::entropy;
-use motemix_loopix::study::anonymity::network::{Linkability, Network};
-use motemix_loopix::study::cost::STRONG;
-use motemix_loopix::study::energy::traffic::{Client, Pull};
-use motemix_loopix::study::policy::{Adaptive, Foreground, expected_until_known};
+use motemix_lab::loopix::study::anonymity::entropy;
+use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::cost::STRONG;
+use motemix_lab::loopix::study::energy::traffic::{Client, Pull};
+use motemix_lab::loopix::study::policy::{Adaptive, Foreground, expected_until_known};
 use serde::Serialize;
 use std::time::Duration;
 

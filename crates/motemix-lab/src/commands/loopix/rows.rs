@@ -1,9 +1,9 @@
 //! What the studies have in common with a terminal: rows as CSV, targets followed on all cores, days of radios.
 
 use anyhow::{Context, Result};
-use motemix_loopix::study::anonymity::network::{Linkability, Network};
-use motemix_loopix::study::energy::radios;
-use motemix_loopix::study::energy::{Meter, Packet};
+use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::energy::radios;
+use motemix_lab::loopix::study::energy::{Meter, Packet};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use serde::Serialize;
 use std::fs;

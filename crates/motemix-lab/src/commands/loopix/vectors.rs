@@ -3,7 +3,7 @@
 use crate::cli::LoopixVectors;
 use crate::failure::Failure;
 use crate::report::{self, Table};
-use motemix_loopix::vectors::{self, Report};
+use motemix_lab::loopix::vectors::{self, Report};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;

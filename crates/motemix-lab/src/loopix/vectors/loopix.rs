@@ -11,9 +11,9 @@ use super::pack::{expect_decoded, message};
 use super::primitives::secret;
 use super::script::Script;
 use super::text_types;
-use crate::files::{MixEntry, NodeEntry, ProviderEntry, UserEntry, keys};
-use crate::pack;
-use crate::packet::{Format, Hop, forward};
+use motemix_loopix::files::{MixEntry, NodeEntry, ProviderEntry, UserEntry, keys};
+use motemix_loopix::pack;
+use motemix_loopix::packet::{Format, Hop, forward};
 
 /// Checks one variant of Loopix.
 pub fn variant(entry: &Entry<'_>) -> Result<(), Stop> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use motemix_loopix::vectors::{NotVectors, REFUSALS, Report, check};
+use motemix_lab::loopix::vectors::{NotVectors, REFUSALS, Report, check};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

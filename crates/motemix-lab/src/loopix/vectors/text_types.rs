@@ -45,7 +45,7 @@ fn all<'a>(variant: &Entry<'a>) -> Result<Vec<Seen<'a>>, Stop> {
         }
     }
     // Text of another node than the one that is sent to would say nothing of it.
-    all.retain(|seen| seen.command.last().and_then(crate::pack::text) == Some(seen.target));
+    all.retain(|seen| seen.command.last().and_then(motemix_loopix::pack::text) == Some(seen.target));
     Ok(all)
 }
 

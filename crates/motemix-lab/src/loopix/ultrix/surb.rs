@@ -8,9 +8,9 @@ use super::group::Group;
 use super::header::{CreateError, Format, Header, Hop, MAX_DESTINATION, Packet, last};
 use super::keys::{decrypt_chained, xor_stream};
 use super::process::{ProcessError, read};
-use crate::packet::Flag;
-use crate::packet::format::K;
-use crate::packet::keys::mac;
+use motemix_loopix::packet::Flag;
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::keys::mac;
 
 /// What is given away.
 #[derive(Debug)]

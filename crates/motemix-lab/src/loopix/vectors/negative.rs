@@ -8,9 +8,9 @@ use super::entry::{Entry, Stop};
 use super::format;
 use super::journey::{Outcome, process};
 use super::refusals;
-use crate::pack::{self, POINT_PREFIX, binary};
-use crate::packet::keys::extract;
-use crate::packet::{Format, HopKeys, ProcessError};
+use motemix_loopix::pack::{self, POINT_PREFIX, binary};
+use motemix_loopix::packet::keys::extract;
+use motemix_loopix::packet::{Format, HopKeys, ProcessError};
 
 /// How the file says that a packet arrived.
 const DELIVERED: &str = "delivered";

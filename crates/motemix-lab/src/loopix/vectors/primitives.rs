@@ -6,10 +6,10 @@ use motemix_crypto::p224::{self, COMPRESSED_LEN, Point, SCALAR_LEN, Scalar, Shor
 use super::curve::Constants;
 use super::entry::{Entry, Stop};
 use super::refusals::INFINITY;
-use crate::pack::P224_NID;
-use crate::packet::format::K;
-use crate::packet::keys::{KEY, extract, mac, xor_ctr};
-use crate::packet::{HopKeys, body};
+use motemix_loopix::pack::P224_NID;
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::keys::{KEY, extract, mac, xor_ctr};
+use motemix_loopix::packet::{HopKeys, body};
 
 /// What is padded has at most so many bytes.
 const LONGEST: usize = 1 << 20;

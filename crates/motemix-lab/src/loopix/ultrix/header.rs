@@ -9,9 +9,9 @@ use rmpv::Value;
 
 use super::group::Group;
 use super::keys::{HopKeys, decrypt_block};
-use crate::pack::{self, binary, encode};
-use crate::packet::format::{K, MAX_ROUTING};
-use crate::packet::{Flag, Flags};
+use motemix_loopix::pack::{self, binary, encode};
+use motemix_loopix::packet::format::{K, MAX_ROUTING};
+use motemix_loopix::packet::{Flag, Flags};
 
 /// What `header_len` counts in excess of β.
 const HEADER_EXCESS: usize = 32;

@@ -1,8 +1,8 @@
 //! The packets of a Loopix client: three Poisson streams, and a timer that pulls.
 
 use super::{Direction, Packet, micros};
-use crate::study::chance::{Chance, Purpose};
-use crate::study::cost::PACKET_LEN;
+use crate::loopix::study::chance::{Chance, Purpose};
+use crate::loopix::study::cost::PACKET_LEN;
 use std::time::Duration;
 
 /// Headers of IPv4 and UDP, bytes.

@@ -1,7 +1,7 @@
 //! `petlib_pack`: values as msgpack, of Python 2 and of Python 3.
 
 use super::entry::{Entry, Stop};
-use crate::pack;
+use motemix_loopix::pack;
 
 /// Checks the values of one Python.
 pub fn check(petlib_pack: &Entry<'_>) -> Result<(), Stop> {
@@ -39,7 +39,7 @@ pub fn expect_decoded(entry: &Entry<'_>, tree: &str, bytes: &[u8]) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use crate::vectors::tree;
+    use crate::loopix::vectors::tree;
 
     #[test]
     fn a_tree_that_describes_nothing_is_refused() {

@@ -10,10 +10,12 @@ use super::journey::{Anew, associated};
 use super::pack::expect_decoded;
 use super::primitives::secret;
 use super::script::Script;
-use crate::packet::format::K;
-use crate::ultrix::header::MAX_DESTINATION;
-use crate::ultrix::process::Step;
-use crate::ultrix::{Format, Group, Hop, Layer, P224, Packet, ProcessError, X25519, create, keys, surb};
+use crate::loopix::ultrix::header::MAX_DESTINATION;
+use crate::loopix::ultrix::process::Step;
+use crate::loopix::ultrix::{
+    Format, Group, Hop, Layer, P224, Packet, ProcessError, X25519, create, keys, surb,
+};
+use motemix_loopix::packet::format::K;
 
 /// Checks all of it.
 pub fn check(ultrix: &Entry<'_>) {

@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 use super::entry::{Entry, Stop};
 use super::pack::expect_decoded;
 use super::primitives::{expect_blinding, expect_keys, secret};
-use crate::packet::format::K;
-use crate::packet::keys::extract;
-use crate::packet::{Format, Fresh, Hop, HopKeys, Layer, Packet, ProcessError};
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::keys::extract;
+use motemix_loopix::packet::{Format, Fresh, Hop, HopKeys, Layer, Packet, ProcessError};
 
 /// A node of a path.
 pub struct Node {

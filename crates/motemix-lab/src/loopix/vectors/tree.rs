@@ -3,7 +3,7 @@
 use rmpv::Value;
 use serde_json::{Value as Json, json};
 
-use crate::pack;
+use motemix_loopix::pack;
 
 /// How far the decimals of a number may be off.
 const ROUNDING: f64 = 1e-15;

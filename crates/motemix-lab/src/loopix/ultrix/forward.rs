@@ -5,10 +5,10 @@ use rand_core::CryptoRng;
 use super::group::Group;
 use super::header::{CreateError, Format, Header, Hop, MAX_DESTINATION, Packet, last};
 use super::keys::{decrypt_chained, destination_stream, payload_block, xor_stream};
-use crate::pack::{binary, encode};
-use crate::packet::format::K;
-use crate::packet::keys::mac;
-use crate::packet::{Flag, body};
+use motemix_loopix::pack::{binary, encode};
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::keys::mac;
+use motemix_loopix::packet::{Flag, body};
 
 /// A packet that carries `message` to `destination` behind the last hop of `path`. Draws the destination key, then
 /// what the header draws.

@@ -154,7 +154,7 @@ pub fn expected_until_known(users: u32, share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::estimate::Gathered;
+    use crate::loopix::study::estimate::Gathered;
 
     const ADAPTIVE: Adaptive = Adaptive { pool: 10.0, width: 2, delay_s: 1.0, least: 0.01, most: 4.0 };
 
@@ -196,7 +196,9 @@ mod tests {
         let trace: Vec<_> = policy.traffic(day, 5).collect();
         let sent: Vec<_> = trace
             .iter()
-            .filter(|packet| packet.bytes > 2000 && packet.direction == crate::study::energy::Direction::Up)
+            .filter(|packet| {
+                packet.bytes > 2000 && packet.direction == crate::loopix::study::energy::Direction::Up
+            })
             .collect();
         assert!(!sent.is_empty());
         for packet in sent {

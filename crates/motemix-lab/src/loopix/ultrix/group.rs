@@ -8,10 +8,10 @@ use motemix_crypto::{Curve, Portable, PublicKey, Secret};
 use rand_core::CryptoRng;
 use rmpv::Value;
 
-use crate::pack;
-use crate::packet::format::K;
-use crate::packet::header::draw_scalar;
-use crate::packet::keys::extract;
+use motemix_loopix::pack;
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::header::draw_scalar;
+use motemix_loopix::packet::keys::extract;
 
 /// What packets need of a group.
 pub trait Group: Copy + PartialEq + fmt::Debug {

@@ -1,8 +1,8 @@
 //! Which format a packet of the file has: that follows from who made it, and from its parameters.
 
 use super::entry::{Entry, Stop};
-use crate::packet::format::K;
-use crate::packet::{Blinding, BodyTag, Flags, Format};
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::{Blinding, BodyTag, Flags, Format};
 
 /// `header_len` counts 32 bytes more than β has; lengths are written in 16 bits.
 const HEADER_LENS: std::ops::RangeInclusive<usize> = 32..=65_535;

@@ -1,11 +1,11 @@
 //! What Loopix costs and what it buys, as people would ask.
 
-use motemix_loopix::study::anonymity::network::Network;
-use motemix_loopix::study::anonymity::{entropy, mix};
-use motemix_loopix::study::cost::{Client, MIB, TABLE, truncated};
-use motemix_loopix::study::energy::radios::{self, UMTS};
-use motemix_loopix::study::energy::{cost, dissertation, traffic};
-use motemix_loopix::study::estimate::Gathered;
+use motemix_lab::loopix::study::anonymity::network::Network;
+use motemix_lab::loopix::study::anonymity::{entropy, mix};
+use motemix_lab::loopix::study::cost::{Client, MIB, TABLE, truncated};
+use motemix_lab::loopix::study::energy::radios::{self, UMTS};
+use motemix_lab::loopix::study::energy::{cost, dissertation, traffic};
+use motemix_lab::loopix::study::estimate::Gathered;
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);

@@ -12,10 +12,10 @@ use super::header::{Format, Packet, peel};
 use super::keys::{
     HopKeys, Links, destination_stream, encrypt_block, encrypt_chained, payload_block, xor_stream,
 };
-use crate::pack;
-use crate::packet::format::K;
-use crate::packet::keys::{mac, macs_match};
-use crate::packet::{Flag, body};
+use motemix_loopix::pack;
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::keys::{mac, macs_match};
+use motemix_loopix::packet::{Flag, body};
 
 /// Why a packet was refused. The peer never learns which it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

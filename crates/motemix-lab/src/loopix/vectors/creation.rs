@@ -6,8 +6,8 @@ use rmpv::Value;
 use super::entry::{Entry, Stop};
 use super::format::{Environment, of_name};
 use super::script::Script;
-use crate::pack::binary;
-use crate::packet::{CreateError, Format, Hop, forward};
+use motemix_loopix::pack::binary;
+use motemix_loopix::packet::{CreateError, Format, Hop, forward};
 
 /// sphinxmix' own lengths.
 const HEADER_LEN: usize = 192;

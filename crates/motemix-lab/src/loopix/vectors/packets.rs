@@ -8,9 +8,9 @@ use super::format;
 use super::journey::{self, Node, Outcome, expect_hop, expect_parts, expect_secrets};
 use super::pack::expect_decoded;
 use super::script::Script;
-use crate::pack;
-use crate::packet::format::K;
-use crate::packet::{Flag, Format, forward};
+use motemix_loopix::pack;
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::{Flag, Format, forward};
 
 /// Checks one packet.
 pub fn packet(entry: &Entry<'_>) -> Result<(), Stop> {

@@ -11,8 +11,8 @@ use motemix_sphinx::ReplayTag;
 use motemix_sphinx::onion::LayerKeys;
 
 use super::group::Group;
-use crate::packet::format::K;
-use crate::packet::keys::{derive, mac, xor_ctr};
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::keys::{derive, mac, xor_ctr};
 
 /// The labels under which keys are derived.
 const MASTER: &[u8; K] = b"_master_________";

@@ -7,9 +7,9 @@ use super::entry::{Entry, Stop};
 use super::format;
 use super::journey::{self, Node, Outcome, expect_hop, expect_parts};
 use super::script::Script;
-use crate::pack::{self, binary};
-use crate::packet::format::K;
-use crate::packet::{Flag, Format, Surb, SurbKeys, surb};
+use motemix_loopix::pack::{self, binary};
+use motemix_loopix::packet::format::K;
+use motemix_loopix::packet::{Flag, Format, Surb, SurbKeys, surb};
 
 /// Checks one SURB.
 pub fn surb(entry: &Entry<'_>) -> Result<(), Stop> {

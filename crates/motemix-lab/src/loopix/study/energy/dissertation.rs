@@ -8,7 +8,7 @@
 use super::radios::UMTS;
 use super::traffic::Client;
 use super::{Packet, cost, cost_to_rest};
-use crate::study::estimate::{Estimate, Gathered};
+use crate::loopix::study::estimate::{Estimate, Gathered};
 use std::time::Duration;
 
 /// How long a recording took.
