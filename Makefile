@@ -23,7 +23,7 @@ help:
 demo:
 	@echo '== demo: builds the program and runs a network of processes on loopback'
 	@scripts/setup rust
-	cargo run --locked --release --package motemix -- demo
+	cargo run --locked --package motemix -- demo
 
 boards:
 	@echo '== boards: the packet on three emulated cores, and a network of six boards and two hosts'
