@@ -12,7 +12,7 @@ pub use directory::{Directory, DirectoryShow, DirectoryVerify};
 pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
     LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile,
-    LoopixProvider, LoopixRenew, LoopixStatus, mean,
+    LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
 };
 pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};

@@ -1,7 +1,8 @@
-//! The control socket: how `motemix loopix status` asks a running node. The words are those of `motemix-host`.
+//! The control socket: how `motemix loopix status` and `send` ask a running node. The words are those of `motemix-host`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,10 +34,16 @@ pub(super) fn serve(socket: PathBuf, about: About, asks: mpsc::Sender<Request>) 
     let started = Instant::now();
     tokio::task::spawn_local(server.serve(calls));
     tokio::task::spawn_local(async move {
+        let about = Rc::new(about);
         while let Some(Call { request, reply }) = inbound.recv().await {
-            let Some(response) = answer(&request, &about, started, &asks).await else { return };
-            // Whoever asked may have gone.
-            let _ = reply.send(response);
+            let (about, asks) = (Rc::clone(&about), asks.clone());
+            // One that waits for the disk holds up no other; a connection has one call at a time.
+            tokio::task::spawn_local(async move {
+                if let Some(response) = answer(&request, &about, started, &asks).await {
+                    // Whoever asked may have gone.
+                    let _ = reply.send(response);
+                }
+            });
         }
     });
 }
@@ -61,12 +68,23 @@ async fn answer(
                 ..NodeStatus::default()
             }))
         }
+        Asked::Send { to, data_hex, .. } => {
+            let Ok(message) = hex::decode(data_hex) else {
+                return Some(Response::Error { message: "data_hex: not hex digits in pairs".to_owned() });
+            };
+            let (told, answer) = oneshot::channel();
+            asks.send(Request::Send { to: to.clone(), message, told: Some(told) }).await.ok()?;
+            Some(match answer.await.ok()? {
+                Ok(message) => Response::Sent { message },
+                Err(refusal) => Response::Error { message: refusal.reason().to_owned() },
+            })
+        }
         Asked::Stop {} => {
             asks.send(Request::Stop).await.ok()?;
             Some(Response::Stopping {})
         }
         _ => Some(Response::Error {
-            message: "a node of Loopix answers to `status` and `stop` alone".to_owned(),
+            message: "a node of Loopix answers to `status`, `send` and `stop` alone".to_owned(),
         }),
     }
 }

@@ -53,6 +53,8 @@ struct Turns {
     next_report: Option<HostInstant>,
     sync: Option<JoinHandle<io::Result<()>>>,
     unroutable: u64,
+    /// It ends when nothing waits any more.
+    is_finishing: bool,
 }
 
 impl<S: Station> Driver<'_, S> {
@@ -67,6 +69,7 @@ impl<S: Station> Driver<'_, S> {
             next_report: self.report_every.map(|every| now + every),
             sync: None,
             unroutable: 0,
+            is_finishing: false,
         };
         loop {
             let took_in = self.take_in(&mut turns)?;
@@ -83,9 +86,12 @@ impl<S: Station> Driver<'_, S> {
             self.do_due(&mut turns).await?;
             for _ in 0..REQUESTS_A_TURN {
                 let Ok(request) = self.requests.try_recv() else { break };
-                if self.is_to_stop(request, &turns) {
+                if self.is_to_stop(request, &mut turns) {
                     return self.end(&turns);
                 }
+            }
+            if turns.is_finishing && self.station.waiting() == 0 {
+                return self.end(&turns);
             }
             if took_in {
                 yield_now().await;
@@ -96,7 +102,7 @@ impl<S: Station> Driver<'_, S> {
                 readable = self.link.readable(), if !self.journal.is_failing() => readable.map_err(broken_socket)?,
                 () = sleep_until(wake.into()) => {}
                 () = self.wake.notified() => {}
-                Some(request) = self.requests.recv() => if self.is_to_stop(request, &turns) {
+                Some(request) = self.requests.recv() => if self.is_to_stop(request, &mut turns) {
                     return self.end(&turns);
                 },
             }
@@ -193,15 +199,19 @@ impl<S: Station> Driver<'_, S> {
         [role, turns.next_report].into_iter().flatten().fold(turns.next_tick, HostInstant::min)
     }
 
-    fn is_to_stop(&mut self, request: Request, turns: &Turns) -> bool {
+    fn is_to_stop(&mut self, request: Request, turns: &mut Turns) -> bool {
         match request {
-            Request::Send { to, message } => {
-                self.station.send(self.clock.now(), &to, &message, self.report);
+            Request::Send { to, message, told } => {
+                self.station.send(&to, &message, told, self.report);
                 false
             }
             Request::Counters(answer) => {
                 // Whoever asked may have gone.
                 let _ = answer.send(self.totals(turns));
+                false
+            }
+            Request::Finish => {
+                turns.is_finishing = true;
                 false
             }
             Request::Stop => true,

@@ -141,11 +141,20 @@ pub struct Totals {
     pub replay_full_in_s: Option<u64>,
 }
 
+/// Hears that a message is safe, with its number, or why it was not taken.
+pub(super) type Told = oneshot::Sender<Result<u64, Refusal>>;
+
 /// What a node is asked.
 #[derive(Debug)]
 pub(super) enum Request {
-    Send { to: String, message: Vec<u8> },
+    Send {
+        to: String,
+        message: Vec<u8>,
+        told: Option<Told>,
+    },
     Counters(oneshot::Sender<Totals>),
+    /// When nothing waits any more.
+    Finish,
     Stop,
 }
 
@@ -178,7 +187,17 @@ impl Handle {
     /// # Panics
     /// On the thread that runs the node.
     pub fn send(&self, to: String, message: Vec<u8>) -> Result<(), Stopped> {
-        self.0.blocking_send(Request::Send { to, message }).map_err(|_| Stopped)
+        self.0.blocking_send(Request::Send { to, message, told: None }).map_err(|_| Stopped)
+    }
+
+    /// Stops the node when nothing waits any more: with a profile that acknowledges, when every message is acknowledged
+    /// or given up, else when all have left.
+    ///
+    /// # Panics
+    /// On the thread that runs the node.
+    pub fn finish(&self) {
+        // The only way to fail is that there is nothing left to do.
+        let _ = self.0.blocking_send(Request::Finish);
     }
 
     /// Stops the node; nothing happens if it has stopped already.

@@ -156,11 +156,13 @@ impl Letters {
     }
 
     /// Takes a letter of the user; it is accepted when [`Done::Accepted`] says so.
-    pub(super) fn accept(&mut self, id: MessageId, to: &str, message: &[u8]) {
+    /// Its number is returned.
+    pub(super) fn accept(&mut self, id: MessageId, to: &str, message: &[u8]) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
         self.numbers.insert(id, number);
         self.committer.push(Change::Accept(Letter { number, id, to: to.into(), message: message.to_vec() }));
+        number
     }
 
     /// The number of a letter in the outbox.

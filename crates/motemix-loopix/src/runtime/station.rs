@@ -5,7 +5,7 @@ mod client;
 use motemix_host::rng::HostRng;
 use motemix_node::Instant;
 
-use super::event::{Event, Refusal};
+use super::event::{Event, Refusal, Told};
 use super::mailboxes::SqliteMailboxes;
 use crate::files::Directory;
 use crate::role::{Mailboxes as _, Mix, Provider, Role};
@@ -33,9 +33,17 @@ pub(super) trait Station {
     fn waiting(&mut self) -> u64;
 
     /// Takes a message of this node's user.
-    fn send(&mut self, now: Instant, to: &str, message: &[u8], report: &mut dyn FnMut(Event)) {
-        let _ = (now, message);
-        report(Event::Refused { to: to.into(), reason: Refusal::NotAClient });
+    fn send(&mut self, to: &str, message: &[u8], told: Option<Told>, report: &mut dyn FnMut(Event)) {
+        let _ = message;
+        refuse(to, Refusal::NotAClient, told, report);
+    }
+}
+
+fn refuse(to: &str, reason: Refusal, told: Option<Told>, report: &mut dyn FnMut(Event)) {
+    report(Event::Refused { to: to.into(), reason });
+    if let Some(told) = told {
+        // Whoever asked may have gone.
+        let _ = told.send(Err(reason));
     }
 }
 

@@ -47,7 +47,8 @@ pub fn send(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn message(text: Option<&str>) -> Result<Vec<u8>, Failure> {
+/// The bytes to send; without a text, or with `-`, they are on stdin.
+pub fn message(text: Option<&str>) -> Result<Vec<u8>, Failure> {
     match text {
         Some(text) if text != "-" => Ok(text.as_bytes().to_vec()),
         _ => {

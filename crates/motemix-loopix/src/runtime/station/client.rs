@@ -1,15 +1,15 @@
 //! A client with its letters.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use motemix_host::rng::HostRng;
 use motemix_node::Instant;
 use rand_core::Rng as _;
 
-use super::Station;
+use super::{Station, refuse};
 use crate::files::Directory;
 use crate::role::{Client, ClientEvent, Cover, MessageId, SendError};
-use crate::runtime::event::{Event, Refusal};
+use crate::runtime::event::{Event, Refusal, Told};
 use crate::runtime::letters::{Done, Letter, Letters};
 use crate::runtime::probe::{Flight, Probes};
 use crate::wire::message::Encoding;
@@ -23,6 +23,8 @@ pub(in crate::runtime) struct ClientStation {
     /// Whether letters stay until they are acknowledged.
     is_acknowledged: bool,
     probes: Option<Probes>,
+    /// Who waits to hear that a letter is safe.
+    told: HashMap<u64, Told>,
     rng: HostRng,
 }
 
@@ -36,7 +38,7 @@ impl ClientStation {
         probes: Option<Probes>,
         rng: HostRng,
     ) -> Self {
-        Self { client, letters, accepted: outbox.into(), is_acknowledged, probes, rng }
+        Self { client, letters, accepted: outbox.into(), is_acknowledged, probes, told: HashMap::new(), rng }
     }
 
     /// Gives the client accepted letters, in their order and as far as it has room.
@@ -100,6 +102,10 @@ impl ClientStation {
         for done in done {
             match done {
                 Done::Accepted(letter) => {
+                    if let Some(told) = self.told.remove(&letter.number) {
+                        // Whoever asked may have gone.
+                        let _ = told.send(Ok(letter.number));
+                    }
                     report(Event::Queued { number: letter.number, to: letter.to.clone() });
                     self.accepted.push_back(letter);
                 }
@@ -144,18 +150,21 @@ impl Station for ClientStation {
         self.letters.len() as u64
     }
 
-    fn send(&mut self, _now: Instant, to: &str, message: &[u8], report: &mut dyn FnMut(Event)) {
+    fn send(&mut self, to: &str, message: &[u8], told: Option<Told>, report: &mut dyn FnMut(Event)) {
         let refusal = match self.client.room(to) {
             None => Some(Refusal::NoSuchUser),
             Some(room) if message.len() > room => Some(Refusal::TooLong),
             Some(_) => self.letters.refusal(),
         };
         if let Some(reason) = refusal {
-            report(Event::Refused { to: to.into(), reason });
+            refuse(to, reason, told, report);
             return;
         }
         let mut id = [0; 16];
         self.rng.fill_bytes(&mut id);
-        self.letters.accept(MessageId(id), to, message);
+        let number = self.letters.accept(MessageId(id), to, message);
+        if let Some(told) = told {
+            self.told.insert(number, told);
+        }
     }
 }

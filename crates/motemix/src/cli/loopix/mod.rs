@@ -6,7 +6,9 @@ mod node;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
 pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
-pub use node::{LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixRenew, LoopixStatus};
+pub use node::{
+    LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus,
+};
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -23,6 +25,7 @@ pub enum Loopix {
     Mix(LoopixMix),
     Provider(LoopixProvider),
     Client(LoopixClient),
+    Send(LoopixSend),
     Status(LoopixStatus),
     Renew(LoopixRenew),
     Chat(LoopixChat),

@@ -1,4 +1,4 @@
-//! `motemix loopix mix`, `provider`, `client`, `status`, `renew` and `chat`.
+//! `motemix loopix mix`, `provider`, `client`, `send`, `status`, `renew` and `chat`.
 
 use super::LoopixProfile;
 use clap::Args;
@@ -73,7 +73,8 @@ pub struct LoopixMix {
 /// Reads lines from stdin: `send NAME TEXT`, or JSON such as {"to": "Client2", "text": "hello"} or {"to": "Client2",
 /// "hex": "00ff"}. Prints JSON lines: `ready`, `queued` when a message is safe on disk, `refused` with the reason, `sent`,
 /// `acknowledged` and `gave_up` (profile hardened), `received`, `loop`, `counters`. What was queued is sent even if the
-/// client is killed and started again.
+/// client is killed and started again. When the lines end, it ends as soon as nothing waits to leave; without a single line,
+/// as with </dev/null, it goes on and receives.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -84,6 +85,33 @@ pub struct LoopixClient {
     /// Sends a message to itself whenever one could leave and none waits, and prints `probe` with the seconds it took.
     #[arg(long)]
     pub probe: bool,
+}
+
+/// Sends one message as a client, and ends.
+///
+/// If the client of this folder runs, it takes the message over and sends it with its other packets. If it does not, it
+/// runs until the message has left (profile hardened: until it is acknowledged), together with what an earlier run left
+/// over. A client that is only there to send shows observers when it sends: let one run that has something to hide.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix loopix send --dir loops/nodes/Client1 Client2 hello
+  df -h | motemix loopix send --dir loops/nodes/Client1 Client2 -")]
+pub struct LoopixSend {
+    #[command(flatten)]
+    pub folder: LoopixNodeFolder,
+    /// Who is to get it; a user of the directory.
+    #[arg(value_name = "USER")]
+    pub to: String,
+    /// The message; `-` reads it from stdin.
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    /// How long to wait at most. A message that has not left until then stays in the folder, and leaves when the client runs.
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = super::mean)]
+    pub timeout: Duration,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Shows what a running node counts.

@@ -5,6 +5,7 @@ mod directory;
 mod net;
 mod node;
 mod renew;
+mod send;
 mod status;
 
 use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
@@ -22,6 +23,7 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Provider(args) => node::provider(args),
         Loopix::Client(args) => node::client(args),
         Loopix::Chat(args) => chat::chat(args),
+        Loopix::Send(args) => send::send(args),
         Loopix::Status(args) => status::status(args),
         Loopix::Renew(args) => renew::renew(args),
     }

@@ -3,12 +3,15 @@
 use crate::cli::LoopixStatus;
 use crate::failure::Failure;
 use crate::report::{self, Table};
-use motemix_host::control::{ControlClient, Request, Response};
+use motemix_host::control::{ControlClient, ControlError, ControlProblem, Request, Response};
+use motemix_loopix::files::NodeFiles;
 use motemix_loopix::runtime::control_socket;
 use serde_json::json;
+use std::path::Path;
 
 pub fn status(args: &LoopixStatus) -> Result<(), Failure> {
-    let mut node = ControlClient::connect(control_socket(&args.folder.path)).map_err(Failure::failed)?;
+    let mut node = ControlClient::connect(control_socket(&args.folder.path))
+        .map_err(|error| not_connected(&args.folder.path, error))?;
     let status = match node.request(&Request::Status {}).map_err(Failure::failed)? {
         Response::Status(status) => status,
         other => return Err(Failure::failed(format!("the node does not say how it is doing: {other:?}"))),
@@ -28,4 +31,18 @@ pub fn status(args: &LoopixStatus) -> Result<(), Failure> {
         table.row([name.replace('_', " "), count.to_string()]);
     }
     Ok(table.print()?)
+}
+
+/// A node that does not run is started with a word of its role.
+fn not_connected(dir: &Path, error: ControlError) -> Failure {
+    match (&error.problem, NodeFiles::open(dir)) {
+        (ControlProblem::NotRunning, Ok(files)) => Failure::failed(format!(
+            "{dir}: {} does not run; start it with `motemix loopix {} --dir {dir}`",
+            files.own.name(),
+            files.role.name(),
+            dir = dir.display()
+        )),
+        (ControlProblem::NotRunning, Err(broken)) => Failure::broken(broken),
+        _ => Failure::failed(error),
+    }
 }

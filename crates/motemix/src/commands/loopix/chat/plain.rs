@@ -6,14 +6,15 @@ use crate::failure::Failure;
 use anyhow::Context;
 use motemix_loopix::runtime::Event;
 use std::io::{BufRead, Write};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a line that was typed may wait.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Goes on when the input ends: somebody else may have something to say. SIGINT and SIGTERM end it.
+/// When the input ends, goes on until what was typed has left; one into which nothing was typed listens on. SIGINT and
+/// SIGTERM end it.
 pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
     let (tell, typed) = mpsc::sync_channel::<String>(64);
     let read = move || {
@@ -24,7 +25,7 @@ pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
         }
     };
     thread::Builder::new().name("stdin".to_owned()).spawn(read).context("cannot start a thread")?;
-    let mut is_ready = false;
+    let (mut is_ready, mut has_spoken, mut has_ended) = (false, false, false);
     loop {
         match node.events.recv_timeout(LOOK_EVERY) {
             Ok(event) => {
@@ -43,12 +44,24 @@ pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
         // Before that nobody knows to whom.
-        if is_ready
-            && let Ok(line) = typed.try_recv()
-            && !line.trim().is_empty()
-            && talk.say(&node.handle, line.trim_end()).is_err()
-        {
-            return Ok(());
+        if !is_ready || has_ended {
+            continue;
+        }
+        match typed.try_recv() {
+            Ok(line) if line.trim().is_empty() => {}
+            Ok(line) => {
+                has_spoken = true;
+                if talk.say(&node.handle, line.trim_end()).is_err() {
+                    return Ok(());
+                }
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => {
+                has_ended = true;
+                if has_spoken {
+                    node.handle.finish();
+                }
+            }
         }
     }
 }

@@ -21,14 +21,17 @@ struct Written {
     hex: Option<String>,
 }
 
-/// Obeys the lines on stdin, on a thread of its own, until they end. The client goes on then: it still receives.
+/// Obeys the lines on stdin, on a thread of its own. When they end, the client ends as soon as nothing waits to leave;
+/// one that never was told anything, as with /dev/null for its stdin, is to receive, and goes on.
 pub fn obey(node: Handle, lines: Lines) -> Result<(), Failure> {
     let read = move || {
         let mut stdin = std::io::stdin().lock();
+        let mut was_told = false;
         while let Some(line) = next_line(&mut stdin) {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
+            was_told = true;
             match parse(&line) {
                 Ok((to, message)) => {
                     if node.send(to, message).is_err() {
@@ -37,6 +40,9 @@ pub fn obey(node: Handle, lines: Lines) -> Result<(), Failure> {
                 }
                 Err(reason) => lines.say(&json!({ "event": "refused", "reason": reason })),
             }
+        }
+        if was_told {
+            node.finish();
         }
     };
     thread::Builder::new().name("stdin".to_owned()).spawn(read).context("cannot start a thread")?;
