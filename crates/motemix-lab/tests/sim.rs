@@ -297,6 +297,11 @@ fn a_plot_shows_a_line_for_each_condition() {
     ] {
         plot(words).fails(2, &[said]);
     }
+    let picture = place.text("plot.png");
+    let words = ["sim", "plot", &out, "--svg", &picture, "--x", "nodes.mote.count", "--y", "sent"];
+    let run = lab(words.iter().chain(&["--by", "load.interval"]));
+    run.fails(1, &["plot.png: charts are SVG", "plot.svg"]);
+    assert!(!place.path("plot.png").exists());
     let nothing = ["sim", "plot", &place.text("none"), "--x", "a", "--y", "b", "--svg", &svg];
     lab(nothing).fails(2, &["none/runs.csv", "motemix-lab sim sweep"]);
 }

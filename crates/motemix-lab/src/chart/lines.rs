@@ -1,7 +1,7 @@
 //! Lines with confidence bands.
 
 use super::axis::Axis;
-use super::{Drawn, FONT, GRID, INK, PAPER, brief, colour, width};
+use super::{Drawn, FONT, GRID, INK, PAPER, brief, colour, mark, width};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -26,7 +26,7 @@ pub struct Lines {
 /// One line.
 pub struct Series {
     pub name: String,
-    /// Series of one colour belong together.
+    /// Series of one colour belong together. Beyond the colours, marks tell them apart.
     pub colour: usize,
     pub style: Style,
     pub points: Vec<Point>,
@@ -92,9 +92,14 @@ impl Lines {
             let stroke =
                 ShapeStyle { color: ink.to_rgba(), filled: false, stroke_width: series.style.stroke() };
             area.draw(&PathElement::new(vec![at, (at.0 + 28, at.1)], stroke))?;
-            area.draw(&Circle::new((at.0 + 14, at.1), 4, PAPER.filled()))?;
-            let dot = if series.style == Style::Solid { ink.filled() } else { ink.stroke_width(2) };
-            area.draw(&Circle::new((at.0 + 14, at.1), 4, dot))?;
+            let middle = (at.0 + 14, at.1);
+            if let Some(mark) = mark(series.colour).filter(|_| series.style == Style::Solid) {
+                area.draw(&(EmptyElement::at(middle) + Polygon::new(mark, ink.filled())))?;
+            } else {
+                area.draw(&Circle::new(middle, 4, PAPER.filled()))?;
+                let dot = if series.style == Style::Solid { ink.filled() } else { ink.stroke_width(2) };
+                area.draw(&Circle::new(middle, 4, dot))?;
+            }
             area.draw(&Text::new(
                 series.name.clone(),
                 (at.0 + 36, at.1),
@@ -166,6 +171,10 @@ impl Series {
         let line = ShapeStyle { color: ink.to_rgba(), filled: false, stroke_width: self.style.stroke() };
         plot.draw_series([PathElement::new(edge(0.0).collect::<Vec<_>>(), line)])?;
         for at in edge(0.0) {
+            if let Some(mark) = mark(self.colour).filter(|_| self.style == Style::Solid) {
+                plot.draw_series([EmptyElement::at(at) + Polygon::new(mark, ink.filled())])?;
+                continue;
+            }
             let dots = match self.style {
                 Style::Solid => [ink.filled(), ink.filled()],
                 Style::Hollow => [PAPER.filled(), ink.stroke_width(2)],
@@ -207,5 +216,30 @@ mod tests {
             }
             assert_eq!(svg.matches("<polygon").count(), 2, "two bands");
         }
+    }
+
+    #[test]
+    fn as_many_lines_as_may_be_drawn_differ_in_colour_or_mark() {
+        let looks: Vec<_> =
+            (0..crate::chart::MOST_LINES).map(|number| (colour(number), mark(number))).collect();
+        for (number, look) in looks.iter().enumerate() {
+            assert!(!looks[..number].contains(look), "line {number} looks like an earlier one");
+        }
+        let mut many = chart(false);
+        many.series = (0..9_u8)
+            .map(|number| Series {
+                name: format!("line {number}"),
+                colour: number.into(),
+                style: Style::Solid,
+                points: vec![Point { x: number.into(), y: 1.0, half: None }],
+            })
+            .collect();
+        let svg = many.draw().unwrap();
+        assert_eq!(
+            svg.matches("<circle").count(),
+            7 * (2 + 2),
+            "discs have an edge, in the plot and the legend"
+        );
+        assert_eq!(svg.matches("<polygon").count(), 2 * 2, "two squares, in the plot and the legend");
     }
 }

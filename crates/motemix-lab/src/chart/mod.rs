@@ -7,7 +7,7 @@ mod lines;
 pub use bars::{Bar, Bars};
 pub use lines::{Lines, Point, Series, Style};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use plotters::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -29,6 +29,19 @@ const COLOURS: [RGBColor; 7] = [
 ];
 
 type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// The marks of lines, around the point: a disc is none of these. Each takes its turn when the colours repeat.
+const MARKS: [&[(i32, i32)]; 3] =
+    [&[(-4, -4), (4, -4), (4, 4), (-4, 4)], &[(0, -5), (5, 4), (-5, 4)], &[(0, -6), (6, 0), (0, 6), (-6, 0)]];
+
+/// How many lines can be told apart, by colour and mark.
+pub const MOST_LINES: usize = COLOURS.len() * (1 + MARKS.len());
+
+/// The mark of a line of this number; `None` is a disc.
+fn mark(number: usize) -> Option<Vec<(i32, i32)>> {
+    let round = number / COLOURS.len();
+    round.checked_sub(1).map(|round| MARKS[round % MARKS.len()].to_vec())
+}
 
 /// The colour of this number; colours repeat.
 fn colour(number: usize) -> RGBColor {
@@ -59,6 +72,8 @@ fn brief(value: f64) -> String {
 
 /// Writes a chart to a file; its folder is made.
 pub fn write(path: &Path, chart: Drawn<String>) -> Result<()> {
+    let is_svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    ensure!(is_svg, "{}: charts are SVG; call it {}", path.display(), path.with_extension("svg").display());
     let svg = chart.map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

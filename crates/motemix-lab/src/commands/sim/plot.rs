@@ -1,6 +1,6 @@
 //! `motemix-lab sim plot`.
 
-use crate::chart::{self, Lines, Point, Series, Style};
+use crate::chart::{self, Lines, MOST_LINES, Point, Series, Style};
 use crate::cli::SimPlot as Args;
 use crate::failure::Failure;
 use motemix_sim::sweep::interval;
@@ -96,6 +96,12 @@ impl Table {
                 style: Style::Solid,
                 points: points(&values),
             }));
+        }
+        if series.len() > MOST_LINES {
+            return Err(format!(
+                "{} lines are more than can be told apart, which is {MOST_LINES}; leave some out with --where COLUMN=VALUE",
+                series.len()
+            ));
         }
         Ok(Lines {
             title: args.title.clone().unwrap_or_else(|| rows[0][self.column("name").unwrap_or(0)].clone()),

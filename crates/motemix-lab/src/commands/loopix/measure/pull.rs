@@ -34,7 +34,11 @@ struct Sample {
 }
 
 pub fn pull(args: &Args) -> Result<(), Failure> {
-    let common = Common::new(&args.measuring, Duration::from_secs(60), 1)?;
+    let mut common = Common::new(&args.measuring, Duration::from_secs(60), 1)?;
+    if args.measuring.seconds.is_none() {
+        // The first request may come at once, when there is no mail yet.
+        common.length = common.length.max(2 * EVERY + Duration::from_secs(1));
+    }
     let rates = common.rates(&args.rates, &RATES, &[3.0]);
     let points = rates.iter().map(|rate| Point {
         measurement: "pull".into(),
@@ -101,7 +105,9 @@ fn run(session: &mut Session, point: &Point, common: &Common) -> Result<Vec<Row>
     }
     writer.flush().with_context(|| format!("cannot write {}", file.display()))?;
     if found.is_empty() {
-        return Err(Failure::failed("no message has come back; give it more --seconds"));
+        return Err(Failure::failed(
+            "no message has come back: mail is asked for every 5 s, so --seconds has to be more than that",
+        ));
     }
     let took: Vec<_> = found.iter().map(|probe| probe.took).collect();
     Ok(vec![point.row("took", "s", &took)])
