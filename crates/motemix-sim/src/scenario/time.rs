@@ -40,9 +40,26 @@ impl Serialize for Time {
     }
 }
 
+fn without_unit<E: de::Error>(number: impl std::fmt::Display) -> E {
+    E::custom(format!("{number} has no unit; write \"{number} s\" or \"{number} ms\", with quotation marks"))
+}
+
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
+        /// So that a number gets an answer with its unit.
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a duration is a text, as \"20 ms\" or \"1h 16min\"")]
+        enum Written {
+            Text(String),
+            Whole(u64),
+            Decimal(f64),
+        }
+
+        let text = match Written::deserialize(from)? {
+            Written::Text(text) => text,
+            Written::Whole(number) => return Err(without_unit(number)),
+            Written::Decimal(number) => return Err(without_unit(number)),
+        };
         let time = humantime::parse_duration(&text).map_err(|error| {
             de::Error::custom(format!(
                 "{text:?} is no duration ({error}); write it as \"20 ms\" or \"1h 16min\""
