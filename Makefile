@@ -20,6 +20,7 @@ help:
 	@echo
 	@echo 'The first run builds tools into .build and takes longer. Start with: make demo'
 
+# Not built for release: nodes wait far longer than they compute, and whoever is new waits for the compiler.
 demo:
 	@echo '== demo: builds the program and runs a network of processes on loopback'
 	@scripts/setup rust

@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{build_nodes, lab};
+use program::{Run, build_nodes, lab};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -68,6 +68,21 @@ fn mail_waits_until_it_is_asked_for() {
     assert!(took["samples"].as_u64().unwrap() > 0, "{took}");
     let samples = fs::read_to_string(folder.path().join("pull-3.csv")).unwrap();
     assert_eq!(samples.lines().count() as u64, 1 + took["samples"].as_u64().unwrap());
+}
+
+#[test]
+fn without_the_program_of_the_nodes_it_says_how_to_get_it() {
+    let own = Path::new(env!("CARGO_BIN_EXE_motemix-lab"));
+    // On the same file system, so that a link will do.
+    let folder = tempfile::tempdir_in(own.parent().unwrap()).unwrap();
+    let alone = folder.path().join("motemix-lab");
+    fs::hard_link(own, &alone).unwrap();
+    let out = folder.path().join("out");
+    let run = Run::of(text(&alone), ["loopix", "measure", "latency", "--quick", "--out", text(&out)]);
+    assert_eq!(run.status(), 1);
+    for words in [text(&folder.path().join("motemix: not found")), "cargo build --package motemix"] {
+        assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
+    }
 }
 
 #[test]

@@ -78,8 +78,8 @@ pub fn of_nodes() -> anyhow::Result<PathBuf> {
         return Ok(nodes);
     }
     anyhow::bail!(
-        "{}: not found; nodes run in the program motemix, which belongs beside this one: \
-         `cargo build --package motemix`, in the same profile, puts it there",
+        "{}: not found; nodes run in the program motemix, which belongs beside this one; `cargo build --package \
+         motemix` in the same profile puts it there, for an installed one `cargo install --path crates/motemix`",
         nodes.display()
     )
 }

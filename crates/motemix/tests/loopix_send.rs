@@ -71,6 +71,21 @@ fn one_message_is_sent_by_a_command_of_its_own() {
 }
 
 #[test]
+fn what_an_earlier_run_left_over_does_not_hold_the_answer_up() {
+    let mut world = World::up("hardened", &[]);
+    let client = folder(&world, "Client1");
+    for name in ["Client1", "Client2"] {
+        world.stop(name);
+    }
+    // Nobody acknowledges for Client2, so this one stays in the folder.
+    let words = ["loopix", "send", "--dir", &client, "Client2", "stays", "--timeout", "1s"];
+    motemix(words).fails(1, &["not acknowledged within 1s"]);
+    // Whoever waited for that one would wait for an hour.
+    let words = ["loopix", "send", "--dir", &client, "Client1", "to myself", "--timeout", "1h"];
+    assert!(motemix(words).succeeds().starts_with("acknowledged by Client1"));
+}
+
+#[test]
 fn a_message_that_does_not_get_through_in_time_is_kept() {
     let mut world = World::up("hardened", &[]);
     let client = folder(&world, "Client1");

@@ -90,8 +90,8 @@ pub struct LoopixClient {
 /// Sends one message as a client, and ends.
 ///
 /// If the client of this folder runs, it takes the message over and sends it with its other packets. If it does not, it
-/// runs until the message has left (profile hardened: until it is acknowledged), together with what an earlier run left
-/// over. A client that is only there to send shows observers when it sends: let one run that has something to hide.
+/// runs until the message has left (profile hardened: until it is acknowledged); what an earlier run left over leaves
+/// meanwhile, as far as there is time. A client that is only there to send shows observers when it sends: let one run that has something to hide.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -10,7 +10,7 @@ use motemix_host::control::{ControlClient, ControlError, ControlProblem, Request
 use motemix_loopix::files::{NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Event, Options, control_socket};
 use serde_json::json;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
@@ -47,36 +47,49 @@ fn hand_over(args: &Args, mut control: ControlClient, data: &[u8]) -> Result<Fat
     }
 }
 
-/// Runs the client until the message is no longer its concern.
+/// Runs the client until it is known what became of the message. What an earlier run left over goes along for as long:
+/// it must not hold the answer up.
 fn send_once(args: &Args, files: NodeFiles, data: Vec<u8>) -> Result<Fate, Failure> {
     let (handle, requests) = runtime::handle();
     let ended = || Failure::failed("the client ended unexpectedly");
     handle.send(args.to.clone(), data).map_err(|_| ended())?;
-    handle.finish();
-    let (done, watch) = mpsc::channel::<()>();
+    let (decided, watch) = mpsc::channel::<()>();
     let patience = args.timeout;
     let stop = move || {
-        if watch.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-            handle.stop();
-        }
+        // Whether it is decided or too late.
+        let _ = watch.recv_timeout(patience);
+        handle.stop();
     };
     thread::Builder::new().name("timeout".to_owned()).spawn(stop).context("cannot start a thread")?;
     let (mut own, mut fate, mut is_acknowledged) = (None, None, false);
-    runtime::run(&args.folder.path, files, &Options::default(), requests, |event| match event {
-        Event::Ready { profile, .. } => is_acknowledged = profile == Profile::Hardened,
-        Event::Refused { reason, .. } => fate = Some(Err(refused(args, reason.reason()))),
-        // Others were left over by an earlier run, and are queued already.
-        Event::Queued { number, .. } => own = Some(number),
-        Event::Sent { number } if own == Some(number) && !is_acknowledged => fate = Some(Ok(Fate::Left)),
-        Event::Acknowledged { number } if own == Some(number) => fate = Some(Ok(Fate::Acknowledged)),
-        Event::GaveUp { number } if own == Some(number) => {
-            let why = format!("no acknowledgement from {}; check that its client has run lately", args.to);
-            fate = Some(Err(Failure::failed(why)));
+    runtime::run(&args.folder.path, files, &Options::default(), requests, |event| {
+        let news = match event {
+            Event::Ready { profile, .. } => {
+                is_acknowledged = profile == Profile::Hardened;
+                None
+            }
+            // Those of an earlier run are queued already.
+            Event::Queued { number, .. } => {
+                own = Some(number);
+                None
+            }
+            Event::Refused { reason, .. } => Some(Err(refused(args, reason.reason()))),
+            Event::Sent { number } if own == Some(number) && !is_acknowledged => Some(Ok(Fate::Left)),
+            Event::Acknowledged { number } if own == Some(number) => Some(Ok(Fate::Acknowledged)),
+            Event::GaveUp { number } if own == Some(number) => {
+                let why =
+                    format!("no acknowledgement from {}; check that its client has run lately", args.to);
+                Some(Err(Failure::failed(why)))
+            }
+            _ => None,
+        };
+        if let Some(news) = news {
+            fate = Some(news);
+            // Whoever waits for this may have had enough already.
+            let _ = decided.send(());
         }
-        _ => {}
     })
     .map_err(failure)?;
-    drop(done);
     fate.unwrap_or_else(|| {
         Err(Failure::failed(format!(
             "{} within {}; the message is safe in {} and goes on when the client runs",
