@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from .cases import WORKED_EXAMPLE
@@ -9,6 +10,8 @@ from .cases import WORKED_EXAMPLE
 BEGIN = "<!-- worked example: begin, written by vectors/generate.py -->"
 END = "<!-- worked example: end -->"
 _SHOWN_BYTES = 32
+# As wide as every other paragraph of the documents.
+_COLUMNS = 100
 
 
 def _show(value: str) -> str:
@@ -58,11 +61,14 @@ def render(document: dict[str, Any]) -> str:
         (f"datagram to hop {turn + 1}", packet["wire"][turn + 1]),
         (f"datagram to hop {len(hops) - 1}", packet["wire"][-1]),
     ]
+    hop_list = ", ".join(f"{hop['id']} {hop['command']}" for hop in path)
+    introduction = (
+        f"Case “{packet['name']}” of `vectors/packet.json`, which has every value in full. "
+        f"The path, as node id and command: {hop_list}. "
+        f"The delay of hop 0 with a mean of one second is {first['delay_us']} µs."
+    )
     lines = [
-        f"Case “{packet['name']}” of `vectors/packet.json`, which has every value in full.",
-        "The path, as node id and command: "
-        + ", ".join(f"{hop['id']} {hop['command']}" for hop in path) + ".",
-        f"The delay of hop 0 with a mean of one second is {first['delay_us']} µs.",
+        *textwrap.wrap(introduction, _COLUMNS),
         "",
         "| value | bytes |",
         "|---|---|",
