@@ -5,17 +5,18 @@ TIME ?= 60
 BUILD = $${CARGO_TARGET_DIR:-target}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo boards test test-long bench lint fuzz
+.PHONY: help demo boards check test test-long bench lint fuzz
 
 help:
 	@echo 'motemix: an anonymous, authenticated network that fits in a sensor'
 	@echo
 	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
 	@echo '  make boards      the packet on three emulated cores, and six boards in one network'
+	@echo '  make check       formatting, clippy, unit tests and the stories of what changed; ALL=1 for all'
 	@echo '  make test        everything that has to hold'
 	@echo '  make test-long   the same with more fuzzing, all of Miri and the slow tests'
 	@echo '  make bench       motemix beside its peers, in one run; see docs/benchmarks.md'
-	@echo '  make lint        formatting, clippy, licences: quick, before each commit'
+	@echo '  make lint        formatting, clippy of every workspace, licences'
 	@echo '  make fuzz        fuzzes each target for TIME seconds; TARGET=packet picks one'
 	@echo
 	@echo 'The first run builds tools into .build and takes longer. Start with: make demo'
@@ -30,6 +31,9 @@ boards:
 	@echo '== boards: the packet on three emulated cores, and a network of six boards and two hosts'
 	@scripts/setup rust boards qemu
 	@scripts/boards
+
+check:
+	@scripts/check $(if $(ALL),--all)
 
 test:
 	@echo '== test: formatting, clippy, tests, vectors, boards, Miri, fuzzing, licences'
@@ -46,12 +50,9 @@ bench:
 	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --programs $(BUILD)/release
 
 lint:
-	@echo '== lint: formatting, clippy, licences'
+	@echo '== lint: formatting, lock files, clippy of every workspace, licences'
 	@scripts/setup rust licences memcheck
-	cargo fmt --all --check
-	cargo fmt --manifest-path bench/Cargo.toml --check
-	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo fmt --manifest-path checks/secrets/Cargo.toml --check
+	@bash -c 'source scripts/workspaces && formatting && lock_files'
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
 	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
