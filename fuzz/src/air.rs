@@ -67,7 +67,7 @@ pub enum Foreign {
 
 const ICMPV6: u8 = 58;
 const UDP: u8 = 17;
-/// Of a fragment's payload.
+/// Bytes of a fragment's payload.
 const PIECE: usize = 80;
 
 impl Foreign {

@@ -14,7 +14,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::{Damage, Toy, mix_key};
 
-/// Of a network.
+/// Nodes of a network.
 pub const NODES: usize = 4;
 /// Datagrams that the air holds; more are lost.
 const MOST_FLYING: usize = 64;

@@ -45,7 +45,7 @@ impl Packets {
         self.bytes.chunks_exact(self.packet_len)
     }
 
-    /// Of each.
+    /// The length of each.
     pub fn packet_len(&self) -> usize {
         self.packet_len
     }

@@ -23,7 +23,7 @@ const HOPS: u16 = 6;
 const RATES: &str = "250,500,750,1000,2000,3000,4000,5000,6000,8000,10000";
 const QUICK_RATES: &str = "250,1000,4000";
 
-/// Of what is offered, what has to be out when the load ends.
+/// The share of what is offered that has to be out when the load ends.
 const KEPT_UP: f64 = 0.98;
 
 /// What `python -m peer cost` prints: microseconds.

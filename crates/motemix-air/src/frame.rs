@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Everybody, as a PAN and as a short address.
 pub(crate) const BROADCAST: u16 = 0xffff;
-/// Of the check sequence.
+/// Bytes of the check sequence.
 const CHECK_LEN: usize = 2;
 /// Preamble, start delimiter and length.
 const SYNCHRONISATION: u64 = 6;

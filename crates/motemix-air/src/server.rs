@@ -49,7 +49,7 @@ pub struct Setup {
     pub dir: PathBuf,
     /// Letters, digits, `-`, `_` and `.`, which does not come first; each once.
     pub stations: Vec<String>,
-    /// Of the channel.
+    /// The channel's settings.
     pub channel: Settings,
     /// All that happens by chance on the channel follows from it and from when frames come.
     pub seed: u64,
@@ -114,7 +114,7 @@ pub enum AirError {
 pub struct Report {
     /// In the order of the setup.
     pub stations: Vec<StationReport>,
-    /// Of those who speak ZEP, together.
+    /// Counters of those who speak ZEP, together.
     pub zep: Option<ZepReport>,
 }
 

@@ -112,7 +112,7 @@ pub struct Outgoing<'a> {
     pub device: u16,
     /// When, since the beginning of 1970.
     pub at: Duration,
-    /// Of the datagram.
+    /// The datagram's number.
     pub sequence: u32,
     /// What.
     pub frame: &'a Frame,

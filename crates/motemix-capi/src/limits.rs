@@ -94,7 +94,7 @@ pub(crate) struct Plan {
     pub(crate) headers: usize,
     pub(crate) loops: usize,
     pub(crate) nodes: usize,
-    /// Of all of it.
+    /// Bytes of all of it.
     pub(crate) size: usize,
 }
 

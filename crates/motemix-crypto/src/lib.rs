@@ -8,6 +8,7 @@
 //! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |
 //! | [`hash`] | keyed BLAKE2s and BLAKE2b | RFC 7693 |
 //! | [`wide_block`] | LIONESS | Anderson and Biham, FSE 1996 |
+//! | [`uniform`] | random numbers below a bound | Lemire, TOMACS 29(1), 2019 |
 //! | [`secret`] | bytes that wipe themselves and say nothing | |
 //!
 //! Deliberately absent: an allocator, a source of entropy, a clock, and any choice made at run time.
@@ -22,6 +23,7 @@ pub mod hash;
 pub mod p224;
 pub mod secret;
 pub mod stream;
+pub mod uniform;
 pub mod wide_block;
 
 pub use curve::{

@@ -28,7 +28,7 @@ fn small(number: u64) -> TheirScalar {
     TheirScalar::from(number)
 }
 
-/// Of a scalar of theirs.
+/// Our form of a scalar of theirs.
 fn ours(theirs: &TheirScalar) -> Scalar {
     scalar(theirs.to_repr().into())
 }

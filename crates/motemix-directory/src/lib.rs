@@ -34,7 +34,6 @@ mod profile;
 mod ratchet;
 mod topology;
 mod types;
-mod uniform;
 
 pub use authority::{Authorities, AuthoritiesError, AuthorityKey, AuthorityKeyError, AuthoritySecret, KeyId};
 pub use builder::{BuildError, DocumentBuilder, NewNode, document_len_limit};

@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
+use motemix_crypto::uniform::below;
 use rand_core::CryptoRng;
 
 use crate::cbor::{Full, Reader, Writer};
 use crate::error::{DocumentError, Field};
 use crate::profile::ProfileName;
 use crate::types::MAX_DURATION;
-use crate::uniform::below;
 
 const MAX_MICROS: u64 = MAX_DURATION.as_micros() as u64;
 

@@ -3,11 +3,11 @@
 use core::fmt;
 
 use motemix_crypto::PublicKey;
+use motemix_crypto::uniform::below;
 use motemix_sphinx::NodeId;
 use rand_core::CryptoRng;
 
 use crate::types::{MAX_LAYERS, MAX_NODES, Role};
-use crate::uniform::below;
 
 /// A node, as far as paths are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -52,12 +52,6 @@ pub fn boot_time() -> Duration {
     FIRST.get_or_init(HostInstant::now).elapsed()
 }
 
-/// A time as people read it, in UTC.
-pub(crate) fn date(time: UnixTime) -> String {
-    let seconds = i64::try_from(time.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_second(seconds).map_or_else(|_| format!("second {}", time.0), |at| at.to_string())
-}
-
 /// [`unix_time`] in whole seconds, as network documents count it.
 pub fn unix_seconds() -> UnixTime {
     UnixTime(unix_time().as_secs())
@@ -74,5 +68,14 @@ mod tests {
         assert!(clock.at(before) <= HostInstant::now());
         assert!(clock.at(before + Duration::from_mins(1)) > HostInstant::now());
         assert!(clock.at(Instant::NEVER) > HostInstant::now());
+    }
+
+    #[test]
+    fn a_time_is_told_as_jiff_tells_it() {
+        // A bit more than nine hours and twenty minutes, so that every day and many seconds of it occur.
+        for seconds in (0..253_402_300_800).step_by(33_617) {
+            let told = jiff::Timestamp::from_second(seconds).unwrap().to_string();
+            assert_eq!(UnixTime(seconds.unsigned_abs()).to_string(), told);
+        }
     }
 }

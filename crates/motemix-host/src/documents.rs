@@ -22,7 +22,6 @@ use motemix_sphinx::NodeId;
 
 pub use outlook::{Lasts, Outlook};
 
-use crate::clock::date;
 use crate::{NodeConfig, store};
 
 /// A folder of signed network documents, `<epoch>.cbor`.
@@ -350,16 +349,12 @@ pub enum DocumentsProblem {
 fn refusal(error: &DocumentError) -> String {
     match error {
         DocumentError::Expired { at, now } => format!(
-            "it expired at {}, and it is {}; sign or fetch the document of this epoch (`motemix net renew`), or check \
-             the clock",
-            date(*at),
-            date(*now)
+            "it expired at {at}, and it is {now}; sign or fetch the document of this epoch (`motemix net renew`), or \
+             check the clock"
         ),
         DocumentError::NotYetValid { from, now } => format!(
-            "it is for later, from {} on, and it is {}; sign or fetch the document of this epoch (`motemix net \
-             renew`), or check the clock",
-            date(*from),
-            date(*now)
+            "it is for later, from {from} on, and it is {now}; sign or fetch the document of this epoch (`motemix net \
+             renew`), or check the clock"
         ),
         other => other.to_string(),
     }

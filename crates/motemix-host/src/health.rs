@@ -124,7 +124,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Of all reasons that there are.
+    /// The state that all reasons together make.
     pub fn of(mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| (std::cmp::Reverse(reason.state), reason.concern));
         Self { state: reasons.first().map_or(State::Ok, |worst| worst.state), reasons }

@@ -194,17 +194,21 @@ struct Parts<'c> {
     source: Option<Source>,
 }
 
-/// Asks the node to stop when the system does.
+/// Asks the node to stop when the system does. That a terminal was closed is no reason to.
 fn stop_on_signal(calls: mpsc::Sender<Call>) -> Result<impl Future<Output = ()>, RuntimeError> {
     let heed = |kind| signal(kind).map_err(|error| RuntimeError::System("cannot heed signals", error));
     let mut interrupt = heed(SignalKind::interrupt())?;
     let mut terminate = heed(SignalKind::terminate())?;
+    let mut hangup = heed(SignalKind::hangup())?;
     // Without a handler, a limit on the length of files would end the process, and not only fail to write.
     drop(heed(SignalKind::from_raw(libc::SIGXFSZ))?);
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                _ = hangup.recv() => tracing::info!("SIGHUP: the node goes on, and SIGTERM ends it"),
+            }
         }
         let (reply, _) = oneshot::channel();
         // A node that has stopped needs no request to.

@@ -58,12 +58,12 @@ impl BoardsNetwork {
         self.report[name].as_u64().expect("a count")
     }
 
-    /// Of a board.
+    /// What a board counted.
     fn count(&self, board: &str, name: &str) -> u64 {
         self.report["boards"][board][name].as_u64().unwrap_or_else(|| panic!("{board} has no {name}"))
     }
 
-    /// Of the host that sends.
+    /// What the host that sends counted.
     fn host(&self, name: &str) -> u64 {
         self.report["host"][name].as_u64().expect("a count")
     }

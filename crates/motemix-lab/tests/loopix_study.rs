@@ -33,6 +33,9 @@ fn a_gibibyte_a_month_in_ten_seconds_is_refused_with_remedies_that_work() {
     assert_eq!(run.status(), 1);
     assert!(run.stdout().contains("budget") && run.stdout().contains("latency"), "{}", run.stdout());
     assert_eq!(run.stderr().lines().count(), 1, "{}", run.stderr());
+    // What is offered helps; what does not is told apart from it.
+    assert!(!run.stdout().contains("\nusers"), "{}", run.stdout());
+    assert!(run.stdout().ends_with("No other number helps by itself for: users.\n"), "{}", run.stdout());
 
     let run = lab(wish.iter().chain(&["--json"]));
     assert_eq!(run.status(), 1);

@@ -300,15 +300,19 @@ async fn own_address(host: &str) -> Result<IpAddr, RuntimeError> {
     first.copied().ok_or_else(|| RuntimeError::NotFound(host.to_owned()))
 }
 
-/// Stops the node when the system asks for it.
+/// Stops the node when the system asks for it. That a terminal was closed is no reason to.
 fn heed_signals(asks: mpsc::Sender<Request>) -> Result<(), RuntimeError> {
     let heed = |kind| signal(kind).map_err(|error| RuntimeError::System("cannot heed signals", error));
     let mut interrupt = heed(SignalKind::interrupt())?;
     let mut terminate = heed(SignalKind::terminate())?;
+    let mut hangup = heed(SignalKind::hangup())?;
     tokio::task::spawn_local(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                _ = hangup.recv() => tracing::info!("SIGHUP: the node goes on, and SIGTERM ends it"),
+            }
         }
         // A node that has stopped need not be asked to.
         let _ = asks.send(Request::Stop).await;

@@ -106,7 +106,7 @@ impl Limits {
 
     /// Whether the words that the store keeps of digests say all that a replay filter of so many bytes looks at.
     ///
-    /// Of the place in a segment they keep twelve bits, so its number of buckets has to be a power of two of at most
+    /// They keep twelve bits of the place in a segment, so its number of buckets has to be a power of two of at most
     /// 4,096. A bucket is four fingerprints of 16 bits, and a segment an eighth of the memory.
     pub const fn has_whole_digests(replay_bytes: usize) -> bool {
         let buckets = replay_bytes / 64;

@@ -9,7 +9,7 @@ use motemix_sphinx::NodeId;
 /// round take two thirds of what its ticks offer needs more for one packet in 200.
 const TICKS_TO_REPLY: u32 = 16;
 
-/// Of the ticks that packets to turn round want, own messages that wait get one in so many.
+/// Own messages that wait get one in so many of the ticks that packets to turn round want.
 pub(crate) const OWN_SHARE_OF_TICKS: u32 = 4;
 
 /// As many packets may wait for ticks as leave within [`TICKS_TO_REPLY`], own messages included: later ones would come
@@ -51,7 +51,7 @@ impl Window {
 /// The settings of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Of the network: lengths of ways, mean delay, cover, overlap of epochs.
+    /// The network's: lengths of ways, mean delay, cover, overlap of epochs.
     pub parameters: Parameters,
     /// When a try counts as lost.
     pub timeout: Timeout,

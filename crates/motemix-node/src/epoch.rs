@@ -48,7 +48,7 @@ struct EpochKey {
 
 struct Keys {
     mix: MixKey,
-    /// Of the digests in the replay filter.
+    /// The key of the digests in the replay filter.
     filter: Secret<16>,
 }
 
@@ -97,7 +97,7 @@ pub struct ReplayFill {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
     Current,
-    /// Of the epoch before, for a while after the boundary; of the epoch after, for a while before
+    /// The epoch before, for a while after the boundary; the epoch after, for a while before
     /// it.
     Neighbour,
 }

@@ -51,7 +51,7 @@ impl Digest {
 pub struct Admitted {
     /// The epoch of the mix key.
     pub epoch: Epoch,
-    /// Of the packet's replay tag.
+    /// The digest of the packet's replay tag.
     pub digest: Digest,
 }
 

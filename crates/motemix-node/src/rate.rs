@@ -15,7 +15,7 @@ use crate::time::Instant;
 const MESSAGE: u32 = 256;
 
 pub(crate) struct Rate {
-    /// Of the round trips without their delays; none was measured while it is `None`.
+    /// Round trips without their delays; none was measured while it is `None`.
     measured: Option<Measured>,
     /// In [`MESSAGE`]s; `None`: not limited.
     window: Option<u32>,

@@ -111,7 +111,7 @@ impl FingerprintBits {
 struct Layout {
     bits: u32,
     segments: u8,
-    /// Of each segment.
+    /// Buckets in each segment.
     buckets: u32,
 }
 

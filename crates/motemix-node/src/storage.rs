@@ -17,7 +17,7 @@ pub struct Storage<'s, P: Profile> {
     /// The replay filter, shared by two epochs; [`FingerprintBits::packets_of`] tells for how many packets an
     /// epoch should be planned.
     pub replay: &'s mut [u8],
-    /// Of the replay filter: how often a packet that is new is taken for one that was seen.
+    /// The replay filter's bits: how often a packet that is new is taken for one that was seen.
     pub fingerprint: FingerprintBits,
     /// Two tables of messages received. Each takes three quarters of its length in one lifetime of
     /// a message.

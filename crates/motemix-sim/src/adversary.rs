@@ -41,7 +41,7 @@ use trace::Traffic;
 pub(crate) struct Delivery {
     pub receiver: u16,
     pub sender: u16,
-    /// Of the packet that brought it.
+    /// The packet that brought it.
     pub fingerprint: u64,
 }
 

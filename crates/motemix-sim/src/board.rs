@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A board.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
-    /// Of the processor.
+    /// The processor's clock.
     pub megahertz: u32,
     /// One X25519 with any point, on the curve that the board's program has.
     pub multiplication: u32,

@@ -71,7 +71,7 @@ pub struct Outcome {
     pub steps: u64,
 }
 
-/// Of a sorted sample; zero of none.
+/// Percentiles of a sorted sample; zero of none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Percentiles {
     /// The median.

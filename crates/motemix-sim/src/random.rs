@@ -25,11 +25,6 @@ pub(crate) fn stream(seed: u64, node: u32, purpose: Purpose) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(key)
 }
 
-/// A number below `bound`, which is not zero; biased by less than one in four billion for what is small.
-pub(crate) fn below(rng: &mut ChaCha8Rng, bound: u32) -> u32 {
-    ((u64::from(rng.next_u32()) * u64::from(bound)) >> 32) as u32
-}
-
 /// A duration below `bound`.
 pub(crate) fn part_of(rng: &mut ChaCha8Rng, bound: Duration) -> Duration {
     let micros = (u128::from(rng.next_u64()) * bound.as_micros()) >> 64;

@@ -33,7 +33,7 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Of the format; [`VERSION`].
+    /// The format's version, [`VERSION`].
     pub version: u32,
     /// For tables and plots.
     pub name: String,

@@ -38,7 +38,7 @@ pub struct Years {
 pub(crate) struct Worn {
     written: u64,
     erases: u64,
-    /// Of the endurance of each region.
+    /// Shares of the endurance of each region.
     shares: [f64; 4],
 }
 

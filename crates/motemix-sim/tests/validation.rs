@@ -29,7 +29,7 @@ fn the_greatest_throughput_is_latres() {
     }
 }
 
-/// Of 100,000 frames at 20 a second ns-3 lost 170, which by chance alone is 144 to 196.
+/// At 20 a second ns-3 lost 170 of 100,000 frames, which by chance alone is 144 to 196.
 #[test]
 fn sixty_stations_lose_as_many_frames_as_in_ns3() {
     for (rate, known) in [(20.0, 0.17), (40.0, 0.67), (60.0, 2.3), (80.0, 4.7), (100.0, 8.1), (120.0, 13.6)] {

@@ -116,7 +116,7 @@ pub struct HeaderBuilder<P: Profile> {
     scalar: BlindedScalar,
     group_element: PublicKey,
     hop_keys: P::PerHop<HopKey>,
-    /// Of the hops whose keys are there, less the last of the path.
+    /// The sum of delays of the hops whose keys are there, less the last of the path.
     delay: HopDelay,
     steps: usize,
 }

@@ -34,7 +34,7 @@ pub struct Surb<P: Profile> {
 /// What the owner keeps to open the reply.
 pub struct SurbKeys<P: Profile> {
     header_id: HeaderId,
-    /// Of all hops but the owner's own.
+    /// The keys of all hops but the owner's own.
     hop_keys: P::PerHop<HopKey>,
     hops: usize,
     reply_keys: WideBlockKeys,

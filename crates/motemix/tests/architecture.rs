@@ -233,6 +233,9 @@ fn file_violations(name: &str, file: &File) -> Vec<String> {
             found.push(format!("{}: the name {empty} says nothing about what is in it", file.path));
         }
     }
+    for line in source::comments_without_a_noun(&file.text) {
+        found.push(format!("{}:{line}: a comment that begins with \"Of\" leaves its noun out", file.path));
+    }
     found
 }
 
@@ -343,6 +346,15 @@ mod checker {
             });
             assert!(file.contains(empty), "{file}");
         }
+    }
+
+    #[test]
+    fn finds_a_comment_without_its_noun() {
+        let found = only_violation(|member| add_line(member, "/// Of the packet.\nfn len() {}\n"));
+        assert!(found.contains("lib.rs:4: "), "{found}");
+        let mut member = sound();
+        add_line(&mut member, "/// The first bytes\n/// Of a long sentence.\n");
+        assert_eq!(violations_of(&member), Vec::<String>::new());
     }
 
     #[test]

@@ -184,6 +184,17 @@ fn a_chat_and_a_client_understand_each_other() {
 }
 
 #[test]
+fn a_provider_that_is_gone_is_told_and_that_it_is_back_as_well() {
+    let mut world = quiet_world("hardened", "2");
+    let person = Plain::start(&world.folder("Client1"), &[]);
+    person.hears("others in the directory: 1");
+    world.kill("Provider1");
+    person.hears("requests are unanswered: messages may not arrive");
+    world.start("Provider1", &[]);
+    person.hears("* the provider answers again");
+}
+
+#[test]
 fn a_terminal_keeps_what_is_said_apart_from_what_is_typed() {
     let world = quiet_world("hardened", "2");
     let mut other = Plain::start(&world.folder("Client2"), &[]);

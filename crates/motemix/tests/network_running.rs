@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Network, Running, motemix};
+use program::{Network, Running, motemix, wait_until};
 use serde_json::Value;
 
 fn up() -> Running {
@@ -98,6 +98,27 @@ fn a_node_that_does_not_answer_is_told_from_one_that_is_down() {
     signal("-CONT", &stopped);
     std::fs::rename(running.0.path("elsewhere"), &moved).unwrap();
     assert_eq!((state("mix-1").0, state("mix-2").0), ("running".to_owned(), "running".to_owned()));
+}
+
+#[test]
+fn a_hangup_ends_no_node_and_a_log_can_be_cut_while_its_node_runs() {
+    let running = up();
+    let pid = running.pid("mix-1");
+    let log = running.0.path("nodes/mix-1/node.log");
+    let hang_up = || {
+        signal("-HUP", &pid.to_string());
+        wait_until("the log tells of the signal", || {
+            std::fs::read_to_string(&log).unwrap().contains("SIGHUP")
+        });
+    };
+    hang_up();
+    // As logrotate does with `copytruncate`: the node has the file open, and goes on at its new end.
+    std::fs::File::options().write(true).open(&log).unwrap().set_len(0).unwrap();
+    hang_up();
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(said.starts_with("20") && said.lines().count() < 10, "{said}");
+    assert_eq!(running.status_of("mix-1")["state"], "running");
+    assert_eq!(running.pid("mix-1"), pid);
 }
 
 fn signal(signal: &str, pid: &str) {

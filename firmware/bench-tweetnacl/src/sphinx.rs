@@ -32,7 +32,7 @@ const STREAM_LEN: usize = ROUTING_LEN + BLOCK_LEN + PAYLOAD_LEN;
 
 /// An IPv6 address, a header MAC, or the id of a message.
 pub type Address = [u8; ADDRESS_LEN];
-/// Of the last hop of the way there.
+/// The address of the last hop of the way there.
 const NO_ID: Address = [0; ADDRESS_LEN];
 
 /// A node as its sender knows it.

@@ -20,7 +20,7 @@ pub const ME: u16 = 0;
 pub const PEER: u16 = 11;
 /// A reading that fills the 103 bytes of a MOTE packet.
 pub const READING: [u8; 103] = [0x52; 103];
-/// Of a message between nodes.
+/// The id of a message between nodes.
 pub const MESSAGE: MessageId = MessageId(*b"mote");
 /// Nothing takes time in here.
 pub const NOW: Instant = Instant::from_micros(1_000_000);

@@ -43,7 +43,7 @@ pub enum Link {
     Received(Centibels, Loss),
 }
 
-/// Of [`Link::Audible`]: one milliwatt, well above any threshold.
+/// The power of [`Link::Audible`]: one milliwatt, well above any threshold.
 const EVEN: Centibels = Centibels(0);
 
 impl Link {

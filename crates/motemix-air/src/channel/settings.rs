@@ -24,9 +24,9 @@ impl Default for Access {
 /// What a channel is like. By default all hear each other equally well, and nothing is lost but what overlaps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Of every station that was not given another; see [`Channel::set_access`].
+    /// How every station sends that was not given another way; see [`Channel::set_access`].
     pub access: Access,
-    /// Of every link that was not set otherwise.
+    /// The loss of every link that was not set otherwise.
     pub loss: Loss,
     /// By how much a frame must be stronger than whatever overlaps it to survive; `None`: nothing survives. A receiver
     /// that has locked to a frame stays with it, so a later one is lost however strong it is, as in ns-3's model.

@@ -34,7 +34,7 @@ pub(super) struct Member {
     /// Since then it hears what begins.
     pub joined: Instant,
     pub sender: Option<Sender>,
-    /// Of the frame under way or the last one.
+    /// How the frame under way, or the last one, is tried.
     pub attempt: Attempt,
     /// The last time in which it sent or turned round, and heard nothing.
     deaf: (Instant, Instant),

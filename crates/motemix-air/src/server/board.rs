@@ -49,7 +49,7 @@ pub(super) struct Board {
     pub console: Console,
     pub line: Option<Line>,
     pub line_counters: LineCounters,
-    /// Of its stations that left.
+    /// Counters of its stations that left.
     past: Counters,
 }
 
@@ -73,7 +73,7 @@ impl Board {
         })
     }
 
-    /// Of all its stations, one after the other.
+    /// The counters of all its stations, one after the other.
     pub fn counters(&self, channel: &Channel) -> Counters {
         let mut sum = self.past;
         sum += self.station().and_then(|station| channel.counters(station)).copied().unwrap_or_default();

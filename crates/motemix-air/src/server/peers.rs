@@ -30,7 +30,7 @@ pub struct ZepCounters {
     pub greetings: u64,
     /// Datagrams that are none of ZEP.
     pub no_zep: u64,
-    /// Of another version or type.
+    /// Datagrams of another version or type.
     pub unsupported: u64,
     /// With a length that is not the frame's.
     pub wrong_length: u64,
@@ -38,7 +38,7 @@ pub struct ZepCounters {
     pub wrong_channel: u64,
     /// With a frame that no radio sends.
     pub malformed: u64,
-    /// Of one for whom there was no place.
+    /// Datagrams of a peer for whom there was no place.
     pub no_place: u64,
     /// Datagrams to peers that the system did not take.
     pub not_sent: u64,
@@ -78,7 +78,7 @@ impl Peers {
         self.socket.local_addr().ok()
     }
 
-    /// Of all peers, also of those that went.
+    /// The counters of all peers, also of those that went.
     pub fn channel_counters(&self, channel: &Channel) -> Counters {
         let mut sum = self.past;
         for counters in self.peers.values().filter_map(|peer| channel.counters(peer.station)) {

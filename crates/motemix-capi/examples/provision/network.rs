@@ -25,7 +25,7 @@ pub struct Planned {
 pub struct Plan {
     /// Every one of them forwards for the others. Four at least: two ends and two mixes.
     pub nodes: Vec<Planned>,
-    /// Of the document.
+    /// The document's epoch.
     pub epoch: Epoch,
     /// From when on the document counts, and until when.
     pub valid: (UnixTime, UnixTime),

@@ -7,7 +7,7 @@ use motemix_directory::ProfileName;
 
 use crate::{built_for, provision, root, succeed};
 
-/// Of the stack of RIOT's thread, what the port's own frames and the network stack may take.
+/// What the port's own frames and the network stack may take of the stack of RIOT's thread.
 const OTHERS: u32 = 1536;
 
 /// The bytes that RIOT's thread has.

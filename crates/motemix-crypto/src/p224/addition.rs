@@ -160,7 +160,7 @@ impl Projective {
         }
     }
 
-    /// Of infinity, which has none, (0, 0).
+    /// The affine coordinates; (0, 0) for infinity, which has none.
     pub const fn to_affine(self) -> Point {
         let inverse = self.z.inverted();
         Point::new(&self.x.times(&inverse), &self.y.times(&inverse))

@@ -65,7 +65,7 @@ impl Point {
         Self { x: x.canonical(), y: y.canonical() }
     }
 
-    /// Of a table: its y may be negative, so it must not be compared.
+    /// A point of a table: its y may be negative, so it must not be compared.
     pub(super) const fn unreduced(x: Element, y: Element) -> Self {
         Self { x, y }
     }

@@ -212,7 +212,7 @@ impl<P: Profile> Driver<'_, P> {
         self.node.fall_silent();
         let reason = self.accepted(now).1;
         let problem = reason.map_or_else(
-            || format!("the network document expired at second {}", self.epochs.valid_until().0),
+            || format!("the network document expired at {}", self.epochs.valid_until()),
             |error| error.to_string(),
         );
         self.examination.without_document(problem);

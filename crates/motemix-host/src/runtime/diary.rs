@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct Diary {
     pub(super) logs: ReplayLogs,
     noted: Vec<Admitted>,
-    /// Of one epoch; reused for each write.
+    /// Digests of one epoch; reused for each write.
     digests: Vec<u64>,
     /// Why the disk refuses, and when it is asked again.
     refused: Option<(StoreError, Instant)>,

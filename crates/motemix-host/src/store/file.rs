@@ -21,7 +21,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of what has these metadata.
+    /// The identity of the file that has these metadata.
     pub fn of(metadata: &Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino(), len: metadata.len() }
     }

@@ -27,7 +27,7 @@ use super::file::{self, Identity};
 use super::{StoreError, StoreProblem};
 
 const MAGIC: [u8; 8] = *b"mmdigest";
-/// Of logs with tags.
+/// The first bytes of logs with tags.
 const TAGS_MAGIC: [u8; 8] = *b"mmreplay";
 const HEADER_LEN: u64 = 16;
 /// Names the epochs whose logs were made last: a log that is gone is to be told from one that never was.

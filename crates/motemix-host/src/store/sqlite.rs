@@ -15,7 +15,7 @@ pub struct Layout {
     pub kind: &'static str,
     /// Marks the file as ours.
     pub application_id: i32,
-    /// Of the tables.
+    /// The version of the tables.
     pub version: i32,
     /// Makes the tables in an empty file.
     pub schema: &'static str,

@@ -13,7 +13,7 @@ use std::path::Path;
 const PANEL: (u32, u32) = (450, 400);
 const LEGEND: u32 = 70;
 const FONT: &str = "sans-serif";
-/// Of the width of a group, for all of its bars.
+/// The share of a group's width that its bars take.
 const BARS: f64 = 0.78;
 
 /// The bars of a group: the name in the legend, the colour.

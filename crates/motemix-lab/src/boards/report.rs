@@ -20,7 +20,7 @@ pub struct BoardReport {
     /// Whether the wait states of its flash were left out.
     pub zero_wait: bool,
     pub mote: Figures,
-    /// Of a whole mote in little memory.
+    /// What a whole mote in little memory needs.
     pub needs: Needs,
     pub baseline: Option<Baseline>,
 }

@@ -169,7 +169,7 @@ fn mix_key(node: u16) -> MixKey {
 struct Flight {
     to: u16,
     packet: [u8; MOTE.packet_len()],
-    /// Of a packet that this host has made.
+    /// The header id of a packet that this host has made.
     header_id: Option<HeaderId>,
     return_keys: Option<ReturnKeys<Motes>>,
 }

@@ -56,7 +56,7 @@ pub struct Header {
     pub routing_info: Vec<u8>,
     /// γ.
     pub header_mac: [u8; K],
-    /// Of the hops, in order.
+    /// The hops' keys, in order.
     pub hop_keys: Vec<HopKeys>,
 }
 

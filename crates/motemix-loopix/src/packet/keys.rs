@@ -144,9 +144,9 @@ impl HopKeys {
 /// A blinding factor.
 #[derive(Debug)]
 pub enum Factor {
-    /// Of 128 bits.
+    /// A scalar of 128 bits.
     Short(ShortScalar),
-    /// Of the group's order.
+    /// A scalar below the group's order.
     Wide(Scalar),
 }
 

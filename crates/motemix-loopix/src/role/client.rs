@@ -110,7 +110,7 @@ pub struct Client<R> {
     /// With the application, not safe yet.
     uncertain: BTreeMap<Token, Uncertain>,
     next_token: u64,
-    /// Of messages that are safe, oldest first.
+    /// Names of messages that are safe, oldest first.
     known: BTreeSet<[u8; 16]>,
     known_order: VecDeque<[u8; 16]>,
     /// To be confirmed to the provider.

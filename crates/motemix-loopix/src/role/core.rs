@@ -11,7 +11,7 @@ use rmpv::Value;
 use super::peers::{Duty, Peer, Peers};
 use super::queue::DelayQueue;
 use super::replay::ReplayTags;
-use super::stream::{below, exponential};
+use super::stream::{exponential, one_of};
 use super::{Address, Counters, DropReason, Hosts, Limits, Rates, Setup, Transmit, when_full};
 use crate::files::{Directory, Profile};
 use crate::packet::{self, CreateError, Format, Hop, Layer, Packet, Surb, SurbKeys, surb};
@@ -201,7 +201,7 @@ impl Core {
     /// A random mix of each layer in the range.
     pub(super) fn mixes(&self, layers: std::ops::Range<usize>, rng: &mut impl CryptoRng) -> Vec<&Peer> {
         let layers = self.peers.layers.get(layers).unwrap_or_default();
-        layers.iter().map(|layer| &self.peers.all[layer[below(layer.len(), rng)]]).collect()
+        layers.iter().map(|layer| &self.peers.all[*one_of(layer, rng)]).collect()
     }
 
     /// A packet that carries `payload` along the route.

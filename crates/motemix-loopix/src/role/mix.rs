@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use super::core::{Core, Route, Taken};
 use super::loops::{OwnLoops, for_me};
 use super::peers::{Duty, Peer, of_mix, of_provider};
-use super::stream::{Stream, below};
+use super::stream::{Stream, one_of};
 use super::{Counters, DropReason, Hosts, Role, Setup, SetupError, Transmit};
 use crate::files::{Directory, NodeEntry};
 use crate::wire::hardened::Payload;
@@ -100,7 +100,7 @@ impl<R: CryptoRng> Mix<R> {
                 hops.extend(core.mixes(layer + 1..layers, rng));
                 let providers = &core.peers.providers;
                 if !providers.is_empty() {
-                    hops.push(&core.peers.all[providers[below(providers.len(), rng)]]);
+                    hops.push(&core.peers.all[*one_of(providers, rng)]);
                 }
                 hops.extend(core.mixes(0..layer, rng));
             }

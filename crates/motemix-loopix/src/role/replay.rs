@@ -111,7 +111,7 @@ const EMPTY: u32 = 0;
 /// Fingerprints of hashes.
 #[derive(Debug)]
 struct Fingerprints {
-    /// Of each table: a power of two.
+    /// The size of each table: a power of two.
     slots: usize,
     tables: Vec<Vec<u32>>,
     in_last: usize,

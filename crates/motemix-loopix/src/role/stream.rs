@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use motemix_crypto::uniform::below;
 use motemix_node::Instant;
 use rand_core::CryptoRng;
 
@@ -58,10 +59,10 @@ pub(super) fn exponential(mean: Duration, rng: &mut impl CryptoRng) -> Duration 
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
 }
 
-/// A uniformly distributed index below `len`, which is not zero.
-pub(super) fn below(len: usize, rng: &mut impl CryptoRng) -> usize {
-    // 64 random bits scaled down: the bias is below 2⁻³² for all lists that fit into memory.
-    ((u128::from(rng.next_u64()) * len as u128) >> 64) as usize
+/// One of a list that is not empty, each as likely as every other.
+pub(super) fn one_of<'a, T>(list: &'a [T], rng: &mut impl CryptoRng) -> &'a T {
+    let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
+    &list[below(rng, count) as usize]
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ type Found = BTreeMap<Arc<str>, Vec<IpAddr>>;
 /// The addresses of one node's neighbours.
 #[derive(Debug)]
 pub(super) struct Addresses {
-    /// Of the node's own socket: it reaches no other family.
+    /// The family of the node's own socket: it reaches no other.
     is_ipv4: bool,
     routes: BTreeMap<Arc<str>, IpAddr>,
     hosts: Hosts,

@@ -83,6 +83,13 @@ pub enum Event {
         /// What the other one does.
         heard: Profile,
     },
+    /// A client hears nothing from its provider; said once, until something comes.
+    ProviderSilent {
+        /// Requests for mail since then.
+        unanswered: u64,
+    },
+    /// The provider is heard again.
+    ProviderAnswers,
     /// The record of replay tags of a hardened mix or provider will be full soon, or is; each is said once.
     ReplayRecord {
         /// Tags that are kept.

@@ -77,7 +77,7 @@ pub(super) enum Done {
 pub(super) struct Letters {
     committer: Committer<Change>,
     next_number: u64,
-    /// Of letters in the outbox.
+    /// Numbers of the letters in the outbox.
     numbers: HashMap<MessageId, u64>,
 }
 

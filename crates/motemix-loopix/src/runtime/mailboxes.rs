@@ -43,7 +43,7 @@ pub struct SqliteMailboxes {
     limits: MailboxLimits,
     /// Packets of each user that has any, those that wait for the disk included.
     packets: BTreeMap<String, u64>,
-    /// Of all packets.
+    /// The length of all packets.
     bytes: u64,
     next_id: i64,
     /// Removed here, and perhaps still in the file.

@@ -1,6 +1,6 @@
-//! Notices that others speak another profile than this node, and says so once.
+//! Notices that others speak another profile than this node, or that a client's provider is silent, and says so once.
 //!
-//! Of the two profiles of the originals, packets, commands and PULL look the same. What tells them apart:
+//! Packets, commands and PULL of the originals' two profiles look the same. What tells them apart:
 //!
 //! | seen by | `ucl-2017` | `fork-2018` |
 //! |---|---|---|
@@ -33,7 +33,10 @@ impl Manners {
 
     /// Looks at what was counted. What there is to say is logged with its remedy; names stay out of the log.
     pub(super) fn look(&mut self, counters: &Counters) -> Option<Event> {
-        self.look_at_pulls(counters.pulls_unanswered);
+        self.look_at_pulls(counters.pulls_unanswered).or_else(|| self.look_at_profiles(counters))
+    }
+
+    fn look_at_profiles(&mut self, counters: &Counters) -> Option<Event> {
         if self.has_told || counters.other_profile == 0 {
             return None;
         }
@@ -56,16 +59,22 @@ impl Manners {
         Some(Event::OtherProfile { runs, heard })
     }
 
-    fn look_at_pulls(&mut self, unanswered: u64) {
+    fn look_at_pulls(&mut self, unanswered: u64) -> Option<Event> {
         let was_unanswered = std::mem::replace(&mut self.is_unanswered, unanswered >= PATIENCE);
         match (was_unanswered, self.is_unanswered) {
-            (false, true) => tracing::warn!(
-                "nothing came for {unanswered} pulls: the provider does not run, cannot reach this client, \
-                 or speaks another profile than {}",
-                self.runs
-            ),
-            (true, false) => tracing::info!("the provider answers again"),
-            _ => {}
+            (false, true) => {
+                tracing::warn!(
+                    "nothing came for {unanswered} pulls: the provider does not run, cannot reach this client, \
+                     or speaks another profile than {}",
+                    self.runs
+                );
+                Some(Event::ProviderSilent { unanswered })
+            }
+            (true, false) => {
+                tracing::info!("the provider answers again");
+                Some(Event::ProviderAnswers)
+            }
+            _ => None,
         }
     }
 }
@@ -84,5 +93,16 @@ mod tests {
         assert_eq!(manners.look(&counters), Some(said));
         counters.other_profile = 2;
         assert_eq!(manners.look(&counters), None);
+    }
+
+    #[test]
+    fn a_provider_that_falls_silent_is_told_once_and_that_it_is_back_as_well() {
+        let mut manners = Manners::new(Profile::Hardened, Role::Client);
+        let mut look = |pulls_unanswered| manners.look(&Counters { pulls_unanswered, ..Counters::default() });
+        assert_eq!(look(PATIENCE - 1), None);
+        assert_eq!(look(PATIENCE), Some(Event::ProviderSilent { unanswered: PATIENCE }));
+        assert_eq!(look(PATIENCE + 1), None);
+        assert_eq!(look(0), Some(Event::ProviderAnswers));
+        assert_eq!(look(1), None);
     }
 }

@@ -24,7 +24,7 @@ const DOCUMENT: u8 = 2;
 const NEXT_DOCUMENT: u8 = 3;
 const FIRST_PIECE: u8 = 4;
 const PLACES: u8 = 3;
-/// Of each of three documents: the keys from [`FIRST_PIECE`] on.
+/// The most pieces of a document; each of three has the keys from [`FIRST_PIECE`] on.
 const MAX_PIECES: usize = 84;
 const PIECE_LEN: usize = 128;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use motemix_directory::{ProfileName, Role};
+use motemix_directory::{ProfileName, Role, UnixTime};
 
 use crate::board::{Chip, NODES};
 use crate::world::{LIFETIME, Listed, NOON, Terms, World, authority, hex, name};
@@ -183,14 +183,10 @@ fn a_document_is_for_its_time() {
     world.trust(0, 1);
     world.set_clock(0);
     let early = Terms { valid_after: NOON + 1000, ..Terms::default() }.sign(&nodes);
-    let expected = format!(
-        "error: valid from {} on, and it is {}; check the clock, or use the epoch before\n",
-        NOON + 1000,
-        NOON + 1
-    );
+    let begins = UnixTime(NOON + 1000);
     let said = world.give(0, &early);
-    assert_eq!(digits_only(&said), digits_only(&expected), "{said}");
-    assert!(said.starts_with("error: valid from ") && said.contains("check the clock"), "{said}");
+    assert!(said.starts_with(&format!("error: valid from {begins} on, and it is 20")), "{said}");
+    assert!(said.contains("check the clock"), "{said}");
     let late = Terms { valid_after: NOON - LIFETIME, ..Terms::default() }.sign(&nodes);
     let said = world.give(0, &late);
     assert!(said.starts_with("error: expired at ") && said.contains("check the clock"), "{said}");
@@ -204,11 +200,6 @@ fn a_document_is_for_its_time() {
     let expected = "error: epoch 6 is older than 7, seen before; fetch the newest document\n";
     assert_eq!(world.give(0, &older), expected);
     assert_eq!(world.say(0, "start"), "ok\n", "and is there again");
-}
-
-/// Without the form in which times are printed.
-fn digits_only(text: &str) -> usize {
-    text.split(';').count()
 }
 
 #[test]

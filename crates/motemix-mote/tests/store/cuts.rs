@@ -117,7 +117,7 @@ fn recovers<const WORD: usize, const PAGE: usize>(
     }
 }
 
-/// Of all seeds that the story has, the pages for seeds hold only the one that is kept, and no part of another.
+/// The pages for seeds hold only the seed that is kept, and no part of another one of the story.
 fn assert_one_seed<const WORD: usize, const PAGE: usize>(
     flash: &Flash<WORD, PAGE>,
     layout: &Layout,

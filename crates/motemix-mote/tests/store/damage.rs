@@ -38,7 +38,7 @@ fn lived_in(layout: &Layout) -> (Small, Model, Vec<Contents>) {
 }
 
 /// Whatever the store answers is an error, nothing, or something that was stored once.
-/// Of tags no more can be said than how many bits flipped.
+/// All that can be said of tags is how many bits flipped.
 fn answers_nothing_invented(
     flash: Small,
     layout: &Layout,

@@ -82,7 +82,7 @@ pub struct NetworkOf<C: Curve + 'static> {
     pub ends: Instant,
     pub received: Vec<Received>,
     pub ended: Vec<Ended>,
-    /// Of each node.
+    /// One for each node.
     pub journals: Vec<Notes>,
     /// Every datagram that was sent: sender, receiver, bytes.
     pub datagrams: Vec<(usize, NodeId, Vec<u8>)>,

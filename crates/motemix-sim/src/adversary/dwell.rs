@@ -68,7 +68,7 @@ impl Dwell {
         Self { least: parts.least, step, bins }
     }
 
-    /// Of a packet that is here for so long; `None` if none stays so long.
+    /// What holds for a packet that is here for so long; `None` if none stays so long.
     #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
     pub fn at(&self, stayed: Duration) -> Option<Bin> {
         let Some(beyond) = stayed.checked_sub(self.least) else {

@@ -33,7 +33,7 @@ pub(crate) struct Known {
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub nodes: Vec<Known>,
-    /// Of each way.
+    /// Hops of each way.
     pub hops: usize,
     /// Share of the packets that vanish in a node although their path goes on.
     pub vanish: f64,

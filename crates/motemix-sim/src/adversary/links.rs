@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Of the time in which nobody speaks.
+/// Windows into which the time without messages is cut.
 const WINDOWS: u32 = 24;
 /// Standard deviations that the difference of two means exceeds by chance once in 1,000 comparisons.
 const BY_CHANCE: f64 = 3.5;
@@ -137,7 +137,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Of the mean. One packet more or less in all windows never tells anything.
+/// The square of the standard error of the mean. One packet more or less in all windows never tells anything.
 #[allow(clippy::cast_precision_loss, reason = "a few hundred windows")]
 fn squared_error(values: &[f64]) -> f64 {
     let (count, mean) = (values.len() as f64, mean(values));

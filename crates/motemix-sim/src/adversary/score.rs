@@ -34,7 +34,7 @@ pub struct Anonymity {
 pub struct Guesses {
     /// Mean entropy, bits.
     pub entropy_bits: f64,
-    /// Of the worst served: one message in twenty has less.
+    /// The entropy of the worst served: one message in twenty has less.
     pub entropy_p5_bits: f64,
     /// Mean probability that the observer gives to the true sender.
     pub true_sender: f64,

@@ -1,6 +1,6 @@
 //! From frames on the air to transfers: who passed a datagram to whom, and when.
 //!
-//! Of a frame the sniffer reads what is in clear on every link: addresses, sequence number, and the fragment's header
+//! The sniffer reads what is in clear in a frame on every link: addresses, sequence number, and the fragment's header
 //! (RFC 4944, 5.3; RFC 8931, 5). A fragment has arrived when its acknowledgement is on the air. A fragment that is sent
 //! again has its tag and offset again, so it is no second transfer. Datagrams in one frame are no packets, and left out.
 
@@ -29,7 +29,7 @@ pub(crate) struct Transfer {
     pub begin: Instant,
     /// Its last missing fragment was there; `None` if one never was.
     pub end: Option<Instant>,
-    /// Of its contents: to score the observer by, nothing else.
+    /// A fingerprint of its contents: to score the observer by, nothing else.
     pub fingerprint: u64,
 }
 
@@ -76,7 +76,7 @@ struct Heard {
 #[derive(Clone, Copy)]
 struct Piece {
     tag: Tag,
-    /// Of the datagram, if the fragment says it.
+    /// The datagram's size, if the fragment says it.
     size: Option<usize>,
     offset: usize,
     len: usize,

@@ -33,7 +33,7 @@ pub(super) struct Desk {
     dead: Cell<bool>,
     received: Cell<bool>,
     epoch: Cell<Option<Epoch>>,
-    /// Of the packet that was taken in last.
+    /// Fingerprint of the packet that was taken in last.
     taken_in: Cell<u64>,
     news: RefCell<Option<Vec<News>>>,
     pub tally: RefCell<Tally>,

@@ -61,7 +61,7 @@ impl Costs {
     }
 }
 
-/// Of the sender, which blinds each hop's element once for each hop before it.
+/// What the sender multiplies: it blinds each hop's element once for each hop before it.
 fn multiplications(hops: u32) -> u32 {
     2 * hops + hops * hops.saturating_sub(1) / 2
 }

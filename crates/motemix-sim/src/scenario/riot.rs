@@ -36,11 +36,11 @@ pub struct Riot {
     pub udp_queue: u16,
     /// Datagrams that wait in the socket's box; the thesis sets it, RIOT's own is 8.
     pub socket_box: u16,
-    /// Of the processor, for one byte between it and the transceiver.
+    /// Time of the processor for one byte between it and the transceiver.
     pub transfer: Time,
-    /// Of the processor, in each thread that a frame passes; fitted to the experiment, see `docs/simulator.md`.
+    /// Time of the processor in each thread that a frame passes; fitted to the experiment, see `docs/simulator.md`.
     pub frame: Time,
-    /// Of the processor, in each thread that a datagram passes.
+    /// Time of the processor in each thread that a datagram passes.
     pub datagram: Time,
     /// Whether the interface's thread, which no thread preempts, spins until the transceiver has sent the frame before.
     pub spins: bool,

@@ -105,7 +105,7 @@ impl Plan {
         self.seeds
     }
 
-    /// Of the scenario, whatever its text looks like, and of the version of this program: results of plans with the same
+    /// Digest of the scenario, whatever its text looks like, and of this program's version: results of plans with the same
     /// digest are the same.
     pub fn digest(&self) -> &str {
         &self.digest

@@ -17,7 +17,7 @@ pub(super) struct Table {
     pub columns: Vec<String>,
     /// Each with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
-    /// Of the rows.
+    /// The numbers of the rows' runs.
     ids: Vec<u32>,
 }
 

@@ -36,6 +36,19 @@ pub fn lines_without_tests(text: &str) -> usize {
     without_tests(text).lines().count()
 }
 
+/// Numbers of the lines on which a documentation comment begins with "Of", and so says whose, and not what.
+pub fn comments_without_a_noun(text: &str) -> impl Iterator<Item = usize> {
+    let comment = |line: &str| line.trim_start().starts_with("//");
+    let mut before = false;
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        let begins = comment(line) && !before;
+        before = comment(line);
+        let (_, words) =
+            line.trim_start().split_at_checked(3).filter(|(mark, _)| ["///", "//!"].contains(mark))?;
+        (begins && words.starts_with(" Of ")).then_some(index + 1)
+    })
+}
+
 /// The file up to its `#[cfg(test)] mod … {`, which stands last by convention.
 fn without_tests(text: &str) -> &str {
     let starts_tests = |at: usize| {

@@ -62,12 +62,12 @@ impl Element {
         pack(&limbs)
     }
 
-    /// Of carried elements; not carried.
+    /// The sum or difference of carried elements; not carried.
     pub(super) fn plus(&self, other: &Self) -> Self {
         Self(core::array::from_fn(|limb| self.0[limb] + other.0[limb]))
     }
 
-    /// Of carried elements; not carried.
+    /// The sum or difference of carried elements; not carried.
     pub(super) fn minus(&self, other: &Self) -> Self {
         Self(core::array::from_fn(|limb| self.0[limb] - other.0[limb]))
     }
@@ -141,7 +141,7 @@ fn halves(limbs: &[i32; LIMBS]) -> (&[i32; HALF], &[i32; HALF]) {
     (low.first_chunk().expect("a half"), high.first_chunk().expect("a half"))
 }
 
-/// Of a half: its ten limbs fit the registers.
+/// The square of a half: its ten limbs fit the registers.
 #[inline(never)]
 fn square(limbs: &[i32; HALF]) -> [i32; LIMBS] {
     [

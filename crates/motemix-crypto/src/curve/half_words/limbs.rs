@@ -9,7 +9,7 @@
 pub(super) const LIMBS: usize = 20;
 pub(super) const BITS: u32 = 13;
 pub(super) const MASK: i32 = (1 << BITS) - 1;
-/// Of a product.
+/// Columns of a product.
 pub(super) const COLUMNS: usize = 2 * LIMBS;
 /// A product is made of blocks of so many limbs of each factor.
 const BLOCK: usize = 5;

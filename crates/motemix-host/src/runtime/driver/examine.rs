@@ -8,7 +8,6 @@ use motemix_node::{DropReason, EpochFill};
 use motemix_sphinx::{NodeId, Profile};
 
 use super::{Driver, node_config};
-use crate::clock::date;
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
 use crate::keys::KeyProblem;
@@ -156,7 +155,7 @@ impl<P: Profile> Driver<'_, P> {
         // Against the horizon of that time: until a document that has come into view is read, nothing is known of it.
         let (lasts, _) = examination.lasts.as_ref().filter(|(lasts, horizon)| lasts.until < *horizon)?;
         let left = Duration::from_secs(lasts.until.0.saturating_sub(now.0));
-        let (until, left) = (date(lasts.until), span(left));
+        let (until, left) = (lasts.until, span(left));
         let words = match &lasts.refused {
             None => format!(
                 "the network documents end in {left}, at {until}; sign or fetch those of later epochs \
@@ -191,8 +190,7 @@ impl<P: Profile> Driver<'_, P> {
         if *lost_log == Some(self.network.epoch) {
             let words = format!(
                 "the replay log of this epoch is gone, so packets that passed before the node was started again \
-                 could pass a second time until {}; let the next epoch begin early (`motemix net renew --early`)",
-                date(ends)
+                 could pass a second time until {ends}; let the next epoch begin early (`motemix net renew --early`)"
             );
             return Some(Reason::failing(Concern::ReplayFilter, words));
         }
@@ -200,17 +198,15 @@ impl<P: Profile> Driver<'_, P> {
         let remedy = "raise `limits.replay_tags`, or have epochs that are shorter";
         if fill.is_full() {
             let words = format!(
-                "the replay filter is full, so no packet is taken until the next epoch, at {}; {remedy}",
-                date(ends)
+                "the replay filter is full, so no packet is taken until the next epoch, at {ends}; {remedy}"
             );
             return Some(Reason::failing(Concern::ReplayFilter, words));
         }
         if refusals.is_recent(now) {
             let (admitted, refused) = forecast.lately();
             let words = format!(
-                "packets are refused, because what is left of the replay filter has to last until {}; \
-                 {remedy}, or find the neighbour that sends too much",
-                date(ends)
+                "packets are refused, because what is left of the replay filter has to last until {ends}; \
+                 {remedy}, or find the neighbour that sends too much"
             );
             // A flood of one neighbour costs that neighbour's packets; when most are refused, it is ours.
             let most = refused > admitted;
@@ -220,9 +216,8 @@ impl<P: Profile> Driver<'_, P> {
         if damaged {
             let words = format!(
                 "the replay log of this epoch was removed, replaced or cut short; the running node knows what \
-                 passed, but one that is started again before {} would not; let the next epoch begin early first \
-                 (`motemix net renew --early`)",
-                date(ends)
+                 passed, but one that is started again before {ends} would not; let the next epoch begin early first \
+                 (`motemix net renew --early`)"
             );
             return Some(Reason::warning(Concern::ReplayFilter, words));
         }
@@ -275,7 +270,7 @@ impl<P: Profile> Driver<'_, P> {
             let words = format!("{percent} % of the inbox's quota is used; {remedy}");
             return Some(Reason::warning(Concern::Inbox, words));
         }
-        let lost = date(self.mailroom.lost()?);
+        let lost = self.mailroom.lost()?;
         let words = format!(
             "the inbox was removed, replaced or cut short while the node ran, seen at {lost}: messages that were \
              acknowledged before may be gone. This is told until the node is started again"
@@ -417,6 +412,5 @@ mod tests {
     fn times_are_told_as_people_say_them() {
         let told = [119, 121, 7199, 7200, 200_000].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(told, ["119 s", "2 min", "119 min", "2 h", "2 days"]);
-        assert_eq!(date(UnixTime(1_763_000_000)), "2025-11-13T02:13:20Z");
     }
 }

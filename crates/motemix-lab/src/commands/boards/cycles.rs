@@ -192,7 +192,7 @@ impl Bench {
     }
 }
 
-/// Of counts far below what a float holds exactly.
+/// The share of counts, which are far below what a float holds exactly.
 #[allow(clippy::cast_precision_loss)]
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64

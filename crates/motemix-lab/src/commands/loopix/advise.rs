@@ -19,7 +19,7 @@ const EVENTS: f64 = 4e7;
 /// Mean delays for each layer that a target is followed, about.
 const FOLLOWED: f64 = 40.0;
 const TRIALS: (f64, f64) = (48.0, 400.0);
-/// Of fuller mixes and of more users, no more are simulated.
+/// The fullest mixes and the most users that are simulated.
 const MOST_POOL: f64 = 2000.0;
 const MOST_USERS: u32 = 100_000;
 /// The battery of a telephone of today, joules: 15 Wh.
@@ -183,20 +183,38 @@ fn print_remedies(wish: &Wish, obstacle: Obstacle, remedies: &Remedies) -> Resul
         Obstacle::Pool => "The mixes would hold too few packets.",
         Obstacle::Own => "A client's own packets are too few for delays so short.",
     };
-    report::print(format!("{why} Any one of these would do:\n").as_bytes())?;
-    let mut table = Table::without_heading();
     let month = |rate: f64| rate * MONTH_S / MIB;
-    let row = |table: &mut Table, name: &str, value: Option<String>, unit: &str| match value {
-        Some(value) => table.figure(name, &value, unit),
-        None => table.figure(name, &"-", "does not help"),
-    };
-    let more = remedies.bytes_per_s.map(|rate| format!("{:.0}", libm::ceil(month(rate))));
-    row(&mut table, "budget", more, &format!("MiB a month, instead of {:.0}", month(wish.bytes_per_s)));
-    let longer = remedies.latency_s.map(|latency| format!("{:.1}", libm::ceil(latency * 10.0) / 10.0));
-    row(&mut table, "latency", longer, &format!("s, instead of {}", brief(wish.latency_s)));
+    let budget = remedies.bytes_per_s.map(|rate| format!("{:.0}", libm::ceil(month(rate))));
+    let latency = remedies.latency_s.map(|latency| format!("{:.1}", libm::ceil(latency * 10.0) / 10.0));
     let users = remedies.users.map(|users| users.to_string());
-    row(&mut table, "users", users, &format!("instead of {}", wish.users));
     let packet = remedies.packet_len.map(|bytes| bytes.to_string());
-    row(&mut table, "packet", packet, &format!("bytes, instead of {}", wish.packet_len));
-    table.print()
+    let rows = [
+        ("budget", budget, format!("MiB a month, instead of {:.0}", month(wish.bytes_per_s))),
+        ("latency", latency, format!("s, instead of {}", brief(wish.latency_s))),
+        ("users", users, format!("instead of {}", wish.users)),
+        ("packet", packet, format!("bytes, instead of {}", wish.packet_len)),
+    ];
+    let of_no_use: Vec<_> = rows.iter().filter(|row| row.1.is_none()).map(|row| row.0).collect();
+    let mut table = Table::without_heading();
+    for (name, value, unit) in &rows {
+        if let Some(value) = value {
+            table.figure(name, value, unit);
+        }
+    }
+    report::print(format!("{why} {}\n", offer(rows.len() - of_no_use.len())).as_bytes())?;
+    table.print()?;
+    if !of_no_use.is_empty() {
+        report::print(
+            format!("No other number helps by itself for: {}.\n", of_no_use.join(", ")).as_bytes(),
+        )?;
+    }
+    Ok(())
+}
+
+const fn offer(remedies: usize) -> &'static str {
+    match remedies {
+        0 => "Nothing that is changed alone would do.",
+        1 => "This would do:",
+        _ => "Any one of these would do:",
+    }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use motemix_sim::scenario::Protocol;
 use std::path::Path;
 
-/// Of motes, of the thesis' Sphinx, of plain datagrams.
+/// Colours of motes, of the thesis' Sphinx, of plain datagrams.
 const COLOURS: [(Protocol, usize, &str); 3] = [
     (Protocol::Thesis, 1, "Sphinx on RIOT"),
     (Protocol::Udp, 2, "UDP on RIOT"),

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub const NETWORK_S: f64 = 0.8;
 /// Bytes of SUBSCRIBE and PULL with headers.
 const REQUEST: f64 = (72 + 16 + 2 * HEADERS_LEN) as f64;
-/// Of a pull's interval in the latency.
+/// The share of a pull's interval in the latency.
 const PULLS: f64 = 0.1;
 
 /// What somebody wants.

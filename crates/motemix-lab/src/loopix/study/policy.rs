@@ -57,7 +57,7 @@ impl Adaptive {
 pub struct Foreground {
     /// Sessions in a day, on average.
     pub sessions: f64,
-    /// Of a session, on average.
+    /// The mean length of a session.
     pub session: Duration,
     /// During a session.
     pub foreground: Client,

@@ -134,7 +134,7 @@ pub struct Header<G: Group> {
     routing_info: Vec<u8>,
     chain: [u8; K],
     destination_key: [u8; K],
-    /// Of the hops, in order.
+    /// The hops' keys, in order.
     pub payload_keys: Vec<Secret<K>>,
 }
 

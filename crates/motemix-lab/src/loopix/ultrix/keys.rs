@@ -120,9 +120,9 @@ impl LayerKeys for HopKeys {
 /// The keys of one hop that depend on its whole header.
 #[derive(Debug)]
 pub struct Links {
-    /// Of the destination key's layer.
+    /// The root of the destination key's layer.
     pub root: Secret<K>,
-    /// Of the payload's layer.
+    /// The key of the payload's layer.
     pub payload: Secret<K>,
     /// The next γ.
     pub chain: [u8; K],

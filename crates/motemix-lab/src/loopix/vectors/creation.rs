@@ -12,7 +12,7 @@ use motemix_loopix::packet::{CreateError, Format, Hop, forward};
 /// sphinxmix' own lengths.
 const HEADER_LEN: usize = 192;
 const BODY_LEN: usize = 1024;
-/// Of the packets with which the reference was asked.
+/// The relay's name in the packets with which the reference was asked.
 const RELAY: &[u8] = b"A";
 const DESTINATION: &[u8] = b"bob";
 const HOPS: usize = 3;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::report::{Failure, Section};
 use super::tree;
 
-/// Of a longer value, a failure shows what follows the first difference.
+/// A failure shows of a longer value what follows the first difference.
 const SHOWN: usize = 48;
 
 /// Why a check cannot even be made: an input of it is missing or is not what it has to be.

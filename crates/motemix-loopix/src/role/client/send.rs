@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use super::super::core::Route;
 use super::super::loops::{destination, noise_len};
 use super::super::peers::{Duty, Peer};
-use super::super::stream::below;
+use super::super::stream::one_of;
 use super::outbox::Message;
 use super::{Client, ClientEvent, Cover, MessageId, Pull};
 use crate::files::Profile;
@@ -42,7 +42,7 @@ impl<R: CryptoRng> Client<R> {
         if users.is_empty() {
             return;
         }
-        let user = users[below(users.len(), rng)].clone();
+        let user = (*one_of(&users, rng)).clone();
         let payload = if core.is_hardened() {
             Payload::Drop.encode()
         } else {

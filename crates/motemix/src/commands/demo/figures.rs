@@ -9,9 +9,9 @@ use motemix_host::control::NodeStatus;
 use std::collections::BTreeMap;
 
 const DROPPED: &str = "dropped_";
-/// Of the try that was acknowledged.
+/// The round trip of the try that was acknowledged.
 pub const ROUND_TRIP: &str = "round_trip_us_";
-/// Of all tries.
+/// The time of all tries.
 pub const ELAPSED: &str = "elapsed_us_";
 
 /// Sums over nodes.

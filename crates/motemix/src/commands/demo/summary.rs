@@ -24,7 +24,7 @@ pub struct Summary {
     turned_away: u64,
     /// From taking a message until its acknowledgement.
     elapsed_ms: Percentiles,
-    /// Of the try that was acknowledged alone.
+    /// Round trips of the tries that were acknowledged alone.
     rtt_ms: Percentiles,
     packet_len: usize,
     /// Bytes for the application in a packet, at most.

@@ -21,13 +21,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of the socket that counts, in bytes; the system may give less.
+/// The buffer of the socket that counts, in bytes; the system may give less.
 const RECEIVE_BUFFER: usize = 16 << 20;
 /// Packets made with one source of randomness.
 const AT_ONCE: usize = 256;
 /// Silence after which no further packet is expected.
 const QUIET: Duration = Duration::from_millis(500);
-/// Of the packets that come out, one in so many is opened.
+/// One in so many of the packets that come out is opened.
 const CHECK_ONE_IN: u64 = 50;
 /// Never sooner than this does the sender look at the clock again, when it is ahead.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
@@ -54,7 +54,7 @@ pub struct Outcome {
     /// While packets went in. Of a mix that keeps up this is the rate in, of another its capacity.
     pub out_per_second: f64,
     pub lost: u64,
-    /// Of those that came out, how many were opened and were not what was sent.
+    /// How many that came out were opened and were not what was sent.
     pub wrong: u64,
     /// Datagrams for which the mix's socket had no room.
     pub mix_drops: u64,

@@ -8,7 +8,7 @@
 use super::super::chance::{Chance, Purpose};
 use super::super::estimate::{Estimate, Gathered};
 
-/// Of less than this probability an observer does not think any more.
+/// Probabilities below this one are zero to an observer.
 const FORGOTTEN: f64 = 1e-12;
 /// Mean delays that a mix runs before anything is counted. The memory of its beginning halves in less than one.
 const BEFORE: f64 = 12.0;

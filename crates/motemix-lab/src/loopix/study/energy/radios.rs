@@ -54,7 +54,7 @@ pub struct State {
 /// A state ends by silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fall {
-    /// Of silence.
+    /// The silence after which it ends.
     pub after: Duration,
     /// The number of the next state.
     pub to: usize,

@@ -161,6 +161,10 @@ impl Talk {
             Event::OtherProfile { runs, heard } => self.push(Entry::Notice(format!(
                 "the provider speaks {heard}, and this client {runs}; start it with --profile {heard}"
             ))),
+            Event::ProviderSilent { unanswered } => self.push(Entry::Notice(format!(
+                "nothing comes from the provider, {unanswered} requests are unanswered: messages may not arrive"
+            ))),
+            Event::ProviderAnswers => self.push(Entry::Notice("the provider answers again".to_owned())),
             // A client's record forgets, and has nothing to say.
             Event::Sent { .. } | Event::Loop | Event::Probe { .. } | Event::ReplayRecord { .. } => 0,
         }

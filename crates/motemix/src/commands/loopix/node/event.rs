@@ -44,6 +44,10 @@ pub fn json(event: &Event) -> Value {
         Event::OtherProfile { runs, heard } => {
             json!({ "event": "other_profile", "runs": runs, "heard": heard })
         }
+        Event::ProviderSilent { unanswered } => {
+            json!({ "event": "provider_silent", "unanswered": unanswered })
+        }
+        Event::ProviderAnswers => json!({ "event": "provider_answers" }),
         Event::ReplayRecord { held, most, full_in } => json!({
             "event": "replay_record",
             "held": held,
