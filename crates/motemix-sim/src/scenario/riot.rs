@@ -38,7 +38,7 @@ pub struct Riot {
     pub socket_box: u16,
     /// Of the processor, for one byte between it and the transceiver.
     pub transfer: Time,
-    /// Of the processor, in each thread that a frame passes; fitted to the experiment, see `docs/simulator.md`.
+    /// Of the processor, in each thread that a frame passes; fitted to the experiment: `docs/simulator-model.md`.
     pub frame: Time,
     /// Of the processor, in each thread that a datagram passes.
     pub datagram: Time,
