@@ -1,5 +1,5 @@
-//! One channel in the 2.4 GHz band (O-QPSK, 250 kbit/s), unslotted CSMA/CA: IEEE 802.15.4-2006, sections 6.5
-//! and 7.5.
+//! One channel in the 2.4 GHz band (O-QPSK, 250 kbit/s), unslotted CSMA/CA: IEEE 802.15.4-2006,
+//! sections 6.5 and 7.5.
 //!
 //! A discrete-event model without clock or sockets. The caller says what time it is:
 //!
@@ -7,8 +7,8 @@
 //! 2. take [`Channel::poll_event`] until there is none;
 //! 3. wait until [`Channel::poll_timeout`], call [`Channel::handle_timeout`], go to 2.
 //!
-//! Whatever falls due is worked off at its own time and in order, so a caller that comes late changes
-//! nothing but when it hears of it. The same calls with the same seed give the same events.
+//! Events are processed at their own times and in order. So a caller that comes late changes only
+//! when it hears of them. The same calls with the same seed give the same events.
 //!
 //! A transmission, in microseconds; `n` is the length with the check sequence:
 //!
@@ -17,10 +17,12 @@
 //!  320·[0,2^BE)                                           └─ no ack within 864: once more, 3 times
 //! ```
 //!
-//! A radio that sends or turns round hears nothing, nor does one that does not listen. Frames that overlap are lost to all who hear both. A frame
-//! that nothing overlapped is lost to each receiver by itself with its link's probability. If only the
-//! acknowledgement is lost, the frame is sent and delivered again: recognising duplicates is for those above.
-//! Each station has at most one frame under way, which bounds memory, and the work between two calls.
+//! A radio that sends or turns round hears nothing, nor does one that does not listen. Frames that
+//! overlap are lost to all who hear both, unless [`Settings::capture`] is set and one of them is so
+//! much stronger than the others. A frame that nothing overlapped is lost to each receiver by
+//! itself, with its link's probability. If only the acknowledgement is lost, the frame is sent and
+//! delivered again; the caller recognises duplicates. Each station has at most one frame under way,
+//! which bounds memory, and the work between two calls.
 
 mod air;
 mod counters;
@@ -157,8 +159,9 @@ impl Channel {
         }
     }
 
-    /// Lets a radio in. It hears frames for its extended address, for the short one that is the last 15 bits
-    /// of that, and for all, in any PAN; see [`Channel::set_short_address`] and [`Channel::set_pan`].
+    /// Lets a radio in. It hears frames for its extended address, for the short one that is the
+    /// last 15 bits of that, and for all, in any PAN; see [`Channel::set_short_address`] and
+    /// [`Channel::set_pan`].
     ///
     /// # Errors
     /// The address is taken, or the channel is full.
@@ -169,8 +172,8 @@ impl Channel {
         self.admit(now, Some(address))
     }
 
-    /// Lets one in that has a MAC of its own, outside: it hears everything, including acknowledgements, makes
-    /// none itself, and sends with [`Channel::send_from_outside`].
+    /// Lets one in that has a MAC of its own, outside: it hears everything, including
+    /// acknowledgements, makes none itself, and sends with [`Channel::send_from_outside`].
     ///
     /// # Errors
     /// The channel is full.
@@ -222,11 +225,13 @@ impl Channel {
         }
     }
 
-    /// Whether a radio begins to receive what begins from now on; of its own accord, one always does when it neither sends
-    /// nor turns round. What it receives already it receives to its end, and acknowledgements of its own frames all the same.
+    /// Whether a radio begins to receive what begins from now on; of its own accord, one always
+    /// does when it neither sends nor turns round. What it receives already it receives to its end,
+    /// and acknowledgements of its own frames all the same.
     ///
-    /// Transceivers that do CSMA/CA and retries themselves are deaf for all of that: the AT86RF231 in its state `TX_ARET_ON`
-    /// (data sheet Atmel 8111C, 7.2.4), which its driver takes it into and out of.
+    /// Transceivers that do CSMA/CA and retries themselves are deaf for all of that: the AT86RF231
+    /// in its state `TX_ARET_ON` (data sheet Atmel 8111C, 7.2.4), which its driver takes it into
+    /// and out of.
     pub fn set_listening(&mut self, now: Instant, station: Station, listens: bool) {
         self.handle_timeout(now);
         if let Some(member) = self.members.get_mut(station) {
@@ -234,13 +239,15 @@ impl Channel {
         }
     }
 
-    /// Sets what a station hears of another, also of a frame that is on the air now. The way back is another link.
+    /// Sets what a station hears of another, also of a frame that is on the air now. The way back
+    /// is another link.
     pub fn set_link(&mut self, from: Station, to: Station, link: Link) {
         self.links.set(from, to, link);
     }
 
-    /// A frame to send, without its check sequence. It is refused if it is no frame of version 0 or 1, if it
-    /// is an acknowledgement, which are the radio's, or if the station has another one under way.
+    /// A frame to send, without its check sequence. It is refused if it is no frame of version 0 or
+    /// 1, if it is an acknowledgement, which are the radio's, or if the station has another one
+    /// under way.
     pub fn transmit(&mut self, now: Instant, station: Station, handle: u8, bytes: &[u8]) {
         self.handle_timeout(now);
         let at = self.now;
@@ -264,10 +271,10 @@ impl Channel {
         }
     }
 
-    /// A frame of one that joined from outside, without its check sequence: it ends now, and had the air for
-    /// its airtime before now. Nobody can have held back for it. It collides with what is on the air now, and
-    /// not with what ended before: its true time is not known, and an acknowledgement would collide with its
-    /// own frame. Returns whether it is a frame.
+    /// A frame of one that joined from outside, without its check sequence: it ends now, and had
+    /// the air for its airtime before now. Nobody can have held back for it. It collides with what
+    /// is on the air now, and not with what ended before: its true time is not known, and an
+    /// acknowledgement would collide with its own frame. Returns whether it is a frame.
     pub fn send_from_outside(&mut self, now: Instant, station: Station, bytes: &[u8]) -> bool {
         self.handle_timeout(now);
         let Some(member) = self.members.get_mut(station) else { return false };

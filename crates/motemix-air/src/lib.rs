@@ -6,11 +6,13 @@
 //!   RIOT native ───── UDP, ZEP ─┘  clock      no clock   └─ counters
 //! ```
 //!
-//! [`channel`] is the model: stations, carrier sense, collisions, acknowledgements, loss, in virtual
-//! microseconds, the same for the same seed. [`server`] puts real time and sockets around it.
+//! [`channel`] is the model: stations, carrier sense, collisions, capture, acknowledgements and
+//! loss, in virtual microseconds. The same seed gives the same events. [`server`] puts real time
+//! and sockets around it.
 //!
-//! Deliberately absent: capture effect, fading, distances, enhanced acknowledgements (frame version 2),
-//! security processing and beacon-enabled operation.
+//! Deliberately absent: positions of stations (a caller gives the strengths at which they hear each
+//! other), fading, enhanced acknowledgements (frame version 2), security processing and
+//! beacon-enabled operation.
 
 #![forbid(unsafe_code)]
 

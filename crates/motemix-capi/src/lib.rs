@@ -14,14 +14,14 @@
 //!
 //! # Where the unsafe code is
 //!
-//! `raw` turns pointers into slices and references, `handle` lays a node out in lent memory, `random`
-//! and `journal` call back into C, and the two faces put these together. Everything else is safe Rust. A face checks
-//! each pointer for null and for alignment, bounds each length, and recognises a node or a document by
-//! a word at its beginning; what no check can find (memory that is not there, two threads in one node)
-//! the header asks of the caller.
+//! `raw` turns pointers into slices and references. `handle` lays out a node in lent memory.
+//! `random` and `journal` call back into C. The two faces put these together. Everything else is
+//! safe Rust. A face checks each pointer for null and for alignment, bounds each length, and
+//! recognises a node or a document by a word at its beginning. No check can find memory that does
+//! not exist, or two threads in one node; the header asks the caller to avoid them.
 //!
-//! Deliberately absent: an allocator, threads, sockets, clocks, other profiles, and any decision about
-//! the protocol.
+//! Deliberately absent: an allocator, threads, sockets, clocks, other profiles, and any decision
+//! about the protocol.
 
 #![no_std]
 

@@ -1,7 +1,8 @@
 //! Drives a motemix node on a host.
 //!
-//! The node itself (`motemix-node`) is a state machine without input or output. This crate gives it a socket,
-//! a clock, an entropy source, stores that outlive the process, and a way to be asked how it is doing:
+//! The node itself (`motemix-node`) is a state machine without input or output. This crate gives it
+//! a socket, a clock, an entropy source, stores that outlive the process, and a way to be asked how
+//! it is doing:
 //!
 //! ```text
 //!             config ─ keys ─ documents
@@ -11,9 +12,9 @@
 //!       health ─ control ─ metrics
 //! ```
 //!
-//! What is deliberately absent: decisions of the protocol (they belong to `motemix-node`), any memory of the
-//! addresses that datagrams come from (they are read for fair shares alone, see [`link::fair`]), and logs that
-//! name peers, keys or paths above debug level.
+//! Deliberately absent: decisions of the protocol (they belong to `motemix-node`), any memory of
+//! the addresses from which datagrams come (they are read for fair shares alone, see
+//! [`link::fair`]), and logs above debug level that name peers, keys or paths.
 
 #[cfg(not(unix))]
 compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-domain sockets");

@@ -1,4 +1,4 @@
-//! What the laboratory reckons and checks, without a terminal.
+//! What the laboratory computes and checks, without a terminal.
 
 #![forbid(unsafe_code)]
 

@@ -7,34 +7,35 @@ use core::time::Duration;
 pub struct LinkSettings {
     /// How often a frame that found the channel busy, or was not acknowledged, is put back before it is given up.
     pub requeues: u8,
-    /// For how long a frame waits that was put back for the first time; twice as long each further time. From
-    /// half to one and a half of it, at random, so that contenders separate.
+    /// How long a frame waits after it was put back for the first time; twice as long each further
+    /// time. The wait is random, from half to one and a half of that, so that contenders separate.
     pub requeue_after: Duration,
     /// Pauses for the sake of others. `None`: frames follow each other at once.
     pub pacing: Option<Pacing>,
-    /// How long datagrams are cut, and what happens to those of which a fragment is lost. Both ways are always
-    /// understood.
+    /// How long datagrams are cut, and what happens when a fragment is lost. A receiver understands
+    /// both ways.
     pub recovery: Recovery,
-    /// The receiver is asked which fragments came only if it took more than the usual to send one of them; a
-    /// loss that the radio does not notice is final then. Otherwise it is asked about each datagram in
-    /// fragments, which costs a frame.
+    /// If set, the receiver is asked which fragments came only if one of them was hard to send; a
+    /// loss that the radio does not notice is then final. Otherwise the receiver is asked about
+    /// each datagram in fragments, which costs a frame.
     pub when_in_doubt: bool,
     /// How often a datagram is taken up again without getting on: after a fragment that was given up, or when its
     /// receiver does not answer or lacks as many fragments as before.
     pub recovery_tries: u8,
-    /// For how long the receiver's answer is waited for, the first time; twice and four times as long
-    /// later, at random as above. A mote that computes answers late.
+    /// How long the sender waits for the receiver's answer the first time; twice and four times as
+    /// long later, at random as above. A mote that computes answers late.
     pub acknowledged_within: Duration,
-    /// An incomplete datagram is given up when for so long none of its fragments came, and after half of it when
-    /// another datagram needs its place.
+    /// An incomplete datagram that received no fragment for this time is given up. After half of
+    /// it, the datagram may be evicted for another.
     pub reassembled_within: Duration,
 }
 
 /// Pauses between the frames of one station: a train of fragments holds the channel longer than the attempts of
 /// one waiting frame last, some 18 ms.
 ///
-/// Both grow by what is learnt from the radio: doubled with each attempt that failed, less by a step with each
-/// frame that was sent at the first attempt. A pause lasts from half to one and a half of that, at random.
+/// Both pauses grow by what the radio reports: the addition doubles with each failed attempt, and
+/// shrinks by a step with each frame that was sent at the first attempt. A pause is random, from
+/// half to one and a half of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
     /// The least after a frame whose datagram goes on.

@@ -1,18 +1,19 @@
-//! The application of a mote, without the board: what every board runs, given a radio, a flash, a console
-//! and a generator.
+//! The application of a mote, without the board: what every board runs, given a radio, a flash, a
+//! console and a generator.
 //!
 //! # The run loop
 //!
-//! `run!` is all of it for a [`Board`], with tables as long as its [`Limits`] say. A simulator has its own clock and
-//! takes the same steps:
+//! `run!` is all of it for a [`Board`], with tables as long as its [`Limits`] say. A simulator has
+//! its own clock, and takes the same steps:
 //!
 //! 1. Open the flash: [`Mote::new`]. On the first boot it makes an address and a key.
-//! 2. While it stands still: [`Mote::attend`], which does what the console says until that is `start`; then
+//! 2. While the mote is stopped: [`Mote::attend`] obeys the console until it says `start`. Then
 //!    [`Mote::admit`] checks the network document and finds this node in it.
-//! 3. Lend memory for the node and the link: [`Running::new`], then [`Running::start`]. It is needed only while
-//!    the node runs, so that a small board has room to check the document before.
-//! 4. [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`]; back to 2.
-//!    After [`Next::TookIn`] the time is read again: a packet has been computed.
+//! 3. Lend memory for the node and the link: [`Running::new`], then [`Running::start`]. The memory
+//!    is needed only while the node runs, so a small board has room to check the document before.
+//! 4. Call [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`];
+//!    then go back to 2. After [`Next::TookIn`] read the time again, because a packet has been
+//!    computed.
 //!
 //! # The path of a packet through the files
 //!
@@ -23,8 +24,8 @@
 //!                    └─ running ─ (motemix-node) ─ radio
 //! ```
 //!
-//! A tag is in flash before its packet leaves, and a message before it is acknowledged. Deliberately absent:
-//! drivers, interrupts, and any knowledge of which board this is.
+//! A tag is in flash before its packet leaves, and a message before it is acknowledged.
+//! Deliberately absent: drivers, interrupts, and any knowledge of which board this is.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,9 +1,10 @@
 //! A deterministic simulator of motes on one IEEE 802.15.4 channel.
 //!
-//! It decides nothing about the protocol: motes are [`motemix_mote`], with the tables, the store and the run loop that boards
-//! have, and the channel is [`motemix_air`]'s. What it adds is virtual time, the time that a board's processor and flash
-//! take, an authority that signs network documents, load, and what is counted. Beside the shipping code it knows the experiment of a thesis
-//! (Sphinx on RIOT, and plain datagrams) to compare with.
+//! It decides nothing about the protocol. Motes are [`motemix_mote`], with the tables, the store
+//! and the run loop of boards; the channel is [`motemix_air`]'s. The simulator adds virtual time,
+//! the time that a board's processor and flash take, an authority that signs network documents,
+//! load, and counters. For comparison it also has a model of the experiment of a thesis: Sphinx on
+//! RIOT, and plain datagrams.
 //!
 //! # A run
 //!
@@ -13,8 +14,9 @@
 //!                                                             └─ meter: what became of messages ─ outcome (one row)
 //! ```
 //!
-//! One scenario with one seed has one outcome, bit for bit, on every platform: time is whole microseconds, every node has
-//! a random stream for each purpose, and logarithms are computed by a library, not by the platform.
+//! One scenario with one seed has one outcome, bit for bit, on every platform: time is whole
+//! microseconds, every node has a random stream for each purpose, and logarithms are computed by a
+//! library, not by the platform.
 
 #![forbid(unsafe_code)]
 

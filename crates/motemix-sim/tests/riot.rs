@@ -160,7 +160,7 @@ fn networks_that_cannot_be_are_refused() {
     }
 }
 
-/// Percent of the messages sent, over a few seeds that nothing was fitted to; what more of them say is in `docs/simulator.md`.
+/// Percent of the messages sent, over two seeds to which nothing was fitted. `docs/simulator-results.md` has more seeds.
 fn acknowledged(case: &Case) -> f64 {
     let outcomes =
         [101, 102].map(|seed| run(&Scenario { seed, ..case.scenario.clone() }).expect("a network"));

@@ -4,8 +4,8 @@
 //! node.toml:10: limits.queues: unknown field `queues`, expected one of …; correct or remove it: perhaps `queue`
 //! ```
 //!
-//! Configurations of nodes and scenarios of the simulator are read through here. What a field may hold, their types and
-//! their own checks say; this knows where it stands in the text.
+//! Configurations of nodes and scenarios of the simulator are read through this crate. Their types
+//! and their own checks say what a field may hold; this crate knows where the field is in the text.
 
 #![forbid(unsafe_code)]
 

@@ -25,7 +25,8 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "motemix", version, max_term_width = 110, long_about = FIRST_STEPS, after_long_help = FURTHER_STEPS)]
 pub struct Cli {
-    /// What to log to stderr: a level, or levels of parts, for example `info` or `motemix_host=debug`.
+    /// What to log to stderr: a level, or levels of parts, for example `info` or
+    /// `motemix_host=debug`.
     #[arg(
         long,
         global = true,

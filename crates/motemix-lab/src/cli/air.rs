@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 /// Joins emulated boards and processes in one radio channel.
 ///
-/// Each station gets two Unix sockets in the folder: NAME.air is the serial line of its radio, to which an
-/// emulator connects the board's UART; NAME.tty is its console. What the board prints is kept in NAME.log.
-/// The channel is an IEEE 802.15.4 channel in the 2.4 GHz band: stations listen before they send, frames
-/// collide, are acknowledged and sent again.
+/// Each station gets two Unix sockets in the folder: NAME.air is the serial line of its radio, to
+/// which an emulator connects the board's UART; NAME.tty is its console. What the board prints is
+/// kept in NAME.log. The channel is an IEEE 802.15.4 channel in the 2.4 GHz band: stations listen
+/// before they send, frames collide, are acknowledged and sent again.
 ///
-/// Runs until it is interrupted, then says what became of the frames. "ready" is printed once all sockets exist.
+/// Runs until it is interrupted, then prints what became of the frames. "ready" is printed once all
+/// sockets exist.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -21,7 +22,7 @@ Example:
     -chardev socket,id=radio,path=air/mote-1.air -serial chardev:radio
   socat - UNIX-CONNECT:air/mote-1.tty")]
 pub struct Air {
-    /// Where the sockets are to be; made if it does not exist.
+    /// Folder for the sockets; made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
     /// A station's name; give one or more.
@@ -30,18 +31,18 @@ pub struct Air {
     /// The probability with which each receiver loses a frame that nothing disturbed.
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     pub loss: f64,
-    /// Where chance on the channel comes from; the same number, the same luck.
+    /// Seed of the channel's random numbers. The same seed gives the same losses.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Writes everything that is on the air to a file that Wireshark reads, with collided frames marked by a
-    /// wrong check sequence.
+    /// Writes all frames on the air to a file that Wireshark reads. A wrong check sequence marks
+    /// collided frames.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Takes frames in ZEP datagrams here, from RIOT's native boards for example, which are on channel 26.
-    /// Whoever can reach the address can send.
+    /// Takes frames in ZEP datagrams at this address, for example from RIOT's native boards, which
+    /// are on channel 26. Anybody who can reach the address can send.
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "[::1]:17754")]
     pub zep: Option<SocketAddr>,
-    /// Prints JSON in the end.
+    /// Prints JSON at the end.
     #[arg(long)]
     pub json: bool,
 }

@@ -4,9 +4,10 @@ use clap::Args;
 
 /// Measures what packets cost on this machine.
 ///
-/// One core does each piece of work many times, a few times in turn with the others, and each time is taken by
-/// itself. The minimum is what the work costs when nothing disturbs it; the median is what to expect. A hop is
-/// all that a mix does to a packet except sockets, delays and the replay filter.
+/// One core does each piece of work many times, a few times in turn with the others, and each time
+/// is measured by itself. The minimum is the cost of the work when nothing disturbs it; the median
+/// is what to expect. A hop is everything that a mix does to a packet, except sockets, delays and
+/// the replay filter.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 What to compare with:

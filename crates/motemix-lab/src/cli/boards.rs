@@ -16,9 +16,10 @@ pub enum Boards {
 
 /// Counts the cycles of functions of an image for a board.
 ///
-/// Runs every function `bench_NAME` of an ELF file on a model of the core that charges each instruction what the
-/// core's manual says. A function `prepare_NAME`, if there is one, runs before it and is not counted. Each begins with
-/// the memory that a board has when `main` begins. A bench returns 0 when it did its work.
+/// Runs every function `bench_NAME` of an ELF file on a model of the core that charges each
+/// instruction what the core's manual says. A function `prepare_NAME`, if there is one, runs before
+/// it and is not counted. Each begins with the memory that a board has when `main` begins. A bench
+/// returns 0 when it did its work.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Boards with flash slower than their core:
@@ -56,10 +57,11 @@ pub struct BoardsCycles {
 
 /// Measures what a mote costs on the boards of the thesis.
 ///
-/// Runs the firmware's benches on the stopwatch with each board's clock and wait states: cycles, time, energy and stack
-/// of every operation, beside the thesis' measurements and its operations on TweetNaCl. Then a whole mote, made
-/// for little memory, joins a network on this host and does everything that a mote does: its flash, memory and
-/// deepest stack. Every bench checks its own result.
+/// Runs the firmware's benches on the stopwatch, with each board's clock and wait states. Prints
+/// cycles, time, energy and stack of every operation, beside the thesis' measurements and its
+/// operations on TweetNaCl. Then a whole mote joins a network on this host and does everything that
+/// a mote does; the command prints its flash, memory and deepest stack. Every bench checks its own
+/// result.
 ///
 /// Builds the firmware first, with cargo. TweetNaCl needs arm-none-eabi-gcc.
 #[derive(Debug, Args)]
@@ -72,10 +74,10 @@ Examples:
 pub struct BoardsMeasure {
     #[command(flatten)]
     pub files: BoardsFiles,
-    /// Leaves TweetNaCl out, which takes most of the time.
+    /// Leaves out TweetNaCl, which takes most of the time.
     #[arg(long)]
     pub no_baseline: bool,
-    /// Leaves the wait states of the boards' flash out.
+    /// Leaves out the wait states of the boards' flash.
     #[arg(long)]
     pub zero_wait: bool,
     /// Fails if a figure is above its budget in this file.
@@ -89,10 +91,11 @@ pub struct BoardsMeasure {
     pub json: bool,
 }
 
-/// Looks whether secrets change the number of cycles.
+/// Checks whether secrets change the number of cycles.
 ///
-/// Runs each operation that sees a secret with many random ones on the stopwatch, for each board's core. Fails if
-/// the cycles of one differ, except where the multiplier of a Cortex-M3 makes them differ; then it says how much.
+/// Runs each operation that uses a secret on the stopwatch, with many random secrets, for each
+/// board's core. Fails if the cycles of an operation differ. Where the multiplier of a Cortex-M3
+/// makes them differ, it prints how much instead.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -123,11 +126,11 @@ pub struct BoardsFiles {
     pub elf: Option<PathBuf>,
 }
 
-/// Runs six emulated boards and two hosts on one radio channel, and measures what comes of their messages.
+/// Runs six emulated boards and two hosts on one radio channel, and measures their messages.
 ///
-/// Two Cortex-M0, two M3 and two M4 mix and send, a host receives, another one sends. Every board is an emulator
-/// that runs the very firmware; every host is a process. Needs qemu-system-arm and the source tree. It fails
-/// (status 1) if a message was given up or is undecided.
+/// Two Cortex-M0, two M3 and two M4 mix and send; one host receives, another one sends. Every board
+/// is an emulator that runs the unchanged firmware; every host is a process. Needs qemu-system-arm
+/// and the source tree. It fails (status 1) if a message was given up or is undecided.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -138,11 +141,11 @@ pub struct BoardsNetwork {
     /// How long the nodes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Mean time between two messages of a node. By default 6s, and longer in a run of more than a minute, because
-    /// the replay filter of a micro:bit takes 183 packets.
+    /// Mean time between two messages of a node. By default 6s, and longer in a run of more than a
+    /// minute, because the replay filter of a micro:bit takes 183 packets.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub interval: Option<Duration>,
-    /// Writes everything on the air to a file that Wireshark reads.
+    /// Writes all frames on the air to a file that Wireshark reads.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// Probability with which each radio misses a frame.

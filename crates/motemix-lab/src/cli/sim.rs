@@ -17,7 +17,8 @@ pub enum Sim {
 /// Which scenario, and what is changed in it.
 #[derive(Debug, Args)]
 pub struct SimScenario {
-    /// The scenario: TOML, as in the folder scenarios; docs/simulator.md explains every field.
+    /// The scenario, a TOML file such as those in the folder scenarios. docs/simulator.md explains
+    /// every field.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Another value for a field of the scenario. May be given several times.
@@ -25,10 +26,10 @@ pub struct SimScenario {
     pub settings: Vec<Setting>,
 }
 
-/// Runs a scenario once and says what became of the messages.
+/// Runs a scenario once and prints what became of the messages.
 ///
-/// Time is virtual: an hour of a network of 64 motes takes some seconds. The same scenario with the same seed gives the
-/// same outcome on every machine, to the last bit.
+/// Time is virtual: an hour of a network of 64 motes takes some seconds. The same scenario with the
+/// same seed gives the same outcome on every machine, to the last bit.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -39,25 +40,27 @@ Examples:
 pub struct SimRun {
     #[command(flatten)]
     pub scenario: SimScenario,
-    /// Where chance comes from; instead of the scenario's seed.
+    /// Seed of all random numbers, in place of the scenario's seed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// One run of the scenario's sweep, by its number; `motemix-lab sim sweep FILE --list` shows them.
+    /// One run of the scenario's sweep, by its number. `motemix-lab sim sweep FILE --list` shows
+    /// the numbers.
     #[arg(long, value_name = "ID", conflicts_with = "seed")]
     pub run: Option<u32>,
     /// Prints JSON: one object.
     #[arg(long)]
     pub json: bool,
-    /// Writes everything that is on the air to a file that Wireshark reads, with collided frames marked by a
-    /// wrong check sequence. The simulation begins in 1970.
+    /// Writes all frames on the air to a file that Wireshark reads. A wrong check sequence marks
+    /// collided frames. The times begin in 1970.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
 }
 
 /// Runs a scenario once and prints what happens: a line for each event.
 ///
-/// Who was given a message for whom; which packets leave to which neighbour; frames on the air and what became of them;
-/// what arrived, was acknowledged, given up or dropped, and why. Nodes are numbered in the order of their groups' names.
+/// Who was given a message for whom; which packets leave to which neighbour; frames on the air and
+/// what became of them; what arrived, was acknowledged, given up or dropped, and why. Nodes are
+/// numbered in the order of their groups' names.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -67,7 +70,7 @@ Examples:
 pub struct SimTrace {
     #[command(flatten)]
     pub scenario: SimScenario,
-    /// Where chance comes from; instead of the scenario's seed.
+    /// Seed of all random numbers, in place of the scenario's seed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Only what this node does, or what is done to it. May be given several times.
@@ -84,12 +87,14 @@ pub struct SimTrace {
     pub json: bool,
 }
 
-/// Runs a scenario with every combination of the values that its section `[sweep]` lists, and every seed.
+/// Runs a scenario with every combination of the values that its section `[sweep]` lists, and every
+/// seed.
 ///
-/// Each run that is done is written down in DIR/journal.jsonl. An interrupted sweep goes on where it stopped when the
-/// same command is given again. In the end there are three tables: runs.csv and runs.parquet have a row for each run,
-/// summary.csv one for each combination, with means over the seeds and confidence intervals of 95 % (Student's t).
-/// They depend on nothing but the scenario and the version of this program.
+/// Each finished run is written to DIR/journal.jsonl. To continue an interrupted sweep, give the
+/// same command again. At the end there are three tables. runs.csv and runs.parquet have a row for
+/// each run. summary.csv has a row for each combination, with means over the seeds and confidence
+/// intervals of 95 % (Student's t). The tables depend only on the scenario and the version of this
+/// program.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 In the scenario:
@@ -107,30 +112,32 @@ Examples:
 pub struct SimSweep {
     #[command(flatten)]
     pub scenario: SimScenario,
-    /// Where the results go; made if it does not exist.
+    /// Folder for the results; made if it does not exist.
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     pub out: Option<PathBuf>,
-    /// Runs at a time; as many as there are cores by default.
+    /// How many runs at a time. By default as many as there are cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Only these runs, by number.
     #[arg(long, value_name = "ID", num_args = 1..)]
     pub only: Option<Vec<u32>>,
-    /// Throws the runs in DIR away, whatever they are of, and begins anew.
+    /// Throws away all runs in DIR, even of another scenario, and begins anew.
     #[arg(long)]
     pub restart: bool,
-    /// Runs nothing; prints a line of JSON for each run that is still to be done: its number, seed and settings.
+    /// Runs nothing; prints a line of JSON for each run that is still to be done: its number, seed
+    /// and settings.
     #[arg(long, conflicts_with_all = ["restart", "jobs"])]
     pub list: bool,
-    /// Runs nothing; reads runs that others did from stdin, each as {"run": ID, "outcome": {…}}, and writes them down.
+    /// Runs nothing; reads runs that others did from stdin, each as {"run": ID, "outcome": {…}},
+    /// and writes them down.
     #[arg(long, conflicts_with_all = ["list", "jobs", "only"])]
     pub take: bool,
 }
 
-/// Draws what a sweep found: means with bands of 95 % confidence, as SVG.
+/// Draws the results of a sweep as SVG: means with bands of 95 % confidence.
 ///
-/// Every column of DIR/runs.csv can be an axis. There is a line for each combination of what else was varied; --by
-/// names it otherwise, --where leaves runs out.
+/// Every column of DIR/runs.csv can be an axis. By default there is a line for each combination of
+/// the other varied fields. --by chooses the columns that make lines, --where leaves runs out.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -141,10 +148,10 @@ pub struct SimPlot {
     /// The results of a sweep.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// The column to the right: numbers, or durations.
+    /// The column of the horizontal axis: numbers or durations.
     #[arg(long, value_name = "COLUMN")]
     pub x: String,
-    /// The column upwards. May be given several times.
+    /// The column of the vertical axis. May be given several times.
     #[arg(long, value_name = "COLUMN", required = true)]
     pub y: Vec<String>,
     /// A line for each value of this column. May be given several times.
@@ -153,13 +160,13 @@ pub struct SimPlot {
     /// Only runs with this value. May be given several times.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub only: Vec<String>,
-    /// A logarithmic axis to the right.
+    /// Makes the horizontal axis logarithmic.
     #[arg(long)]
     pub log_x: bool,
-    /// A logarithmic axis upwards.
+    /// Makes the vertical axis logarithmic.
     #[arg(long)]
     pub log_y: bool,
-    /// Above the chart; the scenario's name by default.
+    /// Title of the chart. By default the scenario's name.
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
     /// The picture.
@@ -167,18 +174,19 @@ pub struct SimPlot {
     pub svg: PathBuf,
 }
 
-/// Puts the channel beside what others have calculated and measured.
+/// Compares the channel with what others have calculated and measured.
 ///
-/// Frames alone, without nodes: what one saturated sender reaches, against the standard's formula and the figures of Latré and
-/// others; how many frames and datagrams are lost as the load grows, against ns-3.37. With --peer, ns-3 is asked again, on this
-/// machine: scripts/compare-ns3 builds what it takes.
+/// Sends frames alone, without nodes. Compares the rate of one saturated sender with the standard's
+/// formula and the figures of Latré and others, and the loss of frames and datagrams under growing
+/// load with ns-3.37. With --peer, ns-3 runs again on this machine; scripts/compare-ns3 builds the
+/// program for it.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix-lab sim validate
   scripts/compare-ns3")]
 pub struct SimValidate {
-    /// A program that asks ns-3; its source is checks/ns3/peer.cc.
+    /// A program that runs ns-3. Its source is checks/ns3/peer.cc.
     #[arg(long, value_name = "PROGRAM")]
     pub peer: Option<PathBuf>,
     /// Prints JSON: an array of checks.

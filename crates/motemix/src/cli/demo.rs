@@ -7,9 +7,10 @@ use std::time::Duration;
 
 /// Runs a whole network on this machine and measures it.
 ///
-/// Starts mixes, motes and a receiver as separate processes on loopback. Each mote sends readings of this
-/// machine until the time is up; then the command waits for every message to be acknowledged or discarded, for twenty
-/// seconds at most, and prints what happened to all of them. It fails (status 1) if a message was given up or is undecided.
+/// Starts mixes, motes and a receiver as separate processes on loopback. Each mote sends readings
+/// of this machine until the time is up. Then the command waits until every message is acknowledged
+/// or discarded, for at most twenty seconds, and prints what happened to all messages. It fails
+/// (status 1) if a message was given up or is undecided.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -14,18 +14,20 @@ pub enum Directory {
 
 /// Shows the nodes and parameters of a network document.
 ///
-/// Refuses a document that no trusted authority has signed. Unless `--authority` names one, the authority in
-/// `authority.pub` beside the folder of the documents is trusted, where `motemix net init` puts it. The document need
-/// not be valid now.
+/// Refuses a document that no trusted authority has signed. By default the command trusts the
+/// authority in `authority.pub`, which `motemix net init` puts beside the folder of documents;
+/// `--authority` names others. The document need not be valid now.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
   motemix directory show plant/documents")]
 pub struct DirectoryShow {
-    /// A document; or a network's folder or its folder of documents, for the document of the present epoch.
+    /// A document; or a network's folder or its folder of documents, for the document of the
+    /// present epoch.
     #[arg(value_name = "FILE|DIR")]
     pub path: PathBuf,
-    /// Ed25519 public key of an authority, 64 hex digits; may be repeated, any one of them is enough.
+    /// Ed25519 public key of an authority, 64 hex digits. May be repeated; the signature of one of
+    /// them is enough.
     #[arg(long = "authority", value_name = "HEX", value_parser = parse_authority)]
     pub authorities: Vec<AuthorityKey>,
     /// Prints JSON.
@@ -48,7 +50,8 @@ pub struct DirectoryVerify {
     /// How many different authorities must have signed.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub threshold: u8,
-    /// Time at which the document has to be valid, for example 2030-01-31T12:00:00Z; now by default.
+    /// Time at which the document has to be valid, for example 2030-01-31T12:00:00Z. By default
+    /// now.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_rfc3339_weak)]
     pub at: Option<SystemTime>,
     /// Prints JSON.

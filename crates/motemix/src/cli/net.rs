@@ -27,8 +27,9 @@ pub enum Net {
 
 /// Makes the keys, the configurations and the signed documents of a network.
 ///
-/// Writes DIR/authority.key, DIR/documents/<epoch>.cbor, and node.toml and node.key in DIR/nodes/<name>. Starts
-/// nothing, and overwrites nothing: if DIR is not empty, or a port is in use, the command fails and writes nothing.
+/// Writes DIR/authority.key, DIR/documents/<epoch>.cbor, and node.toml and node.key in
+/// DIR/nodes/<name>. Starts nothing and overwrites nothing. If DIR is not empty, or a port is in
+/// use, the command fails and writes nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -44,8 +45,8 @@ pub struct NetInit {
     /// How long an epoch lasts, and with it a mix key; in whole seconds.
     #[arg(long, value_name = "TIME", default_value = "1d", value_parser = humantime::parse_duration)]
     pub epoch_length: Duration,
-    /// Packets a second that a mix takes in, at most: its replay filter is made for them. Without this, three times
-    /// what cover alone makes, and ten at least.
+    /// The most packets a second that a mix takes in; its replay filter is made for this rate. By
+    /// default three times what cover alone makes, and at least ten.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub rate: Option<u32>,
     /// How many epochs to sign documents for, the present one included.
@@ -54,19 +55,21 @@ pub struct NetInit {
     /// Name of the network, as its documents have it.
     #[arg(long, value_name = "NAME", default_value = "motemix")]
     pub name: String,
-    /// Mean time between two readings that a mote sends by itself; without this, motes send only when told to.
+    /// Mean time between two readings that a mote sends by itself. Without it, motes send only when
+    /// told to.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub readings: Option<Duration>,
     /// Address that every node listens on.
     #[arg(long, value_name = "IP", default_value = "::1")]
     pub host: IpAddr,
-    /// Serves coarse metrics of each node over TCP on 127.0.0.1, to every user of this machine: at the number of the
-    /// node's UDP port, or with --base-port 0 at one that the system chooses. Without this, metrics are on the socket
-    /// DIR/nodes/<name>/state/metrics.sock alone, for the node's user.
+    /// Serves coarse metrics of each node over TCP on 127.0.0.1, to every user of this machine. The
+    /// TCP port has the number of the node's UDP port; with --base-port 0 the system chooses it.
+    /// Without this option, metrics are only on the socket DIR/nodes/<name>/state/metrics.sock, for
+    /// the node's user.
     #[arg(long)]
     pub metrics: bool,
-    /// UDP port of the first node, the others follow; 0 lets the system choose ports that are free now. Networks that
-    /// run at the same time need different ones.
+    /// UDP port of the first node; the others follow. 0 lets the system choose ports that are free
+    /// now. Networks that run at the same time need different ports.
     #[arg(long, value_name = "PORT", default_value_t = 41_000)]
     pub base_port: u16,
     /// Prints JSON.
@@ -74,11 +77,11 @@ pub struct NetInit {
     pub json: bool,
 }
 
-/// Starts one process for each node of a network that does not run, and waits until all of them answer.
+/// Starts a process for each node that does not run, and waits until all nodes answer.
 ///
-/// What runs is left alone, so this brings back a node that ended. The processes go on when this command ends;
-/// `motemix net down` stops them. Each writes its log to DIR/nodes/<name>/node.log. Nothing is started if another
-/// program has a port.
+/// Nodes that run are left alone, so the command restarts only nodes that ended. The processes
+/// continue when the command ends; `motemix net down` stops them. Each writes its log to
+/// DIR/nodes/<name>/node.log. If another program has a node's port, nothing is started.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -93,8 +96,8 @@ pub struct NetUp {
 
 /// Stops the processes that `motemix net up` started, and no others.
 ///
-/// Asks each node to stop, then sends SIGTERM, but only to a process that provably is the one recorded in
-/// the node's pid file: the same number and the same time of start.
+/// Asks each node to stop, then sends SIGTERM. It sends the signal only to the process that is
+/// recorded in the node's pid file, with the same number and the same time of start.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -107,10 +110,12 @@ pub struct NetDown {
     pub timeout: Duration,
 }
 
-/// Shows which nodes of a network are running and how they are; with --json also what each has counted.
+/// Shows which nodes of a network are running and how they are; with --json also what each has
+/// counted.
 ///
-/// A node is `down` if it has no process, and `no answer` stands where its process does not answer. Health is `ok`,
-/// `warning` (it works, and something is to be done) or `failing`. Each reason is a line below the table, with a remedy.
+/// A node is `down` if it has no process, and shows `no answer` if its process does not answer.
+/// Health is `ok`, `warning` (the node works, and something has to be done) or `failing`. Each
+/// reason is a line below the table, with a remedy.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -120,10 +125,10 @@ pub struct NetStatus {
     pub dir: NetworkFolder,
 }
 
-/// Signs documents for further epochs: without one for the present epoch, nodes send nothing.
+/// Signs documents for further epochs. Without one for the present epoch, nodes send nothing.
 ///
-/// The mix keys of later epochs follow from the node keys in DIR/nodes, so no node has to run or to stop: each reads
-/// the next document when its epoch begins.
+/// The mix keys of later epochs follow from the node keys in DIR/nodes, so no node has to run or to
+/// stop. Each node reads the next document when its epoch begins.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -131,11 +136,13 @@ Example:
 pub struct NetRenew {
     #[command(flatten)]
     pub dir: NetworkFolder,
-    /// How many epochs are to have a document, the present one included; those that have one keep it.
+    /// For how many epochs there are to be documents, the present epoch included. Documents that
+    /// exist are kept.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub epochs: u64,
-    /// Lets a further epoch begin in 15 seconds, in place of the rest of the present one: when replay filters are
-    /// full, or keys are to change. Signs no other document, and none if an epoch begins early in a moment anyway.
+    /// Lets another epoch begin in 15 seconds, in place of the rest of the present one. Use it when
+    /// replay filters are full, or keys have to change. Signs only this document, and none if an
+    /// early epoch is about to begin anyway.
     #[arg(long, conflicts_with = "epochs")]
     pub early: bool,
 }

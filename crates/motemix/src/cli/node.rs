@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 /// Runs one node in the foreground until SIGINT or SIGTERM.
 ///
-/// `motemix net up` runs this for each node of a network. If a service manager hands over UDP sockets (LISTEN_FDS), the node uses those; else it opens the addresses in
-/// its configuration.
+/// `motemix net up` runs this for each node of a network. If a service manager hands over UDP
+/// sockets (LISTEN_FDS), the node uses those. Otherwise it opens the addresses in its
+/// configuration.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -17,23 +18,25 @@ pub struct Node {
     /// Stops when the process that started this one ends.
     #[arg(long, hide = true, conflicts_with = "detached")]
     pub with_parent: bool,
-    /// Goes on when the terminal of the process that started this one is gone.
+    /// Continues when the terminal of the process that started this one is gone.
     #[arg(long, hide = true)]
     pub detached: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ConfigFile {
-    /// The configuration of a node, DIR/nodes/<name>/node.toml in a network made by `motemix net init`.
+    /// The configuration of a node, DIR/nodes/<name>/node.toml in a network made by `motemix net
+    /// init`.
     #[arg(long = "config", value_name = "FILE")]
     pub path: PathBuf,
 }
 
 /// Sends one message and waits for its acknowledgement.
 ///
-/// The node whose configuration is given sends it. If that node is not running, it runs inside this command for as
-/// long as the message takes. Prints how long that was, over all tries; with --json, `round_trip_ms` is the last try's
-/// alone. Fails if no try is acknowledged.
+/// The node of the given configuration sends the message. If that node does not run, it runs inside
+/// this command for as long as the message takes. Prints how long the message took, over all tries;
+/// with --json, `round_trip_ms` is the time of the acknowledged try alone. Fails if no try is
+/// acknowledged.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -42,7 +45,8 @@ Examples:
 pub struct Send {
     #[command(flatten)]
     pub config: ConfigFile,
-    /// Name of the node to send to; by default where this node's readings go, else `receiver`.
+    /// Name of the node to send to. By default the node that gets this node's readings, else
+    /// `receiver`.
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
     /// The message; without it, or with `-`, it is read from stdin.
@@ -55,8 +59,9 @@ pub struct Send {
 
 /// Shows what a receiver has received.
 ///
-/// Shows readings in SenML-CBOR (RFC 8428) as values with units, text as text, and all else in hexadecimal. Works
-/// whether the node is running or not. An inbox has a quota, and takes no more once it is reached; --keep makes room.
+/// Shows readings in SenML-CBOR (RFC 8428) as values with units, text as text, and everything else
+/// in hexadecimal. Works whether the node runs or not. A full inbox takes no more messages; --keep
+/// makes room.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

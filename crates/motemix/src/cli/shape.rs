@@ -7,16 +7,18 @@ use std::time::Duration;
 /// How many nodes of which kind.
 #[derive(Debug, Clone, Args)]
 pub struct Size {
-    /// How many mixes; they are spread evenly over the layers. A mix that is alone in its layer sends no cover.
+    /// How many mixes, spread evenly over the layers. A mix that is alone in its layer sends no
+    /// cover.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub mixes: u16,
-    /// How many layers of mixes. A packet passes them in order; a path with fewer mixes than layers leaves some out.
+    /// How many layers of mixes. A packet passes them in order; a path with fewer mixes than layers
+    /// leaves some out.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=15))]
     pub layers: u8,
-    /// How many motes; they send.
+    /// How many motes, which send messages.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub motes: u16,
-    /// How many receivers; they keep what arrives and acknowledge it.
+    /// How many receivers, which keep and acknowledge messages.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub receivers: u16,
 }
@@ -24,14 +26,14 @@ pub struct Size {
 /// What every node of a network agrees on.
 #[derive(Debug, Clone, Args)]
 pub struct Traffic {
-    /// Packet format: all packets of a network have this length. The last hop of a way is the node that it leads to, the
-    /// others are mixes.
+    /// Packet format: all packets of a network have its length. The last hop of each way is the
+    /// receiver or the sender; the other hops are mixes.
     #[arg(long, value_enum, default_value_t = Profile::Mote)]
     pub profile: Profile,
     /// Mean delay of a packet at each hop.
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = humantime::parse_duration)]
     pub mean_delay: Duration,
-    /// The longest time that a hop takes on top of its delay; the retransmission timer allows for it.
+    /// The longest time that a hop takes besides its delay. The retransmission timer allows for it.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = humantime::parse_duration)]
     pub hop_allowance: Duration,
     /// How many times a message is sent, at most, before it is discarded.
@@ -40,11 +42,13 @@ pub struct Traffic {
     /// Mean time between two cover packets that a node sends through mixes to itself; 0s for none.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub loop_cover: Duration,
-    /// Mean time between two cover packets that a node sends to another, which drops them; 0s for none.
+    /// Mean time between two cover packets that a node sends to another, which drops them; 0s for
+    /// none.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
     pub drop_cover: Duration,
-    /// Mean time between two packets for messages and replies: one leaves whether anything waits or not. Choose less than
-    /// half the time between messages to the busiest receiver. With 0s, they leave at once and nothing stands in for them.
+    /// Mean time between two packets for messages and replies: a packet leaves whether anything
+    /// waits or not. Choose less than half of the time between messages to the busiest receiver.
+    /// With 0s, messages and replies leave at once, and no cover takes their place.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub payload_rate: Duration,
 }

@@ -18,7 +18,7 @@ pub enum LoopixMeasure {
 /// The words that all measurements have in common.
 #[derive(Debug, Args)]
 pub struct LoopixMeasuring {
-    /// Where rows and figures go. A measurement that was interrupted goes on with what it finds there.
+    /// Folder for rows and figures. An interrupted measurement continues with what it finds there.
     #[arg(long, value_name = "DIR", default_value = "loopix-measurements")]
     pub out: PathBuf,
     /// How long to measure at each point; a number alone is seconds.
@@ -27,10 +27,11 @@ pub struct LoopixMeasuring {
     /// How often to measure each point.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: Option<u32>,
-    /// Few points and short ones: shows that everything runs.
+    /// Measures few points, and each briefly, to show that everything runs.
     #[arg(long)]
     pub quick: bool,
-    /// Measures the Python nodes as well, from the project in this folder, where `scripts/setup loopix_peer` was run.
+    /// Measures the Python nodes as well, from the project in this folder, where `scripts/setup
+    /// loopix_peer` was run.
     #[arg(long, value_name = "PROJECT")]
     pub python: Option<PathBuf>,
     /// Prints JSON.
@@ -38,7 +39,7 @@ pub struct LoopixMeasuring {
     pub json: bool,
 }
 
-/// Counts the packets of a client, by how often it is to send (figure 4.1).
+/// Counts the packets of a client, by its rate (figure 4.1).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -54,7 +55,7 @@ pub struct LoopixBandwidth {
     pub clients: u16,
 }
 
-/// Counts the packets of a mix, by how often clients are to send (figures 4.2 and 4.3), or under load.
+/// Counts the packets of a mix, by the rate of clients (figures 4.2 and 4.3), or under load.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -63,7 +64,8 @@ Examples:
 pub struct LoopixMixThroughput {
     #[command(flatten)]
     pub measuring: LoopixMeasuring,
-    /// Packets that a client is to send in a second; with --saturation, packets offered to the mix in a second.
+    /// Packets that a client is to send in a second; with --saturation, packets offered to the mix
+    /// in a second.
     #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
     pub rates: Vec<f64>,
     /// How many clients.
@@ -74,7 +76,8 @@ pub struct LoopixMixThroughput {
     pub saturation: bool,
 }
 
-/// Times messages that nobody delays and that providers push, by how many clients there are (figures 4.4 and 4.5).
+/// Times messages without delays that providers push, by the number of clients (figures 4.4 and
+/// 4.5).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -96,7 +99,8 @@ pub struct LoopixLatency {
     pub providers: u16,
 }
 
-/// Times messages that wait until their client asks for 30 of them, every 5 seconds (figures 4.6 and 4.7).
+/// Times messages that wait until their client asks for 30 of them, every 5 seconds (figures 4.6
+/// and 4.7).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -104,15 +108,16 @@ Example:
 pub struct LoopixPull {
     #[command(flatten)]
     pub measuring: LoopixMeasuring,
-    /// Packets that the client sends in a second, of all three streams. More than 9 are more than it asks for.
+    /// Packets that the client sends in a second, of all three streams. More than 9 are more than
+    /// it asks for.
     #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
     pub rates: Vec<f64>,
 }
 
 /// Loads a running mix with valid packets at a rate, and counts what it forwards.
 ///
-/// The packets are made before the clock starts, and lead to a node whose place this program takes: it must not run. Prints
-/// one JSON object.
+/// The packets are made before the clock starts. They lead to the node of --sink, whose port this
+/// program takes, so that node must not run. Prints one JSON object.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

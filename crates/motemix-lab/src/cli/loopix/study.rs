@@ -6,11 +6,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Picks rates and delays within a budget and a latency, and says what they buy and what they take.
+/// Picks rates and delays within a budget and a latency, and prints what they buy and what they
+/// cost.
 ///
-/// The budget is data in both directions with everything that the client sends and pulls. The latency is the mean from one
-/// application to the other. If both cannot be had, this says what alone would help: more data, more time, more users, or
-/// shorter packets; the exit status is 1 then. docs/loopix-study.md has the formulas.
+/// The budget is data in both directions with everything that the client sends and pulls. The
+/// latency is the mean from one application to the other. If both cannot be met, the command prints
+/// how much more data, time or users, or how much shorter packets, would each be enough; the exit
+/// status is then 1. docs/loopix-study.md has the formulas.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -19,13 +21,13 @@ Examples:
   motemix-lab loopix advise --budget 1GiB/month --latency 10s || echo 'not like this'
   motemix-lab loopix advise --budget 500MB/day --latency 5s --packet-length 1024 --json | jq .plan")]
 pub struct LoopixAdvise {
-    /// Data that may be used, as 1GiB/month or 500MB/day; a month has 30 days.
+    /// Data that may be used, such as 1GiB/month or 500MB/day. A month has 30 days.
     #[arg(long, value_name = "DATA/TIME", value_parser = amount::rate)]
     pub budget: f64,
     /// Mean time from the application of the sender to that of the receiver.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub latency: Duration,
-    /// Users who are there at a time, and send alike.
+    /// Users who are present at a time and send at the same rate.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
     pub users: u32,
     /// Bytes of a packet, without the headers of IP and UDP.
@@ -37,13 +39,14 @@ pub struct LoopixAdvise {
     /// The least λ/μ of a mix: packets that it holds on average.
     #[arg(long, value_name = "NUMBER", default_value_t = 2.0, value_parser = amount::not_negative)]
     pub pool: f64,
-    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that nobody depends on others.
+    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that nobody
+    /// depends on others.
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = amount::not_negative)]
     pub own: f64,
     /// The share of mixes that work for the observer.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = amount::share)]
     pub corrupt: f64,
-    /// Where chance comes from.
+    /// Seed of all random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Prints JSON: one object.
@@ -51,10 +54,11 @@ pub struct LoopixAdvise {
     pub json: bool,
 }
 
-/// Prints table 4.1 of the dissertation for any packet: rates, the delays they need, data and money of a month.
+/// Prints table 4.1 of the dissertation for any packet: rates, the delays they need, data and money
+/// of a month.
 ///
-/// λ counts packets that are sent and pulled; the delay is that of four nodes with λ_send/μ = 2 each; a month has 30 days, and a
-/// price is for a million bytes.
+/// λ counts packets that are sent and pulled; the delay is that of four nodes with λ_send/μ = 2
+/// each; a month has 30 days, and a price is for a million bytes.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -62,7 +66,8 @@ Examples:
   motemix-lab loopix cost --packet-length 1024 --rate 0.2 --rate 16
   motemix-lab loopix cost --csv table-4.1.csv")]
 pub struct LoopixCost {
-    /// Packets a second, sent and pulled together; those of the table by default. May be given several times.
+    /// Packets a second, sent and pulled together; those of the table by default. May be given
+    /// several times.
     #[arg(long = "rate", value_name = "NUMBER", value_parser = amount::positive)]
     pub rates: Vec<f64>,
     /// Bytes of a packet.
@@ -79,10 +84,12 @@ pub struct LoopixCost {
     pub json: bool,
 }
 
-/// Computes what a client takes of a telephone's battery on 3G, LTE and 5G: figure 4.8 of the dissertation.
+/// Computes how much of a telephone's battery a client takes on 3G, LTE and 5G: figure 4.8 of the
+/// dissertation.
 ///
-/// The packets are those of a client that sends Poisson streams and pulls 50 packets every 10 s; each radio is a state machine with
-/// published powers and timers. Beside them stands what the dissertation has. With --trace the packets come from a file.
+/// The packets are those of a client that sends Poisson streams and pulls 50 packets every 10 s;
+/// each radio is a state machine with published powers and timers. The dissertation's figures are
+/// printed beside them. With --trace the packets come from a file.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A trace as CSV has lines of TIME_S,BYTES,up|down. A file that ends in .pcap is read as PCAP and needs --client.
@@ -93,10 +100,11 @@ Examples:
   motemix-lab loopix measure energy --svg figure-4.8.svg --csv figure-4.8.csv
   motemix-lab loopix measure energy --trace client.pcap --client 172.17.0.5")]
 pub struct LoopixEnergy {
-    /// Packets a second of the three streams together; a row of figure 4.1's rates by default. May be given several times.
+    /// Packets a second of the three streams together; a row of figure 4.1's rates by default. May
+    /// be given several times.
     #[arg(long = "rate", value_name = "NUMBER", value_parser = amount::not_negative)]
     pub rates: Vec<f64>,
-    /// How long each client is simulated; a day is reckoned from it.
+    /// How long each client is simulated; the figures for a day follow from it.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = humantime::parse_duration)]
     pub length: Duration,
     /// How often the client asks for its mail.
@@ -114,7 +122,7 @@ pub struct LoopixEnergy {
     /// Whose packets of a PCAP file count.
     #[arg(long, value_name = "ADDRESS", requires = "trace")]
     pub client: Option<IpAddr>,
-    /// Where chance comes from.
+    /// Seed of all random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Draws energy over rate.
@@ -128,10 +136,11 @@ pub struct LoopixEnergy {
     pub json: bool,
 }
 
-/// Computes what Poisson mixes hide: the entropy of one, and whether sender and receiver can be linked through layers of them.
+/// Computes what Poisson mixes hide: the entropy of one, and whether sender and receiver can be
+/// linked through layers of them.
 ///
-/// The entropy of one mix stands in closed form beside a simulation. For layers, an observer of all links follows probability
-/// through the network, mix by mix; some mixes may tell it everything.
+/// The entropy of one mix stands in closed form beside a simulation. For layers, an observer of all
+/// links follows probability through the network, mix by mix; some mixes may tell it everything.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -142,13 +151,13 @@ pub struct LoopixAnonymity {
     /// Mixes in each layer.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub mixes: u32,
-    /// Users who send alike.
+    /// Users who send at the same rate.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub users: u32,
     /// Packets that are followed, for each figure.
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(24..=1_000_000))]
     pub trials: u32,
-    /// Where chance comes from.
+    /// Seed of all random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Draws into this folder: entropy.svg, layers.svg, corrupt.svg, candidates.svg.
@@ -162,11 +171,11 @@ pub struct LoopixAnonymity {
     pub json: bool,
 }
 
-/// Compares constant cover with two ways to spend less: cover that follows the number of users, and sending in the
-/// foreground alone.
+/// Compares constant cover with two ways to spend less: cover that follows the number of users, and
+/// sending in the foreground alone.
 ///
-/// Each with its data, its energy on three radios, and what it costs in anonymity. docs/loopix-study.md defines the policies and says
-/// what an observer learns from each.
+/// Each with its data, its energy on three radios, and what it costs in anonymity.
+/// docs/loopix-study.md defines the policies and says what an observer learns from each.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -195,7 +204,7 @@ pub struct LoopixPolicies {
     /// Packets that are followed, for each figure.
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(24..=1_000_000))]
     pub trials: u32,
-    /// Where chance comes from.
+    /// Seed of all random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Draws data and energy over the number of users into this folder: adaptive.svg.

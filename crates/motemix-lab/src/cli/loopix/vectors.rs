@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 /// Checks known answers of the Python programs against this implementation.
 ///
-/// Every value of the file is compared with what is computed here, and each that differs is named. Packets are
-/// made anew from what was drawn, and followed from hop to hop. Exits with 1 if a check fails, and with 2 if the
-/// file cannot be read or is of another form.
+/// Compares every value of the file with the value that is computed here, and names each that
+/// differs. Packets are made anew from the recorded random values, and followed from hop to hop.
+/// Exits with 1 if a check fails, and with 2 if the file cannot be read or is of another form.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

@@ -11,8 +11,9 @@ pub enum LoopixDirectory {
 
 /// Collects the public keys of a network's nodes into its directory.
 ///
-/// Reads public*.bin in each folder of NET/nodes, and writes NET/example.db and the database that each node's config.json
-/// names. Run it after a node was added, moved or given another key, then start the nodes again.
+/// Reads public*.bin in each folder of NET/nodes, and writes NET/example.db and the database that
+/// each node's config.json names. Run it after a node was added, moved or given another key, then
+/// start the nodes again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

@@ -21,8 +21,9 @@ pub enum LoopixNet {
 
 /// Makes a folder for each node, with the files that the original Loopix reads.
 ///
-/// Writes DIR/example.db, and into DIR/nodes/<name> the node's keys, config.json, example.db and motemix.toml. The
-/// Python nodes can run in these folders, too; they need two mixes in each layer. Nothing is overwritten.
+/// Writes DIR/example.db, and into DIR/nodes/<name> the node's keys, config.json, example.db and
+/// motemix.toml. The Python nodes can run in these folders, too; they need two mixes in each layer.
+/// Nothing is overwritten.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -34,7 +35,8 @@ pub struct LoopixNetInit {
     /// How many mixes; they are spread evenly over the layers.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub mixes: u16,
-    /// How many layers of mixes; a packet passes one mix of each, and its header has room for eight.
+    /// How many layers of mixes; a packet passes one mix of each, and its header has room for
+    /// eight.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=8))]
     pub layers: u16,
     /// How many providers; each keeps the messages of some clients.
@@ -46,7 +48,7 @@ pub struct LoopixNetInit {
     /// Which Loopix the nodes speak.
     #[arg(long, value_enum, default_value_t = LoopixProfile::Ucl2017)]
     pub profile: LoopixProfile,
-    /// Has providers send messages on as they arrive, instead of on request.
+    /// Lets providers forward messages as they arrive, instead of on request.
     #[arg(long)]
     pub push: bool,
     /// Mean delay of a packet at each hop; a number alone is seconds.
@@ -58,7 +60,8 @@ pub struct LoopixNetInit {
     /// Mean time between two drop cover packets of a client.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = mean)]
     pub drop: Duration,
-    /// Mean time between two packets for messages of a client: one leaves whether a message waits or not.
+    /// Mean time between two packets for messages of a client: one leaves whether a message waits
+    /// or not.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = mean)]
     pub payload: Duration,
     /// Time between two requests of a client for its messages.
@@ -70,8 +73,8 @@ pub struct LoopixNetInit {
     /// Address that every node receives on.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub host: IpAddr,
-    /// UDP port of the first node, the others follow; 0 chooses free ones, up to 32767 while there are such: the
-    /// Java client cannot say others.
+    /// UDP port of the first node; the others follow. 0 chooses free ports, up to 32767 while there
+    /// are such, because the Java client cannot use higher ones.
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub base_port: u16,
     /// Prints JSON.
@@ -88,7 +91,7 @@ pub enum LoopixProfile {
     /// Their fork of 2018, which the dissertation measured.
     #[value(name = "fork-2018")]
     Fork2018,
-    /// No original's: what is weak in their format is mended.
+    /// Not compatible with the originals: repairs the weaknesses of their format.
     Hardened,
 }
 
@@ -104,8 +107,9 @@ impl From<LoopixProfile> for Profile {
 
 /// Starts one process for each node of a network and waits until all of them are ready.
 ///
-/// The processes go on when this command ends; `motemix loopix net down` stops them. What a node prints is in
-/// DIR/nodes/<name>/node.events, its log in node.log. A client does what is written to its node.input.
+/// The processes continue when this command ends; `motemix loopix net down` stops them. The output
+/// of a node is in DIR/nodes/<name>/node.events, its log in node.log. A client reads commands from
+/// its node.input.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -121,8 +125,8 @@ pub struct LoopixNetUp {
 
 /// Stops the processes that `motemix loopix net up` started, and no others.
 ///
-/// Sends SIGTERM, but only to a process that provably is the one recorded in the node's pid file: the same number and
-/// the same time of start.
+/// Sends SIGTERM only to the process that is recorded in the node's pid file, with the same number
+/// and the same time of start.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

@@ -11,32 +11,34 @@ use std::time::Duration;
 pub struct LoopixNode {
     #[command(flatten)]
     pub folder: LoopixNodeFolder,
-    /// Which Loopix to speak, in place of what motemix.toml says. If there is no such file: fork-2018 if config.json has
-    /// PUSH_MESSAGES, which nodes of 2017 do not know, else ucl-2017.
+    /// Which Loopix to speak, in place of what motemix.toml says. If there is no such file:
+    /// fork-2018 if config.json has PUSH_MESSAGES, which nodes of 2017 do not know, else ucl-2017.
     #[arg(long, value_enum)]
     pub profile: Option<LoopixProfile>,
-    /// Where to receive packets, in place of the address in the directory; for a node behind another address.
+    /// Where to receive packets, in place of the address in the directory, for a node behind
+    /// another address.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
     /// Prints the counters every so often; a number alone is seconds.
     #[arg(long, value_name = "TIME", value_parser = super::mean)]
     pub stats: Option<Duration>,
-    /// Ends when the process that started it ends, however that happens.
+    /// Ends when the process that started it ends, for whatever reason.
     #[arg(long, hide = true)]
     pub with_parent: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct LoopixNodeFolder {
-    /// The node's folder, with the files of the originals: keys, config.json, and the directory that it names.
+    /// The node's folder, with the files of the originals: keys, config.json, and the directory
+    /// that it names.
     #[arg(long = "dir", value_name = "DIR")]
     pub path: PathBuf,
 }
 
-/// Keeps the mail of users, and mixes everything else.
+/// Keeps the mail of its users, and mixes all other packets.
 ///
-/// Prints JSON lines: `ready` when the socket is open, `counters` at the end. Ends on SIGINT and SIGTERM. What it keeps
-/// is in DIR/state, and survives being killed.
+/// Prints JSON lines: `ready` when the socket is open, `counters` at the end. Ends on SIGINT and
+/// SIGTERM. Its mail is in DIR/state, and survives a kill.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -44,7 +46,8 @@ Example:
 pub struct LoopixProvider {
     #[command(flatten)]
     pub node: LoopixNode,
-    /// Sends mail on as it arrives, in place of waiting for requests; with the profile fork-2018 alone.
+    /// Forwards mail as it arrives, in place of waiting for requests. Only with the profile
+    /// fork-2018.
     #[arg(long)]
     pub push: bool,
     /// The most packets that are kept for one user, in place of what motemix.toml says.
@@ -57,8 +60,8 @@ pub struct LoopixProvider {
 
 /// Delays packets and sends them on.
 ///
-/// Prints JSON lines: `ready` when the socket is open, `counters` at the end. Ends on SIGINT and SIGTERM. The replay tags
-/// in DIR/state survive being killed.
+/// Prints JSON lines: `ready` when the socket is open, `counters` at the end. Ends on SIGINT and
+/// SIGTERM. The replay tags in DIR/state survive a kill.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -70,11 +73,12 @@ pub struct LoopixMix {
 
 /// Sends and receives messages for a user, and cover traffic all the time.
 ///
-/// Reads lines from stdin: `send NAME TEXT`, or JSON such as {"to": "Client2", "text": "hello"} or {"to": "Client2",
-/// "hex": "00ff"}. Prints JSON lines: `ready`, `queued` when a message is safe on disk, `refused` with the reason, `sent`,
-/// `acknowledged` and `gave_up` (profile hardened), `received`, `loop`, `counters`. What was queued is sent even if the
-/// client is killed and started again. When the lines end, it ends as soon as nothing waits to leave; without a single line,
-/// as with </dev/null, it goes on and receives.
+/// Reads lines from stdin: `send NAME TEXT`, or JSON such as {"to": "Client2", "text": "hello"} or
+/// {"to": "Client2", "hex": "00ff"}. Prints JSON lines: `ready`, `queued` when a message is safe on
+/// disk, `refused` with the reason, `sent`, `acknowledged` and `gave_up` (profile hardened),
+/// `received`, `loop`, `counters`. Queued messages are sent even if the client is killed and
+/// started again. When its input ends, the client ends as soon as nothing waits to leave. If there
+/// was not a single line of input, as with </dev/null, the client continues and receives.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -82,16 +86,19 @@ Example:
 pub struct LoopixClient {
     #[command(flatten)]
     pub node: LoopixNode,
-    /// Sends a message to itself whenever one could leave and none waits, and prints `probe` with the seconds it took.
+    /// Whenever a message could leave and none waits, sends a message to itself and prints `probe`
+    /// with the seconds that it took.
     #[arg(long)]
     pub probe: bool,
 }
 
 /// Sends one message as a client, and ends.
 ///
-/// If the client of this folder runs, it takes the message over and sends it with its other packets. If it does not, it
-/// runs until the message has left (profile hardened: until it is acknowledged); what an earlier run left over leaves
-/// meanwhile, as far as there is time. A client that is only there to send shows observers when it sends: let one run that has something to hide.
+/// If the client of this folder runs, it takes over the message and sends it with its other
+/// packets. If the client does not run, this command runs it until the message has left (profile
+/// hardened: until it is acknowledged). Messages that an earlier run left over leave meanwhile, as
+/// far as there is time. A client that runs only to send shows observers when it sends. To hide
+/// that, let a client run all the time.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -100,13 +107,14 @@ Examples:
 pub struct LoopixSend {
     #[command(flatten)]
     pub folder: LoopixNodeFolder,
-    /// Who is to get it; a user of the directory.
+    /// The receiver: a user of the directory.
     #[arg(value_name = "USER")]
     pub to: String,
     /// The message; `-` reads it from stdin.
     #[arg(value_name = "TEXT")]
     pub text: String,
-    /// How long to wait at most. A message that has not left until then stays in the folder, and leaves when the client runs.
+    /// How long to wait at most. A message that has not left by then stays in the folder, and
+    /// leaves when the client runs.
     #[arg(long, value_name = "TIME", default_value = "1min", value_parser = super::mean)]
     pub timeout: Duration,
     /// Prints JSON.
@@ -129,10 +137,11 @@ pub struct LoopixStatus {
 
 /// Gives a node that does not run a new key.
 ///
-/// A hardened mix or provider remembers every packet of its key, and says a day ahead when no more fit (`motemix loopix
-/// status` shows how many). Then: stop the node, give it a new key, build the directory again, bring it to all nodes, which take
-/// it over while they run, and start the node. Packets for the old key are lost meanwhile; hardened clients send their
-/// messages again.
+/// A hardened mix or provider remembers every packet of its key. It says a day ahead that no more
+/// will fit; `motemix loopix status` shows how many there are. Then stop the node, give it a new
+/// key, build the directory again, bring the directory to all nodes, and start the node. Nodes take
+/// over a new directory while they run. Packets for the old key are lost meanwhile; hardened
+/// clients send their messages again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -149,9 +158,10 @@ pub struct LoopixRenew {
 
 /// Chats with everybody in the directory, as a client.
 ///
-/// On a terminal, shows what is said above an input line, and beside it who has been heard from, what waits to leave and
-/// the cover traffic that goes by. Over pipes, takes lines and prints lines. What is said goes to each user of
-/// the directory as `CHATHH:MM:SS <name> text`, the time in UTC: another would tell where the sender lives.
+/// On a terminal, shows the messages above an input line. Beside them it shows who has been heard
+/// from, what waits to leave, and the cover traffic. With pipes instead of a terminal, reads lines
+/// and prints lines. Each line goes to every user of the directory as `CHATHH:MM:SS <name> text`.
+/// The time is in UTC, because local time would tell where the sender lives.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -159,8 +169,8 @@ Example:
 pub struct LoopixChat {
     #[command(flatten)]
     pub folder: LoopixNodeFolder,
-    /// Which Loopix to speak, in place of what motemix.toml says. If there is no such file: fork-2018 if config.json has
-    /// PUSH_MESSAGES, which nodes of 2017 do not know, else ucl-2017.
+    /// Which Loopix to speak, in place of what motemix.toml says. If there is no such file:
+    /// fork-2018 if config.json has PUSH_MESSAGES, which nodes of 2017 do not know, else ucl-2017.
     #[arg(long, value_enum)]
     pub profile: Option<LoopixProfile>,
     /// The name to chat under, in place of the user's.
