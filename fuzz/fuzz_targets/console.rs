@@ -20,7 +20,7 @@ use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
 use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Route, Running};
-use motemix_node::{Instant, Memory};
+use motemix_node::{Instant, Lengths, Memory};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -30,6 +30,20 @@ type Packets = motemix_sphinx::Mote<Toy>;
 const NODES: usize = 4;
 const NOON: u64 = 1_800_000_000;
 const SCRATCH: usize = 768;
+
+/// How long the tables of a mote's node are.
+enum RoomLengths {}
+
+impl Lengths for RoomLengths {
+    type Packets<T> = [T; 4];
+    type Replay<T> = [T; 256];
+    type Window<T> = [T; 16];
+    type Messages<T> = [T; 2];
+    type Returns<T> = [T; 4];
+    type Headers<T> = [T; 2];
+    type Loops<T> = [T; 4];
+    type Nodes<T> = [T; NODES];
+}
 
 #[derive(Arbitrary, Debug)]
 enum Call {
@@ -186,7 +200,7 @@ impl Script {
         let now = Duration::from_micros(self.now.as_micros());
         let mut memory = StackMemory::<280, 2>::new();
         let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), &mut memory, radio, now);
-        let mut room = Memory::<Packets, 4, 256, 16, 2, 4, 2, NODES>::new();
+        let mut room = Memory::<Packets, RoomLengths>::new();
         let mut routes = [Route::NONE; NODES];
         let mut running = Running::new(mote, place, room.lend(), &mut routes);
         if running.start(self.now, place).is_err() {
@@ -296,17 +310,10 @@ fn enrol() -> (Flash, Vec<u8>) {
 }
 
 fn sign(key: PublicKey) -> Vec<u8> {
-    let parameters = Parameters {
-        min_hops: 2,
-        max_hops: 2,
-        mean_delay: Duration::from_millis(100),
-        hop_allowance: Duration::from_millis(500),
-        transmissions: 3,
-        loop_mean: None,
-        drop_mean: None,
-        payload_mean: None,
-        overlap: Duration::ZERO,
-    };
+    let mut parameters = Parameters::new(2, 2);
+    parameters.mean_delay = Duration::from_millis(100);
+    parameters.hop_allowance = Duration::from_millis(500);
+    parameters.transmissions = 3;
     let draft = Draft {
         network_name: "fuzz",
         epoch: Epoch(7),

@@ -145,23 +145,21 @@ fn make(made: &Made) {
     let [mean_delay, hop_allowance, loop_mean, drop_mean, payload_mean] = micros;
     let mean = |mean: Duration| (!mean.is_zero()).then_some(mean);
     let profiles = [ProfileName::Mote, ProfileName::Mote5, ProfileName::Host1k, ProfileName::Host2k];
+    let mut parameters = Parameters::new(made.hops[0], made.hops[1]);
+    parameters.mean_delay = mean_delay;
+    parameters.hop_allowance = hop_allowance;
+    parameters.transmissions = made.transmissions;
+    parameters.loop_mean = mean(loop_mean);
+    parameters.drop_mean = mean(drop_mean);
+    parameters.payload_mean = mean(payload_mean);
+    parameters.overlap = Duration::from_secs(u64::from(made.overlap));
     let draft = Draft {
         network_name: &made.name,
         epoch: Epoch(made.epoch),
         valid_after: UnixTime(made.valid_after),
         valid_until: UnixTime(made.valid_after.saturating_add(u64::from(made.lifetime))),
         profile: profiles[usize::from(made.profile) % profiles.len()],
-        parameters: Parameters {
-            min_hops: made.hops[0],
-            max_hops: made.hops[1],
-            mean_delay,
-            hop_allowance,
-            transmissions: made.transmissions,
-            loop_mean: mean(loop_mean),
-            drop_mean: mean(drop_mean),
-            payload_mean: mean(payload_mean),
-            overlap: Duration::from_secs(u64::from(made.overlap)),
-        },
+        parameters,
     };
     let nodes = made.nodes.iter().map(|node| NewNode {
         name: &node.name,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Config, Counters, DropReason, Event, Instant, Journal, LinkId, Memory, MessageHandle, Node,
+    Admitted, Config, Counters, DropReason, Event, Instant, Journal, Lengths, LinkId, Memory, MessageHandle, Node,
     ReceiptToken, SendError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
@@ -20,7 +20,22 @@ pub const NODES: usize = 4;
 const MOST_FLYING: usize = 64;
 
 /// Little room, so that full tables are usual.
-pub type Room = Memory<Mote<Toy>, 6, 256, 32, 4, 8, 4, NODES>;
+pub type Room = Memory<Mote<Toy>, RoomLengths>;
+
+/// How long its tables are.
+pub enum RoomLengths {}
+
+impl Lengths for RoomLengths {
+    type Packets<T> = [T; 6];
+    type Replay<T> = [T; 256];
+    type Window<T> = [T; 32];
+    type Messages<T> = [T; 4];
+    type Returns<T> = [T; 8];
+    type Headers<T> = [T; 4];
+    type Loops<T> = [T; 6];
+    type Nodes<T> = [T; NODES];
+}
+
 type TestNode<'s> = Node<'s, Mote<Toy>, ChaCha8Rng>;
 
 /// The network and what is known of it.
@@ -92,7 +107,7 @@ impl<'s> Network<'s> {
             let mut storage = room.lend();
             trim(&mut storage);
             let id = NodeId::new(number as u16).expect("a small number");
-            Node::new(id, config, ChaCha8Rng::seed_from_u64(seed ^ number as u64), storage)
+            Node::new(id, ChaCha8Rng::seed_from_u64(seed ^ number as u64), storage)
         });
         let mut network = Self {
             nodes: nodes.collect(),

@@ -188,6 +188,8 @@ enum motemix_status
     MOTEMIX_STATUS_FILTER_FULL = 32,
     // The journal could not be written, so nothing leaves the node.
     MOTEMIX_STATUS_JOURNAL_FAILED = 33,
+    // Refused for a reason that has no number of its own.
+    MOTEMIX_STATUS_REFUSED = 34,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -67,16 +67,11 @@ impl Event {
             repeated: false,
         }
     }
-}
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-impl From<motemix_node::Event<'_>> for Event {
-    fn from(event: motemix_node::Event<'_>) -> Self {
+    /// What the node tells; `None` for what has no kind here.
+    pub(crate) fn of_node(event: motemix_node::Event<'_>) -> Option<Self> {
         use motemix_node::Event as Of;
-        match event {
+        Some(match event {
             Of::Received { token, id, data, repeated } => {
                 Self { token: token.to_bits(), id: id.0, repeated, ..Self::of(EventKind::Received, data) }
             }
@@ -91,8 +86,13 @@ impl From<motemix_node::Event<'_>> for Event {
             Of::Discarded { message, tries } => {
                 Self { message: message.number(), tries, ..Self::of(EventKind::Discarded, &[]) }
             }
-        }
+            _ => return None,
+        })
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A packet has been written to the caller's buffer.

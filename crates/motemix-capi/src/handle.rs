@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) node: Node<'static, Motes, Generator>,
     pub(crate) journal: Callbacks,
     pub(crate) answer_within: core::time::Duration,
+    /// Headers are built for it before the first message.
+    pub(crate) receiver: Option<motemix_sphinx::NodeId>,
     /// The key that the network document must have for this node.
     pub(crate) prepared: Option<(Epoch, PublicKey)>,
 }

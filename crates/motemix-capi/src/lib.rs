@@ -66,3 +66,8 @@ pub use node_face::{
 };
 pub use random::Random;
 pub use status::{Status, motemix_status_text};
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

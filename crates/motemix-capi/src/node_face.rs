@@ -89,12 +89,11 @@ pub unsafe extern "C" fn motemix_node_new(
         // SAFETY: the header asks that callback and context outlive the node.
         let generator = Generator::new(unsafe { Source::new(random)? })?;
         let answer_within = config.answer_within();
-        // Parameters come with the first epoch; nothing uses these before.
-        let before = motemix_node::Config { receiver, answer_within, ..motemix_node::Config::thesis() };
         out.put(room.fill(limits, |storage| Inner {
-            node: Node::new(me, before, generator, storage),
+            node: Node::new(me, generator, storage),
             journal,
             answer_within,
+            receiver,
             prepared: None,
         }));
         Ok(())
@@ -158,10 +157,11 @@ pub unsafe extern "C" fn motemix_node_begin_epoch(
         }
         let entries =
             document.nodes().map(|node| motemix_directory::Entry { mix_key: node.mix_key, role: node.role });
-        let config = motemix_node::Config {
-            answer_within: inner.answer_within,
-            ..motemix_node::Config::of_shared_channel(document.parameters())
-        };
+        // From the first epoch on, headers are built for the receiver of the last message.
+        let receiver = if inner.node.epoch().is_none() { inner.receiver } else { None };
+        let config = motemix_node::Config::of_shared_channel(document.parameters())
+            .with_answer_within(inner.answer_within)
+            .with_receiver(receiver);
         let (now, ends) = (Instant::from_micros(now_us), Instant::from_micros(ends_us));
         Ok(inner.node.begin_epoch(now, epoch, ends, entries, config)?)
     })
@@ -275,8 +275,13 @@ pub unsafe extern "C" fn motemix_node_poll_event(node: *mut NodeHandle, event: *
     call(|| {
         // SAFETY: the caller's promise.
         let (mut inner, out) = unsafe { (Entered::new(node)?, raw::place(event)?) };
-        out.put(some(inner.node.poll_event())?.into());
-        Ok(())
+        loop {
+            // An event that has no kind here does not concern the caller.
+            if let Some(event) = Event::of_node(some(inner.node.poll_event())?) {
+                out.put(event);
+                return Ok(());
+            }
+        }
     })
 }
 

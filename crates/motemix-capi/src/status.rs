@@ -93,6 +93,8 @@ pub enum Status {
     FilterFull = 32,
     /// The journal could not be written, so nothing leaves the node.
     JournalFailed = 33,
+    /// Refused for a reason that has no number of its own.
+    Refused = 34,
 }
 
 statuses! {
@@ -130,6 +132,7 @@ statuses! {
     NotWaiting => c"the message does not wait for a reply any more",
     FilterFull => c"the replay filter has no room; raise motemix_limits.replay",
     JournalFailed => c"the journal of admitted packets cannot be written; see to the flash",
+    Refused => c"refused for a reason that has no number of its own",
 }
 
 impl From<SendError> for Status {
@@ -140,6 +143,7 @@ impl From<SendError> for Status {
             SendError::UnknownReceiver => Self::UnknownReceiver,
             SendError::NoPath => Self::NoPath,
             SendError::NoEpoch => Self::NoEpoch,
+            _ => Self::Refused,
         }
     }
 }
@@ -149,6 +153,7 @@ impl From<ReplyError> for Status {
         match error {
             ReplyError::NotWaiting => Self::NotWaiting,
             ReplyError::TooLong => Self::TooLong,
+            _ => Self::Refused,
         }
     }
 }
@@ -160,6 +165,7 @@ impl From<EpochError> for Status {
             EpochError::NotLater => Self::NotLater,
             EpochError::Topology(TopologyError::TooSmall { .. }) => Self::TooManyNodes,
             EpochError::Topology(_) | EpochError::Path(_) => Self::BadNetwork,
+            _ => Self::Refused,
         }
     }
 }

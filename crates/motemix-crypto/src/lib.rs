@@ -31,3 +31,8 @@ pub use curve::{
 };
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

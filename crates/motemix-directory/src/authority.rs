@@ -160,6 +160,7 @@ impl<'k> Authorities<'k> {
 
 /// A set of authorities that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum AuthoritiesError {
     /// More than [`MAX_SIGNATURES`] keys.
     TooMany,

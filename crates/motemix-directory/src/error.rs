@@ -63,6 +63,7 @@ pub struct Place {
 /// A field of the document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum Field {
     File,
     Signatures,
@@ -92,6 +93,7 @@ pub enum Field {
 
 /// What is wrong with a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Flaw {
     /// The bytes end inside the item.
     Truncated,

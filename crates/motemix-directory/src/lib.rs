@@ -48,3 +48,8 @@ pub use topology::{Entry, PathError, Topology, TopologyError};
 pub use types::{
     Epoch, MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, UnixTime,
 };
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

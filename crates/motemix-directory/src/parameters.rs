@@ -12,8 +12,10 @@ use crate::types::MAX_DURATION;
 
 const MAX_MICROS: u64 = MAX_DURATION.as_micros() as u64;
 
-/// The parameters of an epoch: the same for all nodes, or their packets could be told apart.
+/// The parameters of an epoch: the same for all nodes, or their packets could be told apart. There will be more of
+/// them: [`Parameters::new`] makes them, and each is public to be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Parameters {
     /// Fewest hops each way, at least 1. A hop is one transmission: a way of h hops has h − 1 mixes.
     pub min_hops: u8,
@@ -51,6 +53,21 @@ pub struct WayLengths {
 }
 
 impl Parameters {
+    /// Ways of `min_hops` to `max_hops` hops, one try for a message, and nothing else: no delays, cover or overlap.
+    pub const fn new(min_hops: u8, max_hops: u8) -> Self {
+        Self {
+            min_hops,
+            max_hops,
+            mean_delay: Duration::ZERO,
+            hop_allowance: Duration::ZERO,
+            transmissions: 1,
+            loop_mean: None,
+            drop_mean: None,
+            payload_mean: None,
+            overlap: Duration::ZERO,
+        }
+    }
+
     /// Draws the number of hops of each way, independently and uniformly from `min_hops ..= max_hops`.
     pub fn draw_way_lengths<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> WayLengths {
         let choices = u32::from(self.max_hops.saturating_sub(self.min_hops)) + 1;

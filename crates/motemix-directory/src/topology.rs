@@ -156,6 +156,7 @@ where
 
 /// Entries that make no topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TopologyError {
     /// The slice lent is too short.
     TooSmall {
@@ -191,6 +192,7 @@ impl core::error::Error for TopologyError {}
 
 /// Why no path could be drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PathError {
     /// The network has no mix.
     NoMix,

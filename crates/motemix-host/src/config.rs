@@ -26,9 +26,11 @@ use motemix_sphinx::NodeId;
 use motemix_toml::Fault;
 use serde::{Deserialize, Serialize};
 
-/// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values.
+/// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values; [`NodeConfig::new`]
+/// makes one in a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct NodeConfig {
     /// Name that people use; it has to equal the one in the network document.
     pub name: String,
@@ -70,6 +72,7 @@ pub struct NodeConfig {
 /// The section `[radio]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RadioConfig {
     /// The socket of the serial line to the radio, relative to the configuration's file.
     pub line: PathBuf,
@@ -81,6 +84,7 @@ pub struct RadioConfig {
 /// The section `[metrics]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MetricsConfig {
     /// TCP address of the HTTP endpoint; port 0 lets the system choose one.
     pub listen: SocketAddr,
@@ -89,6 +93,7 @@ pub struct MetricsConfig {
 /// The section `[limits]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Limits {
     /// Packets that wait for their delay.
     pub queue: u32,
@@ -124,6 +129,7 @@ impl Default for Limits {
 /// The section `[faults]`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Faults {
     /// Probability, 0 to 1, with which an arriving datagram is dropped.
     pub loss: f64,
@@ -139,6 +145,7 @@ impl Faults {
 /// The section `[readings]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ReadingsConfig {
     /// Name of the node that receives the readings.
     pub to: String,
@@ -147,7 +154,62 @@ pub struct ReadingsConfig {
     pub every: Duration,
 }
 
+impl RadioConfig {
+    /// A radio at the end of a serial line.
+    pub fn new(line: impl Into<PathBuf>, address: [u8; 8]) -> Self {
+        Self { line: line.into(), address }
+    }
+}
+
+impl MetricsConfig {
+    /// Metrics at this address.
+    pub const fn new(listen: SocketAddr) -> Self {
+        Self { listen }
+    }
+}
+
+impl Faults {
+    /// Each arriving datagram is dropped with this probability.
+    pub const fn of_loss(loss: f64) -> Self {
+        Self { loss }
+    }
+}
+
+impl ReadingsConfig {
+    /// Readings for the node of this name, so often in the mean.
+    pub fn new(to: impl Into<String>, every: Duration) -> Self {
+        Self { to: to.into(), every }
+    }
+}
+
 impl NodeConfig {
+    /// A node of a network whose documents have `threshold` signatures of these authorities. It has no address yet, its
+    /// limits are the usual ones, and its key, documents and state are in `node.key`, `documents` and `state`.
+    pub fn new(
+        name: impl Into<String>,
+        id: u16,
+        network: impl Into<String>,
+        authorities: Vec<[u8; 32]>,
+        threshold: u8,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            id,
+            listen: Vec::new(),
+            radio: None,
+            key: PathBuf::from("node.key"),
+            documents: PathBuf::from("documents"),
+            network: network.into(),
+            authorities,
+            threshold,
+            state: PathBuf::from("state"),
+            metrics: None,
+            limits: Limits::default(),
+            faults: Faults::default(),
+            readings: None,
+        }
+    }
+
     /// Reads and checks a configuration; relative paths are resolved against the file's folder.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ pub struct ControlError {
 
 /// What is wrong with a control socket.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ControlProblem {
     /// No node listens there.
     #[error("no node is running here; start it with `motemix node`")]

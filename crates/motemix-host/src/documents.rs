@@ -317,6 +317,7 @@ pub struct DocumentsError {
 
 /// What is wrong with a network document.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DocumentsProblem {
     /// The folder has none.
     #[error("there is no network document here; fetch the one of this epoch")]

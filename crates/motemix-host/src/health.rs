@@ -34,6 +34,7 @@ impl State {
 /// What a reason is about. A node has at most one reason for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Concern {
     /// The network documents run out, or none is in force.
     Documents,

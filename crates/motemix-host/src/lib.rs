@@ -36,3 +36,8 @@ pub mod store;
 pub use config::{ConfigError, NodeConfig};
 pub use keys::{AuthorityKeyFile, KeyError, NodeKey};
 pub use runtime::{RuntimeError, Setup, Source, Started, run};
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -242,6 +242,7 @@ fn find_me(config: &NodeConfig, key: &NodeKey, network: &Network) -> Result<Node
 
 /// Why a node cannot start or go on; prints as one line with a remedy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeError {
     /// The key file.
     #[error(transparent)]

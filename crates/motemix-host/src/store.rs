@@ -24,6 +24,7 @@ pub struct StoreError {
 
 /// What is wrong with a store.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreProblem {
     /// There is no room.
     #[error("the disk is full; free some space and start the node again")]

@@ -71,7 +71,7 @@ fn a_host_holds_an_hour_of_20000_packets_a_second_and_knows_them_after_a_restart
     };
     let me = NodeId::new(0).unwrap();
     let config = Config::thesis();
-    let mut node = Node::new(me, config, HostRng::new().unwrap(), storage);
+    let mut node = Node::new(me, HostRng::new().unwrap(), storage);
     let key = |byte| MixKey::new(Secret::new([byte; 32]));
     let entry = |byte| Entry { mix_key: key(byte).public_key::<HostCurve>(), role: Role::Mix { layer: 0 } };
     node.prepare_epoch(Epoch(1), key(1)).unwrap();

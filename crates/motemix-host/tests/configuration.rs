@@ -40,7 +40,7 @@ fn what_is_not_said_has_a_sane_default() {
     let config = load(&good()).unwrap();
     assert_eq!(config.id, 3);
     assert_eq!(config.limits, Limits::default());
-    assert_eq!(config.faults, Faults { loss: 0.0 });
+    assert_eq!(config.faults, Faults::of_loss(0.0));
     assert_eq!(config.metrics, None);
     assert_eq!(config.readings, None);
     assert_eq!(hex::encode(config.authorities[0]), AUTHORITY);
@@ -66,10 +66,10 @@ fn a_saved_configuration_loads_as_it_was() {
     let file = folder.path().join("node.toml");
     fs::write(&file, good()).unwrap();
     let mut config = NodeConfig::load(&file).unwrap();
-    config.metrics = Some(MetricsConfig { listen: "127.0.0.1:0".parse().unwrap() });
+    config.metrics = Some(MetricsConfig::new("127.0.0.1:0".parse().unwrap()));
     config.limits.queue = 17;
     config.faults.loss = 0.25;
-    config.readings = Some(ReadingsConfig { to: "receiver".into(), every: Duration::from_millis(1500) });
+    config.readings = Some(ReadingsConfig::new("receiver", Duration::from_millis(1500)));
 
     config.save(&file).unwrap();
 

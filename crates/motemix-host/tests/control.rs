@@ -62,6 +62,7 @@ async fn with_node(socket: &Path, story: impl FnOnce() + Send + 'static) {
                 }
                 Request::Quiet {} => Response::Quiet {},
                 Request::Stop {} => Response::Stopping {},
+                _ => panic!("no story asks for it"),
             };
             // A client that has gone needs no answer.
             let _ = reply.send(response);

@@ -11,7 +11,6 @@ use motemix_directory::{
     UnixTime, document_len_limit,
 };
 use motemix_host::NodeConfig;
-use motemix_host::config::{Faults, Limits};
 use motemix_host::documents::{Documents, DocumentsError, DocumentsProblem, Later, Network};
 
 /// An epoch lasts 100 s; epoch 1 begins at 100 s.
@@ -32,22 +31,12 @@ impl Place {
     }
 
     fn config(&self) -> NodeConfig {
-        NodeConfig {
-            name: "mix-1".into(),
-            id: 0,
-            listen: vec!["[::1]:41001".parse().unwrap()],
-            radio: None,
-            key: "node.key".into(),
-            documents: self.folder.path().join("documents"),
-            network: "field".into(),
-            authorities: vec![self.authority.public_key().to_bytes()],
-            threshold: 1,
-            state: self.folder.path().join("state"),
-            metrics: None,
-            limits: Limits::default(),
-            faults: Faults::default(),
-            readings: None,
-        }
+        let authorities = vec![self.authority.public_key().to_bytes()];
+        let mut config = NodeConfig::new("mix-1", 0, "field", authorities, 1);
+        config.listen = vec!["[::1]:41001".parse().unwrap()];
+        config.documents = self.folder.path().join("documents");
+        config.state = self.folder.path().join("state");
+        config
     }
 
     fn open(&self) -> Documents {
@@ -72,17 +61,11 @@ fn document(network_name: &str, epoch: u32, authority: &AuthoritySecret) -> Vec<
 }
 
 fn document_from(network_name: &str, epoch: u32, begins: u64, authority: &AuthoritySecret) -> Vec<u8> {
-    let parameters = Parameters {
-        min_hops: 3,
-        max_hops: 3,
-        mean_delay: Duration::from_millis(50),
-        hop_allowance: Duration::from_millis(20),
-        transmissions: 3,
-        loop_mean: None,
-        drop_mean: None,
-        payload_mean: None,
-        overlap: Duration::from_secs(10),
-    };
+    let mut parameters = Parameters::new(3, 3);
+    parameters.mean_delay = Duration::from_millis(50);
+    parameters.hop_allowance = Duration::from_millis(20);
+    parameters.transmissions = 3;
+    parameters.overlap = Duration::from_secs(10);
     let draft = Draft {
         network_name,
         epoch: Epoch(epoch),
@@ -234,7 +217,8 @@ fn a_broken_document_for_later_does_not_hide_the_one_in_force() {
 #[test]
 fn a_folder_that_is_not_there_is_named() {
     let place = Place::new();
-    let config = NodeConfig { documents: Path::new("/nowhere").into(), ..place.config() };
+    let mut config = place.config();
+    config.documents = Path::new("/nowhere").into();
     let error = current(&Documents::open(&config).unwrap(), at(500)).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere: cannot read it: "), "{error}");
 }

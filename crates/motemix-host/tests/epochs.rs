@@ -95,7 +95,8 @@ fn a_document_of_another_network_is_refused_by_name() {
 fn when_the_documents_have_run_out_all_stops_and_a_later_one_resumes_it() {
     let network = Network::new();
     let begins = now() - 1;
-    let parameters = Parameters { payload_mean: Some(Duration::from_millis(50)), ..parameters() };
+    let mut parameters = parameters();
+    parameters.payload_mean = Some(Duration::from_millis(50));
     network.publish(FIRST_EPOCH, begins, now() + 5, parameters);
     let nodes = network.start();
     assert!(nodes[SENDER].is_acknowledged("before"));
@@ -122,13 +123,11 @@ fn when_the_documents_have_run_out_all_stops_and_a_later_one_resumes_it() {
 fn mixes_whose_filters_give_no_more_places_go_on_when_the_next_epoch_begins_early() {
     let network = Network::new();
     let (begins, ends) = (now() - 10, now() + 36_000);
-    let quiet = Parameters {
-        hop_allowance: Duration::from_millis(50),
-        loop_mean: None,
-        drop_mean: None,
-        transmissions: 3,
-        ..parameters()
-    };
+    let mut quiet = parameters();
+    quiet.hop_allowance = Duration::from_millis(50);
+    quiet.loop_mean = None;
+    quiet.drop_mean = None;
+    quiet.transmissions = 3;
     network.publish(FIRST_EPOCH, begins, ends, quiet);
     let nodes: Vec<_> = (0..NAMES.len())
         .map(|index| {

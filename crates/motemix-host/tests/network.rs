@@ -14,7 +14,7 @@ use loopback::{
 };
 use motemix_directory::Epoch;
 use motemix_host::clock::unix_seconds;
-use motemix_host::config::{Faults, MetricsConfig};
+use motemix_host::config::MetricsConfig;
 use motemix_host::control::Response;
 use motemix_host::{NodeConfig, NodeKey, Setup, run};
 
@@ -44,7 +44,7 @@ fn a_lossy_network_delivers_each_message_once() {
     let network = Network::new();
     hours(&network);
     let nodes: Vec<_> = (0..NAMES.len())
-        .map(|index| start(NodeConfig { faults: Faults { loss: 0.05 }, ..network.config(index) }))
+        .map(|index| start(network.config_with(index, |config| config.faults.loss = 0.05)))
         .collect();
 
     let mut acknowledged = 0;
@@ -70,7 +70,7 @@ fn what_a_restarted_node_has_seen_is_still_refused() {
     let wire = UdpSocket::bind("127.0.0.1:0").unwrap();
     let behind = std::mem::replace(&mut network.addresses[RECEIVER], wire.local_addr().unwrap());
     hours(&network);
-    let config = NodeConfig { listen: vec![behind], ..network.config(RECEIVER) };
+    let config = network.config_with(RECEIVER, |config| config.listen = vec![behind]);
     let (tap, recorded) = mpsc::channel();
     let relay = wire.try_clone().unwrap();
     thread::spawn(move || {
@@ -170,15 +170,18 @@ fn messages_go_on_across_the_boundary_of_two_epochs_and_the_earlier_key_goes() {
 fn a_node_that_the_document_does_not_describe_says_what_is_wrong() {
     let network = Network::new();
     hours(&network);
-    let refused = |config: NodeConfig| run(&config, Setup::default(), |_| {}).unwrap_err().to_string();
+    let refused = |change: fn(&mut NodeConfig, &Network)| {
+        let config = network.config_with(0, |config| change(config, &network));
+        run(&config, Setup::default(), |_| {}).unwrap_err().to_string()
+    };
 
-    let error = refused(NodeConfig { name: "mix-9".into(), ..network.config(0) });
+    let error = refused(|config, _| config.name = "mix-9".into());
     assert_eq!(error, "mix-9: the network document of epoch 7 has no such node; publish its description");
-    let error = refused(NodeConfig { id: 3, ..network.config(0) });
+    let error = refused(|config, _| config.id = 3);
     assert!(error.ends_with("gives it another id; correct `id` in the configuration"), "{error}");
-    let error = refused(NodeConfig { key: network.path("mix-2/node.key"), ..network.config(0) });
+    let error = refused(|config, network| config.key = network.path("mix-2/node.key"));
     assert!(error.contains("has another mix key for it"), "{error}");
-    let error = refused(NodeConfig { listen: vec!["192.0.2.1:9".parse().unwrap()], ..network.config(0) });
+    let error = refused(|config, _| config.listen = vec!["192.0.2.1:9".parse().unwrap()]);
     assert!(error.starts_with("listen: 192.0.2.1:9: "), "{error}");
 }
 
@@ -188,10 +191,10 @@ fn metrics_over_tcp_do_not_tell_cover_from_messages() {
     let network = Network::new();
     hours(&network);
     let nodes = network.start();
-    let config = MetricsConfig { listen: "127.0.0.1:0".parse().unwrap() };
+    let config = MetricsConfig::new("127.0.0.1:0".parse().unwrap());
     let mut nodes = nodes;
     nodes.pop().unwrap().stop();
-    let sender = start(NodeConfig { metrics: Some(config), ..network.config(SENDER) });
+    let sender = start(network.config_with(SENDER, |node| node.metrics = Some(config)));
     let ask = |path| ask_http(TcpStream::connect(sender.started.metrics.unwrap()).unwrap(), path);
     let samples = |answer: &str| -> Vec<String> {
         let lines = answer.split_once("\r\n\r\n").unwrap().1.lines();

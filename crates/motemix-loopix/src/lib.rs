@@ -19,3 +19,8 @@ pub mod packet;
 pub mod role;
 pub mod runtime;
 pub mod wire;
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

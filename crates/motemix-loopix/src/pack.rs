@@ -23,6 +23,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Why bytes are no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PackError {
     /// Not msgpack, cut short, or nested too deeply.
     Malformed,

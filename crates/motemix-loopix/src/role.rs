@@ -114,6 +114,7 @@ impl Rates {
 
 /// How much a node keeps. What is full refuses, and counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Packets that wait for their time.
     pub queue: usize,
@@ -151,6 +152,7 @@ pub(crate) const fn when_full(profile: Profile, is_client: bool) -> WhenFull {
 
 /// Why a node cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SetupError {
     /// The public key file is another role's.
     WrongRole,

@@ -77,6 +77,7 @@ type Report<'r> = &'r mut dyn FnMut(Event);
 
 /// What a node is told besides the files in its folder.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// In place of the profile in the folder.
     pub profile: Option<Profile>,
@@ -326,6 +327,7 @@ fn store_error(file: &Path, error: io::Error) -> StoreError {
 
 /// Why a node cannot start or go on; prints as one line with a remedy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeError {
     /// A file of the folder.
     #[error(transparent)]

@@ -95,7 +95,7 @@ fn an_id_is_never_used_twice() {
 fn a_full_mailbox_refuses_and_so_do_all_of_them_together() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mailboxes.db");
-    let limits = MailboxLimits { packets_per_user: 3, bytes: 5 * PACKET_LEN as u64 };
+    let limits = MailboxLimits::new(3, 5 * PACKET_LEN as u64);
     let mut mailboxes = open(&path, limits);
     for number in 0..3 {
         mailboxes.store("Ann", &packet(number)).unwrap();

@@ -88,17 +88,18 @@ struct Started<'m, B: Board> {
 /// Runs a board for good, with packets of a profile and tables as long as its limits say.
 #[macro_export]
 macro_rules! run {
-    ($board:expr, $profile:ty, $limits:expr) => {
+    ($board:expr, $profile:ty, $limits:expr) => {{
+        $crate::lengths!(BoardLengths = $limits);
         $crate::run::<
             _,
-            $crate::room!($profile, $limits),
+            $crate::Room<$profile, BoardLengths>,
             { $crate::packet_len::<$profile>() },
             { $limits.document },
             { if $limits.document_while_running { $limits.document } else { 0 } },
             { $limits.arrivals },
             { $limits.departures },
         >($board)
-    };
+    }};
 }
 
 /// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document of `DOCUMENT`

@@ -8,6 +8,7 @@ use crate::store::MAX_AUTHORITIES;
 
 /// A command of the shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Command<'a> {
     /// Lists the commands.
     Help,
@@ -51,6 +52,7 @@ pub enum Command<'a> {
 
 /// Why a line is no command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Misread {
     /// There is no such command.
     Unknown,

@@ -20,6 +20,7 @@ pub trait Console {
 
 /// What happened to a node that runs.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum News<'n> {
     /// A datagram arrived, and is about to be taken in.
     Datagram(&'n [u8]),

@@ -49,6 +49,12 @@ pub use console::{Console, LINE_LEN, News};
 pub use limits::Limits;
 pub use mote::{Mote, RATCHET_STEPS, StartAsked};
 pub use motemix_directory::Entry;
+pub use motemix_node::Lengths;
 pub use network::{PlaceInNetwork, Refusal, Route};
 pub use running::{Next, Running};
 pub use tables::{Room, Tables};
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -15,8 +15,22 @@ pub type Packets = Mote<Compact>;
 /// Packets of a board with a Cortex-M3, whose long products end early: constant time without them.
 pub type PacketsOnM3 = Mote<HalfWords>;
 
-/// The tables of a board as built, its flash, and the part that holds them.
+/// The tables of a board as built, its flash, and the part that holds them. There will be more of them; a board of
+/// one's own begins with the limits of a similar one:
+///
+/// ```
+/// use motemix_mote::limits::{Limits, NRF52840DK};
+///
+/// const SHED: Limits = {
+///     let mut limits = NRF52840DK;
+///     limits.board = "shed";
+///     limits.packets = 32;
+///     limits
+/// };
+/// motemix_mote::lengths!(Shed = SHED);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// The board's name: that of the thesis' boards, or of QEMU's machine.
     pub board: &'static str,

@@ -106,6 +106,7 @@ type Known = heapless::Vec<AuthorityKey, MAX_AUTHORITIES>;
 
 /// Why a mote does not start, or does not keep a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The clock is not set.
     NoClock,

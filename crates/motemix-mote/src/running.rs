@@ -12,8 +12,7 @@ use motemix_directory::Epoch;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::stack::Stack;
 use motemix_node::{
-    Admitted, Config, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken, SendError, Storage,
-    Window,
+    Admitted, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken, SendError, Storage, Window,
 };
 use motemix_sphinx::{MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
@@ -118,9 +117,8 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         routes: &'m mut [Route],
         window: Window,
     ) -> Self {
-        let config = Config { window, ..Config::of_shared_channel(place.document.parameters()) };
         Self {
-            node: Node::new(place.me, config, mote.random.clone(), storage),
+            node: Node::new(place.me, mote.random.clone(), storage),
             network: Network::NONE,
             mote,
             routes,
@@ -295,6 +293,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                     say!(console, "discarded {} after tries {tries}", message.number());
                     continue;
                 }
+                _ => continue,
             };
             self.received(now, token, kept, console);
         }

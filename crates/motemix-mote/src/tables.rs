@@ -1,7 +1,7 @@
 //! The memory of a node that runs, with lengths that are fixed when the program is built. It is on the stack of
 //! the functions in `board`, and only while they need it.
 
-use motemix_node::{Memory, Storage};
+use motemix_node::{Array, Lengths, Memory, Storage};
 use motemix_sphinx::Profile;
 
 use crate::limits::Limits;
@@ -18,63 +18,45 @@ pub trait Tables {
     fn lend(&mut self) -> (Storage<'_, Self::Profile>, &mut [Route]);
 }
 
-/// Tables as long as a board's [`Limits`](crate::Limits) say; `room!` names the type.
-pub struct Room<
-    P: Profile,
-    const PACKETS: usize,
-    const REPLAY: usize,
-    const WINDOW: usize,
-    const MESSAGES: usize,
-    const RETURNS: usize,
-    const HEADERS: usize,
-    const LOOPS: usize,
-    const NODES: usize,
-> {
-    memory: Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES, LOOPS>,
-    routes: [Route; NODES],
+/// Tables of these lengths, for packets of a profile; `lengths!` names those of a board.
+pub struct Room<P: Profile, L: Lengths> {
+    memory: Memory<P, L>,
+    routes: L::Nodes<Route>,
 }
 
-/// The type of the tables that a board's limits describe, for packets of a profile.
+/// Names the lengths that a board's [`Limits`](crate::Limits) say, as a type for [`Room`] and for
+/// [`Memory`](motemix_node::Memory): `lengths!(pub Shed = LIMITS)`.
 #[macro_export]
-macro_rules! room {
-    ($profile:ty, $limits:expr) => {
-        $crate::Room<
-            $profile,
-            { $limits.packets },
-            { $limits.replay_bytes },
-            { $limits.window },
-            { $limits.messages },
-            { $limits.returns },
-            { $limits.headers },
-            { $limits.loops },
-            { $limits.nodes },
-        >
+macro_rules! lengths {
+    ($visibility:vis $name:ident = $limits:expr) => {
+        #[doc = concat!("The lengths of `", stringify!($limits), "`.")]
+        $visibility enum $name {}
+
+        impl $crate::Lengths for $name {
+            type Packets<T> = [T; $limits.packets];
+            type Replay<T> = [T; $limits.replay_bytes];
+            type Window<T> = [T; $limits.window];
+            type Messages<T> = [T; $limits.messages];
+            type Returns<T> = [T; $limits.returns];
+            type Headers<T> = [T; $limits.headers];
+            type Loops<T> = [T; $limits.loops];
+            type Nodes<T> = [T; $limits.nodes];
+        }
     };
 }
 
-impl<
-    P: Profile,
-    const PACKETS: usize,
-    const REPLAY: usize,
-    const WINDOW: usize,
-    const MESSAGES: usize,
-    const RETURNS: usize,
-    const HEADERS: usize,
-    const LOOPS: usize,
-    const NODES: usize,
-> Tables for Room<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, LOOPS, NODES>
-{
+impl<P: Profile, L: Lengths> Tables for Room<P, L> {
     type Profile = P;
 
     // Not inlined: what it takes to make them must not stay on the stack with them.
     #[inline(never)]
     fn new() -> Self {
         // Of boards whose limits are their own, too.
-        const { assert!(Limits::has_whole_digests(REPLAY)) };
-        Self { memory: Memory::new(), routes: [Route::NONE; NODES] }
+        const { assert!(Limits::has_whole_digests(<L::Replay<u8> as Array<u8>>::LEN)) };
+        Self { memory: Memory::new(), routes: Array::of(|| Route::NONE) }
     }
 
     fn lend(&mut self) -> (Storage<'_, P>, &mut [Route]) {
-        (self.memory.lend(), &mut self.routes)
+        (self.memory.lend(), self.routes.as_mut())
     }
 }

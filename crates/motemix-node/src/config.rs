@@ -18,6 +18,7 @@ pub(crate) const MOST_FOR_TICKS: usize = (TICKS_TO_REPLY - TICKS_TO_REPLY / OWN_
 
 /// When a try counts as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Timeout {
     /// The same time for every try.
     Fixed(Duration),
@@ -32,6 +33,7 @@ pub enum Timeout {
 
 /// How many of the messages that a node accepted may be under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Window {
     /// All of them.
     Open,
@@ -48,8 +50,18 @@ impl Window {
     pub const SHARED_CHANNEL: Self = Self::Adaptive { first: 2 };
 }
 
-/// The settings of a node.
+/// The settings of a node, for an epoch. There will be more of them, so they are made by one of the functions below
+/// and changed from there:
+///
+/// ```
+/// # use motemix_directory::Parameters;
+/// # use motemix_node::{Config, Window};
+/// # fn settings(parameters: Parameters) -> Config {
+/// Config::of_network(parameters).with_in_flight(4).with_window(Window::SHARED_CHANNEL)
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// The network's: lengths of ways, mean delay, cover, overlap of epochs.
     pub parameters: Parameters,
@@ -88,22 +100,49 @@ impl Config {
     /// The mesh of the thesis "Implementing and analysing Sphinx on low-end IoT devices": 3 + 3 hops,
     /// 120 s until a try counts as lost, 3 transmissions, 10 messages in flight, no delays, no cover.
     pub const fn thesis() -> Self {
-        let parameters = Parameters {
-            min_hops: 3,
-            max_hops: 3,
-            mean_delay: Duration::ZERO,
-            hop_allowance: Duration::ZERO,
-            transmissions: 3,
-            loop_mean: None,
-            drop_mean: None,
-            payload_mean: None,
-            overlap: Duration::ZERO,
-        };
+        let mut parameters = Parameters::new(3, 3);
+        parameters.transmissions = 3;
         Self {
             timeout: Timeout::Fixed(Duration::from_mins(2)),
             in_flight: 10,
             ..Self::of_network(parameters)
         }
+    }
+
+    /// What a node has until its first epoch brings settings. It sends and takes in nothing until then.
+    // No constant: written in place, it takes a board less flash than a copy of it.
+    pub(crate) const fn before_the_first_epoch() -> Self {
+        Self::of_network(Parameters::new(0, 0))
+    }
+
+    /// With another rule for when a try counts as lost.
+    #[must_use]
+    pub const fn with_timeout(self, timeout: Timeout) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// With at most so many messages in flight.
+    #[must_use]
+    pub const fn with_in_flight(self, in_flight: usize) -> Self {
+        Self { in_flight, ..self }
+    }
+
+    /// With another rule for how many of them may be under way.
+    #[must_use]
+    pub const fn with_window(self, window: Window) -> Self {
+        Self { window, ..self }
+    }
+
+    /// With another time within which the application replies.
+    #[must_use]
+    pub const fn with_answer_within(self, answer_within: Duration) -> Self {
+        Self { answer_within, ..self }
+    }
+
+    /// With a receiver to build headers for before the first message.
+    #[must_use]
+    pub const fn with_receiver(self, receiver: Option<NodeId>) -> Self {
+        Self { receiver, ..self }
     }
 
     /// How long try number `tries` (1 for the first) is waited for, on a path of `hops` hops whose

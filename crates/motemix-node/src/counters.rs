@@ -8,6 +8,7 @@ macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)+) => {
         /// Why a datagram or packet went no further. The peer never learns which it was.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[non_exhaustive]
         pub enum DropReason {
             $($(#[$doc])* $name,)+
         }

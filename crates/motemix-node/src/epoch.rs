@@ -14,6 +14,7 @@ use crate::time::Instant;
 
 /// Why an epoch cannot begin or be prepared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum EpochError {
     /// `prepare_epoch` was not called for it.
     NotPrepared,

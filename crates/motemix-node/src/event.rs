@@ -46,6 +46,7 @@ impl ReceiptToken {
 
 /// Something the application should know. Data is borrowed from the node until its next call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// A message has arrived. Make it safe, then call [`Node::reply`](crate::Node::reply): without
     /// a reply its sender tries again.
@@ -91,6 +92,7 @@ pub enum Event<'a> {
 
 /// Why a message cannot be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SendError {
     /// As many messages are in flight as the configuration or the memory allows.
     Full,
@@ -127,6 +129,7 @@ impl core::error::Error for SendError {}
 
 /// Why a reply cannot be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ReplyError {
     /// The message was replied to before, or waited for too long.
     NotWaiting,

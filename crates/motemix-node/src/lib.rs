@@ -3,9 +3,9 @@
 //!
 //! # The run loop
 //!
-//! 1. Lend memory: [`Storage`]; make a [`Node`] with an id, a [`Config`] and a generator.
-//! 2. [`Node::prepare_epoch`] with the mix key, then [`Node::begin_epoch`] with the network's nodes; after a
-//!    restart [`Node::restore_admitted`] with what the [`Journal`] kept of the epoch.
+//! 1. Lend memory: [`Storage`]; make a [`Node`] with an id and a generator.
+//! 2. [`Node::prepare_epoch`] with the mix key, then [`Node::begin_epoch`] with the network's nodes and a
+//!    [`Config`]; after a restart [`Node::restore_admitted`] with what the [`Journal`] kept of the epoch.
 //! 3. For each datagram that arrives: [`Node::handle_datagram`].
 //! 4. When [`Node::poll_timeout`] is reached: [`Node::handle_timeout`].
 //! 5. After either: [`Node::poll_event`] until `None`, answering each message that was received with
@@ -14,6 +14,78 @@
 //! 6. When there is nothing else to do: [`Node::work`], one scalar multiplication a call.
 //!
 //! The order in which a caller interleaves these calls never matters for safety.
+//!
+//! Here are all six steps, in a network of six nodes on virtual time. `examples/udp.rs` is the same with sockets.
+//!
+//! ```
+//! use core::time::Duration;
+//!
+//! use motemix_crypto::{Portable, Secret};
+//! use motemix_directory::{Entry, Epoch, Role};
+//! use motemix_node::{Config, Event, Instant, LinkId, Memory, NoJournal, Node};
+//! use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
+//! # use motemix_node::Lengths;
+//! # use rand_chacha::ChaCha20Rng;
+//! # use rand_chacha::rand_core::SeedableRng;
+//! # enum Small {}
+//! # impl Lengths for Small {
+//! #     type Packets<T> = [T; 16];
+//! #     type Replay<T> = [T; 1024];
+//! #     type Window<T> = [T; 16];
+//! #     type Messages<T> = [T; 2];
+//! #     type Returns<T> = [T; 8];
+//! #     type Headers<T> = [T; 4];
+//! #     type Loops<T> = [T; 4];
+//! #     type Nodes<T> = [T; 6];
+//! # }
+//!
+//! let key = |node: u8| MixKey::new(Secret::new([node + 1; 32]));
+//! let entry = |node| Entry { mix_key: key(node).public_key::<Portable>(), role: Role::Mix { layer: 0 } };
+//! let id = |node: u8| NodeId::new(node.into()).expect("a small number");
+//! let mut now = Instant::from_micros(0);
+//!
+//! let mut memories: Vec<_> = (0..6).map(|_| Memory::<Mote, Small>::new()).collect();
+//! let mut nodes = Vec::new();
+//! for (number, memory) in (0..).zip(&mut memories) {
+//!     let rng = ChaCha20Rng::seed_from_u64(number.into());
+//!     let mut node = Node::new(id(number), rng, memory.lend());                                    // 1
+//!     node.prepare_epoch(Epoch(1), key(number))?;                                                  // 2
+//!     node.begin_epoch(now, Epoch(1), Instant::NEVER, (0..6).map(entry), Config::thesis())?;
+//!     nodes.push(node);
+//! }
+//! nodes[0].send(now, id(5), b"21.5 degrees")?;
+//!
+//! let mut packet = Mote::<Portable>::packet();
+//! let mut air = Vec::new();
+//! let (mut received, mut acknowledged) = (0, false);
+//! while !acknowledged {
+//!     for (to, mut datagram) in air.drain(..) {
+//!         let node: &mut Node<_, _> = &mut nodes[usize::from(NodeId::get(to))];
+//!         node.handle_datagram(now, LinkId(0), &mut datagram, &mut NoJournal)?;                    // 3
+//!     }
+//!     for node in &mut nodes {
+//!         node.handle_timeout(now);                                                                // 4
+//!         while let Some(event) = node.poll_event() {                                              // 5
+//!             match event {
+//!                 Event::Received { token, data, .. } => {
+//!                     assert_eq!(data, b"21.5 degrees");
+//!                     received += 1;
+//!                     node.reply(now, token, b"")?;
+//!                 }
+//!                 Event::Acknowledged { .. } => acknowledged = true,
+//!                 other => panic!("nothing is lost here: {other:?}"),
+//!             }
+//!         }
+//!         while let Ok(Some(transmit)) = node.poll_transmit(now, &mut NoJournal, &mut packet) {
+//!             air.push((transmit.to, packet));
+//!         }
+//!         while node.work(now) {}                                                                  // 6
+//!     }
+//!     now = now + Duration::from_millis(10);
+//! }
+//! assert_eq!(received, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # The path of a packet through the files
 //!
@@ -65,5 +137,10 @@ pub use node::Node;
 pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;
-pub use storage::{Memory, Storage};
+pub use storage::{Array, Lengths, Memory, Storage};
 pub use time::Instant;
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -89,16 +89,16 @@ impl Nodes<'_> {
 }
 
 impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
-    /// A node that waits for its first epoch.
-    pub fn new(me: NodeId, config: Config, mut rng: R, storage: Storage<'s, P>) -> Self {
+    /// A node that waits for its first epoch, which brings its [`Config`].
+    pub fn new(me: NodeId, mut rng: R, storage: Storage<'s, P>) -> Self {
         let mut key = Secret::<16>::zero();
         rng.fill_bytes(key.expose_mut());
         let key = SipHasher13::new_with_key(key.expose());
         storage.loops.fill(0);
         Self {
             me,
-            receiver: config.receiver,
-            config,
+            receiver: None,
+            config: Config::before_the_first_epoch(),
             rng,
             epochs: Epochs::new(Fingerprints::new(storage.replay, storage.fingerprint)),
             queue: Queue::new(storage.packets, storage.schedule),
@@ -106,7 +106,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             messages: Messages::new(storage.messages, storage.returns),
             headers: Headers::new(storage.headers),
             streams: Streams::off(),
-            rate: Rate::new(config.window),
+            rate: Rate::new(Config::before_the_first_epoch().window),
             loops: storage.loops,
             next_loop: 0,
             turned_in_a_row: 0,

@@ -135,13 +135,9 @@ mod tests {
 
     #[test]
     fn cover_of_a_network_is_shared_among_its_mixes() {
-        let parameters = Parameters {
-            min_hops: 3,
-            max_hops: 3,
-            loop_mean: Some(Duration::from_secs(2)),
-            drop_mean: Some(Duration::from_secs(2)),
-            ..Config::thesis().parameters
-        };
+        let mut parameters = Config::thesis().parameters;
+        parameters.loop_mean = Some(Duration::from_secs(2));
+        parameters.drop_mean = Some(Duration::from_secs(2));
         // 11 nodes, half a loop and half a drop a second each: 5 and 3 places, on 6 mixes.
         assert_eq!(cover_an_hour(&parameters, 11, 6), (11 * (5 + 3) * 1800_u64).div_ceil(6));
         assert_eq!(cover_an_hour(&Config::thesis().parameters, 64, 64), 0);
@@ -156,12 +152,10 @@ mod tests {
             fingerprint: FingerprintBits::HOST,
         };
         assert!(plan.check().is_err());
-        let parameters = Parameters {
-            max_hops: u8::MAX,
-            loop_mean: Some(Duration::ZERO),
-            payload_mean: Some(Duration::MAX),
-            ..Config::thesis().parameters
-        };
+        let mut parameters = Config::thesis().parameters;
+        parameters.max_hops = u8::MAX;
+        parameters.loop_mean = Some(Duration::ZERO);
+        parameters.payload_mean = Some(Duration::MAX);
         assert!(cover_an_hour(&parameters, usize::MAX >> 16, 0) > 0);
     }
 }

@@ -35,57 +35,100 @@ pub struct Storage<'s, P: Profile> {
     pub nodes: &'s mut [Entry],
 }
 
-/// The memory of a node whose tables have fixed lengths, as on a board. `REPLAY` is in bytes.
-// As many loops as packets where nobody says: a packet that waits here is on somebody's way, so as
-// many of one's own wait elsewhere.
-pub struct Memory<
-    P: Profile,
-    const PACKETS: usize,
-    const REPLAY: usize,
-    const WINDOW: usize,
-    const MESSAGES: usize,
-    const RETURNS: usize,
-    const HEADERS: usize,
-    const NODES: usize,
-    const LOOPS: usize = PACKETS,
-> {
-    packets: [PacketSlot<P>; PACKETS],
-    schedule: [u32; PACKETS],
-    replay: [u8; REPLAY],
-    window: [[u64; WINDOW]; 2],
-    messages: [MessageSlot<P>; MESSAGES],
-    returns: [ReturnSlot<P>; RETURNS],
-    headers: [HeaderSlot<P>; HEADERS],
-    loops: [u64; LOOPS],
-    nodes: [Entry; NODES],
+/// How long the tables of a [`Memory`] are. Each is an array type, so that every length has its name where it is
+/// chosen:
+///
+/// ```
+/// # use motemix_node::{Lengths, Memory};
+/// /// What the node in the shed has room for.
+/// enum Shed {}
+///
+/// impl Lengths for Shed {
+///     type Packets<T> = [T; 12];
+///     type Replay<T> = [T; 8192];
+///     type Window<T> = [T; 64];
+///     type Messages<T> = [T; 4];
+///     type Returns<T> = [T; 16];
+///     type Headers<T> = [T; 4];
+///     type Loops<T> = [T; 8];
+///     type Nodes<T> = [T; 64];
+/// }
+///
+/// let mut memory = Memory::<motemix_sphinx::Mote, Shed>::new();
+/// assert_eq!(memory.lend().headers.len(), 4);
+/// ```
+pub trait Lengths {
+    /// Packets that wait for their delay, received messages that wait for a reply.
+    type Packets<T>: Array<T>;
+    /// Bytes of the replay filter, see [`Storage::replay`].
+    type Replay<T>: Array<T>;
+    /// Each of the two tables of messages received, see [`Storage::window`].
+    type Window<T>: Array<T>;
+    /// Messages in flight.
+    type Messages<T>: Array<T>;
+    /// Tries in flight, as many as there are messages at least.
+    type Returns<T>: Array<T>;
+    /// The header pool.
+    type Headers<T>: Array<T>;
+    /// Loops under way. As many as packets suit most nodes: a packet that waits here is on somebody's way, so as
+    /// many of one's own wait elsewhere.
+    type Loops<T>: Array<T>;
+    /// As many as the network has nodes.
+    type Nodes<T>: Array<T>;
 }
 
-impl<
-    P: Profile,
-    const PACKETS: usize,
-    const REPLAY: usize,
-    const WINDOW: usize,
-    const MESSAGES: usize,
-    const RETURNS: usize,
-    const HEADERS: usize,
-    const NODES: usize,
-    const LOOPS: usize,
-> Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES, LOOPS>
-{
+/// An array, `[T; LEN]`, and nothing else.
+pub trait Array<T>: AsMut<[T]> + private::Sealed {
+    /// Its length.
+    const LEN: usize;
+
+    /// An array of what `make` makes.
+    fn of(make: impl FnMut() -> T) -> Self;
+}
+
+impl<T, const LEN: usize> Array<T> for [T; LEN] {
+    const LEN: usize = LEN;
+
+    #[expect(clippy::inline_always, reason = "as for `Memory::new`")]
+    #[inline(always)]
+    fn of(mut make: impl FnMut() -> T) -> Self {
+        core::array::from_fn(|_| make())
+    }
+}
+
+mod private {
+    pub trait Sealed {}
+    impl<T, const LEN: usize> Sealed for [T; LEN] {}
+}
+
+/// The memory of a node whose tables have fixed lengths, as on a board.
+pub struct Memory<P: Profile, L: Lengths> {
+    packets: L::Packets<PacketSlot<P>>,
+    schedule: L::Packets<u32>,
+    replay: L::Replay<u8>,
+    window: [L::Window<u64>; 2],
+    messages: L::Messages<MessageSlot<P>>,
+    returns: L::Returns<ReturnSlot<P>>,
+    headers: L::Headers<HeaderSlot<P>>,
+    loops: L::Loops<u64>,
+    nodes: L::Nodes<Entry>,
+}
+
+impl<P: Profile, L: Lengths> Memory<P, L> {
     /// Empty tables.
     #[expect(clippy::inline_always, reason = "or they are made beside their place: a kilobyte of stack")]
     #[inline(always)]
     pub fn new() -> Self {
         Self {
-            packets: core::array::from_fn(|_| PacketSlot::new()),
-            schedule: [0; PACKETS],
-            replay: [0; REPLAY],
-            window: [[0; WINDOW]; 2],
-            messages: core::array::from_fn(|_| MessageSlot::new()),
-            returns: core::array::from_fn(|_| ReturnSlot::new()),
-            headers: core::array::from_fn(|_| HeaderSlot::new()),
-            loops: [0; LOOPS],
-            nodes: core::array::from_fn(|_| Entry::default()),
+            packets: Array::of(PacketSlot::new),
+            schedule: Array::of(|| 0),
+            replay: Array::of(|| 0),
+            window: [Array::of(|| 0), Array::of(|| 0)],
+            messages: Array::of(MessageSlot::new),
+            returns: Array::of(ReturnSlot::new),
+            headers: Array::of(HeaderSlot::new),
+            loops: Array::of(|| 0),
+            nodes: Array::of(Entry::default),
         }
     }
 
@@ -93,32 +136,21 @@ impl<
     pub fn lend(&mut self) -> Storage<'_, P> {
         let [window, older_window] = &mut self.window;
         Storage {
-            packets: &mut self.packets,
-            schedule: &mut self.schedule,
-            replay: &mut self.replay,
+            packets: self.packets.as_mut(),
+            schedule: self.schedule.as_mut(),
+            replay: self.replay.as_mut(),
             fingerprint: FingerprintBits::BOARD,
-            window: [window, older_window],
-            messages: &mut self.messages,
-            returns: &mut self.returns,
-            headers: &mut self.headers,
-            loops: &mut self.loops,
-            nodes: &mut self.nodes,
+            window: [window.as_mut(), older_window.as_mut()],
+            messages: self.messages.as_mut(),
+            returns: self.returns.as_mut(),
+            headers: self.headers.as_mut(),
+            loops: self.loops.as_mut(),
+            nodes: self.nodes.as_mut(),
         }
     }
 }
 
-impl<
-    P: Profile,
-    const PACKETS: usize,
-    const REPLAY: usize,
-    const WINDOW: usize,
-    const MESSAGES: usize,
-    const RETURNS: usize,
-    const HEADERS: usize,
-    const NODES: usize,
-    const LOOPS: usize,
-> Default for Memory<P, PACKETS, REPLAY, WINDOW, MESSAGES, RETURNS, HEADERS, NODES, LOOPS>
-{
+impl<P: Profile, L: Lengths> Default for Memory<P, L> {
     fn default() -> Self {
         Self::new()
     }

@@ -35,17 +35,15 @@ pub(crate) fn name(id: u16) -> String {
 
 /// What all nodes of a scenario agree on.
 pub(crate) fn parameters(motes: &Motes) -> Parameters {
-    Parameters {
-        min_hops: motes.hops,
-        max_hops: motes.hops,
-        mean_delay: motes.mean_delay.0,
-        hop_allowance: motes.hop_allowance.0,
-        transmissions: motes.transmissions,
-        loop_mean: motes.loop_mean.and_then(Time::unless_zero),
-        drop_mean: motes.drop_mean.and_then(Time::unless_zero),
-        payload_mean: motes.payload_mean.and_then(Time::unless_zero),
-        overlap: motes.epoch.overlap.0,
-    }
+    let mut parameters = Parameters::new(motes.hops, motes.hops);
+    parameters.mean_delay = motes.mean_delay.0;
+    parameters.hop_allowance = motes.hop_allowance.0;
+    parameters.transmissions = motes.transmissions;
+    parameters.loop_mean = motes.loop_mean.and_then(Time::unless_zero);
+    parameters.drop_mean = motes.drop_mean.and_then(Time::unless_zero);
+    parameters.payload_mean = motes.payload_mean.and_then(Time::unless_zero);
+    parameters.overlap = motes.epoch.overlap.0;
+    parameters
 }
 
 /// Signs documents.

@@ -27,6 +27,7 @@ pub struct PathHop {
 
 /// What happens along a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Shape {
     /// The last node takes the message; there is no reply.
     OneWay,
@@ -44,6 +45,7 @@ pub enum Shape {
 
 /// A path that no header can be made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PathError {
     /// No hops, or more than the profile's headers have blocks for.
     Length,

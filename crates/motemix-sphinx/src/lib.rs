@@ -54,3 +54,8 @@ pub use profile::{Host1k, Host2k, Mote, Mote5, Profile};
 pub use reply::{HeaderId, ReturnKeys, TurnKey};
 pub use routing::NodeId;
 pub use surb::{Surb, SurbKeys};
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -186,3 +186,8 @@ mod tests {
         assert!(said.ends_with("perhaps `green`"), "{said}");
     }
 }
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -3,7 +3,7 @@
 
 use motemix_crypto::{Curve, Secret, hash};
 use motemix_directory::{Entry, Epoch, Role};
-use motemix_node::{Config, Instant, Memory, Node};
+use motemix_node::{Config, Instant, Lengths, Memory, Node};
 use motemix_sphinx::{
     Departure, Header, HeaderBuilder, HeaderId, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile,
     ReplayError, ReplayFilter, ReplayTag, ReturnKeys, Shape,
@@ -28,7 +28,21 @@ pub const NOW: Instant = Instant::from_micros(1_000_000);
 /// The node that a board runs.
 pub type Mix<P> = Node<'static, P, ChaCha20Rng>;
 /// Its memory in the benchmarks: 8 packets, 1 KiB of replay filter, a header pool of four.
-pub type Room<P> = Memory<P, 8, 1024, 16, 2, 4, 4, NODES>;
+pub type Room<P> = Memory<P, RoomLengths>;
+
+/// How long its tables are.
+pub enum RoomLengths {}
+
+impl Lengths for RoomLengths {
+    type Packets<T> = [T; 8];
+    type Replay<T> = [T; 1024];
+    type Window<T> = [T; 16];
+    type Messages<T> = [T; 2];
+    type Returns<T> = [T; 4];
+    type Headers<T> = [T; 4];
+    type Loops<T> = [T; 8];
+    type Nodes<T> = [T; NODES];
+}
 
 /// Thirty-two bytes that follow from a name and a number.
 pub fn secret(name: [u8; 4], number: u16) -> Secret<32> {
@@ -52,9 +66,9 @@ pub fn entry<C: Curve>(node: u16) -> Entry {
 
 /// A node in its first epoch: no delays, no cover, three hops each way.
 pub fn node<P: Profile>(room: &'static mut Room<P>, receiver: Option<NodeId>) -> Option<Mix<P>> {
-    let config = Config { receiver, ..Config::thesis() };
+    let config = Config::thesis().with_receiver(receiver);
     let rng = ChaCha20Rng::from_seed(*secret(*b"seed", ME).expose());
-    let mut node = Node::new(id(ME), config, rng, room.lend());
+    let mut node = Node::new(id(ME), rng, room.lend());
     let epoch = Epoch(1);
     node.prepare_epoch(epoch, mix_key(ME)).ok()?;
     let mut entries = [Entry::default(); NODES];

@@ -89,7 +89,7 @@ extern "C" fn mote_start(me: u32) -> u32 {
     let made = BUFFER.with(|buffer| {
         let rng = ChaCha20Rng::from_seed(*buffer.first_chunk()?);
         let (me, storage) = (NodeId::new(me as u16)?, storage());
-        NODE.put_new(|| Node::new(me, Config::thesis(), rng, storage));
+        NODE.put_new(|| Node::new(me, rng, storage));
         Some(())
     });
     verdict(made.flatten().is_some())

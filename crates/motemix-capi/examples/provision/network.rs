@@ -54,23 +54,17 @@ impl Plan {
     pub fn provision(&self, mut random: impl FnMut() -> [u8; 32]) -> Result<Provisioned, BuildError> {
         let authority = AuthoritySecret::from_bytes(&random());
         let secrets: Vec<[u8; 32]> = self.nodes.iter().map(|_| random()).collect();
+        let mut parameters = Parameters::new(3, 3);
+        parameters.mean_delay = self.mean_delay;
+        parameters.hop_allowance = self.hop_allowance;
+        parameters.transmissions = self.transmissions;
         let draft = Draft {
             network_name: "motes",
             epoch: self.epoch,
             valid_after: self.valid.0,
             valid_until: self.valid.1,
             profile: self.profile,
-            parameters: Parameters {
-                min_hops: 3,
-                max_hops: 3,
-                mean_delay: self.mean_delay,
-                hop_allowance: self.hop_allowance,
-                transmissions: self.transmissions,
-                loop_mean: None,
-                drop_mean: None,
-                payload_mean: None,
-                overlap: Duration::ZERO,
-            },
+            parameters,
         };
         let nodes = self.nodes.iter().zip(&secrets).map(|(node, secret)| NewNode {
             name: &node.name,

@@ -39,23 +39,20 @@ pub fn nodes() -> Vec<Node> {
 }
 
 pub fn draft() -> Draft<'static> {
+    let mut parameters = Parameters::new(2, 3);
+    parameters.mean_delay = Duration::from_millis(200);
+    parameters.hop_allowance = Duration::from_micros(150_001);
+    parameters.transmissions = 4;
+    parameters.loop_mean = Some(Duration::from_mins(1));
+    parameters.payload_mean = Some(Duration::from_secs(10));
+    parameters.overlap = Duration::from_mins(2);
     Draft {
         network_name: "test-net",
         epoch: Epoch(41),
         valid_after: NOON,
         valid_until: UnixTime(NOON.0 + 3600),
         profile: ProfileName::Mote,
-        parameters: Parameters {
-            min_hops: 2,
-            max_hops: 3,
-            mean_delay: Duration::from_millis(200),
-            hop_allowance: Duration::from_micros(150_001),
-            transmissions: 4,
-            loop_mean: Some(Duration::from_mins(1)),
-            drop_mean: None,
-            payload_mean: Some(Duration::from_secs(10)),
-            overlap: Duration::from_mins(2),
-        },
+        parameters,
     }
 }
 

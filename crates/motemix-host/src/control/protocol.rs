@@ -9,6 +9,7 @@ use crate::health::Health;
 /// What the node is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Request {
     /// Answered by [`Response::Status`].
     Status {},
@@ -37,6 +38,7 @@ pub enum Request {
 /// What the node answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Response {
     /// How the node is doing.
     Status(NodeStatus),

@@ -27,6 +27,7 @@ pub struct KeyError {
 
 /// What is wrong with a key file.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyProblem {
     /// It cannot be read.
     #[error("cannot read it: {0}; check the path and its owner")]

@@ -81,8 +81,7 @@ impl<P: Profile> Driver<'_, P> {
         let entropy = |error| RuntimeError::System("the platform has no entropy", error);
         let mut tables = Tables::<P>::new(&parts.config.limits);
         let mut rng = HostRng::new().map_err(entropy)?;
-        let config = node_config(parts.config, &parts.network);
-        let node = Node::new(parts.me, config, HostRng::new().map_err(entropy)?, tables.lend());
+        let node = Node::new(parts.me, HostRng::new().map_err(entropy)?, tables.lend());
         let mut driver = Driver {
             node,
             epochs: Epochs::of(&parts.network, parts.key.epoch()),
@@ -233,8 +232,9 @@ impl<P: Profile> Driver<'_, P> {
         while let Some(event) = self.node.poll_event() {
             match event {
                 Event::Received { token, id, data, .. } => {
-                    if !self.mailroom.take(Some(token), id, data) {
-                        self.host.inbox_refusals += 1;
+                    let taken = self.mailroom.take(Some(token), id, data);
+                    self.host.inbox_refusals += u64::from(!taken);
+                    if !taken {
                         // It does wait: its event has just been polled.
                         let _ = self.node.refuse(token);
                     }
@@ -260,6 +260,7 @@ impl<P: Profile> Driver<'_, P> {
                         let _ = answer.send(Response::Discarded { message: message.number() });
                     }
                 }
+                _ => {}
             }
         }
     }
@@ -379,7 +380,7 @@ fn node_config(config: &NodeConfig, network: &Network) -> Config {
     } else {
         Config::of_network(parameters)
     };
-    Config { in_flight, receiver, ..of_channel }
+    of_channel.with_in_flight(in_flight).with_receiver(receiver)
 }
 
 fn broken_link(error: std::io::Error) -> RuntimeError {

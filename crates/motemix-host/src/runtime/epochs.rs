@@ -162,17 +162,8 @@ mod tests {
 
     /// Epoch 7 from 1000 to 1100, while the key of epoch 6 is still there.
     fn epochs(overlap: u64) -> Epochs {
-        let parameters = Parameters {
-            min_hops: 3,
-            max_hops: 3,
-            mean_delay: Duration::ZERO,
-            hop_allowance: Duration::ZERO,
-            transmissions: 1,
-            loop_mean: None,
-            drop_mean: None,
-            payload_mean: None,
-            overlap: Duration::from_secs(overlap),
-        };
+        let mut parameters = Parameters::new(3, 3);
+        parameters.overlap = Duration::from_secs(overlap);
         let network = Network {
             epoch: Epoch(7),
             valid_after: UnixTime(1000),

@@ -75,17 +75,13 @@ mod tests {
     }
 
     fn parameters() -> Parameters {
-        Parameters {
-            min_hops: 3,
-            max_hops: 3,
-            mean_delay: Duration::from_millis(5),
-            hop_allowance: Duration::from_millis(200),
-            transmissions: 5,
-            loop_mean: Some(Duration::from_millis(50)),
-            drop_mean: Some(Duration::from_millis(50)),
-            payload_mean: None,
-            overlap: Duration::ZERO,
-        }
+        let mut parameters = Parameters::new(3, 3);
+        parameters.mean_delay = Duration::from_millis(5);
+        parameters.hop_allowance = Duration::from_millis(200);
+        parameters.transmissions = 5;
+        parameters.loop_mean = Some(Duration::from_millis(50));
+        parameters.drop_mean = Some(Duration::from_millis(50));
+        parameters
     }
 
     /// Twice as many junk datagrams arrive as a node can take, in every round. Counted in work: no clock runs.
@@ -94,7 +90,7 @@ mod tests {
         let mut tables =
             Tables::<Mote<HostCurve>>::new(&Limits { replay_tags: 1 << 10, ..Limits::default() });
         let config = Config::of_network(parameters());
-        let mut node = Node::new(ME, config, HostRng::new().unwrap(), tables.lend());
+        let mut node = Node::new(ME, HostRng::new().unwrap(), tables.lend());
         let time = Cell::new(Instant::from_micros(0));
         node.prepare_epoch(Epoch(7), MixKey::new(Secret::new([5; 32]))).unwrap();
         node.begin_epoch(time.get(), Epoch(7), Instant::NEVER, entries(), config).unwrap();

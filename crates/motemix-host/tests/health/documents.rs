@@ -8,7 +8,7 @@ use crate::{healthz, wait_until, words};
 use motemix_host::clock::unix_seconds;
 use motemix_host::control::Response;
 use motemix_host::health::{Concern, Health, State};
-use motemix_host::{NodeConfig, Setup, run};
+use motemix_host::{Setup, run};
 
 #[test]
 fn documents_that_run_out_are_told_before_and_when_they_have() {
@@ -78,7 +78,7 @@ fn a_later_document_that_cannot_be_used_is_told_before_its_time() {
     network.publish(FIRST_EPOCH, now - 1, now + 3600, parameters());
     network.publish(FIRST_EPOCH + 1, now + 3600, now + 48 * 3600, parameters());
     // Where this node's key is not the one that the document names.
-    let other = NodeConfig { key: network.path("mix-2/node.key"), ..network.config(0) };
+    let other = network.config_with(0, |config| config.key = network.path("mix-2/node.key"));
     assert!(run(&other, Setup::default(), |_| {}).is_err());
     let document = network.path(format!("documents/{}.cbor", FIRST_EPOCH + 1));
     let mut bytes = std::fs::read(&document).unwrap();

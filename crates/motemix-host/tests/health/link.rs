@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::loopback::{FIRST_EPOCH, Network, Running, SENDER, parameters, start};
 use crate::{wait_until, words};
-use motemix_directory::Parameters;
 use motemix_host::clock::unix_seconds;
 use motemix_host::control::Response;
 use motemix_host::health::{Concern, State};
@@ -16,11 +15,9 @@ use motemix_host::health::{Concern, State};
 fn a_node_that_is_cut_off_says_so_until_a_loop_comes_back() {
     let network = Network::new();
     let now = unix_seconds().0;
-    let parameters = Parameters {
-        loop_mean: Some(Duration::from_millis(50)),
-        hop_allowance: Duration::from_millis(20),
-        ..parameters()
-    };
+    let mut parameters = parameters();
+    parameters.loop_mean = Some(Duration::from_millis(50));
+    parameters.hop_allowance = Duration::from_millis(20);
     network.publish(FIRST_EPOCH, now - 10, now + 48 * 3600, parameters);
     let first = start(network.config(0));
     wait_until("it is told", || first.status().health.of_concern(Concern::Link) == State::Failing);
@@ -96,7 +93,10 @@ fn under_junk_cover_keeps_its_rate_and_a_message_its_round_trip() {
     let now = unix_seconds().0;
     let mean = Some(Duration::from_millis(100));
     let delay = Duration::from_millis(50);
-    let parameters = Parameters { loop_mean: mean, drop_mean: mean, mean_delay: delay, ..parameters() };
+    let mut parameters = parameters();
+    parameters.loop_mean = mean;
+    parameters.drop_mean = mean;
+    parameters.mean_delay = delay;
     network.publish(FIRST_EPOCH, now - 10, now + 48 * 3600, parameters);
     let nodes = network.start();
     // Until the first headers are there.

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, parameters, start};
 use crate::{healthz, wait_until, words};
-use motemix_directory::Parameters;
 use motemix_host::clock::unix_seconds;
-use motemix_host::config::Limits;
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::health::{Concern, Health, State};
 use motemix_host::store::Inbox;
@@ -19,10 +17,10 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 fn a_replay_filter_that_is_too_small_is_told() {
     let network = Network::new();
     let now = unix_seconds().0;
-    let parameters = Parameters { loop_mean: Some(Duration::from_millis(20)), ..parameters() };
+    let mut parameters = parameters();
+    parameters.loop_mean = Some(Duration::from_millis(20));
     network.publish(FIRST_EPOCH, now - 10, now + 48 * 3600, parameters);
-    let small = Limits { replay_tags: 64, ..network.config(0).limits };
-    let mut nodes = vec![start(NodeConfig { limits: small, ..network.config(0) })];
+    let mut nodes = vec![start(network.config_with(0, |config| config.limits.replay_tags = 64))];
     nodes.extend((1..6).map(|index| start(network.config(index))));
     wait_until("it fails", || nodes[0].status().health.of_concern(Concern::ReplayFilter) == State::Failing);
     let answer = healthz(&nodes[0].started.metrics_socket);
@@ -35,10 +33,8 @@ fn a_replay_filter_that_is_too_small_is_told() {
 fn an_inbox_takes_what_its_quota_allows_and_a_node_without_one_takes_nothing() {
     let network = Network::new();
     hours(&network);
-    let limits = Limits { inbox_messages: 3, ..network.config(RECEIVER).limits };
-    let receiver = NodeConfig { limits, ..network.config(RECEIVER) };
-    let no_inbox = Limits { inbox_messages: 0, ..network.config(0).limits };
-    let mut mixes = vec![start(NodeConfig { limits: no_inbox, ..network.config(0) })];
+    let receiver = network.config_with(RECEIVER, |config| config.limits.inbox_messages = 3);
+    let mut mixes = vec![start(network.config_with(0, |config| config.limits.inbox_messages = 0))];
     mixes.extend((1..4).map(|index| start(network.config(index))));
     let inbox_file = receiver.inbox_file();
     let (receiver, sender) = (start(receiver), start(network.config(SENDER)));
@@ -142,7 +138,8 @@ impl Drop for Process {
 fn a_disk_without_room_pauses_a_node_which_goes_on_when_there_is_some() {
     let network = Network::new();
     let now = unix_seconds().0;
-    let parameters = Parameters { loop_mean: Some(Duration::from_millis(20)), ..parameters() };
+    let mut parameters = parameters();
+    parameters.loop_mean = Some(Duration::from_millis(20));
     network.publish(FIRST_EPOCH, now - 10, now + 48 * 3600, parameters);
     let mixes: Vec<_> = (0..4).map(|index| start(network.config(index))).collect();
     let sender = start(network.config(SENDER));
@@ -174,12 +171,13 @@ fn without_file_descriptors_a_node_waits_and_goes_on() {
     let network = Network::new();
     let now = unix_seconds().0;
     // It is alone, so no loop would come back.
-    let parameters = || Parameters { loop_mean: None, ..parameters() };
+    let mut parameters = parameters();
+    parameters.loop_mean = None;
     for number in 0..8 {
         let begins = now + 5 * u64::from(number);
-        network.publish(FIRST_EPOCH + number, begins, begins + 5, parameters());
+        network.publish(FIRST_EPOCH + number, begins, begins + 5, parameters);
     }
-    network.publish(FIRST_EPOCH + 8, now + 40, now + 48 * 3600, parameters());
+    network.publish(FIRST_EPOCH + 8, now + 40, now + 48 * 3600, parameters);
     let mut node = Process::start(&network, 0);
 
     // As many as are open, and one for who asks: what a boundary of epochs needs is kept in reserve.

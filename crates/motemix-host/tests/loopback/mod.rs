@@ -18,7 +18,6 @@ use motemix_directory::{
     document_len_limit,
 };
 use motemix_host::clock::{unix_seconds, unix_time};
-use motemix_host::config::{Faults, Limits};
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::curve::HostCurve;
 use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
@@ -166,22 +165,21 @@ impl Network {
 
     pub fn config(&self, index: usize) -> NodeConfig {
         let folder = self.path(NAMES[index]);
-        NodeConfig {
-            name: NAMES[index].into(),
-            id: index as u16,
-            listen: vec![self.addresses[index]],
-            radio: None,
-            key: folder.join("node.key"),
-            documents: self.path("documents"),
-            network: "loopback".into(),
-            authorities: vec![self.authority.public_key().to_bytes()],
-            threshold: 1,
-            state: folder.join("state"),
-            metrics: None,
-            limits: Limits { replay_tags: 1 << 16, ..Limits::default() },
-            faults: Faults::default(),
-            readings: None,
-        }
+        let authorities = vec![self.authority.public_key().to_bytes()];
+        let mut config = NodeConfig::new(NAMES[index], index as u16, "loopback", authorities, 1);
+        config.listen = vec![self.addresses[index]];
+        config.key = folder.join("node.key");
+        config.documents = self.path("documents");
+        config.state = folder.join("state");
+        config.limits.replay_tags = 1 << 16;
+        config
+    }
+
+    /// The same, changed.
+    pub fn config_with(&self, index: usize, change: impl FnOnce(&mut NodeConfig)) -> NodeConfig {
+        let mut config = self.config(index);
+        change(&mut config);
+        config
     }
 
     pub fn start(&self) -> Vec<Running> {
@@ -232,17 +230,14 @@ pub fn now() -> u64 {
 }
 
 pub fn parameters() -> Parameters {
-    Parameters {
-        min_hops: 3,
-        max_hops: 3,
-        mean_delay: Duration::from_millis(5),
-        hop_allowance: Duration::from_millis(200),
-        transmissions: 5,
-        loop_mean: Some(Duration::from_millis(500)),
-        drop_mean: Some(Duration::from_millis(500)),
-        payload_mean: None,
-        overlap: Duration::from_secs(1),
-    }
+    let mut parameters = Parameters::new(3, 3);
+    parameters.mean_delay = Duration::from_millis(5);
+    parameters.hop_allowance = Duration::from_millis(200);
+    parameters.transmissions = 5;
+    parameters.loop_mean = Some(Duration::from_millis(500));
+    parameters.drop_mean = Some(Duration::from_millis(500));
+    parameters.overlap = Duration::from_secs(1);
+    parameters
 }
 
 pub fn hours(network: &Network) {

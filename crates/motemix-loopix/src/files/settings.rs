@@ -25,6 +25,7 @@ const HEADING: &str = "# For motemix; the original Loopix does not read this fil
 /// Which Loopix a network speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Profile {
     /// The Python nodes of 2017.
     #[default]
@@ -57,6 +58,7 @@ impl fmt::Display for Profile {
 /// The file. If it is missing, the folder was made for the originals; see [`Settings::of_node`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// Which Loopix the node speaks.
     pub profile: Profile,
@@ -72,6 +74,7 @@ pub struct Settings {
 /// there, and eight on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ReplayLimits {
     /// Packets that arrive each second, in the mean.
     pub packets_per_second: u32,
@@ -86,6 +89,11 @@ impl Default for ReplayLimits {
 }
 
 impl ReplayLimits {
+    /// So many packets a second, for as many days as a key serves.
+    pub const fn new(packets_per_second: u32, key_days: u32) -> Self {
+        Self { packets_per_second, key_days }
+    }
+
     /// The most that is kept, whatever the file says: five gigabytes of memory.
     const MOST: u64 = 1 << 30;
 
@@ -100,11 +108,19 @@ impl ReplayLimits {
 /// How much mail a provider keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MailboxLimits {
     /// Packets for one user.
     pub packets_per_user: u64,
     /// Packets of all users together, in bytes.
     pub bytes: u64,
+}
+
+impl MailboxLimits {
+    /// So many packets for one user, and so many bytes of packets of all users together.
+    pub const fn new(packets_per_user: u64, bytes: u64) -> Self {
+        Self { packets_per_user, bytes }
+    }
 }
 
 impl Default for MailboxLimits {
@@ -114,6 +130,11 @@ impl Default for MailboxLimits {
 }
 
 impl Settings {
+    /// The usual limits, in this profile.
+    pub fn of(profile: Profile) -> Self {
+        Self { profile, ..Self::default() }
+    }
+
     /// Reads the file of the node in `dir`, if it is there; else a folder that was made for the originals speaks as its
     /// `config.json` says.
     ///

@@ -65,6 +65,7 @@ pub enum Cover {
 
 /// What has happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClientEvent {
     /// A message arrived.
     Received(Received),

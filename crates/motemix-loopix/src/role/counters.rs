@@ -7,6 +7,7 @@ use crate::packet::ProcessError;
 
 /// Why a datagram was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DropReason {
     /// No packet of this network, and no control message.
     Malformed,
@@ -59,6 +60,7 @@ impl From<ReplayError> for DropReason {
 
 /// Numbers since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Counters {
     /// Datagrams that were looked at.
     pub received: u64,

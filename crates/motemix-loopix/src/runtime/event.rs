@@ -12,6 +12,7 @@ use crate::wire::message::Encoding;
 
 /// Something that whoever runs the node may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// The socket is open.
     Ready {
@@ -105,6 +106,7 @@ pub enum Event {
 
 /// Why a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The directory has no such user.
     NoSuchUser,

@@ -84,7 +84,7 @@ fn a_folder_without_ours_speaks_as_its_configuration_says() {
             assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.profile, profile, "{push:?}");
         }
         // What motemix was told counts more.
-        let told = Settings { profile: Profile::Hardened, ..Settings::default() };
+        let told = Settings::of(Profile::Hardened);
         told.save(&folder.path().join(names::SETTINGS)).unwrap();
         assert_eq!(NodeFiles::open(folder.path()).unwrap().settings.profile, Profile::Hardened);
     }
@@ -182,10 +182,10 @@ fn the_profile_is_kept_beside_the_originals_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(names::SETTINGS);
     for profile in [Profile::Ucl2017, Profile::Fork2018, Profile::Hardened] {
-        Settings { profile, ..Settings::default() }.save(&path).unwrap();
+        Settings::of(profile).save(&path).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(&format!("profile = \"{profile}\"")), "{text}");
-        let written = Settings { profile, ..Settings::default() };
+        let written = Settings::of(profile);
         assert_eq!(Settings::load(&path).unwrap(), Some(written));
     }
     fs::write(&path, "profile = \"ucl-2018\"\n").unwrap();

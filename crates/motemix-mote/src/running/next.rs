@@ -112,7 +112,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let left = self.mote.clock.map(|clock| network.valid_until.0.saturating_sub(clock.at(now).0));
         let ends = left.map_or(Instant::NEVER, |left| now + Duration::from_secs(left));
         let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });
-        let config = Config { window: self.window, ..Config::of_shared_channel(parameters) };
+        let config = Config::of_shared_channel(parameters).with_window(self.window);
         self.node.begin_epoch(now, epoch, ends, entries, config)?;
         (self.network, self.expiry) = (network, Expiry::InForce);
         self.fill.begin(now, ends, self.node.counters());

@@ -19,6 +19,7 @@ pub enum Region {
 
 /// What is wrong with a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum LayoutProblem {
     /// A range does not begin and end at a page of the flash, or ends beyond it.
     Alignment,

@@ -17,7 +17,7 @@ use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::limits::Packets;
 use motemix_mote::store::{Layout, Store};
 use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Route, Running};
-use motemix_node::{Instant, Memory, Storage};
+use motemix_node::{Instant, Lengths, Memory, Storage};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 
@@ -30,7 +30,22 @@ pub const PACKET: usize = 280;
 pub const NODES: usize = 6;
 /// A document of so many nodes, and not much more.
 pub const SCRATCH: usize = 1024;
-pub type Room = Memory<Packets, 6, 8192, 32, 3, 6, 3, NODES>;
+pub type Room = Memory<Packets, RoomLengths>;
+
+/// How long its tables are.
+pub enum RoomLengths {}
+
+impl Lengths for RoomLengths {
+    type Packets<T> = [T; 6];
+    type Replay<T> = [T; 8192];
+    type Window<T> = [T; 32];
+    type Messages<T> = [T; 3];
+    type Returns<T> = [T; 6];
+    type Headers<T> = [T; 3];
+    type Loops<T> = [T; 6];
+    type Nodes<T> = [T; NODES];
+}
+
 pub type FlashOfBoard = Flash<4, PAGE>;
 
 /// A flash that stays when its board is switched off.

@@ -60,17 +60,10 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        let parameters = Parameters {
-            min_hops: 2,
-            max_hops: 2,
-            mean_delay: Duration::from_millis(100),
-            hop_allowance: Duration::from_millis(500),
-            transmissions: 6,
-            loop_mean: None,
-            drop_mean: None,
-            payload_mean: None,
-            overlap: Duration::ZERO,
-        };
+        let mut parameters = Parameters::new(2, 2);
+        parameters.mean_delay = Duration::from_millis(100);
+        parameters.hop_allowance = Duration::from_millis(500);
+        parameters.transmissions = 6;
         let profile = ProfileName::Mote;
         Self { epoch: EPOCH, valid_after: NOON, profile, parameters, signer: 1, network: "pond" }
     }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::network::{Broken, Mix, Network, layered, usual};
+use crate::tables::{self, LARGE, Tables};
 use motemix_crypto::{Portable, Secret};
 use motemix_directory::Epoch;
-use motemix_node::{DropReason, FingerprintBits, Instant, LinkId, Memory, NoJournal, Node};
+use motemix_node::{DropReason, FingerprintBits, Instant, LinkId, NoJournal};
 use motemix_sphinx::{HeaderBuilder, Mote, PathHop, Profile, Shape};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -47,10 +48,7 @@ impl Forge {
 /// seconds.
 fn network(small: usize, memory: usize, seed: u64, lasts: u64) -> Network {
     let mut network = Network::new(layered(2), usual(), seed);
-    let room = Box::leak(Box::new(Memory::<Mote, 64, SMALL, 64, 4, 8, 4, 16>::new()));
-    let mut storage = room.lend();
-    storage.replay = &mut storage.replay[..memory];
-    network.nodes[small] = Network::node(small, usual(), seed, storage);
+    network.nodes[small] = Network::node(small, seed, Tables { replay: memory, ..LARGE }.lend());
     let key = network.mix_key(small, network.epoch);
     network.nodes[small].prepare_epoch(network.epoch, key).expect("the first epoch");
     let entries = network.entries(network.epoch);
@@ -271,8 +269,7 @@ fn nothing_leaves_while_the_journal_cannot_be_written_and_what_waited_leaves_the
 
 #[test]
 fn a_node_without_a_journal_says_so() {
-    let room = Box::leak(Box::new(Memory::<Mote, 8, 1024, 16, 2, 2, 3, 16>::new()));
-    let mut node: Node<'_, Mote, _> = Network::node(6, usual(), 1, room.lend());
+    let mut node = Network::node(6, 1, tables::SMALL.lend());
     let mut packet = Mote::<Portable>::packet();
     let Ok(transmit) = node.poll_transmit(Instant::from_micros(5), &mut NoJournal, &mut packet);
     assert_eq!(transmit, None);

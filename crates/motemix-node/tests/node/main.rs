@@ -9,4 +9,5 @@ mod network;
 mod rate;
 mod statistics;
 mod stories;
+mod tables;
 mod turned;

@@ -6,15 +6,16 @@ use std::time::Duration;
 use motemix_crypto::{Curve, Portable, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Config, DropReason, Event, Instant, Journal, LinkId, Memory, MessageHandle, Node, ReceiptToken,
+    Admitted, Config, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken,
     ReplyError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::tables::LARGE;
+
 pub type Mix<C = Portable> = Node<'static, Mote<C>, ChaCha8Rng>;
-pub type Room<C = Portable> = Memory<Mote<C>, 64, 65536, 256, 16, 64, 6, 16>;
 
 /// What happens to a datagram on the air.
 pub type Air = Box<dyn FnMut(usize, NodeId, &[u8], &mut ChaCha8Rng) -> bool>;
@@ -138,9 +139,7 @@ impl<C: Curve + 'static> NetworkOf<C> {
     /// Says its seed when a story fails.
     pub fn new(roles: Vec<Role>, config: Config, seed: u64) -> Self {
         println!("network seed {seed}");
-        let nodes = (0..roles.len())
-            .map(|node| Self::node(node, config, seed, Box::leak(Box::new(Room::<C>::new())).lend()))
-            .collect();
+        let nodes = (0..roles.len()).map(|node| Self::node(node, seed, LARGE.lend())).collect();
         let mut network = Self {
             now: Instant::from_micros(1_000_000),
             journals: roles.iter().map(|_| Notes::default()).collect(),
@@ -167,8 +166,8 @@ impl<C: Curve + 'static> NetworkOf<C> {
     }
 
     /// A node that waits for its first epoch, in memory of any size.
-    pub fn node(node: usize, config: Config, seed: u64, storage: Storage<'static, Mote<C>>) -> Mix<C> {
-        Node::new(id(node), config, ChaCha8Rng::seed_from_u64(seed * 1000 + node as u64), storage)
+    pub fn node(node: usize, seed: u64, storage: Storage<'static, Mote<C>>) -> Mix<C> {
+        Node::new(id(node), ChaCha8Rng::seed_from_u64(seed * 1000 + node as u64), storage)
     }
 
     /// The mix key of a node for an epoch.
@@ -287,6 +286,7 @@ impl<C: Curve + 'static> NetworkOf<C> {
                 Event::Discarded { message, tries } => {
                     self.ended.push(Ended { at, message, tries, reply: None })
                 }
+                other => panic!("no story tells of {other:?}"),
             }
         }
         let answered = self.now + self.answers_after;

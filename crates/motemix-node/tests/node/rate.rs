@@ -10,7 +10,7 @@ const SENDER: usize = 6;
 const RECEIVER: usize = 7;
 
 fn careful(first: u16) -> Config {
-    Config { window: Window::Adaptive { first }, ..usual() }
+    usual().with_window(Window::Adaptive { first })
 }
 
 fn sent_by(network: &Network, node: usize) -> usize {

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::network::{Network, id, layered, mesh, usual};
+use crate::tables::{LARGE, SMALL, Tables};
 use motemix_crypto::Portable;
 use motemix_directory::Epoch;
 use motemix_node::{
-    Admitted, Config, Digest, DropReason, EpochError, FingerprintBits, Instant, LinkId, Memory, NoJournal,
-    Node, SendError, Timeout,
+    Admitted, Config, Digest, DropReason, EpochError, Instant, LinkId, NoJournal, Node, SendError, Storage,
+    Timeout,
 };
 use motemix_sphinx::{Mote, Profile, ReplayError};
 use rand_chacha::rand_core::Rng;
@@ -201,9 +202,9 @@ fn a_full_replay_filter_admits_nothing_and_says_so() {
     };
     let mix = busiest(&network).expect("six mixes");
     // Eight segments of one bucket each, of which seven serve one epoch.
-    let (small, short) = (Memory::<Mote, 64, 64, 4, 1, 1, 1, 16>::new(), FingerprintBits::BOARD);
-    let capacity = short.capacity_of(64);
-    network.nodes[mix] = Network::node(mix, usual(), 12, Box::leak(Box::new(small)).lend());
+    let small = Tables { replay: 64, ..LARGE }.lend();
+    let capacity = small.fingerprint.capacity_of(64);
+    network.nodes[mix] = Network::node(mix, 12, small);
     let key = network.mix_key(mix, network.epoch);
     network.nodes[mix].prepare_epoch(network.epoch, key).expect("the first epoch");
     let entries = network.entries(network.epoch);
@@ -235,9 +236,8 @@ fn a_full_queue_drops_and_counts() {
         network.send(6, 7, b"reading");
     }
     network.run(Duration::ZERO);
-    let small = Box::leak(Box::new(Memory::<Mote, 2, 1024, 4, 1, 1, 1, 16>::new()));
     let mix = 0;
-    network.nodes[mix] = Network::node(mix, config, 12, small.lend());
+    network.nodes[mix] = Network::node(mix, 12, Tables { packets: 2, ..SMALL }.lend());
     let key = network.mix_key(mix, network.epoch);
     network.nodes[mix].prepare_epoch(network.epoch, key).expect("the first epoch");
     let entries = network.entries(network.epoch);
@@ -321,8 +321,7 @@ fn at_a_constant_rate_messages_take_the_place_of_cover() {
 
 #[test]
 fn sending_needs_a_network_a_receiver_and_a_length_that_fits() {
-    let room = Box::leak(Box::new(Memory::<Mote, 8, 1024, 16, 2, 2, 3, 16>::new()));
-    let mut node = Network::node(6, usual(), 1, room.lend());
+    let mut node = Network::node(6, 1, SMALL.lend());
     let now = Instant::from_micros(5);
     assert_eq!(node.send(now, id(7), b"too early"), Err(SendError::NoEpoch));
     assert_eq!(
@@ -340,8 +339,7 @@ fn sending_needs_a_network_a_receiver_and_a_length_that_fits() {
 #[test]
 fn an_epoch_that_does_not_fit_is_refused() {
     let network = Network::new(layered(2), usual(), 17);
-    let room = Box::leak(Box::new(Memory::<Mote, 8, 1024, 16, 2, 2, 3, 4>::new()));
-    let mut node = Network::node(0, usual(), 1, room.lend());
+    let mut node = Network::node(0, 1, Tables { nodes: 4, ..SMALL }.lend());
     let begin = |node: &mut crate::network::Mix| {
         node.begin_epoch(
             network.now,
@@ -421,9 +419,8 @@ fn building_headers_comes_to_an_end_however_small_the_pool_and_whoever_waits_for
     let network = Network::new(layered(9), config, 21);
     let epoch = Epoch(7);
     for places in 0..=6 {
-        let mut storage = Box::leak(Box::new(Memory::<Mote, 8, 1024, 16, 16, 16, 6, 16>::new())).lend();
-        storage.headers = &mut storage.headers[..places];
-        let mut node = Network::node(6, config, 21, storage);
+        let tables = Tables { messages: 16, returns: 16, headers: places, ..SMALL };
+        let mut node = Network::node(6, 21, tables.lend());
         node.prepare_epoch(epoch, network.mix_key(6, epoch)).expect("the first");
         node.begin_epoch(network.now, epoch, Instant::NEVER, network.entries(epoch).into_iter(), config)
             .expect("a network");
@@ -458,9 +455,8 @@ fn a_header_for_cover_that_was_stopped_gives_way_to_a_message() {
     config.parameters.loop_mean = Some(20 * SECOND);
     let network = Network::new(layered(2), config, 23);
     let epoch = Epoch(7);
-    let mut storage = Box::leak(Box::new(Memory::<Mote, 8, 1024, 16, 2, 2, 1, 16>::new())).lend();
-    storage.loops = &mut [];
-    let mut node = Network::node(6, config, 23, storage);
+    let storage = Storage { loops: &mut [], ..Tables { headers: 1, ..SMALL }.lend() };
+    let mut node = Network::node(6, 23, storage);
     node.prepare_epoch(epoch, network.mix_key(6, epoch)).expect("the first");
     node.begin_epoch(network.now, epoch, Instant::NEVER, network.entries(epoch).into_iter(), config)
         .expect("a network");

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::network::{Network, id, layered, usual};
 use crate::statistics::kolmogorov_smirnov;
-use motemix_node::{Config, DropReason, Memory, Timeout};
+use crate::tables::{SMALL, Tables};
+use motemix_node::{Config, DropReason, Storage, Timeout};
 use motemix_sphinx::{Mote, NodeId};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -79,8 +80,8 @@ fn departures(prepare: impl Fn(&mut Network)) -> (Network, usize) {
     (network, departures)
 }
 
-fn replace_receiver(network: &mut Network, memory: &'static mut Memory<Mote, 8, 1024, 1, 1, 1, 1, 16>) {
-    let mut node = Network::node(RECEIVER, one_try(), 9, memory.lend());
+fn replace_receiver(network: &mut Network, storage: Storage<'static, Mote>) {
+    let mut node = Network::node(RECEIVER, 9, storage);
     node.prepare_epoch(network.epoch, network.mix_key(RECEIVER, network.epoch)).expect("the first");
     let entries = network.entries(network.epoch);
     node.begin_epoch(network.now, network.epoch, network.ends, entries.into_iter(), one_try())
@@ -100,7 +101,7 @@ fn a_refusal_leaves_as_a_reply_does() {
 #[test]
 fn a_window_without_room_does_not_show() {
     let (network, departures) = departures(|network| {
-        replace_receiver(network, Box::leak(Box::new(Memory::new())));
+        replace_receiver(network, Tables { window: 1, ..SMALL }.lend());
     });
     assert_eq!(departures, 1);
     assert_eq!(network.nodes[RECEIVER].counters().dropped(DropReason::WindowFull), 1);

@@ -173,6 +173,7 @@ impl Console for Ear {
                 News::Acknowledged { after: *elapsed, tries: *tries }
             }
             Heard::Event(Event::Discarded { tries, .. }) => News::Discarded { tries: *tries },
+            _ => return,
         };
         desk.news(news);
     }

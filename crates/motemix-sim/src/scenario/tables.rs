@@ -44,17 +44,16 @@ impl NotAsShipped {
         let short = |own: Option<u16>, shipped| own.map_or(shipped, usize::from);
         let long = |own: Option<u32>, shipped| own.map_or(shipped, |own| own as usize);
         let messages = short(self.messages, shipped.messages);
-        Limits {
-            packets: short(self.packets, shipped.packets),
-            replay_bytes: long(self.replay_bytes, shipped.replay_bytes),
-            window: long(self.window, shipped.window),
-            messages,
-            returns: messages * (shipped.returns / shipped.messages.max(1)),
-            headers: short(self.headers, shipped.headers),
-            loops: short(self.loops, shipped.loops),
-            nodes: short(self.nodes, shipped.nodes),
-            document: long(self.document, shipped.document),
-            ..shipped
-        }
+        let mut limits = shipped;
+        limits.packets = short(self.packets, shipped.packets);
+        limits.replay_bytes = long(self.replay_bytes, shipped.replay_bytes);
+        limits.window = long(self.window, shipped.window);
+        limits.messages = messages;
+        limits.returns = messages * (shipped.returns / shipped.messages.max(1));
+        limits.headers = short(self.headers, shipped.headers);
+        limits.loops = short(self.loops, shipped.loops);
+        limits.nodes = short(self.nodes, shipped.nodes);
+        limits.document = long(self.document, shipped.document);
+        limits
     }
 }

@@ -96,30 +96,23 @@ fn config(
     blueprint: &Blueprint<'_>,
 ) -> NodeConfig {
     let every = blueprint.readings.filter(|_| node.duty == Duty::Mote);
-    NodeConfig {
-        name: node.name.clone(),
-        id,
-        listen: vec![address],
-        radio: None,
-        key: PathBuf::from("node.key"),
-        documents: PathBuf::from("../../documents"),
-        network: blueprint.network_name.to_owned(),
-        authorities: vec![authority],
-        threshold: 1,
-        state: PathBuf::from("state"),
-        metrics: blueprint.metrics.get(usize::from(id)).map(|listen| MetricsConfig { listen: *listen }),
-        limits: limits(node.duty),
-        faults: Faults { loss: blueprint.loss },
-        readings: every.map(|every| ReadingsConfig { to: RECEIVER.to_owned(), every }),
-    }
+    let mut config = NodeConfig::new(&node.name, id, blueprint.network_name, vec![authority], 1);
+    config.listen = vec![address];
+    config.documents = PathBuf::from("../../documents");
+    config.metrics = blueprint.metrics.get(usize::from(id)).copied().map(MetricsConfig::new);
+    config.limits = limits(node.duty);
+    config.faults = Faults::of_loss(blueprint.loss);
+    config.readings = every.map(|every| ReadingsConfig::new(RECEIVER, every));
+    config
 }
 
 /// A mix keeps no messages: those that arrive there are strangers'.
 fn limits(duty: Duty) -> Limits {
-    match duty {
-        Duty::Mix { .. } => Limits { inbox_messages: 0, ..Limits::default() },
-        Duty::Mote | Duty::Receiver => Limits::default(),
+    let mut limits = Limits::default();
+    if matches!(duty, Duty::Mix { .. }) {
+        limits.inbox_messages = 0;
     }
+    limits
 }
 
 fn role(duty: Duty) -> Role {
@@ -144,17 +137,15 @@ fn parameters(blueprint: &Blueprint<'_>) -> Parameters {
     let traffic = blueprint.traffic;
     let profile = ProfileName::from(traffic.profile);
     let some = |mean: Duration| (!mean.is_zero()).then_some(mean);
-    Parameters {
-        min_hops: *hops(profile).start(),
-        max_hops: *hops(profile).end(),
-        mean_delay: traffic.mean_delay,
-        hop_allowance: traffic.hop_allowance,
-        transmissions: traffic.transmissions,
-        loop_mean: some(traffic.loop_cover),
-        drop_mean: some(traffic.drop_cover),
-        payload_mean: some(traffic.payload_rate),
-        overlap: blueprint.calendar.overlap(),
-    }
+    let mut parameters = Parameters::new(*hops(profile).start(), *hops(profile).end());
+    parameters.mean_delay = traffic.mean_delay;
+    parameters.hop_allowance = traffic.hop_allowance;
+    parameters.transmissions = traffic.transmissions;
+    parameters.loop_mean = some(traffic.loop_cover);
+    parameters.drop_mean = some(traffic.drop_cover);
+    parameters.payload_mean = some(traffic.payload_rate);
+    parameters.overlap = blueprint.calendar.overlap();
+    parameters
 }
 
 /// A node as a document describes it, with the key that its mix keys follow from.

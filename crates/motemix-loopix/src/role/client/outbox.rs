@@ -20,6 +20,7 @@ pub struct Draft {
 
 /// Why a message is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SendError {
     /// The directory does not know the receiver.
     UnknownUser,

@@ -35,12 +35,10 @@ pub fn chat(args: &LoopixChat) -> Result<(), Failure> {
     let files = open(&args.folder.path, Role::Client)?;
     let name = args.name.clone().unwrap_or_else(|| files.own.name().to_owned());
     let talk = Talk::new(&name, files.own.name());
-    let options = Options {
-        profile: args.profile.map(Into::into),
-        listen: args.listen,
-        report_every: Some(REPORT_EVERY),
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.profile = args.profile.map(Into::into);
+    options.listen = args.listen;
+    options.report_every = Some(REPORT_EVERY);
     let (handle, requests) = runtime::handle();
     // Unbounded: the screen takes what comes at once, and what comes is bounded by what the network carries.
     let (tell, events) = mpsc::channel();

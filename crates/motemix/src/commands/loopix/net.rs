@@ -36,12 +36,8 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     let profile = Profile::from(args.profile);
     // Only the fork knows the word, and whoever finds it takes the network for one of the fork.
     config.providers.push = (profile == Profile::Fork2018).then_some(args.push);
-    let blueprint = Blueprint {
-        size,
-        addresses: &addresses,
-        config: &config,
-        settings: Settings { profile, ..Settings::default() },
-    };
+    let blueprint =
+        Blueprint { size, addresses: &addresses, config: &config, settings: Settings::of(profile) };
     let network = loopix::init(&args.dir, &blueprint, &mut rng)?;
     if args.json {
         let nodes: Vec<_> = loopix::nodes_of(&network)?.iter().map(|(node, _)| node.name()).collect();

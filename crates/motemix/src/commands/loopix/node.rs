@@ -26,17 +26,19 @@ pub fn provider(args: &LoopixProvider) -> Result<(), Failure> {
         )));
     }
     let told = files.settings.mailboxes;
-    let mailboxes = MailboxLimits {
-        packets_per_user: args.mailbox.unwrap_or(told.packets_per_user),
-        bytes: args.mailboxes.unwrap_or(told.bytes),
-    };
-    let options = Options { push: args.push, mailboxes: Some(mailboxes), ..options(&args.node) };
+    let mut options = options(&args.node);
+    options.push = args.push;
+    options.mailboxes = Some(MailboxLimits::new(
+        args.mailbox.unwrap_or(told.packets_per_user),
+        args.mailboxes.unwrap_or(told.bytes),
+    ));
     run(&args.node, files, &options)
 }
 
 pub fn client(args: &LoopixClient) -> Result<(), Failure> {
     let files = open(&args.node.folder.path, Role::Client)?;
-    let options = Options { probe: args.probe, ..options(&args.node) };
+    let mut options = options(&args.node);
+    options.probe = args.probe;
     run(&args.node, files, &options)
 }
 
@@ -53,12 +55,11 @@ pub fn open(dir: &Path, role: Role) -> Result<NodeFiles, Failure> {
 }
 
 fn options(args: &LoopixNode) -> Options {
-    Options {
-        profile: args.profile.map(Into::into),
-        listen: args.listen,
-        report_every: args.stats,
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.profile = args.profile.map(Into::into);
+    options.listen = args.listen;
+    options.report_every = args.stats;
+    options
 }
 
 fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use crate::network::{Launched, Lifetime, NetworkDir, RECEIVER, ask};
 use anyhow::{Context, Result};
 use motemix_crypto::{Curve as _, Portable, PublicKey};
 use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role, UnixTime};
-use motemix_host::config::{Faults, Limits, NodeConfig, RadioConfig, ReadingsConfig};
+use motemix_host::config::{NodeConfig, RadioConfig, ReadingsConfig};
 use motemix_host::control::Request;
 use motemix_host::{AuthorityKeyFile, NodeKey};
 use motemix_link::serial::ExtendedAddress;
@@ -79,23 +79,13 @@ impl Enrolled {
             let secret = key.mix_secret(epoch).map_err(Failure::failed)?;
             // Locally administered, as those that the boards make up.
             let mut address = [0x02, 0, 0, 0, 0, 0, 0, number];
-            let config = NodeConfig {
-                name: name.to_owned(),
-                id: u16::try_from(members.len()).unwrap_or(u16::MAX),
-                listen: Vec::new(),
-                radio: Some(RadioConfig { line: air.line(name), address }),
-                key: PathBuf::from("node.key"),
-                documents: PathBuf::from("../../documents"),
-                network: NETWORK.to_owned(),
-                authorities: vec![authority.public_key().to_bytes()],
-                threshold: 1,
-                state: PathBuf::from("state"),
-                metrics: None,
-                limits: Limits::default(),
-                faults: Faults::default(),
-                readings: (name != RECEIVER)
-                    .then(|| ReadingsConfig { to: RECEIVER.to_owned(), every: super::interval(args) }),
-            };
+            let id = u16::try_from(members.len()).unwrap_or(u16::MAX);
+            let authorities = vec![authority.public_key().to_bytes()];
+            let mut config = NodeConfig::new(name, id, NETWORK, authorities, 1);
+            config.radio = Some(RadioConfig::new(air.line(name), address));
+            config.documents = PathBuf::from("../../documents");
+            config.readings =
+                (name != RECEIVER).then(|| ReadingsConfig::new(RECEIVER, super::interval(args)));
             config.save(folder.config()).map_err(Failure::failed)?;
             address.reverse();
             let address = SocketAddr::from((link_local(ExtendedAddress(address)), PORT));
@@ -167,17 +157,12 @@ impl Drop for Enrolled {
 }
 
 fn parameters(calendar: Calendar) -> Parameters {
-    Parameters {
-        min_hops: 3,
-        max_hops: 3,
-        mean_delay: MEAN_DELAY,
-        hop_allowance: HOP_ALLOWANCE,
-        transmissions: TRANSMISSIONS,
-        loop_mean: None,
-        drop_mean: None,
-        payload_mean: None,
-        overlap: calendar.overlap(),
-    }
+    let mut parameters = Parameters::new(3, 3);
+    parameters.mean_delay = MEAN_DELAY;
+    parameters.hop_allowance = HOP_ALLOWANCE;
+    parameters.transmissions = TRANSMISSIONS;
+    parameters.overlap = calendar.overlap();
+    parameters
 }
 
 fn make_folder(path: &Path) -> Result<()> {

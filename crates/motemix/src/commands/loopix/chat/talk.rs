@@ -166,7 +166,8 @@ impl Talk {
             ))),
             Event::ProviderAnswers => self.push(Entry::Notice("the provider answers again".to_owned())),
             // A client's record forgets, and has nothing to say.
-            Event::Sent { .. } | Event::Loop | Event::Probe { .. } | Event::ReplayRecord { .. } => 0,
+            // Sent, Loop, Probe, ReplayRecord: nobody who talks asks for them.
+            _ => 0,
         }
     }
 

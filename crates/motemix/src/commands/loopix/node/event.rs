@@ -60,6 +60,7 @@ pub fn json(event: &Event) -> Value {
             line["cpu_seconds"] = cpu_seconds().into();
             line
         }
+        _ => json!({ "event": "other" }),
     }
 }
 
