@@ -29,3 +29,5 @@ mod reassembly;
 pub mod serial;
 pub mod settings;
 pub mod stack;
+
+pub use motemix_time::Instant;

@@ -51,7 +51,6 @@ mod receive;
 mod replay;
 mod storage;
 mod tag_table;
-mod time;
 
 pub use admission::LinkId;
 pub use config::{Config, Timeout, Window};
@@ -61,9 +60,9 @@ pub use event::{Event, MessageHandle, ReceiptToken, ReplyError, SendError, Trans
 pub use headers::HeaderSlot;
 pub use journal::{Admitted, Digest, Journal, NoJournal};
 pub use messages::{MessageSlot, ReturnSlot};
+pub use motemix_time::Instant;
 pub use node::Node;
 pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;
 pub use storage::{Memory, Storage};
-pub use time::Instant;
