@@ -6,9 +6,9 @@
 //!                            0xf0–0xf2 is written as 0xf0 ‖ (byte ^ 0x80)
 //! ```
 //!
-//! The CRC is CRC-16/KERMIT, little-endian, over kind and body: the polynomial of IEEE 802.15.4's frame
-//! check sequence. A message that is damaged, too long or cut off by the start of another is counted and
-//! forgotten; whatever the bytes, the next message is read.
+//! The CRC is CRC-16/KERMIT, little-endian, over kind and body: the polynomial of IEEE 802.15.4's
+//! frame check sequence. A message that is damaged, too long or cut off by the start of another is
+//! counted and forgotten; whatever the bytes, the next message is read.
 //!
 //! | kind | direction | body |
 //! |---|---|---|
@@ -114,8 +114,8 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Writes the message as it goes over the line, at most [`MAX_ON_LINE`] bytes, one by one to `out`.
-    /// A frame that is too long is cut, and its receiver will refuse it.
+    /// Writes the message as it goes over the line, at most [`MAX_ON_LINE`] bytes, one by one to
+    /// `out`. A frame that is too long is cut, and its receiver will refuse it.
     pub fn write(&self, mut out: impl FnMut(u8)) {
         let (head, body): ([u8; 3], &[u8]) = match self {
             Self::Join(address) => ([0x01, 0, 0], &address.0),

@@ -5,44 +5,49 @@ use core::time::Duration;
 /// How frames and datagrams are sent, and for how long they are waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkSettings {
-    /// How often a frame that found the channel busy, or was not acknowledged, is put back before it is given up.
+    /// How often a frame that found the channel busy, or was not acknowledged, is put back before
+    /// it is given up.
     pub requeues: u8,
-    /// For how long a frame waits that was put back for the first time; twice as long each further time. From
-    /// half to one and a half of it, at random, so that contenders separate.
+    /// For how long a frame waits that was put back for the first time; twice as long each further
+    /// time. From half to one and a half of it, at random, so that contenders separate.
     pub requeue_after: Duration,
     /// Pauses for the sake of others. `None`: frames follow each other at once.
     pub pacing: Option<Pacing>,
-    /// How long datagrams are cut, and what happens to those of which a fragment is lost. Both ways are always
-    /// understood.
+    /// How datagrams that are longer than a frame are cut, and what becomes of those of which a
+    /// fragment is lost. Both ways are always understood.
     pub recovery: Recovery,
-    /// The receiver is asked which fragments came only if it took more than the usual to send one of them; a
-    /// loss that the radio does not notice is final then. Otherwise it is asked about each datagram in
-    /// fragments, which costs a frame.
+    /// Whether the receiver is asked which fragments arrived (Ack-Request of RFC 8931) only after
+    /// one of them was given up, or it lacked one or was silent; a loss that the radio does not
+    /// notice is final then. Otherwise it is asked about each datagram in fragments, which costs a
+    /// frame.
     pub when_in_doubt: bool,
-    /// How often a datagram is taken up again without getting on: after a fragment that was given up, or when its
-    /// receiver does not answer or lacks as many fragments as before.
+    /// How often a datagram is taken up again without getting on (compare MaxFragRetries, RFC
+    /// 8931): after a fragment that was given up, or when its receiver does not answer or lacks as
+    /// many fragments as before.
     pub recovery_tries: u8,
-    /// For how long the receiver's answer is waited for, the first time; twice and four times as long
-    /// later, at random as above. A mote that computes answers late.
+    /// For how long an RFRAG-ACK is waited for, the first time (the retransmission time-out of RFC
+    /// 8931, OptARQTimeOut); twice and four times as long later, at random as above. A mote that
+    /// computes answers late.
     pub acknowledged_within: Duration,
-    /// An incomplete datagram is given up when for so long none of its fragments came, and after half of it when
-    /// another datagram needs its place.
+    /// An incomplete datagram is given up when none of its fragments came for so long, and after
+    /// half of it when another datagram needs its slot.
     pub reassembled_within: Duration,
 }
 
-/// Pauses between the frames of one station: a train of fragments holds the channel longer than the attempts of
-/// one waiting frame last, some 18 ms.
+/// Pauses between the frames of one station: a train of fragments holds the channel longer than the
+/// attempts of one waiting frame last, some 18 ms.
 ///
-/// Both grow by what is learnt from the radio: doubled with each attempt that failed, less by a step with each
-/// frame that was sent at the first attempt. A pause lasts from half to one and a half of that, at random.
+/// Both grow by what is learnt from the radio: doubled with each attempt that failed, less by a
+/// step with each frame that was sent at the first attempt. A pause lasts from half to one and a
+/// half of that, at random.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
-    /// The least after a frame whose datagram goes on.
+    /// The least after a frame whose datagram goes on (the inter-frame gap of RFC 8931).
     pub after_frame: Duration,
     /// The least after a datagram.
     pub after_datagram: Duration,
-    /// By how much a frame that was sent at the first attempt makes pauses shorter. Also what the first failed
-    /// one adds.
+    /// By how much a frame that was sent at the first attempt makes pauses shorter. Also what the
+    /// first failed one adds.
     pub step: Duration,
     /// The most that is added to a pause.
     pub most: Duration,
@@ -51,9 +56,9 @@ pub struct Pacing {
 /// What becomes of a datagram in fragments of which one is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// RFC 4944: it is lost.
+    /// It is lost; FRAG1 and FRAGN of RFC 4944.
     None,
-    /// RFC 8931: what is missing is sent again. For neighbours that understand it.
+    /// What is missing is sent again; RFRAG of RFC 8931, for neighbours that understand it.
     Selective,
 }
 

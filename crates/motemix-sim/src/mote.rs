@@ -307,8 +307,7 @@ impl<'d> Life<'d> {
         let mut stack_memory = StackMemory::new(&self.limits, P::GEOMETRY.packet_len());
         let seed = self.dice.next_u64();
         let link = &self.orders.link;
-        let mut stack =
-            Stack::lent(mote.address(), seed, link, stack_memory.lend(), &mut radio, link_time(now));
+        let mut stack = Stack::new(mote.address(), seed, link, stack_memory.lend());
         let mut memory = Memory::new(&self.limits);
         let (storage, routes) = memory.lend();
         let window = self.orders.window;
@@ -399,8 +398,4 @@ impl<'d> Life<'d> {
         self.desk.compute(time).await;
         true
     }
-}
-
-fn link_time(now: Instant) -> Duration {
-    Duration::from_micros(now.as_micros())
 }
