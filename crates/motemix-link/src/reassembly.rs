@@ -124,11 +124,11 @@ impl ArrivalSlot {
     }
 }
 
-/// Where another datagram can be kept.
+/// The slot in which a datagram is to be kept.
 #[derive(Clone, Copy)]
 struct Vacancy {
     index: usize,
-    /// An incomplete datagram is in it, and gives way.
+    /// Another, incomplete datagram is in it, and gives way.
     replaces: bool,
 }
 
@@ -204,14 +204,12 @@ impl<'s> Reassembly<'s> {
             // another and then be refused.
             headers.check.verify(fragment.payload)?;
         }
-        let (index, replaced) = match known {
-            Some(index) => (index, false),
-            None => {
-                let Vacancy { index, replaces } =
-                    self.vacancy(Some(key.from)).ok_or(LinkDrop::ReassemblyFull)?;
-                self.occupy(index, State::Incomplete { key, headers: None });
-                (index, replaces)
-            }
+        let Vacancy { index, replaces } = if let Some(index) = known {
+            Vacancy { index, replaces: false }
+        } else {
+            let vacancy = self.vacancy(Some(key.from)).ok_or(LinkDrop::ReassemblyFull)?;
+            self.occupy(vacancy.index, State::Incomplete { key, headers: None });
+            vacancy
         };
         if known_headers.is_none() && longer > 0 {
             // What came before was written where it belongs behind shorter headers.
@@ -230,7 +228,7 @@ impl<'s> Reassembly<'s> {
         if let Some(headers) = headers {
             self.finish(index, &key, &headers)?;
         }
-        Ok(Stored::New { replaced })
+        Ok(Stored::New { replaced: replaces })
     }
 
     /// Where a fragment's payload begins in the datagram's, with room for all of it behind.

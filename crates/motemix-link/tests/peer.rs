@@ -149,7 +149,7 @@ impl Pair {
         while self.now < until {
             self.now = self.now + Duration::from_millis(1);
             self.stack.poll(self.now, &mut self.radio);
-            let now = Instant::from_micros(self.now.as_micros() as i64);
+            let now = Instant::from_micros(self.now.as_micros().cast_signed());
             self.peer.interface.poll(now, &mut self.peer.antenna, &mut self.peer.sockets);
             for frame in self.radio.transceiver_mut().sent.drain(..) {
                 self.frames.push(("ours", frame.clone()));
