@@ -197,9 +197,8 @@ impl Script {
         radio: &mut Radio<Station>,
         place: &PlaceInNetwork<'_>,
     ) -> bool {
-        let now = Duration::from_micros(self.now.as_micros());
         let mut memory = StackMemory::<280, 2>::new();
-        let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), &mut memory, radio, now);
+        let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), memory.lend());
         let mut room = Memory::<Packets, RoomLengths>::new();
         let mut routes = [Route::NONE; NODES];
         let mut running = Running::new(mote, place, room.lend(), &mut routes);

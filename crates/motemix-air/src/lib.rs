@@ -20,7 +20,6 @@ pub mod capture;
 pub mod channel;
 pub mod frame;
 pub mod server;
-mod time;
 pub mod zep;
 
-pub use time::Instant;
+pub use motemix_link::Instant;

@@ -24,6 +24,12 @@ impl HostClock {
         Self { origin: HostInstant::now() }
     }
 
+    /// A clock that was started so long ago.
+    #[cfg(test)]
+    pub(crate) fn started(ago: Duration) -> Self {
+        Self { origin: HostInstant::now().checked_sub(ago).expect("the platform's time began before") }
+    }
+
     /// The node's time.
     pub fn now(&self) -> Instant {
         Instant::from_micros(u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX))

@@ -1,84 +1,95 @@
-//! Short frames that neighbours wait for: which fragments came, and where this station is. They leave before
-//! datagrams and without pauses, because somebody's memory is occupied until they arrive.
+//! Short frames that neighbours wait for: RFRAG-ACKs and neighbour advertisements. They leave
+//! before datagrams and without pauses, because somebody's memory is occupied until they arrive.
 
-use core::time::Duration;
+use motemix_time::Instant;
 
-use crate::frame::{Frame, LinkAddress};
+use crate::counters::LinkDrop;
 use crate::lowpan::neighbour::write_advertisement;
-use crate::lowpan::recover::Acknowledgement;
+use crate::lowpan::rfrag::RfragAck;
+use crate::mac::{Frame, LinkAddress};
 use crate::serial::ExtendedAddress;
 
-/// Answers that wait.
+/// As many answers can wait.
 const PLACES: usize = 4;
 
-/// What is answered.
+/// What an answer says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
-    Acknowledgement(Acknowledgement),
+pub(crate) enum Reply {
+    /// Which fragments have arrived.
+    RfragAck(RfragAck),
+    /// Where this station is.
     Advertisement,
 }
 
-/// An answer, and how it fares.
+/// An answer that waits, or is under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) to: LinkAddress,
-    pub(crate) what: What,
+    pub(crate) reply: Reply,
     pub(crate) sequence: u8,
+    /// How often it was put back.
     pub(crate) requeues: u8,
     /// It may leave from then on.
-    pub(crate) ready: Duration,
+    pub(crate) ready: Instant,
 }
 
 impl Answer {
     pub(crate) fn frame(&self, me: ExtendedAddress) -> Frame {
         let mut frame = Frame::new(me, self.to, self.sequence);
-        match self.what {
-            What::Acknowledgement(acknowledgement) => acknowledgement.write(&mut frame),
-            What::Advertisement => write_advertisement(&mut frame, me, self.to),
+        match self.reply {
+            Reply::RfragAck(ack) => ack.write(&mut frame),
+            Reply::Advertisement => write_advertisement(&mut frame, me, self.to),
         }
         frame
     }
 
     /// Whether the other one says the same, or more.
-    fn is_overtaken_by(&self, other: &Self) -> bool {
-        let is_same = match (self.what, other.what) {
-            (What::Acknowledgement(one), What::Acknowledgement(other)) => one.tag == other.tag,
-            (What::Advertisement, What::Advertisement) => true,
+    fn is_superseded_by(&self, other: &Self) -> bool {
+        let is_same = match (self.reply, other.reply) {
+            (Reply::RfragAck(one), Reply::RfragAck(other)) => one.datagram_tag == other.datagram_tag,
+            (Reply::Advertisement, Reply::Advertisement) => true,
             _ => false,
         };
         self.to == other.to && is_same
     }
 }
 
-/// Those that wait.
+/// The answers that wait.
 pub(crate) struct Answers([Option<Answer>; PLACES]);
 
 impl Answers {
     pub(crate) const NONE: Self = Self([None; PLACES]);
 
-    /// `false` if there is no place.
-    pub(crate) fn push(&mut self, answer: Answer) -> bool {
+    /// Takes an answer in, in the place of one that it supersedes.
+    ///
+    /// # Errors
+    /// [`LinkDrop::Unanswered`]: there is no place.
+    pub(crate) fn push(&mut self, answer: Answer) -> Result<(), LinkDrop> {
         let Self(places) = self;
-        let overtaken = places.iter().position(|place| place.is_some_and(|it| it.is_overtaken_by(&answer)));
-        let index = overtaken.or_else(|| places.iter().position(Option::is_none));
-        let place = index.and_then(|index| places.get_mut(index));
-        place.map(|place| *place = Some(answer)).is_some()
+        let superseded = places.iter().position(|place| place.is_some_and(|it| it.is_superseded_by(&answer)));
+        let index = superseded.or_else(|| places.iter().position(Option::is_none));
+        places[index.ok_or(LinkDrop::Unanswered)?] = Some(answer);
+        Ok(())
     }
 
-    /// One that is put back, unless a later one took its place.
-    pub(crate) fn put_back(&mut self, answer: Answer) -> bool {
+    /// Takes an answer in again that could not be sent, unless another superseded it meanwhile.
+    ///
+    /// # Errors
+    /// [`LinkDrop::Unanswered`]: there is no place.
+    pub(crate) fn put_back(&mut self, answer: Answer) -> Result<(), LinkDrop> {
         let Self(places) = self;
-        places.iter().flatten().any(|waiting| answer.is_overtaken_by(waiting)) || self.push(answer)
+        let is_superseded = places.iter().flatten().any(|waiting| answer.is_superseded_by(waiting));
+        if is_superseded { Ok(()) } else { self.push(answer) }
     }
 
-    /// Takes one out that may leave.
-    pub(crate) fn next(&mut self, now: Duration) -> Option<Answer> {
+    /// Takes an answer out that may leave.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Answer> {
         let Self(places) = self;
         places.iter_mut().find(|place| place.is_some_and(|answer| answer.ready <= now))?.take()
     }
 
     /// When the first may leave.
-    pub(crate) fn due(&self) -> Option<Duration> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         let Self(places) = self;
         places.iter().flatten().map(|answer| answer.ready).min()
     }

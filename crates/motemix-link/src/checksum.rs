@@ -1,17 +1,17 @@
 //! The Internet checksum (RFC 1071) of messages over IPv6 (RFC 8200, 8.1).
 
-/// A sum on its way.
+/// A ones' complement sum that is not complete yet (RFC 1071).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sum(u16);
 
 impl Sum {
-    /// Of what IPv6 adds to a message: addresses and protocol. The length is added by
+    /// Begins with the pseudo-header, addresses and protocol. Its length is added by
     /// [`word`](Self::word).
-    pub(crate) fn over(source: &[u8; 16], destination: &[u8; 16], protocol: u8) -> Self {
+    pub(crate) fn pseudo_header(source: &[u8; 16], destination: &[u8; 16], protocol: u8) -> Self {
         Self(0).bytes(source).bytes(destination).word(protocol.into())
     }
 
-    /// Begins at an even place; an odd byte is the last one.
+    /// Adds bytes that begin at an even offset; only the last ones may be of odd number.
     pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
         bytes.chunks(2).fold(self, |sum, pair| match *pair {
             [high, low] => sum.word(u16::from_be_bytes([high, low])),
@@ -25,13 +25,14 @@ impl Sum {
         Self(sum + carry as u16)
     }
 
-    /// What a message carries so that the sum over all of it is right. Zero would mean that there is none.
+    /// The checksum that makes the sum over the whole message valid. Zero would mean that there is
+    /// none.
     pub(crate) const fn checksum(self) -> u16 {
         if self.0 == 0xffff { 0xffff } else { !self.0 }
     }
 
-    /// Whether a message was not changed, its checksum included.
-    pub(crate) const fn is_right(self) -> bool {
+    /// Whether the message that was summed, its checksum included, is unchanged.
+    pub(crate) const fn is_valid(self) -> bool {
         self.0 == 0xffff
     }
 }
@@ -45,7 +46,7 @@ mod tests {
         let sum = Sum(0).bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum, Sum(0xddf2));
         assert_eq!(sum.checksum(), 0x220d);
-        assert!(sum.word(sum.checksum()).is_right());
+        assert!(sum.word(sum.checksum()).is_valid());
     }
 
     #[test]
@@ -57,6 +58,6 @@ mod tests {
     fn a_checksum_is_never_zero() {
         let sum = Sum(0).word(0xffff);
         assert_eq!(sum.checksum(), 0xffff);
-        assert!(sum.word(sum.checksum()).is_right());
+        assert!(sum.word(sum.checksum()).is_valid());
     }
 }

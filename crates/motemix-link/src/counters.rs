@@ -25,13 +25,14 @@ macro_rules! drops {
 drops! {
     /// A frame that is not of this network, or not for this station.
     Foreign => "foreign",
-    /// A frame or datagram that is cut off, contradicts itself, or says what no neighbour has to say.
+    /// A frame or datagram that is cut off, contradicts itself, or says what no neighbour has to
+    /// say.
     BadHeader => "bad-header",
     /// A datagram for another port or another IPv6 address.
     OtherPort => "other-port",
     /// A datagram that was changed on the way, or put together of two.
     BadChecksum => "bad-checksum",
-    /// A datagram longer than the memory lent, coming or leaving.
+    /// A datagram that is longer than the memory for it, arriving or leaving.
     TooLong => "too-long",
     /// A fragment or datagram that found no place.
     ReassemblyFull => "reassembly-full",
@@ -51,8 +52,10 @@ drops! {
     ChannelBusy => "channel-busy",
     /// A datagram that was given up because its neighbour does not acknowledge frames.
     Unacknowledged => "unacknowledged",
-    /// A datagram of which the radio refused a frame, or said nothing.
+    /// A datagram of which the radio refused a frame.
     Refused => "refused",
+    /// A datagram of which the radio never said what became of a frame.
+    NoOutcome => "no-outcome",
     /// A datagram whose receiver did not say which fragments it has, or never had all of them.
     Unconfirmed => "unconfirmed",
     /// A datagram that its receiver refused.
@@ -66,7 +69,12 @@ impl LinkDrop {
     const fn is_given_up(self) -> bool {
         matches!(
             self,
-            Self::ChannelBusy | Self::Unacknowledged | Self::Refused | Self::Unconfirmed | Self::Unwanted
+            Self::ChannelBusy
+                | Self::Unacknowledged
+                | Self::Refused
+                | Self::NoOutcome
+                | Self::Unconfirmed
+                | Self::Unwanted
         )
     }
 }
@@ -103,8 +111,6 @@ impl LinkCounters {
     }
 
     pub(crate) fn drop(&mut self, reason: LinkDrop) {
-        if let Some(count) = self.dropped.get_mut(reason as usize) {
-            *count += 1;
-        }
+        self.dropped[reason as usize] += 1;
     }
 }

@@ -1,406 +1,302 @@
-//! Datagrams that leave, each as one frame or as fragments.
-//!
-//! They leave side by side, but one neighbour's one after the other. A frame is made when it is its turn, so
-//! only the payload is kept.
+//! Everything that leaves: answers first, then datagrams, side by side, but one neighbour's one
+//! after the other. Which frame is next, and what becomes of it.
 
-use core::time::Duration;
+use motemix_time::Instant;
 
+use crate::answers::{Answer, Answers, Reply};
 use crate::counters::LinkDrop;
-use crate::frame::{Frame, LinkAddress, ROOM};
-use crate::lowpan::fragment::{self, Frag1, FragN};
-use crate::lowpan::header::{COMPRESSED, UNCOMPRESSED, compress};
-use crate::lowpan::recover::{self, Acknowledgement, NULL, Recoverable};
-use crate::pacing::Pace;
-use crate::radio::Fate;
-use crate::serial::{ExtendedAddress, Outcome};
-use crate::settings::{LinkSettings, Recovery};
+use crate::departure::{DepartureSlot, Fragmentation, Progress, State};
+use crate::lowpan::iphc::compress;
+use crate::lowpan::rfrag::{NULL, RfragAck};
+use crate::mac::{Frame, LinkAddress};
+use crate::pacing::{Attempt, Pace};
+use crate::radio::Ending;
+use crate::serial::ExtendedAddress;
+use crate::settings::LinkSettings;
+use crate::slots::Slots;
+use crate::stack::SendError;
 
-/// A receiver is waited for at most four times as long as at first, or it would have forgotten the datagram.
-const MOST_DOUBLINGS: u8 = 2;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Free,
-    /// Its next frame may leave from then on.
-    Sending(Duration),
-    /// Its receiver is to say what it has, by then.
-    Asking(Duration),
-}
-
-/// How a datagram is cut.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    Whole,
-    /// RFC 4944.
-    Sized,
-    /// RFC 8931.
-    Recoverable,
-}
-
-impl Cut {
-    /// The payload's bytes in the first frame, and in each of the others.
-    const fn pieces(self) -> (usize, usize) {
-        match self {
-            Self::Whole => (ROOM - COMPRESSED, ROOM),
-            Self::Sized => (fragment::IN_FRAG1, fragment::IN_FRAGN),
-            Self::Recoverable => (recover::IN_FIRST, recover::IN_FRAGMENT),
-        }
-    }
-
-    /// Where the piece begins and ends in a payload of this length.
-    fn piece(self, index: usize, len: usize) -> (usize, usize) {
-        let (first, other) = self.pieces();
-        let end = first + index * other;
-        (if index == 0 { 0 } else { (end - other).min(len) }, end.min(len))
-    }
-
-    /// One bit for each piece.
-    fn all(self, len: usize) -> u32 {
-        let (first, other) = self.pieces();
-        let others = len.saturating_sub(first).div_ceil(other);
-        u32::MAX >> (31 - others.min(31))
-    }
-}
-
-/// A place for a datagram that leaves.
-#[derive(Clone, Copy)]
-pub struct Leaving {
-    state: State,
-    cut: Cut,
-    to: LinkAddress,
-    /// The compressed headers.
-    head: [u8; COMPRESSED],
-    /// Bytes of the payload.
-    len: u16,
-    tag: u16,
-    /// The datagram with the lowest number leaves first.
-    number: u32,
-    /// The pieces that are still to be sent, one bit each.
-    pending: u32,
-    /// Whether one of them may be lost.
-    in_doubt: bool,
-    /// How many pieces its receiver lacked when it was heard last.
-    missing: u32,
-    /// How often it was taken up again since then.
-    tries: u8,
-    /// How often the frame that is next was put back, and its sequence number: the same each time, so that a
-    /// radio can tell.
-    requeues: u8,
-    sequence: u8,
-}
-
-impl Leaving {
-    /// A place without a datagram.
-    pub const FREE: Self = Self {
-        state: State::Free,
-        cut: Cut::Whole,
-        to: LinkAddress::BROADCAST,
-        head: [0; COMPRESSED],
-        len: 0,
-        tag: 0,
-        number: 0,
-        pending: 0,
-        in_doubt: false,
-        missing: u32::MAX,
-        tries: 0,
-        requeues: 0,
-        sequence: 0,
-    };
-
-    const fn next_piece(&self) -> usize {
-        self.pending.trailing_zeros() as usize
-    }
-
-    /// Whether the next frame asks what its receiver has.
-    const fn asks(&self, settings: &LinkSettings) -> bool {
-        let is_last = self.pending.is_power_of_two();
-        matches!(self.cut, Cut::Recoverable) && is_last && (self.in_doubt || !settings.when_in_doubt)
-    }
-
-    /// Taken up again later, unless it was too often.
-    fn retry(&mut self, now: Duration, settings: &LinkSettings, pace: &mut Pace, or: LinkDrop) -> Ended {
-        if self.cut != Cut::Recoverable || self.tries >= settings.recovery_tries {
-            return self.dropped(or);
-        }
-        let after = pace.backoff(settings.acknowledged_within, self.tries.min(MOST_DOUBLINGS));
-        self.state = State::Sending(now.saturating_add(after));
-        self.tries += 1;
-        self.in_doubt = true;
-        Ended::GoesOn
-    }
-
-    fn dropped(&mut self, reason: LinkDrop) -> Ended {
-        self.state = State::Free;
-        // The one that was given up was sent.
-        Ended::Dropped { reason, spared: self.pending.count_ones().saturating_sub(1) }
-    }
-}
-
-/// A datagram in its place, however often the place is used again.
+/// A datagram in its slot, however often the slot is used again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Handle {
+struct DatagramId {
     index: usize,
     number: u32,
 }
 
-/// Where a datagram is after one of its frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ended {
-    /// It has more to send or waits for its receiver.
-    GoesOn,
-    Sent,
-    /// It is given up, with so many pieces not sent.
-    Dropped {
-        reason: LinkDrop,
-        spared: u32,
-    },
+/// What the frame under way belongs to.
+enum InFlight {
+    Datagram(DatagramId),
+    Answer(Answer),
 }
 
-/// All places.
+/// What became of the frame that was under way, and of what it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) struct Attempted {
+    pub(crate) attempt: Attempt,
+    pub(crate) progress: Progress,
+}
+
+/// All that leaves, and the pace at which it does.
 pub(crate) struct Outgoing<'s> {
-    places: &'s mut [Leaving],
-    /// The payloads of all places, one after the other.
-    bytes: &'s mut [u8],
+    address: ExtendedAddress,
+    settings: LinkSettings,
+    pace: Pace,
+    answers: Answers,
+    slots: Slots<'s, DepartureSlot>,
+    in_flight: Option<InFlight>,
+    /// The number of the last datagram.
     number: u32,
-    tag: u16,
+    /// The tag of the last datagram.
+    datagram_tag: u16,
+    /// The sequence number of the last data frame (IEEE 802.15.4-2020, 7.2.2).
+    sequence: u8,
 }
 
 impl<'s> Outgoing<'s> {
-    /// `first` is a random number: datagrams of a former life are told apart by it.
-    pub(crate) const fn new(places: &'s mut [Leaving], bytes: &'s mut [u8], first: u16) -> Self {
-        Self { places, bytes, number: 0, tag: first }
+    /// `seed` is a random number: what is sent now is told from what a stack before this one sent.
+    ///
+    /// # Panics
+    /// As [`Slots::new`].
+    pub(crate) fn new(
+        address: ExtendedAddress,
+        seed: u64,
+        settings: &LinkSettings,
+        slots: &'s mut [DepartureSlot],
+        bytes: &'s mut [u8],
+    ) -> Self {
+        let mut pace = Pace::new(settings, seed);
+        let [t1, t0, sequence, _] = pace.draw().to_be_bytes();
+        // A stack before this one may have left datagrams in it.
+        slots.fill(DepartureSlot::FREE);
+        Self {
+            address,
+            settings: *settings,
+            pace,
+            answers: Answers::NONE,
+            slots: Slots::new(slots, bytes),
+            in_flight: None,
+            number: 0,
+            datagram_tag: u16::from_be_bytes([t1, t0]),
+            sequence,
+        }
+    }
+
+    /// From now on it is this time.
+    pub(crate) const fn advance(&mut self, now: Instant) {
+        self.pace.advance(now);
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.places.iter().any(|place| place.state == State::Free)
+        self.slots.position(DepartureSlot::is_free).is_some()
     }
 
     /// Takes a datagram in.
-    pub(crate) fn push(
-        &mut self,
-        now: Duration,
-        me: LinkAddress,
-        to: LinkAddress,
-        payload: &[u8],
-        recovery: Recovery,
-    ) -> Result<(), LinkDrop> {
-        let room = self.bytes.len().checked_div(self.places.len()).unwrap_or(0);
-        let mut places = self.places.iter_mut().zip(self.bytes.chunks_exact_mut(room.max(1)));
-        let free = places.find(|(place, _)| place.state == State::Free);
-        let (place, bytes) = free.ok_or(LinkDrop::QueueFull)?;
-        bytes.get_mut(..payload.len()).ok_or(LinkDrop::TooLong)?.copy_from_slice(payload);
-        let cut = match recovery {
-            _ if payload.len() <= ROOM - COMPRESSED => Cut::Whole,
-            Recovery::None => Cut::Sized,
-            Recovery::Selective => Cut::Recoverable,
-        };
+    pub(crate) fn push(&mut self, to: LinkAddress, payload: &[u8]) -> Result<(), SendError> {
+        let index = self.slots.position(DepartureSlot::is_free).ok_or(SendError::Full)?;
+        let buffer = self.slots.buffer_mut(index).get_mut(..payload.len());
+        buffer.ok_or(SendError::TooLong)?.copy_from_slice(payload);
         self.number = self.number.wrapping_add(1);
-        self.tag = self.tag.wrapping_add(1);
-        *place = Leaving {
-            state: State::Sending(now),
-            cut,
+        self.datagram_tag = self.datagram_tag.wrapping_add(1);
+        let fragmentation = Fragmentation::of(payload.len(), self.settings.recovery);
+        let mut slot = DepartureSlot {
+            state: State::Sending(self.pace.now()),
+            fragmentation,
             to,
-            head: compress(me, to, payload),
-            len: payload.len() as u16,
-            tag: self.tag,
+            headers: compress(LinkAddress::Extended(self.address), to, payload),
+            payload_len: payload.len() as u16,
+            datagram_tag: self.datagram_tag,
             number: self.number,
-            pending: cut.all(payload.len()),
-            ..Leaving::FREE
+            asks: !self.settings.when_in_doubt,
+            ..DepartureSlot::FREE
         };
+        slot.pending = slot.all();
+        self.slots[index] = slot;
         Ok(())
     }
 
-    /// The datagram whose frame may leave now, the oldest first.
-    pub(crate) fn next(&self, now: Duration) -> Option<Handle> {
-        let ready = self.firsts().filter(|(_, place)| matches!(place.state, State::Sending(at) if at <= now));
-        let oldest = ready.max_by_key(|(_, place)| self.age(place));
-        oldest.map(|(index, place)| Handle { index, number: place.number })
+    /// Takes an answer in.
+    ///
+    /// # Errors
+    /// [`LinkDrop::Unanswered`]: there is no place for it.
+    pub(crate) fn answer(&mut self, to: LinkAddress, reply: Reply) -> Result<(), LinkDrop> {
+        let sequence = self.next_sequence();
+        self.answers.push(Answer { to, reply, sequence, requeues: 0, ready: self.pace.now() })
     }
 
-    /// When the first frame may leave, pauses apart, and when the first receiver is waited for no longer.
-    pub(crate) fn due(&self) -> (Option<Duration>, Option<Duration>) {
-        let sending = self.firsts().filter_map(|(_, place)| match place.state {
-            State::Sending(at) => Some(at),
-            _ => None,
+    /// The frame that leaves now, if one may. It is under way until [`attempted`](Self::attempted).
+    pub(crate) fn next_frame(&mut self) -> Option<Frame> {
+        if let Some(answer) = self.answers.next(self.pace.now()) {
+            self.in_flight = Some(InFlight::Answer(answer));
+            return Some(answer.frame(self.address));
+        }
+        if self.pace.is_quiet() {
+            return None;
+        }
+        let now = self.pace.now();
+        let ready =
+            self.next_to_each().filter(|(_, slot)| matches!(slot.state, State::Sending(at) if at <= now));
+        let (index, _) = ready.max_by_key(|(_, slot)| self.age(slot))?;
+        if self.slots[index].requeues == 0 {
+            self.slots[index].sequence = self.next_sequence();
+        }
+        let slot = &self.slots[index];
+        self.in_flight = Some(InFlight::Datagram(DatagramId { index, number: slot.number }));
+        Some(slot.frame(self.address, self.slots.buffer(index)))
+    }
+
+    /// When the next frame may leave, or the next receiver is waited for no longer.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let datagrams = self.next_to_each().filter_map(|(_, slot)| match slot.state {
+            State::Free => None,
+            State::Sending(at) => Some(at.max(self.pace.quiet_until())),
+            State::AwaitingAck(until) => Some(until),
         });
-        let asking = self.firsts().filter_map(|(_, place)| match place.state {
-            State::Asking(until) => Some(until),
-            _ => None,
-        });
-        (sending.min(), asking.min())
+        datagrams.chain(self.answers.due()).min()
     }
 
-    /// The next frame of a datagram.
-    pub(crate) fn frame(
-        &mut self,
-        handle: Handle,
-        me: ExtendedAddress,
-        sequence: &mut u8,
-        settings: &LinkSettings,
-    ) -> Option<Frame> {
-        let room = self.bytes.len().checked_div(self.places.len()).unwrap_or(0);
-        let payload = self.bytes.chunks_exact(room.max(1)).nth(handle.index)?;
-        let place = self.places.get_mut(handle.index)?;
-        if place.requeues == 0 {
-            *sequence = sequence.wrapping_add(1);
-            place.sequence = *sequence;
-        }
-        let index = place.next_piece();
-        let len = usize::from(place.len);
-        let (begin, end) = place.cut.piece(index, len);
-        let piece = payload.get(begin..end)?;
-        let mut frame = Frame::new(me, place.to, place.sequence);
-        let size = place.len + UNCOMPRESSED as u16;
-        match place.cut {
-            Cut::Whole => {}
-            Cut::Sized if index == 0 => Frag1 { size, tag: place.tag, rest: &[] }.write(&mut frame),
-            Cut::Sized => {
-                FragN { size, tag: place.tag, offset: UNCOMPRESSED + begin, rest: &[] }.write(&mut frame)
-            }
-            Cut::Recoverable => {
-                let compressed = |at: usize| (at + COMPRESSED) as u16;
-                let fragment = Recoverable {
-                    tag: place.tag as u8,
-                    asks: place.asks(settings),
-                    sequence: index as u8,
-                    offset: if index == 0 { compressed(len) } else { compressed(begin) },
-                    rest: &[],
-                };
-                let head = if index == 0 { COMPRESSED } else { 0 };
-                fragment.write(&mut frame, head + piece.len());
-            }
-        }
-        if index == 0 {
-            frame.push(&place.head);
-        }
-        frame.push(piece);
-        Some(frame)
-    }
-
-    /// How often the datagram's next frame was put back.
-    pub(crate) fn requeues(&self, handle: Handle) -> u8 {
-        self.get(handle).map_or(0, |place| place.requeues)
-    }
-
-    /// Hears what became of a datagram's frame.
-    pub(crate) fn ended(
-        &mut self,
-        now: Duration,
-        handle: Handle,
-        fate: Fate,
-        settings: &LinkSettings,
-        pace: &mut Pace,
-    ) -> Ended {
-        // Its receiver may have said in between that it has it, or does not want it.
-        let Some(leaving) = self.get_mut(handle) else { return Ended::GoesOn };
-        match fate {
-            Fate::PutBack(again) => {
-                leaving.state = State::Sending(again);
-                leaving.requeues = leaving.requeues.saturating_add(1);
-                Ended::GoesOn
-            }
-            Fate::GivenUp(outcome) => {
-                leaving.requeues = 0;
-                let reason = match outcome {
-                    Outcome::ChannelBusy => LinkDrop::ChannelBusy,
-                    Outcome::NoAcknowledgement => LinkDrop::Unacknowledged,
-                    Outcome::Sent | Outcome::Refused => LinkDrop::Refused,
-                };
-                leaving.retry(now, settings, pace, reason)
-            }
-            Fate::Sent => {
-                let asked = leaving.asks(settings);
-                leaving.requeues = 0;
-                leaving.pending &= leaving.pending.wrapping_sub(1);
-                if asked {
-                    let times = leaving.tries.min(MOST_DOUBLINGS);
-                    let within = pace.backoff(settings.acknowledged_within, times);
-                    leaving.state = State::Asking(now.saturating_add(within));
-                } else if leaving.pending == 0 {
-                    leaving.state = State::Free;
-                    return Ended::Sent;
-                } else {
-                    leaving.state = State::Sending(now);
+    /// The frame under way has ended. `None`: it was none of this stack's.
+    pub(crate) fn attempted(&mut self, ending: Ending) -> Option<Attempted> {
+        Some(match self.in_flight.take()? {
+            InFlight::Datagram(id) => {
+                // Its receiver may have said in between that it has it, or does not want it.
+                let is_here = self.slots[id.index].number == id.number && !self.slots[id.index].is_free();
+                let requeues = if is_here { self.slots[id.index].requeues } else { 0 };
+                let attempt = self.pace.attempted(ending, requeues);
+                let progress =
+                    if is_here { self.datagram_attempted(id.index, attempt) } else { Progress::Continues };
+                if !matches!(attempt, Attempt::Requeued(_)) {
+                    self.pace.pause(progress != Progress::Continues);
                 }
-                Ended::GoesOn
+                Attempted { attempt, progress }
+            }
+            InFlight::Answer(answer) => {
+                let attempt = self.pace.attempted(ending, answer.requeues);
+                Attempted { attempt, progress: self.answer_attempted(answer, attempt) }
+            }
+        })
+    }
+
+    fn datagram_attempted(&mut self, index: usize, attempt: Attempt) -> Progress {
+        let slot = &mut self.slots[index];
+        match attempt {
+            Attempt::Requeued(at) => {
+                slot.state = State::Sending(at);
+                slot.requeues = slot.requeues.saturating_add(1);
+                Progress::Continues
+            }
+            Attempt::GivenUp(reason) => {
+                slot.requeues = 0;
+                self.retry(index, reason)
+            }
+            Attempt::Sent => {
+                let asked = slot.ack_request();
+                slot.requeues = 0;
+                slot.pending &= slot.pending.wrapping_sub(1);
+                if asked {
+                    slot.state = State::AwaitingAck(self.pace.ack_timeout(slot.retries));
+                } else if slot.pending == 0 {
+                    slot.state = State::Free;
+                    return Progress::Completed;
+                } else {
+                    slot.state = State::Sending(self.pace.now());
+                }
+                Progress::Continues
             }
         }
     }
 
-    /// Hears from a receiver which fragments it has. How many are sent again.
-    pub(crate) fn acknowledged(
-        &mut self,
-        now: Duration,
-        from: LinkAddress,
-        acknowledgement: Acknowledgement,
-        settings: &LinkSettings,
-    ) -> (Ended, u32) {
-        let is_meant = |place: &&mut Leaving| {
-            let is_theirs = place.to == from && place.tag as u8 == acknowledgement.tag;
-            is_theirs && place.cut == Cut::Recoverable && place.state != State::Free
+    fn answer_attempted(&mut self, answer: Answer, attempt: Attempt) -> Progress {
+        let unanswered = match attempt {
+            Attempt::Sent => return Progress::Completed,
+            Attempt::GivenUp(_) => Err(LinkDrop::Unanswered),
+            Attempt::Requeued(ready) => {
+                self.answers.put_back(Answer { ready, requeues: answer.requeues + 1, ..answer })
+            }
         };
-        let Some(place) = self.places.iter_mut().find(is_meant) else { return (Ended::GoesOn, 0) };
-        if acknowledgement.bitmap == NULL {
-            return (place.dropped(LinkDrop::Unwanted), 0);
+        match unanswered {
+            Ok(()) => Progress::Continues,
+            Err(reason) => Progress::Dropped { reason, unsent: 0 },
         }
-        let missing = place.cut.all(place.len.into()) & !acknowledgement.bitmap.reverse_bits();
+    }
+
+    /// A receiver says which fragments it has. `None`: it speaks of no datagram of this stack.
+    pub(crate) fn acknowledged(&mut self, from: LinkAddress, ack: RfragAck) -> Option<Progress> {
+        let is_meant = |slot: &&mut DepartureSlot| {
+            let is_theirs = slot.to == from && slot.datagram_tag as u8 == ack.datagram_tag;
+            is_theirs && slot.fragmentation == Fragmentation::Rfc8931 && !slot.is_free()
+        };
+        let slot = self.slots.iter_mut().find(is_meant)?;
+        if ack.bitmap == NULL {
+            return Some(slot.dropped(LinkDrop::Unwanted));
+        }
+        let missing = slot.all() & !ack.bitmap.reverse_bits();
         if missing == 0 {
-            place.state = State::Free;
-            return (Ended::Sent, 0);
+            slot.state = State::Free;
+            return Some(Progress::Completed);
         }
         // One that overtook a fragment, or was asked for twice, says nothing new.
-        if !matches!(place.state, State::Asking(_)) {
-            return (Ended::GoesOn, 0);
+        if !matches!(slot.state, State::AwaitingAck(_)) {
+            return Some(Progress::Continues);
         }
-        // As long as it gets on it is worth another round, and there are no more than pieces.
-        if missing.count_ones() < place.missing {
-            place.missing = missing.count_ones();
-            place.tries = 0;
-        } else if place.tries < settings.recovery_tries {
-            place.tries += 1;
+        // As long as it gets on it is worth another round, and there are no more than fragments.
+        if missing.count_ones() < slot.missing {
+            slot.missing = missing.count_ones();
+            slot.retries = 0;
+        } else if slot.retries < self.settings.recovery_tries {
+            slot.retries += 1;
         } else {
-            return (place.dropped(LinkDrop::Unconfirmed), 0);
+            return Some(slot.dropped(LinkDrop::Unconfirmed));
         }
-        place.in_doubt = true;
-        place.pending = missing;
-        place.state = State::Sending(now);
-        (Ended::GoesOn, missing.count_ones())
+        slot.asks = true;
+        slot.pending = missing;
+        slot.state = State::Sending(self.pace.now());
+        Some(Progress::Resends { fragments: missing.count_ones() })
     }
 
-    /// Asks a receiver again that does not answer, by its last fragment; `Some` if there was one.
-    pub(crate) fn late(&mut self, now: Duration, settings: &LinkSettings, pace: &mut Pace) -> Option<Ended> {
-        let is_late = |leaving: &&mut Leaving| matches!(leaving.state, State::Asking(until) if until <= now);
-        let leaving = self.places.iter_mut().find(is_late)?;
-        let all = leaving.cut.all(leaving.len.into());
-        leaving.pending = all & !(all >> 1);
-        let ended = leaving.retry(now, settings, pace, LinkDrop::Unconfirmed);
-        if ended == Ended::GoesOn {
+    /// Asks a receiver again that did not answer in time, by its last fragment; `None` if there is
+    /// none.
+    pub(crate) fn time_out(&mut self) -> Option<Progress> {
+        let now = self.pace.now();
+        let is_late = |slot: &DepartureSlot| matches!(slot.state, State::AwaitingAck(until) if until <= now);
+        let index = self.slots.position(is_late)?;
+        let all = self.slots[index].all();
+        self.slots[index].pending = all & !(all >> 1);
+        let progress = self.retry(index, LinkDrop::Unconfirmed);
+        if progress == Progress::Continues {
             // The answer was waited for already.
-            leaving.state = State::Sending(now);
+            self.slots[index].state = State::Sending(now);
         }
-        Some(ended)
+        Some(progress)
     }
 
-    /// Each neighbour's oldest.
-    fn firsts(&self) -> impl Iterator<Item = (usize, &Leaving)> {
-        let is_behind = |place: &Leaving, other: &Leaving| {
-            other.state != State::Free && other.to == place.to && self.age(other) > self.age(place)
+    /// Takes a datagram up again later, unless it was too often.
+    fn retry(&mut self, index: usize, or: LinkDrop) -> Progress {
+        let slot = &mut self.slots[index];
+        if slot.fragmentation != Fragmentation::Rfc8931 || slot.retries >= self.settings.recovery_tries {
+            return slot.dropped(or);
+        }
+        slot.state = State::Sending(self.pace.ack_timeout(slot.retries));
+        slot.retries += 1;
+        slot.asks = true;
+        Progress::Continues
+    }
+
+    /// The oldest datagram to each neighbour.
+    fn next_to_each(&self) -> impl Iterator<Item = (usize, &DepartureSlot)> {
+        let is_behind = |slot: &DepartureSlot, other: &DepartureSlot| {
+            !other.is_free() && other.to == slot.to && self.age(other) > self.age(slot)
         };
-        let taken = self.places.iter().enumerate().filter(|(_, place)| place.state != State::Free);
-        taken.filter(move |(_, place)| !self.places.iter().any(|other| is_behind(place, other)))
+        let taken = self.slots.iter().enumerate().filter(|(_, slot)| !slot.is_free());
+        taken.filter(move |(_, slot)| !self.slots.iter().any(|other| is_behind(slot, other)))
     }
 
-    const fn age(&self, place: &Leaving) -> u32 {
-        self.number.wrapping_sub(place.number)
+    const fn age(&self, slot: &DepartureSlot) -> u32 {
+        self.number.wrapping_sub(slot.number)
     }
 
-    fn get(&self, handle: Handle) -> Option<&Leaving> {
-        let place = self.places.get(handle.index)?;
-        (place.number == handle.number && place.state != State::Free).then_some(place)
-    }
-
-    fn get_mut(&mut self, handle: Handle) -> Option<&mut Leaving> {
-        let place = self.places.get_mut(handle.index)?;
-        (place.number == handle.number && place.state != State::Free).then_some(place)
+    const fn next_sequence(&mut self) -> u8 {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.sequence
     }
 }

@@ -1,12 +1,20 @@
-//! When the next frame may leave: the pauses of [`Pacing`], and those of a frame that was put back.
+//! When the next frame may leave: after the pauses of [`Pacing`], after those of a frame that was
+//! put back, and after the time that a receiver has to answer.
 
 use core::time::Duration;
 
-use crate::serial::Outcome;
+use motemix_time::Instant;
+
+use crate::counters::LinkDrop;
+use crate::radio::Ending;
 use crate::settings::{LinkSettings, Pacing};
 
-/// Small random numbers that need not be secret: Marsaglia's xorshift with 32 bits (Journal of Statistical
-/// Software 8, 2003).
+/// A receiver is waited for at most four times as long as at first, or it would have forgotten the
+/// datagram.
+const MOST_DOUBLINGS: u8 = 2;
+
+/// Small random numbers that need not be secret: Marsaglia's xorshift with 32 bits (Journal of
+/// Statistical Software 8, 2003).
 struct Prng(u32);
 
 impl Prng {
@@ -23,40 +31,70 @@ impl Prng {
         self.0
     }
 
-    /// From half to one and a half of the time, in whole microseconds: a caller whose clock counts them would
-    /// come back too early for a fraction, again and again.
-    fn about(&mut self, time: Duration) -> Duration {
-        let time = (time.saturating_mul(self.next() >> 24) / 256).saturating_add(time / 2);
-        time.saturating_sub(Duration::from_nanos(u64::from(time.subsec_nanos() % 1000)))
+    /// From half to one and a half of the time.
+    fn jittered(&mut self, time: Duration) -> Duration {
+        (time.saturating_mul(self.next() >> 24) / 256).saturating_add(time / 2)
+    }
+
+    /// A jittered time, doubled for each time that it was waited for before.
+    fn backoff(&mut self, time: Duration, times: u8) -> Duration {
+        self.jittered(time.saturating_mul(1 << times.min(10)))
     }
 }
 
-/// A station's patience.
+/// What follows for a frame from how its attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    Sent,
+    /// It may be tried again at this time.
+    Requeued(Instant),
+    GivenUp(LinkDrop),
+}
+
+/// The pace at which a station sends, what it has learnt of the channel, and the time that it is.
 pub(crate) struct Pace {
     pacing: Option<Pacing>,
     requeues: u8,
     requeue_after: Duration,
+    ack_timeout: Duration,
     prng: Prng,
+    now: Instant,
     /// What the radio's reports add to each pause.
     added: Duration,
-    quiet_until: Duration,
+    quiet_until: Instant,
 }
 
 impl Pace {
-    pub(crate) const fn new(settings: &LinkSettings, seed: u64, now: Duration) -> Self {
+    pub(crate) const fn new(settings: &LinkSettings, seed: u64) -> Self {
         Self {
             pacing: settings.pacing,
             requeues: settings.requeues,
             requeue_after: settings.requeue_after,
+            ack_timeout: settings.acknowledged_within,
             prng: Prng::new(seed),
+            now: Instant::from_micros(0),
             added: Duration::ZERO,
-            quiet_until: now,
+            quiet_until: Instant::from_micros(0),
         }
     }
 
+    /// From now on it is this time.
+    pub(crate) const fn advance(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    pub(crate) const fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Until then only answers leave.
-    pub(crate) const fn quiet_until(&self) -> Duration {
+    pub(crate) const fn quiet_until(&self) -> Instant {
         self.quiet_until
+    }
+
+    /// Whether only answers leave.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet_until > self.now
     }
 
     /// A random number, to begin a series with.
@@ -64,40 +102,47 @@ impl Pace {
         self.prng.next()
     }
 
-    /// Hears how an attempt ended. When the frame may be attempted again, if it may.
-    pub(crate) fn attempted(&mut self, now: Duration, outcome: Outcome, requeues: u8) -> Option<Duration> {
-        self.learn(outcome, requeues);
-        let is_worth_it = matches!(outcome, Outcome::ChannelBusy | Outcome::NoAcknowledgement);
-        if !is_worth_it || requeues >= self.requeues {
-            return None;
+    /// The attempt of a frame that was put back so often has ended.
+    pub(crate) fn attempted(&mut self, ending: Ending, requeues: u8) -> Attempt {
+        self.learn(ending, requeues);
+        let reason = match ending {
+            Ending::Sent => return Attempt::Sent,
+            Ending::ChannelBusy => LinkDrop::ChannelBusy,
+            Ending::NoAcknowledgement => LinkDrop::Unacknowledged,
+            Ending::Refused => return Attempt::GivenUp(LinkDrop::Refused),
+            // It may have been sent.
+            Ending::Unknown => return Attempt::GivenUp(LinkDrop::NoOutcome),
+        };
+        if requeues >= self.requeues {
+            return Attempt::GivenUp(reason);
         }
-        let again = now.saturating_add(self.backoff(self.requeue_after, requeues));
-        if outcome == Outcome::ChannelBusy {
+        let again = self.now + self.prng.backoff(self.requeue_after, requeues);
+        if ending == Ending::ChannelBusy {
             // It is as busy for all other frames of this station.
             self.quiet_until = self.quiet_until.max(again);
         }
-        Some(again)
+        Attempt::Requeued(again)
     }
 
-    /// About a time, doubled for each time that it was waited for before.
-    pub(crate) fn backoff(&mut self, time: Duration, times: u8) -> Duration {
-        self.prng.about(time.saturating_mul(1 << times.min(10)))
+    /// Until when the receiver of a datagram that was taken up again so often is waited for.
+    pub(crate) fn ack_timeout(&mut self, retries: u8) -> Instant {
+        self.now + self.prng.backoff(self.ack_timeout, retries.min(MOST_DOUBLINGS))
     }
 
     /// A frame is over with. The next one leaves after a pause.
-    pub(crate) fn pause(&mut self, now: Duration, datagram_ended: bool) {
+    pub(crate) fn pause(&mut self, datagram_ended: bool) {
         let Some(pacing) = self.pacing else { return };
         let least = if datagram_ended { pacing.after_datagram } else { pacing.after_frame };
-        let pause = self.prng.about(least.saturating_add(self.added));
-        self.quiet_until = self.quiet_until.max(now.saturating_add(pause));
+        let pause = self.prng.jittered(least.saturating_add(self.added));
+        self.quiet_until = self.quiet_until.max(self.now + pause);
     }
 
-    fn learn(&mut self, outcome: Outcome, requeues: u8) {
+    fn learn(&mut self, ending: Ending, requeues: u8) {
         let Some(pacing) = self.pacing else { return };
-        self.added = match outcome {
-            Outcome::Sent if requeues == 0 => self.added.saturating_sub(pacing.step),
-            Outcome::Sent | Outcome::Refused => self.added,
-            Outcome::ChannelBusy | Outcome::NoAcknowledgement => {
+        self.added = match ending {
+            Ending::Sent if requeues == 0 => self.added.saturating_sub(pacing.step),
+            Ending::Sent | Ending::Refused | Ending::Unknown => self.added,
+            Ending::ChannelBusy | Ending::NoAcknowledgement => {
                 self.added.saturating_mul(2).max(pacing.step).min(pacing.most)
             }
         };
@@ -108,35 +153,51 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const NOW: Duration = Duration::from_secs(5);
+    const NOW: Instant = Instant::from_micros(5_000_000);
 
     fn pace(settings: &LinkSettings) -> Pace {
-        Pace::new(settings, 7, NOW)
+        seeded(settings, 7)
+    }
+
+    fn seeded(settings: &LinkSettings, seed: u64) -> Pace {
+        let mut pace = Pace::new(settings, seed);
+        pace.advance(NOW);
+        pace
     }
 
     #[test]
     fn a_frame_waits_for_longer_each_time_it_is_put_back() {
         for seed in 0..100 {
-            let mut pace = Pace::new(&LinkSettings::new(), seed, NOW);
+            let mut pace = seeded(&LinkSettings::new(), seed);
             for (requeues, mean) in [(0, 20), (1, 40), (2, 80)] {
-                let again = pace.attempted(NOW, Outcome::ChannelBusy, requeues).expect("three times");
-                let waited = again.saturating_sub(NOW);
+                let Attempt::Requeued(again) = pace.attempted(Ending::ChannelBusy, requeues) else {
+                    panic!("it is put back three times")
+                };
+                let waited = again - NOW;
                 let mean = Duration::from_millis(mean);
                 assert!((mean / 2..mean * 3 / 2).contains(&waited), "{waited:?}");
             }
-            assert_eq!(pace.attempted(NOW, Outcome::ChannelBusy, 3), None);
-            assert_eq!(pace.attempted(NOW, Outcome::Refused, 0), None, "it may have been sent");
-            assert_eq!(pace.attempted(NOW, Outcome::Sent, 0), None);
+            for (ending, requeues, attempt) in [
+                (Ending::ChannelBusy, 3, Attempt::GivenUp(LinkDrop::ChannelBusy)),
+                (Ending::NoAcknowledgement, 3, Attempt::GivenUp(LinkDrop::Unacknowledged)),
+                (Ending::Refused, 0, Attempt::GivenUp(LinkDrop::Refused)),
+                // It may have been sent.
+                (Ending::Unknown, 0, Attempt::GivenUp(LinkDrop::NoOutcome)),
+                (Ending::Sent, 0, Attempt::Sent),
+            ] {
+                assert_eq!(pace.attempted(ending, requeues), attempt);
+            }
         }
     }
 
     #[test]
     fn a_busy_channel_holds_all_frames_a_deaf_neighbour_only_its_own() {
         let mut pace = pace(&LinkSettings::new());
-        pace.attempted(NOW, Outcome::NoAcknowledgement, 0);
-        assert_eq!(pace.quiet_until(), NOW);
-        let again = pace.attempted(NOW, Outcome::ChannelBusy, 0);
-        assert_eq!(Some(pace.quiet_until()), again);
+        let _ = pace.attempted(Ending::NoAcknowledgement, 0);
+        assert!(!pace.is_quiet());
+        let again = pace.attempted(Ending::ChannelBusy, 0);
+        assert!(pace.is_quiet());
+        assert_eq!(again, Attempt::Requeued(pace.quiet_until()));
     }
 
     #[test]
@@ -144,31 +205,35 @@ mod tests {
         let mut pace = pace(&LinkSettings::new());
         let mut added = std::vec::Vec::new();
         for _ in 0..9 {
-            pace.learn(Outcome::ChannelBusy, 0);
+            pace.learn(Ending::ChannelBusy, 0);
             added.push(pace.added.as_millis());
         }
         assert_eq!(added, [2, 4, 8, 16, 32, 64, 128, 200, 200]);
-        pace.learn(Outcome::Sent, 1);
+        pace.learn(Ending::Sent, 1);
         assert_eq!(pace.added, Pacing::new().most, "a later attempt says nothing");
-        pace.learn(Outcome::Sent, 0);
+        pace.learn(Ending::Sent, 0);
         assert_eq!(pace.added.as_millis(), 198);
-        (0..1000).for_each(|_| pace.learn(Outcome::Sent, 0));
+        (0..1000).for_each(|_| pace.learn(Ending::Sent, 0));
         assert_eq!(pace.added, Duration::ZERO);
     }
 
     #[test]
     fn without_pacing_there_are_no_pauses() {
         let mut pace = pace(&LinkSettings { pacing: None, ..LinkSettings::new() });
-        pace.learn(Outcome::ChannelBusy, 0);
-        pace.pause(NOW, true);
-        assert_eq!(pace.quiet_until(), NOW);
+        pace.learn(Ending::ChannelBusy, 0);
+        pace.pause(true);
+        assert!(!pace.is_quiet());
     }
 
     #[test]
-    fn pauses_are_whole_microseconds() {
+    fn a_receiver_is_waited_for_at_most_four_times_as_long() {
         let mut pace = pace(&LinkSettings::new());
-        for _ in 0..100 {
-            assert_eq!(pace.backoff(Duration::from_micros(333), 0).subsec_nanos() % 1000, 0);
+        for (retries, factor) in [(0, 1), (1, 2), (2, 4), (3, 4), (255, 4)] {
+            let mean = LinkSettings::new().acknowledged_within * factor;
+            for _ in 0..100 {
+                let waited = pace.ack_timeout(retries) - NOW;
+                assert!((mean / 2..mean * 3 / 2).contains(&waited), "{waited:?}");
+            }
         }
     }
 
@@ -176,8 +241,9 @@ mod tests {
     fn no_time_is_too_long() {
         let settings = LinkSettings { requeue_after: Duration::MAX, ..LinkSettings::new() };
         let mut pace = pace(&settings);
-        assert!(pace.attempted(Duration::MAX, Outcome::ChannelBusy, 2).is_some());
-        pace.pause(Duration::MAX, true);
-        assert_eq!(pace.quiet_until(), Duration::MAX);
+        pace.advance(Instant::NEVER);
+        assert_eq!(pace.attempted(Ending::ChannelBusy, 2), Attempt::Requeued(Instant::NEVER));
+        pace.pause(true);
+        assert_eq!(pace.quiet_until(), Instant::NEVER);
     }
 }

@@ -1,27 +1,29 @@
-//! One radio, with patience: one frame is under way at a time, and one that found the channel busy, or was not
-//! acknowledged, may try again later.
+//! One radio: one frame is under way at a time, and each has an ending, even if its outcome is
+//! lost.
 //!
-//! The five clear-channel assessments of one attempt span about 18 ms, the train of a neighbour's fragments
-//! holds the air for longer. A frame that gives up then takes its whole datagram with it, so it is put back a
-//! few times, ever further apart.
+//! The five clear-channel assessments of one attempt span about 18 ms, the train of a neighbour's
+//! fragments holds the air for longer. A frame that gives up then takes its whole datagram with it,
+//! so the stack puts it back a few times, ever further apart.
 
 use core::time::Duration;
 
-use crate::pacing::Pace;
+use motemix_time::Instant;
+
+use crate::pacing::Attempt;
 use crate::serial::{MAX_FRAME, Outcome};
-use crate::settings::LinkSettings;
 
 /// For how long the transceiver may say nothing of a frame. It needs a tenth of it at most.
 pub const OUTCOME_WITHIN: Duration = Duration::from_secs(2);
 
-/// A transceiver: the part that knows a frame only as bytes. It does CSMA/CA, checks the frame check
-/// sequence, and acknowledges frames that ask for it.
+/// A transceiver: the part that knows a frame only as bytes. It does CSMA/CA, checks the frame
+/// check sequence, and acknowledges frames that ask for it.
 pub trait Transceiver {
-    /// A frame that arrived, without its check sequence, written to the beginning of `out`.
+    /// A frame that arrived, without its check sequence, written to the beginning of `out`; how
+    /// many bytes it has.
     fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize>;
 
-    /// Begins to send a frame, which has no check sequence yet. Not called again before the frame's outcome
-    /// was polled, or [`OUTCOME_WITHIN`] has passed without one.
+    /// Begins to send a frame, which has no check sequence yet. Not called again before the frame's
+    /// outcome was polled, or [`OUTCOME_WITHIN`] has passed without one.
     fn transmit(&mut self, frame: &[u8]);
 
     /// What became of the frame, once.
@@ -41,21 +43,34 @@ pub struct RadioCounters {
     pub given_up: u32,
 }
 
-/// How a frame's attempt ended.
+/// How a frame's attempt ended: an [`Outcome`], or nothing was heard of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum Ending {
     Sent,
-    /// It may try again at this time.
-    PutBack(Duration),
-    GivenUp(Outcome),
+    ChannelBusy,
+    NoAcknowledgement,
+    Refused,
+    /// The transceiver has not said in time. The frame may have been sent.
+    Unknown,
 }
 
-/// A transceiver, and what its reports taught. Time is the duration since any origin.
+impl From<Outcome> for Ending {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Sent => Self::Sent,
+            Outcome::ChannelBusy => Self::ChannelBusy,
+            Outcome::NoAcknowledgement => Self::NoAcknowledgement,
+            Outcome::Refused => Self::Refused,
+        }
+    }
+}
+
+/// A transceiver, and the frame that it sends. It outlives the stacks that use it one after the
+/// other.
 pub struct Radio<T> {
     transceiver: T,
     /// A frame is under way, and waited for until then: its outcome may be lost on a serial line.
-    under_way: Option<Duration>,
-    pub(crate) pace: Pace,
+    busy_until: Option<Instant>,
     counters: RadioCounters,
 }
 
@@ -64,8 +79,7 @@ impl<T: Transceiver> Radio<T> {
     pub const fn new(transceiver: T) -> Self {
         Self {
             transceiver,
-            under_way: None,
-            pace: Pace::new(&LinkSettings::new(), 0, Duration::ZERO),
+            busy_until: None,
             counters: RadioCounters { received: 0, sent: 0, requeued: 0, given_up: 0 },
         }
     }
@@ -86,42 +100,48 @@ impl<T: Transceiver> Radio<T> {
     }
 
     /// Until when the frame under way is waited for.
-    pub(crate) const fn under_way(&self) -> Option<Duration> {
-        self.under_way
+    pub(crate) const fn busy_until(&self) -> Option<Instant> {
+        self.busy_until
     }
 
-    pub(crate) fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
-        let len = self.transceiver.receive(out)?;
+    /// A frame that arrived.
+    ///
+    /// # Panics
+    /// The transceiver says that it is longer than a frame can be.
+    pub(crate) fn receive<'b>(&mut self, buffer: &'b mut [u8; MAX_FRAME]) -> Option<&'b [u8]> {
+        let len = self.transceiver.receive(buffer)?;
         self.counters.received += 1;
-        Some(len)
+        Some(&buffer[..len])
     }
 
-    pub(crate) fn transmit(&mut self, now: Duration, frame: &[u8]) {
-        // One that came too late is none of this frame's.
+    /// Begins to send a frame.
+    ///
+    /// # Panics
+    /// Another frame is still under way.
+    pub(crate) fn transmit(&mut self, now: Instant, frame: &[u8]) {
+        assert!(self.busy_until.is_none(), "one frame at a time");
+        // An outcome that came too late is none of this frame's.
         let _ = self.transceiver.poll_outcome();
         self.transceiver.transmit(frame);
-        self.under_way = Some(now.saturating_add(OUTCOME_WITHIN));
+        self.busy_until = Some(now + OUTCOME_WITHIN);
     }
 
-    /// The outcome of the frame under way, once.
-    pub(crate) fn poll_outcome(&mut self, now: Duration) -> Option<Outcome> {
-        let until = self.under_way?;
-        // One of which nothing is heard may have been sent, so it is not sent again.
-        let silence = (until <= now).then_some(Outcome::Refused);
-        let outcome = self.transceiver.poll_outcome().or(silence)?;
-        self.under_way = None;
-        Some(outcome)
+    /// How the attempt of the frame under way ended, once.
+    pub(crate) fn poll_ending(&mut self, now: Instant) -> Option<Ending> {
+        let until = self.busy_until?;
+        let unknown = (until <= now).then_some(Ending::Unknown);
+        let ending = self.transceiver.poll_outcome().map(Ending::from).or(unknown)?;
+        self.busy_until = None;
+        Some(ending)
     }
 
-    /// What follows from the outcome for a frame that was put back so often before.
-    pub(crate) fn fate(&mut self, now: Duration, outcome: Outcome, requeues: u8) -> Fate {
-        let again = self.pace.attempted(now, outcome, requeues);
-        let (count, fate) = match (outcome, again) {
-            (Outcome::Sent, _) => (&mut self.counters.sent, Fate::Sent),
-            (_, Some(again)) => (&mut self.counters.requeued, Fate::PutBack(again)),
-            (_, None) => (&mut self.counters.given_up, Fate::GivenUp(outcome)),
+    /// Counts an attempt.
+    pub(crate) const fn count(&mut self, attempt: Attempt) {
+        let count = match attempt {
+            Attempt::Sent => &mut self.counters.sent,
+            Attempt::Requeued(_) => &mut self.counters.requeued,
+            Attempt::GivenUp(_) => &mut self.counters.given_up,
         };
         *count += 1;
-        fate
     }
 }

@@ -1,64 +1,65 @@
-//! Datagrams that come: put together of their fragments, checked, and kept until they are taken.
+//! Datagrams that arrive: put together of their fragments, checked, and kept until they are taken.
 //!
-//! Each place holds one datagram's payload; headers are read when they come, and only a sum is kept of them. A
-//! place belongs to its datagram as long as fragments keep coming. A datagram that received no fragment for half its
-//! timeout may be evicted for another. A neighbour's incomplete datagrams never take the last
-//! place: its next one replaces its oldest.
+//! Each slot holds one datagram's payload; headers are read when they come, and only a checksum is
+//! kept of them. A slot belongs to its datagram as long as fragments keep coming. A datagram that
+//! received no fragment for half its timeout may be evicted for another. A neighbour's incomplete
+//! datagrams never take the last slot: its next one replaces its oldest.
 
 use core::time::Duration;
 
+use motemix_time::Instant;
+
 use crate::counters::LinkDrop;
-use crate::frame::LinkAddress;
-use crate::lowpan::header::{COMPRESSED, Head};
-use crate::lowpan::recover::FULL;
+use crate::duplicates::DuplicateFilter;
+use crate::lowpan::iphc::{COMPRESSED, UdpCheck};
+use crate::lowpan::rfrag::FULL;
+use crate::mac::LinkAddress;
+use crate::slots::{MAX_PAYLOAD, Slots};
 
-/// The longest payload: that of the shortest packet that each link of IPv6 carries (RFC 8200, 5).
-pub(crate) const MAX_PAYLOAD: usize = 1280 - 48;
-/// Datagrams that became whole and are remembered, in case a fragment comes again.
-const REMEMBERED: usize = 8;
-
-/// Whose datagram it is, and which.
+/// Which datagram a fragment is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Key {
+pub(crate) struct DatagramKey {
     pub(crate) from: LinkAddress,
-    pub(crate) tag: u16,
+    pub(crate) datagram_tag: u16,
     pub(crate) kind: Kind,
 }
 
+/// How a datagram was fragmented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// RFC 4944, whose fragments name the size of the whole; here the payload's.
-    Sized(u16),
-    /// RFC 8931.
-    Recoverable,
+    /// As FRAG1 and FRAGN, each of which says how long the whole is.
+    Rfc4944 { payload_len: u16 },
+    /// As RFRAG.
+    Rfc8931,
 }
 
 /// A fragment's part of the payload.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<'f> {
-    /// Where it begins. Of a recoverable fragment, in a datagram whose headers are the shortest.
+pub(crate) struct Fragment<'f> {
+    /// Where it begins. An RFRAG's, in a datagram whose headers are the shortest.
     pub(crate) at: usize,
-    /// The first and the number of its marks: units of eight bytes, or its sequence number.
-    pub(crate) marks: (usize, usize),
+    /// The first and the number of its bits in the bitmap: units of eight bytes, or its sequence
+    /// number.
+    pub(crate) bits: (usize, usize),
     pub(crate) payload: &'f [u8],
-    /// The headers, if it is the first.
-    pub(crate) beginning: Option<Beginning>,
+    /// What the headers say, if it is the first.
+    pub(crate) headers: Option<Headers>,
 }
 
-/// What the first fragment says.
+/// What the first fragment says about all of the datagram.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beginning {
-    pub(crate) head: Head,
-    /// How long the compressed headers are.
-    pub(crate) head_len: usize,
+pub(crate) struct Headers {
+    pub(crate) check: UdpCheck,
+    /// Bytes of the compressed headers.
+    pub(crate) len: usize,
     /// Bytes of the whole payload.
-    pub(crate) size: usize,
+    pub(crate) payload_len: usize,
 }
 
 #[derive(Clone, Copy)]
 enum State {
     Free,
-    Incomplete { key: Key, beginning: Option<Beginning> },
+    Incomplete { key: DatagramKey, headers: Option<Headers> },
     Whole { from: LinkAddress },
 }
 
@@ -66,41 +67,41 @@ enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum Stored {
-    /// It is kept now. If every place was taken, one incomplete datagram was forgotten for it.
+    /// It is kept now. If every slot was taken, one incomplete datagram was forgotten for it.
     New { replaced: bool },
     /// It had arrived before; nothing has changed.
     Duplicate,
 }
 
-/// A place for one datagram.
+/// A slot for one datagram that arrives.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct ArrivalSlot {
     state: State,
     /// Bytes of the payload that have arrived.
-    got: u16,
+    received: u16,
     /// Which fragments have arrived, one bit each.
-    marks: [u32; MAX_PAYLOAD.div_ceil(8 * 32)],
+    bitmap: [u32; MAX_PAYLOAD.div_ceil(8 * 32)],
     /// When its last fragment arrived.
-    touched: Duration,
+    touched: Instant,
     /// The datagram with the lowest number arrived first.
     number: u32,
 }
 
-impl Place {
-    /// A place without a datagram.
+impl ArrivalSlot {
+    /// A slot without a datagram.
     pub const FREE: Self =
-        Self { state: State::Free, got: 0, marks: [0; _], touched: Duration::ZERO, number: 0 };
+        Self { state: State::Free, received: 0, bitmap: [0; _], touched: Instant::from_micros(0), number: 0 };
 
-    const fn key(&self) -> Option<&Key> {
+    const fn key(&self) -> Option<&DatagramKey> {
         match &self.state {
             State::Incomplete { key, .. } => Some(key),
             State::Free | State::Whole { .. } => None,
         }
     }
 
-    const fn beginning(&self) -> Option<Beginning> {
+    const fn headers(&self) -> Option<Headers> {
         match self.state {
-            State::Incomplete { beginning, .. } => beginning,
+            State::Incomplete { headers, .. } => headers,
             State::Free | State::Whole { .. } => None,
         }
     }
@@ -109,36 +110,52 @@ impl Place {
         self.key().is_some_and(|key| key.from == from)
     }
 
-    /// Sets marks; `false` and nothing set if one of them was, or does not exist.
-    fn mark(&mut self, (first, count): (usize, usize)) -> bool {
-        let all = first..first + count;
-        let are_new = all
-            .clone()
-            .all(|mark| self.marks.get(mark / 32).is_some_and(|word| word & 1 << (mark % 32) == 0));
-        if are_new {
-            for mark in all {
-                if let Some(word) = self.marks.get_mut(mark / 32) {
-                    *word |= 1 << (mark % 32);
-                }
-            }
-        }
-        are_new
+    /// Whether it is incomplete and nothing of it has come for so long.
+    fn is_stale(&self, now: Instant, after: Duration) -> bool {
+        matches!(self.state, State::Incomplete { .. }) && self.touched + after <= now
+    }
+
+    fn has_any(&self, (first, count): (usize, usize)) -> bool {
+        (first..first + count).any(|bit| self.bitmap[bit / 32] & 1 << (bit % 32) != 0)
+    }
+
+    fn mark(&mut self, (first, count): (usize, usize)) {
+        (first..first + count).for_each(|bit| self.bitmap[bit / 32] |= 1 << (bit % 32));
     }
 }
 
-/// All places.
+/// The slot in which a datagram is to be kept.
+#[derive(Clone, Copy)]
+struct Vacancy {
+    index: usize,
+    /// Another, incomplete datagram is in it, and gives way.
+    replaces: bool,
+}
+
+/// All slots, and the time that it is for them.
 pub(crate) struct Reassembly<'s> {
-    places: &'s mut [Place],
-    /// The payloads of all places, one after the other.
-    bytes: &'s mut [u8],
-    within: Duration,
+    slots: Slots<'s, ArrivalSlot>,
+    timeout: Duration,
+    now: Instant,
     number: u32,
-    remembered: Remembered,
+    duplicates: DuplicateFilter,
 }
 
 impl<'s> Reassembly<'s> {
-    pub(crate) const fn new(places: &'s mut [Place], bytes: &'s mut [u8], within: Duration) -> Self {
-        Self { places, bytes, within, number: 0, remembered: Remembered::NOTHING }
+    /// # Panics
+    /// As [`Slots::new`].
+    pub(crate) fn new(slots: &'s mut [ArrivalSlot], bytes: &'s mut [u8], timeout: Duration) -> Self {
+        // A stack before this one may have left datagrams in it.
+        slots.fill(ArrivalSlot::FREE);
+        // The sender may ask for the last time long after the datagram would have been given up
+        // here.
+        let duplicates = DuplicateFilter::new(timeout.saturating_mul(4));
+        Self { slots: Slots::new(slots, bytes), timeout, now: Instant::default(), number: 0, duplicates }
+    }
+
+    /// From now on it is this time.
+    pub(crate) const fn advance(&mut self, now: Instant) {
+        self.now = now;
     }
 
     /// Keeps a datagram that came in one frame.
@@ -147,88 +164,101 @@ impl<'s> Reassembly<'s> {
     /// Why it was refused: nothing of it is kept, and no other datagram was forgotten for it.
     pub(crate) fn store_whole(
         &mut self,
-        now: Duration,
         from: LinkAddress,
-        head: Head,
+        check: UdpCheck,
         payload: &[u8],
     ) -> Result<Stored, LinkDrop> {
-        if payload.len() > self.room() {
+        if payload.len() > self.slots.buffer_len() {
             return Err(LinkDrop::TooLong);
         }
-        head.fits(payload)?;
-        let (index, replaced) = self.find_place(now, None).ok_or(LinkDrop::ReassemblyFull)?;
-        self.occupy(index, now, State::Whole { from });
-        self.write(index, 0, payload);
-        if let Some(place) = self.places.get_mut(index) {
-            place.got = payload.len() as u16;
-        }
-        Ok(Stored::New { replaced })
+        check.verify(payload)?;
+        let Vacancy { index, replaces } = self.vacancy(None).ok_or(LinkDrop::ReassemblyFull)?;
+        self.occupy(index, State::Whole { from });
+        self.slots.buffer_mut(index)[..payload.len()].copy_from_slice(payload);
+        self.slots[index].received = payload.len() as u16;
+        Ok(Stored::New { replaced: replaces })
     }
 
     /// Keeps a fragment.
     ///
     /// # Errors
-    /// Why it was refused: it is not kept, and no other datagram was forgotten for it. After a wrong checksum the rest
-    /// of its own datagram is not kept either.
-    pub(crate) fn store(&mut self, now: Duration, key: Key, piece: &Piece<'_>) -> Result<Stored, LinkDrop> {
-        if self.remembers(now, &key) {
+    /// Why it was refused: it is not kept, and no other datagram was forgotten for it. After a
+    /// wrong checksum the rest of its own datagram is not kept either.
+    pub(crate) fn store(&mut self, key: DatagramKey, fragment: &Fragment<'_>) -> Result<Stored, LinkDrop> {
+        if self.duplicates.contains(self.now, &key) {
             return Ok(Stored::Duplicate);
         }
         let known = self.position(&key);
-        let old = known.and_then(|index| self.places.get(index)).and_then(Place::beginning);
-        let beginning = old.or(piece.beginning);
-        let size = match (key.kind, beginning) {
-            (Kind::Sized(size), _) => usize::from(size),
-            (Kind::Recoverable, Some(beginning)) => beginning.size,
-            (Kind::Recoverable, None) => self.room(),
-        };
-        // Offsets of recoverable fragments count compressed headers as well.
-        let longer = match (key.kind, beginning) {
-            (Kind::Recoverable, Some(beginning)) => beginning.head_len.saturating_sub(COMPRESSED),
+        let known_headers = known.and_then(|index| self.slots[index].headers());
+        let headers = known_headers.or(fragment.headers);
+        // Offsets of RFRAG count compressed headers, which may be longer than the shortest.
+        let longer = match (key.kind, headers) {
+            (Kind::Rfc8931, Some(headers)) => headers.len.saturating_sub(COMPRESSED),
             _ => 0,
         };
-        let at = if piece.beginning.is_some() { Some(0) } else { piece.at.checked_sub(longer) };
-        let at = at.ok_or(LinkDrop::BadHeader)?;
-        if size > self.room() {
-            return Err(LinkDrop::TooLong);
-        }
-        if at + piece.payload.len() > size {
-            return Err(if beginning.is_some() { LinkDrop::BadHeader } else { LinkDrop::TooLong });
-        }
-        if let (None, Some(beginning)) = (known, piece.beginning)
-            && piece.payload.len() == size
+        let at = self.offset(&key, fragment, headers, longer)?;
+        if let (None, Some(headers)) = (known, fragment.headers)
+            && fragment.payload.len() == headers.payload_len
         {
-            // A datagram of one fragment is checked before it takes a place: it must not evict another and then be
-            // refused.
-            beginning.head.fits(piece.payload)?;
+            // A datagram of one fragment is checked before it takes a slot: it must not evict
+            // another and then be refused.
+            headers.check.verify(fragment.payload)?;
         }
-        let (index, replaced) = match known {
-            Some(index) => (index, false),
-            None => self.find_place(now, Some(key.from)).ok_or(LinkDrop::ReassemblyFull)?,
+        let Vacancy { index, replaces } = if let Some(index) = known {
+            Vacancy { index, replaces: false }
+        } else {
+            let vacancy = self.vacancy(Some(key.from)).ok_or(LinkDrop::ReassemblyFull)?;
+            self.occupy(vacancy.index, State::Incomplete { key, headers: None });
+            vacancy
         };
-        if known.is_none() {
-            self.occupy(index, now, State::Incomplete { key, beginning: None });
-        }
-        if old.is_none() && longer > 0 {
+        if known_headers.is_none() && longer > 0 {
             // What came before was written where it belongs behind shorter headers.
-            let memory = self.memory(index);
-            memory.copy_within(longer.min(memory.len()).., 0);
+            let buffer = self.slots.buffer_mut(index);
+            buffer.copy_within(longer.min(buffer.len()).., 0);
         }
-        let Some(place) = self.places.get_mut(index) else { return Err(LinkDrop::ReassemblyFull) };
-        if !place.mark(piece.marks) {
+        let slot = &mut self.slots[index];
+        if slot.has_any(fragment.bits) {
             return Ok(Stored::Duplicate);
         }
-        place.got = place.got.saturating_add(piece.payload.len() as u16);
-        place.touched = now;
-        place.state = State::Incomplete { key, beginning };
-        self.write(index, at, piece.payload);
-        self.finish(now, index)?;
-        Ok(Stored::New { replaced })
+        slot.mark(fragment.bits);
+        slot.received = slot.received.saturating_add(fragment.payload.len() as u16);
+        slot.touched = self.now;
+        slot.state = State::Incomplete { key, headers };
+        self.slots.buffer_mut(index)[at..][..fragment.payload.len()].copy_from_slice(fragment.payload);
+        if let Some(headers) = headers {
+            self.finish(index, &key, &headers)?;
+        }
+        Ok(Stored::New { replaced: replaces })
     }
 
-    /// Forgets an incomplete datagram that its sender gave up. Whether there was one.
+    /// Where a fragment's payload begins in the datagram's, with room for all of it behind.
+    fn offset(
+        &self,
+        key: &DatagramKey,
+        fragment: &Fragment<'_>,
+        headers: Option<Headers>,
+        longer: usize,
+    ) -> Result<usize, LinkDrop> {
+        let room = self.slots.buffer_len();
+        let payload_len = match (key.kind, headers) {
+            (Kind::Rfc4944 { payload_len }, _) => usize::from(payload_len),
+            (Kind::Rfc8931, Some(headers)) => headers.payload_len,
+            (Kind::Rfc8931, None) => room,
+        };
+        let at = if fragment.headers.is_some() { Some(0) } else { fragment.at.checked_sub(longer) };
+        let at = at.ok_or(LinkDrop::BadHeader)?;
+        if payload_len > room {
+            return Err(LinkDrop::TooLong);
+        }
+        if at + fragment.payload.len() > payload_len {
+            return Err(if headers.is_some() { LinkDrop::BadHeader } else { LinkDrop::TooLong });
+        }
+        Ok(at)
+    }
+
+    /// Forgets an incomplete datagram that its sender aborted. Whether there was one.
     #[must_use]
-    pub(crate) fn abort(&mut self, key: &Key) -> bool {
+    pub(crate) fn abort(&mut self, key: &DatagramKey) -> bool {
         let position = self.position(key);
         if let Some(index) = position {
             self.free(index);
@@ -236,173 +266,100 @@ impl<'s> Reassembly<'s> {
         position.is_some()
     }
 
-    /// Which fragments of a recoverable datagram are here; none if it is unknown.
-    pub(crate) fn bitmap(&self, now: Duration, key: &Key) -> Option<u32> {
-        if self.remembers(now, key) {
+    /// The RFRAG-ACK bitmap of a datagram; none if it is unknown.
+    pub(crate) fn bitmap(&self, key: &DatagramKey) -> Option<u32> {
+        if self.duplicates.contains(self.now, key) {
             return Some(FULL);
         }
-        let place = self.position(key).and_then(|index| self.places.get(index))?;
-        place.marks.first().map(|marks| marks.reverse_bits())
+        let [sequences, ..] = self.slots[self.position(key)?].bitmap;
+        Some(sequences.reverse_bits())
     }
 
-    /// Whether the datagram became whole a while ago. Its sender may ask for the last time long after it would
-    /// have been given up here.
-    fn remembers(&self, now: Duration, key: &Key) -> bool {
-        self.remembered.has(now, self.within.saturating_mul(4), key)
-    }
-
-    /// Gives up what is incomplete for too long. How many there were.
-    pub(crate) fn expire(&mut self, now: Duration) -> u32 {
+    /// Gives up what is incomplete for too long. How many datagrams that were.
+    pub(crate) fn expire(&mut self) -> u32 {
         let mut expired = 0;
-        for place in self.places.iter_mut() {
-            let is_late = place.touched.saturating_add(self.within) <= now;
-            if is_late && matches!(place.state, State::Incomplete { .. }) {
-                place.state = State::Free;
-                expired += 1;
-            }
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_stale(self.now, self.timeout)) {
+            slot.state = State::Free;
+            expired += 1;
         }
         expired
     }
 
-    /// Takes out the datagram that became whole first: its length, and who sent its frames. One that is longer
-    /// than `out` is cut.
-    pub(crate) fn take(&mut self, out: &mut [u8]) -> Option<(usize, LinkAddress)> {
-        let index = self.oldest(|place| matches!(place.state, State::Whole { .. }))?;
-        let place = self.places.get(index)?;
-        let State::Whole { from } = place.state else { return None };
-        let len = usize::from(place.got).min(out.len());
-        if let (Some(out), Some(payload)) = (out.get_mut(..len), self.memory(index).get(..len)) {
-            out.copy_from_slice(payload);
-        }
+    /// Takes out the datagram that became whole first, written to the beginning of `out`: its
+    /// length, and who sent its frames.
+    ///
+    /// # Errors
+    /// [`LinkDrop::TooLong`]: it is longer than `out`, and is gone.
+    pub(crate) fn take(&mut self, out: &mut [u8]) -> Option<Result<(usize, LinkAddress), LinkDrop>> {
+        let index = self.oldest(|slot| matches!(slot.state, State::Whole { .. }))?;
+        let ArrivalSlot { state: State::Whole { from }, received, .. } = self.slots[index] else {
+            return None;
+        };
         self.free(index);
-        Some((len, from))
+        let payload = &self.slots.buffer(index)[..usize::from(received)];
+        let Some(out) = out.get_mut(..payload.len()) else { return Some(Err(LinkDrop::TooLong)) };
+        out.copy_from_slice(payload);
+        Some(Ok((payload.len(), from)))
     }
 
     /// A datagram of which all has come is whole, unless it was changed.
-    fn finish(&mut self, now: Duration, index: usize) -> Result<(), LinkDrop> {
-        let Some(place) = self.places.get(index) else { return Ok(()) };
-        let State::Incomplete { key, beginning: Some(beginning) } = place.state else { return Ok(()) };
-        let got = usize::from(place.got);
-        if got < beginning.size {
+    fn finish(&mut self, index: usize, key: &DatagramKey, headers: &Headers) -> Result<(), LinkDrop> {
+        let received = usize::from(self.slots[index].received);
+        if received < headers.payload_len {
             return Ok(());
         }
-        let payload = self.memory(index).get(..beginning.size).unwrap_or_default();
-        let checked =
-            if got > beginning.size { Err(LinkDrop::BadHeader) } else { beginning.head.fits(payload) };
+        let payload = &self.slots.buffer(index)[..headers.payload_len];
+        let checked = if received > headers.payload_len {
+            Err(LinkDrop::BadHeader)
+        } else {
+            headers.check.verify(payload)
+        };
         if checked.is_err() {
             self.free(index);
             return checked;
         }
-        self.remembered.add(now, &key);
+        self.duplicates.insert(self.now, key);
         self.number = self.number.wrapping_add(1);
-        if let Some(place) = self.places.get_mut(index) {
-            place.state = State::Whole { from: key.from };
-            place.number = self.number;
-        }
+        let slot = &mut self.slots[index];
+        slot.state = State::Whole { from: key.from };
+        slot.number = self.number;
         Ok(())
     }
 
-    /// A place for another datagram, and whether an incomplete one is in it and gives way.
-    fn find_place(&self, now: Duration, from: Option<LinkAddress>) -> Option<(usize, bool)> {
+    /// A slot for another datagram: of this neighbour, if it comes in fragments.
+    fn vacancy(&self, from: Option<LinkAddress>) -> Option<Vacancy> {
         if let Some(from) = from {
-            let is_theirs = |place: &Place| place.is_incomplete_of(from);
-            let theirs = self.places.iter().filter(|place| is_theirs(place)).count();
-            if theirs > 0 && theirs + 1 >= self.places.len() {
-                return self.oldest(is_theirs).map(|index| (index, true));
+            let is_theirs = |slot: &ArrivalSlot| slot.is_incomplete_of(from);
+            let theirs = self.slots.iter().filter(|slot| is_theirs(slot)).count();
+            if theirs > 0 && theirs + 1 >= self.slots.len() {
+                return self.oldest(is_theirs).map(|index| Vacancy { index, replaces: true });
             }
         }
-        let free = self.places.iter().position(|place| matches!(place.state, State::Free));
-        if let Some(index) = free {
-            return Some((index, false));
-        }
-        let is_stale = |place: &Place| {
-            let is_incomplete = matches!(place.state, State::Incomplete { .. });
-            is_incomplete && place.touched.saturating_add(self.within / 2) <= now
-        };
-        self.oldest(is_stale).map(|index| (index, true))
+        let free = self.slots.position(|slot| matches!(slot.state, State::Free));
+        free.map(|index| Vacancy { index, replaces: false }).or_else(|| {
+            let stale = self.oldest(|slot| slot.is_stale(self.now, self.timeout / 2));
+            stale.map(|index| Vacancy { index, replaces: true })
+        })
     }
 
-    fn oldest(&self, is_meant: impl Fn(&Place) -> bool) -> Option<usize> {
-        let meant = self.places.iter().enumerate().filter(|(_, place)| is_meant(place));
+    fn oldest(&self, is_meant: impl Fn(&ArrivalSlot) -> bool) -> Option<usize> {
+        let meant = self.slots.iter().enumerate().filter(|(_, slot)| is_meant(slot));
         // Numbers are closer together than half of all that there are.
-        let age = |place: &Place| self.number.wrapping_sub(place.number);
-        meant.max_by_key(|(_, place)| age(place)).map(|(index, _)| index)
+        let age = |slot: &ArrivalSlot| self.number.wrapping_sub(slot.number);
+        meant.max_by_key(|(_, slot)| age(slot)).map(|(index, _)| index)
     }
 
-    fn position(&self, key: &Key) -> Option<usize> {
-        self.places.iter().position(|place| place.key() == Some(key))
+    fn position(&self, key: &DatagramKey) -> Option<usize> {
+        self.slots.position(|slot| slot.key() == Some(key))
     }
 
-    fn occupy(&mut self, index: usize, now: Duration, state: State) {
+    fn occupy(&mut self, index: usize, state: State) {
         self.number = self.number.wrapping_add(1);
-        if let Some(place) = self.places.get_mut(index) {
-            *place = Place { state, touched: now, number: self.number, ..Place::FREE };
-        }
+        self.slots[index] =
+            ArrivalSlot { state, touched: self.now, number: self.number, ..ArrivalSlot::FREE };
     }
 
     fn free(&mut self, index: usize) {
-        if let Some(place) = self.places.get_mut(index) {
-            place.state = State::Free;
-        }
+        self.slots[index].state = State::Free;
     }
-
-    /// Bytes in each place.
-    fn room(&self) -> usize {
-        self.bytes.len().checked_div(self.places.len()).unwrap_or(0)
-    }
-
-    fn memory(&mut self, index: usize) -> &mut [u8] {
-        let room = self.room();
-        self.bytes.chunks_exact_mut(room.max(1)).nth(index).unwrap_or_default()
-    }
-
-    fn write(&mut self, index: usize, at: usize, payload: &[u8]) {
-        let place = self.memory(index).get_mut(at..);
-        if let Some(place) = place.and_then(|place| place.get_mut(..payload.len())) {
-            place.copy_from_slice(payload);
-        }
-    }
-}
-
-/// Datagrams that became whole a short while ago: a fragment of theirs that comes again opens no place, and is
-/// acknowledged. Told apart by 32 bits of hash, which is enough by chance, and whoever forges one can send
-/// worse.
-struct Remembered {
-    /// Hash of the key, and the time in milliseconds.
-    fingerprints: [(u32, u32); REMEMBERED],
-    /// The oldest of them.
-    next: usize,
-}
-
-impl Remembered {
-    const NOTHING: Self = Self { fingerprints: [(0, 0); REMEMBERED], next: 0 };
-
-    fn add(&mut self, now: Duration, key: &Key) {
-        if let Some(oldest) = self.fingerprints.get_mut(self.next) {
-            *oldest = (fingerprint(key), millis(now));
-        }
-        self.next = (self.next + 1) % REMEMBERED;
-    }
-
-    fn has(&self, now: Duration, within: Duration, key: &Key) -> bool {
-        let fingerprint = fingerprint(key);
-        let is_fresh = |at: u32| millis(now).wrapping_sub(at) < millis(within);
-        self.fingerprints.iter().any(|&(known, at)| known == fingerprint && is_fresh(at))
-    }
-}
-
-/// FNV-1a (draft-eastlake-fnv), never zero: that is an empty place.
-fn fingerprint(key: &Key) -> u32 {
-    let kind = match key.kind {
-        Kind::Sized(size) => size.to_be_bytes(),
-        Kind::Recoverable => [0xff; 2],
-    };
-    let bytes = key.from.interface().into_iter().chain(key.tag.to_be_bytes()).chain(kind);
-    let hash = bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    hash | 1
-}
-
-/// It comes round after 49 days, in which much is forgotten.
-fn millis(time: Duration) -> u32 {
-    (time.as_secs() as u32).wrapping_mul(1000).wrapping_add(time.subsec_millis())
 }

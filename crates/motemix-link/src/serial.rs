@@ -6,9 +6,9 @@
 //!                            0xf0–0xf2 is written as 0xf0 ‖ (byte ^ 0x80)
 //! ```
 //!
-//! The CRC is CRC-16/KERMIT, little-endian, over kind and body: the polynomial of IEEE 802.15.4's frame
-//! check sequence. A message that is damaged, too long or cut off by the start of another is counted and
-//! forgotten; whatever the bytes, the next message is read.
+//! The CRC is CRC-16/KERMIT, little-endian, over kind and body: the polynomial of IEEE 802.15.4's
+//! frame check sequence. A message that is damaged, too long or cut off by the start of another is
+//! counted and forgotten; whatever the bytes, the next message is read.
 //!
 //! | kind | direction | body |
 //! |---|---|---|
@@ -114,24 +114,22 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Writes the message as it goes over the line, at most [`MAX_ON_LINE`] bytes, one by one to `out`.
-    /// A frame that is too long is cut, and its receiver will refuse it.
+    /// Writes the message as it goes over the line, at most [`MAX_ON_LINE`] bytes, one by one to
+    /// `out`.
+    ///
+    /// # Panics
+    /// A frame is longer than [`MAX_FRAME`]: no radio has received it, and none could send it.
     pub fn write(&self, mut out: impl FnMut(u8)) {
-        let (head, body): ([u8; 3], &[u8]) = match self {
-            Self::Join(address) => ([0x01, 0, 0], &address.0),
-            Self::Transmit { handle, frame } => ([0x02, *handle, 0], frame),
+        let (head, head_len, body): ([u8; 3], usize, &[u8]) = match self {
+            Self::Join(address) => ([0x01, 0, 0], 1, &address.0),
+            Self::Transmit { handle, frame } => ([0x02, *handle, 0], 2, frame),
             Self::Received { link_quality, signal, frame } => {
-                ([0x81, *link_quality, signal.cast_unsigned()], frame)
+                ([0x81, *link_quality, signal.cast_unsigned()], 3, frame)
             }
-            Self::Done { handle, outcome } => ([0x82, *handle, *outcome as u8], &[]),
+            Self::Done { handle, outcome } => ([0x82, *handle, *outcome as u8], 3, &[]),
         };
-        let head_len = match self {
-            Self::Join(_) => 1,
-            Self::Transmit { .. } => 2,
-            Self::Received { .. } | Self::Done { .. } => 3,
-        };
-        let head = head.get(..head_len).unwrap_or_default();
-        let body = body.get(..body.len().min(MAX_FRAME)).unwrap_or_default();
+        assert!(body.len() <= MAX_FRAME, "no frame is longer");
+        let head = &head[..head_len];
         let mut digest = CHECK.digest();
         digest.update(head);
         digest.update(body);
@@ -185,7 +183,7 @@ impl Decoder {
         self.damaged
     }
 
-    /// Takes the next byte in.
+    /// Takes the next byte in; what it completes, if anything.
     pub fn push(&mut self, byte: u8) -> Option<Item<'_>> {
         match (self.state, byte) {
             (State::Text, START) => self.begin(),
@@ -198,7 +196,7 @@ impl Decoder {
             }
             (State::Inside, END) => {
                 self.state = State::Text;
-                let message = self.content.get(..self.len).and_then(Message::read);
+                let message = Message::read(&self.content[..self.len]);
                 if message.is_none() {
                     self.damaged += 1;
                 }

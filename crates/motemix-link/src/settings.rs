@@ -5,45 +5,49 @@ use core::time::Duration;
 /// How frames and datagrams are sent, and for how long they are waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkSettings {
-    /// How often a frame that found the channel busy, or was not acknowledged, is put back before it is given up.
+    /// How often a frame that found the channel busy, or was not acknowledged, is put back before
+    /// it is given up.
     pub requeues: u8,
     /// How long a frame waits after it was put back for the first time; twice as long each further
     /// time. The wait is random, from half to one and a half of that, so that contenders separate.
     pub requeue_after: Duration,
     /// Pauses for the sake of others. `None`: frames follow each other at once.
     pub pacing: Option<Pacing>,
-    /// How long datagrams are cut, and what happens when a fragment is lost. A receiver understands
+    /// How datagrams longer than a frame are cut, and what happens when a fragment is lost. A receiver understands
     /// both ways.
     pub recovery: Recovery,
-    /// If set, the receiver is asked which fragments came only if one of them was hard to send; a
-    /// loss that the radio does not notice is then final. Otherwise the receiver is asked about
-    /// each datagram in fragments, which costs a frame.
+    /// If set, the receiver is asked which fragments came (Ack-Request of RFC 8931) only after one
+    /// of them was given up, or the receiver lacked one or was silent; a loss that the radio does
+    /// not notice is then final. Otherwise the receiver is asked about each datagram in fragments,
+    /// which costs a frame.
     pub when_in_doubt: bool,
-    /// How often a datagram is taken up again without getting on: after a fragment that was given up, or when its
-    /// receiver does not answer or lacks as many fragments as before.
+    /// How often a datagram is taken up again without getting on (compare MaxFragRetries, RFC
+    /// 8931): after a fragment that was given up, or when its receiver does not answer or lacks as
+    /// many fragments as before.
     pub recovery_tries: u8,
-    /// How long the sender waits for the receiver's answer the first time; twice and four times as
-    /// long later, at random as above. A mote that computes answers late.
+    /// How long the sender waits for an RFRAG-ACK the first time (the retransmission time-out of
+    /// RFC 8931, OptARQTimeOut); twice and four times as long later, at random as above. A mote
+    /// that computes answers late.
     pub acknowledged_within: Duration,
     /// An incomplete datagram that received no fragment for this time is given up. After half of
-    /// it, the datagram may be evicted for another.
+    /// it, another datagram that needs its slot may evict it.
     pub reassembled_within: Duration,
 }
 
-/// Pauses between the frames of one station: a train of fragments holds the channel longer than the attempts of
-/// one waiting frame last, some 18 ms.
+/// Pauses between the frames of one station: a train of fragments holds the channel longer than the
+/// attempts of one waiting frame last, some 18 ms.
 ///
 /// Both pauses grow by what the radio reports: the addition doubles with each failed attempt, and
 /// shrinks by a step with each frame that was sent at the first attempt. A pause is random, from
 /// half to one and a half of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
-    /// The least after a frame whose datagram goes on.
+    /// The least after a frame whose datagram goes on (the inter-frame gap of RFC 8931).
     pub after_frame: Duration,
     /// The least after a datagram.
     pub after_datagram: Duration,
-    /// By how much a frame that was sent at the first attempt makes pauses shorter. Also what the first failed
-    /// one adds.
+    /// By how much a frame that was sent at the first attempt makes pauses shorter. Also what the
+    /// first failed one adds.
     pub step: Duration,
     /// The most that is added to a pause.
     pub most: Duration,
@@ -52,9 +56,9 @@ pub struct Pacing {
 /// What becomes of a datagram in fragments of which one is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// RFC 4944: it is lost.
+    /// It is lost; FRAG1 and FRAGN of RFC 4944.
     None,
-    /// RFC 8931: what is missing is sent again. For neighbours that understand it.
+    /// What is missing is sent again; RFRAG of RFC 8931, for neighbours that understand it.
     Selective,
 }
 

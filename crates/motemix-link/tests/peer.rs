@@ -125,7 +125,7 @@ impl Peer {
 
 /// Ours and the other one, and all that was on the air.
 struct Pair {
-    now: Duration,
+    now: motemix_link::Instant,
     radio: Radio<Antenna>,
     stack: Stack<'static>,
     peer: Peer,
@@ -137,19 +137,19 @@ const THEIRS: usize = 2;
 
 impl Pair {
     fn new() -> Self {
-        let now = Duration::from_secs(1);
-        let mut radio = Radio::new(Antenna::default());
+        let now = motemix_link::Instant::from_micros(1_000_000);
+        let radio = Radio::new(Antenna::default());
         let memory = Box::leak(Box::new(StackMemory::<PACKET, 4>::new()));
-        let stack = Stack::new(address(OURS), 3, &LinkSettings::new(), memory, &mut radio, now);
+        let stack = Stack::new(address(OURS), 3, &LinkSettings::new(), memory.lend());
         Self { now, radio, stack, peer: Peer::new(address(THEIRS)), frames: Vec::new() }
     }
 
     fn run(&mut self, time: Duration) {
         let until = self.now + time;
         while self.now < until {
-            self.now += Duration::from_millis(1);
+            self.now = self.now + Duration::from_millis(1);
             self.stack.poll(self.now, &mut self.radio);
-            let now = Instant::from_micros(self.now.as_micros() as i64);
+            let now = Instant::from_micros(self.now.as_micros().cast_signed());
             self.peer.interface.poll(now, &mut self.peer.antenna, &mut self.peer.sockets);
             for frame in self.radio.transceiver_mut().sent.drain(..) {
                 self.frames.push(("ours", frame.clone()));
@@ -164,7 +164,7 @@ impl Pair {
 
     fn receive(&mut self) -> Option<Vec<u8>> {
         let mut out = [0; PACKET];
-        self.stack.receive(&mut out).map(|len| out[..len].to_vec())
+        self.stack.receive(&mut out).map(|received| out[..received.len].to_vec())
     }
 }
 
@@ -172,7 +172,7 @@ impl Pair {
 fn datagrams_of_all_lengths_pass_both_ways() {
     let mut pair = Pair::new();
     for len in (0..=PACKET).step_by(7) {
-        assert!(pair.stack.send(pair.now, link_local(address(THEIRS)), &datagram(1, len)));
+        assert_eq!(pair.stack.send(link_local(address(THEIRS)), &datagram(1, len)), Ok(()));
         pair.run(Duration::from_millis(200));
         assert_eq!(pair.peer.receive(), Some(datagram(1, len)), "{len} bytes from us");
         pair.peer.send(address(OURS), &datagram(2, len));
@@ -189,7 +189,7 @@ fn it_looks_for_us_once_and_we_never_look_for_it() {
         pair.peer.send(address(OURS), &datagram(number, PACKET));
         pair.run(Duration::from_secs(1));
         assert_eq!(pair.receive(), Some(datagram(number, PACKET)));
-        assert!(pair.stack.send(pair.now, link_local(address(THEIRS)), &datagram(number, PACKET)));
+        assert_eq!(pair.stack.send(link_local(address(THEIRS)), &datagram(number, PACKET)), Ok(()));
         pair.run(Duration::from_secs(1));
         assert_eq!(pair.peer.receive(), Some(datagram(number, PACKET)));
     }
@@ -207,7 +207,7 @@ fn both_make_the_same_frames() {
     pair.frames.clear();
     pair.peer.send(address(OURS), &datagram(1, PACKET));
     pair.run(Duration::from_millis(100));
-    assert!(pair.stack.send(pair.now, link_local(address(THEIRS)), &datagram(1, PACKET)));
+    assert_eq!(pair.stack.send(link_local(address(THEIRS)), &datagram(1, PACKET)), Ok(()));
     pair.run(Duration::from_millis(100));
     let [one, two, three, other_one, other_two, other_three] = &pair.frames[..] else {
         panic!("{} frames", pair.frames.len())

@@ -33,6 +33,12 @@ fn a_frame_of_framing_bytes_needs_twice_the_room_and_survives() {
 }
 
 #[test]
+#[should_panic(expected = "no frame is longer")]
+fn a_frame_that_no_radio_could_send_is_a_mistake() {
+    on_line(&Message::Transmit { handle: 0, frame: &[0; MAX_FRAME + 1] });
+}
+
+#[test]
 fn text_between_messages_is_text() {
     let done = on_line(&Message::Done { handle: 1, outcome: Outcome::NoAcknowledgement });
     let join = on_line(&Message::Join(ExtendedAddress([0xf0; 8])));

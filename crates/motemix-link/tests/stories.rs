@@ -4,11 +4,12 @@ mod world;
 
 use std::time::Duration;
 
+use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_link::radio::{OUTCOME_WITHIN, Radio, Transceiver};
 use motemix_link::serial::{MAX_FRAME, Outcome};
 use motemix_link::settings::LinkSettings;
-use motemix_link::stack::{Stack, StackMemory, link_local};
+use motemix_link::stack::{SendError, Stack, StackMemory, link_local};
 use world::{Dice, Fate, PACKET, World, address, careful, datagram, in_doubt};
 
 /// The frames that a datagram takes on a quiet air.
@@ -186,9 +187,9 @@ fn one_neighbours_datagrams_arrive_in_order_whatever_happens_on_the_way() {
 #[test]
 fn the_queue_has_as_many_places_as_were_lent() {
     let mut world = World::with_memory::<PACKET, 2, 1>(3, LinkSettings::new());
-    assert!(world.stations[0].stack.can_send(Duration::ZERO));
+    assert!(world.stations[0].stack.can_send());
     assert!(world.send(0, 1, &datagram(1, PACKET)));
-    assert!(!world.stations[0].stack.can_send(Duration::ZERO));
+    assert!(!world.stations[0].stack.can_send());
     assert!(!world.send(0, 2, &datagram(2, PACKET)));
     assert_eq!(world.drops(0), [(LinkDrop::QueueFull, 1)]);
     world.seconds(1);
@@ -198,10 +199,34 @@ fn the_queue_has_as_many_places_as_were_lent() {
 }
 
 #[test]
+fn a_datagram_that_its_taker_has_no_room_for_is_dropped_and_not_cut() {
+    let mut world = World::new(2, LinkSettings::new());
+    world.take = false;
+    world.send(0, 1, &datagram(1, PACKET));
+    world.send(0, 1, &datagram(2, 20));
+    world.seconds(1);
+    let mut out = [0; 20];
+    let received = world.stations[1].stack.receive(&mut out).expect("the shorter one");
+    assert_eq!((received.len, &out[..]), (20, &datagram(2, 20)[..]));
+    assert_eq!(world.stations[1].stack.receive(&mut out), None);
+    assert_eq!(world.drops(1), [(LinkDrop::TooLong, 1)]);
+    assert_eq!(world.counters(1).received, 1);
+}
+
+#[test]
+#[should_panic(expected = "each slot has as many bytes")]
+fn memory_that_does_not_divide_into_its_slots_is_a_mistake() {
+    let mut memory = StackMemory::<PACKET, 2>::new();
+    let mut storage = memory.lend();
+    storage.arriving = &mut storage.arriving[1..];
+    Stack::new(address(1), 1, &LinkSettings::new(), storage);
+}
+
+#[test]
 fn an_address_that_is_no_neighbours_is_refused() {
     let mut world = World::new(2, LinkSettings::new());
-    let now = world.now.get();
-    assert!(!world.stations[0].stack.send(now, "2001:db8::1".parse().expect("an address"), &[1]));
+    let sent = world.stations[0].stack.send("2001:db8::1".parse().expect("an address"), &[1]);
+    assert_eq!(sent, Err(SendError::NoNeighbour));
     assert_eq!(world.drops(0), [(LinkDrop::NoNeighbour, 1)]);
     world.seconds(1);
     assert_eq!(world.sent(), []);
@@ -366,9 +391,9 @@ fn a_flood_is_taken_in_a_little_at_a_time() {
         let mut radio = Radio::new(Flood { frame, taken: 0, transmitted: 0 });
         let mut memory = StackMemory::<PACKET, 2>::new();
         let settings = LinkSettings::new();
-        let mut stack = Stack::new(address(1), 1, &settings, &mut memory, &mut radio, Duration::ZERO);
+        let mut stack = Stack::new(address(1), 1, &settings, memory.lend());
         for round in 1..20 {
-            stack.poll(Duration::from_millis(round), &mut radio);
+            stack.poll(Instant::from_micros(round * 1000), &mut radio);
             let taken = std::mem::take(&mut radio.transceiver_mut().taken);
             assert!((1..=4).contains(&taken), "{taken} frames at once");
         }
@@ -379,20 +404,20 @@ fn a_flood_is_taken_in_a_little_at_a_time() {
 fn a_frame_of_which_nothing_is_heard_does_not_block_the_next() {
     let mut radio = Radio::new(Flood { frame: vec![], taken: 0, transmitted: 0 });
     let mut memory = StackMemory::<PACKET, 2>::new();
-    let mut now = Duration::from_secs(1);
-    let mut stack = Stack::new(address(1), 1, &LinkSettings::new(), &mut memory, &mut radio, now);
+    let mut now = Instant::from_micros(1_000_000);
+    let mut stack = Stack::new(address(1), 1, &LinkSettings::new(), memory.lend());
     for sent in 1..5 {
-        assert!(stack.send(now, link_local(address(2)), &[0; 8]));
+        assert_eq!(stack.send(link_local(address(2)), &[0; 8]), Ok(()));
         stack.poll(now, &mut radio);
         assert_eq!(radio.transceiver().transmitted, sent);
-        assert_eq!(stack.poll_timeout(now, &radio), Some(now + OUTCOME_WITHIN));
+        assert_eq!(stack.poll_timeout(&radio), Some(now + OUTCOME_WITHIN));
         stack.poll(now + OUTCOME_WITHIN / 2, &mut radio);
         assert_eq!(radio.counters().given_up, sent as u32 - 1, "it may still be under way");
-        now += Duration::from_secs(5);
+        now = now + Duration::from_secs(5);
         stack.poll(now, &mut radio);
         assert_eq!(radio.counters().given_up, sent as u32);
-        assert_eq!(stack.counters().dropped(LinkDrop::Refused), sent as u32);
-        now += Duration::from_secs(1);
+        assert_eq!(stack.counters().dropped(LinkDrop::NoOutcome), sent as u32);
+        now = now + Duration::from_secs(1);
         radio.transceiver_mut().taken = 0;
     }
 }
@@ -402,11 +427,11 @@ fn what_a_stack_before_it_left_is_forgotten() {
     let mut radio = Radio::new(Flood { frame: vec![0; 9], taken: 0, transmitted: 0 });
     let mut memory = StackMemory::<PACKET, 2>::new();
     let settings = LinkSettings::new();
-    let mut now = Duration::from_secs(1);
+    let mut now = Instant::from_micros(1_000_000);
     for life in 1..4 {
-        let mut stack = Stack::new(address(1), life, &settings, &mut memory, &mut radio, now);
-        assert!(stack.send(now, link_local(address(2)), &[0; PACKET]), "its place is free");
-        now += OUTCOME_WITHIN / 4;
+        let mut stack = Stack::new(address(1), life, &settings, memory.lend());
+        assert_eq!(stack.send(link_local(address(2)), &[0; PACKET]), Ok(()), "its slot is free");
+        now = now + OUTCOME_WITHIN / 4;
         stack.poll(now, &mut radio);
     }
     assert_eq!(radio.transceiver().transmitted, 1, "but its frame is still under way");

@@ -6,8 +6,6 @@
 //!                            └───────────────────────────────────────────────────────────────────┘
 //! ```
 
-use core::time::Duration;
-
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
@@ -56,6 +54,12 @@ pub trait Board {
     fn now_micros(&mut self) -> u64;
     /// Sleeps until something arrives, a few milliseconds at most.
     fn sleep(&mut self);
+    /// Sleeps until the radio or the console has something to be taken, or until this moment.
+    fn wait(&mut self, due: Option<Instant>) {
+        while !self.has_news() && due.is_none_or(|due| due > self.now()) {
+            self.sleep();
+        }
+    }
     /// Ends a board that cannot run.
     fn stop(&mut self) -> !;
 
@@ -171,9 +175,7 @@ impl<B: Board> Started<'_, B> {
                 return asked;
             }
             self.board.forget_frames();
-            while !self.board.has_news() {
-                self.board.sleep();
-            }
+            self.board.wait(None);
         }
     }
 
@@ -190,10 +192,8 @@ impl<B: Board> Started<'_, B> {
         place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
         let seed = self.board.random().next_u64();
-        let now = Duration::from_micros(self.board.now_micros());
         let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
-        let mut stack =
-            Stack::new(self.mote.address(), seed, &LinkSettings::new(), &mut memory, &mut self.radio, now);
+        let mut stack = Stack::new(self.mote.address(), seed, &LinkSettings::new(), memory.lend());
         self.node::<T, PACKET, NEXT>(place, &mut stack)
     }
 
@@ -215,13 +215,10 @@ impl<B: Board> Started<'_, B> {
         let mut console = board.console();
         console.write("ok\n");
         loop {
-            let due = match running.poll(board.now(), &mut console, stack, radio, &mut packet) {
-                Next::TookIn | Next::Again => continue,
-                Next::Wait(due) => due,
+            match running.poll(board.now(), &mut console, stack, radio, &mut packet) {
+                Next::TookIn | Next::Again => {}
+                Next::Wait(due) => board.wait(due),
                 Next::Stop => return Ok(()),
-            };
-            while !board.has_news() && due.is_none_or(|due| due > board.now()) {
-                board.sleep();
             }
         }
     }

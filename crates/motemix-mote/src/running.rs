@@ -5,8 +5,6 @@ mod fill;
 mod next;
 mod talk;
 
-use core::time::Duration;
-
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_directory::Epoch;
 use motemix_link::radio::{Radio, Transceiver};
@@ -205,7 +203,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                 self.expire(now, console);
                 self.watch_fill(now, console);
                 let heeded = self.heed(now, console, stack, scratch);
-                stack.poll(duration(now), radio);
+                stack.poll(now, radio);
                 if self.take_in(now, console, stack, scratch) {
                     self.phase = Phase::SendOn { busy: true };
                     return Next::TookIn;
@@ -217,7 +215,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.handle_timeout(now);
         self.handle_events(now, console);
         self.transmit(now, console, stack, scratch);
-        stack.poll(duration(now), radio);
+        stack.poll(now, radio);
         let more = self.work(now);
         if self.stopped {
             return Next::Stop;
@@ -225,10 +223,9 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         if busy || more {
             return Next::Again;
         }
-        let link = stack.poll_timeout(duration(now), radio);
-        let link = link.map(|at| Instant::from_micros(u64::try_from(at.as_micros()).unwrap_or(u64::MAX)));
+        let link = stack.poll_timeout(radio);
         // What is due but cannot leave waits for the stack.
-        let can_send = stack.can_send(duration(now));
+        let can_send = stack.can_send();
         let node = self.node.poll_timeout().filter(|due| can_send || *due > now);
         Next::Wait([link, node, self.turn_due(now), self.expiry_due(now)].into_iter().flatten().min())
     }
@@ -254,7 +251,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         stack: &mut Stack<'_>,
         scratch: &mut [u8],
     ) -> bool {
-        let Some(received) = stack.receive_from(scratch) else { return false };
+        let Some(received) = stack.receive(scratch) else { return false };
         let datagram = scratch.get_mut(..received.len).unwrap_or_default();
         console.notice(News::Datagram(datagram));
         let from = LinkId(received.from);
@@ -333,7 +330,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         scratch: &mut [u8],
     ) {
         // Without its tag in flash no packet leaves.
-        if self.stopped || !stack.can_send(duration(now)) {
+        if self.stopped || !stack.can_send() {
             return;
         }
         let mut journal = InFlash {
@@ -345,11 +342,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         let to = self.routes.get(usize::from(transmit.to.get())).and_then(Route::address);
         // A node that is not on the radio is as one that is switched off.
         let packet = scratch.get(..transmit.len).unwrap_or_default();
-        let accepted = to.is_some_and(|to| stack.send(duration(now), to, packet));
+        let accepted = to.is_some_and(|to| stack.send(to, packet).is_ok());
         console.notice(News::Left { to: transmit.to, accepted });
     }
-}
-
-pub(crate) fn duration(now: Instant) -> Duration {
-    Duration::from_micros(now.as_micros())
 }

@@ -18,7 +18,7 @@
 
 use siphasher::sip::SipHasher13;
 
-use crate::time::Instant;
+use crate::Instant;
 
 /// Names the neighbour that a datagram came from: any number that is the same for the same
 /// neighbour and differs between neighbours, such as an EUI-64 or a hash of an address.

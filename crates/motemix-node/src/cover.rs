@@ -5,7 +5,7 @@ use core::time::Duration;
 use motemix_sphinx::HopDelay;
 use rand_core::CryptoRng;
 
-use crate::time::Instant;
+use crate::Instant;
 
 /// A Poisson stream: the times between its ticks are exponential and independent.
 #[derive(Clone, Copy, Debug)]

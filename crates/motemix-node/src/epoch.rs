@@ -7,10 +7,10 @@ use motemix_directory::{Epoch, PathError, TopologyError};
 use motemix_sphinx::{MixKey, ReplayError, ReplayTag};
 use siphasher::sip::SipHasher13;
 
+use crate::Instant;
 use crate::admission::{Admission, Classes, LinkId, Places};
 use crate::journal::{Admitted, Digest};
 use crate::replay::{Fingerprints, Owner};
-use crate::time::Instant;
 
 /// Why an epoch cannot begin or be prepared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

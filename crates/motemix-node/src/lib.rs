@@ -123,7 +123,6 @@ mod receive;
 mod replay;
 mod storage;
 mod tag_table;
-mod time;
 
 pub use admission::LinkId;
 pub use config::{Config, Timeout, Window};
@@ -133,12 +132,12 @@ pub use event::{Event, MessageHandle, ReceiptToken, ReplyError, SendError, Trans
 pub use headers::HeaderSlot;
 pub use journal::{Admitted, Digest, Journal, NoJournal};
 pub use messages::{MessageSlot, ReturnSlot};
+pub use motemix_time::Instant;
 pub use node::Node;
 pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;
 pub use storage::{Array, Lengths, Memory, Storage};
-pub use time::Instant;
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

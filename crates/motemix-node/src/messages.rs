@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use motemix_sphinx::{HeaderId, MessageId, NodeId, Profile, ReturnKeys};
 
+use crate::Instant;
 use crate::event::MessageHandle;
-use crate::time::Instant;
 
 /// Room for one message in flight.
 pub struct MessageSlot<P: Profile> {

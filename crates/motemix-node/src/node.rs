@@ -11,6 +11,7 @@ use motemix_sphinx::{MixKey, NodeId, Profile, ReplayError};
 use rand_core::CryptoRng;
 use siphasher::sip::SipHasher13;
 
+use crate::Instant;
 use crate::admission::Classes;
 use crate::config::{Config, MOST_FOR_TICKS};
 use crate::counters::{Counters, DropReason};
@@ -26,7 +27,6 @@ use crate::receive::{Fate, Window};
 use crate::replay::Fingerprints;
 use crate::storage::Storage;
 use crate::tag_table::TagTable;
-use crate::time::Instant;
 
 /// A node of one network: mix, mote and receiver in one. See the crate's documentation for the run loop.
 pub struct Node<'s, P: Profile, R: CryptoRng> {

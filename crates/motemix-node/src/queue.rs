@@ -4,8 +4,8 @@ use core::mem;
 
 use motemix_sphinx::{Forward, Message, MessageId, NodeId, Profile, TurnKey};
 
+use crate::Instant;
 use crate::event::ReceiptToken;
-use crate::time::Instant;
 
 /// No slot, or no place in the heap.
 const NONE: u32 = u32::MAX;

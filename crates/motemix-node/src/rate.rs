@@ -8,8 +8,8 @@
 
 use core::time::Duration;
 
+use crate::Instant;
 use crate::config::Window;
-use crate::time::Instant;
 
 /// A message in the window's unit.
 const MESSAGE: u32 = 256;

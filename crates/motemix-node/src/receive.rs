@@ -5,8 +5,8 @@ use core::time::Duration;
 use motemix_sphinx::Message;
 use siphasher::sip::SipHasher13;
 
+use crate::Instant;
 use crate::tag_table::{Found, TagTable, nonzero};
-use crate::time::Instant;
 
 /// The window has no room for another message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

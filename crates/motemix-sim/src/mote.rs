@@ -254,11 +254,11 @@ impl<'d> Life<'d> {
         mote: &mut Shipped<P, F, Dice>,
     ) -> Result<(), Refusal> {
         mote.trust(1, &[self.orders.authority])?;
-        mote.set_clock(node_time(self.desk.now()), self.orders.time);
+        mote.set_clock(self.desk.now(), self.orders.time);
         let mut scratch = vec![0; self.limits.document.min(STORED)];
         let mut begun = false;
         loop {
-            let now = node_time(self.desk.now());
+            let now = self.desk.now();
             let signed = self.due_document();
             let admitted = signed.and_then(|signed| signed.admitted.as_ref());
             if let (Some(signed), None) = (signed, admitted) {
@@ -307,13 +307,12 @@ impl<'d> Life<'d> {
         let mut stack_memory = StackMemory::new(&self.limits, P::GEOMETRY.packet_len());
         let seed = self.dice.next_u64();
         let link = &self.orders.link;
-        let mut stack =
-            Stack::lent(mote.address(), seed, link, stack_memory.lend(), &mut radio, link_time(now));
+        let mut stack = Stack::new(mote.address(), seed, link, stack_memory.lend());
         let mut memory = Memory::new(&self.limits);
         let (storage, routes) = memory.lend();
         let window = self.orders.window;
         let mut running = Running::with_window(mote, place, storage, routes, window);
-        running.start(node_time(now), place)?;
+        running.start(now, place)?;
         let while_running = self.limits.document_while_running;
         let mut document = vec![0; if while_running { self.limits.document.min(STORED) } else { 0 }];
         running.lend_document(&mut document);
@@ -331,8 +330,8 @@ impl<'d> Life<'d> {
             }
             if let Some(signed) = self.due_document() {
                 let taken = match &signed.admitted {
-                    Some(document) => running.begin_epoch_of(node_time(now), document.clone()),
-                    None => running.take_document(node_time(now), signed.bytes).map(drop),
+                    Some(document) => running.begin_epoch_of(now, document.clone()),
+                    None => running.take_document(now, signed.bytes).map(drop),
                 };
                 if let Err(refusal) = taken {
                     self.desk.count(format!("mote: {refusal}"));
@@ -342,10 +341,10 @@ impl<'d> Life<'d> {
                 continue;
             }
             while let Some(to) = self.orders.source.take(now) {
-                let sent = NodeId::new(to).map(|to| running.send(node_time(now), to, &self.data));
+                let sent = NodeId::new(to).map(|to| running.send(now, to, &self.data));
                 self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
             }
-            let next = running.poll(node_time(now), &mut ear, &mut stack, &mut radio, &mut packet);
+            let next = running.poll(now, &mut ear, &mut stack, &mut radio, &mut packet);
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
@@ -361,7 +360,6 @@ impl<'d> Life<'d> {
                 Next::TookIn | Next::Again => {}
                 Next::Wait(_) if computed => {}
                 Next::Wait(due) => {
-                    let due = due.map(|due| Instant::from_micros(due.as_micros()));
                     let document = self.orders.documents.front().map(|handed| handed.at);
                     let wake = [due, self.orders.source.next(), document].into_iter().flatten().min();
                     self.desk.sleep(wake).await;
@@ -400,12 +398,4 @@ impl<'d> Life<'d> {
         self.desk.compute(time).await;
         true
     }
-}
-
-fn node_time(now: Instant) -> motemix_node::Instant {
-    motemix_node::Instant::from_micros(now.as_micros())
-}
-
-fn link_time(now: Instant) -> Duration {
-    Duration::from_micros(now.as_micros())
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Which crates others can use, lowest first. All others of the workspace are the laboratory's.
-const PUBLISHED: [&str; 11] = [
+const PUBLISHED: [&str; 12] = [
+    "motemix-time",
     "motemix-crypto",
     "motemix-sphinx",
     "motemix-directory",

@@ -8,7 +8,6 @@ use std::fmt;
 use std::io;
 use std::net::Ipv6Addr;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use motemix_link::radio::{Radio, RadioCounters, Transceiver};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
@@ -18,6 +17,7 @@ use tokio::net::UnixStream;
 use tokio::time::sleep_until;
 
 use super::{Batch, LinkCounters};
+use crate::clock::HostClock;
 
 /// The longest packet of motes, MOTE5's.
 const PACKET: usize = 376;
@@ -77,7 +77,7 @@ pub struct RadioLink {
     address: ExtendedAddress,
     outgoing: VecDeque<(Ipv6Addr, Vec<u8>)>,
     refused: u64,
-    origin: Instant,
+    clock: HostClock,
 }
 
 impl RadioLink {
@@ -92,7 +92,7 @@ impl RadioLink {
         let mut radio = Radio::new(Line::default());
         // One for each process, which keeps it to its end.
         let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new()));
-        let stack = Stack::new(address, seed, &LinkSettings::new(), memory, &mut radio, Duration::ZERO);
+        let stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
         let to_write = &mut radio.transceiver_mut().to_write;
         Message::Join(address).write(|byte| to_write.push_back(byte));
         Ok(Self {
@@ -102,7 +102,7 @@ impl RadioLink {
             address,
             outgoing: VecDeque::new(),
             refused: 0,
-            origin: Instant::now(),
+            clock: HostClock::start(),
         })
     }
 
@@ -116,8 +116,7 @@ impl RadioLink {
     /// # Errors
     /// The line is broken.
     pub async fn readable(&mut self) -> io::Result<()> {
-        let due = self.stack.poll_timeout(self.now(), &self.radio);
-        if self.stack.can_send(self.now()) && !self.outgoing.is_empty() {
+        if self.stack.can_send() && !self.outgoing.is_empty() {
             return Ok(());
         }
         let stream = &self.stream;
@@ -128,10 +127,17 @@ impl RadioLink {
                 stream.writable().await
             }
         };
+        let due = self.stack.poll_timeout(&self.radio).map(|due| self.clock.at(due));
+        let is_due = async {
+            match due {
+                Some(due) => sleep_until(due.into()).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             readable = stream.readable() => readable,
             written = writable => written,
-            () = sleep_until((self.origin + due.unwrap_or(Duration::MAX / 2).min(Duration::from_hours(1))).into()) => Ok(()),
+            () = is_due => Ok(()),
         }
     }
 
@@ -142,7 +148,7 @@ impl RadioLink {
     pub fn try_recv_batch(&mut self, batch: &mut Batch) -> io::Result<usize> {
         self.pump()?;
         let stack = &mut self.stack;
-        Ok(batch.fill(|slot| stack.receive(slot)))
+        Ok(batch.fill(|slot| stack.receive(slot).map(|received| received.len)))
     }
 
     /// Sends a datagram when those before it have left; `false` if too many wait.
@@ -177,10 +183,6 @@ impl RadioLink {
         *self.radio.counters()
     }
 
-    fn now(&self) -> Duration {
-        self.origin.elapsed()
-    }
-
     fn pump(&mut self) -> io::Result<()> {
         let mut bytes = [0; READ];
         match self.stream.try_read(&mut bytes) {
@@ -189,13 +191,13 @@ impl RadioLink {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        let now = self.now();
+        let now = self.clock.now();
         self.stack.poll(now, &mut self.radio);
-        if self.stack.can_send(now)
+        if self.stack.can_send()
             && let Some((to, datagram)) = self.outgoing.pop_front()
         {
             // It can, and the datagram is a packet of motes.
-            let _ = self.stack.send(now, to, &datagram);
+            let _ = self.stack.send(to, &datagram);
             self.stack.poll(now, &mut self.radio);
         }
         let to_write = &mut self.radio.transceiver_mut().to_write;
@@ -213,5 +215,39 @@ impl RadioLink {
 impl fmt::Debug for RadioLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RadioLink").field("address", &self.local_addr()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::time::Duration;
+
+    /// A node beside an air that is still, after it ran for two hours.
+    async fn old_link(folder: &Path) -> (RadioLink, UnixListener) {
+        let line = folder.join("air");
+        let listener = UnixListener::bind(&line).expect("a socket");
+        let mut link =
+            RadioLink::connect(&line, ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]), 1).expect("a line");
+        link.clock = HostClock::started(Duration::from_hours(2));
+        while !link.radio.transceiver().to_write.is_empty() {
+            link.pump().expect("it is written");
+            tokio::task::yield_now().await;
+        }
+        (link, listener)
+    }
+
+    #[tokio::test]
+    async fn a_link_without_news_sleeps_however_long_it_has_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut link, _listener) = old_link(folder.path()).await;
+        let woken = tokio::time::timeout(Duration::from_millis(100), link.readable()).await;
+        assert!(woken.is_err(), "nothing is due");
+
+        link.send(link_local(ExtendedAddress([2, 0, 0, 0, 0, 0, 0, 2])), &[1]).expect("it is sent");
+        link.pump().expect("it is written");
+        let woken = tokio::time::timeout(Duration::from_millis(100), link.readable()).await;
+        assert!(woken.is_err(), "the frame's outcome is waited for longer");
     }
 }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
+use motemix_link::Instant;
 use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
@@ -19,7 +20,7 @@ pub const FLIGHT: Duration = Duration::from_millis(4);
 /// A frame that was on the air, or was to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    pub at: Duration,
+    pub at: Instant,
     pub from: usize,
     pub frame: Vec<u8>,
     pub fate: Fate,
@@ -33,7 +34,7 @@ impl Sent {
 
     /// The pause between a frame and this one.
     pub fn pause_after(&self, other: &Self) -> Duration {
-        self.at.saturating_sub(other.at + FLIGHT)
+        self.at - (other.at + FLIGHT)
     }
 
     pub fn is_acknowledgement(&self) -> bool {
@@ -62,8 +63,8 @@ type Judge = Box<dyn FnMut(&Sent) -> Fate>;
 
 struct Post {
     /// And when.
-    heard: VecDeque<(Duration, Vec<u8>)>,
-    outcome: Option<(Duration, Outcome)>,
+    heard: VecDeque<(Instant, Vec<u8>)>,
+    outcome: Option<(Instant, Outcome)>,
 }
 
 pub struct Air {
@@ -76,7 +77,7 @@ pub struct Air {
 pub struct Antenna {
     index: usize,
     air: Rc<RefCell<Air>>,
-    now: Rc<Cell<Duration>>,
+    now: Rc<Cell<Instant>>,
 }
 
 impl Transceiver for Antenna {
@@ -129,7 +130,7 @@ pub struct Station {
 
 pub struct World {
     pub air: Rc<RefCell<Air>>,
-    pub now: Rc<Cell<Duration>>,
+    pub now: Rc<Cell<Instant>>,
     pub stations: Vec<Station>,
     /// Whether applications take what arrives.
     pub take: bool,
@@ -158,14 +159,14 @@ impl World {
         count: usize,
         settings: LinkSettings,
     ) -> Self {
-        let now = Rc::new(Cell::new(Duration::from_secs(1)));
+        let now = Rc::new(Cell::new(Instant::from_micros(1_000_000)));
         let posts = (0..count).map(|_| Post { heard: VecDeque::new(), outcome: None }).collect();
         let air = Air { posts, sent: Vec::new(), judge: Box::new(|_| Fate::Heard) };
         let air = Rc::new(RefCell::new(air));
         let stations = (0..count).map(|index| {
-            let mut radio = Radio::new(Antenna { index, air: air.clone(), now: now.clone() });
+            let radio = Radio::new(Antenna { index, air: air.clone(), now: now.clone() });
             let memory = Box::leak(Box::new(StackMemory::<LEN, COUNT, OUT>::new()));
-            let stack = Stack::new(address(index), index as u64, &settings, memory, &mut radio, now.get());
+            let stack = Stack::new(address(index), index as u64, &settings, memory.lend());
             Station { radio, stack, inbox: Vec::new() }
         });
         Self { stations: stations.collect(), air, now, take: true }
@@ -177,7 +178,7 @@ impl World {
     }
 
     pub fn send(&mut self, from: usize, to: usize, datagram: &[u8]) -> bool {
-        self.stations[from].stack.send(self.now.get(), link_local(address(to)), datagram)
+        self.stations[from].stack.send(link_local(address(to)), datagram).is_ok()
     }
 
     /// Has a station hear a frame now, before those that are still on their way.
@@ -206,19 +207,19 @@ impl World {
     }
 
     /// Does what is due now. When something is due next.
-    fn settle(&mut self) -> Option<Duration> {
+    fn settle(&mut self) -> Option<Instant> {
         let now = self.now.get();
         for _ in 0..10_000 {
             for station in &mut self.stations {
                 station.stack.poll(now, &mut station.radio);
                 let mut arrived = [0; 2000];
-                while let Some(len) = self.take.then(|| station.stack.receive(&mut arrived)).flatten() {
-                    station.inbox.push(arrived[..len].to_vec());
+                while let Some(received) = self.take.then(|| station.stack.receive(&mut arrived)).flatten() {
+                    station.inbox.push(arrived[..received.len].to_vec());
                 }
             }
             let air = self.air.borrow();
             let outcomes = air.posts.iter().filter_map(|post| post.outcome).map(|(at, _)| at);
-            let stacks = self.stations.iter().filter_map(|it| it.stack.poll_timeout(now, &it.radio));
+            let stacks = self.stations.iter().filter_map(|it| it.stack.poll_timeout(&it.radio));
             let heard = air.posts.iter().flat_map(|post| post.heard.iter().map(|(at, _)| *at));
             let next = outcomes.chain(stacks).chain(heard).min();
             if next.is_none_or(|next| next > now) {

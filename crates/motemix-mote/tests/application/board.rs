@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use embassy_futures::yield_now;
 use embedded_storage::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, NorFlashErrorKind, ReadNorFlash};
@@ -278,10 +277,8 @@ impl Parts {
         place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
         let now = self.now.get();
-        let time = Duration::from_micros(now.as_micros());
         let mut memory = Box::new(StackMemory::<PACKET, 4>::new());
-        let mut stack =
-            Stack::new(mote.address(), self.dice.next_u64(), &LinkSettings::new(), &mut memory, radio, time);
+        let mut stack = Stack::new(mote.address(), self.dice.next_u64(), &LinkSettings::new(), memory.lend());
         let mut room = Box::new(Room::new());
         let mut routes = [Route::NONE; NODES];
         let mut replay = vec![0; self.replay.get()];

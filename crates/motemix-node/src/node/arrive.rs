@@ -7,6 +7,7 @@ use motemix_sphinx::{
 use rand_core::CryptoRng;
 
 use super::{Node, loop_name};
+use crate::Instant;
 use crate::admission::LinkId;
 use crate::counters::DropReason;
 use crate::epoch::{Epochs, Which};
@@ -14,7 +15,6 @@ use crate::journal::Journal;
 use crate::messages::Returned;
 use crate::queue::{Arrival, Receipt};
 use crate::receive::Fate;
-use crate::time::Instant;
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     /// Takes in a datagram that came from a neighbour. Two scalar multiplications at most, three at an epoch's

@@ -6,11 +6,11 @@ use motemix_sphinx::{Header, MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
 use super::{Node, loop_name};
+use crate::Instant;
 use crate::config::OWN_SHARE_OF_TICKS;
 use crate::cover::Streams;
 use crate::event::{MessageHandle, SendError};
 use crate::headers::{Needs, Purpose};
-use crate::time::Instant;
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)), and on

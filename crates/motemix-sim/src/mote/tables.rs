@@ -1,7 +1,7 @@
 //! The tables of a board, as long as its limits say, from the heap.
 
 use motemix_directory::Entry;
-use motemix_link::stack::{Leaving, Place, StackStorage};
+use motemix_link::stack::{ArrivalSlot, DepartureSlot, StackStorage};
 use motemix_mote::Route;
 use motemix_mote::limits::Limits;
 use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
@@ -59,28 +59,28 @@ impl<P: Profile> Memory<P> {
 
 /// Datagrams that arrive and leave.
 pub(super) struct StackMemory {
-    places: Vec<Place>,
+    arrivals: Vec<ArrivalSlot>,
     arriving: Vec<u8>,
-    departures: Vec<Leaving>,
-    leaving: Vec<u8>,
+    departures: Vec<DepartureSlot>,
+    departing: Vec<u8>,
 }
 
 impl StackMemory {
     pub fn new(limits: &Limits, packet: usize) -> Self {
         Self {
-            places: vec![Place::FREE; limits.arrivals],
+            arrivals: vec![ArrivalSlot::FREE; limits.arrivals],
             arriving: vec![0; limits.arrivals * packet],
-            departures: vec![Leaving::FREE; limits.departures],
-            leaving: vec![0; limits.departures * packet],
+            departures: vec![DepartureSlot::FREE; limits.departures],
+            departing: vec![0; limits.departures * packet],
         }
     }
 
     pub fn lend(&mut self) -> StackStorage<'_> {
         StackStorage {
-            places: &mut self.places,
+            arrivals: &mut self.arrivals,
             arriving: &mut self.arriving,
             departures: &mut self.departures,
-            leaving: &mut self.leaving,
+            departing: &mut self.departing,
         }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
             let mut memory = StackMemory::new(&limits, 280);
             let stack = memory.lend();
             assert_eq!(
-                (stack.places.len(), stack.departures.len()),
+                (stack.arrivals.len(), stack.departures.len()),
                 (limits.arrivals, limits.departures),
                 "{name}"
             );

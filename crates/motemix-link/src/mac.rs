@@ -1,4 +1,5 @@
-//! IEEE 802.15.4 data frames between neighbours (IEEE 802.15.4-2020, 7.2), and the addresses in them.
+//! IEEE 802.15.4 data frames between neighbours (IEEE 802.15.4-2020, 7.2), and the addresses in
+//! them.
 //!
 //! ```text
 //! control   sequence  PAN    destination     source   6LoWPAN
@@ -11,8 +12,8 @@ use crate::serial::{ExtendedAddress, MAX_FRAME};
 
 /// The personal area network of all nodes, RIOT's default.
 pub const PAN: u16 = 0x0023;
-/// What a frame between two extended addresses carries.
-pub(crate) const ROOM: usize = MAX_FRAME - 21;
+/// Bytes that a frame between two extended addresses carries.
+pub(crate) const FRAME_PAYLOAD: usize = MAX_FRAME - 21;
 
 const TYPE: u8 = 0b111;
 const DATA: u8 = 0b001;
@@ -22,7 +23,8 @@ const ONE_PAN: u8 = 1 << 6;
 const VERSION_2006: u8 = 1;
 const SHORT: u8 = 2;
 const EXTENDED: u8 = 3;
-/// Of an IPv6 interface identifier: flipped against the EUI-64 (RFC 4291, appendix A).
+/// The universal/local bit, flipped between an EUI-64 and an IPv6 interface identifier (RFC 4291,
+/// appendix A).
 const UNIVERSAL: u8 = 0x02;
 const LINK_LOCAL: [u8; 8] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];
 
@@ -91,7 +93,7 @@ pub(crate) fn link_local_of(interface: [u8; 8]) -> Ipv6Addr {
     Ipv6Addr::from(octets)
 }
 
-/// From whom to whom a frame is.
+/// The source and destination of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SourceAndDestination {
     pub(crate) source: LinkAddress,
@@ -99,8 +101,8 @@ pub(crate) struct SourceAndDestination {
 }
 
 impl SourceAndDestination {
-    /// Reads a frame without its check sequence: a data frame of this network, not secured. The rest is what
-    /// it carries.
+    /// Reads a frame without its check sequence: a data frame of this network, not secured. The
+    /// rest is what it carries.
     pub(crate) fn read(frame: &[u8]) -> Option<(Self, &[u8])> {
         let (&[control, addressing, _sequence, pan @ ..], rest) = frame.split_first_chunk::<5>()?;
         let is_data = control & (TYPE | SECURED | ONE_PAN) == DATA | ONE_PAN;
@@ -115,7 +117,7 @@ impl SourceAndDestination {
     }
 }
 
-/// A frame that is being written. What does not fit is left out; its receiver will refuse it.
+/// A frame that is being written.
 pub(crate) struct Frame {
     bytes: [u8; MAX_FRAME],
     len: usize,
@@ -142,15 +144,19 @@ impl Frame {
         frame
     }
 
+    /// Appends bytes.
+    ///
+    /// # Panics
+    /// The frame would be longer than [`MAX_FRAME`]: who cuts a datagram knows what a frame
+    /// carries.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        if let Some(place) = self.bytes.get_mut(self.len..).and_then(|rest| rest.get_mut(..bytes.len())) {
-            place.copy_from_slice(bytes);
-            self.len += bytes.len();
-        }
+        let end = self.len + bytes.len();
+        self.bytes[self.len..end].copy_from_slice(bytes);
+        self.len = end;
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        &self.bytes[..self.len]
     }
 }
 
@@ -195,12 +201,12 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "out of range")]
     fn a_frame_never_grows_beyond_the_longest() {
         let mut frame = Frame::new(ME, LinkAddress::Extended(OTHER), 0);
-        frame.push(&[0; ROOM]);
+        frame.push(&[0; FRAME_PAYLOAD]);
         assert_eq!(frame.as_bytes().len(), MAX_FRAME);
         frame.push(&[0]);
-        assert_eq!(frame.as_bytes().len(), MAX_FRAME);
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! IPv6 and UDP headers: uncompressed (RFC 4944, 5.1) or compressed (RFC 6282).
+//! IPv6 and UDP headers: uncompressed (RFC 4944, 5.1), or compressed as LOWPAN_IPHC and LOWPAN_NHC
+//! (RFC 6282).
 //!
-//! Of the compressed ones, this is written between neighbours:
+//! This form of the compressed ones is written between neighbours:
 //!
 //! ```text
 //! 011 11 1 10      no traffic class or flow label, UDP compressed, hop limit 64
@@ -9,16 +10,18 @@
 //! ports:8  checksum:16
 //! ```
 //!
-//! What is read is each form that says the same: traffic class and flow label, hop limit, addresses and ports
-//! inline. Contexts, extension headers and elided checksums are not read: no neighbour needs them here.
+//! What is read is each form that says the same: traffic class and flow label, hop limit, addresses
+//! and ports inline. Contexts, extension headers and elided checksums are not read: no neighbour
+//! needs them here.
 
 use core::net::Ipv6Addr;
 
 use crate::checksum::Sum;
 use crate::counters::LinkDrop;
-use crate::frame::{LinkAddress, SourceAndDestination, link_local_of};
+use crate::mac::{LinkAddress, SourceAndDestination, link_local_of};
 
-/// The UDP port of all nodes on the radio: in 61616–61631, which 6LoWPAN compresses best (RFC 6282, 4.3.3).
+/// The UDP port of all nodes on the radio: in 61616–61631, which 6LoWPAN compresses best (RFC 6282,
+/// 4.3.3).
 pub const PORT: u16 = 61_616;
 /// Bytes of uncompressed IPv6 and UDP headers.
 pub(crate) const UNCOMPRESSED: usize = 48;
@@ -36,41 +39,42 @@ pub(crate) struct Header {
     pub(crate) destination: Ipv6Addr,
     pub(crate) hop_limit: u8,
     pub(crate) next: Next,
-    /// How many bytes it took.
+    /// Bytes that it took in the frame.
     pub(crate) len: usize,
 }
 
 /// What follows the IPv6 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// With its header read.
+    /// UDP, whose header has been read.
     Udp { ports: [u16; 2], checksum: u16, carried_len: Option<u16> },
-    /// With its header still to come.
+    /// ICMPv6, whose header is still to come.
     Icmp,
 }
 
-/// The headers of a datagram for this node: all that has to be kept of them until it is whole.
+/// What has to be kept of the headers of a datagram for this node until all of its payload is
+/// there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Head {
-    /// Over the headers, without the datagram's length.
+pub(crate) struct UdpCheck {
+    /// The sum over pseudo-header and UDP header, without the datagram's length.
     sum: Sum,
     carried_len: Option<u16>,
 }
 
-impl Head {
-    /// Whether the datagram was not changed.
-    pub(crate) fn fits(self, payload: &[u8]) -> Result<(), LinkDrop> {
+impl UdpCheck {
+    /// Whether the payload is as long as the headers say and unchanged.
+    pub(crate) fn verify(self, payload: &[u8]) -> Result<(), LinkDrop> {
         let len = (payload.len() + 8) as u16;
         if self.carried_len.is_some_and(|carried| carried != len) {
             return Err(LinkDrop::BadHeader);
         }
         let sum = self.sum.word(len).word(len).bytes(payload);
-        if sum.is_right() { Ok(()) } else { Err(LinkDrop::BadChecksum) }
+        if sum.is_valid() { Ok(()) } else { Err(LinkDrop::BadChecksum) }
     }
 }
 
 impl Header {
-    /// Reads the headers of a message that came this way.
+    /// Reads the headers of a message that came in a frame with these addresses.
     pub(crate) fn read(bytes: &[u8], addresses: &SourceAndDestination) -> Option<Self> {
         let mut reader = Reader(bytes);
         let header = if bytes.first() == Some(&IPV6_UNCOMPRESSED) {
@@ -82,8 +86,8 @@ impl Header {
         Some(Self { len: bytes.len() - rest.len(), ..header })
     }
 
-    /// What to keep of a datagram's, if it is for the node that is reached by `me`.
-    pub(crate) fn head(&self, me: LinkAddress) -> Result<Head, LinkDrop> {
+    /// What to keep of a UDP datagram's headers, if it is for the node at `me`.
+    pub(crate) fn udp_check(&self, me: LinkAddress) -> Result<UdpCheck, LinkDrop> {
         let Next::Udp { ports: [from, to], checksum, carried_len } = self.next else {
             return Err(LinkDrop::BadHeader);
         };
@@ -94,8 +98,8 @@ impl Header {
         if checksum == 0 {
             return Err(LinkDrop::BadHeader);
         }
-        let sum = Sum::over(&self.source.octets(), &self.destination.octets(), UDP);
-        Ok(Head { sum: sum.word(from).word(to).word(checksum), carried_len })
+        let sum = Sum::pseudo_header(&self.source.octets(), &self.destination.octets(), UDP);
+        Ok(UdpCheck { sum: sum.word(from).word(to).word(checksum), carried_len })
     }
 }
 
@@ -104,7 +108,12 @@ pub(crate) fn compress(source: LinkAddress, destination: LinkAddress, payload: &
     const PORTS: u8 = (PORT as u8 & 0xf) << 4 | PORT as u8 & 0xf;
     let len = (payload.len() + 8) as u16;
     let [source, destination] = [source, destination].map(|address| address.link_local().octets());
-    let sum = Sum::over(&source, &destination, UDP).word(len).word(len).word(PORT).word(PORT).bytes(payload);
+    let sum = Sum::pseudo_header(&source, &destination, UDP)
+        .word(len)
+        .word(len)
+        .word(PORT)
+        .word(PORT)
+        .bytes(payload);
     let [high, low] = sum.checksum().to_be_bytes();
     [0x7e, 0x33, 0xf3, PORTS, high, low]
 }
@@ -135,7 +144,7 @@ impl Reader<'_> {
     /// RFC 6282, 3.1.
     fn compressed(&mut self, addresses: &SourceAndDestination) -> Option<Header> {
         let [base, addressing] = self.take()?;
-        // Contexts, and addresses that depend on them.
+        // The dispatch is another one, or it has contexts or addresses that depend on them.
         if base >> 5 != 0b011 || addressing & 0b1100_0100 != 0 {
             return None;
         }
@@ -241,8 +250,9 @@ mod tests {
     const WAY: SourceAndDestination = SourceAndDestination { source: THEM, destination: US };
     const PAYLOAD: &[u8] = b"mote!";
 
-    /// The sum over `fe80::2`, `fe80::1`, 17, 13 (the length, twice), both ports and the payload, by hand:
-    /// fe80 + 2 + fe80 + 1 + 11 + d + d + f0b0 + f0b0 + 6d6f + 7465 + 2100 = 4e162, so e166; its complement.
+    /// The sum over `fe80::2`, `fe80::1`, 17, 13 (the length, twice), both ports and the payload,
+    /// by hand: fe80 + 2 + fe80 + 1 + 11 + d + d + f0b0 + f0b0 + 6d6f + 7465 + 2100 = 4e162, so
+    /// e166; its complement.
     const CHECKSUM: [u8; 2] = [0x1e, 0x99];
 
     fn address(last: u8) -> [u8; 16] {
@@ -256,7 +266,7 @@ mod tests {
         let bytes = [header, PAYLOAD].concat();
         let read = Header::read(&bytes, addresses).ok_or(LinkDrop::BadHeader)?;
         assert_eq!(read.len, header.len());
-        read.head(US)?.fits(&bytes[read.len..])
+        read.udp_check(US)?.verify(&bytes[read.len..])
     }
 
     #[test]

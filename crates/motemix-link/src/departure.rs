@@ -1,0 +1,183 @@
+//! One datagram that leaves: how it is cut, which of its fragments are still to be sent, and its
+//! frames. A frame is made when it is its turn, so only the payload is kept.
+
+use motemix_time::Instant;
+
+use crate::counters::LinkDrop;
+use crate::lowpan::frag::{self, Frag1, FragN};
+use crate::lowpan::iphc::{COMPRESSED, UNCOMPRESSED};
+use crate::lowpan::rfrag::{self, Rfrag};
+use crate::mac::{FRAME_PAYLOAD, Frame, LinkAddress};
+use crate::serial::ExtendedAddress;
+use crate::settings::Recovery;
+use crate::slots::MAX_PAYLOAD;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    /// Its next frame may leave from then on.
+    Sending(Instant),
+    /// Its receiver was asked which fragments it has, and is waited for until then.
+    AwaitingAck(Instant),
+}
+
+/// How a datagram is cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fragmentation {
+    /// It fits into one frame.
+    None,
+    /// FRAG1 and FRAGN.
+    Rfc4944,
+    /// RFRAG.
+    Rfc8931,
+}
+
+impl Fragmentation {
+    pub(crate) const fn of(payload_len: usize, recovery: Recovery) -> Self {
+        match recovery {
+            _ if payload_len <= FRAME_PAYLOAD - COMPRESSED => Self::None,
+            Recovery::None => Self::Rfc4944,
+            Recovery::Selective => Self::Rfc8931,
+        }
+    }
+
+    /// Bytes of the payload in the first frame, and in each of the others.
+    const fn lens(self) -> (usize, usize) {
+        match self {
+            Self::None => (FRAME_PAYLOAD - COMPRESSED, FRAME_PAYLOAD),
+            Self::Rfc4944 => (frag::IN_FRAG1, frag::IN_FRAGN),
+            Self::Rfc8931 => (rfrag::IN_FIRST_RFRAG, rfrag::IN_RFRAG),
+        }
+    }
+
+    /// Where the fragment begins and ends in a payload of this length.
+    fn range(self, index: usize, payload_len: usize) -> (usize, usize) {
+        let (first, other) = self.lens();
+        let end = first + index * other;
+        (if index == 0 { 0 } else { (end - other).min(payload_len) }, end.min(payload_len))
+    }
+
+    /// One bit for each fragment of a payload of this length.
+    const fn bitmap(self, payload_len: usize) -> u32 {
+        let (first, other) = self.lens();
+        let others = payload_len.saturating_sub(first).div_ceil(other);
+        u32::MAX >> (31 - others)
+    }
+}
+
+// A bitmap has a bit for each fragment of the longest datagram.
+const _: u32 = Fragmentation::Rfc4944.bitmap(MAX_PAYLOAD) | Fragmentation::Rfc8931.bitmap(MAX_PAYLOAD);
+
+/// A slot for one datagram that leaves.
+#[derive(Clone, Copy)]
+pub struct DepartureSlot {
+    pub(crate) state: State,
+    pub(crate) fragmentation: Fragmentation,
+    pub(crate) to: LinkAddress,
+    /// The compressed headers.
+    pub(crate) headers: [u8; COMPRESSED],
+    /// Bytes of the payload.
+    pub(crate) payload_len: u16,
+    pub(crate) datagram_tag: u16,
+    /// The datagram with the lowest number leaves first.
+    pub(crate) number: u32,
+    /// The fragments that are still to be sent, one bit each.
+    pub(crate) pending: u32,
+    /// Whether its receiver is asked what it has, with the last of them.
+    pub(crate) asks: bool,
+    /// How many fragments its receiver lacked when it was heard last.
+    pub(crate) missing: u32,
+    /// How often it was taken up again since then.
+    pub(crate) retries: u8,
+    /// How often the frame that is next was put back.
+    pub(crate) requeues: u8,
+    /// That frame's sequence number: the same each time, so that a radio can tell.
+    pub(crate) sequence: u8,
+}
+
+impl DepartureSlot {
+    /// A slot without a datagram.
+    pub const FREE: Self = Self {
+        state: State::Free,
+        fragmentation: Fragmentation::None,
+        to: LinkAddress::BROADCAST,
+        headers: [0; COMPRESSED],
+        payload_len: 0,
+        datagram_tag: 0,
+        number: 0,
+        pending: 0,
+        asks: false,
+        missing: u32::MAX,
+        retries: 0,
+        requeues: 0,
+        sequence: 0,
+    };
+
+    pub(crate) fn is_free(&self) -> bool {
+        self.state == State::Free
+    }
+
+    /// One bit for each of its fragments.
+    pub(crate) const fn all(&self) -> u32 {
+        self.fragmentation.bitmap(self.payload_len as usize)
+    }
+
+    /// Whether the next frame asks what its receiver has.
+    pub(crate) const fn ack_request(&self) -> bool {
+        matches!(self.fragmentation, Fragmentation::Rfc8931) && self.asks && self.pending.is_power_of_two()
+    }
+
+    /// Its next frame; `buffer` begins with its payload.
+    pub(crate) fn frame(&self, me: ExtendedAddress, buffer: &[u8]) -> Frame {
+        let index = self.pending.trailing_zeros() as usize;
+        let payload_len = usize::from(self.payload_len);
+        let (begin, end) = self.fragmentation.range(index, payload_len);
+        let (datagram_tag, datagram_size) = (self.datagram_tag, self.payload_len + UNCOMPRESSED as u16);
+        let headers = if index == 0 { &self.headers[..] } else { &[] };
+        let mut frame = Frame::new(me, self.to, self.sequence);
+        match self.fragmentation {
+            Fragmentation::None => {}
+            Fragmentation::Rfc4944 if index == 0 => {
+                Frag1 { datagram_size, datagram_tag, rest: &[] }.write(&mut frame)
+            }
+            Fragmentation::Rfc4944 => {
+                let datagram_offset = UNCOMPRESSED + begin;
+                FragN { datagram_size, datagram_tag, datagram_offset, rest: &[] }.write(&mut frame)
+            }
+            Fragmentation::Rfc8931 => {
+                let fragment = Rfrag {
+                    datagram_tag: datagram_tag as u8,
+                    ack_request: self.ack_request(),
+                    sequence: index as u8,
+                    fragment_offset: (COMPRESSED + if index == 0 { payload_len } else { begin }) as u16,
+                    rest: &[],
+                };
+                fragment.write(&mut frame, headers.len() + end - begin)
+            }
+        }
+        frame.push(headers);
+        frame.push(&buffer[begin..end]);
+        frame
+    }
+
+    /// It is given up.
+    pub(crate) fn dropped(&mut self, reason: LinkDrop) -> Progress {
+        self.state = State::Free;
+        // The fragment that was given up was sent.
+        Progress::Dropped { reason, unsent: self.pending.count_ones().saturating_sub(1) }
+    }
+}
+
+/// What became of a datagram that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Progress {
+    /// It has more to send, or waits for its receiver.
+    Continues,
+    /// Its receiver lacks so many fragments, which are sent again.
+    Resends { fragments: u32 },
+    /// All of it was sent, and has arrived if its receiver was asked.
+    Completed,
+    /// It is given up, with so many fragments not sent.
+    Dropped { reason: LinkDrop, unsent: u32 },
+}
