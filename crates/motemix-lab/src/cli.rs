@@ -9,7 +9,10 @@ mod sim;
 
 pub use air::Air;
 pub use bench::Bench;
-pub use boards::{Boards, BoardsCycles, BoardsFiles, BoardsMeasure, BoardsNetwork, BoardsSecrets};
+pub use boards::{
+    Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsList, BoardsMeasure, BoardsNetwork, BoardsSecrets,
+    FirmwareFiles,
+};
 pub use loopix::{
     Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixEnergy, LoopixLatency,
     LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixPolicies, LoopixPull,

@@ -4,6 +4,7 @@ mod boards;
 mod chart;
 mod cli;
 mod commands;
+mod firmware;
 
 use clap::Parser;
 // What this program shares with that of those who run networks.

@@ -1,10 +1,14 @@
 //! The known answers of the packet on emulated boards: a Cortex-M0, an M3 and an M4 run `firmware/vectors`, which
 //! makes and processes every packet with the protocol crates and compares each byte.
 
+mod program;
+
+use program::lab;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// For a program that needs seconds; a story that waits this long has failed.
@@ -12,17 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const PASSED: i32 = 0;
 const FAILED: i32 = 1;
 
-/// A board, as its emulator and the compiler call it.
+/// A board, as its emulator calls it, and the program for it.
 struct Board {
-    machine: &'static str,
-    target: &'static str,
+    machine: String,
+    program: PathBuf,
     /// Whether the packets of hosts fit into its flash.
     hosts: bool,
 }
-
-const MICROBIT: Board = Board { machine: "microbit", target: "thumbv6m-none-eabi", hosts: false };
-const AN385: Board = Board { machine: "mps2-an385", target: "thumbv7m-none-eabi", hosts: true };
-const AN386: Board = Board { machine: "mps2-an386", target: "thumbv7em-none-eabi", hosts: true };
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -45,22 +45,17 @@ impl Drop for Emulator {
 }
 
 impl Board {
-    /// Builds the program, and returns its file.
-    fn program(&self) -> PathBuf {
-        let firmware = root().join("firmware");
-        let target = firmware.join("target");
-        let built = Command::new("cargo")
-            .args(["build", "--locked", "--quiet", "--release", "--package", "motemix-board-vectors"])
-            .args(["--target", self.target, "--target-dir"])
-            .arg(&target)
-            // The configuration beside the firmware counts, not that of whoever tests.
-            .current_dir(&firmware)
-            .env_remove("CARGO_TARGET_DIR")
-            .env_remove("RUSTFLAGS")
-            .status()
-            .expect("cargo starts");
-        assert!(built.success(), "the program cannot be built; does `scripts/setup boards` help?");
-        target.join(self.target).join("release/vectors")
+    /// Builds the programs, once.
+    fn of(name: &str) -> Self {
+        static BUILT: OnceLock<Value> = OnceLock::new();
+        let built = BUILT.get_or_init(|| {
+            let list = lab(["boards", "build", "vectors", "--json"]).succeeds();
+            serde_json::from_str(&list).expect("JSON")
+        });
+        let program = built.as_array().expect("a list").iter().find(|program| program["board"] == name);
+        let program = program.expect("a board of that name");
+        let text = |field: &str| program[field].as_str().expect("text").to_owned();
+        Self { machine: text("machine"), program: text("image").into(), hosts: name != "microbit" }
     }
 
     /// Runs a program until it ends, and returns with what and what it said.
@@ -68,7 +63,7 @@ impl Board {
         let said = tempfile::NamedTempFile::new().expect("a file");
         let out = |file: &File| file.try_clone().expect("a handle");
         let child = Command::new("qemu-system-arm")
-            .args(["-machine", self.machine, "-display", "none", "-monitor", "none", "-serial", "none"])
+            .args(["-machine", &self.machine, "-display", "none", "-monitor", "none", "-serial", "none"])
             .args(["-semihosting-config", "enable=on,target=native", "-kernel"])
             .arg(program)
             .stdin(Stdio::null())
@@ -101,7 +96,7 @@ impl Board {
     }
 
     fn passes_all(&self) {
-        let (status, said) = self.run(&self.program());
+        let (status, said) = self.run(&self.program);
         let all = self.vectors();
         println!("\nvectors on {}: {}", self.machine, said.lines().last().unwrap_or_default());
         assert_eq!(said, format!("{all} passed, 0 failed\n"));
@@ -111,17 +106,17 @@ impl Board {
 
 #[test]
 fn the_vectors_hold_on_a_cortex_m0() {
-    MICROBIT.passes_all();
+    Board::of("microbit").passes_all();
 }
 
 #[test]
 fn the_vectors_hold_on_a_cortex_m3() {
-    AN385.passes_all();
+    Board::of("an385").passes_all();
 }
 
 #[test]
 fn the_vectors_hold_on_a_cortex_m4() {
-    AN386.passes_all();
+    Board::of("an386").passes_all();
 }
 
 /// The bytes of a field, of the case with this name.
@@ -147,7 +142,8 @@ fn one_flipped_bit_fails_its_vector_and_no_other() {
             field(&tampered["negative"], "terminal with argument 3", |case| &case["datagram"])
         }),
     ];
-    let program = fs::read(AN386.program()).expect("the program");
+    let board = Board::of("an386");
+    let program = fs::read(&board.program).expect("the program");
     let folder = tempfile::tempdir().expect("a folder");
     for (kind, name, bytes) in flips {
         let mut places = program.windows(bytes.len()).enumerate().filter(|(_, found)| *found == bytes);
@@ -157,11 +153,11 @@ fn one_flipped_bit_fails_its_vector_and_no_other() {
         changed[place + bytes.len() / 2] ^= 1;
         let file = folder.path().join("changed");
         fs::write(&file, changed).expect("a file");
-        let (status, said) = AN386.run(&file);
+        let (status, said) = board.run(&file);
         let lines: Vec<_> = said.lines().collect();
         let [failure, counts] = lines[..] else { panic!("{said}") };
         assert!(failure.starts_with(&format!("FAILED {kind} {name}: ")), "{said}");
-        assert_eq!(counts, format!("{} passed, 1 failed", AN386.vectors() - 1));
+        assert_eq!(counts, format!("{} passed, 1 failed", board.vectors() - 1));
         assert_eq!(status, FAILED);
     }
 }

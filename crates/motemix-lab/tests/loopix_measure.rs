@@ -5,8 +5,10 @@ mod program;
 use program::{Run, build_nodes, lab};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Once;
+use tempfile::TempDir;
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
@@ -70,19 +72,50 @@ fn mail_waits_until_it_is_asked_for() {
     assert_eq!(samples.lines().count() as u64, 1 + took["samples"].as_u64().unwrap());
 }
 
-#[test]
-fn without_the_program_of_the_nodes_it_says_how_to_get_it() {
+/// This program in a folder of its own, and what it says when it is to measure something there.
+fn alone(beside: impl FnOnce(&Path)) -> (TempDir, Run) {
     let own = Path::new(env!("CARGO_BIN_EXE_motemix-lab"));
     // On the same file system, so that a link will do.
     let folder = tempfile::tempdir_in(own.parent().unwrap()).unwrap();
     let alone = folder.path().join("motemix-lab");
     fs::hard_link(own, &alone).unwrap();
+    beside(&folder.path().join("motemix"));
     let out = folder.path().join("out");
     let run = Run::of(text(&alone), ["loopix", "measure", "latency", "--quick", "--out", text(&out)]);
+    (folder, run)
+}
+
+#[test]
+fn without_the_program_of_the_nodes_it_says_how_to_get_it() {
+    let (folder, run) = alone(|_| {});
     assert_eq!(run.status(), 1);
     for words in [text(&folder.path().join("motemix: not found")), "cargo build --package motemix"] {
         assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
     }
+}
+
+#[test]
+fn a_program_of_the_nodes_of_another_version_starts_no_node() {
+    let of_version = |said: &'static str| {
+        alone(move |nodes| {
+            fs::write(nodes, format!("#!/bin/sh\necho {said}\n[ \"$1\" = --version ] || touch \"$0.ran\"\n"))
+                .unwrap();
+            fs::set_permissions(nodes, PermissionsExt::from_mode(0o755)).unwrap();
+        })
+    };
+    let own = concat!("motemix ", env!("CARGO_PKG_VERSION"));
+    for said in ["motemix 0.0.9", "good morning"] {
+        let (folder, run) = of_version(said);
+        assert_eq!(run.status(), 1);
+        let nodes = folder.path().join("motemix");
+        for words in [text(&nodes), said, own, "cargo install --path crates/motemix"] {
+            assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
+        }
+        assert!(!folder.path().join("motemix.ran").exists(), "it was started");
+    }
+    // The same program in the right version is started.
+    let (folder, _) = of_version(own);
+    assert!(folder.path().join("motemix.ran").exists(), "it was not started");
 }
 
 #[test]

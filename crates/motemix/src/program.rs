@@ -5,9 +5,9 @@ use anyhow::Context;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::sync::Arc;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -67,19 +67,47 @@ pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     Ok(raised)
 }
 
-/// The program whose processes are nodes: this one, or the `motemix` beside it.
+/// The program whose processes are nodes: this one, or the `motemix` of the same version beside it.
 ///
 /// # Errors
-/// This is another program, and there is none beside it.
+/// This is another program, and there is none beside it, or one of another version.
 pub fn of_nodes() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let nodes = own.with_file_name(format!("motemix{}", std::env::consts::EXE_SUFFIX));
-    if nodes == own || nodes.is_file() {
+    if nodes == own {
         return Ok(nodes);
     }
+    if !nodes.is_file() {
+        anyhow::bail!(
+            "{}: not found; nodes run in the program motemix, which belongs beside this one; {HOW_TO_GET_NODES}",
+            nodes.display()
+        );
+    }
+    // Networks start it once for each node.
+    static IS_OURS: OnceLock<()> = OnceLock::new();
+    if IS_OURS.get().is_none() {
+        check_version(&nodes)?;
+        IS_OURS.get_or_init(|| ());
+    }
+    Ok(nodes)
+}
+
+const HOW_TO_GET_NODES: &str = "`cargo build --package motemix` in the same profile puts it there, for an installed \
+                                one `cargo install --path crates/motemix`";
+
+/// Both speak over sockets and files whose forms change between versions.
+fn check_version(nodes: &Path) -> anyhow::Result<()> {
+    let own = concat!("motemix ", env!("CARGO_PKG_VERSION"));
+    let asked = Command::new(nodes).arg("--version").stdin(Stdio::null()).output();
+    let asked = asked.with_context(|| format!("cannot run {}", nodes.display()))?;
+    let said = String::from_utf8_lossy(&asked.stdout);
+    let said = said.lines().next().unwrap_or("nothing");
+    if said == own {
+        return Ok(());
+    }
     anyhow::bail!(
-        "{}: not found; nodes run in the program motemix, which belongs beside this one; `cargo build --package \
-         motemix` in the same profile puts it there, for an installed one `cargo install --path crates/motemix`",
+        "{}: of another version: asked for its own it says {said}, and nodes have to run in {own}; \
+         {HOW_TO_GET_NODES}",
         nodes.display()
     )
 }

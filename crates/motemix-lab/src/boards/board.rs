@@ -6,10 +6,9 @@ use std::time::Duration;
 /// A board: its core, how its flash keeps up, and what it draws.
 #[derive(Debug)]
 pub struct Board {
+    /// As the table of programs calls it.
     pub name: &'static str,
     pub core: Core,
-    /// What its code is compiled for.
-    pub target: &'static str,
     pub clock_hz: u32,
     /// Wait states at that clock, by the reference manual.
     pub flash: FlashTiming,
@@ -41,7 +40,6 @@ pub static BOARDS: [Board; 3] = [
     Board {
         name: "samr21-xpro",
         core: Core::M0Plus,
-        target: "thumbv6m-none-eabi",
         clock_hz: 48_000_000,
         // SAM R21 data sheet, NVM characteristics: one wait state above 24 MHz; the bus is 64 bits wide.
         flash: FlashTiming { line_bytes: 8, sequential: 1, jump: 1 },
@@ -60,7 +58,6 @@ pub static BOARDS: [Board; 3] = [
     Board {
         name: "iotlab-m3",
         core: Core::M3,
-        target: "thumbv7m-none-eabi",
         clock_hz: 72_000_000,
         // STM32F10xxx flash programming manual: two wait states above 48 MHz; a prefetch buffer of 64 bits.
         flash: FlashTiming { line_bytes: 8, sequential: 2, jump: 2 },
@@ -79,7 +76,6 @@ pub static BOARDS: [Board; 3] = [
     Board {
         name: "nrf52840dk",
         core: Core::M4,
-        target: "thumbv7em-none-eabi",
         clock_hz: 64_000_000,
         // nRF52840 product specification, NVMC: wait states without the instruction cache, lines of 128 bits.
         flash: FlashTiming { line_bytes: 16, sequential: 1, jump: 1 },

@@ -1,7 +1,7 @@
 //! What a mote costs on the boards of the thesis, by the stopwatch: cycles, time, energy, memory, radio.
 //!
 //! ```text
-//! firmware ─ elves (build or find) ─ run (prepare, bench, check) ─┬─ report: tables, JSON
+//! images (crate::firmware) ──────── run (prepare, bench, check) ─┬─ report: tables, JSON
 //!            session (a whole mote in a network of this host) ────┤─ drawing: figures 4 and 5
 //!                                                                 └─ budgets: what may not grow
 //!            secrets (one operation, thousands of secrets): is it one number of cycles?
@@ -10,7 +10,6 @@
 pub mod board;
 pub mod budgets;
 pub mod drawing;
-pub mod elves;
 pub mod measure;
 pub mod operation;
 pub mod radio;

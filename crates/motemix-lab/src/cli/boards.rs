@@ -1,5 +1,6 @@
 //! `motemix-lab boards`.
 
+use crate::firmware::Purpose;
 use clap::{Args, Subcommand};
 use motemix::cli::parse_probability;
 use motemix_mcu::Core;
@@ -8,10 +9,54 @@ use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub enum Boards {
+    Build(BoardsBuild),
     Cycles(BoardsCycles),
+    List(BoardsList),
     Measure(BoardsMeasure),
     Network(BoardsNetwork),
     Secrets(BoardsSecrets),
+}
+
+/// Builds images for boards, with cargo.
+///
+/// Takes the firmware of a source tree, and puts the images where the other commands look for them: into that tree,
+/// or with --out into a folder that serves without one. A folder of an installed laboratory is
+/// `share/motemix/firmware` beside its `bin`, or `motemix/firmware` in the user's data folder.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards build
+  motemix-lab boards build network bench size
+  motemix-lab boards build --out ~/.local/share/motemix/firmware
+  motemix-lab boards build mote --json | jq -r '.[].image'")]
+pub struct BoardsBuild {
+    /// Only programs for this purpose; by default those for all.
+    #[arg(value_name = "PURPOSE", value_enum)]
+    pub purposes: Vec<Purpose>,
+    /// Copies the images into this folder, in a folder for each target; made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The firmware's workspace. By default MOTEMIX_FIRMWARE, or that of the source tree.
+    #[arg(long, value_name = "DIR")]
+    pub firmware: Option<PathBuf>,
+    /// Prints JSON: a list of programs, each with the path of its image.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Lists the programs for boards: what for, and how cargo builds them.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards list
+  motemix-lab boards list network --json | jq -r '.[].machine'")]
+pub struct BoardsList {
+    /// Only programs for this purpose; by default those for all.
+    #[arg(value_name = "PURPOSE", value_enum)]
+    pub purposes: Vec<Purpose>,
+    /// Prints JSON: an object for each program.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Counts the cycles of functions of an image for a board.
@@ -63,7 +108,8 @@ pub struct BoardsCycles {
 /// a mote does; the command prints its flash, memory and deepest stack. Every bench checks its own
 /// result.
 ///
-/// Builds the firmware first, with cargo. TweetNaCl needs arm-none-eabi-gcc.
+/// In a source tree it builds the images first, with cargo; TweetNaCl needs arm-none-eabi-gcc. Elsewhere it takes
+/// those of a folder, see `boards build`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -118,9 +164,18 @@ pub struct BoardsFiles {
     /// Only this board: samr21-xpro, iotlab-m3 or nrf52840dk. May be given several times.
     #[arg(long, value_name = "NAME")]
     pub board: Vec<String>,
-    /// The firmware's workspace, to be built.
-    #[arg(long, value_name = "DIR", default_value = "firmware")]
-    pub firmware: PathBuf,
+    #[command(flatten)]
+    pub firmware: FirmwareFiles,
+}
+
+/// Where the ELF files are.
+#[derive(Debug, Args)]
+pub struct FirmwareFiles {
+    /// The firmware's workspace, to be built, or a folder that `boards build` has filled. By default MOTEMIX_FIRMWARE,
+    /// the source tree, `share/motemix/firmware` beside this program's folder, or `motemix/firmware` in the
+    /// user's data folder.
+    #[arg(long, value_name = "DIR")]
+    pub firmware: Option<PathBuf>,
     /// Built ELF files, in a folder for each target, instead of building them.
     #[arg(long, value_name = "DIR", conflicts_with = "firmware")]
     pub elf: Option<PathBuf>,
@@ -129,8 +184,9 @@ pub struct BoardsFiles {
 /// Runs six emulated boards and two hosts on one radio channel, and measures their messages.
 ///
 /// Two Cortex-M0, two M3 and two M4 mix and send; one host receives, another one sends. Every board
-/// is an emulator that runs the unchanged firmware; every host is a process. Needs qemu-system-arm
-/// and the source tree. It fails (status 1) if a message was given up or is undecided.
+/// is an emulator that runs the unchanged firmware; every host is a process of the program motemix
+/// beside this one. Needs qemu-system-arm; in a source tree it builds the images first. It fails
+/// (status 1) if a message was given up or is undecided.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -138,6 +194,8 @@ Examples:
   motemix-lab boards network --seconds 60 --pcap boards.pcap
   motemix-lab boards network --loss 0.05 --json | jq .rtt_ms")]
 pub struct BoardsNetwork {
+    #[command(flatten)]
+    pub firmware: FirmwareFiles,
     /// How long the nodes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,

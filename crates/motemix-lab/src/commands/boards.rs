@@ -1,19 +1,27 @@
 //! `motemix-lab boards`: what boards do with our code.
 
+mod build;
 mod cycles;
+mod list;
 mod measure;
 mod network;
 mod secrets;
 
+pub use build::build;
 pub use cycles::cycles;
+pub use list::list;
 pub use measure::measure;
 pub use network::network;
 pub use secrets::secrets;
 
 use crate::boards::board::{BOARDS, Board};
-use crate::boards::elves::Origin;
-use crate::cli::BoardsFiles;
+use crate::cli::{BoardsFiles, FirmwareFiles};
 use crate::failure::Failure;
+use crate::firmware::{Origin, Program, Purpose, programs};
+use anyhow::Context;
+use motemix_mcu::Image;
+use std::fs;
+use std::path::Path;
 use std::thread;
 
 impl BoardsFiles {
@@ -28,9 +36,49 @@ impl BoardsFiles {
         Ok(BOARDS.iter().filter(is_chosen).collect())
     }
 
-    fn origin(&self) -> Result<Origin, Failure> {
-        Origin::of(self.elf.as_deref(), &self.firmware)
+    /// The images of the boards' programs for these purposes, by purpose and then by board.
+    fn images(&self, purposes: &[Purpose]) -> Result<Vec<Loaded>, Failure> {
+        let (boards, programs) = (self.boards()?, programs()?);
+        let mut wanted = Vec::new();
+        for purpose in purposes {
+            for &board in &boards {
+                let is_it = |program: &&Program| program.purpose == *purpose && program.board == board.name;
+                let program = programs.iter().find(is_it);
+                let missing = || Failure::failed(format!("there is no {purpose:?} for {}", board.name));
+                wanted.push((board, *program.ok_or_else(missing)?));
+            }
+        }
+        let programs: Vec<_> = wanted.iter().map(|(_, program)| *program).collect();
+        let files = self.firmware.origin()?.images(&programs)?;
+        wanted.into_iter().zip(files).map(|((board, program), file)| load(board, program, &file)).collect()
     }
+}
+
+/// The image of a board's program.
+struct Loaded {
+    board: &'static Board,
+    purpose: Purpose,
+    image: Image,
+}
+
+fn load(board: &'static Board, program: Program, file: &Path) -> Result<Loaded, Failure> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let image =
+        Image::parse(&bytes).map_err(|error| Failure::broken(format!("{}: {error}", file.display())))?;
+    Ok(Loaded { board, purpose: program.purpose, image })
+}
+
+impl FirmwareFiles {
+    fn origin(&self) -> Result<Origin, Failure> {
+        Origin::find(self.firmware.as_deref(), self.elf.as_deref())
+    }
+}
+
+/// The programs for these purposes, or all if there is none.
+fn programs_for(purposes: &[Purpose]) -> Result<Vec<Program>, Failure> {
+    let mut programs = programs()?;
+    programs.retain(|program| purposes.is_empty() || purposes.contains(&program.purpose));
+    Ok(programs)
 }
 
 /// One thread for each piece of work; results in the order of the works.

@@ -20,6 +20,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(Sim::Plot(args)) => sim::plot(&args),
         Command::Sim(Sim::Validate(args)) => sim::validate(&args),
         Command::Reproduce(Reproduce::Thesis(args)) => reproduce::thesis(&args),
+        Command::Boards(Boards::Build(args)) => boards::build(&args),
+        Command::Boards(Boards::List(args)) => boards::list(&args),
         Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
         Command::Boards(Boards::Measure(args)) => boards::measure(&args),
         Command::Boards(Boards::Network(args)) => boards::network(&args),

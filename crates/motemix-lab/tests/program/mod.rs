@@ -8,8 +8,9 @@ mod run;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use tempfile::TempDir;
 
 #[allow(unused_imports, reason = "each test file uses a part")]
 pub use {
@@ -40,6 +41,47 @@ fn is_current(program: &Path) -> bool {
     let built = changed(program);
     let sources = noted.split_once(": ").map_or("", |(_, sources)| sources);
     built.is_some() && sources.split_whitespace().all(|source| changed(Path::new(source)) <= built)
+}
+
+/// The laboratory where it is installed: the program and that of the nodes in a `bin` of their own, far from the source
+/// tree and from everybody's data.
+pub struct Installed {
+    folder: TempDir,
+}
+
+impl Installed {
+    pub fn new() -> Self {
+        let installed = Self { folder: tempfile::tempdir().expect("a folder") };
+        let bin = installed.path().join("bin");
+        fs::create_dir(&bin).expect("a folder");
+        fs::copy(env!("CARGO_BIN_EXE_motemix-lab"), bin.join("motemix-lab")).expect("the program");
+        installed
+    }
+
+    /// Puts the program of the nodes beside it.
+    pub fn with_nodes(self) -> Self {
+        build_nodes();
+        let nodes = Path::new(env!("CARGO_BIN_EXE_motemix-lab")).with_file_name("motemix");
+        fs::copy(nodes, self.path().join("bin/motemix")).expect("the program of the nodes");
+        self
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where images belong that are installed with it.
+    pub fn images(&self) -> PathBuf {
+        self.path().join("share/motemix/firmware")
+    }
+
+    /// What runs it, to be given words. `MOTEMIX_SOURCE` hides the source tree.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(self.path().join("bin/motemix-lab"));
+        command.current_dir(self.path()).env("MOTEMIX_SOURCE", "").env("HOME", self.path().join("home"));
+        command.env_remove("MOTEMIX_FIRMWARE").env_remove("XDG_DATA_HOME");
+        command
+    }
 }
 
 /// Runs the program with these words.

@@ -14,8 +14,12 @@ pub struct Run(Output);
 impl Run {
     /// Runs a program with these words.
     pub fn of<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(program: &str, words: I) -> Self {
-        let output = Command::new(program).args(words).env_remove("MOTEMIX_LOG").output();
-        Self(output.expect("the program starts"))
+        Self::by(Command::new(program).args(words))
+    }
+
+    /// Runs a program as the command says.
+    pub fn by(command: &mut Command) -> Self {
+        Self(command.env_remove("MOTEMIX_LOG").output().expect("the program starts"))
     }
 
     pub fn status(&self) -> i32 {

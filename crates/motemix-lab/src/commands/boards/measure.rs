@@ -1,24 +1,25 @@
 //! `motemix-lab boards measure`: the evaluation of the thesis, on boards that are not there.
 
-use super::at_once;
+use super::{Loaded, at_once};
 use crate::boards::board::Board;
 use crate::boards::budgets::{Budgets, Verdict};
 use crate::boards::drawing;
-use crate::boards::elves::{Elf, Origin};
 use crate::boards::measure::operations;
 use crate::boards::operation::{Figures, Operation};
 use crate::boards::report::{Baseline, BoardReport, grouped, radio};
 use crate::boards::session::{self, Needs};
 use crate::cli::BoardsMeasure as Args;
 use crate::failure::Failure;
+use crate::firmware::Purpose;
 use crate::report::{self, Progress, Table};
-use motemix_mcu::{FlashTiming, Image};
+use motemix_mcu::FlashTiming;
 use std::sync::Mutex;
 
 pub fn measure(args: &Args) -> Result<(), Failure> {
     let boards = args.files.boards()?;
     let budgets = args.budgets.as_deref().map(Budgets::load).transpose()?;
-    let works = prepare(args, &boards)?;
+    let purposes = [Purpose::Bench, Purpose::Size, Purpose::Baseline];
+    let works = args.files.images(&purposes[..if args.no_baseline { 2 } else { 3 }])?;
     let reports = run(args, &boards, works)?;
     if let Some(dir) = &args.svg {
         drawing::draw(&reports, dir)?;
@@ -32,33 +33,17 @@ pub fn measure(args: &Args) -> Result<(), Failure> {
     judge(&verdicts)
 }
 
-/// One ELF file of one board.
-struct Work {
-    board: &'static Board,
-    elf: Elf,
-    image: Image,
-}
-
-/// Builds what is to be run, one after the other: cargo uses all cores by itself.
-fn prepare(args: &Args, boards: &[&'static Board]) -> Result<Vec<Work>, Failure> {
-    let origin: Origin = args.files.origin()?;
-    let elves = [Elf::Bench, Elf::Size, Elf::Baseline];
-    let wanted = elves.into_iter().filter(|elf| !args.no_baseline || *elf != Elf::Baseline);
-    let pairs = wanted.flat_map(|elf| boards.iter().map(move |board| (*board, elf)));
-    pairs.map(|(board, elf)| Ok(Work { board, elf, image: origin.image(board, elf)? })).collect()
-}
-
-/// What one ELF file tells.
+/// What one image tells.
 enum Outcome {
     Mote(Figures),
     Needs(Needs),
     Baseline(Baseline),
 }
 
-fn run(args: &Args, boards: &[&'static Board], works: Vec<Work>) -> Result<Vec<BoardReport>, Failure> {
-    let count = works.iter().filter(|work| work.elf != Elf::Size).count() * Operation::ALL.len();
+fn run(args: &Args, boards: &[&'static Board], works: Vec<Loaded>) -> Result<Vec<BoardReport>, Failure> {
+    let count = works.iter().filter(|work| work.purpose != Purpose::Size).count() * Operation::ALL.len();
     let progress = Mutex::new((0, Progress::new(count as u64)));
-    let outcomes = at_once(works, |Work { board, elf, image }| {
+    let outcomes = at_once(works, |Loaded { board, purpose, image }| {
         let flash = if args.zero_wait { FlashTiming::ZERO_WAIT } else { board.flash };
         let done = |operation: Operation| {
             if let Ok(mut progress) = progress.lock() {
@@ -67,14 +52,14 @@ fn run(args: &Args, boards: &[&'static Board], works: Vec<Work>) -> Result<Vec<B
                 progress.1.at(at, &format!("{}: {}", board.name, operation.label()));
             }
         };
-        let outcome = match elf {
-            Elf::Size => Outcome::Needs(session::run(board, &image, flash)?),
-            Elf::Baseline => Outcome::Baseline(Baseline {
+        let outcome = match purpose {
+            Purpose::Size => Outcome::Needs(session::run(board, &image, flash)?),
+            Purpose::Baseline => Outcome::Baseline(Baseline {
                 figures: operations(board, &image, flash, done)?,
                 flash: image.flash_len(),
                 ram: image.ram_len(),
             }),
-            Elf::Bench | Elf::Secrets => Outcome::Mote(operations(board, &image, flash, done)?),
+            _ => Outcome::Mote(operations(board, &image, flash, done)?),
         };
         Ok((board.name, outcome))
     });

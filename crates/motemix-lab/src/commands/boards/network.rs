@@ -1,8 +1,8 @@
 //! `motemix-lab boards network`: emulated boards and hosts in one radio channel.
 //!
 //! ```text
-//! build firmware ─ air ─ boards, each asked for its key ─ sign the document ─ hosts ─ boards start
-//!                                                                            send ─ cool down ─ report
+//! images ─ air ─ boards, each asked for its key ─ sign the document ─ hosts ─ boards start
+//!                                                                    send ─ cool down ─ report
 //! ```
 //!
 //! The boards mix and send, one host receives, another one sends. Every board is an emulator that runs the very
@@ -17,13 +17,15 @@ mod ram;
 mod report;
 mod traffic;
 
+use super::programs_for;
 use crate::cli::BoardsNetwork as Args;
 use crate::failure::Failure;
-use crate::program::on_interrupt;
+use crate::firmware::Purpose;
+use crate::program::{self, on_interrupt};
 use crate::report::Progress;
 use air::Air;
 use anyhow::Context;
-use board::{Board, MODELS, Model};
+use board::Board;
 use enrolment::Enrolled;
 use report::{Boards, Summary};
 use std::path::PathBuf;
@@ -60,25 +62,25 @@ fn interval(args: &Args) -> Duration {
 
 pub fn network(args: &Args) -> Result<(), Failure> {
     emulator::check_installed()?;
+    program::of_nodes()?;
     let interrupted = on_interrupt()?;
     let (_folder, root) = folder(args)?;
-    let mut progress = Progress::new(4);
-    progress.at(0, "building the firmware");
-    let firmware = MODELS.iter().map(Model::firmware).collect::<Result<Vec<_>, _>>()?;
-    progress.at(1, "starting the boards");
-    let names = MODELS.iter().flat_map(|model| (1..=OF_EACH).map(|number| model.board_name(number)));
-    let names: Vec<String> = names.collect();
+    let models = programs_for(&[Purpose::Network])?;
+    let images = args.firmware.origin()?.images(&models)?;
+    let mut progress = Progress::new(3);
+    progress.at(0, "starting the boards");
+    let named = |board| (1..=OF_EACH).map(move |number| format!("{board}-{number}"));
+    let names: Vec<String> = models.iter().flat_map(|model| named(model.board)).collect();
     let stations = names.iter().map(String::as_str).chain(HOSTS);
     let mut air = Air::start(&root.join("air"), stations, args)?;
-    let of_board = |index: usize| (&MODELS[index / OF_EACH], &firmware[index / OF_EACH]);
     let boards = names.iter().enumerate().map(|(index, name)| {
-        let (model, firmware) = of_board(index);
-        Board::start(model, firmware, name, &root, &air)
+        let model = index / OF_EACH;
+        Board::start(&models[model], &images[model], name, &root, &air)
     });
     let mut boards = boards.collect::<Result<Vec<_>, _>>()?;
-    progress.at(2, "enrolling the boards");
+    progress.at(1, "enrolling the boards");
     let mut network = Enrolled::new(&root, &mut boards, HOSTS, &air, args)?;
-    progress.at(3, "starting hosts and boards");
+    progress.at(2, "starting hosts and boards");
     network.start_hosts()?;
     for board in &mut boards {
         board.begin(&network.document, &network.authority)?;

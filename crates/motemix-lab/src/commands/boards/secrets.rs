@@ -1,14 +1,12 @@
 //! `motemix-lab boards secrets`: does an operation take the same time for every secret?
 
-use super::at_once;
-use crate::boards::board::Board;
-use crate::boards::elves::Elf;
+use super::{Loaded, at_once};
 use crate::boards::report::grouped;
 use crate::boards::secrets::{COUNT, Spread, spreads};
 use crate::cli::BoardsSecrets as Args;
 use crate::failure::Failure;
+use crate::firmware::Purpose;
 use crate::report::{self, Progress, Table};
-use motemix_mcu::Image;
 use serde::Serialize;
 use std::sync::Mutex;
 
@@ -21,14 +19,9 @@ struct BoardSpreads {
 }
 
 pub fn secrets(args: &Args) -> Result<(), Failure> {
-    let origin = args.files.origin()?;
-    let boards = args.files.boards()?;
-    let works: Vec<(&Board, Image)> = boards
-        .into_iter()
-        .map(|board| Ok((board, origin.image(board, Elf::Secrets)?)))
-        .collect::<Result<_, Failure>>()?;
+    let works = args.files.images(&[Purpose::Secrets])?;
     let progress = Mutex::new((0, Progress::new((COUNT * works.len()) as u64)));
-    let found = at_once(works, |(board, image)| {
+    let found = at_once(works, |Loaded { board, image, .. }| {
         let operations = spreads(board, &image, args.secrets as usize, |operation| {
             if let Ok(mut progress) = progress.lock() {
                 progress.0 += 1;

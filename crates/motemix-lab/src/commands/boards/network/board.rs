@@ -3,92 +3,14 @@
 use super::air::Air;
 use super::console::Console;
 use super::emulator::Emulator;
-use crate::failure::Failure;
+use crate::firmware::Program;
 use anyhow::{Context, Result, anyhow};
 use motemix_crypto::PublicKey;
 use motemix_directory::Epoch;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// A model of board.
-pub struct Model {
-    /// What boards of it are called, with a number behind.
-    name: &'static str,
-    /// QEMU's name for it.
-    machine: &'static str,
-    /// The program, and what it is compiled for.
-    program: &'static str,
-    target: &'static str,
-    /// Cargo's: a program that is built for speed does not fit every flash.
-    profile: &'static str,
-}
-
-/// A Cortex-M0, a Cortex-M3 and a Cortex-M4.
-pub const MODELS: [Model; 3] = [
-    Model {
-        name: "microbit",
-        machine: "microbit",
-        program: "microbit",
-        target: "thumbv6m-none-eabi",
-        profile: "small",
-    },
-    Model {
-        name: "an385",
-        machine: "mps2-an385",
-        program: "an385",
-        target: "thumbv7m-none-eabi",
-        profile: "release",
-    },
-    Model {
-        name: "an386",
-        machine: "mps2-an386",
-        program: "an386",
-        target: "thumbv7em-none-eabi",
-        profile: "release",
-    },
-];
-
-impl Model {
-    pub fn board_name(&self, number: usize) -> String {
-        format!("{}-{number}", self.name)
-    }
-
-    /// Builds the firmware, and returns its file.
-    pub fn firmware(&self) -> Result<PathBuf, Failure> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware");
-        let source = source.canonicalize().map_err(|error| {
-            Failure::broken(format!("{}: {error}; boards need the source tree", source.display()))
-        })?;
-        let target = source.join("target");
-        let built = Command::new("cargo")
-            .args([
-                "build",
-                "--locked",
-                "--quiet",
-                "--profile",
-                self.profile,
-                "--package",
-                "motemix-emulated",
-            ])
-            .args(["--bin", self.program, "--target", self.target, "--target-dir"])
-            .arg(&target)
-            // The configuration beside the firmware counts, not that of whoever calls.
-            .current_dir(&source)
-            .env_remove("CARGO_TARGET_DIR")
-            .env_remove("RUSTFLAGS")
-            .stdin(Stdio::null())
-            .output()
-            .context("cannot run cargo; install Rust, see https://rustup.rs")?;
-        if !built.status.success() {
-            let words = String::from_utf8_lossy(&built.stderr);
-            let line = words.lines().find(|line| line.starts_with("error")).unwrap_or("cargo failed");
-            return Err(Failure::failed(format!("firmware for {}: {line}", self.name)));
-        }
-        Ok(target.join(self.target).join(self.profile).join(self.program))
-    }
-}
+use std::path::Path;
+use std::process::Command;
 
 /// A running board. Dropping it ends it.
 pub struct Board {
@@ -105,10 +27,11 @@ pub struct Identity {
 
 impl Board {
     /// Starts the emulator with a new flash, and waits for the board's first word.
-    pub fn start(model: &Model, firmware: &Path, name: &str, root: &Path, air: &Air) -> Result<Self> {
+    pub fn start(model: &Program, image: &Path, name: &str, root: &Path, air: &Air) -> Result<Self> {
         let folder = root.join("boards").join(name);
         let console = Console::connect(name, &air.console(name))?;
-        let emulator = Emulator::start(name, model.machine, firmware, &air.line(name), &folder)?;
+        let machine = model.machine.with_context(|| format!("no emulator has a {}", model.board))?;
+        let emulator = Emulator::start(name, machine, image, &air.line(name), &folder)?;
         let mut board = Self { name: name.to_owned(), console, emulator };
         board.console.wait_for("motemix on", &mut || board.emulator.check())?;
         Ok(board)

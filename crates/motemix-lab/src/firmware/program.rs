@@ -1,0 +1,119 @@
+//! The table of programs for boards, which shell scripts read too.
+
+use crate::failure::Failure;
+use clap::ValueEnum;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+const TABLE: &str = include_str!("../../../../firmware/programs.txt");
+
+/// What a program is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// A mote on an emulated board: `boards network`.
+    Network,
+    /// The packet's known answers on an emulated board.
+    Vectors,
+    /// The operations, one by one: `boards measure`.
+    Bench,
+    /// A whole mote in little memory: `boards measure`.
+    Size,
+    /// One operation at a time, with secrets from outside: `boards secrets`.
+    Secrets,
+    /// The thesis' operations on TweetNaCl: `boards measure`.
+    Baseline,
+    /// A mote on a board that is not emulated.
+    Mote,
+}
+
+/// A line of the table: one program for one board.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Program {
+    pub purpose: Purpose,
+    pub board: &'static str,
+    /// Cargo's names: package and program, what it is compiled for, and with which profile.
+    pub package: &'static str,
+    pub bin: &'static str,
+    pub target: &'static str,
+    pub profile: &'static str,
+    /// QEMU's name of the board, if an emulator runs the image.
+    pub machine: Option<&'static str>,
+}
+
+impl Program {
+    fn parse(line: &'static str) -> Option<Self> {
+        let columns: Vec<_> = line.split_whitespace().collect();
+        let [purpose, board, package, bin, target, profile, machine] = columns[..] else { return None };
+        let purpose = Purpose::from_str(purpose, false).ok()?;
+        let machine = (machine != "-").then_some(machine);
+        Some(Self { purpose, board, package, bin, target, profile, machine })
+    }
+
+    /// Where the image is in a folder of images.
+    pub fn place(&self) -> PathBuf {
+        Path::new(self.target).join(self.bin)
+    }
+
+    /// Where cargo puts the image, below its target directory.
+    pub fn built(&self) -> PathBuf {
+        Path::new(self.target).join(self.profile).join(self.bin)
+    }
+}
+
+/// The whole table, in its order.
+///
+/// # Errors
+/// A line has no seven columns, or a purpose that is none.
+pub fn programs() -> Result<Vec<Program>, Failure> {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let parse = |line| {
+        let program = Program::parse(line);
+        program.ok_or_else(|| Failure::failed(format!("firmware/programs.txt: cannot read the line {line}")))
+    };
+    lines.map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boards::board::BOARDS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_image_has_a_place_of_its_own() {
+        let programs = programs().unwrap();
+        let places: BTreeSet<_> = programs.iter().map(Program::place).collect();
+        assert_eq!(places.len(), programs.len());
+        let built: BTreeSet<_> = programs.iter().map(Program::built).collect();
+        assert_eq!(built.len(), programs.len());
+    }
+
+    #[test]
+    fn every_board_of_the_thesis_has_each_program_of_the_stopwatch() {
+        let programs = programs().unwrap();
+        for board in &BOARDS {
+            for purpose in [Purpose::Bench, Purpose::Size, Purpose::Secrets, Purpose::Baseline] {
+                let is_it = |program: &&Program| program.purpose == purpose && program.board == board.name;
+                assert_eq!(programs.iter().filter(is_it).count(), 1, "{purpose:?} for {}", board.name);
+            }
+        }
+    }
+
+    #[test]
+    fn emulators_run_what_is_for_emulated_boards_and_nothing_else() {
+        for program in programs().unwrap() {
+            let is_emulated = matches!(program.purpose, Purpose::Network | Purpose::Vectors);
+            assert_eq!(program.machine.is_some(), is_emulated, "{program:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_not_whole_is_no_program() {
+        let line = "mote iotlab-m3 motemix-stm32f103 motemix-stm32f103 thumbv7m-none-eabi release -";
+        assert!(Program::parse(line).is_some());
+        assert_eq!(Program::parse("mote iotlab-m3 motemix-stm32f103 motemix-stm32f103"), None);
+        assert_eq!(Program::parse("lamp iotlab-m3 a b thumbv7m-none-eabi release -"), None);
+        assert_eq!(Program::parse("mote iotlab-m3 a b thumbv7m-none-eabi release - more"), None);
+    }
+}
