@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Config, Counters, DropReason, Event, Instant, Journal, Lengths, LinkId, Memory, MessageHandle, Node,
-    ReceiptToken, SendError, Storage,
+    Admitted, Config, Counters, DropReason, Event, Instant, Journal, Lengths, LinkId, Memory, MessageHandle,
+    Node, ReceiptToken, SendError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
@@ -245,6 +245,7 @@ impl<'s> Network<'s> {
                 assert!(truth.under_way.remove(&(at, message)).is_some(), "a message ends once");
                 assert!(tries <= self.config.parameters.transmissions);
             }
+            Some(other) => panic!("nothing here tells of {other:?}"),
         }
         self.check(at);
         true

@@ -9,8 +9,7 @@
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use std::thread;
 use std::time::{Duration, Instant as Clock};
 
@@ -143,8 +142,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         let network = Arc::clone(&network);
         thread::spawn(move || run(&network, number, key))
     };
-    let nodes: Vec<_> = (0..).zip(keys).map(start).collect();
-    for node in nodes {
+    for node in (0..).zip(keys).map(start).collect::<Vec<_>>() {
         node.join().map_err(|_| "a node panicked")??;
     }
     Ok(())

@@ -56,11 +56,11 @@
 //! nodes[0].send(now, id(5), b"21.5 degrees")?;
 //!
 //! let mut packet = Mote::<Portable>::packet();
-//! let mut air = Vec::new();
+//! let mut air: Vec<(NodeId, [u8; 280])> = Vec::new();
 //! let (mut received, mut acknowledged) = (0, false);
 //! while !acknowledged {
 //!     for (to, mut datagram) in air.drain(..) {
-//!         let node: &mut Node<_, _> = &mut nodes[usize::from(NodeId::get(to))];
+//!         let node = &mut nodes[usize::from(to.get())];
 //!         node.handle_datagram(now, LinkId(0), &mut datagram, &mut NoJournal)?;                    // 3
 //!     }
 //!     for node in &mut nodes {

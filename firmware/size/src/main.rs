@@ -171,6 +171,7 @@ extern "C" fn mote_event() -> u32 {
                 }
                 Some(Event::Acknowledged { .. }) => 0x100,
                 Some(Event::Discarded { .. }) => 0x200,
+                Some(_) => NOTHING,
             })
         })
         .flatten()
