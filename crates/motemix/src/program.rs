@@ -72,6 +72,8 @@ pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
 /// # Errors
 /// This is another program, and there is none beside it, or one of another version.
 pub fn of_nodes() -> anyhow::Result<PathBuf> {
+    // Networks start it once for each node; its version is asked once.
+    static IS_OURS: OnceLock<()> = OnceLock::new();
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let nodes = own.with_file_name(format!("motemix{}", std::env::consts::EXE_SUFFIX));
     if nodes == own {
@@ -83,8 +85,6 @@ pub fn of_nodes() -> anyhow::Result<PathBuf> {
             nodes.display()
         );
     }
-    // Networks start it once for each node.
-    static IS_OURS: OnceLock<()> = OnceLock::new();
     if IS_OURS.get().is_none() {
         check_version(&nodes)?;
         IS_OURS.get_or_init(|| ());

@@ -226,10 +226,10 @@ mod tests {
 
     /// A node beside an air that is still, after it ran for two hours.
     async fn old_link(folder: &Path) -> (RadioLink, UnixListener) {
-        let line = folder.join("air");
-        let listener = UnixListener::bind(&line).expect("a socket");
+        let socket = folder.join("air");
+        let listener = UnixListener::bind(&socket).expect("a socket");
         let mut link =
-            RadioLink::connect(&line, ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]), 1).expect("a line");
+            RadioLink::connect(&socket, ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]), 1).expect("a line");
         link.clock = HostClock::started(Duration::from_hours(2));
         while !link.radio.transceiver().to_write.is_empty() {
             link.pump().expect("it is written");

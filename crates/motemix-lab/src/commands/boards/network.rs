@@ -69,8 +69,8 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     let images = args.firmware.origin()?.images(&models)?;
     let mut progress = Progress::new(3);
     progress.at(0, "starting the boards");
-    let named = |board| (1..=OF_EACH).map(move |number| format!("{board}-{number}"));
-    let names: Vec<String> = models.iter().flat_map(|model| named(model.board)).collect();
+    let numbered = |board| (1..=OF_EACH).map(move |number| format!("{board}-{number}"));
+    let names: Vec<String> = models.iter().flat_map(|model| numbered(model.board)).collect();
     let stations = names.iter().map(String::as_str).chain(HOSTS);
     let mut air = Air::start(&root.join("air"), stations, args)?;
     let boards = names.iter().enumerate().map(|(index, name)| {
