@@ -352,10 +352,10 @@ mod checker {
 
     #[test]
     fn finds_a_comment_without_its_noun() {
-        let found = only_violation(|member| add_line(member, "/// Of the packet.\nfn len() {}\n"));
-        assert!(found.contains("lib.rs:4: "), "{found}");
+        let found = only_violation(|member| add_line(member, "\n/// Of the packet.\nfn len() {}\n"));
+        assert!(found.contains("lib.rs:5: "), "{found}");
         let mut member = sound();
-        add_line(&mut member, "/// The first bytes\n/// Of a long sentence.\n");
+        add_line(&mut member, "\n/// The first bytes\n/// Of a long sentence.\n");
         assert_eq!(violations_of(&member), Vec::<String>::new());
     }
 

@@ -44,6 +44,16 @@ fn init_takes_an_empty_folder_that_is_there() {
 }
 
 #[test]
+fn init_refuses_a_folder_whose_sockets_would_have_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = folder.path().join("x".repeat(80));
+    let dir = long.to_str().unwrap();
+    motemix(["net", "init", dir, "--base-port", "0"]).fails(2, &[dir, "too long by", "shorter path"]);
+    motemix(["loopix", "net", "init", dir]).fails(2, &[dir, "too long by", "shorter path"]);
+    assert!(!long.exists());
+}
+
+#[test]
 fn init_refuses_sizes_that_have_no_paths() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("net");

@@ -31,6 +31,7 @@ fn a_message_that_no_packet_carries_is_refused() {
     let mote = running.0.config("mote-1");
     motemix(["send", "--config", mote.to_str().unwrap(), &"x".repeat(104)]).fails(1, &["103"]);
     motemix(["send", "--config", mote.to_str().unwrap(), "--to", "nobody", "text"]).fails(1, &["nobody"]);
+    motemix(["send", "--config", mote.to_str().unwrap(), ""]).fails(2, &["nothing to send"]);
 }
 
 #[test]
@@ -50,6 +51,47 @@ fn a_network_starts_once_and_stops_whole() {
     assert!(rows.as_array().unwrap().iter().all(|row| row["stopped"] == "asked"), "{said}");
     let said = motemix(["net", "status", running.dir()]).succeeds();
     assert_eq!(said.matches(" down").count(), 11, "{said}");
+}
+
+#[test]
+fn a_copied_folder_ends_nobody_s_nodes() {
+    let running = up();
+    let copy = running.0.path("../copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(running.dir()).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    let rows = |words: &[&str]| -> Vec<Value> {
+        let said = motemix(words.iter().copied().chain([copy.to_str().unwrap(), "--json"])).succeeds();
+        serde_json::from_str(&said).unwrap()
+    };
+    assert!(rows(&["net", "down"]).iter().all(|row| row["stopped"] == "not_running"));
+    assert!(rows(&["net", "status"]).iter().all(|row| row["state"] == "down"));
+    // Its ports are those of the original, which is named.
+    let pid = format!("process {}", running.pid("mix-1"));
+    motemix(["net", "up", copy.to_str().unwrap()]).fails(1, &[&pid, "nothing was started"]);
+    let said = motemix(["net", "status", running.dir(), "--json"]).succeeds();
+    let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
+    assert!(rows.iter().all(|row| row["state"] == "running"), "{said}");
+}
+
+#[test]
+fn a_node_that_was_started_by_hand_is_stopped_with_its_network() {
+    let network = Network::init(&["--mean-delay", "10ms"]);
+    let config = network.config("mote-1");
+    let mut node = std::process::Command::new(env!("CARGO_BIN_EXE_motemix"))
+        .args(["node", "--config", config.to_str().unwrap()])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let dir = network.dir.to_str().unwrap();
+    wait_until("it is shown as running", || {
+        let said = motemix(["net", "status", dir, "--json"]).succeeds();
+        let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
+        rows.iter().any(|row| row["name"] == "mote-1" && row["state"] == "running")
+    });
+    let said = motemix(["net", "down", dir]).succeeds();
+    assert!(said.contains("mote-1    stopped"), "{said}");
+    assert!(node.wait().unwrap().success());
 }
 
 #[test]

@@ -159,7 +159,6 @@ extern "C" fn mote_event() -> u32 {
     BUFFER
         .with(|buffer| {
             NODE.with(|node| match node.poll_event() {
-                None => NOTHING,
                 Some(Event::Received { token, data, .. }) => {
                     TOKEN.put(token);
                     buffer[..data.len()].copy_from_slice(data);
@@ -171,7 +170,8 @@ extern "C" fn mote_event() -> u32 {
                 }
                 Some(Event::Acknowledged { .. }) => 0x100,
                 Some(Event::Discarded { .. }) => 0x200,
-                Some(_) => NOTHING,
+                // What may come to be tells nothing here.
+                None | Some(_) => NOTHING,
             })
         })
         .flatten()

@@ -59,9 +59,9 @@ pub struct NetInit {
     /// told to.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub readings: Option<Duration>,
-    /// Address that every node listens on.
-    #[arg(long, value_name = "IP", default_value = "::1")]
-    pub host: IpAddr,
+    /// Address that every node listens on. By default ::1, or 127.0.0.1 where there is no IPv6.
+    #[arg(long, value_name = "IP")]
+    pub host: Option<IpAddr>,
     /// Serves coarse metrics of each node over TCP on 127.0.0.1, to every user of this machine. The
     /// TCP port has the number of the node's UDP port; with --base-port 0 the system chooses it.
     /// Without this option, metrics are only on the socket DIR/nodes/<name>/state/metrics.sock, for

@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
     Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
-    check_paths, consecutive, hops, metrics_addresses, plan, presence, tcp_taken, udp_taken, without_cover,
+    check_paths, consecutive, hops, loopback, metrics_addresses, plan, presence, tcp_taken, udp_taken,
+    without_cover,
 };
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
@@ -21,10 +22,11 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
     let nodes = plan(&args.size)?;
     let profile = ProfileName::from(args.traffic.profile);
     check_paths(&args.size, profile.max_hops())?;
+    let host = args.host.unwrap_or_else(loopback);
     let addresses: Vec<_> = if args.base_port == 0 {
-        bind(args.host, nodes.len())?.into_iter().map(|(address, _)| address).collect()
+        bind(host, nodes.len())?.into_iter().map(|(address, _)| address).collect()
     } else {
-        consecutive(args.host, args.base_port, nodes.len())?
+        consecutive(host, args.base_port, nodes.len())?
     };
     check_empty(&args.dir)?;
     let metrics = if args.metrics { metrics_addresses(args.base_port, &addresses)? } else { Vec::new() };

@@ -49,12 +49,17 @@ pub fn send(args: &Args) -> Result<(), Failure> {
 
 /// The bytes to send; without a text, or with `-`, they are on stdin.
 pub fn message(text: Option<&str>) -> Result<Vec<u8>, Failure> {
-    match text {
-        Some(text) if text != "-" => Ok(text.as_bytes().to_vec()),
+    let data = match text {
+        Some(text) if text != "-" => text.as_bytes().to_vec(),
         _ => {
             let mut data = Vec::new();
             std::io::stdin().take(MOST_INPUT).read_to_end(&mut data).context("cannot read stdin")?;
-            Ok(data)
+            data
         }
+    };
+    if data.is_empty() {
+        // Most often a command before the pipe has failed.
+        return Err(Failure::broken("nothing to send: the message is empty; give a text, or pipe one in"));
     }
+    Ok(data)
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, anyhow};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn occupied(dir: &Path) -> anyhow::Error {
     anyhow!("{}: not empty; choose another folder, nothing is overwritten", dir.display())
@@ -18,6 +18,25 @@ pub fn check_empty(dir: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotADirectory => Err(occupied(dir)),
         _ => Ok(()),
     }
+}
+
+/// The longest path of a socket, without the zero that ends it (`sun_path`, unix(7)).
+const LONGEST_SOCKET: usize = 107;
+
+/// Refuses a folder of a network whose nodes could not make these sockets below it: the system's limit is short.
+pub fn check_sockets(dir: &Path, sockets: impl Iterator<Item = PathBuf>) -> Result<(), Failure> {
+    let whole = std::path::absolute(dir).with_context(|| format!("cannot find {}", dir.display()))?;
+    let lengths = sockets.map(|socket| whole.join(socket).as_os_str().len());
+    let longest = lengths.max().unwrap_or_default();
+    if longest <= LONGEST_SOCKET {
+        return Ok(());
+    }
+    Err(Failure::broken(format!(
+        "{}: too long by {} bytes: the nodes' sockets below it may have paths of {LONGEST_SOCKET} bytes; choose a folder \
+         with a shorter path",
+        whole.display(),
+        longest - LONGEST_SOCKET
+    )))
 }
 
 /// Has `fill` make the network in a folder beside `dir`, then gives it its name. Nothing is overwritten.

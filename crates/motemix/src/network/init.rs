@@ -1,7 +1,7 @@
 //! Makes the files of a network.
 
 use super::documents::{Calendar, publish, sign};
-use super::folder::{make, make_whole};
+use super::folder::{check_sockets, make, make_whole};
 use super::{Capacity, Duty, NetworkDir, PlannedNode, RECEIVER};
 use crate::cli::Traffic;
 use crate::failure::Failure;
@@ -46,6 +46,7 @@ pub struct Blueprint<'b> {
 /// Makes the network in `dir`.
 pub fn init(dir: &Path, blueprint: &Blueprint<'_>) -> Result<(NetworkDir, Capacity), Failure> {
     let capacity = Capacity::of(blueprint, &parameters(blueprint))?;
+    check_sockets(dir, blueprint.nodes.iter().map(|node| NetworkDir::new("").node(&node.name).metrics()))?;
     make_whole(dir, |unfinished| fill(&NetworkDir::new(unfinished), blueprint, capacity))?;
     Ok((NetworkDir::new(dir), capacity))
 }

@@ -105,6 +105,11 @@ impl NodeDir {
         self.root.join("node.pid")
     }
 
+    /// The socket for whoever collects figures.
+    pub fn metrics(&self) -> PathBuf {
+        self.root.join("state/metrics.sock")
+    }
+
     /// What a node of Loopix printed, a line of JSON for each event.
     pub fn events(&self) -> PathBuf {
         self.root.join("node.events")

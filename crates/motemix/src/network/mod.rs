@@ -27,8 +27,8 @@ pub use init::{Blueprint, hops, init};
 pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};
 pub use plan::{
-    Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, metrics_addresses, plan,
-    without_cover,
+    Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, loopback, metrics_addresses,
+    plan, without_cover,
 };
 pub use ports::{tcp_taken, udp_taken};
 pub use presence::{Presence, presence};

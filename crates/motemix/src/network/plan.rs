@@ -4,7 +4,7 @@ use crate::cli::{Size, Traffic};
 use crate::failure::Failure;
 use anyhow::Context;
 use rand_core::Rng;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -90,6 +90,13 @@ fn node(name: String, duty: Duty) -> PlannedNode {
     PlannedNode { name, duty }
 }
 
+/// Where networks of this machine run: over IPv6 if it has that, as on the radio.
+pub fn loopback() -> IpAddr {
+    let there_is = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+    let ipv6 = IpAddr::from(Ipv6Addr::LOCALHOST);
+    if there_is(ipv6) { ipv6 } else { Ipv4Addr::LOCALHOST.into() }
+}
+
 /// Binds a socket for each node, on ports that the system chooses.
 ///
 /// Whoever keeps the sockets keeps the ports.
@@ -163,6 +170,11 @@ mod tests {
     use super::*;
 
     const SIZE: Size = Size { mixes: 5, layers: 3, motes: 1, receivers: 2 };
+
+    #[test]
+    fn the_address_of_this_machine_is_one_that_it_has() {
+        assert_eq!(bind(loopback(), 2).unwrap().len(), 2);
+    }
 
     #[test]
     fn spreads_mixes_over_layers_and_numbers_further_receivers() {

@@ -1,4 +1,4 @@
-//! Which process a node is, in a way that a reused number cannot fake.
+//! Which process a node is, in a way that neither a reused number nor a copied folder can fake.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A process: its number, when it started, and under which boot of the machine.
@@ -27,29 +28,36 @@ impl Process {
         Ok(Self { pid, started, boot: boot_id()? })
     }
 
-    /// The process recorded in a pid file; `None` if there is no such file.
+    /// The process recorded in a pid file; `None` if there is no such file, or it was copied here with its folder: its
+    /// process belongs to the original.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         let text = match motemix_host::store::file::open(path).and_then(io::read_to_string) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let mut words = text.split_whitespace();
+        let mut folder = None;
         let mut parse = || {
             let process = Self {
                 pid: words.next()?.parse().ok()?,
                 started: words.next()?.parse().ok()?,
                 boot: words.next()?.to_owned(),
             };
+            // Files of earlier versions end here.
+            folder = words.next().map(str::to_owned);
             words.next().is_none().then_some(process)
         };
         let process = parse().ok_or_else(|| {
             anyhow!("{}: not a pid file; stop the node by hand and remove the file", path.display())
         })?;
-        Ok(Some(process))
+        let is_of_here = folder.is_none_or(|folder| folder_of(path).is_ok_and(|here| here == folder));
+        Ok(Some(process).filter(|_| is_of_here))
     }
 
+    /// Records the process in a pid file, beside the identity of the file's folder.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let text = format!("{} {} {}\n", self.pid, self.started, self.boot);
+        let folder = folder_of(path)?;
+        let text = format!("{} {} {} {folder}\n", self.pid, self.started, self.boot);
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -78,6 +86,13 @@ impl Process {
             other => other.map(|()| true).with_context(|| format!("cannot signal process {pid}")),
         }
     }
+}
+
+/// Device and inode of the folder of a file: they stay when the folder is renamed, and a copy has others.
+fn folder_of(path: &Path) -> Result<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let data = fs::metadata(folder).with_context(|| format!("cannot look at {}", folder.display()))?;
+    Ok(format!("{}:{}", data.dev(), data.ino()))
 }
 
 fn boot_id() -> Result<String> {
@@ -129,13 +144,30 @@ mod tests {
 
     #[test]
     fn survives_its_file() {
-        let file = std::env::temp_dir().join(format!("motemix-pid-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("node.pid");
         assert_eq!(Process::load(&file).unwrap(), None);
         let process = Process::running(std::process::id()).unwrap();
         process.save(&file).unwrap();
+        assert_eq!(Process::load(&file).unwrap(), Some(process.clone()));
+        let earlier = format!("{} {} {}\n", process.pid, process.started, process.boot);
+        fs::write(&file, earlier).unwrap();
         assert_eq!(Process::load(&file).unwrap(), Some(process));
         fs::write(&file, "not a number").unwrap();
         assert!(Process::load(&file).unwrap_err().to_string().contains("not a pid file"));
-        fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn stays_with_its_folder_and_not_with_a_copy() {
+        let root = tempfile::tempdir().unwrap();
+        let [folder, renamed, copied] = ["folder", "renamed", "copied"].map(|name| root.path().join(name));
+        fs::create_dir(&folder).unwrap();
+        let process = Process::running(std::process::id()).unwrap();
+        process.save(&folder.join("node.pid")).unwrap();
+        fs::rename(&folder, &renamed).unwrap();
+        assert_eq!(Process::load(&renamed.join("node.pid")).unwrap(), Some(process));
+        fs::create_dir(&copied).unwrap();
+        fs::copy(renamed.join("node.pid"), copied.join("node.pid")).unwrap();
+        assert_eq!(Process::load(&copied.join("node.pid")).unwrap(), None);
     }
 }

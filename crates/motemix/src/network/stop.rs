@@ -1,6 +1,6 @@
 //! Stops a node's process: by asking, then by a signal to exactly that process.
 
-use super::{NodeDir, Process, ask};
+use super::{NodeDir, Process, ask, status};
 use anyhow::{Result, bail};
 use motemix_host::NodeConfig;
 use motemix_host::control::Request;
@@ -33,7 +33,17 @@ impl Stopped {
 
 /// Stops the node, and waits up to `patience` after each step.
 pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<Stopped> {
-    stop_after(node, patience, || ask(config, &Request::Stop {}).is_ok())
+    let ask_to_stop = || ask(config, &Request::Stop {}).is_ok();
+    match stop_after(node, patience, ask_to_stop)? {
+        // `motemix net up` did not start it, and still it may run: who started it by hand sees it in `net status`.
+        Stopped::NotRunning if ask_to_stop() => {
+            if !until(patience, || Ok(status(config).is_err()))? {
+                bail!("{} was asked to stop, and still answers; look at its log", node.name());
+            }
+            Ok(Stopped::Asked)
+        }
+        how => Ok(how),
+    }
 }
 
 /// Stops a node that cannot be asked, and waits up to `patience`.
@@ -60,9 +70,14 @@ fn stop_after(node: &NodeDir, patience: Duration, ask: impl FnOnce() -> bool) ->
 }
 
 fn has_ended(process: &Process, patience: Duration) -> Result<bool> {
-    let until = Instant::now() + patience;
-    while process.is_running()? {
-        if Instant::now() >= until {
+    until(patience, || Ok(!process.is_running()?))
+}
+
+/// Whether it comes to hold within `patience`.
+fn until(patience: Duration, mut holds: impl FnMut() -> Result<bool>) -> Result<bool> {
+    let end = Instant::now() + patience;
+    while !holds()? {
+        if Instant::now() >= end {
             return Ok(false);
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -5,15 +5,15 @@ use crate::cli::{Demo as Args, Traffic};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
-    Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, ask, bind, check_paths, hops, init, plan,
-    without_cover,
+    Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, ask, bind, check_paths, hops, init,
+    loopback, plan, without_cover,
 };
 use crate::report::Progress;
 use anyhow::Context;
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
 use motemix_host::control::Request;
-use std::net::{IpAddr, Ipv6Addr, UdpSocket};
+use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ impl DemoNetwork {
             eprintln!("{words}");
         }
         let (folder, path) = folder(args)?;
-        let bound = bind(IpAddr::V6(Ipv6Addr::LOCALHOST), plan.len())?;
+        let bound = bind(loopback(), plan.len())?;
         let addresses: Vec<_> = bound.iter().map(|(address, _)| *address).collect();
         let blueprint = Blueprint {
             network_name: "demo",

@@ -1,6 +1,6 @@
 //! Makes the files of a Loopix network.
 
-use super::super::folder::{make, make_whole};
+use super::super::folder::{check_sockets, make, make_whole};
 use super::super::{NetworkDir, NodeDir};
 use crate::failure::Failure;
 use motemix_crypto::p224::{Point, Scalar};
@@ -8,6 +8,7 @@ use motemix_loopix::files::config::Form;
 use motemix_loopix::files::{
     Config, Directory, FileError, MixEntry, NodeEntry, ProviderEntry, Settings, UserEntry, keys, names,
 };
+use motemix_loopix::runtime::control_socket;
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -45,6 +46,8 @@ pub fn init(dir: &Path, blueprint: &Blueprint<'_>, rng: &mut impl CryptoRng) -> 
             size.mixes, size.layers
         )));
     }
+    let last_ones = [format!("Provider{}", size.providers), format!("Client{}", size.clients)];
+    check_sockets(dir, last_ones.iter().map(|name| control_socket(NetworkDir::new("").node(name).path())))?;
     make_whole(dir, |unfinished| fill(&NetworkDir::new(unfinished), blueprint, rng))?;
     Ok(NetworkDir::new(dir))
 }

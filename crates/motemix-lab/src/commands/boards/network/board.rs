@@ -65,7 +65,7 @@ impl Board {
     /// Gives it the network, and starts it.
     pub fn begin(&mut self, document: &[u8], authority: &[u8; 32]) -> Result<()> {
         let now = motemix_host::clock::unix_seconds();
-        self.ask(&format!("time {now}"), "ok")?;
+        self.ask(&format!("time {}", now.0), "ok")?;
         self.ask(&format!("trust 1 {}", hex::encode(authority)), "ok")?;
         self.ask("document begin", "ok")?;
         for piece in document.chunks(64) {
