@@ -1,10 +1,9 @@
 //! When a node sends a message, and to whom.
 
-use crate::random::{self, Purpose, part_of};
+use crate::random::{self, Purpose, below, part_of};
 use crate::scenario::{Load, Receivers, Spread};
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
-use motemix_crypto::uniform::below;
 use motemix_sphinx::HopDelay;
 use rand_core::Rng as _;
 use std::rc::Rc;

@@ -1,6 +1,7 @@
 //! A random stream for each node and purpose, so that what one node draws never changes what another one gets.
 
 use chacha20::ChaCha8Rng;
+use motemix_crypto::uniform;
 use rand_core::{Rng as _, SeedableRng as _};
 use std::time::Duration;
 
@@ -23,6 +24,14 @@ pub(crate) fn stream(seed: u64, node: u32, purpose: Purpose) -> ChaCha8Rng {
     key[8..12].copy_from_slice(&node.to_le_bytes());
     key[12] = purpose as u8;
     ChaCha8Rng::from_seed(key)
+}
+
+/// A number below `bound`. A choice of one draws as well: what a seed gives stays what it was.
+pub(crate) fn below(rng: &mut ChaCha8Rng, bound: u32) -> u32 {
+    if bound <= 1 {
+        rng.next_u32();
+    }
+    uniform::below(rng, bound)
 }
 
 /// A duration below `bound`.

@@ -3,13 +3,12 @@
 //! Frames wait at their sender; one that was given up is not sent again, and the next one follows. That is what a
 //! network stack without patience does, and what ns-3 was asked to do for the figures beside ours (`checks/ns3`).
 
-use crate::random::{self, Purpose};
+use crate::random::{self, Purpose, below};
 use crate::room::Places;
 use crate::scenario::Room;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_air::channel::{Centibels, Channel, Event, Loss, Settings, Station};
-use motemix_crypto::uniform::below;
 use motemix_link::serial::{ExtendedAddress, Outcome};
 use motemix_sphinx::HopDelay;
 use rand_core::Rng as _;
