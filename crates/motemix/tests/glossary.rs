@@ -19,7 +19,7 @@ const SAY_NOTHING: &str = "Words are not cut: no ";
 fn banned_words(page: &str) -> Vec<Banned> {
     let mut banned = Vec::new();
     for line in page.lines() {
-        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
         if line.starts_with('|')
             && let [term, .., not] = cells[..]
             && !["not", ""].contains(&not)
@@ -110,7 +110,7 @@ fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn public_names_have_the_words_of_the_glossary() {
     let banned = banned_words(&fs::read_to_string(root().join("docs/glossary.md")).unwrap());
-    assert!(banned.len() > 30, "the page was read wrongly: {banned:?}");
+    assert!(banned.len() > 20, "the page was read wrongly: {banned:?}");
     let mut files = Vec::new();
     for member in fs::read_dir(root().join("crates")).unwrap() {
         source_files(&member.unwrap().path().join("src"), &mut files);
@@ -125,7 +125,7 @@ fn public_names_have_the_words_of_the_glossary() {
 
 #[test]
 fn a_page_bans_the_words_of_its_last_column() {
-    let page = "| word | what | not |\n|---|---|---|\n| mix | forwards | relay (motemix-loopix), router |\n| hop | one | |\n\
+    let page = "| word | what | not |\n|---|---|---|\n| mix | | relay (motemix-loopix), router |\n| hop | one | |\n\
                 - Words are not cut: no `msg`, `ctx`.\n";
     let banned = banned_words(page);
     let words: Vec<_> = banned.iter().map(|banned| &*banned.word).collect();
