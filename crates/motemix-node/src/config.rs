@@ -50,6 +50,9 @@ impl Window {
     pub const SHARED_CHANNEL: Self = Self::Adaptive { first: 2 };
 }
 
+/// What a node has until its first epoch brings settings. It sends and takes in nothing until then.
+pub(crate) static BEFORE_THE_FIRST_EPOCH: Config = Config::of_network(Parameters::new(0, 0));
+
 /// The settings of a node, for an epoch. There will be more of them, so they are made by one of the functions below
 /// and changed from there:
 ///
@@ -107,12 +110,6 @@ impl Config {
             in_flight: 10,
             ..Self::of_network(parameters)
         }
-    }
-
-    /// What a node has until its first epoch brings settings. It sends and takes in nothing until then.
-    // No constant: written in place, it takes a board less flash than a copy of it.
-    pub(crate) const fn before_the_first_epoch() -> Self {
-        Self::of_network(Parameters::new(0, 0))
     }
 
     /// With another rule for when a try counts as lost.

@@ -13,7 +13,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::Instant;
 use crate::admission::Classes;
-use crate::config::{Config, MOST_FOR_TICKS};
+use crate::config::{BEFORE_THE_FIRST_EPOCH, Config, MOST_FOR_TICKS};
 use crate::counters::{Counters, DropReason};
 use crate::cover::Streams;
 use crate::epoch::{EpochError, Epochs, ReplayFill};
@@ -95,10 +95,13 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         rng.fill_bytes(key.expose_mut());
         let key = SipHasher13::new_with_key(key.expose());
         storage.loops.fill(0);
+        // The compiler is not to know what is in there: it would make the values on the stack, beside the node, and a
+        // board's stack would be a kilobyte deeper.
+        let config = core::hint::black_box(&BEFORE_THE_FIRST_EPOCH);
         Self {
             me,
-            receiver: None,
-            config: Config::before_the_first_epoch(),
+            receiver: config.receiver,
+            config: *config,
             rng,
             epochs: Epochs::new(Fingerprints::new(storage.replay, storage.fingerprint)),
             queue: Queue::new(storage.packets, storage.schedule),
@@ -106,7 +109,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             messages: Messages::new(storage.messages, storage.returns),
             headers: Headers::new(storage.headers),
             streams: Streams::off(),
-            rate: Rate::new(Config::before_the_first_epoch().window),
+            rate: Rate::new(config.window),
             loops: storage.loops,
             next_loop: 0,
             turned_in_a_row: 0,

@@ -29,9 +29,16 @@ impl<T> Place<T> {
     /// # Panics
     /// If the value is lent.
     pub fn put(&self, value: T) {
+        self.fill(|| value);
+    }
+
+    /// What is made goes to its place, without another one on the stack.
+    #[expect(clippy::inline_always, reason = "a call would need the other place")]
+    #[inline(always)]
+    fn fill(&self, make: impl FnOnce() -> T) {
         assert!(!self.is_lent.load(Ordering::Relaxed));
         // Not lent, so this is the only reference.
-        unsafe { (*self.value.get()).write(value) };
+        unsafe { (*self.value.get()).write(make()) };
         self.is_filled.store(true, Ordering::Relaxed);
     }
 
@@ -64,7 +71,7 @@ impl<T> Place<T> {
     /// If the value is lent.
     #[inline(never)]
     pub fn put_new(&self, make: impl FnOnce() -> T) {
-        self.put(make());
+        self.fill(make);
     }
 
     /// Puts what `make` makes in, and lends it for ever.
