@@ -21,8 +21,8 @@ fn messages_acknowledgements_and_cover_look_alike() {
     let network =
         RecordedNetwork::up(&["--mean-delay", "10ms", "--loop-cover", "200ms", "--drop-cover", "200ms"]);
     for number in 0..8 {
-        // From nothing to the most that a packet carries.
-        let text = "x".repeat(number * 103 / 7);
+        // From one byte to the most that a packet carries.
+        let text = "x".repeat(1 + number * 102 / 7);
         network.running.send(&format!("mote-{}", number % 4 + 1), &text).succeeds();
     }
     wait_until("cover of both kinds has passed", || {
