@@ -18,6 +18,9 @@ use crate::{
     Surb, TurnRound,
 };
 
+/// Miri looks for undefined behaviour and takes minutes for a packet: it is given one case in so many, others all.
+const ONE_IN: usize = if cfg!(miri) { 20 } else { 1 };
+
 /// A file of `vectors/`, which is in the repository and not in the package.
 fn vectors(file: &str) -> String {
     let path = std::format!("{}/../../vectors/{file}", env!("CARGO_MANIFEST_DIR"));
@@ -272,14 +275,14 @@ macro_rules! by_profile {
 
 #[test]
 fn every_packet_of_the_vectors_is_made_and_processed_byte_for_byte() {
-    for case in cases("packets") {
+    for case in cases("packets").iter().step_by(ONE_IN) {
         by_profile!(case.profile.as_str(), case.check_packet);
     }
 }
 
 #[test]
 fn every_surb_of_the_vectors_is_made_and_answered_byte_for_byte() {
-    for case in cases("surbs") {
+    for case in cases("surbs").iter().step_by(ONE_IN) {
         by_profile!(case.profile.as_str(), case.check_surb);
     }
 }
@@ -356,7 +359,7 @@ fn every_tampered_datagram_is_refused_for_its_reason() {
     let document: Value = serde_json::from_str(&vectors("tamper.json")).unwrap();
     let cases: Vec<Tampered> = serde_json::from_value(document["negative"].clone()).unwrap();
     assert!(cases.len() > 30);
-    for case in &cases {
+    for case in cases.iter().step_by(ONE_IN) {
         by_profile!(case.profile.as_str(), case.check);
     }
 }
