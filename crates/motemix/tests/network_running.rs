@@ -194,8 +194,12 @@ fn a_message_takes_all_the_time_from_send_to_its_acknowledgement() {
     running.kill("receiver");
     let second = std::time::Duration::from_secs(1);
     let said = std::thread::scope(|scope| {
-        let sent = scope.spawn(|| running.send("mote-1", "is anybody there").succeeds());
-        std::thread::sleep(second);
+        let sent = scope.spawn(|| {
+            let run = running.send("mote-1", "is anybody there");
+            assert!(run.stderr().contains("receiver has not acknowledged yet"), "{}", run.stderr());
+            run.succeeds()
+        });
+        std::thread::sleep(3 * second);
         motemix(["net", "up", running.dir()]).succeeds();
         sent.join().unwrap()
     });

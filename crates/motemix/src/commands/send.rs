@@ -8,8 +8,13 @@ use crate::report;
 use anyhow::Context;
 use motemix_host::control::{ControlClient, ControlError, ControlProblem};
 use serde_json::json;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
+/// After that somebody who waits wants to know what for.
+const SLOW: Duration = Duration::from_secs(2);
 /// More than any packet carries; the node says how much that is.
 const MOST_INPUT: u64 = 1 << 16;
 
@@ -18,6 +23,7 @@ pub fn send(args: &Args) -> Result<(), Failure> {
     let data = message(args.text.as_deref())?;
     let to = args.to.clone().or_else(|| config.readings.as_ref().map(|readings| readings.to.clone()));
     let to = to.unwrap_or_else(|| RECEIVER.to_owned());
+    let waiting = tell_if_slow(&to);
     let outcome = match ControlClient::connect(config.control_socket()) {
         Ok(control) => deliver(control, &config, &to, &data)?,
         Err(ControlError { problem: ControlProblem::NotRunning, .. }) => {
@@ -25,6 +31,7 @@ pub fn send(args: &Args) -> Result<(), Failure> {
         }
         Err(error) => return Err(Failure::failed(error)),
     };
+    drop(waiting);
     match outcome {
         Outcome::Discarded => Err(Failure::failed(format!(
             "no acknowledgement from {to}; check that it and the mixes are running"
@@ -45,6 +52,20 @@ pub fn send(args: &Args) -> Result<(), Failure> {
             Ok(report::print(text.as_bytes())?)
         }
     }
+}
+
+/// Says on stderr, once, that the acknowledgement has not come yet, unless what is returned is dropped before.
+fn tell_if_slow(to: &str) -> mpsc::Sender<()> {
+    let (waiting, has_ended) = mpsc::channel();
+    let line =
+        format!("motemix: {to} has not acknowledged yet; the node sends again by itself until it gives up");
+    thread::spawn(move || {
+        if has_ended.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) {
+            // Nobody may read it any more.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    });
+    waiting
 }
 
 /// The bytes to send; without a text, or with `-`, they are on stdin.
