@@ -86,7 +86,10 @@ impl Event {
             Of::Discarded { message, tries } => {
                 Self { message: message.number(), tries, ..Self::of(EventKind::Discarded, &[]) }
             }
-            _ => return None,
+            _ => {
+                debug_assert!(false, "an event that C does not know");
+                return None;
+            }
         })
     }
 }

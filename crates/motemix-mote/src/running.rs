@@ -290,7 +290,10 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                     say!(console, "discarded {} after tries {tries}", message.number());
                     continue;
                 }
-                _ => continue,
+                _ => {
+                    debug_assert!(false, "an event that nobody handles");
+                    continue;
+                }
             };
             self.received(now, token, kept, console);
         }

@@ -260,7 +260,7 @@ impl<P: Profile> Driver<'_, P> {
                         let _ = answer.send(Response::Discarded { message: message.number() });
                     }
                 }
-                _ => {}
+                _ => debug_assert!(false, "an event that nobody handles: {event:?}"),
             }
         }
     }

@@ -104,6 +104,29 @@ pub enum Event {
     Counters(Box<Totals>),
 }
 
+impl Event {
+    /// Its name, as programs print it; the Python nodes' word where they tell the same.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Ready { .. } => "ready",
+            Self::Queued { .. } => "queued",
+            Self::Refused { .. } => "refused",
+            Self::Sent { .. } => "sent",
+            Self::Acknowledged { .. } => "acknowledged",
+            Self::GaveUp { .. } => "gave_up",
+            Self::Received { .. } => "received",
+            Self::Loop => "loop",
+            Self::Probe { .. } => "probe",
+            Self::Directory { .. } => "directory",
+            Self::OtherProfile { .. } => "other_profile",
+            Self::ProviderSilent { .. } => "provider_silent",
+            Self::ProviderAnswers => "provider_answers",
+            Self::ReplayRecord { .. } => "replay_record",
+            Self::Counters(_) => "counters",
+        }
+    }
+}
+
 /// Why a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -165,9 +165,9 @@ impl Talk {
                 "nothing comes from the provider, {unanswered} requests are unanswered: messages may not arrive"
             ))),
             Event::ProviderAnswers => self.push(Entry::Notice("the provider answers again".to_owned())),
-            // A client's record forgets, and has nothing to say.
-            // Sent, Loop, Probe, ReplayRecord: nobody who talks asks for them.
-            _ => 0,
+            // Nobody who talks asks for them; a client's record forgets, and has nothing to say.
+            Event::Sent { .. } | Event::Loop | Event::Probe { .. } | Event::ReplayRecord { .. } => 0,
+            event => self.push(Entry::Notice(format!("the client tells: {}", event.name()))),
         }
     }
 

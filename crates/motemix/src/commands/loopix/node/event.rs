@@ -10,57 +10,50 @@ use std::time::Duration;
 
 /// One line's worth.
 pub fn json(event: &Event) -> Value {
+    let mut line = facts(event);
+    line["event"] = event.name().into();
+    line
+}
+
+/// What an event tells besides its name.
+fn facts(event: &Event) -> Value {
     match event {
         Event::Ready { role, name, port, profile, .. } => json!({
-            "event": "ready",
             "role": role.name(),
             "name": name.as_ref(),
             "port": port,
             "profile": profile,
         }),
-        Event::Queued { number, to } => json!({ "event": "queued", "number": number, "to": to.as_ref() }),
-        Event::Refused { to, reason } => {
-            json!({ "event": "refused", "to": to.as_ref(), "reason": reason.reason() })
+        Event::Queued { number, to } => json!({ "number": number, "to": to.as_ref() }),
+        Event::Refused { to, reason } => json!({ "to": to.as_ref(), "reason": reason.reason() }),
+        Event::Sent { number } | Event::Acknowledged { number } | Event::GaveUp { number } => {
+            json!({ "number": number })
         }
-        Event::Sent { number } => json!({ "event": "sent", "number": number }),
-        Event::Acknowledged { number } => json!({ "event": "acknowledged", "number": number }),
-        Event::GaveUp { number } => json!({ "event": "gave_up", "number": number }),
         Event::Received { message, encoding: Encoding::Bytes } => json!({
-            "event": "received",
             "text": String::from_utf8_lossy(message),
             "hex": hex::encode(message),
         }),
         // `text` and `hex` are for byte strings alone: a program that reads them must not take one for the other.
         Event::Received { message, encoding: Encoding::Msgpack } => json!({
-            "event": "received",
             "value": as_json(message),
             "msgpack": hex::encode(message),
         }),
-        Event::Loop => json!({ "event": "loop" }),
-        Event::Probe { left, took } => {
-            json!({ "event": "probe", "left": left.as_secs_f64(), "took": took.as_secs_f64() })
-        }
-        Event::Directory { users } => json!({ "event": "directory", "users": users.len() }),
-        Event::OtherProfile { runs, heard } => {
-            json!({ "event": "other_profile", "runs": runs, "heard": heard })
-        }
-        Event::ProviderSilent { unanswered } => {
-            json!({ "event": "provider_silent", "unanswered": unanswered })
-        }
-        Event::ProviderAnswers => json!({ "event": "provider_answers" }),
+        Event::Probe { left, took } => json!({ "left": left.as_secs_f64(), "took": took.as_secs_f64() }),
+        Event::Directory { users } => json!({ "users": users.len() }),
+        Event::OtherProfile { runs, heard } => json!({ "runs": runs, "heard": heard }),
+        Event::ProviderSilent { unanswered } => json!({ "unanswered": unanswered }),
         Event::ReplayRecord { held, most, full_in } => json!({
-            "event": "replay_record",
             "held": held,
             "most": most,
             "full_in_s": full_in.map(|time| time.as_secs()),
         }),
         Event::Counters(totals) => {
-            let mut line = serde_json::to_value(totals).unwrap_or_default();
-            line["event"] = "counters".into();
+            let mut line = serde_json::to_value(totals).unwrap_or_else(|_| json!({}));
             line["cpu_seconds"] = cpu_seconds().into();
             line
         }
-        _ => json!({ "event": "other" }),
+        // Some have only a name, and so do events of which this program does not know.
+        _ => json!({}),
     }
 }
 
