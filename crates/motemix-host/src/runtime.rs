@@ -96,6 +96,16 @@ pub struct Setup {
 /// # Errors
 /// The node cannot start, or something is wrong that waiting does not mend.
 pub fn run(config: &NodeConfig, setup: Setup, started: impl FnOnce(&Started)) -> Result<(), RuntimeError> {
+    run_node(config, setup, Box::new(started))
+}
+
+/// Compiled once and here: whatever takes a closure's type is compiled again by each caller, with a driver for each
+/// profile.
+fn run_node(
+    config: &NodeConfig,
+    setup: Setup,
+    started: Box<dyn FnOnce(&Started) + '_>,
+) -> Result<(), RuntimeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(4)
@@ -107,7 +117,7 @@ pub fn run(config: &NodeConfig, setup: Setup, started: impl FnOnce(&Started)) ->
 async fn start(
     config: &NodeConfig,
     setup: Setup,
-    started: impl FnOnce(&Started),
+    started: Box<dyn FnOnce(&Started) + '_>,
 ) -> Result<(), RuntimeError> {
     store::own_folder(&config.state)?;
     // Earlier versions kept the newest epoch here, also that of a document that was then refused.

@@ -102,15 +102,25 @@ pub fn run(
     files: NodeFiles,
     options: &Options,
     requests: Requests,
-    report: impl FnMut(Event),
+    mut report: impl FnMut(Event),
 ) -> Result<(), RuntimeError> {
-    let mut report = report;
+    run_node(dir, files, options, requests, &mut report)
+}
+
+/// Compiled once and here: whatever takes a closure's type is compiled again by each caller.
+fn run_node(
+    dir: &Path,
+    files: NodeFiles,
+    options: &Options,
+    requests: Requests,
+    report: Report<'_>,
+) -> Result<(), RuntimeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(4)
         .build()
         .map_err(|error| RuntimeError::System("cannot start", error))?;
-    LocalSet::new().block_on(&runtime, start(dir, files, options, requests, &mut report))
+    LocalSet::new().block_on(&runtime, start(dir, files, options, requests, report))
 }
 
 /// Where the replay tags of a key are.
