@@ -15,35 +15,21 @@ use motemix_directory::{
 use motemix_fuzz::Toy;
 use motemix_fuzz::air::{Foreign, Heard, Station};
 use motemix_fuzz::flash::Flash;
+use motemix_fuzz::network::{NODES, Room};
 use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
 use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Route, Running};
-use motemix_node::{Instant, Lengths, Memory};
+use motemix_node::Instant;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 /// Packets of motes, whose curve costs next to nothing: it is not what is typed at.
 type Packets = motemix_sphinx::Mote<Toy>;
 
-const NODES: usize = 4;
 const NOON: u64 = 1_800_000_000;
 const SCRATCH: usize = 768;
-
-/// How long the tables of a mote's node are.
-enum RoomLengths {}
-
-impl Lengths for RoomLengths {
-    type Packets<T> = [T; 4];
-    type Replay<T> = [T; 256];
-    type Window<T> = [T; 16];
-    type Messages<T> = [T; 2];
-    type Returns<T> = [T; 4];
-    type Headers<T> = [T; 2];
-    type Loops<T> = [T; 4];
-    type Nodes<T> = [T; NODES];
-}
 
 #[derive(Arbitrary, Debug)]
 enum Call {
@@ -199,7 +185,7 @@ impl Script {
     ) -> bool {
         let mut memory = StackMemory::<280, 2>::new();
         let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), memory.lend());
-        let mut room = Memory::<Packets, RoomLengths>::new();
+        let mut room = Room::new();
         let mut routes = [Route::NONE; NODES];
         let mut running = Running::new(mote, place, room.lend(), &mut routes);
         if running.start(self.now, place).is_err() {
