@@ -92,6 +92,26 @@ fn an_inbox_that_is_taken_away_takes_nothing_until_it_is_opened_anew() {
 }
 
 #[test]
+fn an_inbox_whose_folder_was_away_is_opened_again_when_it_is_back() {
+    let outside = tempfile::tempdir().unwrap();
+    let (folder, away) = (outside.path().join("state"), outside.path().join("away"));
+    fs::create_dir(&folder).unwrap();
+    let mut inbox = Inbox::open(folder.join("inbox.db")).unwrap();
+    inbox.accept(digest(1), AT, b"21.5").unwrap();
+
+    fs::rename(&folder, &away).unwrap();
+    assert!(inbox.look().is_err() && inbox.reopen().is_err());
+    fs::rename(&away, &folder).unwrap();
+    assert!(matches!(inbox.look().unwrap_err().problem, StoreProblem::Lost), "it is not open");
+    assert!(inbox.accept(digest(2), AT, b"21.6").is_err());
+
+    inbox.reopen().unwrap();
+    inbox.accept(digest(2), AT, b"21.6").unwrap();
+    let kept: Vec<_> = inbox.recent(9).unwrap().into_iter().map(|message| message.data).collect();
+    assert_eq!(kept, [b"21.5", b"21.6"]);
+}
+
+#[test]
 fn an_inbox_that_was_cut_is_not_taken_for_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("inbox.db");

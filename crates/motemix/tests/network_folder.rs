@@ -166,8 +166,9 @@ fn a_broken_configuration_is_one_line_with_file_field_and_remedy() {
         motemix(["node", "--config", config]).fails(2, words);
         motemix(["send", "--config", config, "text"]).fails(2, words);
         motemix(["inbox", "--config", config]).fails(2, words);
-        motemix(["net", "status", network.dir.to_str().unwrap()]).fails(2, words);
         motemix(["net", "up", network.dir.to_str().unwrap()]).fails(2, words);
+        let shown = motemix(["net", "status", network.dir.to_str().unwrap()]).shows_and_fails(2, words);
+        assert_eq!((shown.matches(" unknown").count(), shown.matches(" down").count()), (1, 10), "{shown}");
     }
     motemix(["node", "--config", "/nowhere/node.toml"]).fails(2, &["/nowhere/node.toml", "check the path"]);
 }

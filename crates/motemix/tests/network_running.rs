@@ -54,6 +54,31 @@ fn a_network_starts_once_and_stops_whole() {
 }
 
 #[test]
+fn nodes_whose_configurations_are_broken_or_gone_are_shown_and_stopped_with_the_others() {
+    let running = up();
+    let pids = ["mix-2", "mix-3"].map(|name| (name, running.pid(name).to_string()));
+    let config = |name| running.0.config(name);
+    let typo = std::fs::read_to_string(config("mix-2")).unwrap().replace("queue =", "queues =");
+    std::fs::write(config("mix-2"), typo).unwrap();
+    std::fs::remove_file(config("mix-3")).unwrap();
+
+    let shown = motemix(["net", "status", running.dir()]);
+    assert_eq!(shown.status(), 2);
+    assert!(shown.stderr().contains("mix-2/node.toml") && shown.stderr().contains("limits.queues"));
+    for (name, pid) in &pids {
+        let row = [name, pid.as_str(), "-", "unknown"];
+        assert!(
+            shown.stdout().lines().any(|line| line.split_whitespace().collect::<Vec<_>>().starts_with(&row))
+        );
+    }
+
+    let stopped = motemix(["net", "down", running.dir()]);
+    assert_eq!(stopped.status(), 2);
+    assert_eq!(stopped.stdout().matches("stopped").count(), 9, "{}", stopped.stdout());
+    assert_eq!(stopped.stdout().matches("terminated").count(), 2, "{}", stopped.stdout());
+}
+
+#[test]
 fn a_copied_folder_ends_nobody_s_nodes() {
     let running = up();
     let copy = running.0.path("../copy");

@@ -1,7 +1,7 @@
 //! What a node remembers of its clocks from one run to the next: `state/clock`.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use super::witnesses::{Reading, Record, Timekeeper};
 use crate::store::file;
 
 const TITLE: &str = "motemix clock 1";
+/// More bytes than the file ever has.
+const LONGEST: u64 = 4096;
 /// The least that has to pass before it is written again.
 const WRITE_EVERY: Duration = Duration::from_mins(1);
 
@@ -31,7 +33,7 @@ impl ClockMemory {
 
     /// Starts to keep time with what an earlier run knew.
     pub fn start(&self, now: Reading) -> Timekeeper {
-        let earlier = match fs::read_to_string(&self.path) {
+        let earlier = match text_of(&self.path) {
             Ok(text) => {
                 let read = read(&text);
                 if read.is_none() {
@@ -85,6 +87,11 @@ fn read(text: &str) -> Option<(String, Record)> {
     lines.next().is_none().then_some((boot_id, Record { boot, steady, assured, agreed }))
 }
 
+/// What a regular file holds, as far as this one can be long.
+fn text_of(path: &Path) -> io::Result<String> {
+    io::read_to_string(file::open(path)?.take(LONGEST))
+}
+
 /// A number that the system chooses anew at each start of the machine.
 fn boot_id() -> Option<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -110,6 +117,17 @@ mod tests {
         memory.keep(&keeper, false);
         let again = ClockMemory::of(folder.path()).start(reading(1_000_010, 60));
         assert_eq!(again.record(), keeper.record());
+    }
+
+    #[test]
+    fn what_is_no_file_of_it_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clock");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        ClockMemory::of(folder.path()).start(reading(1_000_000, 50));
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        ClockMemory::of(folder.path()).start(reading(1_000_000, 50));
     }
 
     #[test]

@@ -108,6 +108,8 @@ pub struct Inbox {
     file: PathBuf,
     /// What it and its write-ahead log were at the last look.
     identities: [Option<Identity>; 2],
+    /// It could not be opened anew after it was lost, so the connection is none to it, even if the file is back.
+    is_closed: bool,
     connection: Connection,
     window: u32,
     quota: Quota,
@@ -129,6 +131,7 @@ impl Inbox {
             connection: LAYOUT.open(path)?,
             file: path.to_owned(),
             identities: [None; 2],
+            is_closed: false,
             window: DEFAULT_WINDOW,
             quota: Quota::NONE,
             held: None,
@@ -146,6 +149,7 @@ impl Inbox {
     pub fn reopen(&mut self) -> Result<(), StoreError> {
         let nowhere = Connection::open_in_memory().map_err(|error| sqlite::failure(&self.file, error))?;
         drop(std::mem::replace(&mut self.connection, nowhere));
+        self.is_closed = true;
         let Self { window, quota, .. } = *self;
         let inbox = Self::open(&self.file)?.with_window(window).with_quota(quota);
         let check = inbox.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
@@ -167,7 +171,7 @@ impl Inbox {
         // SQLite itself cuts the log after what it holds has gone to the file.
         let goes_on = file.is_none_or(|known| found[0].is_some_and(|found| known.goes_on_as(&found)))
             && log.is_none_or(|known| found[1].is_some_and(|found| known.is_same_file(&found)));
-        if !goes_on {
+        if self.is_closed || !goes_on {
             return Err(StoreError::new(&self.file, StoreProblem::Lost));
         }
         self.identities = found;

@@ -1,7 +1,6 @@
 //! Files as a whole: read up to a bound, replaced all at once.
 
 use super::{FileError, wrong};
-use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -15,7 +14,7 @@ pub(super) const PRIVATE: u32 = 0o600;
 pub(super) fn read(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, FileError> {
     // Room for all of it and one byte more: a vector that grows leaves copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(most + 1));
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let file = motemix_host::store::file::open(path).map_err(|error| unreadable(path, &error))?;
     file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     if bytes.len() > most {
         let problem = format!("is longer than {most} bytes, which no such file is");
@@ -27,6 +26,7 @@ pub(super) fn read(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, FileE
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> FileError {
     let remedy = match error.kind() {
         ErrorKind::NotFound => "check the path, or make the file first",
+        ErrorKind::InvalidInput => "put the file in its place",
         _ => "check the path and its permissions",
     };
     wrong(path, "", format!("cannot read it: {error}"), remedy)
@@ -53,4 +53,21 @@ fn unwritable(path: &Path, error: &io::Error) -> FileError {
         _ => "check the folder and its permissions",
     };
     wrong(path, "", format!("cannot write it: {error}"), remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = read(&path, 100).unwrap_err().to_string();
+        assert!(
+            error.ends_with("cannot read it: it is not a regular file; put the file in its place"),
+            "{error}"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use crate::reading;
 use crate::report::{self, Table};
 use motemix_host::store::{Inbox, Message};
 use serde_json::{Value, json};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 pub fn inbox(args: &Args) -> Result<(), Failure> {
     let config = load_config(&args.config.path)?;
@@ -52,7 +52,12 @@ fn recent(file: &std::path::Path, last: u32) -> Result<Vec<Message>, Failure> {
     inbox.recent(last).map_err(Failure::broken)
 }
 
+/// Dates of five-digit years have no form in RFC 3339; a damaged inbox can have them.
 fn date(message: &Message) -> String {
+    let year_9999 = Duration::from_secs(253_370_764_800);
+    if message.received_at >= year_9999 {
+        return "after the year 9999".to_owned();
+    }
     humantime::format_rfc3339_millis(UNIX_EPOCH + message.received_at).to_string()
 }
 
@@ -99,6 +104,15 @@ fn as_json(message: &Message) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_nobody_can_write_is_no_panic() {
+        let at = |received_at| Message { number: 1, received_at, data: Vec::new() };
+        assert_eq!(date(&at(Duration::from_millis(1_763_000_000_123))), "2025-11-13T02:13:20.123Z");
+        for received_at in [Duration::from_millis(253_402_300_800_000), Duration::MAX] {
+            assert_eq!(date(&at(received_at)), "after the year 9999");
+        }
+    }
 
     #[test]
     fn shows_readings_texts_and_bytes() {

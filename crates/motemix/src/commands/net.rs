@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
     Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
-    check_paths, consecutive, hops, loopback, metrics_addresses, plan, presence, tcp_taken, udp_taken,
-    without_cover,
+    check_paths, consecutive, hops, loopback, metrics_addresses, plan, presence, process_of, tcp_taken,
+    udp_taken, without_cover,
 };
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
@@ -79,8 +79,11 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
     Ok(table.print()?)
 }
 
-/// The nodes of a network with their configurations.
-fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeConfig)>, Failure> {
+/// A node's folder, and its configuration or what is wrong with it.
+type Configured = (NodeDir, Result<NodeConfig, Failure>);
+
+/// The nodes of a network. If the configuration of one is broken, the others can be shown and stopped.
+fn nodes_of(network: &NetworkDir) -> Result<Vec<Configured>, Failure> {
     let folders = network.list().map_err(|error| {
         let folder = network.nodes();
         Failure::broken(format!("{}: {error}; make a network with `motemix net init`", folder.display()))
@@ -92,7 +95,11 @@ fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeConfig)>, Failure>
             folder.display()
         )));
     }
-    folders.into_iter().map(|node| load_config(&node.config()).map(|config| (node, config))).collect()
+    let with_config = |node: NodeDir| {
+        let config = load_config(&node.config());
+        (node, config)
+    };
+    Ok(folders.into_iter().map(with_config).collect())
 }
 
 pub fn up(args: &NetUp) -> Result<(), Failure> {
@@ -100,6 +107,7 @@ pub fn up(args: &NetUp) -> Result<(), Failure> {
     let folder = args.dir.path.display();
     let (mut rows, mut missing, mut silent) = (Vec::new(), Vec::new(), None);
     for (node, config) in nodes_of(&network)? {
+        let config = config?;
         let mut row = Up { name: config.name.clone(), pid: None, listen: Vec::new(), how: How::Started };
         match presence(&node, &config)? {
             Presence::Down => missing.push((rows.len(), node, config)),
@@ -195,18 +203,26 @@ pub fn down(args: &NetDown) -> Result<(), Failure> {
     let mut table = Table::new(["node", "how"]);
     let mut rows = Vec::new();
     let mut failed = None;
-    for (node, config) in &nodes {
-        match crate::network::stop(node, config, args.timeout) {
+    for (node, config) in nodes {
+        let stopped = match config {
+            Ok(config) => crate::network::stop(&node, &config, args.timeout),
+            // It cannot be asked, and its process is known.
+            Err(error) => {
+                failed = failed.or(Some(error));
+                crate::network::terminate(&node, args.timeout)
+            }
+        };
+        match stopped {
             Ok(stopped) => {
-                table.row([config.name.clone(), stopped.words().to_owned()]);
-                rows.push(Row { name: config.name.clone(), stopped });
+                table.row([node.name(), stopped.words().to_owned()]);
+                rows.push(Row { name: node.name(), stopped });
             }
             // The others are to be stopped nevertheless.
-            Err(error) => failed = failed.or(Some(error)),
+            Err(error) => failed = failed.or(Some(error.into())),
         }
     }
     print(args.dir.json, &rows, &table)?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    failed.map_or(Ok(()), Err)
 }
 
 pub fn status(args: &NetStatus) -> Result<(), Failure> {
@@ -214,7 +230,7 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
     struct Row {
         name: String,
         pid: Option<u32>,
-        /// `running`, `no_answer` or `down`.
+        /// `running`, `no_answer` or `down`; `unknown` if its configuration cannot be read.
         state: &'static str,
         /// Why it does not answer, and what to do.
         problem: Option<String>,
@@ -223,16 +239,28 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
     let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "health"]);
     let mut reasons = String::new();
     let mut rows = Vec::new();
+    let mut unreadable = None;
     for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
+        let without = |pid, up: &str| {
+            let none = || "-".to_owned();
+            [node.name(), text(pid), none(), up.to_owned(), none(), none(), none()]
+        };
+        let config = match config {
+            Ok(config) => config,
+            Err(error) => {
+                let pid = process_of(&node)?.map(|process| process.pid());
+                table.row(without(pid, "unknown"));
+                let (name, problem) = (node.name(), Some(error.to_string()));
+                rows.push(Row { name, pid, state: "unknown", problem, status: None });
+                unreadable = unreadable.or(Some(error));
+                continue;
+            }
+        };
         let found = presence(&node, &config)?;
         let pid = found.pid();
-        let without = |up: &str| {
-            let none = || "-".to_owned();
-            [config.name.clone(), text(pid), none(), up.to_owned(), none(), none(), none()]
-        };
         table.row(match &found {
-            Presence::Down => without("down"),
-            Presence::NoAnswer { .. } => without("no answer"),
+            Presence::Down => without(pid, "down"),
+            Presence::NoAnswer { .. } => without(pid, "no answer"),
             Presence::Running { status, .. } => [
                 config.name.clone(),
                 text(pid),
@@ -260,7 +288,7 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
     if !args.dir.json && !reasons.is_empty() {
         report::print(format!("\n{reasons}").as_bytes())?;
     }
-    Ok(())
+    unreadable.map_or(Ok(()), Err)
 }
 
 fn text(number: Option<u32>) -> String {

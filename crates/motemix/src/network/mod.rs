@@ -31,7 +31,7 @@ pub use plan::{
     plan, without_cover,
 };
 pub use ports::{tcp_taken, udp_taken};
-pub use presence::{Presence, presence};
+pub use presence::{Presence, presence, process_of};
 pub use process::Process;
 pub use renew::{Early, renew, renew_early};
 pub use stop::{Stopped, stop, terminate};

@@ -41,13 +41,17 @@ impl Presence {
     }
 }
 
-/// Looks for the node's process, and asks it.
-pub fn presence(node: &NodeDir, config: &NodeConfig) -> Result<Presence> {
-    let process = match Process::load(&node.pid())? {
+/// The node's process, if it runs and `motemix net up` started it.
+pub fn process_of(node: &NodeDir) -> Result<Option<Process>> {
+    Ok(match Process::load(&node.pid())? {
         Some(process) if process.is_running()? => Some(process),
         _ => None,
-    };
-    Ok(match (status(config), process) {
+    })
+}
+
+/// Looks for the node's process, and asks it.
+pub fn presence(node: &NodeDir, config: &NodeConfig) -> Result<Presence> {
+    Ok(match (status(config), process_of(node)?) {
         (Ok(status), process) => Presence::Running { process, status },
         (Err(_), None) => Presence::Down,
         (Err(error), Some(process)) => {

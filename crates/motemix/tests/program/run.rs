@@ -40,16 +40,22 @@ impl Run {
         self.stdout()
     }
 
-    /// Ends with this status and exactly one line, which has all of these words.
+    /// Ends with this status and exactly one line, which has all of these words. It shows nothing.
     #[track_caller]
     pub fn fails(self, status: i32, words: &[&str]) {
+        assert_eq!(self.shows_and_fails(status, words), "");
+    }
+
+    /// Shows what it could, which is returned, and then fails as `fails` says.
+    #[track_caller]
+    pub fn shows_and_fails(self, status: i32, words: &[&str]) -> String {
         let stderr = self.stderr();
         assert_eq!(self.status(), status, "{stderr}");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        assert_eq!(self.stdout(), "");
         for word in words {
             assert!(stderr.contains(word), "{word:?} is not in {stderr}");
         }
+        self.stdout()
     }
 }
 
