@@ -19,7 +19,7 @@ help:
 	@echo '  make lint        formatting, clippy of every workspace, licences'
 	@echo '  make fuzz        fuzzes each target for TIME seconds; TARGET=packet picks one'
 	@echo
-	@echo 'The first run builds tools into .build and takes longer. Start with: make demo'
+	@echo 'The first run installs tools and compiles, which takes minutes. Start with: make demo'
 
 # Not built for release: nodes wait far longer than they compute, and whoever is new waits for the compiler.
 demo:

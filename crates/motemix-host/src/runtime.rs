@@ -55,6 +55,8 @@ use snapshot::Shared;
 
 /// Requests that wait for the node, from all control connections together.
 const CALLS: usize = 16;
+/// How long a disk or a file that hangs may hold up the end of a node that has finished its work.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What a node has opened, with the ports that the system chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +113,9 @@ fn run_node(
         .max_blocking_threads(4)
         .build()
         .map_err(|error| RuntimeError::System("cannot start", error))?;
-    LocalSet::new().block_on(&runtime, start(config, setup, started))
+    let ended = LocalSet::new().block_on(&runtime, start(config, setup, started));
+    runtime.shutdown_timeout(FAREWELL);
+    ended
 }
 
 async fn start(
@@ -130,8 +134,9 @@ async fn start(
         Err(error) if !patience::is_about_time(&error) => return Err(error),
         found => found,
     };
-    let links = Links::open(config, setup.sockets)?;
+    // First, so that a second start of a node hears that the node runs, and not that a port is in use.
     let control = ControlServer::bind(config.control_socket())?;
+    let links = Links::open(config, setup.sockets)?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
     let logs = ReplayLogs::open(&config.state)?;
     let mailroom = Mailroom::open(config)?;

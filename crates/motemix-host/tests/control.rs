@@ -41,7 +41,8 @@ async fn with_node(socket: &Path, story: impl FnOnce() + Send + 'static) {
                 }
                 Request::Send { to, .. } if to == "now" => {
                     for reply in held.drain(..) {
-                        reply.send(Response::Sent { message: 1 }).unwrap();
+                        // It may have gone.
+                        let _ = reply.send(Response::Sent { message: 1 });
                     }
                     Response::Sent { message: 2 }
                 }
@@ -193,6 +194,49 @@ async fn idle_connections_make_room_for_a_new_one() {
         assert!(matches!(client.request(&Request::Status {}).unwrap(), Response::Status(_)));
         assert!(first.request(&Request::Status {}).is_err(), "the one that was idle for longest was closed");
         drop(idle);
+    })
+    .await;
+}
+
+/// However many wait for the outcome of a message: the node can be asked how it is, and be stopped.
+#[tokio::test]
+async fn those_who_wait_for_an_outcome_leave_places_for_others_and_go_when_their_client_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control.sock");
+    let path = socket.clone();
+    with_node(&socket, move || {
+        let later = "{\"send\":{\"to\":\"later\",\"data_hex\":\"2a\",\"wait\":true}}\n";
+        let wait = || {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.write_all(later.as_bytes()).unwrap();
+            stream
+        };
+        let held = || match ControlClient::connect(&path).unwrap().request(&Request::Status {}) {
+            Ok(Response::Status(status)) => status.counters["held"],
+            other => panic!("a status, not {other:?}"),
+        };
+        let waiting: Vec<_> = (0..24).map(|_| wait()).collect();
+        while held() < 24 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for _ in 0..10 {
+            let mut answer = String::new();
+            BufReader::new(wait()).read_line(&mut answer).unwrap();
+            assert!(answer.contains("send without waiting"), "{answer}");
+        }
+        // One has finished asking, and is still there for its answer. The others end.
+        let mut waiting = waiting.into_iter();
+        let patient = waiting.next().unwrap();
+        patient.shutdown(std::net::Shutdown::Write).unwrap();
+        drop(waiting);
+        let now = Request::Send { to: "now".into(), data_hex: "2a".into(), wait: true };
+        while ControlClient::connect(&path).unwrap().request(&now).unwrap() != (Response::Sent { message: 2 })
+        {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut answer = String::new();
+        BufReader::new(patient).read_line(&mut answer).unwrap();
+        assert_eq!(answer, "{\"sent\":{\"message\":1}}\n");
     })
     .await;
 }

@@ -116,6 +116,34 @@ fn logs_go_with_their_epochs() {
 }
 
 #[test]
+fn a_log_that_is_gone_or_shorter_than_it_was_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    for epoch in 5..8 {
+        logs.open_log(Epoch(epoch)).unwrap();
+        logs.append(Epoch(epoch), &[1, 2, 3]).unwrap();
+    }
+    logs.sync().unwrap();
+    logs.remove_older_than(Epoch(6)).unwrap();
+    assert_eq!(logs.lost(), []);
+    drop(logs);
+
+    let path = |epoch: u32| folder.path().join(format!("replay-{epoch}.log"));
+    fs::OpenOptions::new().write(true).open(path(6)).unwrap().set_len(16 + 16).unwrap();
+    fs::remove_file(path(7)).unwrap();
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    assert_eq!(logs.lost(), [Epoch(6), Epoch(7)]);
+    // A restart does not make up for it.
+    logs.open_log(Epoch(7)).unwrap();
+    logs.append(Epoch(7), &[4]).unwrap();
+    logs.sync().unwrap();
+    assert!(logs.is_lost(Epoch(7)));
+    // Lists of earlier versions name no lengths.
+    fs::write(folder.path().join("replay-logs"), "6\n7\n8\n").unwrap();
+    assert_eq!(logs.lost(), [Epoch(8)]);
+}
+
+#[test]
 fn the_disk_is_asked_once_a_second_and_only_for_what_it_lacks() {
     let folder = tempfile::tempdir().unwrap();
     let mut logs = ReplayLogs::open(folder.path()).unwrap();

@@ -69,7 +69,7 @@ pub enum Command {
     Boards(Boards),
     Air(Air),
     Bench(Bench),
-    /// Measures Loopix, and reckons what it costs and buys.
+    /// Measures Loopix, and computes what it costs and buys.
     #[command(subcommand)]
     Loopix(Loopix),
     Completions(Completions),

@@ -140,6 +140,7 @@ fn a_trace_is_what_happened_to_those_asked_for() {
     }
     let readable = place.sim("trace", &["--to", "20s"]).succeeds();
     assert!(readable.contains(" is given a message for "), "{readable}");
+    place.sim("trace", &["--node", "99"]).fails(2, &["--node 99", "choose one"]);
 }
 
 #[test]

@@ -71,6 +71,8 @@ use watch::Watch;
 const STATE: &str = "state";
 /// A hardened client waits at least this long before it sends a message again.
 const SHORTEST_RETRY: Duration = Duration::from_secs(1);
+/// How long a disk, a file or a name server that hangs may hold up the end of a node that has finished its work.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Hears what happens, on the node's thread: it must not wait for anything.
 type Report<'r> = &'r mut dyn FnMut(Event);
@@ -120,7 +122,9 @@ fn run_node(
         .max_blocking_threads(4)
         .build()
         .map_err(|error| RuntimeError::System("cannot start", error))?;
-    LocalSet::new().block_on(&runtime, start(dir, files, options, requests, report))
+    let ended = LocalSet::new().block_on(&runtime, start(dir, files, options, requests, report));
+    runtime.shutdown_timeout(FAREWELL);
+    ended
 }
 
 /// Where the replay tags of a key are.

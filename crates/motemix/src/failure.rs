@@ -1,5 +1,6 @@
 //! How a command ends when it does not succeed.
 
+use crate::report::printable;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -33,7 +34,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Broken(error) | Self::Failed(error)) = self;
         let text = format!("{error:#}");
-        f.write_str(&text.lines().map(str::trim).collect::<Vec<_>>().join(", "))
+        f.write_str(&printable(&text.lines().map(str::trim).collect::<Vec<_>>().join(", ")))
     }
 }
 

@@ -82,7 +82,7 @@ fn send_all(running: &Running, mote: usize, killed: &AtomicBool, tell: &mpsc::Se
 fn a_demonstration_with_a_killed_mix_and_lost_datagrams_acknowledges_nearly_everything() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("net");
-    let said = motemix([
+    let run = motemix([
         "demo",
         "--json",
         "--seconds",
@@ -97,10 +97,12 @@ fn a_demonstration_with_a_killed_mix_and_lost_datagrams_acknowledges_nearly_ever
         "2s",
         "--keep",
         dir.to_str().unwrap(),
-    ])
-    .succeeds();
-    let summary: Value = serde_json::from_str(&said).unwrap();
+    ]);
+    let summary: Value = serde_json::from_str(&run.stdout()).unwrap();
     let count = |name: &str| summary[name].as_u64().unwrap();
+    // With a mix away for long, all tries of a message may be lost; then it says so.
+    let all_is_well = count("acknowledged") == count("sent");
+    assert_eq!(run.status(), i32::from(!all_is_well), "{}", run.stderr());
     assert!(count("acknowledged") * 100 >= count("sent") * 99, "{summary}");
     assert!(count("retransmitted") > 0, "{summary}");
     assert!((count("acknowledged")..=count("sent")).contains(&count("delivered")), "{summary}");

@@ -77,4 +77,5 @@ fn show_wants_to_know_whose_signature_counts() {
     let network = Network::init(&[]);
     fs::remove_file(network.path("authority.pub")).unwrap();
     motemix(["directory", "show", network.dir.to_str().unwrap()]).fails(2, &["authority.pub", "--authority"]);
+    motemix(["directory", "show", "/nowhere"]).fails(2, &["/nowhere: neither a document", "check the path"]);
 }

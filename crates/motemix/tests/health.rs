@@ -164,6 +164,10 @@ fn an_inbox_takes_what_its_quota_allows_and_a_mix_keeps_none() {
     });
     assert_eq!(running.inbox("receiver"), ["three", "four"]);
     wait_until("it is well again", || concern(&running, "receiver", "inbox").is_none());
+    running.send("mote-1", "five").succeeds();
+    wait_until("it is full", || is(&running, "receiver", "inbox", "failing"));
+    motemix(["inbox", "--config", dir.to_str().unwrap(), "--keep", "1"]).succeeds();
+    wait_until("it is well again without a message", || concern(&running, "receiver", "inbox").is_none());
     assert!(!running.0.path("nodes/mix-1/state/inbox.db").exists());
     assert!(running.0.path("nodes/receiver/state/inbox.db").exists());
     let metrics = |row: &Value| row["status"]["metrics"].is_null();

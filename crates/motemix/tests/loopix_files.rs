@@ -146,6 +146,9 @@ fn init_refuses_what_makes_no_network() {
     init(&["--mixes", "2"]).fails(2, &["--mixes 2", "--layers 3", "give each layer a mix"]);
     init(&["--push"]).fails(2, &["--push", "--profile fork-2018"]);
     init(&["--base-port", "65530"]).fails(2, &["--base-port 65530"]);
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    init(&["--base-port", &port]).fails(1, &["--base-port", &port, "(UDP) is in use by"]);
     for (word, value, said) in [
         ("--loops", "0", "without pause"),
         ("--pull", "-1", "-1"),

@@ -397,3 +397,36 @@ fn damaged_mailboxes_keep_a_provider_from_starting() {
     world.wait_until_ready();
     world.says("Client2", "Client1", "again");
 }
+
+#[test]
+fn what_is_missing_of_a_network_is_started_and_the_rest_left_alone() {
+    /// Stops what it started, whatever the story comes to.
+    struct Down<'d>(&'d str);
+    impl Drop for Down<'_> {
+        fn drop(&mut self) {
+            motemix(["loopix", "net", "down", self.0]);
+        }
+    }
+    let world = World::init(HARDENED, &[]);
+    let dir = world.dir.to_str().unwrap();
+    let _down = Down(dir);
+    let up = || {
+        let said = motemix(["loopix", "net", "up", dir, "--json"]).succeeds();
+        serde_json::from_str::<Vec<Value>>(&said).unwrap()
+    };
+    let first = up();
+    assert!(first.iter().all(|row| row["how"] == "started" && row["ready"]["event"] == "ready"), "{first:?}");
+
+    let pid = first.iter().find(|row| row["name"] == "Mix2").unwrap()["pid"].as_u64().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
+    wait_until("the mix is down", || {
+        motemix(["loopix", "net", "status", dir]).succeeds().lines().any(|line| line.contains("down"))
+    });
+    for (before, after) in first.iter().zip(up()) {
+        let is_new = after["name"] == "Mix2";
+        assert_eq!(after["how"], if is_new { "started" } else { "was_running" }, "{after}");
+        assert_eq!(before["pid"] == after["pid"], !is_new, "{before} {after}");
+    }
+    let said = motemix(["loopix", "net", "up", dir]).succeeds();
+    assert_eq!(said.matches("was running").count(), first.len(), "{said}");
+}

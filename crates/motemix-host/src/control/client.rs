@@ -55,10 +55,14 @@ impl ControlClient {
         if line.len() > REQUEST_LEN {
             return Err(protocol("the request is longer than 64 KiB".to_owned()));
         }
-        self.stream.get_mut().write_all(&line).map_err(failed)?;
+        let written = self.stream.get_mut().write_all(&line);
         line.clear();
         let limit = RESPONSE_LEN as u64;
-        self.stream.by_ref().take(limit).read_until(b'\n', &mut line).map_err(failed)?;
+        // A node that takes no request of this connection may have said why before it closed it.
+        let read = self.stream.by_ref().take(limit).read_until(b'\n', &mut line);
+        if line.last() != Some(&b'\n') {
+            written.and(read.map(drop)).map_err(failed)?;
+        }
         if line.last() != Some(&b'\n') {
             return Err(protocol("the connection ended before the answer did".to_owned()));
         }

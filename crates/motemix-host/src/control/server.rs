@@ -1,13 +1,16 @@
 //! The node's side of the control socket.
 
+use std::cell::Cell;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
+use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
@@ -18,6 +21,10 @@ use crate::places::{Idle, Places, idle_now};
 /// Connections served at a time. A further one takes the place of the one that is idle for longest; where all
 /// of them wait for answers of the node, it is told to come again.
 const CONNECTIONS: usize = 32;
+/// Connections that may wait for the outcome of a message: the others are for whoever asks how the node is, or stops it.
+const WAITING: usize = 24;
+/// How often a connection that waits is looked at: whether its client is still there.
+const LOOK: Duration = Duration::from_secs(1);
 /// A connection on which nothing is asked for this long is closed.
 const IDLE: Duration = Duration::from_mins(1);
 
@@ -51,6 +58,7 @@ impl ControlServer {
     /// [`tokio::task::LocalSet`].
     pub async fn serve(self, calls: mpsc::Sender<Call>) {
         let mut places = Places::new(CONNECTIONS);
+        let waiting = Rc::new(Cell::new(0));
         while !calls.is_closed() {
             let stream = tokio::select! {
                 () = calls.closed() => return,
@@ -72,10 +80,10 @@ impl ControlServer {
                 turn_away(&stream);
                 continue;
             }
-            let (calls, idle) = (calls.clone(), idle_now());
+            let (calls, idle, waiting) = (calls.clone(), idle_now(), Rc::clone(&waiting));
             let watched = idle.clone();
             let task = tokio::task::spawn_local(async move {
-                if let Err(error) = converse(stream, &calls, &idle).await {
+                if let Err(error) = converse(stream, &calls, &idle, &waiting).await {
                     tracing::debug!(%error, "a control connection ended");
                 }
             });
@@ -123,7 +131,12 @@ impl Drop for ControlServer {
     }
 }
 
-async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>, idle: &Idle) -> io::Result<()> {
+async fn converse(
+    mut stream: UnixStream,
+    calls: &mpsc::Sender<Call>,
+    idle: &Idle,
+    waiting: &Cell<usize>,
+) -> io::Result<()> {
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
@@ -135,7 +148,10 @@ async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>, idle: &Idl
         idle.set(None);
         let (response, last) = match line.split_last() {
             None => return Ok(()),
-            Some((b'\n', request)) => (respond(request, calls).await, false),
+            Some((b'\n', request)) => match respond(request, calls, waiting, &writer).await {
+                Some(response) => (response, false),
+                None => return Ok(()),
+            },
             Some(_) if line.len() == REQUEST_LEN => (refusal("the request is longer than 64 KiB"), true),
             Some(_) => (refusal("the request does not end with a line feed"), true),
         };
@@ -149,16 +165,59 @@ async fn converse(mut stream: UnixStream, calls: &mpsc::Sender<Call>, idle: &Idl
     }
 }
 
-async fn respond(request: &[u8], calls: &mpsc::Sender<Call>) -> Response {
+/// `None` if the client has gone while the node was working; what it asked for goes on.
+async fn respond(
+    request: &[u8],
+    calls: &mpsc::Sender<Call>,
+    waiting: &Cell<usize>,
+    client: &WriteHalf<'_>,
+) -> Option<Response> {
     let request = match serde_json::from_slice(request) {
         Ok(request) => request,
-        Err(error) => return refusal(&format!("not a request: {error}")),
+        Err(error) => return Some(refusal(&format!("not a request: {error}"))),
+    };
+    let _place = match &request {
+        Request::Send { wait: true, .. } if waiting.get() >= WAITING => {
+            return Some(refusal("too many wait for the outcome of a message already; send without waiting"));
+        }
+        Request::Send { wait: true, .. } => Some(Waiting::among(waiting)),
+        _ => None,
     };
     let (reply, response) = oneshot::channel();
     if calls.send(Call { request, reply }).await.is_err() {
-        return refusal("the node is stopping");
+        return Some(refusal("the node is stopping"));
     }
-    response.await.unwrap_or_else(|_| refusal("the node is stopping"))
+    tokio::select! {
+        response = response => Some(response.unwrap_or_else(|_| refusal("the node is stopping"))),
+        () = hang_up(client) => None,
+    }
+}
+
+/// One of those that wait for the outcome of a message, until it is dropped.
+struct Waiting<'w>(&'w Cell<usize>);
+
+impl<'w> Waiting<'w> {
+    fn among(waiting: &'w Cell<usize>) -> Self {
+        waiting.set(waiting.get() + 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// Ends when the client has closed its connection, or has ended. One that has only finished asking is still there.
+async fn hang_up(client: &WriteHalf<'_>) {
+    loop {
+        time::sleep(LOOK).await;
+        match client.ready(Interest::WRITABLE).await {
+            Ok(ready) if !ready.is_write_closed() => {}
+            _ => return,
+        }
+    }
 }
 
 fn refusal(message: &str) -> Response {

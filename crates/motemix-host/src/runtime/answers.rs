@@ -60,6 +60,9 @@ impl<P: Profile> Driver<'_, P> {
         if !self.in_force {
             return Err(NO_DOCUMENT.to_owned());
         }
+        if *to == *self.config.name {
+            return Err(format!("{to} is this node itself; name another one with --to"));
+        }
         let data = hex::decode(data_hex)
             .map_err(|_| "data_hex is not hexadecimal; give two digits for each byte".to_owned())?;
         let to = self

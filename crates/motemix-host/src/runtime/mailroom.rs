@@ -146,8 +146,11 @@ impl Mailroom {
             return;
         }
         self.next_look = now + LOOK_EVERY;
-        let writer = self.inbox.as_mut().and_then(|desk| desk.writer.as_mut());
-        self.refused = writer.and_then(|writer| writer.look().err()).map(|error| (error, now));
+        let Some(writer) = self.inbox.as_mut().and_then(|desk| desk.writer.as_mut()) else { return };
+        match writer.look().and_then(|()| writer.held_now()) {
+            Ok(held) => self.held = held,
+            Err(error) => self.refused = Some((error, now)),
+        }
     }
 
     /// Whether [`Mailroom::committed`] has something to say at once.

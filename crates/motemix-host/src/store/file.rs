@@ -26,6 +26,12 @@ impl Identity {
         Self { device: metadata.dev(), inode: metadata.ino(), len: metadata.len() }
     }
 
+    /// Its length in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "it is the length of a file and no collection")]
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
     /// After so many bytes were appended.
     #[must_use]
     pub const fn longer_by(mut self, bytes: u64) -> Self {

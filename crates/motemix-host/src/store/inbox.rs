@@ -200,6 +200,19 @@ impl Inbox {
         self.held.map_or_else(|| self.count_held(), Ok)
     }
 
+    /// The same, counted again if another process has changed the inbox, as `motemix inbox --keep` does.
+    ///
+    /// # Errors
+    /// As of [`Inbox::held`].
+    pub fn held_now(&mut self) -> Result<Held, StoreError> {
+        if self.others_have_changed_it()? {
+            self.held = None;
+        }
+        let held = self.held()?;
+        self.held = Some(held);
+        Ok(held)
+    }
+
     fn others_have_changed_it(&mut self) -> Result<bool, StoreError> {
         let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
         let version = version.map_err(|error| sqlite::failure(&self.file, error))?;
@@ -261,10 +274,8 @@ impl Inbox {
         mut each: impl FnMut(usize, Accepted),
     ) -> Result<(), StoreError> {
         let mut held = self.held()?;
-        if arrivals.iter().any(|arrival| !self.quota.takes(held, arrival.data.len()))
-            && self.others_have_changed_it()?
-        {
-            held = self.count_held()?;
+        if arrivals.iter().any(|arrival| !self.quota.takes(held, arrival.data.len())) {
+            held = self.held_now()?;
         }
         let outcomes = insert(&mut self.connection, arrivals, self.window, self.quota, &mut held);
         let outcomes = outcomes.map_err(|error| sqlite::failure(&self.file, error))?;

@@ -16,6 +16,7 @@
 //! Logs that begin with "mmreplay" have the first eight bytes of replay tags in place of digests; earlier
 //! versions wrote them. [`ReplayLogs::convert`] makes them anew.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -30,12 +31,13 @@ const MAGIC: [u8; 8] = *b"mmdigest";
 /// The first bytes of logs with tags.
 const TAGS_MAGIC: [u8; 8] = *b"mmreplay";
 const HEADER_LEN: u64 = 16;
-/// Names the epochs whose logs were made last: a log that is gone is to be told from one that never was.
+/// Names the epochs whose logs were made last, a line each, and bytes that the disk had of them: a log that is gone or
+/// was cut is to be told from one that never was.
 const MADE_FILE: &str = "replay-logs";
 /// So many of them.
-const MADE: usize = 4;
+const MADE: usize = 16;
 /// Bytes of that file that are read.
-const LONGEST_MADE: u64 = 256;
+const LONGEST_MADE: u64 = 1024;
 const ENTRY_LEN: u64 = 8;
 /// Read at a time.
 const CHUNK_LEN: usize = 1 << 20;
@@ -49,6 +51,14 @@ pub struct ReplayLogs {
     /// Reused for each write.
     bytes: Vec<u8>,
     last_sync: Instant,
+}
+
+/// A line of [`MADE_FILE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Made {
+    epoch: Epoch,
+    /// What the disk had of it once. Earlier versions did not say.
+    len: u64,
 }
 
 #[derive(Debug)]
@@ -96,20 +106,23 @@ impl ReplayLogs {
             self.log(epoch)?;
         }
         let mut made = self.made();
-        if !made.contains(&epoch) {
-            made.push(epoch);
-            let last = made.iter().skip(made.len().saturating_sub(MADE));
-            let lines: String = last.flat_map(|epoch| [epoch.to_string(), "\n".into()]).collect();
-            // Without it nothing is lost but a warning.
-            let _ = file::replace_unsynced(&self.folder.join(MADE_FILE), 0o600, lines.as_bytes());
+        if !made.iter().any(|made| made.epoch == epoch) {
+            made.push(Made { epoch, len: HEADER_LEN });
+            self.write_made(&made);
         }
         Ok(())
     }
 
-    /// Whether the log of an epoch was here once and is not, or not even its beginning.
+    /// Whether the log of an epoch was here once, and is gone or shorter than the disk had it.
     pub fn is_lost(&self, epoch: Epoch) -> bool {
-        let len = fs::metadata(path_of(&self.folder, epoch)).map_or(0, |found| found.len());
-        len < HEADER_LEN && self.made().contains(&epoch)
+        self.lost().contains(&epoch)
+    }
+
+    /// The epochs of which that is so.
+    pub fn lost(&self) -> Vec<Epoch> {
+        let len = |epoch| fs::metadata(path_of(&self.folder, epoch)).map_or(0, |found| found.len());
+        let lost = |made: &Made| (len(made.epoch) < made.len).then_some(made.epoch);
+        self.made().iter().filter_map(lost).collect()
     }
 
     /// The epoch of a log that was removed, replaced or cut since it was opened here.
@@ -121,15 +134,31 @@ impl ReplayLogs {
         self.open.iter().find(|log| !is_whole(log)).map(|log| log.epoch)
     }
 
-    /// The epochs whose logs were made last.
-    fn made(&self) -> Vec<Epoch> {
+    /// The logs that were made last.
+    fn made(&self) -> Vec<Made> {
         let mut lines = String::new();
         let read = file::open(&self.folder.join(MADE_FILE))
             .and_then(|file| file.take(LONGEST_MADE).read_to_string(&mut lines));
         if read.is_err() {
             return Vec::new();
         }
-        lines.lines().filter_map(|line| line.parse().ok().map(Epoch)).collect()
+        let parse = |line: &str| {
+            let mut words = line.split_whitespace();
+            let epoch = Epoch(words.next()?.parse().ok()?);
+            Some(Made { epoch, len: words.next().map_or(Some(HEADER_LEN), |len| len.parse().ok())? })
+        };
+        lines.lines().filter_map(parse).collect()
+    }
+
+    /// Writes down the last of them. Where that fails nothing is lost but a warning.
+    fn write_made(&self, made: &[Made]) {
+        let last = made.iter().skip(made.len().saturating_sub(MADE));
+        let mut lines = String::new();
+        for Made { epoch, len } in last {
+            // A string takes all that is written into it.
+            let _ = writeln!(lines, "{epoch} {len}");
+        }
+        let _ = file::replace_unsynced(&self.folder.join(MADE_FILE), 0o600, lines.as_bytes());
     }
 
     /// Calls `each` with the digests of an epoch, in the order in which they were admitted; one that was torn by a
@@ -221,7 +250,7 @@ impl ReplayLogs {
             .collect()
     }
 
-    /// Writes everything to the disk before it returns.
+    /// Writes everything to the disk before it returns, and then how much that is.
     ///
     /// # Errors
     /// The system refuses.
@@ -229,6 +258,16 @@ impl ReplayLogs {
         for log in self.open.iter_mut().filter(|log| log.unsynced) {
             log.file.sync_data().map_err(|error| StoreError::io(&log.path, error))?;
             log.unsynced = false;
+        }
+        let before = self.made();
+        let mut made = before.clone();
+        for made in &mut made {
+            let open = self.open.iter().find(|log| log.epoch == made.epoch);
+            // One that was lost is told as long as it is shorter.
+            made.len = made.len.max(open.and_then(|log| log.identity).map_or(0, |known| known.len()));
+        }
+        if made != before {
+            self.write_made(&made);
         }
         Ok(())
     }
@@ -245,6 +284,12 @@ impl ReplayLogs {
             if entry.file_name().to_str().and_then(epoch_of).is_some_and(|of| of < epoch) {
                 fs::remove_file(entry.path()).map_err(|error| StoreError::io(&entry.path(), error))?;
             }
+        }
+        let mut made = self.made();
+        let count = made.len();
+        made.retain(|made| made.epoch >= epoch);
+        if made.len() < count {
+            self.write_made(&made);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub enum Reproduce {
 /// Figure 7: a mesh of 10 to 60 nodes, Sphinx on RIOT and plain datagrams. Figure 8: clients, mixes
 /// and servers apart. Both are simulated on a model of RIOT's network stack, beside the
 /// measurements of the thesis, and beside motes as they ship under the same load. Then the command
-/// takes away one cause of loss after the other. At last it simulates 64 motes with one remedy
+/// takes away one cause of loss after the other, and then simulates 64 motes with one remedy
 /// against loss after the other left out.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::{Directory, FileError, NodeEntry, Role, Settings, keys, names, wrong};
 use motemix_crypto::p224::{Point, Scalar};
+use motemix_host::store::file::folder_open_to_all;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -90,6 +91,12 @@ fn warn_if_exposed(secret_file: &Path) {
     if mode & 0o077 != 0 {
         let file = secret_file.display();
         tracing::warn!("{file}: others may use this key (mode {mode:04o}); run `chmod 600 {file}`");
+    }
+    if let Ok(Some((folder, mode))) = folder_open_to_all(secret_file) {
+        let folder = folder.display();
+        tracing::warn!(
+            "{folder}: others may put another key and directory here (mode {mode:04o}); run `chmod 700 {folder}`"
+        );
     }
 }
 

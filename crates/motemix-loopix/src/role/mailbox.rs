@@ -25,7 +25,7 @@ impl From<StoreRefusal> for DropReason {
 /// A packet in a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Names the packet among all that this provider keeps.
+    /// Names the packet among all that this provider keeps. It is positive, and greater than that of earlier packets.
     pub id: i64,
     /// The datagram for the user.
     pub packet: Vec<u8>,
@@ -39,11 +39,19 @@ pub trait Mailboxes {
     /// See [`StoreRefusal`].
     fn store(&mut self, user: &str, packet: &[u8]) -> Result<(), StoreRefusal>;
 
+    /// At most `limit` packets of a user, those that came after the packet `after`; 0 for all.
+    ///
+    /// # Errors
+    /// [`StoreRefusal::Failed`].
+    fn stored_after(&mut self, user: &str, after: i64, limit: usize) -> Result<Vec<Stored>, StoreRefusal>;
+
     /// At most `limit` packets of a user.
     ///
     /// # Errors
     /// [`StoreRefusal::Failed`].
-    fn oldest(&mut self, user: &str, limit: usize) -> Result<Vec<Stored>, StoreRefusal>;
+    fn oldest(&mut self, user: &str, limit: usize) -> Result<Vec<Stored>, StoreRefusal> {
+        self.stored_after(user, 0, limit)
+    }
 
     /// Forgets packets; those that are not there are passed over.
     ///
@@ -69,7 +77,7 @@ pub struct MemoryMailboxes {
 impl MemoryMailboxes {
     /// Mailboxes of `limit` packets each.
     pub const fn new(limit: usize) -> Self {
-        Self { limit, next_id: 0, boxes: BTreeMap::new() }
+        Self { limit, next_id: 1, boxes: BTreeMap::new() }
     }
 
     /// How many packets wait for a user.
@@ -89,8 +97,9 @@ impl Mailboxes for MemoryMailboxes {
         Ok(())
     }
 
-    fn oldest(&mut self, user: &str, limit: usize) -> Result<Vec<Stored>, StoreRefusal> {
-        Ok(self.boxes.get(user).into_iter().flatten().take(limit).cloned().collect())
+    fn stored_after(&mut self, user: &str, after: i64, limit: usize) -> Result<Vec<Stored>, StoreRefusal> {
+        let packets = self.boxes.get(user).into_iter().flatten();
+        Ok(packets.filter(|stored| stored.id > after).take(limit).cloned().collect())
     }
 
     fn remove(&mut self, user: &str, ids: &[i64]) -> Result<(), StoreRefusal> {

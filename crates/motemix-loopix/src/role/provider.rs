@@ -49,8 +49,10 @@ struct Subscriber {
     allowance: Allowance,
     /// On their way out, or waiting for a confirmation.
     leaving: BTreeSet<i64>,
-    /// Hardened: what has been sent and not been confirmed.
+    /// Hardened: what has been sent of late and not been confirmed.
     unconfirmed: VecDeque<(Digest, i64)>,
+    /// Hardened: the last packet of the mail that the last pull brought.
+    last_sent: i64,
     /// Hardened: an address that has yet to answer.
     challenge: Option<(Address, [u8; 16])>,
     /// Hardened: of the last request.

@@ -76,7 +76,7 @@ async fn answer(
             asks.send(Request::Send { to: to.clone(), message, told: Some(told) }).await.ok()?;
             Some(match answer.await.ok()? {
                 Ok(message) => Response::Sent { message },
-                Err(refusal) => Response::Error { message: refusal.reason().to_owned() },
+                Err(refusal) => Response::Error { message: refusal.to_string() },
             })
         }
         Asked::Stop {} => {

@@ -1,5 +1,6 @@
 //! What a running node is asked, and what it tells.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,6 +154,24 @@ impl Refusal {
             Self::CannotBeKept => "cannot be kept",
             Self::NotAClient => "not a client",
         }
+    }
+
+    /// What to do about it.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::NoSuchUser => "`motemix loopix directory show` lists the users",
+            Self::TooLong => "a message must fit into one packet; send a shorter one",
+            Self::Full => "messages wait for packets to leave; send again later",
+            Self::CannotBeKept => "see whether the disk is full",
+            Self::NotAClient => "send from the folder of a client",
+        }
+    }
+}
+
+/// The reason and what to do.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.reason(), self.remedy())
     }
 }
 

@@ -44,9 +44,17 @@ impl Journal {
             // What is kept here are the tags themselves, in parts of earlier versions as well.
             logs.convert(part, |start| u64::from_le_bytes(*start))?;
         }
+        if !logs.lost().is_empty() {
+            tracing::error!(
+                "{}: replay tags of this key are gone, so packets that passed before could pass a second time; \
+                 renew the key (`motemix loopix renew --help`)",
+                folder.display()
+            );
+        }
         let part = logs.epochs()?.last().copied().unwrap_or(Epoch(0));
         let mut in_part = 0;
         // Opening a part locks it, even if nothing is in it yet.
+        logs.open_log(part)?;
         logs.load::<StoreError>(part, |_| {
             in_part += 1;
             Ok(())
@@ -116,6 +124,7 @@ impl Journal {
         if self.in_part >= self.part_len {
             let next = Epoch(self.part.0.saturating_add(1));
             // In this order: opened, and so locked, before the older one goes.
+            self.logs.open_log(next)?;
             self.logs.append(next, &self.unwritten)?;
             (self.part, self.in_part) = (next, 0);
             if self.when_full == WhenFull::Forget {
@@ -155,7 +164,8 @@ mod tests {
         let (journal, tags) = open(folder.path(), 10, WhenFull::Forget);
         assert!((5..=16).contains(&tags.len()), "{tags:?}");
         assert_eq!(tags, (100 - tags.len() as u64..100).collect::<Vec<_>>());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        // And the list of parts.
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2 + 1);
         let second = Journal::open(folder.path(), 10, WhenFull::Forget);
         assert!(second.unwrap_err().to_string().contains("in use"));
         drop(journal);

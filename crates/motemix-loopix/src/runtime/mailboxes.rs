@@ -165,8 +165,8 @@ impl Mailboxes for SqliteMailboxes {
         Ok(())
     }
 
-    fn oldest(&mut self, user: &str, limit: usize) -> Result<Vec<Stored>, StoreRefusal> {
-        let read = oldest(&self.reader, user, limit, &self.removed);
+    fn stored_after(&mut self, user: &str, after: i64, limit: usize) -> Result<Vec<Stored>, StoreRefusal> {
+        let read = stored_after(&self.reader, user, after, limit, &self.removed);
         self.read(read)
     }
 
@@ -221,14 +221,16 @@ fn count(reader: &Connection) -> rusqlite::Result<(BTreeMap<String, u64>, u64)> 
     Ok((packets, bytes))
 }
 
-fn oldest(
+fn stored_after(
     reader: &Connection,
     user: &str,
+    after: i64,
     limit: usize,
     removed: &BTreeSet<i64>,
 ) -> rusqlite::Result<Vec<Stored>> {
-    let mut query = reader.prepare_cached("SELECT id, packet FROM packets WHERE user = ?1 ORDER BY id")?;
-    let mut rows = query.query([user])?;
+    let mut query =
+        reader.prepare_cached("SELECT id, packet FROM packets WHERE user = ?1 AND id > ?2 ORDER BY id")?;
+    let mut rows = query.query(params![user, after])?;
     let mut found = Vec::new();
     while found.len() < limit
         && let Some(row) = rows.next()?

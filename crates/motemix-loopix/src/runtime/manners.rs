@@ -17,6 +17,9 @@ use crate::role::Counters;
 /// Pulls without any answer after which a client says so. The originals are silent for twenty seconds after their start.
 const PATIENCE: u64 = 6;
 
+/// As many dummies of another profile come until a client says so.
+const DUMMIES: u64 = 10;
+
 /// What this node speaks, and what it has said about others.
 #[derive(Debug)]
 pub(super) struct Manners {
@@ -37,14 +40,16 @@ impl Manners {
     }
 
     fn look_at_profiles(&mut self, counters: &Counters) -> Option<Event> {
-        if self.has_told || counters.other_profile == 0 {
+        // Anybody can send a client a dummy. One is no sign of what its provider speaks.
+        let enough = if self.role == Role::Client { DUMMIES } else { 1 };
+        if self.has_told || counters.other_profile < enough {
             return None;
         }
         self.has_told = true;
         let runs = self.runs;
         let heard = if runs == Profile::Ucl2017 { Profile::Fork2018 } else { Profile::Ucl2017 };
         let effect = match (self.role, heard) {
-            (Role::Client, _) => format!("the provider sends dummies of {heard}"),
+            (Role::Client, _) => format!("somebody, most likely the provider, sends dummies of {heard}"),
             (_, Profile::Fork2018) => {
                 format!(
                     "a user subscribes as clients of {heard} do; it gets their dummies, and no pushed mail"
@@ -93,6 +98,15 @@ mod tests {
         assert_eq!(manners.look(&counters), Some(said));
         counters.other_profile = 2;
         assert_eq!(manners.look(&counters), None);
+    }
+
+    #[test]
+    fn a_stranger_s_dummy_tells_a_client_nothing_about_its_provider() {
+        let mut manners = Manners::new(Profile::Fork2018, Role::Client);
+        let mut look = |other_profile| manners.look(&Counters { other_profile, ..Counters::default() });
+        assert_eq!(look(1), None);
+        let said = Event::OtherProfile { runs: Profile::Fork2018, heard: Profile::Ucl2017 };
+        assert_eq!(look(DUMMIES), Some(said));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub struct Inbox {
     #[command(flatten)]
     pub config: ConfigFile,
     /// How many of the latest messages to show.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub last: u32,
     /// Shows nothing, and removes all messages but the newest N.
     #[arg(long, value_name = "N", conflicts_with = "last")]

@@ -12,6 +12,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 pub fn show(args: &DirectoryShow) -> Result<(), Failure> {
     let (documents, file) = locate(&args.path);
+    if let Some(path) = file.as_ref().filter(|path| !path.exists()) {
+        return Err(Failure::broken(format!(
+            "{}: neither a document nor a folder of documents; check the path",
+            path.display()
+        )));
+    }
     let keys =
         if args.authorities.is_empty() { authority_beside(&documents)? } else { args.authorities.clone() };
     let trusted =

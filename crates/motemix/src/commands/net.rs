@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
     Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
-    check_paths, consecutive, hops, loopback, metrics_addresses, plan, presence, process_of, tcp_taken,
-    udp_taken, without_cover,
+    check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken, presence,
+    process_of, tcp_taken, udp_taken, without_cover,
 };
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
@@ -23,19 +23,15 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
     let profile = ProfileName::from(args.traffic.profile);
     check_paths(&args.size, profile.max_hops())?;
     let host = args.host.unwrap_or_else(loopback);
+    check_empty(&args.dir)?;
     let addresses: Vec<_> = if args.base_port == 0 {
         bind(host, nodes.len())?.into_iter().map(|(address, _)| address).collect()
     } else {
         consecutive(host, args.base_port, nodes.len())?
     };
-    check_empty(&args.dir)?;
     let metrics = if args.metrics { metrics_addresses(args.base_port, &addresses)? } else { Vec::new() };
-    let taken = addresses.iter().find_map(|address| udp_taken(*address));
-    if let Some(taken) = taken.or_else(|| metrics.iter().find_map(|address| tcp_taken(*address))) {
-        return Err(Failure::failed(format!(
-            "--base-port {}: {taken}; choose another port, or 0 to let the system choose",
-            args.base_port
-        )));
+    if let Some(taken) = metrics.iter().find_map(|address| tcp_taken(*address)) {
+        return Err(port_is_taken(args.base_port, &taken));
     }
     let blueprint = Blueprint {
         network_name: &args.name,
@@ -84,10 +80,7 @@ type Configured = (NodeDir, Result<NodeConfig, Failure>);
 
 /// The nodes of a network. If the configuration of one is broken, the others can be shown and stopped.
 fn nodes_of(network: &NetworkDir) -> Result<Vec<Configured>, Failure> {
-    let folders = network.list().map_err(|error| {
-        let folder = network.nodes();
-        Failure::broken(format!("{}: {error}; make a network with `motemix net init`", folder.display()))
-    })?;
+    let folders = network.list().map_err(|error| no_nodes(&network.nodes(), &error, "motemix net init"))?;
     if folders.is_empty() {
         let folder = network.nodes();
         return Err(Failure::broken(format!(
@@ -175,7 +168,7 @@ struct Up {
 /// How it came to be there.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum How {
+pub(super) enum How {
     Started,
     #[serde(rename = "was_running")]
     Ran,
@@ -184,7 +177,7 @@ enum How {
 }
 
 impl How {
-    fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Started => "started",
             Self::Ran => "was running",

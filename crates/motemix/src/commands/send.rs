@@ -34,7 +34,8 @@ pub fn send(args: &Args) -> Result<(), Failure> {
     drop(waiting);
     match outcome {
         Outcome::Discarded => Err(Failure::failed(format!(
-            "no acknowledgement from {to}; check that it and the mixes are running"
+            "no acknowledgement from {to}; check that it and the mixes are running, and that it is no mix: mixes keep no \
+             messages"
         ))),
         Outcome::Acknowledged { elapsed, round_trip, tries } if args.json => {
             Ok(report::print_json(&json!({

@@ -3,12 +3,23 @@
 use crate::failure::Failure;
 use anyhow::{Context, Result, anyhow};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 fn occupied(dir: &Path) -> anyhow::Error {
     anyhow!("{}: not empty; choose another folder, nothing is overwritten", dir.display())
+}
+
+/// Why the nodes of a network cannot be listed, and what to do. `init` is the command that makes such a network.
+pub fn no_nodes(folder: &Path, error: &io::Error, init: &str) -> Failure {
+    let remedy = match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "networks belong to the user who made them; become that user".to_owned()
+        }
+        _ => format!("make a network with `{init}`"),
+    };
+    Failure::broken(format!("{}: {error}; {remedy}", folder.display()))
 }
 
 /// Refuses a folder in which something is.

@@ -22,13 +22,13 @@ mod stop;
 
 pub use capacity::Capacity;
 pub use deliver::{Outcome, deliver};
-pub use folder::check_empty;
+pub use folder::{check_empty, no_nodes};
 pub use init::{Blueprint, hops, init};
 pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};
 pub use plan::{
     Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, loopback, metrics_addresses,
-    plan, without_cover,
+    plan, port_is_taken, without_cover,
 };
 pub use ports::{tcp_taken, udp_taken};
 pub use presence::{Presence, presence, process_of};

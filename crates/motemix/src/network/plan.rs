@@ -1,5 +1,6 @@
 //! Which nodes a network has, and where they listen.
 
+use super::ports::{Taken, udp_taken};
 use crate::cli::{Size, Traffic};
 use crate::failure::Failure;
 use anyhow::Context;
@@ -154,7 +155,7 @@ const FIRST_FREE: u16 = 10_000;
 /// How many ports to try for each one that is needed.
 const TRIES: usize = 16;
 
-/// Ports that follow each other.
+/// Ports that follow each other and are free.
 pub fn consecutive(host: IpAddr, base_port: u16, count: usize) -> Result<Vec<SocketAddr>, Failure> {
     let ports: Vec<u16> = (base_port..=u16::MAX).take(count).collect();
     if ports.len() < count {
@@ -162,7 +163,18 @@ pub fn consecutive(host: IpAddr, base_port: u16, count: usize) -> Result<Vec<Soc
             "--base-port {base_port}: no room for {count} nodes above it; choose a smaller one, or 0"
         )));
     }
-    Ok(ports.into_iter().map(|port| SocketAddr::new(host, port)).collect())
+    let addresses: Vec<_> = ports.into_iter().map(|port| SocketAddr::new(host, port)).collect();
+    match addresses.iter().find_map(|address| udp_taken(*address)) {
+        Some(taken) => Err(port_is_taken(base_port, &taken)),
+        None => Ok(addresses),
+    }
+}
+
+/// Why a network cannot have its ports there, and what to do.
+pub fn port_is_taken(base_port: u16, taken: &Taken) -> Failure {
+    Failure::failed(format!(
+        "--base-port {base_port}: {taken}; choose another port, or 0 to let the system choose"
+    ))
 }
 
 #[cfg(test)]

@@ -70,8 +70,11 @@ fn silence(node: &NodeDir, config: &NodeConfig, process: &Process, error: &anyho
             "process {pid} runs and does not listen on {}; if its state was moved, move it back, else {again}",
             socket.display()
         ),
+        _ if process.is_stopped() => format!(
+            "process {pid} was told to stand still, by SIGSTOP or Ctrl-Z; let it go on with `kill -CONT {pid}`"
+        ),
         Some(ControlProblem::Timeout) => format!(
-            "process {pid} runs and does not answer; it is stopped, overloaded or short of file descriptors \
+            "process {pid} runs and does not answer; it is overloaded or short of file descriptors \
              (`ulimit -n`): see {}, or {again}",
             node.log().display()
         ),

@@ -70,6 +70,12 @@ impl Process {
         Ok(boot_id()? == self.boot && start_time(self.pid)? == Some(self.started))
     }
 
+    /// Whether it is there and was told to stand still, by SIGSTOP or Ctrl-Z.
+    pub fn is_stopped(&self) -> bool {
+        let stat = stat_of(self.pid).ok().flatten().unwrap_or_default();
+        matches!(fields_of(&stat).first(), Some(&("T" | "t"))) && self.is_running().unwrap_or(false)
+    }
+
     /// Sends a signal to exactly this process; `false` if it has ended.
     pub fn signal(&self, signal: Signal) -> Result<bool> {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
@@ -101,18 +107,26 @@ fn boot_id() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
+/// /proc/PID/stat; `None` for a process that is gone.
+fn stat_of(pid: u32) -> io::Result<Option<String>> {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // The process ended between the opening of the file and its reading.
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Its fields from the third on (proc(5)).
+fn fields_of(stat: &str) -> Vec<&str> {
+    // The second field is the name, in parentheses, and may have blanks and parentheses of its own.
+    stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect()
+}
+
 /// Field 22 of /proc/PID/stat; `None` for a process that is gone or only waits to be collected.
 fn start_time(pid: u32) -> io::Result<Option<u64>> {
-    let text = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        // The process ended between the opening of the file and its reading.
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
-            return Ok(None);
-        }
-        other => other?,
-    };
-    // The second field is the name, in parentheses, and may have blanks and parentheses of its own.
-    let fields: Vec<_> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let Some(stat) = stat_of(pid)? else { return Ok(None) };
+    let fields = fields_of(&stat);
     let ended = matches!(fields.first(), Some(&("Z" | "X")));
     Ok(fields.get(19).filter(|_| !ended).and_then(|ticks| ticks.parse().ok()))
 }

@@ -2,9 +2,11 @@
 
 mod progress;
 mod table;
+mod text;
 
 pub use progress::Progress;
 pub use table::Table;
+pub use text::{printable, printable_json};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -21,9 +23,8 @@ pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// One JSON value, indented, and the end of the line.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_vec_pretty(value).context("cannot write JSON")?;
-    text.push(b'\n');
-    print(&text)
+    let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    print((printable_json(&text) + "\n").as_bytes())
 }
 
 /// What became of messages that were not acknowledged, in words; `None` if all were.

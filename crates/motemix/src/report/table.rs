@@ -22,8 +22,9 @@ impl Table {
         Self(table)
     }
 
+    /// A row of text, whoever it comes from.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.0.add_row(cells);
+        self.0.add_row(cells.into_iter().map(|cell| super::printable(&cell)));
     }
 
     /// A row with a number in its second column, which is aligned to the right.

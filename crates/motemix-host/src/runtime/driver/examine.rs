@@ -189,7 +189,7 @@ impl<P: Profile> Driver<'_, P> {
         let ends = self.network.valid_until;
         if *lost_log == Some(self.network.epoch) {
             let words = format!(
-                "the replay log of this epoch is gone, so packets that passed before the node was started again \
+                "the replay log of this epoch is gone or was cut, so packets that passed before the node was started again \
                  could pass a second time until {ends}; let the next epoch begin early (`motemix net renew --early`)"
             );
             return Some(Reason::failing(Concern::ReplayFilter, words));

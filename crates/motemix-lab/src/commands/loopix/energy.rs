@@ -249,7 +249,7 @@ fn figure(rows: &[Row]) -> Lines {
     });
     let known = rows.iter().filter_map(|row| Some(Point { x: row.rate, y: row.dissertation_j?, half: None }));
     let mut all = vec![
-        series("3G, as the dissertation reckons", 1, Style::Solid, reckoned.collect()),
+        series("3G, as the dissertation computes it", 1, Style::Solid, reckoned.collect()),
         series("stated in the dissertation", 1, Style::Hollow, known.collect()),
         series("3G", 0, Style::Solid, line(|row| row.umts_j)),
         series("LTE", 2, Style::Solid, line(|row| row.lte_j)),

@@ -13,6 +13,12 @@ use std::time::Duration;
 
 pub fn trace(args: &Args) -> Result<(), Failure> {
     let scenario = args.scenario.scenario(args.seed)?;
+    if let Some(node) = args.nodes.iter().find(|node| u32::from(**node) >= scenario.count()) {
+        return Err(Failure::broken(format!(
+            "--node {node}: the scenario has {} nodes, from 0; choose one of them",
+            scenario.count()
+        )));
+    }
     let interrupt = Interrupt::listen()?;
     // The reader has seen enough, or the time asked for is over.
     let enough = Cell::new(false);

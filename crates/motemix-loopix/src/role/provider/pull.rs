@@ -19,6 +19,9 @@ const BURST: u32 = 20;
 /// Until the next one after that.
 const REFILL: Duration = Duration::from_millis(500);
 
+/// A hardened user's mail is known by its digest until that of so many further pulls has been sent.
+const PULLS_UNCONFIRMED: usize = 4;
+
 /// How many pulls a user still has. The originals do not prove who pulls, so a stranger can make a provider send to
 /// its users; this bounds how much. They pull every ten seconds or so.
 #[derive(Debug)]
@@ -76,6 +79,9 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     }
 
     /// The same for a hardened user: mail stays until its arrival is confirmed.
+    ///
+    /// A pull continues behind the mail of the last one, and begins anew at the end. So what is never confirmed, as
+    /// packets of a stranger that the user cannot open, keeps nothing else back.
     pub(super) fn answer_hardened_pull(
         &mut self,
         now: Instant,
@@ -96,9 +102,23 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
             return Err(DropReason::Refused);
         }
         let limit = self.mix.core.rates.max_retrieve;
-        let mail = self.mailboxes.oldest(name, limit)?;
+        let last = subscriber.last_sent;
+        let mut mail = self.mailboxes.stored_after(name, last, limit)?;
+        if mail.len() < limit {
+            let again = self.mailboxes.oldest(name, limit - mail.len())?;
+            mail.extend(again.into_iter().filter(|stored| stored.id <= last));
+        }
         let subscriber = self.subscribers.get_mut(name).ok_or(DropReason::Refused)?;
-        subscriber.unconfirmed = mail.iter().map(|stored| (digest(&stored.packet), stored.id)).collect();
+        subscriber.last_sent = mail.last().map_or(0, |stored| stored.id);
+        for stored in &mail {
+            let sent = (digest(&stored.packet), stored.id);
+            if !subscriber.unconfirmed.contains(&sent) {
+                subscriber.unconfirmed.push_back(sent);
+            }
+        }
+        // A confirmation may come several pulls later. One that comes later yet is said again when its packet is.
+        let too_many = subscriber.unconfirmed.len().saturating_sub(PULLS_UNCONFIRMED * limit);
+        subscriber.unconfirmed.drain(..too_many);
         let dummies = limit.saturating_sub(mail.len());
         for stored in mail {
             self.mail(to.clone(), stored.packet, None)?;

@@ -38,6 +38,27 @@ fn packets_that_nobody_can_open_do_not_keep_mail_from_a_hardened_client() {
 }
 
 #[test]
+fn packets_that_are_never_confirmed_keep_no_mail_back() {
+    let mut world = World::new(Profile::Hardened, 2, 59).start_all();
+    world.run(seconds(5));
+    let commands = ["Provider1", "Client1"].map(|name| world.command(name, Duration::ZERO));
+    for number in 0..40 {
+        let packet = world.packet_with(&["Provider1", "Client2"], &commands, &[number; 33]);
+        assert_eq!(world.inject("Provider1", &packet), Ok(()));
+    }
+    world.send("Client2", "Client1", "behind all that");
+    // The stranger fills the list of what the client cannot open, so that it never names what lies in the mailbox.
+    for _ in 0..120 {
+        for _ in 0..64 {
+            let junk = world.packet(&["Client2"], b"no mail");
+            let _ = world.inject("Client1", &junk);
+        }
+        world.run(Duration::from_millis(500));
+    }
+    assert_eq!(world.texts("Client1"), ["behind all that"]);
+}
+
+#[test]
 fn a_message_that_was_not_made_safe_comes_again_after_a_kill_and_is_known_by_its_name() {
     let mut world = World::new(Profile::Hardened, 2, 51).start_all();
     world.confirm = false;

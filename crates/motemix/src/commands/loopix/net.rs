@@ -1,17 +1,21 @@
 //! `motemix loopix net`: a Loopix network of processes on this machine.
 
+use super::super::net::How;
 use super::directory::address;
 use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 use crate::failure::Failure;
 use crate::network::loopix::{self, Blueprint, Size};
-use crate::network::{NetworkDir, Process, Stopped, bind_below, consecutive, terminate};
+use crate::network::{
+    NetworkDir, Stopped, bind_below, check_empty, consecutive, process_of, terminate, udp_taken,
+};
 use crate::program;
 use crate::report::{self, Progress, Table};
 use anyhow::Context;
 use motemix_host::rng::HostRng;
 use motemix_loopix::files::{Config, NodeEntry, Profile, Settings, names};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 /// The Java client keeps ports in signed 16 bits.
@@ -26,6 +30,7 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     let size =
         Size { mixes: args.mixes, layers: args.layers, providers: args.providers, clients: args.clients };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
+    check_empty(&args.dir)?;
     let addresses: Vec<_> = if args.base_port == 0 {
         let bound = bind_below(args.host, size.nodes(), HIGHEST_PORT, &mut rng)?;
         bound.into_iter().map(|(address, _)| address).collect()
@@ -68,31 +73,77 @@ fn config(args: &LoopixNetInit) -> Config {
 }
 
 pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
-    let nodes = loopix::nodes_of(&NetworkDir::new(&args.dir.path))?;
-    loopix::refuse_running(&nodes)?;
+    let folder = args.dir.path.display();
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for (node, entry) in loopix::nodes_of(&NetworkDir::new(&args.dir.path))? {
+        let mut row = Up::of(&entry);
+        match process_of(&node)? {
+            Some(process) => (row.pid, row.how) = (Some(process.pid()), How::Ran),
+            None => missing.push((rows.len(), node, entry)),
+        }
+        rows.push(row);
+    }
+    // Before anything is started: half a network is no use to anybody.
+    for (_, _, entry) in &missing {
+        let address = entry.host().parse().map(|host: IpAddr| SocketAddr::new(host, entry.port()));
+        if let Some(taken) = address.ok().and_then(udp_taken) {
+            return Err(Failure::failed(format!(
+                "{}: {taken}; nothing was started; stop that one, or make the network with another --base-port",
+                entry.name()
+            )));
+        }
+    }
     let program = program::of_nodes()?;
-    let mut progress = Progress::new(nodes.len() as u64);
+    let mut progress = Progress::new(missing.len() as u64);
     let mut launched = Vec::new();
-    for (node, entry) in nodes {
+    for (row, node, entry) in missing {
         let events = node.events();
-        launched.push((loopix::launch(&program, node, entry)?, events));
+        launched.push((row, loopix::launch(&program, node, entry)?, events));
     }
     let until = Instant::now() + args.timeout;
-    let mut table = Table::new(["node", "role", "pid", "address"]);
-    let mut rows = Vec::new();
-    for (position, (node, events)) in launched.iter_mut().enumerate() {
+    for (position, (row, node, events)) in launched.iter_mut().enumerate() {
         progress.at(position as u64, &format!("waiting for {}", node.name()));
         let ready = loopix::wait_until_ready(node, events, until).map_err(|error| {
-            let folder = args.dir.path.display();
-            anyhow::anyhow!("{error:#}; stop the others with `motemix loopix net down {folder}`")
+            anyhow::anyhow!(
+                "{error:#}; the others go on: once it is mended, `motemix loopix net up {folder}` starts what is \
+                 missing, and `motemix loopix net down {folder}` stops all"
+            )
         })?;
-        let (pid, entry) = (node.process()?.pid(), &node.config);
-        let (name, role, address) = (entry.name(), entry.role().name(), address_of(entry));
-        table.row([name.to_owned(), role.to_owned(), pid.to_string(), address.clone()]);
-        rows.push(json!({ "name": name, "role": role, "pid": pid, "address": address, "ready": ready }));
+        let row = &mut rows[*row];
+        (row.pid, row.ready) = (Some(node.process()?.pid()), Some(ready));
     }
     progress.finish();
+    let mut table = Table::new(["node", "role", "pid", "address", "how"]);
+    for row in &rows {
+        let pid = row.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        table.row([
+            row.name.clone(),
+            row.role.to_owned(),
+            pid,
+            row.address.clone(),
+            row.how.words().to_owned(),
+        ]);
+    }
     print(args.dir.json, &rows, &table)
+}
+
+/// A node after `net up`.
+#[derive(Serialize)]
+struct Up {
+    name: String,
+    role: &'static str,
+    pid: Option<u32>,
+    address: String,
+    how: How,
+    /// What it said when it had started; of one that ran already, nothing.
+    ready: Option<Value>,
+}
+
+impl Up {
+    fn of(entry: &NodeEntry) -> Self {
+        let (name, role, address) = (entry.name().to_owned(), entry.role().name(), address_of(entry));
+        Self { name, role, pid: None, address, how: How::Started, ready: None }
+    }
 }
 
 pub fn down(args: &LoopixNetDown) -> Result<(), Failure> {
@@ -124,9 +175,7 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
     for (node, entry) in loopix::nodes_of(&NetworkDir::new(&args.dir.path))? {
         let config = Config::load(&node.path().join(names::CONFIG)).map_err(Failure::broken)?;
         let settings = Settings::of_node(node.path(), &config).map_err(Failure::broken)?;
-        let process = Process::load(&node.pid())?;
-        let process = process.filter(|process| process.is_running().unwrap_or(false));
-        let pid = process.as_ref().map(Process::pid);
+        let pid = process_of(&node)?.map(|process| process.pid());
         let (name, role, address) = (entry.name(), entry.role().name(), address_of(&entry));
         table.row([
             name.to_owned(),

@@ -10,6 +10,7 @@ use motemix_host::control::{ControlClient, ControlError, ControlProblem, Request
 use motemix_loopix::files::{NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Event, Options, control_socket};
 use serde_json::json;
+use std::fmt::Display;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -42,7 +43,7 @@ fn hand_over(args: &Args, mut control: ControlClient, data: &[u8]) -> Result<Fat
     let request = Request::Send { to: args.to.clone(), data_hex: hex::encode(data), wait: false };
     match control.request(&request).map_err(Failure::failed)? {
         Response::Sent { message } => Ok(Fate::HandedOver { number: message }),
-        Response::Error { message } => Err(refused(args, &message)),
+        Response::Error { message } => Err(refused(args, message)),
         other => Err(Failure::failed(format!("the client does not say what became of it: {other:?}"))),
     }
 }
@@ -73,7 +74,7 @@ fn send_once(args: &Args, files: NodeFiles, data: Vec<u8>) -> Result<Fate, Failu
                 own = Some(number);
                 None
             }
-            Event::Refused { reason, .. } => Some(Err(refused(args, reason.reason()))),
+            Event::Refused { reason, .. } => Some(Err(refused(args, reason))),
             Event::Sent { number } if own == Some(number) && !is_acknowledged => Some(Ok(Fate::Left)),
             Event::Acknowledged { number } if own == Some(number) => Some(Ok(Fate::Acknowledged)),
             Event::GaveUp { number } if own == Some(number) => {
@@ -100,8 +101,8 @@ fn send_once(args: &Args, files: NodeFiles, data: Vec<u8>) -> Result<Fate, Failu
     })
 }
 
-fn refused(args: &Args, reason: &str) -> Failure {
-    Failure::failed(format!("{}: {reason}; `motemix loopix directory show` lists the users", args.to))
+fn refused(args: &Args, why: impl Display) -> Failure {
+    Failure::failed(format!("{}: {why}", args.to))
 }
 
 fn tell(args: &Args, fate: &Fate, begin: Instant) -> Result<(), Failure> {

@@ -1,23 +1,19 @@
 //! Collects what nodes say of themselves.
 
+use super::super::folder::no_nodes;
 use super::super::{NetworkDir, NodeDir};
 use crate::failure::Failure;
 use motemix_loopix::files::{Config, Directory, NodeEntry, keys, names, role_of};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The nodes of a network, each with its public key file.
 pub fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeEntry)>, Failure> {
     let nodes = network.nodes();
-    let missing = |problem: &str| {
-        Failure::broken(format!(
-            "{}: {problem}; make a network with `motemix loopix net init`",
-            nodes.display()
-        ))
-    };
-    let folders =
-        NodeDir::list(&nodes, |node| node.path().is_dir()).map_err(|error| missing(&error.to_string()))?;
+    let refused = |error| no_nodes(&nodes, &error, "motemix loopix net init");
+    let folders = NodeDir::list(&nodes, |node| node.path().is_dir()).map_err(refused)?;
     if folders.is_empty() {
-        return Err(missing("no nodes"));
+        return Err(refused(io::Error::other("no nodes")));
     }
     let read = |node: NodeDir| {
         let role = role_of(node.path()).map_err(Failure::broken)?;

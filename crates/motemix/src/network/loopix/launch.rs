@@ -1,7 +1,6 @@
 //! Starts the process of a node and waits until it says that it is ready.
 
-use super::super::{Launched, NodeDir, Process, log_file};
-use crate::failure::Failure;
+use super::super::{Launched, NodeDir, log_file};
 use anyhow::{Context, Result};
 use motemix_loopix::files::{NodeEntry, Role};
 use rustix::fs::{FileType, Mode, mknodat};
@@ -16,22 +15,6 @@ use std::time::Instant;
 
 /// What a node prints until it is ready is shorter, in bytes.
 const EARLY_EVENTS: u64 = 1 << 16;
-
-/// Nothing is started while one of these runs.
-pub fn refuse_running(nodes: &[(NodeDir, NodeEntry)]) -> Result<(), Failure> {
-    for (node, entry) in nodes {
-        if let Some(process) = Process::load(&node.pid())?
-            && process.is_running()?
-        {
-            return Err(Failure::failed(format!(
-                "{} is running already (process {}); stop the network with `motemix loopix net down`",
-                entry.name(),
-                process.pid()
-            )));
-        }
-    }
-    Ok(())
-}
 
 /// Has `program` run a node of Loopix, which goes on when this process ends, and writes down which process it is.
 pub fn launch(program: &Path, node: NodeDir, entry: NodeEntry) -> Result<Launched<NodeEntry>> {
@@ -78,7 +61,7 @@ pub fn wait_until_ready(launched: &mut Launched<NodeEntry>, events: &Path, until
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{NetworkDir, terminate};
+    use super::super::super::{NetworkDir, process_of, terminate};
     use super::*;
     use motemix_crypto::p224::Point;
     use motemix_loopix::files::UserEntry;
@@ -121,8 +104,8 @@ mod tests {
         let words = format!("--log info loopix client --dir {}", node.path().display());
         assert_eq!(ready["words"], words);
 
-        let refused = refuse_running(&[(node.clone(), client())]).unwrap_err().to_string();
-        assert!(refused.contains("Client1 is running already"), "{refused}");
+        let found = process_of(&node).unwrap().expect("it runs");
+        assert_eq!(found.pid(), launched.process().unwrap().pid());
 
         let mut input = OpenOptions::new().write(true).open(node.input()).unwrap();
         input.write_all(b"send Client2 hello\n").unwrap();
@@ -137,7 +120,7 @@ mod tests {
         assert_eq!(terminate(&node, PATIENCE).unwrap(), super::super::super::Stopped::Terminated);
         waiting.join().unwrap();
         assert!(!node.pid().exists());
-        refuse_running(&[(node, client())]).unwrap();
+        assert!(process_of(&node).unwrap().is_none());
     }
 
     #[test]

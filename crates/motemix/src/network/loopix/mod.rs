@@ -18,4 +18,4 @@ mod launch;
 
 pub use directory::{build, nodes_of};
 pub use init::{Blueprint, Size, init};
-pub use launch::{launch, refuse_running, wait_until_ready};
+pub use launch::{launch, wait_until_ready};

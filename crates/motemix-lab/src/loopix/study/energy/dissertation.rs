@@ -36,7 +36,7 @@ pub fn recorded(rate: f64) -> Client {
     client
 }
 
-/// Joules of a day as the dissertation reckons: `recordings` of 180 s, each until the radio rests, times 480.
+/// Joules of a day as the dissertation computes them: `recordings` of 180 s, each until the radio rests, times 480.
 pub fn reckoned(client: Client, recordings: u32, seed: u64) -> Estimate {
     let of_each = (0..u64::from(recordings)).map(|more| {
         let trace = client.seeded(BEFORE + RECORDED, seed + more).filter(|packet| packet.at >= BEFORE);

@@ -1,5 +1,6 @@
 //! What is said, as it travels: `CHAT10:10:50 <name> text`.
 
+use crate::report::printable;
 use std::time::Duration;
 
 /// Tells what is said from other messages.
@@ -47,12 +48,6 @@ impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} <{}> {}", self.time, self.name, self.text)
     }
-}
-
-/// Text with its control characters escaped.
-pub fn printable(text: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]

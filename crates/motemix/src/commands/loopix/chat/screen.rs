@@ -4,6 +4,7 @@ use super::Running;
 use super::editor::Editor;
 use super::talk::{Cover, Entry, Talk, ago};
 use crate::failure::Failure;
+use crate::report::printable;
 use anyhow::Context;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -197,7 +198,7 @@ fn draw_people(frame: &mut Frame, area: Rect, talk: &Talk, now: Instant) {
                 .filter_map(|(when, how)| Some(format!("{how} {}", ago((*when)?, now))))
                 .collect();
             let style = if words.is_empty() { Style::new().dim() } else { Style::new().fg(Color::Green) };
-            let name = super::line::printable(name);
+            let name = printable(name);
             Row::from(vec![Span::styled(format!("{name} "), style), Span::raw(words.join(", ")).dim()])
         })
         .collect();

@@ -1,7 +1,8 @@
 //! What is said, who is there, and what goes by.
 
 use super::super::node::event::as_json;
-use super::line::{Line, printable};
+use super::line::Line;
+use crate::report::printable;
 use motemix_loopix::role::Counters;
 use motemix_loopix::runtime::{Event, Handle, Stopped, Totals};
 use motemix_loopix::wire::message::Encoding;
@@ -159,7 +160,8 @@ impl Talk {
                 0
             }
             Event::OtherProfile { runs, heard } => self.push(Entry::Notice(format!(
-                "the provider speaks {heard}, and this client {runs}; start it with --profile {heard}"
+                "dummies of {heard} come, and this client speaks {runs}; if its network speaks {heard}, start it with \
+                 --profile {heard}"
             ))),
             Event::ProviderSilent { unanswered } => self.push(Entry::Notice(format!(
                 "nothing comes from the provider, {unanswered} requests are unanswered: messages may not arrive"

@@ -1,6 +1,7 @@
 //! Prints lines on a thread of its own: whoever reads them slowly, or not at all, does not hold up the node.
 
 use crate::failure::Failure;
+use crate::report::printable_json;
 use anyhow::Context;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -35,7 +36,7 @@ impl Lines {
         if left_out > 0 {
             self.put(json!({ "event": "left_out", "lines": left_out }).to_string(), left_out);
         }
-        self.put(event.to_string(), 1);
+        self.put(printable_json(&event.to_string()), 1);
     }
 
     fn put(&self, line: String, stands_for: u64) {
