@@ -76,8 +76,8 @@ fn task() -> Result<Task> {
     Ok(Task::Bench { quick, json, programs })
 }
 
-/// A file that was named, or one in the project's target folder. Cargo says where this package is; its
-/// parent is the project.
+/// A file that was named, or one in the project's target folder. Cargo says where this package is;
+/// its parent is the project.
 fn or_in_target(named: Option<PathBuf>, file: &str) -> Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named);

@@ -1,5 +1,5 @@
-//! The replay filter as a node uses it: a digest of the tag under a secret key, then fingerprints in lent bytes. Both are
-//! private to the node, so they are compiled from its own files.
+//! The replay filter as a node uses it: a digest of the tag under a secret key, then fingerprints
+//! in lent bytes. Both are private to the node, so they are compiled from its own files.
 
 use siphasher::sip::SipHasher13;
 

@@ -1,4 +1,5 @@
-//! The peer's side: Nym's `sphinx-packet`, over nodes of the same number and data of the same length.
+//! The peer's side: Nym's `sphinx-packet`, over nodes of the same number and data of the same
+//! length.
 
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ impl Route {
         }
     }
 
-    /// Creates a packet with `data` sealed in it. The secret is given, as our seed is: neither side's
-    /// source of entropy is timed.
+    /// Creates a packet with `data` sealed in it. The secret is given, as our seed is: neither
+    /// side's source of entropy is timed.
     pub fn create(&self, secret: &StaticSecret, data: &[u8]) -> Result<SphinxPacket> {
         SphinxPacketBuilder::new()
             .with_payload_size(data.len() + PAYLOAD_OVERHEAD_SIZE)

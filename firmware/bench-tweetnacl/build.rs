@@ -1,4 +1,5 @@
-//! Names the linker script, and GCC's own library: its 64-bit multiplication is part of what is measured.
+//! Names the linker script, and GCC's own library: its 64-bit multiplication is part of what is
+//! measured.
 
 use std::env;
 use std::path::PathBuf;

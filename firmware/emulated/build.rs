@@ -15,7 +15,8 @@ fn main() {
     fs::write(out.join("memory.x"), memory).expect("OUT_DIR can be written");
     println!("cargo:rustc-link-search={}", out.display());
     println!("cargo:rustc-link-arg-bins=-Tlink.x");
-    // Without it the sections' addresses are not multiples of a page, and QEMU refuses to load them.
+    // Without it the sections' addresses are not multiples of a page, and QEMU refuses to load
+    // them.
     println!("cargo:rustc-link-arg-bins=--nmagic");
     println!("cargo:rerun-if-changed=memory");
 }

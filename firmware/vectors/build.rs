@@ -1,7 +1,8 @@
-//! Chooses the memory of the board that the target stands for, and turns `vectors/*.json` into Rust.
+//! Chooses the memory of the board that the target stands for, and turns `vectors/*.json` into
+//! Rust.
 //!
-//! What a board gets is what its program compares. Values that only the inside of the protocol crates sees stay
-//! with their tests on a host.
+//! What a board gets is what its program compares. Values that only the inside of the protocol
+//! crates sees stay with their tests on a host.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,8 @@ fn link(memory: &Path, out: &Path) {
     fs::write(out.join("memory.x"), memory).expect("OUT_DIR can be written");
     println!("cargo:rustc-link-search={}", out.display());
     println!("cargo:rustc-link-arg-bins=-Tlink.x");
-    // Without it the sections' addresses are not multiples of a page, and QEMU refuses to load them.
+    // Without it the sections' addresses are not multiples of a page, and QEMU refuses to load
+    // them.
     println!("cargo:rustc-link-arg-bins=--nmagic");
 }
 

@@ -1,5 +1,5 @@
-//! Anything typed at a mote, standing and running: it does not panic, every line is answered, and `stop` and
-//! `start` still do what they say.
+//! Anything typed at a mote, standing and running: it does not panic, every line is answered, and
+//! `stop` and `start` still do what they say.
 #![no_main]
 
 use std::collections::VecDeque;

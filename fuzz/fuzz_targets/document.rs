@@ -1,5 +1,6 @@
-//! The network document: as a file from nowhere, as a payload that authorities signed whatever it says,
-//! and as a document that was made. What is read has one encoding; what was changed is refused.
+//! The network document: as a file from nowhere, as a payload that authorities signed whatever it
+//! says, and as a document that was made. What is read has one encoding; what was changed is
+//! refused.
 #![no_main]
 
 use std::net::SocketAddr;

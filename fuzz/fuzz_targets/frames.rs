@@ -1,5 +1,5 @@
-//! A radio that hears anything at all: the stack behind it does not panic, takes in a bounded number of frames
-//! at once, and serves its neighbours when the noise is over.
+//! A radio that hears anything at all: the stack behind it does not panic, takes in a bounded
+//! number of frames at once, and serves its neighbours when the noise is over.
 #![no_main]
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Headers for arbitrary paths: what the specification refuses is refused, for its reason; everything
-//! else takes one multiplication more than it has hops, and no step more or less.
+//! Headers for arbitrary paths: what the specification refuses is refused, for its reason;
+//! everything else takes one multiplication more than it has hops, and no step more or less.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,5 +1,5 @@
-//! Anything that arrives at a node of Loopix: datagrams, headers that its own sender made, msgpack. Nothing panics,
-//! only what was sealed is read, and what is read has no more in it than arrived.
+//! Anything that arrives at a node of Loopix: datagrams, headers that its own sender made, msgpack.
+//! Nothing panics, only what was sealed is read, and what is read has no more in it than arrived.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,5 +1,6 @@
-//! A Loopix network to which anything is sent, whose datagrams are changed, repeated and lost, and whose clocks are set
-//! back: no node ends, nothing grows beyond its bound, and a message still gets through afterwards.
+//! A Loopix network to which anything is sent, whose datagrams are changed, repeated and lost, and
+//! whose clocks are set back: no node ends, nothing grows beyond its bound, and a message still
+//! gets through afterwards.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,6 @@
 //! A packet goes from hop to hop, with a byte changed on the way or not. A sound one arrives and is
-//! opened; a changed one is refused by the first who can tell; a repeated one is refused everywhere.
+//! opened; a changed one is refused by the first who can tell; a repeated one is refused
+//! everywhere.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -127,7 +128,8 @@ impl<P: Profile> Journey<'_, P> {
                     assert_eq!(next, self.path[hop + 1].id);
                     assert_eq!(self.shape, Shape::RoundTrip { receiver: hop });
                     if !sound {
-                        // A packet whose message was changed leaves as well, and is not opened by its sender.
+                        // A packet whose message was changed leaves as well, and is not opened by
+                        // its sender.
                         turn_key.refuse::<P>(self.packet, |payload| payload.fill(0x5a));
                         continue;
                     }

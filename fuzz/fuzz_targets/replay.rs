@@ -1,5 +1,5 @@
-//! The replay filter under any order of admissions and retired epochs, in any memory: it forgets nothing, counts what it
-//! took, and is full only when it has no room.
+//! The replay filter under any order of admissions and retired epochs, in any memory: it forgets
+//! nothing, counts what it took, and is full only when it has no room.
 #![no_main]
 
 use arbitrary::Arbitrary;

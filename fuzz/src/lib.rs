@@ -1,5 +1,5 @@
-//! What the fuzz targets share: a network whose curve is a toy, so that the packet format and not the
-//! multiplication is what a run spends its time on.
+//! What the fuzz targets share: a network whose curve is a toy, so that the packet format and not
+//! the multiplication is what a run spends its time on.
 
 #![forbid(unsafe_code)]
 
@@ -24,8 +24,9 @@ use motemix_sphinx::{
     ReplayFilter, ReplayTag,
 };
 
-/// The integers modulo the order of X25519's base point, up to sign, under addition. Multiplication by a
-/// clamped scalar commutes and forgets the sign as X25519 does; discrete logarithms are a division.
+/// The integers modulo the order of X25519's base point, up to sign, under addition. Multiplication
+/// by a clamped scalar commutes and forgets the sign as X25519 does; discrete logarithms are a
+/// division.
 pub enum Toy {}
 
 impl Curve for Toy {

@@ -1,4 +1,5 @@
-//! Four nodes on virtual time, whose caller may do anything in any order, and what must hold all the same.
+//! Four nodes on virtual time, whose caller may do anything in any order, and what must hold all
+//! the same.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The node's replay filter beside a set that keeps whole digests: the filter may say "seen" too often, and never "new".
+//! The node's replay filter beside a set that keeps whole digests: the filter may say "seen" too
+//! often, and never "new".
 
 use std::collections::HashSet;
 

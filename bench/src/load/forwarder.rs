@@ -1,5 +1,5 @@
-//! The plainest forwarding process: one datagram in, one layer off, one datagram out, one system call
-//! each. Without delay, replay filter and metrics, so it flatters whoever is behind it.
+//! The plainest forwarding process: one datagram in, one layer off, one datagram out, one system
+//! call each. Without delay, replay filter and metrics, so it flatters whoever is behind it.
 
 use std::fmt;
 use std::net::{SocketAddr, UdpSocket};

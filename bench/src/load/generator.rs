@@ -51,8 +51,8 @@ impl Outcome {
     }
 }
 
-/// Sends `packets` to `node` from `socket` and counts the datagrams of `packet_len` bytes that arrive
-/// at `socket`, which is the node's next hop.
+/// Sends `packets` to `node` from `socket` and counts the datagrams of `packet_len` bytes that
+/// arrive at `socket`, which is the node's next hop.
 pub fn drive<'p>(
     socket: &UdpSocket,
     node: SocketAddr,

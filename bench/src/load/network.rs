@@ -1,5 +1,5 @@
-//! A network made by the program `motemix`: one of its mixes runs, and the generator takes the place of
-//! the receiver behind it.
+//! A network made by the program `motemix`: one of its mixes runs, and the generator takes the
+//! place of the receiver behind it.
 
 use std::ffi::OsStr;
 use std::net::{SocketAddr, UdpSocket};
@@ -45,7 +45,8 @@ impl TestNetwork {
         ]);
         command.args(["--mean-delay", "0s", "--loop-cover", "0s", "--drop-cover", "0s"]);
         command.args(["--host", "127.0.0.1", "--base-port", "0", "--epochs", "2"]);
-        // More than is driven through it: a filter that has to last for longer would keep some of its places.
+        // More than is driven through it: a filter that has to last for longer would keep some of
+        // its places.
         command.args(["--rate", "60000", "--epoch-length", "20min"]);
         let output = command.arg(folder.path()).output();
         let output = output.with_context(|| format!("starting {}", program.display()))?;

@@ -1,4 +1,5 @@
-//! Packets made ahead of time. A node refuses a packet that it has seen before, so all are different.
+//! Packets made ahead of time. A node refuses a packet that it has seen before, so all are
+//! different.
 
 use anyhow::{Result, ensure};
 use motemix_sphinx::{PathHop, Profile};

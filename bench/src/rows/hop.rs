@@ -1,5 +1,5 @@
-//! Processing one hop of a packet with 1,024 bytes of data: all of it, the same with the peer's curve library, and
-//! all but the curve.
+//! Processing one hop of a packet with 1,024 bytes of data: all of it, the same with the peer's
+//! curve library, and all but the curve.
 
 use anyhow::{Context, Result, ensure};
 use motemix_crypto::Portable;
@@ -44,7 +44,8 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
             |packet: SphinxPacket| peer::forward(packet, &peers_key),
         ),
     );
-    // The peer's own curve library under our packet: what is left of the ratio is ours, the rest the library's.
+    // The peer's own curve library under our packet: what is left of the ratio is ours, the rest
+    // the library's.
     let of_dalek = take_turns(
         effort,
         (|| packet, |mut packet: Buffer| (ours::forward::<Host1k<Portable>>(&mut packet, &key), packet)),

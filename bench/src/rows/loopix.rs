@@ -1,5 +1,6 @@
-//! Loopix beside the Python nodes in `scripts/loopix`: one packet at one hop, making one, a mix process under load, and how
-//! long a message takes through a network of processes. The Python side is started from `.venv-loopix`.
+//! Loopix beside the Python nodes in `scripts/loopix`: one packet at one hop, making one, a mix
+//! process under load, and how long a message takes through a network of processes. The Python side
+//! is started from `.venv-loopix`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -123,7 +124,8 @@ fn packet_rows(effort: Effort, peer: &Peer) -> Result<[Row; 2]> {
     let packet = create(&Format::LOOPIX, &path, &payload, &mut rng).context("the path is too long")?;
     ensure!(process(&mut packet.clone(), &secrets[0]).is_some(), "our packet is not forwarded");
 
-    // The peer is another process: it has its turn before and after ours, and its better one counts.
+    // The peer is another process: it has its turn before and after ours, and its better one
+    // counts.
     let before = peer.cost(effort.time / 2)?;
     let (hop, create) = take_turns(
         effort,
@@ -145,7 +147,8 @@ fn packet_rows(effort: Effort, peer: &Peer) -> Result<[Row; 2]> {
     ])
 }
 
-/// Decodes a datagram, takes a layer off, reads what the hop is told; the datagram is the next hop's then.
+/// Decodes a datagram, takes a layer off, reads what the hop is told; the datagram is the next
+/// hop's then.
 fn process(datagram: &mut [u8], secret: &Scalar) -> Option<command::Command> {
     let packet = Packet::parse(&Format::LOOPIX, datagram).ok()?.authenticate(secret, &[]).ok()?;
     let Layer::Relay(relay) = packet.admit(&mut AdmitAll).ok()?.read().ok()? else { return None };
@@ -175,7 +178,8 @@ fn mix_row(quick: bool, program: &Path, peer: &Peer) -> Result<(Row, Vec<String>
     let without_loss = |nodes| {
         let complete = of(nodes, "lost").filter(|row| row.mean == 0.0).map(|row| row.rate);
         let out = |rate: f64| of(nodes, "out").find(|row| row.rate.total_cmp(&rate).is_eq());
-        // The Python mix queues without bound, nearly: what comes out after the load has ended is no rate either.
+        // The Python mix queues without bound, nearly: what comes out after the load has ended is
+        // no rate either.
         let kept_up = complete.filter_map(out).filter(|row| row.mean >= KEPT_UP * row.rate);
         kept_up.map(|row| row.rate).fold(f64::NAN, f64::max)
     };

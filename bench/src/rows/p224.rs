@@ -1,5 +1,5 @@
-//! What a packet of Loopix costs in P-224: decompressing a point, multiplying it by a node's secret and by a factor
-//! of 128 bits, and a multiple of the generator where the packet is made.
+//! What a packet of Loopix costs in P-224: decompressing a point, multiplying it by a node's secret
+//! and by a factor of 128 bits, and a multiple of the generator where the packet is made.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! The replay filter beside a published one of the same kind: `qfilter`, a quotient filter with the same chance of
-//! a false answer, made for as many tags, so that it never has to grow in between.
+//! The replay filter beside a published one of the same kind: `qfilter`, a quotient filter with the
+//! same chance of a false answer, made for as many tags, so that it never has to grow in between.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,7 +11,8 @@ use crate::node_filter::NodeFilter;
 use crate::report::Row;
 
 const PEER: &str = "qfilter 0.3";
-/// One packet in so many that is new may be taken for a replay, on a host: both sides are made for that.
+/// One packet in so many that is new may be taken for a replay, on a host: both sides are made for
+/// that.
 const ONE_IN: f64 = 100_000.0;
 /// Tags between two looks at the clock.
 const BATCH: usize = 4096;
@@ -24,8 +25,8 @@ const SIZES: [(usize, [&str; 3]); 2] = [
     (70_000_000, ["replay-insert-70m", "replay-fresh-70m", "replay-seen-70m"]),
 ];
 
-/// Nanoseconds for each tag: inserted, looked up and new, looked up and seen. The line says what it takes and how often it
-/// errs. Quick: the smaller size alone.
+/// Nanoseconds for each tag: inserted, looked up and new, looked up and seen. The line says what it
+/// takes and how often it errs. Quick: the smaller size alone.
 ///
 /// # Errors
 /// A filter forgot a tag, or had no room.
@@ -39,7 +40,8 @@ pub fn rows(quick: bool) -> Result<(Vec<Row>, Vec<String>)> {
     Ok((rows, lines))
 }
 
-/// The nth tag: all of them differ and look random (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+/// The nth tag: all of them differ and look random (SplitMix64: Steele, Lea and Flood, OOPSLA
+/// 2014).
 fn tag(number: usize) -> u64 {
     let mut tag = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     tag = (tag ^ (tag >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

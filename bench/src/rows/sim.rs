@@ -29,8 +29,9 @@ struct Taken {
     outcome: Outcome,
 }
 
-/// Seconds for a scenario, and lines with what else there is to say. With `turns` each is run so often; the
-/// fastest counts. No peer takes turns with us: `scripts/compare-ns3` runs ns-3 beside it, where that is installed.
+/// Seconds for a scenario, and lines with what else there is to say. With `turns` each is run so
+/// often; the fastest counts. No peer takes turns with us: `scripts/compare-ns3` runs ns-3 beside
+/// it, where that is installed.
 ///
 /// # Errors
 /// The program does not run.

@@ -1,4 +1,5 @@
-//! Loopix: packets of the originals and of the hardened profile, and the proofs between client and provider.
+//! Loopix: packets of the originals and of the hardened profile, and the proofs between client and
+//! provider.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -218,11 +219,13 @@ fn process(format: &Format, datagram: &mut [u8], secret: &Scalar) -> Result<Vec<
 }
 
 thread_local! {
-    /// Packets by the length of their payload and the node where they have arrived, with that node's keys.
+    /// Packets by the length of their payload and the node where they have arrived, with that
+    /// node's keys.
     static ARRIVED: RefCell<HashMap<(usize, usize), (Vec<u8>, HopKeys)>> = RefCell::default();
 }
 
-/// A packet at this node, changed: its header's parts and its payload are given, with the node's keys.
+/// A packet at this node, changed: its header's parts and its payload are given, with the node's
+/// keys.
 fn arrived(
     format: &Format,
     node: usize,
@@ -256,7 +259,8 @@ fn processed(
     let mut datagram = arrived(format, node, change);
     let found = process(format, &mut datagram, &secret_of(trial, node));
     let found = found.unwrap_or_else(|refused| refused.to_string().into_bytes());
-    // Its length is what the hop is told, or of the message: disclosed to the hop, and to this check.
+    // Its length is what the hop is told, or of the message: disclosed to the hop, and to this
+    // check.
     let mut len = found.len().to_ne_bytes();
     marks::mark_public(&mut len);
     datagram.extend_from_slice(&found[..usize::from_ne_bytes(len)]);

@@ -1,11 +1,12 @@
-//! Runs what motemix does with secrets under valgrind's memcheck, the secrets marked as undefined: valgrind
-//! then reports each branch and each address that depends on one (A. Langley, "ctgrind", 2010). A branch on
-//! what is disclosed anyway says so in its source, `// Disclosed: …`; any other is a leak, and fails the run.
-//! `docs/constant-time.md` has the table of what is checked and what that does not show.
+//! Runs what motemix does with secrets under valgrind's memcheck, the secrets marked as undefined:
+//! valgrind then reports each branch and each address that depends on one (A. Langley, "ctgrind",
+//! 2010). A branch on what is disclosed anyway says so in its source, `// Disclosed: …`; any other
+//! is a leak, and fails the run. `docs/constant-time.md` has the table of what is checked and what
+//! that does not show.
 //!
-//! The program starts itself inside valgrind, once for each operation. Then it builds a copy of the sources in which
-//! secrets leak on purpose, one by one, and runs the operations that must notice (`mutations`). With an argument, only the
-//! operations whose names contain it are run.
+//! The program starts itself inside valgrind, once for each operation. Then it builds a copy of the
+//! sources in which secrets leak on purpose, one by one, and runs the operations that must notice
+//! (`mutations`). With an argument, only the operations whose names contain it are run.
 
 mod controls;
 mod curves;
@@ -119,7 +120,8 @@ fn mutations(only: &str) -> anyhow::Result<Vec<(String, Verdict)>> {
         let is_of_it = run.reports.iter().any(|report| mutated.is_of(*number, report));
         let verdict = match &run.complaint {
             _ if !is_of_it => Err("is not reported where it is: nothing here is to be trusted".into()),
-            // A leak takes the marks off: what is copied by a branch or from a table does not carry them.
+            // A leak takes the marks off: what is copied by a branch or from a table does not carry
+            // them.
             Some(complaint) if complaint.is_uneven || complaint.is_unmarked => {
                 Ok(format!("noticed: {}", complaint.text))
             }
@@ -136,7 +138,8 @@ fn control_name(mutation: &Mutation, operation: &str) -> String {
     format!("mutation: {} [{operation}]", mutation.name)
 }
 
-/// Does a piece of work for each item, as many at a time as there are cores; the outcomes are in the items' order.
+/// Does a piece of work for each item, as many at a time as there are cores; the outcomes are in
+/// the items' order.
 fn side_by_side<I: Sync, O: Send>(
     items: &[I],
     work: impl Fn(&I) -> anyhow::Result<O> + Sync,
@@ -163,8 +166,8 @@ fn side_by_side<I: Sync, O: Send>(
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
-/// Says what is compiled in. The host's curve looks what the processor has, and valgrind's has less: it must
-/// not be another curve that is checked.
+/// Says what is compiled in. The host's curve looks what the processor has, and valgrind's has
+/// less: it must not be another curve that is checked.
 fn ensure_same_curve() -> anyhow::Result<()> {
     let portable = if IS_OF_BOARDS { "32-bit limbs" } else { "the host's limbs" };
     let stream = if cfg!(chacha20_backend = "soft") { "without vector units" } else { "with vector units" };
@@ -242,7 +245,8 @@ struct Complaint {
     is_unmarked: bool,
 }
 
-/// Runs the operation whose number is this program's first argument, with the mutation whose number is its second.
+/// Runs the operation whose number is this program's first argument, with the mutation whose number
+/// is its second.
 fn inside() -> anyhow::Result<ExitCode> {
     let argument = std::env::args().nth(1).context("the number of an operation is missing")?;
     if argument == BACKEND {

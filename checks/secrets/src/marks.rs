@@ -16,7 +16,8 @@ pub fn are_followed() -> bool {
     unsafe { motemix_runs_under_valgrind() != 0 }
 }
 
-/// How often a branch was taken or memory addressed by what depends on a secret, since the program began.
+/// How often a branch was taken or memory addressed by what depends on a secret, since the program
+/// began.
 pub fn dependences() -> u32 {
     // SAFETY: takes nothing and touches no memory.
     unsafe { motemix_dependences() }

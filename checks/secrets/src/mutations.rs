@@ -1,8 +1,10 @@
-//! Controls made of the project's own code: each secret's comparison or choice is replaced by one that leaks, in a copy of
-//! the sources, and the operation that uses it must then fail. What cannot fail shows nothing.
+//! Controls made of the project's own code: each secret's comparison or choice is replaced by one
+//! that leaks, in a copy of the sources, and the operation that uses it must then fail. What cannot
+//! fail shows nothing.
 //!
-//! All mutations are in one copy, which is compiled once; a number says which one is active while an operation runs.
-//! They are replacements of exact texts: when the code changes, its mutation no longer applies, and the check says so.
+//! All mutations are in one copy, which is compiled once; a number says which one is active while
+//! an operation runs. They are replacements of exact texts: when the code changes, its mutation no
+//! longer applies, and the check says so.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -21,8 +23,8 @@ pub struct Mutation {
     file: &'static str,
     /// An expression, there once.
     original: &'static str,
-    /// What takes its place. The loads that leak are hidden from the compiler, or it could make them one comparison of
-    /// wide registers, which does not leak.
+    /// What takes its place. The loads that leak are hidden from the compiler, or it could make
+    /// them one comparison of wide registers, which does not leak.
     mutant: &'static str,
     /// The operations that must fail.
     pub operations: &'static [&'static str],
@@ -162,8 +164,8 @@ pub const MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// What is changed beside the mutations: the number's home, how the program sets it, the program's name, and functions that
-/// cannot be `const` any more.
+/// What is changed beside the mutations: the number's home, how the program sets it, the program's
+/// name, and functions that cannot be `const` any more.
 const ALSO: [(&str, &str, &str); 5] = [
     (
         "checks/secrets/src/main.rs",
@@ -182,7 +184,8 @@ const ALSO: [(&str, &str, &str); 5] = [
     ("crates/motemix-sphinx/src/delay.rs", "const fn select(", "fn select("),
 ];
 
-/// What the copy needs: the crates that are mutated, those that they depend on, and the workspace that names versions.
+/// What the copy needs: the crates that are mutated, those that they depend on, and the workspace
+/// that names versions.
 const COPIED: [&str; 8] = [
     "Cargo.toml",
     "checks/secrets",
@@ -207,7 +210,8 @@ struct Place {
 }
 
 impl Mutated {
-    /// Copies the project's sources to `folder`, mutates the copy and compiles it as this program was.
+    /// Copies the project's sources to `folder`, mutates the copy and compiles it as this program
+    /// was.
     ///
     /// # Errors
     /// A mutation does not apply any more, or the copy does not compile.
@@ -274,8 +278,8 @@ fn compile(folder: &Path, cargo_options: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(profile.join(PROGRAM))
 }
 
-/// Files by their paths from the project's root, in memory until all changes are made: a file that is in the end as it is
-/// on the disk is not written, and not compiled again.
+/// Files by their paths from the project's root, in memory until all changes are made: a file that
+/// is in the end as it is on the disk is not written, and not compiled again.
 struct Copy(BTreeMap<PathBuf, Vec<u8>>);
 
 impl Copy {

@@ -272,7 +272,8 @@ fn cover<P: Profile>(trial: &Trial, shape: Shape) -> Vec<u8> {
     [packet.as_ref(), &departure.header_id.0].concat()
 }
 
-/// Takes what it is asked about for granted, and discloses it, as a filter does: it keeps a table of tags.
+/// Takes what it is asked about for granted, and discloses it, as a filter does: it keeps a table
+/// of tags.
 pub struct AdmitAll;
 
 impl ReplayFilter for AdmitAll {
@@ -321,8 +322,8 @@ fn process<P: Profile>(trial: &Trial, shape: Shape, node: usize, change: impl Fn
     [packet.as_ref(), &found].concat()
 }
 
-/// What is beside the packet: where it goes and when, the message, the header's id. A message is replied to; a
-/// changed one is turned round without a reply.
+/// What is beside the packet: where it goes and when, the message, the header's id. A message is
+/// replied to; a changed one is turned round without a reply.
 pub fn process_at<P: Profile>(mix_key: &MixKey, bytes: &mut [u8]) -> Result<Vec<u8>, ProcessError> {
     let packet = Packet::<P>::parse(&mut *bytes)?;
     let ((), authentic) = packet.authenticate([((), mix_key)])?;
@@ -373,8 +374,8 @@ fn wrong_header_mac<P: Profile>(trial: &Trial) -> Vec<u8> {
     refused
 }
 
-/// A message that arrives with one wrong byte in its integrity tag, another one in each variant: nobody but its sender
-/// or one who has the hop's keys can bring that about.
+/// A message that arrives with one wrong byte in its integrity tag, another one in each variant:
+/// nobody but its sender or one who has the hop's keys can bring that about.
 fn wrong_tag<P: Profile>(trial: &Trial, shape: Shape, node: usize) -> Vec<u8> {
     process::<P>(trial, shape, node, |packet| {
         let mut keys = Secret::zero();

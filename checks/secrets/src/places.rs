@@ -1,4 +1,5 @@
-//! Places in the source whose branches are disclosed: each has a comment `// Disclosed: …` right above.
+//! Places in the source whose branches are disclosed: each has a comment `// Disclosed: …` right
+//! above.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -22,8 +23,9 @@ const OF_LIBRARIES: [(&str, &str, &str); 4] = [
     ("/rmpv-", ".rs", READ),
 ];
 
-/// What a hop of Loopix is told is a msgpack value, of which even the length is secret to others. These functions read it,
-/// by the end of a file's path and the function, and an empty name stands for all of a file's.
+/// What a hop of Loopix is told is a msgpack value, of which even the length is secret to others.
+/// These functions read it, by the end of a file's path and the function, and an empty name stands
+/// for all of a file's.
 const READERS: [(&str, &str); 5] = [
     ("/motemix-loopix/src/packet/process.rs", "peel"),
     ("/motemix-loopix/src/packet/process.rs", "read"),

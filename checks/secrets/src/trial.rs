@@ -1,5 +1,5 @@
-//! One operation, run twice on the same inputs: once in the clear, once with its secrets marked. An operation with
-//! variants does so for each, and must do with each as much as with any other.
+//! One operation, run twice on the same inputs: once in the clear, once with its secrets marked. An
+//! operation with variants does so for each, and must do with each as much as with any other.
 
 use std::fmt;
 
@@ -13,9 +13,10 @@ pub struct Operation {
     /// What is marked.
     pub secret: &'static str,
     pub expected: Expected,
-    /// How many inputs it is run with, numbered from 0. They differ in their secrets alone, or in where a comparison
-    /// fails, and have one outcome: so the same branches on what is disclosed must be taken, equally often. A
-    /// comparison that ends early takes more of them the later it fails.
+    /// How many inputs it is run with, numbered from 0. They differ in their secrets alone, or in
+    /// where a comparison fails, and have one outcome: so the same branches on what is
+    /// disclosed must be taken, equally often. A comparison that ends early takes more of them
+    /// the later it fails.
     pub variants: usize,
     /// Runs it, and gives its outputs, one after the other.
     pub run: fn(&Trial) -> Vec<u8>,
@@ -66,7 +67,8 @@ impl Trial {
 pub enum Complaint {
     /// Valgrind's silence would mean nothing.
     Void(&'static str),
-    /// The marks did not reach the outputs: nothing was checked, or a branch or an address took them off.
+    /// The marks did not reach the outputs: nothing was checked, or a branch or an address took
+    /// them off.
     Unmarked,
     /// The variant whose branches were taken more or less often than those of the first.
     Uneven { variant: usize, first: u32, this: u32 },

@@ -1,4 +1,5 @@
-//! The known answers of `vectors/packet.json`: what is made and processed with marked secrets is what they say.
+//! The known answers of `vectors/packet.json`: what is made and processed with marked secrets is
+//! what they say.
 
 use motemix_crypto::{Portable, PublicKey};
 use motemix_sphinx::{

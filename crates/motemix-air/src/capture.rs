@@ -5,10 +5,10 @@
 //! frame header 16: seconds 4 ‖ microseconds 4 ‖ length in the file 4 ‖ length on the air 4
 //! ```
 //!
-//! Little-endian; [draft-ietf-opsawg-pcap]. Link type 195 is IEEE 802.15.4 with the check sequence. A frame
-//! that collided is written with its check sequence inverted, so that programs show it as a broken one: which
-//! bytes a receiver would have made of it, the model does not say. Frames come in the order in which they end,
-//! each with the time of its begin.
+//! Little-endian; [draft-ietf-opsawg-pcap]. Link type 195 is IEEE 802.15.4 with the check sequence.
+//! A frame that collided is written with its check sequence inverted, so that programs show it as a
+//! broken one: which bytes a receiver would have made of it, the model does not say. Frames come in
+//! the order in which they end, each with the time of its begin.
 //!
 //! [draft-ietf-opsawg-pcap]: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/
 
@@ -27,8 +27,8 @@ pub struct Capture<W: Write> {
 }
 
 impl<W: Write> Capture<W> {
-    /// Writes the file's header. Give it a writer that collects, and flush at the end of a round: what was
-    /// flushed is a whole file.
+    /// Writes the file's header. Give it a writer that collects, and flush at the end of a round:
+    /// what was flushed is a whole file.
     ///
     /// # Errors
     /// The writer's.

@@ -2,19 +2,20 @@
 //!
 //! Each station NAME has two Unix stream sockets in a folder:
 //!
-//! - `NAME.air`, the board's serial line ([`motemix_link::serial`]): radio messages, and console text between
-//!   them. One connection at a time; the station leaves the channel when it ends.
-//! - `NAME.tty`, the board's console: its text goes to all who are connected, what any of them types goes to
-//!   the board. A client that reads too slowly loses text and finds a note of it; the board waits for nobody.
+//! - `NAME.air`, the board's serial line ([`motemix_link::serial`]): radio messages, and console
+//!   text between them. One connection at a time; the station leaves the channel when it ends.
+//! - `NAME.tty`, the board's console: its text goes to all who are connected, what any of them
+//!   types goes to the board. A client that reads too slowly loses text and finds a note of it; the
+//!   board waits for nobody.
 //!
-//! Text is kept in `NAME.log` too. One thread does everything, in rounds: what is due on the channel, what
-//! happened, what the sockets take, then waiting.
+//! Text is kept in `NAME.log` too. One thread does everything, in rounds: what is due on the
+//! channel, what happened, what the sockets take, then waiting.
 //!
-//! Boards and processes that speak ZEP over UDP join beside them ([`crate::zep`]), and a capture can be written
-//! ([`crate::capture`]).
+//! Boards and processes that speak ZEP over UDP join beside them ([`crate::zep`]), and a capture
+//! can be written ([`crate::capture`]).
 //!
-//! A board that joins again on its line begins anew. A board with an address that another one has is refused,
-//! and so are its frames.
+//! A board that joins again on its line begins anew. A board with an address that another one has
+//! is refused, and so are its frames.
 
 mod board;
 mod console;
@@ -55,8 +56,8 @@ pub struct Setup {
     pub seed: u64,
     /// Where to write what is on the air, as [`crate::capture`] says; replaces what is there.
     pub capture: Option<PathBuf>,
-    /// Where to take [`crate::zep`] datagrams. Whoever can reach it can send to all stations, and have all
-    /// frames sent to any address: give it a loopback address.
+    /// Where to take [`crate::zep`] datagrams. Whoever can reach it can send to all stations, and
+    /// have all frames sent to any address: give it a loopback address.
     pub zep: Option<SocketAddr>,
 }
 
@@ -320,7 +321,8 @@ impl Server {
                 if board.is_readable() {
                     board.read(now, &mut self.channel, &mut buffer);
                 }
-                // The board's frames under way are its own; their fates are told before it is read again.
+                // The board's frames under way are its own; their fates are told before it is read
+                // again.
                 self.pass_events_on();
             }
             Source::Peers => {

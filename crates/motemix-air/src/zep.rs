@@ -10,20 +10,21 @@
 //!  8      link quality
 //! ```
 //!
-//! Numbers are big-endian. There is no standard: this is what Wireshark's dissector (`packet-zep.c`) and RIOT
-//! (`sys/include/net/zep.h`, `cpu/native/socket_zep`) agree on. What is known of RIOT's `native`:
+//! Numbers are big-endian. There is no standard: this is what Wireshark's dissector
+//! (`packet-zep.c`) and RIOT (`sys/include/net/zep.h`, `cpu/native/socket_zep`) agree on. What is
+//! known of RIOT's `native`:
 //!
-//! - It sends to the dispatcher without listening first, and takes data of version 2 on its own channel only,
-//!   which is 26 unless told otherwise.
-//! - Since 2023 it sends a datagram when the frame's airtime is over, makes acknowledgements itself, 192 µs
-//!   after a frame came, and repeats frames that nobody acknowledged within 864 µs.
-//! - A hello is sent when it knows its address, if its module `socket_zep_hello` is there: a data header and the
-//!   extended address. It makes the sender a station, nothing else.
-//! - From 2022 on its frames have a wrong check sequence, and it looks at none that it receives. So none is
-//!   looked at here, and the right one is put in its place.
+//! - It sends to the dispatcher without listening first, and takes data of version 2 on its own
+//!   channel only, which is 26 unless told otherwise.
+//! - Since 2023 it sends a datagram when the frame's airtime is over, makes acknowledgements
+//!   itself, 192 µs after a frame came, and repeats frames that nobody acknowledged within 864 µs.
+//! - A hello is sent when it knows its address, if its module `socket_zep_hello` is there: a data
+//!   header and the extended address. It makes the sender a station, nothing else.
+//! - From 2022 on its frames have a wrong check sequence, and it looks at none that it receives. So
+//!   none is looked at here, and the right one is put in its place.
 //!
-//! In mode 0 the frame's last two bytes are signal and quality instead of the check sequence. They are put
-//! away in both modes.
+//! In mode 0 the frame's last two bytes are signal and quality instead of the check sequence. They
+//! are put away in both modes.
 
 use crate::frame::Frame;
 use std::time::Duration;

@@ -38,7 +38,8 @@ fn an_acknowledged_frame_takes_exactly_what_the_standard_says() {
     };
     assert_eq!((*to, *from, *acknowledger), (radio.stations[1], radio.stations[0], radio.stations[1]));
     assert_eq!(frame.bytes(), sent);
-    // Assessment and turnaround; 6 bytes of synchronisation and 63 of frame; turnaround; acknowledgement.
+    // Assessment and turnaround; 6 bytes of synchronisation and 63 of frame; turnaround;
+    // acknowledgement.
     assert_eq!(begin.as_micros(), 128 + 192);
     assert_eq!(end.as_micros(), 320 + (6 + 63) * 32);
     assert_eq!(delivered, end);
@@ -95,8 +96,9 @@ fn if_only_acknowledgements_are_lost_the_frame_comes_again_and_again() {
     assert_eq!(radio.counters(0).drops.lost, 4);
 }
 
-/// One sender with a queue that is never empty: 1/(backoff + assessment + turnaround + frame + turnaround +
-/// acknowledgement + gap), the mean backoff being 3.5 units. ns-3.37 measured 145.35, 209.8 and 286.6.
+/// One sender with a queue that is never empty: 1/(backoff + assessment + turnaround + frame +
+/// turnaround + acknowledgement + gap), the mean backoff being 3.5 units. ns-3.37 measured 145.35,
+/// 209.8 and 286.6.
 #[test]
 fn a_single_sender_reaches_the_known_rates() {
     const SENT: u32 = 20_000;
@@ -134,7 +136,8 @@ fn frames_that_overlap_are_lost_to_all() {
 
 #[test]
 fn a_station_that_hears_a_frame_waits_until_the_air_is_free() {
-    // The first backoff is zero: the second station assesses the channel while the frame is on the air.
+    // The first backoff is zero: the second station assesses the channel while the frame is on the
+    // air.
     let access = Access { min_exponent: 0, max_exponent: 5, max_backoffs: 9, ..Access::default() };
     let mut radio = Radio::new(3, Settings { access, ..at_once() }, 1);
     radio.transmit(0, 0, &broadcast(0, 1, 127));

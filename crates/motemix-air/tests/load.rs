@@ -89,10 +89,10 @@ impl Load {
     }
 }
 
-/// ns-3.37 lost .17 to 13.6 %. There the stronger of two frames that overlap often survives and the earlier one
-/// mostly; here both are lost and sent again, which loads the channel more. So this model may lose up to a third
-/// more. Its own spread at 20 frames/s is a tenth, for 100,000 frames. Assessing the channel only at the end of
-/// the 128 µs, or not sending again, falls outside.
+/// ns-3.37 lost .17 to 13.6 %. There the stronger of two frames that overlap often survives and the
+/// earlier one mostly; here both are lost and sent again, which loads the channel more. So this
+/// model may lose up to a third more. Its own spread at 20 frames/s is a tenth, for 100,000 frames.
+/// Assessing the channel only at the end of the 128 µs, or not sending again, falls outside.
 #[test]
 fn sixty_stations_lose_as_much_as_in_ns3() {
     for (a_second, known) in

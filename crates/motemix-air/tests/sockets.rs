@@ -116,7 +116,8 @@ fn a_board_that_never_reads_holds_nobody_up() {
             Ok(len) => written += len,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
-                // What the air has not read yet; in the end it reads no more, and bounds what it keeps.
+                // What the air has not read yet; in the end it reads no more, and bounds what it
+                // keeps.
                 sender.transmit(0, &broadcast(2, 0, &[0; 100]));
                 assert_eq!(sender.done(), (0, Outcome::Sent));
                 receiver.received();

@@ -47,7 +47,8 @@ fn datagram(channel: u8, frame: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// As RIOT's socket_zep_hello: a data header with type 255, "HELLO" in its reserved bytes, an address.
+/// As RIOT's socket_zep_hello: a data header with type 255, "HELLO" in its reserved bytes, an
+/// address.
 fn hello() -> Vec<u8> {
     let mut bytes = datagram(0, &[2, 0, 0, 0, 0, 0, 0, 9]);
     bytes[3] = 255;

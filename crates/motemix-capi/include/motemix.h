@@ -70,8 +70,8 @@
 // No epoch was seen before: for motemix_document_open.
 #define MOTEMIX_NO_EPOCH 18446744073709551615ull
 
-// The board has no clock: a document is taken to be of the present, and only its signatures and its
-// epoch are checked. That keeps documents out that are older than one
+// The board has no clock: a document is taken to be of the present, and only its signatures and
+// its epoch are checked. That keeps documents out that are older than one
 // seen before; whoever can keep new documents from the board can hold it in the past.
 #define MOTEMIX_TIME_UNKNOWN 18446744073709551615ull
 
@@ -148,7 +148,8 @@ enum motemix_status
     MOTEMIX_STATUS_TOO_LONG = 12,
     // No number of a node.
     MOTEMIX_STATUS_BAD_ID = 13,
-    // An authority's key is unusable, is there twice, or there are too many; or the threshold is none.
+    // An authority's key is unusable, is there twice, or there are too many; or the threshold is
+    // none.
     MOTEMIX_STATUS_BAD_AUTHORITIES = 14,
     // The bytes are no network document.
     MOTEMIX_STATUS_DOCUMENT_MALFORMED = 15,
@@ -205,8 +206,8 @@ enum motemix_event_kind
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // A message has arrived. Make it safe, then call motemix_node_reply: without a reply its sender
-    // tries again. Has `token`, `id`, `data`, `repeated`.
+    // A message has arrived. Make it safe, then call motemix_node_reply: without a reply its
+    // sender tries again. Has `token`, `id`, `data`, `repeated`.
     MOTEMIX_EVENT_KIND_RECEIVED = 0,
     // A message without a way to reply has arrived. Has `id`, `data`.
     MOTEMIX_EVENT_KIND_DELIVERED = 1,
@@ -228,8 +229,8 @@ typedef uint8_t motemix_event_kind;
 // A node. Only the library knows what is in it.
 typedef struct motemix_node motemix_node;
 
-// An opened document. Only the library knows what is in it; it lies wherever the program puts it, and
-// may be copied and forgotten. It borrows the bytes that it was opened from.
+// An opened document. Only the library knows what is in it; it lies wherever the program puts it,
+// and may be copied and forgotten. It borrows the bytes that it was opened from.
 typedef struct motemix_document {
     // The library's.
     uint64_t opaque[MOTEMIX_DOCUMENT_WORDS];
@@ -314,12 +315,13 @@ typedef struct motemix_journal {
 typedef struct motemix_limits {
     // Packets that wait for their delay, messages that wait for a reply. 1 or more.
     uint16_t packets;
-    // Bytes of the replay filter. An epoch can have 2 packets in 5 bytes; plan for 7 in 20, so that bursts
-    // fit too. What is left is spread over what is left of the epoch; when nothing is, the node takes in
-    // nothing more until the next epoch, but for replies to its own messages.
+    // Bytes of the replay filter. An epoch can have 2 packets in 5 bytes; plan for 7 in 20, so
+    // that bursts fit too. What is left is spread over what is left of the epoch; when nothing
+    // is, the node takes in nothing more until the next epoch, but for replies to its own
+    // messages.
     uint16_t replay;
-    // Places of the memory of received messages. Three quarters of them take one message each in the
-    // time for which the network's senders try.
+    // Places of the memory of received messages. Three quarters of them take one message each in
+    // the time for which the network's senders try.
     uint16_t window;
     // Messages in flight. 1 or more.
     uint16_t messages;
@@ -338,17 +340,17 @@ typedef struct motemix_config {
     uint64_t answer_within_us;
     // This node's number in the network document; it keeps it from epoch to epoch.
     uint16_t id;
-    // Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards they
-    // are built for the receiver of the last message.
+    // Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards
+    // they are built for the receiver of the last message.
     uint16_t receiver;
 } motemix_config;
 
 // Where random bytes come from: the hardware's generator, or a generator seeded by it. Whoever can
 // guess these bytes can read, trace and forge what the node sends.
 typedef struct motemix_random {
-    // Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called with
-    // 32 when the node is made and once in some thousand uses; all zeros count as failure. Must not
-    // call this library with the node that it is called for.
+    // Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called
+    // with 32 when the node is made and once in some thousand uses; all zeros count as
+    // failure. Must not call this library with the node that it is called for.
     int (*fill)(void *context, uint8_t *out, size_t len);
     // Handed to `fill`, and never looked at.
     void *context;
@@ -372,8 +374,8 @@ typedef struct motemix_event {
     uint64_t round_trip_us;
     // From motemix_node_send until the reply came back, in microseconds.
     uint64_t elapsed_us;
-    // What the message or the reply says. Points into the node's memory, and only until the next call
-    // with this node. Not null; not NUL-terminated.
+    // What the message or the reply says. Points into the node's memory, and only until the next
+    // call with this node. Not null; not NUL-terminated.
     const uint8_t *data;
     // Bytes of `data`, at most MOTEMIX_DATA_LEN.
     size_t len;
@@ -383,8 +385,8 @@ typedef struct motemix_event {
     motemix_event_kind kind;
     // Tries made.
     uint8_t tries;
-    // The application has replied to this message with data before, and the reply was lost: give the
-    // same reply again, and do not act on the message a second time.
+    // The application has replied to this message with data before, and the reply was lost: give
+    // the same reply again, and do not act on the message a second time.
     bool repeated;
 } motemix_event;
 
@@ -402,8 +404,8 @@ typedef struct motemix_counters {
     uint64_t duplicates;
     // Replies and acknowledgements given.
     uint64_t replied;
-    // Packets turned round that brought no message: filler of payload streams, or a payload that was changed on
-    // the way.
+    // Packets turned round that brought no message: filler of payload streams, or a payload that
+    // was changed on the way.
     uint64_t turned_empty;
     // Messages accepted for sending.
     uint64_t sent;
@@ -441,9 +443,9 @@ const char *motemix_drop_reason_text(uint8_t reason);
 
 // Opens a signed network document: counts the signatures, checks every field, its time and its
 // profile. `bytes` are borrowed, `len` of them, until the last use of `document`; they may lie in
-// flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch` is
-// the epoch of the newest document that this node has ever opened, which it should keep over restarts,
-// or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
+// flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch`
+// is the epoch of the newest document that this node has ever opened, which it should keep over
+// restarts, or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
 motemix_status motemix_document_open(struct motemix_document *document,
                                      const uint8_t *bytes,
                                      size_t len,
@@ -487,9 +489,9 @@ motemix_status motemix_public_key(const uint8_t *secret, uint8_t *public_key);
 size_t motemix_node_size(const struct motemix_limits *limits);
 
 // Makes a node in `memory`, which belongs to it until motemix_node_end: `len` bytes, aligned to
-// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` and `journal` are copied; their callbacks and
-// contexts have to outlive the node. A node that is to write nothing down is given what
-// motemix_no_journal returns. Writes the node to `node`: the same address as `memory`.
+// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` and `journal` are copied; their
+// callbacks and contexts have to outlive the node. A node that is to write nothing down is given
+// what motemix_no_journal returns. Writes the node to `node`: the same address as `memory`.
 motemix_status motemix_node_new(void *memory,
                                 size_t len,
                                 const struct motemix_limits *limits,
@@ -498,19 +500,21 @@ motemix_status motemix_node_new(void *memory,
                                 const struct motemix_journal *journal,
                                 struct motemix_node **node);
 
-// Ends a node: its keys and tables are overwritten with zeros, and the memory is the caller's again.
+// Ends a node: its keys and tables are overwritten with zeros, and the memory is the caller's
+// again.
 motemix_status motemix_node_end(struct motemix_node *node);
 
-// Accepts packets for a later epoch from now on, under the mix key of these 32 bytes, which are copied.
-// Takes the place of the key of the epoch before. One scalar multiplication.
+// Accepts packets for a later epoch from now on, under the mix key of these 32 bytes, which are
+// copied. Takes the place of the key of the epoch before. One scalar multiplication.
 motemix_status motemix_node_prepare_epoch(struct motemix_node *node,
                                           uint32_t epoch,
                                           const uint8_t *secret);
 
-// Makes the prepared epoch the current one, with the network of an opened document, until about `ends_us` of
-// the caller's clock, when the next document should be in force: the replay filter is made to last until
-// then. MOTEMIX_NEVER if nobody knows; then its places go to whoever comes first. Nothing keeps
-// `document` after the call. Finished headers are forgotten, messages in flight stay.
+// Makes the prepared epoch the current one, with the network of an opened document, until about
+// `ends_us` of the caller's clock, when the next document should be in force: the replay filter is
+// made to last until then. MOTEMIX_NEVER if nobody knows; then its places go to whoever comes
+// first. Nothing keeps `document` after the call. Finished headers are forgotten, messages in
+// flight stay.
 motemix_status motemix_node_begin_epoch(struct motemix_node *node,
                                         uint64_t now_us,
                                         uint64_t ends_us,
@@ -519,10 +523,10 @@ motemix_status motemix_node_begin_epoch(struct motemix_node *node,
 // The current epoch, written to `epoch`. MOTEMIX_STATUS_NO_EPOCH if none has begun.
 motemix_status motemix_node_epoch(struct motemix_node *node, uint32_t *epoch);
 
-// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` names
-// the neighbour that it came from: any number that is the same for the same neighbour, such as its
-// link-layer address, so that none of them uses up the others' share. The bytes are overwritten.
-// MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
+// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from`
+// names the neighbour that it came from: any number that is the same for the same neighbour, such
+// as its link-layer address, so that none of them uses up the others' share. The bytes are
+// overwritten. MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
 motemix_status motemix_node_handle_datagram(struct motemix_node *node,
                                             uint64_t now_us,
                                             uint64_t from,
@@ -538,9 +542,10 @@ motemix_status motemix_node_handle_timeout(struct motemix_node *node, uint64_t n
 // change anything.
 motemix_status motemix_node_poll_timeout(struct motemix_node *node, uint64_t *at_us);
 
-// The next packet that is due, written to `out`, which has room for `len` bytes: MOTEMIX_PACKET_LEN at
-// least. Before anything leaves, the journal has all that was admitted. MOTEMIX_STATUS_NOTHING if none is
-// due, MOTEMIX_STATUS_JOURNAL_FAILED if the journal cannot be written.
+// The next packet that is due, written to `out`, which has room for `len` bytes:
+// MOTEMIX_PACKET_LEN at least. Before anything leaves, the journal has all that was admitted.
+// MOTEMIX_STATUS_NOTHING if none is due, MOTEMIX_STATUS_JOURNAL_FAILED if the journal cannot be
+// written.
 motemix_status motemix_node_poll_transmit(struct motemix_node *node,
                                           uint64_t now_us,
                                           uint8_t *out,
@@ -551,8 +556,9 @@ motemix_status motemix_node_poll_transmit(struct motemix_node *node,
 // `event->data` points to lasts until the next call with this node.
 motemix_status motemix_node_poll_event(struct motemix_node *node, struct motemix_event *event);
 
-// Accepts a message of `len` bytes for node `to`; they are copied. It leaves when a header is ready,
-// see motemix_node_work. Writes the message's number to `message`, for the event that ends it.
+// Accepts a message of `len` bytes for node `to`; they are copied. It leaves when a header is
+// ready, see motemix_node_work. Writes the message's number to `message`, for the event that ends
+// it.
 motemix_status motemix_node_send(struct motemix_node *node,
                                  uint64_t now_us,
                                  uint16_t to,
@@ -560,8 +566,8 @@ motemix_status motemix_node_send(struct motemix_node *node,
                                  size_t len,
                                  uint64_t *message);
 
-// Replies to a received message with `len` bytes; without any it is an acknowledgement. Only now does
-// the sender learn that the message arrived: make it safe first.
+// Replies to a received message with `len` bytes; without any it is an acknowledgement. Only now
+// does the sender learn that the message arrived: make it safe first.
 motemix_status motemix_node_reply(struct motemix_node *node,
                                   uint64_t now_us,
                                   uint64_t token,
@@ -571,15 +577,14 @@ motemix_status motemix_node_reply(struct motemix_node *node,
 // Lets go of a received message that cannot be made safe. Its sender tries again.
 motemix_status motemix_node_refuse(struct motemix_node *node, uint64_t token);
 
-// Builds headers when there is nothing else to do: one scalar multiplication a call, the longest that
-// any call takes without an answer. MOTEMIX_STATUS_OK if there is more to do, MOTEMIX_STATUS_NOTHING
-// if not.
-motemix_status motemix_node_work(struct motemix_node *node,
-                                 uint64_t now_us);
+// Builds headers when there is nothing else to do: one scalar multiplication a call, the longest
+// that any call takes without an answer. MOTEMIX_STATUS_OK if there is more to do,
+// MOTEMIX_STATUS_NOTHING if not.
+motemix_status motemix_node_work(struct motemix_node *node, uint64_t now_us);
 
 // Puts back what the journal kept before a restart, once its epoch is prepared or begun. Other
-// epochs are passed over. MOTEMIX_STATUS_FILTER_FULL if the memory is smaller than it was: packets that
-// are not put back could pass again, so the node must not run.
+// epochs are passed over. MOTEMIX_STATUS_FILTER_FULL if the memory is smaller than it was: packets
+// that are not put back could pass again, so the node must not run.
 motemix_status motemix_node_restore_admitted(struct motemix_node *node,
                                              const struct motemix_admitted *admitted);
 

@@ -51,8 +51,8 @@ pub struct Counters {
     pub duplicates: u64,
     /// Replies and acknowledgements given.
     pub replied: u64,
-    /// Packets turned round that brought no message: filler of payload streams, or a payload that was changed on
-    /// the way.
+    /// Packets turned round that brought no message: filler of payload streams, or a payload that
+    /// was changed on the way.
     pub turned_empty: u64,
     /// Messages accepted for sending.
     pub sent: u64,

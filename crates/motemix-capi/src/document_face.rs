@@ -13,16 +13,16 @@ use crate::status::{Status, done};
 
 /// No epoch was seen before: for motemix_document_open.
 pub const NO_EPOCH: u64 = 0xffff_ffff_ffff_ffff;
-/// The board has no clock: a document is taken to be of the present, and only its signatures and its
-/// epoch are checked. That keeps documents out that are older than one
+/// The board has no clock: a document is taken to be of the present, and only its signatures and
+/// its epoch are checked. That keeps documents out that are older than one
 /// seen before; whoever can keep new documents from the board can hold it in the past.
 pub const TIME_UNKNOWN: u64 = 0xffff_ffff_ffff_ffff;
 
 /// Words of 64 bits of a document.
 pub const DOCUMENT_WORDS: usize = 26;
 
-/// An opened document. Only the library knows what is in it; it lies wherever the program puts it, and
-/// may be copied and forgotten. It borrows the bytes that it was opened from.
+/// An opened document. Only the library knows what is in it; it lies wherever the program puts it,
+/// and may be copied and forgotten. It borrows the bytes that it was opened from.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Document {
@@ -58,8 +58,8 @@ pub struct Trust {
 /// The document that was opened there.
 ///
 /// # Safety
-/// `document` is null or readable. If it was opened, the bytes that it was opened from are still there,
-/// and nobody writes to them or to it during `'a`.
+/// `document` is null or readable. If it was opened, the bytes that it was opened from are still
+/// there, and nobody writes to them or to it during `'a`.
 pub(crate) unsafe fn opened<'a>(document: *const Document) -> Result<&'a NetworkDocument<'a>, Status> {
     // SAFETY: the caller's promise; any bytes are a `Document`.
     let place = ptr::from_ref(unsafe { raw::value(document)? }).cast::<Opened>();
@@ -73,9 +73,9 @@ pub(crate) unsafe fn opened<'a>(document: *const Document) -> Result<&'a Network
 
 /// Opens a signed network document: counts the signatures, checks every field, its time and its
 /// profile. `bytes` are borrowed, `len` of them, until the last use of `document`; they may lie in
-/// flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch` is
-/// the epoch of the newest document that this node has ever opened, which it should keep over restarts,
-/// or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
+/// flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch`
+/// is the epoch of the newest document that this node has ever opened, which it should keep over
+/// restarts, or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
 ///
 /// # Safety
 /// The pointers are null or valid.
@@ -99,7 +99,8 @@ pub unsafe extern "C" fn motemix_document_open(
             unsafe { (raw::bytes(bytes, len)?, raw::bytes(trust.authority_keys, 32 * count)?) };
         let opened =
             Opened { state: OPEN, document: open(bytes, keys, trust.threshold, unix_time, newest_epoch)? };
-        // SAFETY: `place` checked the pointer; an `Opened` fits into a `Document` by size and alignment.
+        // SAFETY: `place` checked the pointer; an `Opened` fits into a `Document` by size and
+        // alignment.
         unsafe { document.cast::<Opened>().write(opened) };
         Ok(())
     })())
@@ -185,8 +186,8 @@ pub unsafe extern "C" fn motemix_document_node(
 /// The node of this name, of `len` bytes.
 ///
 /// # Safety
-/// `document` is null or memory of a document, `name` null or valid for `len` bytes, `descriptor` null
-/// or valid.
+/// `document` is null or memory of a document, `name` null or valid for `len` bytes, `descriptor`
+/// null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn motemix_document_find(
     document: *const Document,
@@ -205,8 +206,8 @@ pub unsafe extern "C" fn motemix_document_find(
 /// The node with this mix key of 32 bytes: how a node learns which one it is.
 ///
 /// # Safety
-/// `document` is null or memory of a document, `mix_key` null or valid for 32 bytes, `descriptor` null
-/// or valid.
+/// `document` is null or memory of a document, `mix_key` null or valid for 32 bytes, `descriptor`
+/// null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn motemix_document_find_key(
     document: *const Document,

@@ -11,8 +11,8 @@ const _: () = assert!(MESSAGE_ID_LEN == 4);
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventKind {
-    /// A message has arrived. Make it safe, then call motemix_node_reply: without a reply its sender
-    /// tries again. Has `token`, `id`, `data`, `repeated`.
+    /// A message has arrived. Make it safe, then call motemix_node_reply: without a reply its
+    /// sender tries again. Has `token`, `id`, `data`, `repeated`.
     Received = 0,
     /// A message without a way to reply has arrived. Has `id`, `data`.
     Delivered = 1,
@@ -36,8 +36,8 @@ pub struct Event {
     pub round_trip_us: u64,
     /// From motemix_node_send until the reply came back, in microseconds.
     pub elapsed_us: u64,
-    /// What the message or the reply says. Points into the node's memory, and only until the next call
-    /// with this node. Not null; not NUL-terminated.
+    /// What the message or the reply says. Points into the node's memory, and only until the next
+    /// call with this node. Not null; not NUL-terminated.
     pub data: *const u8,
     /// Bytes of `data`, at most MOTEMIX_DATA_LEN.
     pub len: usize,
@@ -47,8 +47,8 @@ pub struct Event {
     pub kind: EventKind,
     /// Tries made.
     pub tries: u8,
-    /// The application has replied to this message with data before, and the reply was lost: give the
-    /// same reply again, and do not act on the message a second time.
+    /// The application has replied to this message with data before, and the reply was lost: give
+    /// the same reply again, and do not act on the message a second time.
     pub repeated: bool,
 }
 

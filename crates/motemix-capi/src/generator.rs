@@ -1,8 +1,8 @@
 //! The node's generator: ChaCha20 under a key that replaces itself, seeded through the C callback.
 //!
-//! A board's generator can fail and is slow, and a node cannot fail in the middle of a header. So the
-//! callback is asked for 32 bytes when the node is made, where failing is an answer, and again from time
-//! to time, where failing leaves a generator that is as good as before.
+//! A board's generator can fail and is slow, and a node cannot fail in the middle of a header. So
+//! the callback is asked for 32 bytes when the node is made, where failing is an answer, and again
+//! from time to time, where failing leaves a generator that is as good as before.
 
 use core::convert::Infallible;
 

@@ -46,8 +46,8 @@ pub(crate) struct Room {
 
 impl Room {
     /// # Safety
-    /// `memory` is null, or `len` bytes can be read and written there for as long as the node lives,
-    /// and nobody else does so.
+    /// `memory` is null, or `len` bytes can be read and written there for as long as the node
+    /// lives, and nobody else does so.
     pub(crate) unsafe fn new(memory: *mut u8, len: usize, plan: Plan) -> Result<Self, Status> {
         let begin = NonNull::new(memory).ok_or(Status::Null)?;
         if !begin.addr().get().is_multiple_of(NODE_ALIGN) {
@@ -68,11 +68,12 @@ impl Room {
         // SAFETY: the plan's tables lie inside its size, `Room::new` found the memory that large.
         let first = unsafe { self.begin.add(offset) }.cast::<T>();
         for at in 0..usize::from(len) {
-            // SAFETY: as above; the plan aligns each table, on top of memory aligned for all of them.
+            // SAFETY: as above; the plan aligns each table, on top of memory aligned for all of
+            // them.
             unsafe { first.add(at).write(make()) };
         }
-        // SAFETY: just written; the plan's tables do not overlap, and nothing else uses this one. The
-        // memory outlives the node by the promise to `Room::new`, and the slice is in the node.
+        // SAFETY: just written; the plan's tables do not overlap, and nothing else uses this one.
+        // The memory outlives the node by the promise to `Room::new`, and the slice is in the node.
         unsafe { slice::from_raw_parts_mut(first.as_ptr(), len.into()) }
     }
 
@@ -83,7 +84,8 @@ impl Room {
         make: impl FnOnce(Storage<'static, Motes>) -> Inner,
     ) -> *mut NodeHandle {
         let (plan, window) = (&self.plan, limits.window);
-        // SAFETY: each offset is the plan's for this table with these limits, from which it was made.
+        // SAFETY: each offset is the plan's for this table with these limits, from which it was
+        // made.
         let storage = unsafe {
             Storage {
                 packets: self.table(plan.packets, limits.packets, PacketSlot::new),
@@ -113,15 +115,15 @@ pub(crate) struct Entered {
 
 impl Entered {
     /// # Safety
-    /// `handle` is null, or memory of a node: made by [`Room::fill`], ended, or never made but readable.
-    /// Calls come from one thread at a time.
+    /// `handle` is null, or memory of a node: made by [`Room::fill`], ended, or never made but
+    /// readable. Calls come from one thread at a time.
     pub(crate) unsafe fn new(handle: *mut NodeHandle) -> Result<Self, Status> {
         let handle = NonNull::new(handle).ok_or(Status::Null)?;
         if !handle.is_aligned() {
             return Err(Status::Misaligned);
         }
-        // SAFETY: not null, aligned, readable by the caller's promise. Through the pointer, because a
-        // call that this one interrupts holds a reference to `inner`.
+        // SAFETY: not null, aligned, readable by the caller's promise. Through the pointer, because
+        // a call that this one interrupts holds a reference to `inner`.
         let state = unsafe { ptr::addr_of!((*handle.as_ptr()).state).read() };
         match state {
             READY => {
@@ -138,8 +140,8 @@ impl Entered {
     pub(crate) fn end(self) {
         let handle = self.handle.as_ptr();
         core::mem::forget(self);
-        // SAFETY: the state said that a node is there, and that no other call is in it. Dropping wipes
-        // what the node holds; the tables hold nothing but bytes, which are overwritten.
+        // SAFETY: the state said that a node is there, and that no other call is in it. Dropping
+        // wipes what the node holds; the tables hold nothing but bytes, which are overwritten.
         unsafe {
             let size = ptr::addr_of!((*handle).size).read();
             debug_assert!(size >= size_of::<NodeHandle>());

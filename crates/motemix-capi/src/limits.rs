@@ -66,12 +66,13 @@ pub(crate) const LOOPS: usize = 4;
 pub struct Limits {
     /// Packets that wait for their delay, messages that wait for a reply. 1 or more.
     pub packets: u16,
-    /// Bytes of the replay filter. An epoch can have 2 packets in 5 bytes; plan for 7 in 20, so that bursts
-    /// fit too. What is left is spread over what is left of the epoch; when nothing is, the node takes in
-    /// nothing more until the next epoch, but for replies to its own messages.
+    /// Bytes of the replay filter. An epoch can have 2 packets in 5 bytes; plan for 7 in 20, so
+    /// that bursts fit too. What is left is spread over what is left of the epoch; when nothing
+    /// is, the node takes in nothing more until the next epoch, but for replies to its own
+    /// messages.
     pub replay: u16,
-    /// Places of the memory of received messages. Three quarters of them take one message each in the
-    /// time for which the network's senders try.
+    /// Places of the memory of received messages. Three quarters of them take one message each in
+    /// the time for which the network's senders try.
     pub window: u16,
     /// Messages in flight. 1 or more.
     pub messages: u16,
@@ -141,8 +142,8 @@ pub struct Config {
     pub answer_within_us: u64,
     /// This node's number in the network document; it keeps it from epoch to epoch.
     pub id: u16,
-    /// Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards they
-    /// are built for the receiver of the last message.
+    /// Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards
+    /// they are built for the receiver of the last message.
     pub receiver: u16,
 }
 

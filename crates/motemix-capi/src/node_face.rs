@@ -1,4 +1,5 @@
-//! The node's calls. Each turns pointers into references, enters the node, and calls `motemix-node`.
+//! The node's calls. Each turns pointers into references, enters the node, and calls
+//! `motemix-node`.
 
 use core::ffi::c_void;
 
@@ -59,9 +60,9 @@ pub unsafe extern "C" fn motemix_node_size(limits: *const Limits) -> usize {
 }
 
 /// Makes a node in `memory`, which belongs to it until motemix_node_end: `len` bytes, aligned to
-/// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` and `journal` are copied; their callbacks and
-/// contexts have to outlive the node. A node that is to write nothing down is given what
-/// motemix_no_journal returns. Writes the node to `node`: the same address as `memory`.
+/// MOTEMIX_NODE_ALIGN. What was there is overwritten. `random` and `journal` are copied; their
+/// callbacks and contexts have to outlive the node. A node that is to write nothing down is given
+/// what motemix_no_journal returns. Writes the node to `node`: the same address as `memory`.
 ///
 /// # Safety
 /// The pointers are null or valid.
@@ -79,7 +80,8 @@ pub unsafe extern "C" fn motemix_node_new(
         // SAFETY: the caller's promise.
         let (limits, config, random) =
             unsafe { (raw::value(limits)?, raw::value(config)?, raw::value(random)?) };
-        // SAFETY: the caller's promise; the header asks that callbacks and context outlive the node.
+        // SAFETY: the caller's promise; the header asks that callbacks and context outlive the
+        // node.
         let journal = unsafe { Callbacks::new(raw::value(journal)?)? };
         // SAFETY: the caller's promise.
         let out = unsafe { raw::place(node)? };
@@ -100,7 +102,8 @@ pub unsafe extern "C" fn motemix_node_new(
     })
 }
 
-/// Ends a node: its keys and tables are overwritten with zeros, and the memory is the caller's again.
+/// Ends a node: its keys and tables are overwritten with zeros, and the memory is the caller's
+/// again.
 ///
 /// # Safety
 /// As for all calls: `node` is null or memory of a node.
@@ -110,8 +113,8 @@ pub unsafe extern "C" fn motemix_node_end(node: *mut NodeHandle) -> Status {
     call(|| unsafe { Entered::new(node) }.map(Entered::end))
 }
 
-/// Accepts packets for a later epoch from now on, under the mix key of these 32 bytes, which are copied.
-/// Takes the place of the key of the epoch before. One scalar multiplication.
+/// Accepts packets for a later epoch from now on, under the mix key of these 32 bytes, which are
+/// copied. Takes the place of the key of the epoch before. One scalar multiplication.
 ///
 /// # Safety
 /// As for all calls; `secret` is null or valid for 32 bytes.
@@ -132,13 +135,15 @@ pub unsafe extern "C" fn motemix_node_prepare_epoch(
     })
 }
 
-/// Makes the prepared epoch the current one, with the network of an opened document, until about `ends_us` of
-/// the caller's clock, when the next document should be in force: the replay filter is made to last until
-/// then. MOTEMIX_NEVER if nobody knows; then its places go to whoever comes first. Nothing keeps
-/// `document` after the call. Finished headers are forgotten, messages in flight stay.
+/// Makes the prepared epoch the current one, with the network of an opened document, until about
+/// `ends_us` of the caller's clock, when the next document should be in force: the replay filter is
+/// made to last until then. MOTEMIX_NEVER if nobody knows; then its places go to whoever comes
+/// first. Nothing keeps `document` after the call. Finished headers are forgotten, messages in
+/// flight stay.
 ///
 /// # Safety
-/// As for all calls; `document` is null or memory of a document, and so are the bytes it was opened from.
+/// As for all calls; `document` is null or memory of a document, and so are the bytes it was opened
+/// from.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn motemix_node_begin_epoch(
     node: *mut NodeHandle,
@@ -181,10 +186,10 @@ pub unsafe extern "C" fn motemix_node_epoch(node: *mut NodeHandle, epoch: *mut u
     })
 }
 
-/// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` names
-/// the neighbour that it came from: any number that is the same for the same neighbour, such as its
-/// link-layer address, so that none of them uses up the others' share. The bytes are overwritten.
-/// MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
+/// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from`
+/// names the neighbour that it came from: any number that is the same for the same neighbour, such
+/// as its link-layer address, so that none of them uses up the others' share. The bytes are
+/// overwritten. MOTEMIX_STATUS_DROPPED if it goes no further; no answer to a peer may depend on it.
 ///
 /// # Safety
 /// As for all calls; `bytes` is null or valid for `len` bytes.
@@ -236,9 +241,10 @@ pub unsafe extern "C" fn motemix_node_poll_timeout(node: *mut NodeHandle, at_us:
     })
 }
 
-/// The next packet that is due, written to `out`, which has room for `len` bytes: MOTEMIX_PACKET_LEN at
-/// least. Before anything leaves, the journal has all that was admitted. MOTEMIX_STATUS_NOTHING if none is
-/// due, MOTEMIX_STATUS_JOURNAL_FAILED if the journal cannot be written.
+/// The next packet that is due, written to `out`, which has room for `len` bytes:
+/// MOTEMIX_PACKET_LEN at least. Before anything leaves, the journal has all that was admitted.
+/// MOTEMIX_STATUS_NOTHING if none is due, MOTEMIX_STATUS_JOURNAL_FAILED if the journal cannot be
+/// written.
 ///
 /// # Safety
 /// As for all calls; `out` is null or valid for `len` bytes, `transmit` null or valid.
@@ -285,8 +291,9 @@ pub unsafe extern "C" fn motemix_node_poll_event(node: *mut NodeHandle, event: *
     })
 }
 
-/// Accepts a message of `len` bytes for node `to`; they are copied. It leaves when a header is ready,
-/// see motemix_node_work. Writes the message's number to `message`, for the event that ends it.
+/// Accepts a message of `len` bytes for node `to`; they are copied. It leaves when a header is
+/// ready, see motemix_node_work. Writes the message's number to `message`, for the event that ends
+/// it.
 ///
 /// # Safety
 /// As for all calls; `data` is null or valid for `len` bytes, `message` null or valid.
@@ -310,8 +317,8 @@ pub unsafe extern "C" fn motemix_node_send(
     })
 }
 
-/// Replies to a received message with `len` bytes; without any it is an acknowledgement. Only now does
-/// the sender learn that the message arrived: make it safe first.
+/// Replies to a received message with `len` bytes; without any it is an acknowledgement. Only now
+/// does the sender learn that the message arrived: make it safe first.
 ///
 /// # Safety
 /// As for all calls; `data` is null or valid for `len` bytes.
@@ -343,9 +350,9 @@ pub unsafe extern "C" fn motemix_node_refuse(node: *mut NodeHandle, token: u64) 
     })
 }
 
-/// Builds headers when there is nothing else to do: one scalar multiplication a call, the longest that
-/// any call takes without an answer. MOTEMIX_STATUS_OK if there is more to do, MOTEMIX_STATUS_NOTHING
-/// if not.
+/// Builds headers when there is nothing else to do: one scalar multiplication a call, the longest
+/// that any call takes without an answer. MOTEMIX_STATUS_OK if there is more to do,
+/// MOTEMIX_STATUS_NOTHING if not.
 ///
 /// # Safety
 /// As for all calls.
@@ -359,8 +366,8 @@ pub unsafe extern "C" fn motemix_node_work(node: *mut NodeHandle, now_us: u64) -
 }
 
 /// Puts back what the journal kept before a restart, once its epoch is prepared or begun. Other
-/// epochs are passed over. MOTEMIX_STATUS_FILTER_FULL if the memory is smaller than it was: packets that
-/// are not put back could pass again, so the node must not run.
+/// epochs are passed over. MOTEMIX_STATUS_FILTER_FULL if the memory is smaller than it was: packets
+/// that are not put back could pass again, so the node must not run.
 ///
 /// # Safety
 /// As for all calls; `admitted` is null or valid.

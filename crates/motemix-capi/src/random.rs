@@ -11,9 +11,9 @@ use crate::status::Status;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
-    /// Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called with
-    /// 32 when the node is made and once in some thousand uses; all zeros count as failure. Must not
-    /// call this library with the node that it is called for.
+    /// Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called
+    /// with 32 when the node is made and once in some thousand uses; all zeros count as
+    /// failure. Must not call this library with the node that it is called for.
     pub fill: Option<unsafe extern "C" fn(context: *mut c_void, out: *mut u8, len: usize) -> c_int>,
     /// Handed to `fill`, and never looked at.
     pub context: *mut c_void,

@@ -1,7 +1,8 @@
 //! Pointers from C, checked as far as they can be, become slices and references.
 //!
-//! Each function is unsafe for the same reason: whether memory is behind a pointer, and whether nobody
-//! else uses it meanwhile, only the C program knows. `include/motemix.h` asks it of the program.
+//! Each function is unsafe for the same reason: whether memory is behind a pointer, and whether
+//! nobody else uses it meanwhile, only the C program knows. `include/motemix.h` asks it of the
+//! program.
 
 use core::slice;
 
@@ -28,7 +29,8 @@ pub(crate) unsafe fn bytes<'a>(data: *const u8, len: usize) -> Result<&'a [u8], 
 /// Bytes to overwrite.
 ///
 /// # Safety
-/// `data` is null, or `len` bytes can be read and written there, and nobody else does so during `'a`.
+/// `data` is null, or `len` bytes can be read and written there, and nobody else does so during
+/// `'a`.
 pub(crate) unsafe fn bytes_mut<'a>(data: *mut u8, len: usize) -> Result<&'a mut [u8], Status> {
     if len == 0 {
         return Ok(&mut []);

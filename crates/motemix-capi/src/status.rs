@@ -53,7 +53,8 @@ pub enum Status {
     TooLong = 12,
     /// No number of a node.
     BadId = 13,
-    /// An authority's key is unusable, is there twice, or there are too many; or the threshold is none.
+    /// An authority's key is unusable, is there twice, or there are too many; or the threshold is
+    /// none.
     BadAuthorities = 14,
     /// The bytes are no network document.
     DocumentMalformed = 15,

@@ -11,9 +11,9 @@
 //! | [`uniform`] | random numbers below a bound | Lemire, TOMACS 29(1), 2019 |
 //! | [`secret`] | bytes that wipe themselves and say nothing | |
 //!
-//! Deliberately absent: an allocator, a source of entropy, a clock, and any choice made at run time.
-//! Curves arrive as types ([`Curve`]), so a board's accelerator or a host's assembly takes the place
-//! of the portable one without a feature flag.
+//! Deliberately absent: an allocator, a source of entropy, a clock, and any choice made at run
+//! time. Curves arrive as types ([`Curve`]), so a board's accelerator or a host's assembly takes
+//! the place of the portable one without a feature flag.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -5,7 +5,8 @@ use core::fmt;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
-/// `N` secret bytes. There is no `Clone`: a copy of a secret is made by name, with [`Secret::duplicate`].
+/// `N` secret bytes. There is no `Clone`: a copy of a secret is made by name, with
+/// [`Secret::duplicate`].
 pub struct Secret<const N: usize>([u8; N]);
 
 impl<const N: usize> Secret<N> {
@@ -38,8 +39,8 @@ impl<const N: usize> Secret<N> {
 
 impl<const N: usize> Drop for Secret<N> {
     fn drop(&mut self) {
-        // A plain store, which the compiler makes as wide as it can; the barrier keeps it from being
-        // left out. Byte by byte, wiping would cost a tenth of what is done with the secrets.
+        // A plain store, which the compiler makes as wide as it can; the barrier keeps it from
+        // being left out. Byte by byte, wiping would cost a tenth of what is done with the secrets.
         self.0 = [0; N];
         optimization_barrier(&self.0);
     }

@@ -1,4 +1,5 @@
-//! `ChaCha20` (RFC 8439 §2.4) with a label as its nonce: one key makes unrelated streams for its uses.
+//! `ChaCha20` (RFC 8439 §2.4) with a label as its nonce: one key makes unrelated streams for its
+//! uses.
 
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};

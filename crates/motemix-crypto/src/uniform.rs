@@ -1,12 +1,14 @@
-//! Random numbers without bias. Where a choice has to be hidden, the generator has to be one for cryptography.
+//! Random numbers without bias. Where a choice has to be hidden, the generator has to be one for
+//! cryptography.
 
 use rand_core::Rng;
 
 /// A uniformly random number below `bound`; 0 if `bound` is 0 or 1.
 ///
-/// Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019: the product of a
-/// random word and the bound has its result in the upper half; products whose lower half falls into
-/// the incomplete last interval are drawn again (less than once in 2^18 for a network's bounds).
+/// Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019: the product of
+/// a random word and the bound has its result in the upper half; products whose lower half falls
+/// into the incomplete last interval are drawn again (less than once in 2^18 for a network's
+/// bounds).
 pub fn below<R: Rng + ?Sized>(rng: &mut R, bound: u32) -> u32 {
     if bound <= 1 {
         return 0;

@@ -68,8 +68,8 @@ fn agree_short(multiple: &TheirScalar, by: u128) {
     assert_eq!(point.mul(&short(by).widen()), point.mul_short(&short(by)));
 }
 
-/// Where a formula for addition may meet two equal points: numbers that are small, or nearly n, or just below or above
-/// a power of two, and parts of n.
+/// Where a formula for addition may meet two equal points: numbers that are small, or nearly n, or
+/// just below or above a power of two, and parts of n.
 static EDGES: LazyLock<Vec<TheirScalar>> = LazyLock::new(|| {
     let powers = (0..224).map(|power| TheirScalar::from(2_u64).pow_vartime(&[power]));
     let parts = [2, 3, 16, 31, 32, 33, 64, 1024].map(|by| small(by).invert().expect("not zero"));

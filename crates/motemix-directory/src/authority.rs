@@ -1,4 +1,5 @@
-//! Who may sign a document, and the form of a signature: a `COSE_Sign1` (RFC 9052 §4.2) of fixed length.
+//! Who may sign a document, and the form of a signature: a `COSE_Sign1` (RFC 9052 §4.2) of fixed
+//! length.
 
 use core::fmt;
 
@@ -8,7 +9,8 @@ use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
 
 use crate::types::MAX_SIGNATURES;
 
-/// Tag 18, array of 4; protected header `{1: -8}` in a byte string; unprotected header `{4: key id}`.
+/// Tag 18, array of 4; protected header `{1: -8}` in a byte string; unprotected header `{4: key
+/// id}`.
 const COSE_HEAD: [u8; 9] = [0xd2, 0x84, 0x43, 0xa1, 0x01, 0x27, 0xa1, 0x04, 0x48];
 /// Detached payload; byte string of 64.
 const COSE_MIDDLE: [u8; 3] = [0xf6, 0x58, 0x40];
@@ -38,8 +40,9 @@ pub struct AuthorityKey {
 
 impl AuthorityKey {
     /// # Errors
-    /// The bytes are not a point of the curve, one of small order, for which anybody can sign, or no way in which
-    /// RFC 8032 (§5.1.3) writes a point: erased flash, all ones, would pass otherwise.
+    /// The bytes are not a point of the curve, one of small order, for which anybody can sign, or
+    /// no way in which RFC 8032 (§5.1.3) writes a point: erased flash, all ones, would pass
+    /// otherwise.
     pub fn from_bytes(key: &[u8; 32]) -> Result<Self, AuthorityKeyError> {
         match VerifyingKey::from_bytes(key) {
             Ok(point) if !point.is_weak() && is_canonical(key) => Ok(Self::of(&point)),

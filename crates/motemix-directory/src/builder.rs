@@ -54,8 +54,8 @@ impl<'b> DocumentBuilder<'b> {
     /// so that what a node would refuse is refused here.
     ///
     /// # Errors
-    /// [`BuildError::BufferTooSmall`], [`BuildError::Inexact`], or [`BuildError::Refused`] with the field
-    /// and node at fault.
+    /// [`BuildError::BufferTooSmall`], [`BuildError::Inexact`], or [`BuildError::Refused`] with the
+    /// field and node at fault.
     pub fn encode<'n>(
         out: &'b mut [u8],
         draft: &Draft<'_>,
@@ -64,7 +64,8 @@ impl<'b> DocumentBuilder<'b> {
         if let Some(field) = draft.parameters.inexact() {
             return Err(BuildError::Inexact { field });
         }
-        // The head's length follows from the payload's: write that behind the longest one, then move it.
+        // The head's length follows from the payload's: write that behind the longest one, then
+        // move it.
         let scratch = out.get_mut(MAX_HEAD_LEN..).ok_or(BuildError::BufferTooSmall)?;
         let mut writer = Writer::new(scratch);
         let count = nodes.len();
@@ -92,7 +93,8 @@ impl<'b> DocumentBuilder<'b> {
         self.out.get(self.payload_start..self.payload_end).unwrap_or_default()
     }
 
-    /// The bytes that an authority signs, in two parts to be concatenated, for a key kept elsewhere.
+    /// The bytes that an authority signs, in two parts to be concatenated, for a key kept
+    /// elsewhere.
     pub fn to_be_signed(&self) -> [&[u8]; 2] {
         [SIGNED_HEAD, self.out.get(1..self.payload_end).unwrap_or_default()]
     }
@@ -109,8 +111,8 @@ impl<'b> DocumentBuilder<'b> {
     /// Adds a signature made elsewhere, after verifying it.
     ///
     /// # Errors
-    /// [`BuildError::BadSignature`], [`BuildError::SignedTwice`], [`BuildError::TooManySignatures`],
-    /// [`BuildError::BufferTooSmall`].
+    /// [`BuildError::BadSignature`], [`BuildError::SignedTwice`],
+    /// [`BuildError::TooManySignatures`], [`BuildError::BufferTooSmall`].
     pub fn attach(&mut self, key: &AuthorityKey, signature: &[u8; 64]) -> Result<(), BuildError> {
         if self.signers.iter().take(self.signed).any(|id| *id == key.id()) {
             return Err(BuildError::SignedTwice(key.id()));

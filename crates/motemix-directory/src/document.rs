@@ -21,8 +21,8 @@ pub struct SignedDocument<'a> {
 }
 
 impl<'a> SignedDocument<'a> {
-    /// Takes the envelope apart: payload and signatures. Work is linear in their number (at most 16);
-    /// the payload is left alone.
+    /// Takes the envelope apart: payload and signatures. Work is linear in their number (at most
+    /// 16); the payload is left alone.
     ///
     /// # Errors
     /// [`DocumentError::Malformed`].
@@ -58,12 +58,12 @@ impl<'a> SignedDocument<'a> {
     /// Counts the distinct authorities that signed, then checks every field of the payload.
     ///
     /// Signatures by keys that are not among the authorities are passed over, so that an authority
-    /// can be added before every node knows it. At most 16 signatures are verified, no more than the
-    /// threshold needs; fields are read after that, so unsigned bytes cost little.
+    /// can be added before every node knows it. At most 16 signatures are verified, no more than
+    /// the threshold needs; fields are read after that, so unsigned bytes cost little.
     ///
     /// # Errors
-    /// [`DocumentError::TooFewSignatures`], or [`DocumentError::Malformed`] if the authorities signed
-    /// what is not a document.
+    /// [`DocumentError::TooFewSignatures`], or [`DocumentError::Malformed`] if the authorities
+    /// signed what is not a document.
     pub fn verify(self, authorities: &Authorities<'_>) -> Result<VerifiedDocument<'a>, DocumentError> {
         let needed = authorities.threshold();
         let mut signed = [false; MAX_SIGNATURES];

@@ -1,8 +1,8 @@
 //! The signed network document of an epoch, and the paths drawn from it.
 //!
 //! Authorities publish one document an epoch: which nodes there are, with which mix keys, and the
-//! parameters everybody must share. `docs/spec/directory.md` is normative for its bytes. Every check
-//! returns the value that the next step needs, so none can be left out:
+//! parameters everybody must share. `docs/spec/directory.md` is normative for its bytes. Every
+//! check returns the value that the next step needs, so none can be left out:
 //!
 //! ```text
 //! bytes ─ SignedDocument::parse ─ verify(authorities) ─ admit(now, newest epoch seen) ─ NetworkDocument

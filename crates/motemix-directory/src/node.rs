@@ -166,9 +166,10 @@ impl<'a> Nodes<'a> {
 
     /// Refuses two nodes with the same property.
     ///
-    /// Without an allocator: sort the property of [`WINDOW`] nodes, look those of all later nodes up,
-    /// go on to the next window. That is n² / 256 visits, whoever chose the keys: half a second on a
-    /// host for both properties of 16,384 nodes, and one visit a node for up to 128.
+    /// Without an allocator: sort the property of [`WINDOW`] nodes, look those of all later nodes
+    /// up, go on to the next window. That is n² / 256 visits, whoever chose the keys: half a
+    /// second on a host for both properties of 16,384 nodes, and one visit a node for up to
+    /// 128.
     fn distinct(&self, field: Field, property: fn(&Raw<'a>) -> &'a [u8]) -> Result<(), DocumentError> {
         let mut rest = self.clone();
         while rest.len() != 0 {

@@ -12,12 +12,13 @@ use crate::types::MAX_DURATION;
 
 const MAX_MICROS: u64 = MAX_DURATION.as_micros() as u64;
 
-/// The parameters of an epoch: the same for all nodes, or their packets could be told apart. There will be more of
-/// them: [`Parameters::new`] makes them, and each is public to be changed.
+/// The parameters of an epoch: the same for all nodes, or their packets could be told apart. There
+/// will be more of them: [`Parameters::new`] makes them, and each is public to be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// Fewest hops each way, at least 1. A hop is one transmission: a way of h hops has h − 1 mixes.
+    /// Fewest hops each way, at least 1. A hop is one transmission: a way of h hops has h − 1
+    /// mixes.
     pub min_hops: u8,
     /// Most hops each way, at most [`ProfileName::max_hops`].
     pub max_hops: u8,
@@ -30,13 +31,15 @@ pub struct Parameters {
     pub transmissions: u8,
     /// Mean time between a node's loops; `None`: no loop cover. In microseconds, above zero.
     pub loop_mean: Option<Duration>,
-    /// Mean time between a node's drop cover packets; `None`: no drop cover. In microseconds, above zero.
+    /// Mean time between a node's drop cover packets; `None`: no drop cover. In microseconds, above
+    /// zero.
     pub drop_mean: Option<Duration>,
-    /// Mean time between the ticks on which a node sends: a packet that it turned round, a message, or a loop
-    /// when there is neither. `None`: all leave at once. In microseconds, above zero.
+    /// Mean time between the ticks on which a node sends: a packet that it turned round, a message,
+    /// or a loop when there is neither. `None`: all leave at once. In microseconds, above zero.
     ///
-    /// A node answers fewer than one message a tick, and half of all ticks are for answers: below half
-    /// the mean time between messages to the busiest receiver. Senders wait 16 ticks more for each try.
+    /// A node answers fewer than one message a tick, and half of all ticks are for answers: below
+    /// half the mean time between messages to the busiest receiver. Senders wait 16 ticks more
+    /// for each try.
     pub payload_mean: Option<Duration>,
     /// For how long before and after its epoch a mix key is accepted. Whole seconds, not above the
     /// length of the epoch.
@@ -53,7 +56,8 @@ pub struct WayLengths {
 }
 
 impl Parameters {
-    /// Ways of `min_hops` to `max_hops` hops, one try for a message, and nothing else: no delays, cover or overlap.
+    /// Ways of `min_hops` to `max_hops` hops, one try for a message, and nothing else: no delays,
+    /// cover or overlap.
     pub const fn new(min_hops: u8, max_hops: u8) -> Self {
         Self {
             min_hops,
@@ -68,7 +72,8 @@ impl Parameters {
         }
     }
 
-    /// Draws the number of hops of each way, independently and uniformly from `min_hops ..= max_hops`.
+    /// Draws the number of hops of each way, independently and uniformly from `min_hops ..=
+    /// max_hops`.
     pub fn draw_way_lengths<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> WayLengths {
         let choices = u32::from(self.max_hops.saturating_sub(self.min_hops)) + 1;
         let mut way = || self.min_hops + below(rng, choices) as u8;

@@ -18,7 +18,8 @@ const FARTHEST: u32 = 3_600_000;
 
 /// The seed of an epoch: it gives that epoch's mix key and all later ones, and none before.
 ///
-/// Wiped on drop. Where it is stored, the seed it replaces has to go, or the keys of passed epochs stay.
+/// Wiped on drop. Where it is stored, the seed it replaces has to go, or the keys of passed epochs
+/// stay.
 pub struct KeyRatchet {
     epoch: Epoch,
     seed: Secret<32>,
@@ -40,7 +41,8 @@ impl KeyRatchet {
         self.seed.expose()
     }
 
-    /// A second copy, which wipes itself as well: to store what comes next before this one is given up.
+    /// A second copy, which wipes itself as well: to store what comes next before this one is given
+    /// up.
     #[must_use]
     pub const fn duplicate(&self) -> Self {
         Self { epoch: self.epoch, seed: self.seed.duplicate() }

@@ -72,13 +72,13 @@ impl<'a> Topology<'a> {
         self.layers
     }
 
-    /// Fills `out` with distinct mixes, none of them in `avoid` (the sender and the receiver), in the
-    /// order in which a packet passes them.
+    /// Fills `out` with distinct mixes, none of them in `avoid` (the sender and the receiver), in
+    /// the order in which a packet passes them.
     ///
     /// With L layers, each gets `out.len() / L` mixes and a uniformly random choice of
-    /// `out.len() % L` layers gets one more, in ascending order; within a layer, every ordered choice
-    /// of mixes is equally likely. With one layer that is a free route. Two passes over the entries
-    /// for each mix drawn, and one for each layer.
+    /// `out.len() % L` layers gets one more, in ascending order; within a layer, every ordered
+    /// choice of mixes is equally likely. With one layer that is a free route. Two passes over
+    /// the entries for each mix drawn, and one for each layer.
     ///
     /// # Errors
     /// [`PathError`] if a layer has fewer mixes than it might have to give. That does not depend on
@@ -106,7 +106,8 @@ impl<'a> Topology<'a> {
         }
         let mut filled = 0;
         for layer in 0..self.layers {
-            // Of the layers left, `extra` are still to be chosen (Knuth, TAOCP 2, algorithm 3.4.2 S).
+            // Of the layers left, `extra` are still to be chosen (Knuth, TAOCP 2, algorithm 3.4.2
+            // S).
             let chosen = below(rng, u32::from(self.layers - layer)) < extra;
             extra -= u32::from(chosen);
             for _ in 0..each + usize::from(chosen) {

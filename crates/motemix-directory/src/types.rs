@@ -52,8 +52,9 @@ impl fmt::Display for UnixTime {
 
 /// Year, month and day of the Gregorian calendar, so many days after 1970-01-01.
 ///
-/// A year is taken to begin in March, so that its leap day is its last: then months have 31, 30, 31, 30 and 31 days,
-/// again and again, and the first of month m (March is 0) is day (153 m + 2) / 5 of the year.
+/// A year is taken to begin in March, so that its leap day is its last: then months have 31, 30,
+/// 31, 30 and 31 days, again and again, and the first of month m (March is 0) is day (153 m + 2) /
+/// 5 of the year.
 const fn date(days: u32) -> (u32, u32, u32) {
     const ERA: u32 = 146_097; // days in 400 years
     // Days after 0000-03-01.
@@ -75,8 +76,8 @@ pub enum Role {
         /// Layers count from 0, in the order in which a packet passes them; below [`MAX_LAYERS`].
         layer: u8,
     },
-    /// Sends and receives, and is on nobody's path between mixes. It forwards all the same: a loop passes an endpoint
-    /// where a message would be turned round, so that the two look alike.
+    /// Sends and receives, and is on nobody's path between mixes. It forwards all the same: a loop
+    /// passes an endpoint where a message would be turned round, so that the two look alike.
     Endpoint,
 }
 

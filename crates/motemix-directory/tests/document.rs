@@ -443,7 +443,8 @@ proptest! {
         prop_assert!(open(&sign_payload(&bytes, 1), &[1], 1).is_err());
     }
 
-    /// Whatever is read was written in the one form: reading it gives back what makes the same bytes.
+    /// Whatever is read was written in the one form: reading it gives back what makes the same
+    /// bytes.
     #[test]
     fn a_payload_that_is_read_is_the_one_that_would_be_written(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)

@@ -12,7 +12,8 @@ use motemix_node::Instant;
 pub use memory::ClockMemory;
 pub use witnesses::{ClockVerdict, Reading, Timekeeper};
 
-/// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall clock.
+/// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall
+/// clock.
 #[derive(Debug, Clone, Copy)]
 pub struct HostClock {
     origin: HostInstant,
@@ -47,8 +48,8 @@ pub fn unix_time() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Time since the machine was started, suspension included. Where the system has no such clock, time since
-/// this was first asked.
+/// Time since the machine was started, suspension included. Where the system has no such clock,
+/// time since this was first asked.
 pub fn boot_time() -> Duration {
     static FIRST: OnceLock<HostInstant> = OnceLock::new();
     #[cfg(any(target_os = "linux", target_os = "android"))]

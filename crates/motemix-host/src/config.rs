@@ -12,8 +12,9 @@
 //! state = "state"                 # replay logs, inbox, control socket
 //! ```
 //!
-//! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not known is
-//! an error, because a misspelt limit must not silently become its default.
+//! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
+//! sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not
+//! known is an error, because a misspelt limit must not silently become its default.
 
 pub use motemix_toml::FileError as ConfigError;
 
@@ -26,8 +27,8 @@ use motemix_sphinx::NodeId;
 use motemix_toml::Fault;
 use serde::{Deserialize, Serialize};
 
-/// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values; [`NodeConfig::new`]
-/// makes one in a program.
+/// One node's configuration. [`NodeConfig::load`] has resolved its paths and checked its values;
+/// [`NodeConfig::new`] makes one in a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -97,8 +98,9 @@ pub struct MetricsConfig {
 pub struct Limits {
     /// Packets that wait for their delay.
     pub queue: u32,
-    /// Packets of an epoch that the replay filter is made for, three and a half bytes each; memory is taken when it is
-    /// needed. By default 20,000 a second for an hour. A full filter admits nothing more in that epoch.
+    /// Packets of an epoch that the replay filter is made for, three and a half bytes each; memory
+    /// is taken when it is needed. By default 20,000 a second for an hour. A full filter admits
+    /// nothing more in that epoch.
     pub replay_tags: u32,
     /// Own messages that wait for their acknowledgement.
     pub in_flight: u32,
@@ -183,8 +185,9 @@ impl ReadingsConfig {
 }
 
 impl NodeConfig {
-    /// A node of a network whose documents have `threshold` signatures of these authorities. It has no address yet, its
-    /// limits are the usual ones, and its key, documents and state are in `node.key`, `documents` and `state`.
+    /// A node of a network whose documents have `threshold` signatures of these authorities. It has
+    /// no address yet, its limits are the usual ones, and its key, documents and state are in
+    /// `node.key`, `documents` and `state`.
     pub fn new(
         name: impl Into<String>,
         id: u16,
@@ -213,8 +216,8 @@ impl NodeConfig {
     /// Reads and checks a configuration; relative paths are resolved against the file's folder.
     ///
     /// # Errors
-    /// The file cannot be read, is not TOML, has an unknown, missing or ill-typed field, or has a value out
-    /// of its range. The error prints as one line with file, line, field and remedy.
+    /// The file cannot be read, is not TOML, has an unknown, missing or ill-typed field, or has a
+    /// value out of its range. The error prints as one line with file, line, field and remedy.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text = text_of(path).map_err(|error| ConfigError::unreadable(path, &error))?;
@@ -227,7 +230,8 @@ impl NodeConfig {
         Ok(config)
     }
 
-    /// Writes the configuration in place of what is at `path`; paths below its folder become relative.
+    /// Writes the configuration in place of what is at `path`; paths below its folder become
+    /// relative.
     ///
     /// # Errors
     /// A value is out of range, or the file cannot be written.

@@ -1,7 +1,7 @@
 //! The control socket: how the command-line program talks to a running node.
 //!
-//! One line of JSON for each request, one for its response, over a Unix-domain socket that only its owner may
-//! use:
+//! One line of JSON for each request, one for its response, over a Unix-domain socket that only its
+//! owner may use:
 //!
 //! ```text
 //! → {"status":{}}

@@ -1,4 +1,5 @@
-//! X25519 by graviola's assembly where the processor has what that needs, else by the portable backend.
+//! X25519 by graviola's assembly where the processor has what that needs, else by the portable
+//! backend.
 
 use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
 
@@ -34,7 +35,8 @@ mod fast {
     use graviola::key_agreement::x25519::{PublicKey as TheirPoint, StaticPrivateKey};
     use motemix_crypto::{PublicKey, Secret, SharedSecret};
 
-    /// graviola ends the process on a processor without any of these, so it is asked for nothing there.
+    /// graviola ends the process on a processor without any of these, so it is asked for nothing
+    /// there.
     static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
         #[cfg(target_arch = "x86_64")]
         {

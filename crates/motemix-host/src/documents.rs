@@ -1,7 +1,7 @@
 //! The network documents of a folder: which one is in force, and which comes next.
 //!
-//! What keeps a document from coming back from the past is the node's key file: it has no key for an epoch
-//! before its own, and it moves on only when that epoch's successor was used.
+//! What keeps a document from coming back from the past is the node's key file: it has no key for
+//! an epoch before its own, and it moves on only when that epoch's successor was used.
 
 mod outlook;
 
@@ -156,8 +156,9 @@ impl Documents {
         })
     }
 
-    /// The newest document of the folder that is in force at `now`, is not of an epoch before `oldest`, and that
-    /// `accept` takes. Nothing is remembered of those that are refused: an older one may be right.
+    /// The newest document of the folder that is in force at `now`, is not of an epoch before
+    /// `oldest`, and that `accept` takes. Nothing is remembered of those that are refused: an
+    /// older one may be right.
     ///
     /// # Errors
     /// There is none; the error is that of the newest document which is not for later.
@@ -188,7 +189,8 @@ impl Documents {
         Err(refused.unwrap_or_else(|| for_later.unwrap_or_else(none).into()))
     }
 
-    /// The document of an epoch before the one in force, for packets that are still under way at `now`.
+    /// The document of an epoch before the one in force, for packets that are still under way at
+    /// `now`.
     ///
     /// # Errors
     /// It is not there, or is refused, or its overlap is over.
@@ -210,8 +212,8 @@ impl Documents {
         Ok(earlier.into_iter().find(|other| self.times(*other).is_some()))
     }
 
-    /// What the folder has for epochs after `epoch`, but for one that was `refused`. A file is read again only when
-    /// it has changed.
+    /// What the folder has for epochs after `epoch`, but for one that was `refused`. A file is read
+    /// again only when it has changed.
     ///
     /// # Errors
     /// The folder cannot be read.

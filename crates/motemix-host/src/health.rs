@@ -1,7 +1,9 @@
-//! How a node is: well, well with a warning, or failing; each with its reason and what to do about it.
+//! How a node is: well, well with a warning, or failing; each with its reason and what to do about
+//! it.
 //!
-//! One value says it, and everything that is told to people is made of that value: `/healthz`, `motemix net
-//! status`, the control socket, a gauge for each concern, and one log line when a state begins or ends.
+//! One value says it, and everything that is told to people is made of that value: `/healthz`,
+//! `motemix net status`, the control socket, a gauge for each concern, and one log line when a
+//! state begins or ends.
 
 use std::fmt;
 

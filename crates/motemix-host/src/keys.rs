@@ -1,8 +1,8 @@
 //! Keys that live in files.
 //!
-//! A node's mix key changes with each epoch. All of them follow from one seed that only moves forward, so
-//! that whoever takes the file learns no key of an epoch before its own; `docs/spec/epochs.md` has the
-//! derivation and test vectors.
+//! A node's mix key changes with each epoch. All of them follow from one seed that only moves
+//! forward, so that whoever takes the file learns no key of an epoch before its own;
+//! `docs/spec/epochs.md` has the derivation and test vectors.
 
 mod file;
 
@@ -28,7 +28,8 @@ pub struct NodeKey {
 }
 
 impl NodeKey {
-    /// Makes a key of the platform's entropy, for `epoch` and those after it, and writes it to a new file.
+    /// Makes a key of the platform's entropy, for `epoch` and those after it, and writes it to a
+    /// new file.
     ///
     /// # Errors
     /// There is such a file already, it cannot be written, or the platform has no entropy.
@@ -69,11 +70,12 @@ impl NodeKey {
 
     /// Erases the keys of all epochs before `epoch`, in memory and in the file.
     ///
-    /// The file is replaced as a whole: after a crash it has either the earlier seed or the later one.
+    /// The file is replaced as a whole: after a crash it has either the earlier seed or the later
+    /// one.
     ///
     /// # Errors
-    /// The epoch has passed or is implausibly far ahead, or the file cannot be replaced; the key has not
-    /// moved then.
+    /// The epoch has passed or is implausibly far ahead, or the file cannot be replaced; the key
+    /// has not moved then.
     pub fn advance_to(&mut self, epoch: Epoch) -> Result<(), KeyError> {
         if epoch == self.epoch() {
             return Ok(());

@@ -1,7 +1,8 @@
 //! Datagrams between nodes.
 //!
-//! A node authenticates packets, not senders. The source address of a datagram is read for one purpose: to
-//! give each source its fair share of the node's work ([`fair`]). It is never kept, logged or told.
+//! A node authenticates packets, not senders. The source address of a datagram is read for one
+//! purpose: to give each source its fair share of the node's work ([`fair`]). It is never kept,
+//! logged or told.
 
 mod batch;
 pub mod fair;

@@ -1,11 +1,13 @@
 //! Metrics over HTTP, in the text format that Prometheus reads.
 //!
-//! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of packets has
-//! neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET /healthz` answers 200 `ok`, 200
-//! with a line for each warning, or 503 with the reasons why the node fails.
+//! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of
+//! packets has neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET
+//! /healthz` answers 200 `ok`, 200 with a line for each warning, or 503 with the reasons why the
+//! node fails.
 //!
-//! All details are on a Unix-domain socket that only the node's user may use. What is served over TCP is open to
-//! every user of the machine, so it must not tell cover from messages; [`crate::runtime`] gives it less.
+//! All details are on a Unix-domain socket that only the node's user may use. What is served over
+//! TCP is open to every user of the machine, so it must not tell cover from messages;
+//! [`crate::runtime`] gives it less.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -168,8 +170,8 @@ impl MetricsServer {
         Ok(Self { listener: Listener::Tcp(TcpListener::bind(address).await?) })
     }
 
-    /// Opens the endpoint at `path`, with mode 0600; takes the place of a socket that a killed process left
-    /// behind.
+    /// Opens the endpoint at `path`, with mode 0600; takes the place of a socket that a killed
+    /// process left behind.
     ///
     /// # Errors
     /// A node listens there already, the path is too long, or the system refuses.

@@ -1,5 +1,5 @@
-//! Bounded numbers of connections that nobody can occupy: a new one takes the place of the one that has been
-//! idle for longest.
+//! Bounded numbers of connections that nobody can occupy: a new one takes the place of the one that
+//! has been idle for longest.
 
 use std::cell::Cell;
 use std::rc::Rc;

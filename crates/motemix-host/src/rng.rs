@@ -12,9 +12,9 @@ const RESEED_AFTER: usize = 1 << 20;
 
 /// A cryptographically secure generator of one thread.
 ///
-/// After a reseeding, earlier output says nothing about later output even to somebody who has seen the whole
-/// state before it. If the platform fails then, the generator goes on with its present state, which is sound
-/// by itself, and asks again later.
+/// After a reseeding, earlier output says nothing about later output even to somebody who has seen
+/// the whole state before it. If the platform fails then, the generator goes on with its present
+/// state, which is sound by itself, and asks again later.
 pub struct HostRng {
     inner: ChaCha20Rng,
     left: usize,

@@ -1,11 +1,12 @@
 //! Runs one node until it is stopped.
 //!
-//! One thread drives the node, in rounds: take in some datagrams, write their replay tags down, tell the inbox
-//! what arrived, send what has become due, build some headers. Each has a bounded share of every round. What waits
-//! for the disk, other than replay tags, does so on other threads.
+//! One thread drives the node, in rounds: take in some datagrams, write their replay tags down,
+//! tell the inbox what arrived, send what has become due, build some headers. Each has a bounded
+//! share of every round. What waits for the disk, other than replay tags, does so on other threads.
 //!
-//! What the system refuses while the node runs does not end it: a full disk and missing file descriptors pause
-//! what needs them, are told by the node's [`health`](crate::health), and are tried again every second.
+//! What the system refuses while the node runs does not end it: a full disk and missing file
+//! descriptors pause what needs them, are told by the node's [`health`](crate::health), and are
+//! tried again every second.
 
 mod advance;
 mod answers;
@@ -90,10 +91,12 @@ pub struct Setup {
     pub wall: Option<WallClock>,
 }
 
-/// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or SIGTERM.
+/// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or
+/// SIGTERM.
 ///
-/// `started` hears once that everything is open. A node whose documents have expired, or are all for later, starts as
-/// well: it tells that it is failing, and why, and begins when one is in force.
+/// `started` hears once that everything is open. A node whose documents have expired, or are all
+/// for later, starts as well: it tells that it is failing, and why, and begins when one is in
+/// force.
 ///
 /// # Errors
 /// The node cannot start, or something is wrong that waiting does not mend.
@@ -101,8 +104,8 @@ pub fn run(config: &NodeConfig, setup: Setup, started: impl FnOnce(&Started)) ->
     run_node(config, setup, Box::new(started))
 }
 
-/// Compiled once and here: whatever takes a closure's type is compiled again by each caller, with a driver for each
-/// profile.
+/// Compiled once and here: whatever takes a closure's type is compiled again by each caller, with a
+/// driver for each profile.
 fn run_node(
     config: &NodeConfig,
     setup: Setup,
@@ -134,7 +137,8 @@ async fn start(
         Err(error) if !patience::is_about_time(&error) => return Err(error),
         found => found,
     };
-    // First, so that a second start of a node hears that the node runs, and not that a port is in use.
+    // First, so that a second start of a node hears that the node runs, and not that a port is in
+    // use.
     let control = ControlServer::bind(config.control_socket())?;
     let links = Links::open(config, setup.sockets)?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
@@ -215,7 +219,8 @@ fn stop_on_signal(calls: mpsc::Sender<Call>) -> Result<impl Future<Output = ()>,
     let mut interrupt = heed(SignalKind::interrupt())?;
     let mut terminate = heed(SignalKind::terminate())?;
     let mut hangup = heed(SignalKind::hangup())?;
-    // Without a handler, a limit on the length of files would end the process, and not only fail to write.
+    // Without a handler, a limit on the length of files would end the process, and not only fail to
+    // write.
     drop(heed(SignalKind::from_raw(libc::SIGXFSZ))?);
     Ok(async move {
         loop {
@@ -238,8 +243,8 @@ async fn listen(address: SocketAddr) -> Result<(Option<SocketAddr>, MetricsServe
     Ok((address, server))
 }
 
-/// This node in the document: its name, id and mix key have to be the configured ones, or its packets would
-/// be for somebody else.
+/// This node in the document: its name, id and mix key have to be the configured ones, or its
+/// packets would be for somebody else.
 fn find_me(config: &NodeConfig, key: &NodeKey, network: &Network) -> Result<NodeId, RuntimeError> {
     let refused = |problem| RuntimeError::NotMe { name: config.name.clone(), epoch: network.epoch, problem };
     let id =

@@ -66,7 +66,8 @@ pub enum StoreProblem {
     Sqlite(rusqlite::Error),
 }
 
-/// Makes the folder for what outlives the process, unless it is there, and refuses one that others may write to.
+/// Makes the folder for what outlives the process, unless it is there, and refuses one that others
+/// may write to.
 ///
 /// # Errors
 /// Others may write to it, or the system refuses.

@@ -1,6 +1,8 @@
-//! What a host holds: 20,000 packets a second for an hour, over a restart, beside the beginning of the next epoch.
+//! What a host holds: 20,000 packets a second for an hour, over a restart, beside the beginning of
+//! the next epoch.
 //!
-//! `cargo test --release -p motemix-host --test capacity -- --ignored --nocapture` prints the figures.
+//! `cargo test --release -p motemix-host --test capacity -- --ignored --nocapture` prints the
+//! figures.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Clocks that are set, documents that are refused or run out, epochs that begin early: what whole nodes do.
+//! Clocks that are set, documents that are refused or run out, epochs that begin early: what whole
+//! nodes do.
 
 mod loopback;
 
@@ -49,8 +50,9 @@ fn a_node_that_starts_with_a_clock_ahead_erases_nothing_for_it() {
     assert_eq!(network.key_epoch(MIX), FIRST_EPOCH);
     mix.stop();
 
-    // The program is started again with a clock that is right. That it was wrong is known by now to nobody, so it
-    // takes a minute until it is believed; a machine that was started again believes it at once.
+    // The program is started again with a clock that is right. That it was wrong is known by now to
+    // nobody, so it takes a minute until it is believed; a machine that was started again believes
+    // it at once.
     let memory = network.path("mix-1/state/clock");
     fs::remove_file(memory).unwrap();
     let nodes = network.start();

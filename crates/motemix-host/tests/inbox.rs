@@ -129,7 +129,8 @@ fn an_inbox_that_was_cut_is_not_taken_for_whole() {
     assert!(inbox.look().is_err() && inbox.accept(digest(201), AT, b"x").is_err());
 }
 
-/// The child accepts messages and says so, one after the other, until it is killed in the middle of it.
+/// The child accepts messages and says so, one after the other, until it is killed in the middle of
+/// it.
 #[test]
 fn every_accepted_message_survives_being_killed() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,8 @@ use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// `bench_loop` needs what `prepare_loop` wrote: 10 turns of SUBS and BNE. `bench_broken` says that it failed.
+/// `bench_loop` needs what `prepare_loop` wrote: 10 turns of SUBS and BNE. `bench_broken` says that
+/// it failed.
 const BENCHES: &str = "
 .syntax unified
 .thumb
@@ -67,7 +68,8 @@ fn counted(words: &[&str]) -> Value {
 fn a_bench_is_prepared_and_counted() {
     let (_folder, elf) = image();
     let words = ["boards", "cycles", &elf, "--only", "loop", "--json", "--core"];
-    // LDR twice, 10 SUBS, 9 BNE taken and one not, BX; the second LDR needs what the first one loads.
+    // LDR twice, 10 SUBS, 9 BNE taken and one not, BX; the second LDR needs what the first one
+    // loads.
     for (core, cycles) in
         [("m0p", 4 + 10 + 18 + 1 + 2), ("m3", 4 + 10 + 18 + 1 + 3), ("m4", 4 + 10 + 18 + 1 + 3)]
     {

@@ -46,7 +46,8 @@ fn an_installed_laboratory_without_images_says_where_it_looked_and_what_makes_th
     assert!(!said.contains(env!("CARGO_MANIFEST_DIR")), "{said}");
 }
 
-/// Each place has images of another version, and the first one that counts is the one that is told of.
+/// Each place has images of another version, and the first one that counts is the one that is told
+/// of.
 #[test]
 fn places_count_in_their_order_and_other_versions_are_told_apart() {
     let installed = Installed::new();

@@ -1,4 +1,5 @@
-//! Emulated boards and hosts in one radio channel, as a user runs them: `motemix-lab boards network`.
+//! Emulated boards and hosts in one radio channel, as a user runs them: `motemix-lab boards
+//! network`.
 
 mod capture;
 mod program;

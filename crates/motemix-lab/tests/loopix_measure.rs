@@ -1,4 +1,5 @@
-//! Stories of `motemix-lab loopix measure` and `load`: networks of processes that are made, counted and ended.
+//! Stories of `motemix-lab loopix measure` and `load`: networks of processes that are made, counted
+//! and ended.
 
 mod program;
 

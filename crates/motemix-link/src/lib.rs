@@ -10,8 +10,8 @@
 //! 3. When the transceiver has news, or [`poll_timeout`](stack::Stack::poll_timeout) is reached:
 //!    [`poll`](stack::Stack::poll) with the time.
 //! 4. Then [`receive`](stack::Stack::receive) until `None`.
-//! 5. While [`can_send`](stack::Stack::can_send), [`send`](stack::Stack::send); then `poll` again, so
-//!    that the first frame leaves.
+//! 5. While [`can_send`](stack::Stack::can_send), [`send`](stack::Stack::send); then `poll` again,
+//!    so that the first frame leaves.
 //!
 //! Only `poll` is told the time. On a board three loops nest, and a round of each is bounded:
 //!

@@ -13,8 +13,8 @@ pub struct LinkSettings {
     pub requeue_after: Duration,
     /// Pauses for the sake of others. `None`: frames follow each other at once.
     pub pacing: Option<Pacing>,
-    /// How datagrams longer than a frame are cut, and what happens when a fragment is lost. A receiver understands
-    /// both ways.
+    /// How datagrams longer than a frame are cut, and what happens when a fragment is lost. A
+    /// receiver understands both ways.
     pub recovery: Recovery,
     /// If set, the receiver is asked which fragments came (Ack-Request of RFC 8931) only after one
     /// of them was given up, or the receiver lacked one or was silent; a loss that the radio does

@@ -1,5 +1,5 @@
-//! Frames of strangers: whatever they are, a station goes on, takes in a bounded number of them, and serves its
-//! neighbours afterwards.
+//! Frames of strangers: whatever they are, a station goes on, takes in a bounded number of them,
+//! and serves its neighbours afterwards.
 
 mod world;
 
@@ -11,7 +11,8 @@ use motemix_link::settings::LinkSettings;
 use proptest::prelude::*;
 use world::{Fate, PACKET, World, address, careful, datagram};
 
-/// The frames of packets of either kind, of an acknowledgement, a short datagram, and a question where a station is.
+/// The frames of packets of either kind, of an acknowledgement, a short datagram, and a question
+/// where a station is.
 fn real_frames() -> Vec<Vec<u8>> {
     let mut frames = vec![solicitation(0, 1)];
     for settings in [LinkSettings::new(), careful()] {
@@ -25,7 +26,8 @@ fn real_frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// A neighbour solicitation, as Contiki-NG sends it to one that it knew before (RFC 4861, 4.3; RFC 6282).
+/// A neighbour solicitation, as Contiki-NG sends it to one that it knew before (RFC 4861, 4.3; RFC
+/// 6282).
 fn solicitation(from: usize, to: usize) -> Vec<u8> {
     let [from, to] = [from, to].map(|index| {
         let mut ip = [0; 16];
@@ -56,7 +58,8 @@ fn a_station_that_is_asked_where_it_is_answers_who_asked() {
     };
     assert_eq!([dispatch, addresses, next, kind, code, flags], [0x7b, 0x33, 58, 136, 0, 0x60]);
 
-    // About somebody else, with another hop limit, changed, for somebody else, and from who did not send it.
+    // About somebody else, with another hop limit, changed, for somebody else, and from who did not
+    // send it.
     let answered = |frame: Vec<u8>| {
         let mut world = World::new(2, LinkSettings::new());
         world.inject(1, frame);
@@ -135,7 +138,8 @@ fn a_forged_datagram_of_one_fragment_evicts_nothing() {
     let sent: Vec<Vec<u8>> = world.sent().into_iter().map(|sent| sent.frame).collect();
     let [packet @ .., short] = &sent[..] else { panic!("nothing was sent") };
 
-    // The short datagram as the first and only fragment of one (RFC 4944, 5.3): 50 bytes and 48 of headers, tag 7.
+    // The short datagram as the first and only fragment of one (RFC 4944, 5.3): 50 bytes and 48 of
+    // headers, tag 7.
     let (header, inside) = short.split_at(21);
     let mut forged = [header, &[0xc0, 98, 0, 7], inside].concat();
     *forged.last_mut().expect("it has bytes") ^= 1;

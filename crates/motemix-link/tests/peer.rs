@@ -1,5 +1,5 @@
-//! A peer of another make: smoltcp, which looks for its neighbours before it sends. Whole networks of either make
-//! and mixed ones work, because the bytes are those of the RFCs.
+//! A peer of another make: smoltcp, which looks for its neighbours before it sends. Whole networks
+//! of either make and mixed ones work, because the bytes are those of the RFCs.
 
 mod world;
 

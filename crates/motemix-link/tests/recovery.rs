@@ -220,8 +220,8 @@ fn neighbours_with_the_same_tags_are_not_confused() {
     assert!(arrived.iter().all(|datagram| expected.contains(datagram)), "as it was sent");
 }
 
-/// How many of a hundred packets arrive, and how many frames it takes, if the radio's own retries end with this
-/// many failures among a hundred frames.
+/// How many of a hundred packets arrive, and how many frames it takes, if the radio's own retries
+/// end with this many failures among a hundred frames.
 fn on_a_bad_air(settings: LinkSettings, percent: u64) -> (usize, usize) {
     let mut world = World::new(2, settings);
     let mut dice = Dice::new(percent);

@@ -9,7 +9,8 @@
 //! | [`runtime`] | those with sockets, disks and clocks |
 //! | [`wire`] | what stands in packets and beside them: commands, messages, requests |
 //!
-//! The wire format is in `docs/spec/loopix.md`, the hardened profile in `docs/spec/loopix-hardened.md`.
+//! The wire format is in `docs/spec/loopix.md`, the hardened profile in
+//! `docs/spec/loopix-hardened.md`.
 
 #![forbid(unsafe_code)]
 

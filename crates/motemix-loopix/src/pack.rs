@@ -1,8 +1,9 @@
-//! msgpack as petlib writes it: the shortest form of each type, floats always of 64 bits, byte strings
-//! as *bin*, text as *str*, and extension types for big integers and points (`docs/spec/loopix.md`).
+//! msgpack as petlib writes it: the shortest form of each type, floats always of 64 bits, byte
+//! strings as *bin*, text as *str*, and extension types for big integers and points
+//! (`docs/spec/loopix.md`).
 //!
-//! Python 2 sent its native strings as *bin*, Python 3 sends text as *str*: whoever reads takes both
-//! ([`text`]), whoever writes picks what its profile says.
+//! Python 2 sent its native strings as *bin*, Python 3 sends text as *str*: whoever reads takes
+//! both ([`text`]), whoever writes picks what its profile says.
 
 use std::fmt;
 
@@ -95,7 +96,8 @@ pub fn point(compressed: &[u8; 29]) -> Value {
     Value::Ext(POINT, inner)
 }
 
-/// The compressed bytes of a packed point. Only the form that petlib writes is read: this curve, 29 bytes.
+/// The compressed bytes of a packed point. Only the form that petlib writes is read: this curve, 29
+/// bytes.
 pub fn compressed_point(value: &Value) -> Option<[u8; 29]> {
     let Value::Ext(POINT, inner) = value else { return None };
     inner.strip_prefix(&POINT_PREFIX[3..])?.try_into().ok()

@@ -1,4 +1,5 @@
-//! The sphinxmix packet: Sphinx over P-224 with AES and HMAC-SHA-256, as `docs/spec/loopix.md` has it.
+//! The sphinxmix packet: Sphinx over P-224 with AES and HMAC-SHA-256, as `docs/spec/loopix.md` has
+//! it.
 //!
 //! | paper | here |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | γ | `header_mac` |
 //! | δ | `payload` |
 //!
-//! [`create`](forward::create) makes a packet, [`Packet`] → [`Authenticated`] → [`Fresh`] → [`Layer`] is what a
-//! node does with it, each check returning what the next step needs, and [`surb`] is for replies.
+//! [`create`](forward::create) makes a packet, [`Packet`] → [`Authenticated`] → [`Fresh`] →
+//! [`Layer`] is what a node does with it, each check returning what the next step needs, and
+//! [`surb`] is for replies.
 
 pub mod body;
 pub mod format;

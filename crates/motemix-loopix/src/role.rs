@@ -7,8 +7,9 @@
 //! streams of cover, and of messages in place of cover ─ transmit
 //! ```
 //!
-//! Time and randomness are arguments; mailboxes are lent. The driver gives datagrams in, writes down the
-//! replay tags that were admitted, takes datagrams out, and reports when those are on their way:
+//! Time and randomness are arguments; mailboxes are lent. The driver gives datagrams in, writes
+//! down the replay tags that were admitted, takes datagrams out, and reports when those are on
+//! their way:
 //!
 //! ```text
 //! handle_datagram … handle_datagram · take_admitted → disk · commit → disk · handle_timeout
@@ -95,8 +96,9 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// How long a hardened client may wait for an acknowledgement at first, in a network of so many layers: three
-    /// times the mean of all that happens on the way there and back, and a second.
+    /// How long a hardened client may wait for an acknowledgement at first, in a network of so many
+    /// layers: three times the mean of all that happens on the way there and back, and a
+    /// second.
     pub fn patience(&self, layers: u32) -> Duration {
         // A provider, the mixes, a provider, and the same way back.
         let hops = 2 * (layers + 2);
@@ -104,8 +106,9 @@ impl Rates {
         there_and_back.saturating_mul(3) + Duration::from_secs(1)
     }
 
-    /// How long a packet may ask to be delayed at most; longer delays are cut. Of honest ones, as good as none is longer
-    /// than 64 times the mean (e⁻⁶⁴). The longer packets may wait, the fewer a second fill the queue for good.
+    /// How long a packet may ask to be delayed at most; longer delays are cut. Of honest ones, as
+    /// good as none is longer than 64 times the mean (e⁻⁶⁴). The longer packets may wait, the
+    /// fewer a second fill the queue for good.
     pub(crate) fn longest_delay(&self, limits: &Limits) -> Duration {
         let longest = self.delay.saturating_mul(64).max(Duration::from_secs(10));
         longest.min(limits.max_delay)
@@ -120,7 +123,8 @@ pub struct Limits {
     pub queue: usize,
     /// Replay tags.
     pub replay_tags: usize,
-    /// The longest delay, if the mean delay of the network does not already forbid it; longer ones are cut.
+    /// The longest delay, if the mean delay of the network does not already forbid it; longer ones
+    /// are cut.
     pub max_delay: Duration,
     /// Messages of a client that wait or are not acknowledged.
     pub messages: usize,
@@ -144,8 +148,8 @@ impl Default for Limits {
 pub(crate) const fn when_full(profile: Profile, is_client: bool) -> WhenFull {
     match profile {
         Profile::Hardened if !is_client => WhenFull::Refuse,
-        // A hardened client sends nothing on, and knows messages by their names: who sends it many packets must not
-        // silence it.
+        // A hardened client sends nothing on, and knows messages by their names: who sends it many
+        // packets must not silence it.
         Profile::Hardened | Profile::Ucl2017 | Profile::Fork2018 => WhenFull::Forget,
     }
 }
@@ -214,15 +218,16 @@ pub trait Role {
     /// When something is due, at the earliest; in the past if it is now.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Takes over replay tags that an earlier process admitted, oldest first, before anything is taken in.
+    /// Takes over replay tags that an earlier process admitted, oldest first, before anything is
+    /// taken in.
     fn restore(&mut self, tags: &[u64]);
 
-    /// Replay tags that were admitted since the last call. They must be on disk before anything else leaves:
-    /// a restarted node must not take again what it has sent on.
+    /// Replay tags that were admitted since the last call. They must be on disk before anything
+    /// else leaves: a restarted node must not take again what it has sent on.
     fn take_admitted(&mut self) -> Vec<u64>;
 
-    /// Where the directory's hosts are, in place of what was said before. Until then only the directory's own texts
-    /// name its hosts.
+    /// Where the directory's hosts are, in place of what was said before. Until then only the
+    /// directory's own texts name its hosts.
     fn set_hosts(&mut self, hosts: Hosts);
 
     /// Everything polled so far was given to the network.

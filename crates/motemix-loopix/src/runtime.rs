@@ -1,8 +1,9 @@
 //! Runs one node of a Loopix network until it is stopped.
 //!
-//! One thread drives the node, in turns: take in a batch of datagrams, write their replay tags down, send what has
-//! become due, hand what is to be kept to the disk. Nothing on that thread waits for a name server, for a database
-//! or for whoever reads what the node reports: a pause would show in the times at which its packets leave.
+//! One thread drives the node, in turns: take in a batch of datagrams, write their replay tags
+//! down, send what has become due, hand what is to be kept to the disk. Nothing on that thread
+//! waits for a name server, for a database or for whoever reads what the node reports: a pause
+//! would show in the times at which its packets leave.
 //!
 //! | module | what |
 //! |---|---|
@@ -71,7 +72,8 @@ use watch::Watch;
 const STATE: &str = "state";
 /// A hardened client waits at least this long before it sends a message again.
 const SHORTEST_RETRY: Duration = Duration::from_secs(1);
-/// How long a disk, a file or a name server that hangs may hold up the end of a node that has finished its work.
+/// How long a disk, a file or a name server that hangs may hold up the end of a node that has
+/// finished its work.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Hears what happens, on the node's thread: it must not wait for anything.
@@ -91,7 +93,8 @@ pub struct Options {
     pub report_every: Option<Duration>,
     /// In place of the limits in the folder.
     pub mailboxes: Option<MailboxLimits>,
-    /// A client sends itself a message whenever one could leave and none waits; [`Event::Probe`] says how long it took.
+    /// A client sends itself a message whenever one could leave and none waits; [`Event::Probe`]
+    /// says how long it took.
     pub probe: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Packets exchanged with sphinxmix itself: made in one program, carried by both, opened in the other.
+//! Packets exchanged with sphinxmix itself: made in one program, carried by both, opened in the
+//! other.
 
 #[path = "exchange/forward.rs"]
 mod forward;

@@ -220,7 +220,8 @@ fn pull(mailboxes: &mut SqliteMailboxes, user: &str, limit: usize) {
     }
 }
 
-/// Kills a process in the middle of storing and handing out, again and again, and looks after what it said.
+/// Kills a process in the middle of storing and handing out, again and again, and looks after what
+/// it said.
 #[test]
 fn no_stored_packet_is_lost_or_doubled_by_a_kill() {
     let folder = tempfile::tempdir().unwrap();

@@ -237,7 +237,8 @@ proptest! {
         prop_assert_eq!(made, expected);
     }
 
-    /// What the hardened format changes beside lengths: the blinding, and with it every group element after the first.
+    /// What the hardened format changes beside lengths: the blinding, and with it every group
+    /// element after the first.
     #[test]
     fn hardened_packets_blind_otherwise(hops in 2..=7usize, seed: u64) {
         let short = Format { blinding: Blinding::Short, ..Format::HARDENED };

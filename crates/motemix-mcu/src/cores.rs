@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A core of ARM's Cortex-M series, with the revision whose Technical Reference Manual the cycles are from.
+/// A core of ARM's Cortex-M series, with the revision whose Technical Reference Manual the cycles
+/// are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Core {
     /// Cortex-M0+ r0p1: ARMv6-M. Written `m0p`.
@@ -18,7 +19,8 @@ impl Core {
     /// All of them, the smallest first.
     pub const ALL: [Self; 3] = [Self::M0Plus, Self::M3, Self::M4];
 
-    /// Whether it has the instructions of ARMv7-M: 32-bit encodings, IT, long multiplication, division.
+    /// Whether it has the instructions of ARMv7-M: 32-bit encodings, IT, long multiplication,
+    /// division.
     pub(crate) fn is_v7(self) -> bool {
         self != Self::M0Plus
     }

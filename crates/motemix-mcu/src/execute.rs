@@ -12,11 +12,13 @@ use crate::machine::Machine;
 use crate::op::{Kind, LR, Op, PC, QUIET_IN_IT, SETS, SP, WIDE};
 use crate::timing::{long_operands, quotient_bits};
 
-/// The register that the load just before this instruction writes, while the two may overlap; this one is none.
+/// The register that the load just before this instruction writes, while the two may overlap; this
+/// one is none.
 pub(super) const NO_LOAD: u8 = 0xFF;
 
 impl Machine {
-    /// Runs from `pc` until the return. `OBSERVED` runs wait for flash and are followed from function to function.
+    /// Runs from `pc` until the return. `OBSERVED` runs wait for flash and are followed from
+    /// function to function.
     #[allow(clippy::too_many_lines)] // one line for each kind of instruction
     pub(crate) fn execute<const OBSERVED: bool>(&mut self, mut pc: u32) -> Result<(), FaultKind> {
         let mut loading = NO_LOAD;
@@ -313,7 +315,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Waits for the lines of flash that `len` bytes of code are in, and tells the profiler where the run is.
+    /// Waits for the lines of flash that `len` bytes of code are in, and tells the profiler where
+    /// the run is.
     fn observe(&mut self, pc: u32, len: u32, is_call: bool) {
         if let Some(profiler) = &mut self.profiler {
             let depth = self.stack_top - self.lowest_sp.min(self.stack_top);

@@ -9,7 +9,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Address of the instruction; 0 if none was running.
     pub address: u32,
-    /// The function of the instruction, if the image names one, and its distance from the function's beginning.
+    /// The function of the instruction, if the image names one, and its distance from the
+    /// function's beginning.
     pub function: Option<(String, u32)>,
 }
 
@@ -22,7 +23,8 @@ pub enum FaultKind {
         /// The encoding, its first halfword in the upper half if it has two.
         code: u32,
     },
-    /// Floating-point arithmetic: the model knows the registers of the unit, not what it calculates.
+    /// Floating-point arithmetic: the model knows the registers of the unit, not what it
+    /// calculates.
     #[error("floating-point arithmetic, which is not modelled; build without it")]
     FloatArithmetic,
     /// A load from where there is no memory.
@@ -43,7 +45,8 @@ pub enum FaultKind {
         /// Where.
         address: u32,
     },
-    /// An address that is not a multiple of the access's size, in an instruction or a core that demands it.
+    /// An address that is not a multiple of the access's size, in an instruction or a core that
+    /// demands it.
     #[error("access to {address:#010x}, which is not aligned")]
     Unaligned {
         /// Where.

@@ -85,7 +85,8 @@ impl Image {
     /// Reads an ELF file.
     ///
     /// # Errors
-    /// If it is none, if it is not linked for ARM, or if it needs more memory than a microcontroller has.
+    /// If it is none, if it is not linked for ARM, or if it needs more memory than a
+    /// microcontroller has.
     pub fn parse(bytes: &[u8]) -> Result<Self, ImageError> {
         let elf = Elf::parse(bytes)?;
         let for_arm = elf.architecture() == Architecture::Arm && elf.is_little_endian();

@@ -11,7 +11,8 @@ use crate::timing::{FlashTiming, Multiplier, Refill, cost};
 
 /// Instructions of a run unless [`Machine::limit`] sets another number: minutes of a board's time.
 const DEFAULT_LIMIT: u64 = 20_000_000_000;
-/// Where a run returns to. No code can be there: ARM reserves the addresses above for returns from exceptions.
+/// Where a run returns to. No code can be there: ARM reserves the addresses above for returns from
+/// exceptions.
 const RETURN: u32 = 0xFFFF_FFFE;
 
 /// What one run cost.
@@ -45,7 +46,8 @@ pub struct Machine {
     multiplier: Multiplier,
     pub(crate) refill: Refill,
     pub(crate) memory: Memory,
-    /// R0 to R15, then [`crate::op::ZERO`] and [`crate::op::SINK`]; as long as an index of five bits needs.
+    /// R0 to R15, then [`crate::op::ZERO`] and [`crate::op::SINK`]; as long as an index of five
+    /// bits needs.
     pub(crate) r: [u32; 32],
     /// A value with the sign of the last result.
     pub(crate) n: u32,
@@ -76,10 +78,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A core with the memory of `image` as it is when `main` begins: data copied, the rest of RAM zero.
+    /// A core with the memory of `image` as it is when `main` begins: data copied, the rest of RAM
+    /// zero.
     ///
-    /// The stack begins where the image's symbols say (`_stack_start` and other usual names), or 64 KiB above the
-    /// static data.
+    /// The stack begins where the image's symbols say (`_stack_start` and other usual names), or 64
+    /// KiB above the static data.
     pub fn new(image: &Image, core: Core, timing: FlashTiming) -> Self {
         let flash = Region::new(image.flash_base, image.flash.clone(), image.flash_writable);
         let ram = Region::new(0x2000_0000, image.ram.clone(), true);
@@ -126,12 +129,14 @@ impl Machine {
         self.limit = instructions;
     }
 
-    /// Follows runs from function to function, which makes them slower; [`Self::profile`] tells the result.
+    /// Follows runs from function to function, which makes them slower; [`Self::profile`] tells the
+    /// result.
     pub fn follow(&mut self) {
         self.profiler = Some(Profiler::new(&self.functions));
     }
 
-    /// What each function did in the last run, the most expensive first; empty unless [`Self::follow`] was called.
+    /// What each function did in the last run, the most expensive first; empty unless
+    /// [`Self::follow`] was called.
     pub fn profile(&self) -> Vec<FunctionProfile> {
         self.profiler.as_ref().map(Profiler::rows).unwrap_or_default()
     }
@@ -139,7 +144,8 @@ impl Machine {
     /// Calls a function with R0 to R3 and runs it until it returns.
     ///
     /// # Errors
-    /// If it does what the core refuses or the model does not know, or does not return within the limit.
+    /// If it does what the core refuses or the model does not know, or does not return within the
+    /// limit.
     pub fn call(&mut self, function: &Function, arguments: [u32; 4]) -> Result<Run, Fault> {
         self.r = [0; 32];
         self.r[..4].copy_from_slice(&arguments);

@@ -49,7 +49,8 @@ impl Region {
         }
     }
 
-    /// Undoes the decoding of what overlaps `len` bytes, which may be the second half of a 32-bit instruction.
+    /// Undoes the decoding of what overlaps `len` bytes, which may be the second half of a 32-bit
+    /// instruction.
     #[cold]
     fn forget(&mut self, offset: usize, len: usize) {
         let first = offset.saturating_sub(2) / 2;

@@ -1,4 +1,5 @@
-//! An instruction as the decoder leaves it: everything that does not change from one execution to the next.
+//! An instruction as the decoder leaves it: everything that does not change from one execution to
+//! the next.
 
 /// A register that is always zero: the base of absolute addresses, the addend of what adds nothing.
 pub(crate) const ZERO: u8 = 16;
@@ -8,8 +9,8 @@ pub(crate) const SP: u8 = 13;
 pub(crate) const LR: u8 = 14;
 pub(crate) const PC: u8 = 15;
 
-/// What an instruction does. `I` takes an immediate, `R` a register, `S` a register shifted by a constant;
-/// `X` is an address with pre- or post-indexing.
+/// What an instruction does. `I` takes an immediate, `R` a register, `S` a register shifted by a
+/// constant; `X` is an address with pre- or post-indexing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub(crate) enum Kind {
@@ -61,7 +62,8 @@ pub(crate) const ROR: u8 = 3;
 /// Right by one through the carry.
 pub(crate) const RRX: u8 = 4;
 
-/// A decoded instruction. `d`, `n`, `m` and `a` are registers in the order of the architecture manual.
+/// A decoded instruction. `d`, `n`, `m` and `a` are registers in the order of the architecture
+/// manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub kind: Kind,

@@ -13,7 +13,8 @@ pub struct FunctionProfile {
     pub cycles: u64,
     /// Instructions of its own.
     pub instructions: u64,
-    /// Deepest stack while it ran itself, in bytes below the stack pointer with which the run began.
+    /// Deepest stack while it ran itself, in bytes below the stack pointer with which the run
+    /// began.
     pub stack: u32,
 }
 

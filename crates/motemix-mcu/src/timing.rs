@@ -5,9 +5,10 @@ use crate::op::{Kind, Op, PC};
 
 /// Wait states of a flash memory that is fetched in lines.
 ///
-/// A fetch from the line that was fetched last is free. One from the line after it waits `sequential` cycles, one
-/// from anywhere else `jump` cycles. A load of data from flash waits `jump` cycles for each line that it touches and
-/// leaves the fetched line alone. Code and data in RAM never wait.
+/// A fetch from the line that was fetched last is free. One from the line after it waits
+/// `sequential` cycles, one from anywhere else `jump` cycles. A load of data from flash waits
+/// `jump` cycles for each line that it touches and leaves the fetched line alone. Code and data in
+/// RAM never wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashTiming {
     /// Bytes of a line, a power of two from 4 to 256.
@@ -72,8 +73,8 @@ impl Refill {
     }
 }
 
-/// The cycles that depend on nothing but the instruction. Refills are added where a branch is taken, registers of
-/// a list are counted in here.
+/// The cycles that depend on nothing but the instruction. Refills are added where a branch is
+/// taken, registers of a list are counted in here.
 #[allow(clippy::match_same_arms)] // the order is that of the manuals' tables
 pub(crate) fn cost(core: Core, multiplier: Multiplier, op: &Op) -> u8 {
     let v7 = core.is_v7();
@@ -119,8 +120,8 @@ pub(crate) fn cost(core: Core, multiplier: Multiplier, op: &Op) -> u8 {
     }
 }
 
-/// How many more cycles a long multiplication of a Cortex-M3 takes because its operands are long: none if both are
-/// less than 64 K in magnitude, one for each that is not.
+/// How many more cycles a long multiplication of a Cortex-M3 takes because its operands are long:
+/// none if both are less than 64 K in magnitude, one for each that is not.
 pub(crate) fn long_operands(signed: bool, n: u32, m: u32) -> u32 {
     let long = |value: u32| {
         let magnitude = if signed { (value as i32).unsigned_abs() } else { value };
@@ -129,8 +130,8 @@ pub(crate) fn long_operands(signed: bool, n: u32, m: u32) -> u32 {
     long(n) + long(m)
 }
 
-/// How many more cycles than two a division takes: none if the quotient is 0 or the divisor is, up to ten for a
-/// quotient of 32 bits, in proportion between.
+/// How many more cycles than two a division takes: none if the quotient is 0 or the divisor is, up
+/// to ten for a quotient of 32 bits, in proportion between.
 pub(crate) fn quotient_bits(dividend: u32, divisor: u32) -> u32 {
     if divisor == 0 || divisor > dividend {
         return 0;

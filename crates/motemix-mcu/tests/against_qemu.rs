@@ -1,5 +1,6 @@
-//! The interpreter and QEMU run the same programs and have to agree: on every register, flag and byte of memory after
-//! random instructions, and on the number of instructions of programs with loops, calls and tables.
+//! The interpreter and QEMU run the same programs and have to agree: on every register, flag and
+//! byte of memory after random instructions, and on the number of instructions of programs with
+//! loops, calls and tables.
 //!
 //! QEMU is no measure of cycles, but of what instructions do it is the best that there is.
 
@@ -28,7 +29,8 @@ const FLAGS: usize = 12;
 /// Bytes that a case leaves: its memory, registers, flags.
 const OUTPUT: usize = 128;
 
-/// Calls case R0 with its registers and flags, and stores what it leaves behind its 64 bytes of memory.
+/// Calls case R0 with its registers and flags, and stores what it leaves behind its 64 bytes of
+/// memory.
 const RUN_CASE: &str = "
 function leaf
     adds r0, #1
@@ -183,8 +185,8 @@ fn place(word: usize) -> String {
     }
 }
 
-/// What is read before `adds` or any other instruction of the case wrote it is the same in both, so a difference is
-/// the first thing that the case shows.
+/// What is read before `adds` or any other instruction of the case wrote it is the same in both, so
+/// a difference is the first thing that the case shows.
 fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
     let words = |bytes: &[u8]| {
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()

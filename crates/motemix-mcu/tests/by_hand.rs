@@ -1,7 +1,8 @@
-//! Cycles that follow by hand from ARM's manuals: DDI 0484 for the Cortex-M0+, DDI 0337 for the M3, DDI 0439 for the M4.
+//! Cycles that follow by hand from ARM's manuals: DDI 0484 for the Cortex-M0+, DDI 0337 for the M3,
+//! DDI 0439 for the M4.
 //!
-//! Every body ends with `bx lr`: 2 cycles on a Cortex-M0+, and 1 + 2 on the others, whose pipeline refills in two when
-//! the target comes from a register.
+//! Every body ends with `bx lr`: 2 cycles on a Cortex-M0+, and 1 + 2 on the others, whose pipeline
+//! refills in two when the target comes from a register.
 
 mod board;
 
@@ -22,7 +23,8 @@ fn costs(core: Core, body: &str, expected: u64) {
 #[test]
 fn a_delay_loop() {
     let body = "movs r0, #10\n 1: subs r0, #1\n bne 1b";
-    // 1, then ten times SUBS 1; BNE is taken nine times, for 2 (1 + P with P = 1 on M3 and M4), and once not, for 1.
+    // 1, then ten times SUBS 1; BNE is taken nine times, for 2 (1 + P with P = 1 on M3 and M4), and
+    // once not, for 1.
     for core in Core::ALL {
         costs(core, body, 1 + 10 + 9 * 2 + 1);
     }
@@ -193,7 +195,8 @@ fn unaligned_words_are_loaded_in_pieces() {
 
 #[test]
 fn it_is_folded_into_a_16_bit_instruction_before_it() {
-    // CMP 1, IT 0, MOVEQ 1; after a 32-bit CMP, IT costs its cycle. A skipped instruction costs one.
+    // CMP 1, IT 0, MOVEQ 1; after a 32-bit CMP, IT costs its cycle. A skipped instruction costs
+    // one.
     for core in V7 {
         costs(core, "cmp r0, #0\n it eq\n moveq r0, #1", 2);
         costs(core, "cmp.w r0, #0\n it eq\n moveq r0, #1", 3);
@@ -273,7 +276,8 @@ fn data_in_flash_waits_and_data_in_ram_does_not() {
         let without = |body: &str| cycles(core, body);
         // The code's own line, and the literal's.
         assert_eq!(run("ldr r0, =0x12345678"), without("ldr r0, =0x12345678") + 3 + 3);
-        // Two words of one line are fetched once; here they lie in the code's line, which is not the data's.
+        // Two words of one line are fetched once; here they lie in the code's line, which is not
+        // the data's.
         let list = "movs r0, #0\n ldmia r0!, {r1, r2}\n nop\n nop";
         assert_eq!(run(list), without(list) + 3 + 3);
         let on_stack = "sub sp, #8\n ldr r0, [sp]\n add sp, #8";

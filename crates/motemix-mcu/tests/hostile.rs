@@ -1,4 +1,5 @@
-//! Files and code that nobody meant to be run: errors and faults, never a panic and never more work than allowed.
+//! Files and code that nobody meant to be run: errors and faults, never a panic and never more work
+//! than allowed.
 
 use motemix_mcu::{Core, FlashTiming, Function, Image, ImageError, Machine};
 use proptest::prelude::*;

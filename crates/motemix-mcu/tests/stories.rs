@@ -1,5 +1,5 @@
-//! What users of the stopwatch rely on: the same counts always, memory as a board has it, and faults that say what
-//! happened and where.
+//! What users of the stopwatch rely on: the same counts always, memory as a board has it, and
+//! faults that say what happened and where.
 
 mod board;
 

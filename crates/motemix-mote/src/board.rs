@@ -1,5 +1,5 @@
-//! From the reset to the loop that never ends, for any board. What differs between boards is a [`Board`]; the
-//! phases of its life each need other memory:
+//! From the reset to the loop that never ends, for any board. What differs between boards is a
+//! [`Board`]; the phases of its life each need other memory:
 //!
 //! ```text
 //! reset ─ open the flash ─ stand ─ `start` ─ admit the network document ─ link ─ node ─ `stop` ─┐
@@ -106,8 +106,9 @@ macro_rules! run {
     }};
 }
 
-/// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document of `DOCUMENT`
-/// bytes and so many datagrams that arrive and leave. `run!` takes them from a board's limits.
+/// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document
+/// of `DOCUMENT` bytes and so many datagrams that arrive and leave. `run!` takes them from a
+/// board's limits.
 pub fn run<
     B: Board,
     T: Tables<Profile = B::Profile>,
@@ -155,8 +156,8 @@ pub fn run<
 /// The mote of a board.
 type MoteOf<B> = Mote<<B as Board>::Profile, <B as Board>::Flash, <B as Board>::Random>;
 
-/// Opens the flash. Not inlined, as those below: what is needed in one place must not stay on the stack for
-/// good.
+/// Opens the flash. Not inlined, as those below: what is needed in one place must not stay on the
+/// stack for good.
 #[inline(never)]
 fn open<B: Board>(board: &mut B) -> Result<MoteOf<B>, &'static str> {
     let Flash { flash, layout } = board.flash()?;

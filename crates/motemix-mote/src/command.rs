@@ -138,8 +138,8 @@ fn read_trust(rest: &str) -> Option<Command<'_>> {
     (1..=count).contains(&usize::from(threshold)).then_some(Command::Trust { threshold, keys, count })
 }
 
-/// Reads hex digits into the beginning of `out`, and tells how many bytes they are. `None` if they are no hex
-/// digits, or too many.
+/// Reads hex digits into the beginning of `out`, and tells how many bytes they are. `None` if they
+/// are no hex digits, or too many.
 pub(crate) fn read_hex(text: &str, out: &mut [u8]) -> Option<usize> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() || pairs.len() > out.len() {

@@ -65,7 +65,8 @@ macro_rules! or_say {
 }
 pub(crate) use or_say;
 
-/// Prints what went wrong although nobody asked for anything, and ends the function that this is in.
+/// Prints what went wrong although nobody asked for anything, and ends the function that this is
+/// in.
 macro_rules! or_warn {
     ($console:expr, $result:expr) => {
         $crate::console::or_print!($console, "warning", $result)

@@ -1,7 +1,8 @@
-//! What each board has room for: one constant a board, for its firmware, for the simulator that runs the same
-//! code, and for the documents.
+//! What each board has room for: one constant a board, for its firmware, for the simulator that
+//! runs the same code, and for the documents.
 //!
-//! Full is a state that each table has an outcome for, so a wrong limit loses packets and breaks nothing.
+//! Full is a state that each table has an outcome for, so a wrong limit loses packets and breaks
+//! nothing.
 
 use motemix_crypto::{Compact, HalfWords};
 use motemix_node::FingerprintBits;
@@ -9,14 +10,14 @@ use motemix_sphinx::Mote;
 
 use crate::store::Layout;
 
-/// Packets of a board whose core multiplies 32 by 32 bits to 64 in one time, or in a routine without branches:
-/// Cortex-M0, M0+, M4.
+/// Packets of a board whose core multiplies 32 by 32 bits to 64 in one time, or in a routine
+/// without branches: Cortex-M0, M0+, M4.
 pub type Packets = Mote<Compact>;
 /// Packets of a board with a Cortex-M3, whose long products end early: constant time without them.
 pub type PacketsOnM3 = Mote<HalfWords>;
 
-/// The tables of a board as built, its flash, and the part that holds them. There will be more of them; a board of
-/// one's own begins with the limits of a similar one:
+/// The tables of a board as built, its flash, and the part that holds them. There will be more of
+/// them; a board of one's own begins with the limits of a similar one:
 ///
 /// ```
 /// use motemix_mote::limits::{Limits, NRF52840DK};
@@ -40,7 +41,8 @@ pub struct Limits {
     pub replay_bytes: usize,
     /// Bits of a fingerprint in it: one valid packet in about 2^(bits - 6) is taken for a replay.
     pub fingerprint_bits: u8,
-    /// Places in each of two tables of received messages; three quarters are used in a message's lifetime.
+    /// Places in each of two tables of received messages; three quarters are used in a message's
+    /// lifetime.
     pub window: usize,
     /// Messages in flight.
     pub messages: usize,
@@ -60,7 +62,8 @@ pub struct Limits {
     pub frames: usize,
     /// Bytes of a network document.
     pub document: usize,
-    /// Whether a document can be checked while the node runs: the check needs [`CHECK_STACK`] besides.
+    /// Whether a document can be checked while the node runs: the check needs [`CHECK_STACK`]
+    /// besides.
     pub document_while_running: bool,
     /// The store.
     pub flash: FlashLimits,
@@ -68,7 +71,8 @@ pub struct Limits {
     pub part: Part,
 }
 
-/// Stack that the check of a document's signatures takes besides what the node and the link take, in bytes.
+/// Stack that the check of a document's signatures takes besides what the node and the link take,
+/// in bytes.
 pub const CHECK_STACK: usize = 8 * 1024;
 
 /// The store's part of a flash, in pages.
@@ -118,10 +122,12 @@ impl Limits {
     /// All boards.
     pub const ALL: [Self; 6] = [IOTLAB_M3, NRF52840DK, SAMR21_XPRO, MICROBIT, AN385, AN386];
 
-    /// Whether the words that the store keeps of digests say all that a replay filter of so many bytes looks at.
+    /// Whether the words that the store keeps of digests say all that a replay filter of so many
+    /// bytes looks at.
     ///
-    /// They keep twelve bits of the place in a segment, so its number of buckets has to be a power of two of at most
-    /// 4,096. A bucket is four fingerprints of 16 bits, and a segment an eighth of the memory.
+    /// They keep twelve bits of the place in a segment, so its number of buckets has to be a power
+    /// of two of at most 4,096. A bucket is four fingerprints of 16 bits, and a segment an
+    /// eighth of the memory.
     pub const fn has_whole_digests(replay_bytes: usize) -> bool {
         let buckets = replay_bytes / 64;
         buckets.is_power_of_two() && buckets <= 4096
@@ -150,8 +156,8 @@ pub const IOTLAB_M3: Limits = Limits {
     packets: 12,
     replay_bytes: 8192,
     fingerprint_bits: 16,
-    // What one of nine receivers gets from 18 nodes with a message every 12 s each, in the 16 minutes that it remembers
-    // one: 160 on average, and three standard deviations more.
+    // What one of nine receivers gets from 18 nodes with a message every 12 s each, in the 16
+    // minutes that it remembers one: 160 on average, and three standard deviations more.
     window: 272,
     messages: 4,
     returns: 16,
@@ -183,7 +189,8 @@ pub const NRF52840DK: Limits = Limits {
     ..IOTLAB_M3
 };
 
-/// Atmel's SAM R21 Xplained Pro: Cortex-M0+, 32 KiB. Its rows of 256 bytes are erased eight at a time.
+/// Atmel's SAM R21 Xplained Pro: Cortex-M0+, 32 KiB. Its rows of 256 bytes are erased eight at a
+/// time.
 pub const SAMR21_XPRO: Limits = Limits {
     board: "samr21-xpro",
     packets: 6,

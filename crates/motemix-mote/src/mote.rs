@@ -36,8 +36,8 @@ pub struct Mote<P, F, R> {
     profile: PhantomData<P>,
 }
 
-/// The most epochs that a key is derived ahead at a time, at two hashes each: on a Cortex-M0 as long as one scalar
-/// multiplication, so that no line that is typed holds a board up.
+/// The most epochs that a key is derived ahead at a time, at two hashes each: on a Cortex-M0 as
+/// long as one scalar multiplication, so that no line that is typed holds a board up.
 pub const RATCHET_STEPS: u32 = 1024;
 
 /// Seconds between 1970 and the start of the board's clock.
@@ -104,9 +104,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         self.clock = Some(ClockOffset(time.0.saturating_sub(now.as_micros() / 1_000_000)));
     }
 
-    /// Takes network documents that `threshold` of these authorities signed. The keys are checked before they are
-    /// kept, so that wrong ones never take the place of the right ones. The next document may be
-    /// of another network.
+    /// Takes network documents that `threshold` of these authorities signed. The keys are checked
+    /// before they are kept, so that wrong ones never take the place of the right ones. The
+    /// next document may be of another network.
     ///
     /// # Errors
     /// They are no keys, they are too many, or the flash does not work.
@@ -121,8 +121,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(())
     }
 
-    /// The public key of an epoch, for an authority. The first epoch that is asked for, if no document was kept
-    /// before, is the first that this mote has a key of.
+    /// The public key of an epoch, for an authority. The first epoch that is asked for, if no
+    /// document was kept before, is the first that this mote has a key of.
     ///
     /// # Errors
     /// The epoch has passed or is too far ahead, or the flash does not work.
@@ -181,8 +181,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(Some((id, data)))
     }
 
-    /// Does what the console says, until it says `start`. `scratch` holds a network document while it is
-    /// given: lend the same memory each time.
+    /// Does what the console says, until it says `start`. `scratch` holds a network document while
+    /// it is given: lend the same memory each time.
     pub fn attend<C: Console>(
         &mut self,
         now: Instant,
@@ -206,12 +206,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         None
     }
 
-    /// Checks the network document in flash for use now, and finds this node in it; its bytes are in `scratch`
-    /// then.
+    /// Checks the network document in flash for use now, and finds this node in it; its bytes are
+    /// in `scratch` then.
     ///
     /// # Errors
-    /// There is none, it is not of this time, its authorities are not trusted, or this node is not in it.
-    /// [`Refusal::KeyMoved`]: call again.
+    /// There is none, it is not of this time, its authorities are not trusted, or this node is not
+    /// in it. [`Refusal::KeyMoved`]: call again.
     #[inline(never)]
     pub fn admit<'s>(
         &mut self,
@@ -240,7 +240,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         PlaceInNetwork::find::<P::Curve>(document, secret)
     }
 
-    /// Checks the document of `oldest` or a later epoch for use in its time, and finds this node in it.
+    /// Checks the document of `oldest` or a later epoch for use in its time, and finds this node in
+    /// it.
     #[inline(never)]
     pub(crate) fn admit_ahead<'s>(
         &mut self,
@@ -310,8 +311,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Err(Refusal::KeyMoved { to })
     }
 
-    /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one, because
-    /// whoever takes the board must not find the keys.
+    /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one,
+    /// because whoever takes the board must not find the keys.
     pub(crate) fn move_to(&mut self, head: DocumentHead) -> Result<(), Refusal> {
         self.network = Some(head.network);
         self.advance(head.epoch, head.epoch)
@@ -335,8 +336,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     }
 
     /// Does what needs no node.
-    // Not inlined, nor are those below: what one command needs on the stack must not add to what another
-    // needs, and small boards have little of it.
+    // Not inlined, nor are those below: what one command needs on the stack must not add to what
+    // another needs, and small boards have little of it.
     #[inline(never)]
     fn obey<C: Console>(&mut self, now: Instant, command: &Command<'_>, console: &mut C, scratch: &mut [u8]) {
         match command {

@@ -27,8 +27,8 @@ use next::NextEpoch;
 /// What the board is to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Call again: a packet was taken in, which took up to three scalar multiplications, and the rest of the
-    /// round is still to be done, at the time that it is by now.
+    /// Call again: a packet was taken in, which took up to three scalar multiplications, and the
+    /// rest of the round is still to be done, at the time that it is by now.
     TookIn,
     /// Call again: there is more to do.
     Again,
@@ -62,7 +62,8 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
     failed: Option<StoreError>,
     stopped: bool,
     phase: Phase,
-    /// Where a network document is while it is given, and when its epoch begins. Nowhere on a small board.
+    /// Where a network document is while it is given, and when its epoch begins. Nowhere on a small
+    /// board.
     document: &'m mut [u8],
     /// How much of one has been given.
     given: Option<usize>,
@@ -73,7 +74,8 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
 /// The journal of the node: each packet that is admitted is in flash at once.
 struct InFlash<'m, F> {
     store: &'m mut Store<F>,
-    /// The earliest epoch whose key is in flash. Packets of one before it cannot come again after a restart.
+    /// The earliest epoch whose key is in flash. Packets of one before it cannot come again after a
+    /// restart.
     oldest: Epoch,
     failed: &'m mut Option<StoreError>,
 }
@@ -96,7 +98,8 @@ impl<F: MultiwriteNorFlash> Journal for InFlash<'_, F> {
 
 impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P, F, R> {
     /// A node that is in no epoch yet. `routes` are as many as the storage has nodes.
-    // It returns no `Result`: what it makes is a fifth of a small board's memory, and would be there twice.
+    // It returns no `Result`: what it makes is a fifth of a small board's memory, and would be
+    // there twice.
     #[inline(never)]
     pub fn new(
         mote: &'m mut Mote<P, F, R>,
@@ -133,8 +136,8 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         }
     }
 
-    /// Begins the epoch of the network document. Replay tags that the mote admitted before a restart are admitted
-    /// no more, and the keys of epochs that have passed are gone.
+    /// Begins the epoch of the network document. Replay tags that the mote admitted before a
+    /// restart are admitted no more, and the keys of epochs that have passed are gone.
     ///
     /// # Errors
     /// The board has no memory for the network's nodes, or the flash does not work.
@@ -145,7 +148,8 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         Ok(())
     }
 
-    /// Lends memory for the next epoch's network document, so that it can be given while the node runs.
+    /// Lends memory for the next epoch's network document, so that it can be given while the node
+    /// runs.
     pub fn lend_document(&mut self, memory: &'m mut [u8]) {
         self.document = memory;
     }
@@ -182,11 +186,11 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.mote.take_message(out)
     }
 
-    /// Does what is due: at most one packet taken in, one sent, and one scalar multiplication of own work.
-    /// `scratch` holds a packet meanwhile. A round takes two calls if a packet came: the time at which it goes
-    /// on is that of the second, whose `scratch` may be another.
-    // Not inlined, nor are those that it calls: what one of them needs on the stack must not add to what
-    // another needs.
+    /// Does what is due: at most one packet taken in, one sent, and one scalar multiplication of
+    /// own work. `scratch` holds a packet meanwhile. A round takes two calls if a packet came:
+    /// the time at which it goes on is that of the second, whose `scratch` may be another.
+    // Not inlined, nor are those that it calls: what one of them needs on the stack must not add to
+    // what another needs.
     #[inline(never)]
     pub fn poll<T: Transceiver, C: Console>(
         &mut self,

@@ -7,15 +7,17 @@
 //! messages  ─ queue of messages that were received and not yet handed on
 //! ```
 //!
-//! When a call returns `Ok`, what it stored survives any power cut; when power goes during a call, the store
-//! has what was there before or what was to come, never half of it. [`Store::open`] finishes or undoes what a
-//! power cut interrupted. A region that is full says so, and nothing is dropped to make room.
+//! When a call returns `Ok`, what it stored survives any power cut; when power goes during a call,
+//! the store has what was there before or what was to come, never half of it. [`Store::open`]
+//! finishes or undoes what a power cut interrupted. A region that is full says so, and nothing is
+//! dropped to make room.
 //!
-//! The flash must let a word be written a second time to clear more of its bits (`MultiwriteNorFlash`):
-//! what is removed is marked so, and a seed that was replaced is overwritten with zeros at once.
+//! The flash must let a word be written a second time to clear more of its bits
+//! (`MultiwriteNorFlash`): what is removed is marked so, and a seed that was replaced is
+//! overwritten with zeros at once.
 //!
-//! Deliberately absent: caches, an allocator, encryption (whoever reads the flash has the mote), and any
-//! decision about what to keep.
+//! Deliberately absent: caches, an allocator, encryption (whoever reads the flash has the mote),
+//! and any decision about what to keep.
 
 mod error;
 mod guarded;
@@ -72,8 +74,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
     /// Opens the store and repairs what a power cut left. Flash that is erased is an empty store.
     ///
     /// # Errors
-    /// The layout does not suit the flash, the flash fails, or a region is corrupted in a way that no power
-    /// cut explains. [`Store::format`] makes an empty store of anything.
+    /// The layout does not suit the flash, the flash fails, or a region is corrupted in a way that
+    /// no power cut explains. [`Store::format`] makes an empty store of anything.
     pub fn open(mut flash: F, layout: Layout) -> Result<Self, StoreError> {
         layout.check(&flash)?;
         let record = Journal::new(&mut flash, &layout).repair()?;
@@ -86,8 +88,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
         Ok(store)
     }
 
-    /// Erases all that the layout spans, and opens an empty store. Keys, messages and the record of which
-    /// sequence numbers were used are gone: give the mote a new identity.
+    /// Erases all that the layout spans, and opens an empty store. Keys, messages and the record of
+    /// which sequence numbers were used are gone: give the mote a new identity.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -112,13 +114,14 @@ impl<F: MultiwriteNorFlash> Store<F> {
         Ok(self.journal().read()?.ratchet)
     }
 
-    /// Replaces the key ratchet. When this returns, the seed before it has been overwritten with zeros;
-    /// after a power cut, opening the store does that.
+    /// Replaces the key ratchet. When this returns, the seed before it has been overwritten with
+    /// zeros; after a power cut, opening the store does that.
     pub fn keep_ratchet(&mut self, ratchet: &KeyRatchet) -> Result<(), StoreError> {
         self.journal().change(|record| record.ratchet = Some(ratchet.duplicate()))
     }
 
-    /// Replaces the key ratchet when an epoch begins or ends; `begun` is the newest one that has begun.
+    /// Replaces the key ratchet when an epoch begins or ends; `begun` is the newest one that has
+    /// begun.
     pub fn keep_epoch(&mut self, ratchet: &KeyRatchet, begun: Epoch) -> Result<(), StoreError> {
         self.journal().change(|record| {
             record.newest_epoch = record.newest_epoch.max(Some(begun));
@@ -126,8 +129,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
         })
     }
 
-    /// A number that was never returned before, from 0 on. After a power cut up to [`SEQUENCE_BLOCK`]
-    /// numbers are left out.
+    /// A number that was never returned before, from 0 on. After a power cut up to
+    /// [`SEQUENCE_BLOCK`] numbers are left out.
     pub fn next_sequence(&mut self) -> Result<u32, StoreError> {
         if self.next_sequence == self.sequence_end {
             // The last numbers stay unused rather than being counted past.
@@ -190,8 +193,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.keep(AUTHORITIES, &bytes[..=keys.len()])
     }
 
-    /// The longest network document that [`keep_document`](Self::keep_document) takes, in bytes: 1,536 with
-    /// four settings pages of 4 KiB.
+    /// The longest network document that [`keep_document`](Self::keep_document) takes, in bytes:
+    /// 1,536 with four settings pages of 4 KiB.
     pub fn document_capacity(&self) -> usize {
         Settings::<F>::document_capacity(&self.layout)
     }
@@ -215,8 +218,8 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.document(out)
     }
 
-    /// Keeps the network document of a later epoch beside the current one; the later one before it stays until this
-    /// one is whole.
+    /// Keeps the network document of a later epoch beside the current one; the later one before it
+    /// stays until this one is whole.
     pub fn keep_next_document(&mut self, bytes: &[u8], head: DocumentHead) -> Result<(), StoreError> {
         let most = self.document_capacity();
         if bytes.len() > most {
@@ -244,14 +247,15 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.tag_pages().keep(admitted.epoch, digest)
     }
 
-    /// Visits what was admitted of an epoch in the order in which it was kept; of a word with a flipped bit, all that
-    /// it may have been. Filters of up to 4,096 buckets, a power of two, have no use for more of a digest.
+    /// Visits what was admitted of an epoch in the order in which it was kept; of a word with a
+    /// flipped bit, all that it may have been. Filters of up to 4,096 buckets, a power of two,
+    /// have no use for more of a digest.
     pub fn each_tag(&mut self, epoch: Epoch, mut visit: impl FnMut(Admitted)) -> Result<(), StoreError> {
         self.tag_pages().each(epoch, |digest| visit(Admitted { epoch, digest: Digest::from_short(digest) }))
     }
 
-    /// Removes the tags of all epochs before `epoch`. Move the ratchet on first: with the key of an epoch
-    /// still there, a forgotten tag is a packet that can be replayed.
+    /// Removes the tags of all epochs before `epoch`. Move the ratchet on first: with the key of an
+    /// epoch still there, a forgotten tag is a packet that can be replayed.
     pub fn forget_tags_before(&mut self, epoch: Epoch) -> Result<(), StoreError> {
         self.tag_pages().forget_before(epoch)
     }

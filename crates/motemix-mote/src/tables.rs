@@ -1,5 +1,5 @@
-//! The memory of a node that runs, with lengths that are fixed when the program is built. It is on the stack of
-//! the functions in `board`, and only while they need it.
+//! The memory of a node that runs, with lengths that are fixed when the program is built. It is on
+//! the stack of the functions in `board`, and only while they need it.
 
 use motemix_node::{Array, Lengths, Memory, Storage};
 use motemix_sphinx::Profile;

@@ -1,10 +1,10 @@
-//! A network of six nodes on loopback, one thread and one socket each. Node 0 sends a message to node 5 through mixes;
-//! its acknowledgement comes back through other mixes.
+//! A network of six nodes on loopback, one thread and one socket each. Node 0 sends a message to
+//! node 5 through mixes; its acknowledgement comes back through other mixes.
 //!
 //! `cargo run -p motemix-node --example udp`
 //!
-//! What a node for use has besides: entropy of the system, a journal that outlives it, keys that change with each
-//! epoch, and a network document that authorities signed. `motemix-host` is one.
+//! What a node for use has besides: entropy of the system, a journal that outlives it, keys that
+//! change with each epoch, and a network document that authorities signed. `motemix-host` is one.
 
 use std::error::Error;
 use std::io::ErrorKind;

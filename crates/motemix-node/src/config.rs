@@ -5,15 +5,15 @@ use core::time::Duration;
 use motemix_directory::Parameters;
 use motemix_sphinx::NodeId;
 
-/// Ticks of its own payload stream that a receiver may need until a reply leaves. A receiver whose packets to turn
-/// round take two thirds of what its ticks offer needs more for one packet in 200.
+/// Ticks of its own payload stream that a receiver may need until a reply leaves. A receiver whose
+/// packets to turn round take two thirds of what its ticks offer needs more for one packet in 200.
 const TICKS_TO_REPLY: u32 = 16;
 
 /// Own messages that wait get one in so many of the ticks that packets to turn round want.
 pub(crate) const OWN_SHARE_OF_TICKS: u32 = 4;
 
-/// As many packets may wait for ticks as leave within [`TICKS_TO_REPLY`], own messages included: later ones would come
-/// too late for their senders.
+/// As many packets may wait for ticks as leave within [`TICKS_TO_REPLY`], own messages included:
+/// later ones would come too late for their senders.
 pub(crate) const MOST_FOR_TICKS: usize = (TICKS_TO_REPLY - TICKS_TO_REPLY / OWN_SHARE_OF_TICKS) as usize;
 
 /// When a try counts as lost.
@@ -23,8 +23,8 @@ pub enum Timeout {
     /// The same time for every try.
     Fixed(Duration),
     /// The delays of the very path, which its sender knows, and `hop_allowance` for every hop. The
-    /// allowance grows by half with each try, up to eightfold: short timers collapse a full channel. With a
-    /// payload stream, 16 ticks of the receiver's are added.
+    /// allowance grows by half with each try, up to eightfold: short timers collapse a full
+    /// channel. With a payload stream, 16 ticks of the receiver's are added.
     Path {
         /// For transmission, queueing and computation at one hop.
         hop_allowance: Duration,
@@ -37,8 +37,9 @@ pub enum Timeout {
 pub enum Window {
     /// All of them.
     Open,
-    /// As many as come back, `first` to begin with: for a channel that others share. Own packets then wait for
-    /// those that are forwarded, and the retransmission timer follows what round trips take.
+    /// As many as come back, `first` to begin with: for a channel that others share. Own packets
+    /// then wait for those that are forwarded, and the retransmission timer follows what round
+    /// trips take.
     Adaptive {
         /// At least one.
         first: u16,
@@ -53,8 +54,8 @@ impl Window {
 /// What a node has until its first epoch brings settings. It sends and takes in nothing until then.
 pub(crate) static BEFORE_THE_FIRST_EPOCH: Config = Config::of_network(Parameters::new(0, 0));
 
-/// The settings of a node, for an epoch. There will be more of them, so they are made by one of the functions below
-/// and changed from there:
+/// The settings of a node, for an epoch. There will be more of them, so they are made by one of the
+/// functions below and changed from there:
 ///
 /// ```
 /// # use motemix_directory::Parameters;
@@ -94,14 +95,16 @@ impl Config {
         }
     }
 
-    /// The same on a channel that all neighbours share, for boards, and for hosts and simulated nodes with a radio: own messages
-    /// wait for those that are forwarded. How frames share it is `motemix_link`'s `LinkSettings::new`.
+    /// The same on a channel that all neighbours share, for boards, and for hosts and simulated
+    /// nodes with a radio: own messages wait for those that are forwarded. How frames share it
+    /// is `motemix_link`'s `LinkSettings::new`.
     pub const fn of_shared_channel(parameters: Parameters) -> Self {
         Self { window: Window::SHARED_CHANNEL, ..Self::of_network(parameters) }
     }
 
-    /// The mesh of the thesis "Implementing and analysing Sphinx on low-end IoT devices": 3 + 3 hops,
-    /// 120 s until a try counts as lost, 3 transmissions, 10 messages in flight, no delays, no cover.
+    /// The mesh of the thesis "Implementing and analysing Sphinx on low-end IoT devices": 3 + 3
+    /// hops, 120 s until a try counts as lost, 3 transmissions, 10 messages in flight, no
+    /// delays, no cover.
     pub const fn thesis() -> Self {
         let mut parameters = Parameters::new(3, 3);
         parameters.transmissions = 3;
@@ -143,9 +146,10 @@ impl Config {
     }
 
     /// How long try number `tries` (1 for the first) is waited for, on a path of `hops` hops whose
-    /// delays sum to `delay`, when round trips have lately taken `measured` besides their delays. Never less than
-    /// the allowance, never more than its eightfold. The receiver's ticks are added to both: how long they take
-    /// depends on the receiver, and not on how full the channel is.
+    /// delays sum to `delay`, when round trips have lately taken `measured` besides their delays.
+    /// Never less than the allowance, never more than its eightfold. The receiver's ticks are
+    /// added to both: how long they take depends on the receiver, and not on how full the
+    /// channel is.
     pub(crate) fn time_for_try(
         &self,
         tries: u8,
@@ -175,8 +179,9 @@ impl Config {
         }
     }
 
-    /// For how long after its first try a message is tried again at most. Tries that wait for their turn,
-    /// in a constant-rate stream that is full, must not outlast what the receiver remembers.
+    /// For how long after its first try a message is tried again at most. Tries that wait for their
+    /// turn, in a constant-rate stream that is full, must not outlast what the receiver
+    /// remembers.
     pub(crate) fn message_lifetime(&self) -> Duration {
         self.longest_round_trip().saturating_mul(u32::from(self.parameters.transmissions))
     }

@@ -46,8 +46,8 @@ drop_reasons! {
     UnknownNextHop => "unknown-next-hop",
     /// No room for another packet that waits.
     QueueFull => "queue-full",
-    /// No room to remember another message. Its packet is turned round without an acknowledgement, so its
-    /// sender tries again.
+    /// No room to remember another message. Its packet is turned round without an acknowledgement,
+    /// so its sender tries again.
     WindowFull => "window-full",
     /// A returned packet whose header is not in flight: its message was acknowledged or given up.
     UnknownHeader => "unknown-header",
@@ -56,7 +56,8 @@ drop_reasons! {
     Unanswered => "unanswered",
     /// No epoch has begun.
     NoEpoch => "no-epoch",
-    /// Messages and loops come faster than ticks of the payload stream, on which they are turned round.
+    /// Messages and loops come faster than ticks of the payload stream, on which they are turned
+    /// round.
     NoTick => "no-tick",
 }
 
@@ -105,15 +106,15 @@ pub struct Counters {
     pub duplicates: u64,
     /// Replies and acknowledgements put into packets that were turned round.
     pub replied: u64,
-    /// Packets turned round that brought no message: filler of payload streams, or a payload that was changed on
-    /// the way. Nobody but the sender can tell which.
+    /// Packets turned round that brought no message: filler of payload streams, or a payload that
+    /// was changed on the way. Nobody but the sender can tell which.
     pub turned_empty: u64,
     /// Messages accepted for sending.
     pub sent: u64,
     /// Tries after the first.
     pub retransmitted: u64,
-    /// Tries that came back without a reply: refused, or changed on the way. They count as lost when their time
-    /// is over.
+    /// Tries that came back without a reply: refused, or changed on the way. They count as lost
+    /// when their time is over.
     pub returned_empty: u64,
     /// Messages whose reply came back.
     pub acknowledged: u64,

@@ -35,8 +35,8 @@ impl Stream {
         self.mean.map(|_| self.next)
     }
 
-    /// Whether a tick is due; the next one is drawn from now, so that a node that slept does not send
-    /// what it missed in one burst.
+    /// Whether a tick is due; the next one is drawn from now, so that a node that slept does not
+    /// send what it missed in one burst.
     pub(crate) fn tick<R: CryptoRng>(&mut self, now: Instant, rng: &mut R) -> bool {
         let due = self.mean.is_some() && self.next <= now;
         if due {

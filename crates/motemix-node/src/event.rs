@@ -57,8 +57,8 @@ pub enum Event<'a> {
         id: MessageId,
         /// What it says.
         data: &'a [u8],
-        /// The application has replied to this message with data before, and the reply was lost: give
-        /// the same reply again, and do not act on the message a second time.
+        /// The application has replied to this message with data before, and the reply was lost:
+        /// give the same reply again, and do not act on the message a second time.
         repeated: bool,
     },
     /// A message without a way to reply has arrived.

@@ -15,7 +15,8 @@ pub(crate) enum Purpose {
     Loop,
     /// Drop cover.
     Drop,
-    /// A loop on a tick of the payload stream, when no message waits: as a message to a node drawn at random.
+    /// A loop on a tick of the payload stream, when no message waits: as a message to a node drawn
+    /// at random.
     Filler,
 }
 
@@ -133,20 +134,22 @@ impl<'s, P: Profile> Headers<'s, P> {
         Ok(())
     }
 
-    /// Whether a header for `purpose` would find a place. Ask before one is begun: two purposes that take
-    /// each other's place would be built for ever.
+    /// Whether a header for `purpose` would find a place. Ask before one is begun: two purposes
+    /// that take each other's place would be built for ever.
     pub(crate) fn has_place(&self, purpose: Purpose, needs: &Needs<'_>) -> bool {
         self.place(purpose, needs).is_some()
     }
 
-    /// How many headers of filler are kept: half of the pool besides other cover. Ticks come in bursts.
+    /// How many headers of filler are kept: half of the pool besides other cover. Ticks come in
+    /// bursts.
     pub(crate) fn most_fillers(&self, needs: &Needs<'_>) -> usize {
         let for_cover = usize::from(needs.loops) + usize::from(needs.drops);
         if needs.fillers { (self.slots.len().saturating_sub(for_cover) / 2).max(1) } else { 0 }
     }
 
-    /// A free place, or that of a header which is of no use now. Messages leave one place for each kind of
-    /// cover, where there is more than one: a node must not fall silent because it has much to say.
+    /// A free place, or that of a header which is of no use now. Messages leave one place for each
+    /// kind of cover, where there is more than one: a node must not fall silent because it has
+    /// much to say.
     fn place(&self, purpose: Purpose, needs: &Needs<'_>) -> Option<usize> {
         let held = self.slots.iter().flat_map(|slot| &slot.0);
         let for_messages = held.filter(|(of, _)| matches!(of, Purpose::Message(_))).count();
@@ -180,8 +183,8 @@ impl<'s, P: Profile> Headers<'s, P> {
         }
     }
 
-    // Not inlined, as `begin`: headers are large, and a small board has no stack for several of them under a
-    // multiplication.
+    // Not inlined, as `begin`: headers are large, and a small board has no stack for several of
+    // them under a multiplication.
     #[inline(never)]
     fn finish(&mut self, purpose: Purpose, needs: &Needs<'_>) -> Option<Purpose> {
         let header = self.making.take().and_then(|(_, builder)| builder.finish())?;

@@ -1,21 +1,23 @@
-//! The motemix node: a state machine that sends, forwards and receives, without input, output, clock
-//! or generator of its own. The same code runs on boards, on hosts and in the simulator.
+//! The motemix node: a state machine that sends, forwards and receives, without input, output,
+//! clock or generator of its own. The same code runs on boards, on hosts and in the simulator.
 //!
 //! # The run loop
 //!
 //! 1. Lend memory: [`Storage`]; make a [`Node`] with an id and a generator.
-//! 2. [`Node::prepare_epoch`] with the mix key, then [`Node::begin_epoch`] with the network's nodes and a
-//!    [`Config`]; after a restart [`Node::restore_admitted`] with what the [`Journal`] kept of the epoch.
+//! 2. [`Node::prepare_epoch`] with the mix key, then [`Node::begin_epoch`] with the network's nodes
+//!    and a [`Config`]; after a restart [`Node::restore_admitted`] with what the [`Journal`] kept
+//!    of the epoch.
 //! 3. For each datagram that arrives: [`Node::handle_datagram`].
 //! 4. When [`Node::poll_timeout`] is reached: [`Node::handle_timeout`].
-//! 5. After either: [`Node::poll_event`] until `None`, answering each message that was received with
-//!    [`Node::reply`] once it is safe, then [`Node::poll_transmit`] until `None`. Before anything leaves,
-//!    the journal has what was admitted.
+//! 5. After either: [`Node::poll_event`] until `None`, answering each message that was received
+//!    with [`Node::reply`] once it is safe, then [`Node::poll_transmit`] until `None`. Before
+//!    anything leaves, the journal has what was admitted.
 //! 6. When there is nothing else to do: [`Node::work`], one scalar multiplication a call.
 //!
 //! The order in which a caller interleaves these calls never matters for safety.
 //!
-//! Here are all six steps, in a network of six nodes on virtual time. `examples/udp.rs` is the same with sockets.
+//! Here are all six steps, in a network of six nodes on virtual time. `examples/udp.rs` is the same
+//! with sockets.
 //!
 //! ```
 //! use core::time::Duration;

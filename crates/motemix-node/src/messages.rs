@@ -138,8 +138,8 @@ pub(crate) struct Messages<'s, P: Profile> {
 }
 
 impl<'s, P: Profile> Messages<'s, P> {
-    /// One return slot at least for each message: the later tries of one message replace its earlier
-    /// ones where there are no more.
+    /// One return slot at least for each message: the later tries of one message replace its
+    /// earlier ones where there are no more.
     pub(crate) fn new(slots: &'s mut [MessageSlot<P>], returns: &'s mut [ReturnSlot<P>]) -> Self {
         let capacity = slots.len().min(returns.len());
         let slots = &mut slots[..capacity];
@@ -199,7 +199,8 @@ impl<'s, P: Profile> Messages<'s, P> {
         &self.slots[at]
     }
 
-    /// A try of message `at` leaves at `now`, on a path of these delays, and is waited for until `deadline`.
+    /// A try of message `at` leaves at `now`, on a path of these delays, and is waited for until
+    /// `deadline`.
     pub(crate) fn sent(
         &mut self,
         at: usize,
@@ -284,8 +285,8 @@ impl<'s, P: Profile> Messages<'s, P> {
         (self.deadline != Instant::NEVER).then_some(self.deadline)
     }
 
-    /// Lets every message whose time is over be tried again, or gives it up after `transmissions`, or
-    /// when it is older than `lifetime`.
+    /// Lets every message whose time is over be tried again, or gives it up after `transmissions`,
+    /// or when it is older than `lifetime`.
     pub(crate) fn handle_timeout(&mut self, now: Instant, transmissions: u8, lifetime: Duration) -> Overdue {
         let mut overdue = Overdue::default();
         if self.deadline > now && self.ready == 0 {

@@ -28,7 +28,8 @@ use crate::replay::Fingerprints;
 use crate::storage::Storage;
 use crate::tag_table::TagTable;
 
-/// A node of one network: mix, mote and receiver in one. See the crate's documentation for the run loop.
+/// A node of one network: mix, mote and receiver in one. See the crate's documentation for the run
+/// loop.
 pub struct Node<'s, P: Profile, R: CryptoRng> {
     me: NodeId,
     config: Config,
@@ -45,8 +46,8 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     next_loop: usize,
     /// Ticks that turned packets took since one was offered to this node's own messages.
     turned_in_a_row: u32,
-    /// How long the application took for its last reply. Packets without a reply wait as long, so that they leave
-    /// when one with a reply might.
+    /// How long the application took for its last reply. Packets without a reply wait as long, so
+    /// that they leave when one with a reply might.
     answer_took: Duration,
     nodes: Nodes<'s>,
     receiver: Option<NodeId>,
@@ -95,8 +96,8 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         rng.fill_bytes(key.expose_mut());
         let key = SipHasher13::new_with_key(key.expose());
         storage.loops.fill(0);
-        // The compiler is not to know what is in there: it would make the values on the stack, beside the node, and a
-        // board's stack would be a kilobyte deeper.
+        // The compiler is not to know what is in there: it would make the values on the stack,
+        // beside the node, and a board's stack would be a kilobyte deeper.
         let config = core::hint::black_box(&BEFORE_THE_FIRST_EPOCH);
         Self {
             me,
@@ -136,8 +137,8 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.epochs.fill()
     }
 
-    /// Messages that were received in the present lifetime of a message, and how many the window remembers of
-    /// one. A full window hands over no new message.
+    /// Messages that were received in the present lifetime of a message, and how many the window
+    /// remembers of one. A full window hands over no new message.
     pub fn window_fill(&self) -> (usize, usize) {
         self.window.fill()
     }
@@ -158,9 +159,10 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.epochs.prepare(epoch, key)
     }
 
-    /// Makes the prepared epoch the current one, until about `ends`: the places of the replay filter are made to
-    /// last until then. With [`Instant::NEVER`] they go to whoever comes first. `nodes` are those of its network document, in the
-    /// order of their ids, checked by the document; `config` follows its parameters. Pooled headers are forgotten; messages in
+    /// Makes the prepared epoch the current one, until about `ends`: the places of the replay
+    /// filter are made to last until then. With [`Instant::NEVER`] they go to whoever comes
+    /// first. `nodes` are those of its network document, in the order of their ids, checked by
+    /// the document; `config` follows its parameters. Pooled headers are forgotten; messages in
     /// flight stay, and the key of the epoch before serves for the overlap of the parameters.
     pub fn begin_epoch(
         &mut self,
@@ -222,40 +224,42 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.streams.drops.set(now, parameters.drop_mean.filter(|_| on), &mut self.rng);
     }
 
-    /// Stops all that this node sends of its own until the next epoch begins: cover, the ticks of the payload
-    /// stream, and messages, which wait. What it forwards and replies to goes on. For a network document that
-    /// has expired.
+    /// Stops all that this node sends of its own until the next epoch begins: cover, the ticks of
+    /// the payload stream, and messages, which wait. What it forwards and replies to goes on.
+    /// For a network document that has expired.
     pub fn fall_silent(&mut self) {
         self.streams = Streams::off();
         self.silent = true;
     }
 
-    /// Wipes all mix keys with their replay filters: no packet is taken in until an epoch is prepared and
-    /// begun again, which may be an earlier one. What waits for its delay still leaves.
+    /// Wipes all mix keys with their replay filters: no packet is taken in until an epoch is
+    /// prepared and begun again, which may be an earlier one. What waits for its delay still
+    /// leaves.
     pub fn end_epoch(&mut self) {
         self.fall_silent();
         self.epochs.end();
         self.headers.clear();
     }
 
-    /// How many own loops and tries have come back under the current epoch's keys since it began. Each
-    /// went through mixes that have the keys of this epoch, which says more about the time than any one clock.
+    /// How many own loops and tries have come back under the current epoch's keys since it began.
+    /// Each went through mixes that have the keys of this epoch, which says more about the time
+    /// than any one clock.
     pub const fn answers(&self) -> u32 {
         self.answers
     }
 
-    /// Puts back what was admitted before a restart; call after the epoch is prepared or begun. Digests of
-    /// epochs without a key are passed over.
+    /// Puts back what was admitted before a restart; call after the epoch is prepared or begun.
+    /// Digests of epochs without a key are passed over.
     ///
     /// # Errors
-    /// [`ReplayError::Full`] if the memory is smaller than it was, and has no room for it. Packets that are
-    /// not put back could pass again, so the node must not run.
+    /// [`ReplayError::Full`] if the memory is smaller than it was, and has no room for it. Packets
+    /// that are not put back could pass again, so the node must not run.
     pub fn restore_admitted(&mut self, admitted: Admitted) -> Result<(), ReplayError> {
         self.epochs.restore(admitted)
     }
 
-    /// What the journal would have of a packet whose replay tag begins with these eight bytes, to convert
-    /// journals of tags. `None` if the node does not have the epoch's key.
+    /// What the journal would have of a packet whose replay tag begins with these eight bytes, to
+    /// convert journals of tags. `None` if the node does not have the epoch's key.
     pub fn admitted_of_tag(&self, epoch: Epoch, start: &[u8; 8]) -> Option<Admitted> {
         Some(Admitted { epoch, digest: self.epochs.digest(epoch, *start)? })
     }
@@ -304,8 +308,8 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         .min()
     }
 
-    /// The next packet that is due, written to the beginning of `out`. Before anything leaves, `journal` has
-    /// all that was admitted.
+    /// The next packet that is due, written to the beginning of `out`. Before anything leaves,
+    /// `journal` has all that was admitted.
     ///
     /// # Errors
     /// The journal's. Then nothing leaves; what is due stays so.
@@ -384,8 +388,8 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         })
     }
 
-    /// Replies to a received message: without data it is an acknowledgement. Only now does the sender
-    /// learn that the message arrived, so make it safe first.
+    /// Replies to a received message: without data it is an acknowledgement. Only now does the
+    /// sender learn that the message arrived, so make it safe first.
     pub fn reply(&mut self, now: Instant, token: ReceiptToken, data: &[u8]) -> Result<(), ReplyError> {
         if data.len() > P::GEOMETRY.data_len() {
             return Err(ReplyError::TooLong);
@@ -406,8 +410,8 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         Ok(())
     }
 
-    /// Lets go of a received message without a reply, when it cannot be made safe. Its packet leaves as if it had
-    /// one; its sender tries again.
+    /// Lets go of a received message without a reply, when it cannot be made safe. Its packet
+    /// leaves as if it had one; its sender tries again.
     pub fn refuse(&mut self, token: ReceiptToken) -> Result<(), ReplyError> {
         self.queue.receipt(token).ok_or(ReplyError::NotWaiting)?;
         self.turn_unanswered(token);

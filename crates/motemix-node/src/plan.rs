@@ -1,4 +1,5 @@
-//! Whether rate, epoch and replay filter fit together: to be asked when a network or a scenario is made.
+//! Whether rate, epoch and replay filter fit together: to be asked when a network or a scenario is
+//! made.
 
 use core::fmt;
 use core::time::Duration;
@@ -29,7 +30,8 @@ pub struct ReplayFilterTooSmall {
     pub packets: u64,
     /// For how many there is memory.
     pub room: u64,
-    /// The least memory that is enough, in bytes; `None` if fingerprints of this length do not reach so far.
+    /// The least memory that is enough, in bytes; `None` if fingerprints of this length do not
+    /// reach so far.
     pub bytes_needed: Option<usize>,
     /// The longest epoch for which the memory is enough.
     pub longest_epoch: Duration,
@@ -42,8 +44,8 @@ impl ReplayPlan {
         u64::try_from(micros.div_ceil(HOUR.as_micros())).unwrap_or(u64::MAX)
     }
 
-    /// Whether the filter lasts for the epoch, with an eighth left for bursts and for the overlap with its
-    /// neighbours.
+    /// Whether the filter lasts for the epoch, with an eighth left for bursts and for the overlap
+    /// with its neighbours.
     ///
     /// # Errors
     /// What is too small, and what would be enough.
@@ -75,9 +77,9 @@ impl fmt::Display for ReplayFilterTooSmall {
 
 impl core::error::Error for ReplayFilterTooSmall {}
 
-/// Packets that cover alone makes a mix take in an hour, if all mixes of a network of `nodes` get the same share:
-/// loops, drop cover, and the ticks of the payload stream, which are loops or messages. A node's own loops
-/// need no place in its filter.
+/// Packets that cover alone makes a mix take in an hour, if all mixes of a network of `nodes` get
+/// the same share: loops, drop cover, and the ticks of the payload stream, which are loops or
+/// messages. A node's own loops need no place in its filter.
 pub fn cover_an_hour(parameters: &Parameters, nodes: usize, mixes: usize) -> u64 {
     let hops = u64::from(parameters.max_hops);
     let streams = [

@@ -1,4 +1,5 @@
-//! Packets that wait: for their delay to pass, for the application's reply, for a tick of the payload stream.
+//! Packets that wait: for their delay to pass, for the application's reply, for a tick of the
+//! payload stream.
 
 use core::mem;
 
@@ -99,8 +100,8 @@ pub(crate) enum Leave {
     OnTicks { most: usize },
 }
 
-/// Slots and a heap over their numbers, least due first. Each slot knows its place in the heap, so a
-/// waiting packet's time can be changed.
+/// Slots and a heap over their numbers, least due first. Each slot knows its place in the heap, so
+/// a waiting packet's time can be changed.
 pub(crate) struct Queue<'s, P: Profile> {
     slots: &'s mut [PacketSlot<P>],
     heap: &'s mut [u32],
@@ -164,8 +165,8 @@ impl<'s, P: Profile> Queue<'s, P> {
         Ok(())
     }
 
-    /// Whether one more packet to be turned round finds a place. Those that wait for ticks leave half of the
-    /// places to what is forwarded.
+    /// Whether one more packet to be turned round finds a place. Those that wait for ticks leave
+    /// half of the places to what is forwarded.
     pub(crate) const fn has_room_to_turn(&self, leave: Leave) -> bool {
         self.has_room() && (matches!(leave, Leave::WhenDue) || self.turning < self.slots.len().div_ceil(2))
     }
@@ -257,7 +258,8 @@ impl<'s, P: Profile> Queue<'s, P> {
         }
     }
 
-    /// Turns a received message into a packet that leaves: `reply` writes it, and says when it is due.
+    /// Turns a received message into a packet that leaves: `reply` writes it, and says when it is
+    /// due.
     pub(crate) fn turn_round(
         &mut self,
         token: ReceiptToken,

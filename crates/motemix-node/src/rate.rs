@@ -1,9 +1,10 @@
 //! How much of its own a node lets under way: what a full channel asks of those who share it.
 //!
-//! A network of motes has no router that could signal congestion; what a sender sees are its own round trips. From
-//! those it measures what a round trip takes besides the delays that it chose itself, for the retransmission timer (RFC 6298,
-//! with a try's own sending time, so that Karn's ambiguity does not arise), and adapts how many messages
-//! may be under way: one more for each window that was acknowledged at the first try, half after a try that was lost (Chiu and
+//! A network of motes has no router that could signal congestion; what a sender sees are its own
+//! round trips. From those it measures what a round trip takes besides the delays that it chose
+//! itself, for the retransmission timer (RFC 6298, with a try's own sending time, so that Karn's
+//! ambiguity does not arise), and adapts how many messages may be under way: one more for each
+//! window that was acknowledged at the first try, half after a try that was lost (Chiu and
 //! Jain, "Analysis of the increase and decrease algorithms for congestion avoidance", 1989).
 
 use core::time::Duration;
@@ -48,13 +49,15 @@ impl Rate {
         self.window.is_some()
     }
 
-    /// What a round trip takes besides its delays, with room for how much that varies; `None` before one came back.
+    /// What a round trip takes besides its delays, with room for how much that varies; `None`
+    /// before one came back.
     pub(crate) fn allowance(&self) -> Option<Duration> {
         let measured = self.measured?;
         self.window.map(|_| measured.smoothed.saturating_add(measured.deviation.saturating_mul(4)))
     }
 
-    /// A try came back, after `took` without its delays. `most` is how many messages can be under way.
+    /// A try came back, after `took` without its delays. `most` is how many messages can be under
+    /// way.
     pub(crate) fn came_back(&mut self, took: Duration, tries: u8, most: usize) {
         self.measured = Some(match self.measured {
             None => Measured { smoothed: took, deviation: took / 2 },
@@ -71,7 +74,8 @@ impl Rate {
         }
     }
 
-    /// Tries were lost. Those that left before the last loss was noticed are not held against the network again.
+    /// Tries were lost. Those that left before the last loss was noticed are not held against the
+    /// network again.
     pub(crate) fn lost(&mut self, now: Instant, pause: Duration) {
         let Some(window) = &mut self.window else { return };
         if now >= self.heeded_until {

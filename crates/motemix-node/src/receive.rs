@@ -1,4 +1,5 @@
-//! What a receiver remembers of messages, so that each is handed over once however often it is tried.
+//! What a receiver remembers of messages, so that each is handed over once however often it is
+//! tried.
 
 use core::time::Duration;
 
@@ -36,8 +37,8 @@ impl Fate {
     }
 }
 
-/// Digests of messages in two tables: one of this lifetime, one of the lifetime before. Each is cleared
-/// when all its messages are too old to be tried again, so nothing is ever evicted early.
+/// Digests of messages in two tables: one of this lifetime, one of the lifetime before. Each is
+/// cleared when all its messages are too old to be tried again, so nothing is ever evicted early.
 pub(crate) struct Window<'s> {
     tables: [TagTable<'s>; 2],
     newer: usize,
@@ -72,7 +73,8 @@ impl<'s> Window<'s> {
         }
     }
 
-    /// Remembers what became of the message. Without room nothing is remembered; [`Self::fate`] is asked first.
+    /// Remembers what became of the message. Without room nothing is remembered; [`Self::fate`] is
+    /// asked first.
     pub(crate) fn set(&mut self, digest: u64, fate: Fate) {
         let value = digest | fate as u64;
         let older = 1 - self.newer;

@@ -14,8 +14,8 @@ pub struct Storage<'s, P: Profile> {
     pub packets: &'s mut [PacketSlot<P>],
     /// As many numbers as there are packet slots.
     pub schedule: &'s mut [u32],
-    /// The replay filter, shared by two epochs; [`FingerprintBits::packets_of`] tells for how many packets an
-    /// epoch should be planned.
+    /// The replay filter, shared by two epochs; [`FingerprintBits::packets_of`] tells for how many
+    /// packets an epoch should be planned.
     pub replay: &'s mut [u8],
     /// The replay filter's bits: how often a packet that is new is taken for one that was seen.
     pub fingerprint: FingerprintBits,
@@ -28,15 +28,16 @@ pub struct Storage<'s, P: Profile> {
     pub returns: &'s mut [ReturnSlot<P>],
     /// The header pool.
     pub headers: &'s mut [HeaderSlot<P>],
-    /// Loops under way, whose return is counted; a later one takes the place of the oldest. With a payload stream
-    /// they are as many as ticks in half a round trip: `round trip / (2 · payload_mean)` on average.
+    /// Loops under way, whose return is counted; a later one takes the place of the oldest. With a
+    /// payload stream they are as many as ticks in half a round trip: `round trip / (2 ·
+    /// payload_mean)` on average.
     pub loops: &'s mut [u64],
     /// As many as the network has nodes.
     pub nodes: &'s mut [Entry],
 }
 
-/// How long the tables of a [`Memory`] are. Each is an array type, so that every length has its name where it is
-/// chosen:
+/// How long the tables of a [`Memory`] are. Each is an array type, so that every length has its
+/// name where it is chosen:
 ///
 /// ```
 /// # use motemix_node::{Lengths, Memory};
@@ -70,8 +71,8 @@ pub trait Lengths {
     type Returns<T>: Array<T>;
     /// The header pool.
     type Headers<T>: Array<T>;
-    /// Loops under way. As many as packets suit most nodes: a packet that waits here is on somebody's way, so as
-    /// many of one's own wait elsewhere.
+    /// Loops under way. As many as packets suit most nodes: a packet that waits here is on
+    /// somebody's way, so as many of one's own wait elsewhere.
     type Loops<T>: Array<T>;
     /// As many as the network has nodes.
     type Nodes<T>: Array<T>;

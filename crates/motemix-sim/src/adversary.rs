@@ -6,12 +6,14 @@
 //!                              └ links: how many on each link, while messages are sent and afterwards ─ Counted
 //! ```
 //!
-//! It reads no contents but fragment headers, and never what the simulation knows. The truth comes in at the end, to
-//! score it, and says which transfers brought messages to receivers: as if receivers worked for the observer.
+//! It reads no contents but fragment headers, and never what the simulation knows. The truth comes
+//! in at the end, to score it, and says which transfers brought messages to receivers: as if
+//! receivers worked for the observer.
 //!
-//! Memory is linear in the transfers of the run, of which the channel carries some fifty a second at most, times the
-//! packets that may be inside a node when one leaves. A message is traced in time that grows with the latter to the power of
-//! the hops of both ways; [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
+//! Memory is linear in the transfers of the run, of which the channel carries some fifty a second
+//! at most, times the packets that may be inside a node when one leaves. A message is traced in
+//! time that grows with the latter to the power of the hops of both ways;
+//! [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
 
 mod dwell;
 mod inside;

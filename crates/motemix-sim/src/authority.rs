@@ -1,4 +1,5 @@
-//! The authority of a simulated network: signs the document of each epoch, as `motemix directory` does for a real one.
+//! The authority of a simulated network: signs the document of each epoch, as `motemix directory`
+//! does for a real one.
 
 use crate::random::{self, Purpose};
 use crate::scenario::{Motes, Time};
@@ -127,7 +128,8 @@ impl Authority {
     }
 }
 
-/// The length of a scenario's network documents, bytes; none if no document can be of what it asks for.
+/// The length of a scenario's network documents, bytes; none if no document can be of what it asks
+/// for.
 pub(crate) fn document_len(motes: &Motes, nodes: u32) -> Option<usize> {
     // A document of one node, and what every other one adds: docs/spec/directory.md.
     let listed = Listed { name: name(0), forwards: true, address: ExtendedAddress([2, 0, 0, 0, 0, 0, 0, 2]) };

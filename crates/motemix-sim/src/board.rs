@@ -1,6 +1,7 @@
 //! What a board's processor and radio need, in time and current.
 //!
-//! Cycles are those of the stopwatch with the flash's wait states (`docs/boards.md`), currents those of the data sheets.
+//! Cycles are those of the stopwatch with the flash's wait states (`docs/boards.md`), currents
+//! those of the data sheets.
 
 use crate::flash::Part;
 use crate::scenario::Board;
@@ -13,8 +14,8 @@ pub(crate) struct Traits {
     pub megahertz: u32,
     /// One X25519 with any point, on the curve that the board's program has.
     pub multiplication: u32,
-    /// One Ed25519 verification. Counted in field operations it is five quarters of an X25519 of `Portable`, whose field
-    /// it uses: 3,475 of them beside 2,815.
+    /// One Ed25519 verification. Counted in field operations it is five quarters of an X25519 of
+    /// `Portable`, whose field it uses: 3,475 of them beside 2,815.
     pub verification: u32,
     /// What a packet costs besides: MAC, replay filter, one layer, queue.
     pub packet: u32,
@@ -37,7 +38,8 @@ const fn flash(word_ns: u64, page_ms: u64, endurance: u32) -> Part {
 impl Traits {
     pub const fn of(board: Board) -> Self {
         match board {
-            // SAM R21 data sheet: 5.8 mA computing, some microamperes in standby; its AT86RF233: 13.8 mA at +4 dBm, 11.8 mA.
+            // SAM R21 data sheet: 5.8 mA computing, some microamperes in standby; its AT86RF233:
+            // 13.8 mA at +4 dBm, 11.8 mA.
             Board::Samr21Xpro => Self {
                 megahertz: 48,
                 multiplication: 12_129_378,
@@ -47,10 +49,12 @@ impl Traits {
                 sleeps: 12,
                 sends: 45_540,
                 listens: 38_940,
-                // Table 37-31: a page of 64 bytes 2.5 ms, a row 6 ms, four of which the store erases at once; 25,000 times.
+                // Table 37-31: a page of 64 bytes 2.5 ms, a row 6 ms, four of which the store
+                // erases at once; 25,000 times.
                 flash: flash(156_250, 24, 25_000),
             },
-            // STM32F103xE data sheet: 30.5 mA computing, 14 µA in stop mode; AT86RF231: 14 mA at +3 dBm, 13.2 mA.
+            // STM32F103xE data sheet: 30.5 mA computing, 14 µA in stop mode; AT86RF231: 14 mA at +3
+            // dBm, 13.2 mA.
             Board::IotlabM3 => Self {
                 megahertz: 72,
                 // `HalfWords`, whose time does not depend on the scalar.
@@ -64,7 +68,8 @@ impl Traits {
                 // Tables 45 and 46: a half-word 52.5 µs, a page of 2 KiB up to 40 ms, 10,000 times.
                 flash: flash(52_500, 40, 10_000),
             },
-            // nRF52840 product specification, 3 V with DC/DC: 3.3 mA computing, 1.5 µA; radio 6.4 mA at 0 dBm, 6.26 mA.
+            // nRF52840 product specification, 3 V with DC/DC: 3.3 mA computing, 1.5 µA; radio 6.4
+            // mA at 0 dBm, 6.26 mA.
             Board::Nrf52840dk => Self {
                 megahertz: 64,
                 multiplication: 1_988_775,
@@ -77,8 +82,9 @@ impl Traits {
                 // 4.3.10: a word 41 µs, a page of 4 KiB 85 ms, 10,000 times.
                 flash: flash(41_000, 85, 10_000),
             },
-            // nRF51822 product specification, 3 V: 4.4 mA computing, 2.6 µA; the multiplication is the stopwatch's of a
-            // Cortex-M0+ without wait states. The radio at its serial line is taken for an AT86RF231.
+            // nRF51822 product specification, 3 V: 4.4 mA computing, 2.6 µA; the multiplication is
+            // the stopwatch's of a Cortex-M0+ without wait states. The radio at its serial line is
+            // taken for an AT86RF231.
             Board::Microbit => Self {
                 megahertz: 16,
                 multiplication: 9_731_362,

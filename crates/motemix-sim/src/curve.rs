@@ -33,9 +33,9 @@ impl Curve for Real {
     }
 }
 
-/// The group without its one-way street: an element is written as its discrete logarithm to the base point, up to the sign,
-/// as an x-coordinate is. What holds for X25519 holds here, so the protocol cannot tell them apart; anybody else can. For the
-/// simulator alone.
+/// The group without its one-way street: an element is written as its discrete logarithm to the
+/// base point, up to the sign, as an x-coordinate is. What holds for X25519 holds here, so the
+/// protocol cannot tell them apart; anybody else can. For the simulator alone.
 pub(crate) enum Modelled {}
 
 impl Curve for Modelled {

@@ -28,8 +28,8 @@ pub(crate) trait Device {
     }
 }
 
-/// Frames that its interrupt has taken from the transceiver, and the one that it is to send. A board's radio and the world
-/// have hold of the same one.
+/// Frames that its interrupt has taken from the transceiver, and the one that it is to send. A
+/// board's radio and the world have hold of the same one.
 #[derive(Clone)]
 pub(crate) struct Antenna(Rc<RefCell<Inside>>);
 

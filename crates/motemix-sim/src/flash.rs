@@ -1,7 +1,9 @@
-//! A board's flash in memory: what the store of a mote writes to, with the time that it takes and the wear that it leaves.
+//! A board's flash in memory: what the store of a mote writes to, with the time that it takes and
+//! the wear that it leaves.
 //!
-//! It keeps to what the parts promise: an erase fills whole pages with ones, a write clears bits, and a word that was
-//! written before is only ever cleared to zero (`motemix-write-once` in the firmware). Reads take no time.
+//! It keeps to what the parts promise: an erase fills whole pages with ones, a write clears bits,
+//! and a word that was written before is only ever cleared to zero (`motemix-write-once` in the
+//! firmware). Reads take no time.
 
 use embedded_storage::nor_flash::{
     ErrorType, MultiwriteNorFlash, NorFlash, NorFlashErrorKind, ReadNorFlash, check_erase, check_read,

@@ -1,8 +1,10 @@
-//! A mote as it ships: `motemix-mote` with a flash, a radio, a generator and a clock that are simulated.
+//! A mote as it ships: `motemix-mote` with a flash, a radio, a generator and a clock that are
+//! simulated.
 //!
-//! Its life is that of a board (`motemix_mote::run`), as a future that waits where a board sleeps or computes. While it
-//! computes or writes to its flash, its processor is busy for what the stopwatch and the part's data sheet say; only the
-//! interrupt that takes frames from the transceiver goes on.
+//! Its life is that of a board (`motemix_mote::run`), as a future that waits where a board sleeps
+//! or computes. While it computes or writes to its flash, its processor is busy for what the
+//! stopwatch and the part's data sheet say; only the interrupt that takes frames from the
+//! transceiver goes on.
 
 mod desk;
 mod tables;
@@ -40,7 +42,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 use tables::{Memory, StackMemory};
 
-/// The longest network document, bytes, that the store of a mote has a place for, however large its flash.
+/// The longest network document, bytes, that the store of a mote has a place for, however large its
+/// flash.
 pub(crate) const STORED: usize = 84 * 128;
 /// Bytes that a message needs to say who sent it.
 pub(crate) const NAMED: usize = 2;
@@ -387,7 +390,8 @@ impl<'d> Life<'d> {
         Ok(stopped)
     }
 
-    /// The processor computes and writes to its flash; whatever else there is waits. Whether it took any time.
+    /// The processor computes and writes to its flash; whatever else there is waits. Whether it
+    /// took any time.
     async fn compute(&self, besides: u64) -> bool {
         let multiplications = u64::from(curve::taken());
         let cycles = multiplications * u64::from(self.board.multiplication) + besides;

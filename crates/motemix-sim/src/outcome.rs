@@ -53,7 +53,8 @@ pub struct Outcome {
     pub active_energy_mj_per_ack: f64,
     /// Seconds from accepting a message to its acknowledgement.
     pub rtt_s: Percentiles,
-    /// What an observer of the whole channel does not know of a message's sender, bits; if asked for.
+    /// What an observer of the whole channel does not know of a message's sender, bits; if asked
+    /// for.
     pub entropy_bits: Option<f64>,
     /// What else that observer does and does not know; if asked for.
     pub anonymity: Option<Anonymity>,
@@ -63,7 +64,8 @@ pub struct Outcome {
     pub epochs: Option<u32>,
     /// What was written to the motes' flashes; `None` for the thesis' protocols.
     pub flash: Option<Wear>,
-    /// The tables of each board that ran, by its name; of a group that is not as shipped, with the group's name.
+    /// The tables of each board that ran, by its name; of a group that is not as shipped, with the
+    /// group's name.
     pub limits: BTreeMap<String, Tables>,
     /// Virtual seconds.
     pub virtual_s: f64,

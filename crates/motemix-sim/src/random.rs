@@ -1,4 +1,5 @@
-//! A random stream for each node and purpose, so that what one node draws never changes what another one gets.
+//! A random stream for each node and purpose, so that what one node draws never changes what
+//! another one gets.
 
 use chacha20::ChaCha8Rng;
 use motemix_crypto::uniform;

@@ -1,4 +1,5 @@
-//! The thesis' figures 7 and 8 as scenarios with what was measured, and what each cause of loss costs.
+//! The thesis' figures 7 and 8 as scenarios with what was measured, and what each cause of loss
+//! costs.
 //!
 //! The scenarios are the files in `scenarios/`; what varies is set here.
 
@@ -32,7 +33,8 @@ const MOTES: &str = include_str!("../../../scenarios/mesh-64.toml");
 const CLIENT_SERVER: &str = include_str!("../../../scenarios/thesis-client-server.toml");
 const CLIENT_MIX_SERVER: &str = include_str!("../../../scenarios/thesis-client-mix-server.toml");
 
-/// Figure 7 by nodes: Sphinx's retransmitted, acknowledged, discarded, and those of plain datagrams.
+/// Figure 7 by nodes: Sphinx's retransmitted, acknowledged, discarded, and those of plain
+/// datagrams.
 const FIGURE_7: [(u16, [f64; 3], [f64; 3]); 6] = [
     (10, [65.0, 91.0, 9.0], [4.0, 99.95, 0.05]),
     (20, [71.0, 88.0, 12.0], [11.0, 99.7, 0.3]),
@@ -111,8 +113,8 @@ pub fn ablation() -> Vec<Case> {
     cases.into_iter().flatten().collect()
 }
 
-/// What motes do about loss, one after the other left out: 64 nodes, under the load that the thesis offered (a message every 16 s
-/// from each) and four times that.
+/// What motes do about loss, one after the other left out: 64 nodes, under the load that the thesis
+/// offered (a message every 16 s from each) and four times that.
 pub fn remedies() -> Vec<Case> {
     type Change = fn(&mut Scenario);
     let changes: [(&str, Change); 9] = [

@@ -7,8 +7,8 @@
 //!    reads, spins ┘    cuts, puts together                     └ computes for seconds; all threads to the left go on
 //! ```
 //!
-//! Not modelled: neighbour discovery and router advertisements (addresses follow from the frames', RFC 6775 section 8.1.3), holes in
-//! the packet buffer, the shell's own time.
+//! Not modelled: neighbour discovery and router advertisements (addresses follow from the frames',
+//! RFC 6775 section 8.1.3), holes in the packet buffer, the shell's own time.
 
 mod buffer;
 mod costs;
@@ -170,7 +170,8 @@ impl Mote {
         let work = self.queues[thread as usize].pop_front()?;
         let time = match &work {
             Work::Load(fragment) => {
-                // The driver lets the transceiver finish what it receives, and takes it into `TX_ARET_ON`.
+                // The driver lets the transceiver finish what it receives, and takes it into
+                // `TX_ARET_ON`.
                 self.antenna.listen(!self.settings.deaf_until_sent);
                 frame + self.transfer(fragment.frame_len())
             }
@@ -197,7 +198,8 @@ impl Mote {
             && matches!(self.queues[interface].front(), Some(Work::Load(_)))
     }
 
-    /// Lets the first thread run that can. Returns when something is due, if nothing happens before.
+    /// Lets the first thread run that can. Returns when something is due, if nothing happens
+    /// before.
     fn schedule(&mut self, now: Instant) -> Option<Instant> {
         'threads: loop {
             for thread in Thread::ALL {
@@ -367,8 +369,8 @@ impl Mote {
         self.cut_on();
     }
 
-    /// Sends the next fragment, and itself a message to go on. What stays unsent after a failure is given up; what the air
-    /// did to fragments that were sent, nobody asks.
+    /// Sends the next fragment, and itself a message to go on. What stays unsent after a failure is
+    /// given up; what the air did to fragments that were sent, nobody asks.
     fn cut_on(&mut self) {
         if self.cutting.is_empty() {
             return;

@@ -1,8 +1,9 @@
 //! A room: where stations are, and how strong they hear each other.
 //!
-//! Log-distance path loss with log-normal shadowing (Rappaport, *Wireless Communications*, 4.9): what `to` receives is
-//! `power − reference − 10·n·log10(d) − X`, where `X` belongs to the pair and is the same both ways. Links are computed when
-//! they are needed, so memory grows with the stations and not with the pairs.
+//! Log-distance path loss with log-normal shadowing (Rappaport, *Wireless Communications*, 4.9):
+//! what `to` receives is `power − reference − 10·n·log10(d) − X`, where `X` belongs to the pair and
+//! is the same both ways. Links are computed when they are needed, so memory grows with the
+//! stations and not with the pairs.
 
 use crate::random::{self, Purpose};
 use crate::scenario::Room;
@@ -29,7 +30,8 @@ impl Places {
         Self { room, loss, seed, places }
     }
 
-    /// Nearly normal, mean 0, deviation 1: the sum of twelve uniform numbers, less 6. No logarithm, so the same everywhere.
+    /// Nearly normal, mean 0, deviation 1: the sum of twelve uniform numbers, less 6. No logarithm,
+    /// so the same everywhere.
     fn shadow(&self, one: u16, other: u16) -> f64 {
         let pair = u32::from(one.min(other)) << 16 | u32::from(one.max(other));
         let mut rng = random::stream(self.seed, pair, Purpose::Shadows);

@@ -1,7 +1,7 @@
 //! What is simulated: the text of a scenario as types.
 //!
-//! Every field that is not named has the value of the standard, of RIOT 2023.01 or of a mote as it ships; a field that is
-//! not known is an error.
+//! Every field that is not named has the value of the standard, of RIOT 2023.01 or of a mote as it
+//! ships; a field that is not known is an error.
 
 mod adversary;
 mod check;

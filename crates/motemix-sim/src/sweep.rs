@@ -1,12 +1,13 @@
-//! Many runs of one scenario: every combination of what [`Sweep`](crate::scenario::Sweep) varies, with every seed.
+//! Many runs of one scenario: every combination of what [`Sweep`](crate::scenario::Sweep) varies,
+//! with every seed.
 //!
 //! ```text
 //! draft ─ plan: numbered runs ─ run, some at a time ─ journal: a line for each that is done ─ runs.csv, runs.parquet, summary.csv
 //! ```
 //!
-//! A run that is in the journal is never run again, whatever ended the process. Results are made from the journal alone, in
-//! the order of the plan, so that they do not depend on how often a sweep was interrupted, on the number of cores, or on
-//! who ran the runs.
+//! A run that is in the journal is never run again, whatever ended the process. Results are made
+//! from the journal alone, in the order of the plan, so that they do not depend on how often a
+//! sweep was interrupted, on the number of cores, or on who ran the runs.
 
 mod journal;
 mod parquet;
@@ -79,8 +80,8 @@ pub enum SweepError {
     },
 }
 
-/// Runs what is not in the journal yet, and writes each run down when it is done. `tell` hears how far it has come, at the
-/// beginning and after each run.
+/// Runs what is not in the journal yet, and writes each run down when it is done. `tell` hears how
+/// far it has come, at the beginning and after each run.
 ///
 /// # Errors
 /// See [`SweepError`]. Runs that were done are in the journal nevertheless.

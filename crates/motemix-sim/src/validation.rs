@@ -1,7 +1,8 @@
 //! The channel alone, under loads whose outcome others have calculated or measured.
 //!
-//! Frames wait at their sender; one that was given up is not sent again, and the next one follows. That is what a
-//! network stack without patience does, and what ns-3 was asked to do for the figures beside ours (`checks/ns3`).
+//! Frames wait at their sender; one that was given up is not sent again, and the next one follows.
+//! That is what a network stack without patience does, and what ns-3 was asked to do for the
+//! figures beside ours (`checks/ns3`).
 
 use crate::random::{self, Purpose, below};
 use crate::room::Places;
@@ -15,7 +16,8 @@ use rand_core::Rng as _;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Frame control, sequence number, network, two short addresses; the check sequence of two bytes is not given.
+/// Frame control, sequence number, network, two short addresses; the check sequence of two bytes is
+/// not given.
 const HEADER: usize = 9;
 
 /// How stations stand to each other.
@@ -23,12 +25,14 @@ const HEADER: usize = 9;
 pub enum Surroundings {
     /// All hear each other equally well, and whatever overlaps is lost.
     Even,
-    /// ns-3's defaults in the room of the testbed: path-loss exponent 3, 46.68 dB at one metre; a frame survives what is
-    /// a decibel weaker, as its error model has it for frames of this length.
+    /// ns-3's defaults in the room of the testbed: path-loss exponent 3, 46.68 dB at one metre; a
+    /// frame survives what is a decibel weaker, as its error model has it for frames of this
+    /// length.
     Room,
 }
 
-/// Frames a second of one sender who always has one more, and the bytes of a frame's PSDU; `acknowledged` or not.
+/// Frames a second of one sender who always has one more, and the bytes of a frame's PSDU;
+/// `acknowledged` or not.
 pub fn saturated(psdu: usize, acknowledged: bool, seconds: u32) -> f64 {
     let mut load = Load::new(2, Surroundings::Even, 1);
     let until = Instant::default() + Duration::from_secs(seconds.into());
@@ -44,8 +48,8 @@ pub fn saturated(psdu: usize, acknowledged: bool, seconds: u32) -> f64 {
     f64::from(sent) / f64::from(seconds)
 }
 
-/// The share of acknowledged frames of 127 bytes that were lost, percent: Poisson arrivals of `rate` frames a second, spread evenly
-/// over the stations, each for its neighbour.
+/// The share of acknowledged frames of 127 bytes that were lost, percent: Poisson arrivals of
+/// `rate` frames a second, spread evenly over the stations, each for its neighbour.
 pub fn poisson(stations: u16, surroundings: Surroundings, rate: f64, frames: u32, seed: u64) -> f64 {
     let mut load = Load::new(stations, surroundings, seed);
     let mean = Duration::from_secs_f64(1.0 / rate);
@@ -71,8 +75,8 @@ pub fn poisson(stations: u16, surroundings: Surroundings, rate: f64, frames: u32
     }
 }
 
-/// The share of datagrams of six acknowledged frames that lost one of them, percent: every station sends one to somebody at a mean
-/// `interval`, as a Poisson process.
+/// The share of datagrams of six acknowledged frames that lost one of them, percent: every station
+/// sends one to somebody at a mean `interval`, as a Poisson process.
 pub fn trains(
     stations: u16,
     surroundings: Surroundings,

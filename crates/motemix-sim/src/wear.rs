@@ -16,8 +16,8 @@ pub struct Wear {
     pub written_bytes: f64,
     /// Pages erased, on average at a mote.
     pub erases: f64,
-    /// Years until the pages of the mote that wears them most have seen as many erases as its part survives, if all time
-    /// were like the run.
+    /// Years until the pages of the mote that wears them most have seen as many erases as its part
+    /// survives, if all time were like the run.
     pub years: Years,
 }
 

@@ -131,8 +131,8 @@ fn cover_of_no_mean_time_is_no_cover() {
     assert_eq!(without, zero);
 }
 
-/// Messages and their acknowledgements leave on ticks that carry packets anyway. In a mesh whose motes all
-/// speak as often, no link tells when they do.
+/// Messages and their acknowledgements leave on ticks that carry packets anyway. In a mesh whose
+/// motes all speak as often, no link tells when they do.
 #[test]
 fn at_constant_rate_counting_does_not_tell_when_motes_speak() {
     let constant = "adversary = {}\nload.interval = \"1min\"\nmotes.payload_mean = \"10s\"\nnodes.mote.not_as_shipped.packets = 24";

@@ -22,7 +22,8 @@ fn small(curve: CurveModel, seed: u64, more: &str) -> Outcome {
     run(&scenario).expect("a network")
 }
 
-/// Delays are derived from shared secrets, which differ between the curves; without them every event is the same.
+/// Delays are derived from shared secrets, which differ between the curves; without them every
+/// event is the same.
 #[test]
 fn real_and_modelled_curves_give_the_same_events() {
     for seed in 1..=3 {

@@ -1,4 +1,5 @@
-//! The shipping code on the channel of the thesis: what it delivers, at what price, and what each remedy contributes.
+//! The shipping code on the channel of the thesis: what it delivers, at what price, and what each
+//! remedy contributes.
 
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
@@ -47,7 +48,8 @@ fn a_message_takes_at_most_a_quarter_of_the_air_that_the_thesis_needed() {
     assert!(ours * 4.0 <= thesis);
 }
 
-/// What is too much is refused by the node that is given it, so what the channel carries does not fall.
+/// What is too much is refused by the node that is given it, so what the channel carries does not
+/// fall.
 #[test]
 fn up_to_four_times_the_load_the_channel_carries_what_it_can() {
     let outcomes = [16, 12, 8, 5, 4].map(|interval| mesh(64, interval));
@@ -96,7 +98,8 @@ fn each_remedy_is_worth_it() {
     assert!(share(&recovered) >= 0.999 && share(&recovered) > share(&overloaded));
 }
 
-/// As a sensor does: always to the same receiver. Then headers wait in the pool, and a reading leaves at once.
+/// As a sensor does: always to the same receiver. Then headers wait in the pool, and a reading
+/// leaves at once.
 #[test]
 fn a_header_in_the_pool_saves_time() {
     let median = |headers| {

@@ -40,7 +40,8 @@ fn a_datagram_takes_the_airtime_of_its_six_frames() {
 fn shorter_packets_take_fewer_frames() {
     for (packet, frames) in [(93, 1), (184, 2), (280, 3), (376, 4), (472, 5), (568, 6)] {
         let outcome = of("udp", PAIR, &format!("{ONE}\nthesis.packet = {packet}"));
-        // The payload and UDP's and IPv6's compressed headers; for each frame a header, and one of fragments if there are several.
+        // The payload and UDP's and IPv6's compressed headers; for each frame a header, and one of
+        // fragments if there are several.
         let fragments = if frames > 1 { 4 * frames + frames - 1 } else { 0 };
         let bytes = packet + 9 + 29 * frames + fragments;
         assert_eq!((outcome.airtime_s * 1e6).round() as u64, 2 * (bytes * 32 + frames * 352), "{packet}");
@@ -128,7 +129,8 @@ fn what_nobody_answers_is_sent_three_times_and_discarded() {
     assert_eq!([outcome.retransmitted, outcome.discarded], [2 * outcome.sent, outcome.sent]);
 }
 
-/// The receiver computes longer than the sender waits; what it sends arrives while the sender creates the message again.
+/// The receiver computes longer than the sender waits; what it sends arrives while the sender
+/// creates the message again.
 #[test]
 fn an_acknowledgement_counts_whichever_try_it_is_for() {
     let impatient = "thesis = { hops = [1, 1], timeout = \"500 ms\", look = \"20 ms\", variation = \"0 s\" }";
@@ -160,7 +162,8 @@ fn networks_that_cannot_be_are_refused() {
     }
 }
 
-/// Percent of the messages sent, over two seeds to which nothing was fitted. `docs/simulator-results.md` has more seeds.
+/// Percent of the messages sent, over two seeds to which nothing was fitted.
+/// `docs/simulator-results.md` has more seeds.
 fn acknowledged(case: &Case) -> f64 {
     let outcomes =
         [101, 102].map(|seed| run(&Scenario { seed, ..case.scenario.clone() }).expect("a network"));

@@ -3,7 +3,8 @@
 use motemix_sim::validation::{Surroundings, poisson, saturated, trains};
 use std::time::Duration;
 
-/// 3.5 backoffs of 320 µs, assessment, turnaround, frame, turnaround, acknowledgement, gap: in milliseconds.
+/// 3.5 backoffs of 320 µs, assessment, turnaround, frame, turnaround, acknowledgement, gap: in
+/// milliseconds.
 fn period(psdu: u16) -> f64 {
     1.12 + 0.128 + 0.192 + 0.032 * f64::from(psdu + 6) + 0.192 + 0.352 + 0.64
 }
@@ -17,8 +18,9 @@ fn one_sender_reaches_the_rate_that_the_standard_allows() {
     }
 }
 
-/// Latré et al., "Maximum Throughput and Minimum Delay in IEEE 802.15.4" (2005), without addresses: 122 bytes of payload in a full frame.
-/// Their time for a frame leaves out the assessment and the turnaround behind it, 320 µs together; so do these figures.
+/// Latré et al., "Maximum Throughput and Minimum Delay in IEEE 802.15.4" (2005), without addresses:
+/// 122 bytes of payload in a full frame. Their time for a frame leaves out the assessment and the
+/// turnaround behind it, 320 µs together; so do these figures.
 #[test]
 fn the_greatest_throughput_is_latres() {
     for (acknowledged, known) in [(false, 162.2), (true, 148.8)] {
@@ -43,8 +45,9 @@ fn sixty_stations_lose_as_many_frames_as_in_ns3() {
     }
 }
 
-/// The spread is that of ns-3's runs, and as much again above it: ns-3 lets a station that is given a frame begin its own attempt
-/// anew after the acknowledgement, ours goes on as the standard has it, and gives up a little earlier.
+/// The spread is that of ns-3's runs, and as much again above it: ns-3 lets a station that is given
+/// a frame begin its own attempt anew after the acknowledgement, ours goes on as the standard has
+/// it, and gives up a little earlier.
 #[test]
 fn trains_of_six_frames_are_lost_as_often_as_in_ns3() {
     for (interval, least, most) in [(60, 1.1, 2.4), (20, 4.3, 6.4), (10, 11.5, 12.9), (5, 28.8, 30.8)] {

@@ -8,16 +8,18 @@ const LN_2: u32 = 2_977_044_472;
 /// Fractional bits of the logarithm.
 const FRACTION_BITS: u32 = 24;
 
-/// How long a hop keeps a packet, as a factor of the network's mean delay; exponentially distributed.
-/// Sender and hop derive it from the hop's shared secret, so it takes no bytes (`docs/spec/packet.md`).
+/// How long a hop keeps a packet, as a factor of the network's mean delay; exponentially
+/// distributed. Sender and hop derive it from the hop's shared secret, so it takes no bytes
+/// (`docs/spec/packet.md`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct HopDelay(u64);
 
 impl HopDelay {
     /// −ln(seed / 2⁶⁴), 24 fractional bits. The lowest bit of the seed is taken as one.
     ///
-    /// In a time that does not depend on the seed, on boards as well: no shift by a variable number of bits,
-    /// which is a branch on a Cortex-M0+, and no 64-bit product of a small number, which a Cortex-M3 ends early.
+    /// In a time that does not depend on the seed, on boards as well: no shift by a variable number
+    /// of bits, which is a branch on a Cortex-M0+, and no 64-bit product of a small number,
+    /// which a Cortex-M3 ends early.
     pub const fn from_seed(seed: u64) -> Self {
         let (mut mantissa, zeros) = normalize(seed | 1);
         let mut fraction = 0_u32;
@@ -52,7 +54,8 @@ impl HopDelay {
     }
 }
 
-/// The 32 bits of `seed`, which is not zero, from its first one on, and how many zeros are before that.
+/// The 32 bits of `seed`, which is not zero, from its first one on, and how many zeros are before
+/// that.
 const fn normalize(seed: u64) -> (u32, u32) {
     let (mut high, mut low) = ((seed >> 32) as u32, seed as u32);
     let is_low = is_zero(high);

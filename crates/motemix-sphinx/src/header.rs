@@ -108,8 +108,8 @@ impl SeedBytes {
     }
 }
 
-/// A header in the making. Each [`step`](Self::step) costs one scalar multiplication and no more, so
-/// a board can build headers between packets.
+/// A header in the making. Each [`step`](Self::step) costs one scalar multiplication and no more,
+/// so a board can build headers between packets.
 pub struct HeaderBuilder<P: Profile> {
     path: P::PerHop<PathHop>,
     hops: usize,
@@ -266,8 +266,8 @@ fn encrypt_routing<P: Profile>(
     )
 }
 
-/// A header that is ready to carry one message. It does not depend on the message, so it can be made
-/// ahead of time; sealing consumes it, because two messages under one header are linkable.
+/// A header that is ready to carry one message. It does not depend on the message, so it can be
+/// made ahead of time; sealing consumes it, because two messages under one header are linkable.
 pub struct Header<P: Profile> {
     pub(crate) first: NodeId,
     pub(crate) group_element: PublicKey,
@@ -297,8 +297,8 @@ impl<P: Profile> Header<P> {
         self.first
     }
 
-    /// The sum of the delays of all hops that send the packet on: how long it will be under way, less
-    /// transmission and processing.
+    /// The sum of the delays of all hops that send the packet on: how long it will be under way,
+    /// less transmission and processing.
     pub const fn delay(&self) -> HopDelay {
         self.delay
     }
@@ -308,7 +308,8 @@ impl<P: Profile> Header<P> {
         self.hops
     }
 
-    /// Writes a packet that carries `data` into `packet`, which has the profile's `packet_len` bytes.
+    /// Writes a packet that carries `data` into `packet`, which has the profile's `packet_len`
+    /// bytes.
     ///
     /// # Panics
     /// If `packet` has another length.

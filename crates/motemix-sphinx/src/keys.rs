@@ -33,8 +33,8 @@ impl MixKey {
     }
 
     /// Keys the digests under which a node remembers the replay tags of this mix key
-    /// (`docs/spec/epochs.md`): nobody else can choose tags that crowd together, the digests mean the
-    /// same after a restart, and they mean nothing once the mix key is gone.
+    /// (`docs/spec/epochs.md`): nobody else can choose tags that crowd together, the digests mean
+    /// the same after a restart, and they mean nothing once the mix key is gone.
     pub fn replay_filter_key(&self) -> Secret<16> {
         hash::blake2s_128(self.0.expose(), REPLAY_FILTER)
     }
@@ -44,7 +44,8 @@ impl MixKey {
     }
 }
 
-/// Recognises a packet that a node has seen before under the same mix key. Sixteen bytes, pseudorandom.
+/// Recognises a packet that a node has seen before under the same mix key. Sixteen bytes,
+/// pseudorandom.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReplayTag(pub [u8; 16]);
 

@@ -18,7 +18,8 @@ use crate::{
     Surb, TurnRound,
 };
 
-/// Miri looks for undefined behaviour and takes minutes for a packet: it is given one case in so many, others all.
+/// Miri looks for undefined behaviour and takes minutes for a packet: it is given one case in so
+/// many, others all.
 const ONE_IN: usize = if cfg!(miri) { 20 } else { 1 };
 
 /// A file of `vectors/`, which is in the repository and not in the package.

@@ -1,5 +1,6 @@
-//! The motemix packet: Sphinx with round trips, derived delays and compact SURBs. `docs/spec/packet.md`
-//! is normative; this crate follows it step by step, in place over the caller's buffer.
+//! The motemix packet: Sphinx with round trips, derived delays and compact SURBs.
+//! `docs/spec/packet.md` is normative; this crate follows it step by step, in place over the
+//! caller's buffer.
 //!
 //! | in the papers | here | what |
 //! |---|---|---|

@@ -8,8 +8,8 @@ use crate::geometry::{MESSAGE_ID_LEN, TAG_LEN};
 
 const PADDING_START: u8 = 0x80;
 
-/// The same for all tries of one message and for the reply to it. Random; receivers tell messages with
-/// the same id apart by their content.
+/// The same for all tries of one message and for the reply to it. Random; receivers tell messages
+/// with the same id apart by their content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MessageId(pub [u8; MESSAGE_ID_LEN]);
 
@@ -48,12 +48,14 @@ pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) -> Result<(),
 /// `None` if the tag or the padding is wrong.
 pub(crate) fn parse(payload: &[u8]) -> Option<Message<'_>> {
     let (tag, rest) = payload.split_first_chunk::<TAG_LEN>()?;
-    // Disclosed: whether the tag holds. A message that was changed is not replied to, but its packet leaves.
+    // Disclosed: whether the tag holds. A message that was changed is not replied to, but its
+    // packet leaves.
     if !bool::from(tag.as_slice().ct_eq([0; TAG_LEN].as_slice())) {
         return None;
     }
     let (id, body) = rest.split_first_chunk::<MESSAGE_ID_LEN>()?;
-    // Disclosed: the length of the data. The application handles it in time that depends on the length.
+    // Disclosed: the length of the data. The application handles it in time that depends on the
+    // length.
     let end = body.iter().rposition(|byte| *byte != 0)?;
     let (data, padding) = body.split_at(end);
     (padding[0] == PADDING_START).then_some(Message { id: MessageId(*id), data })

@@ -1,6 +1,7 @@
-//! The onion of a header: the algorithm that every Sphinx format has in common (Danezis and Goldberg,
-//! "Sphinx: A Compact and Provably Secure Mix Format", IEEE S&P 2009, §3.2). Formats differ in what
-//! they tell a hop, in how many bytes that takes, and in stream and MAC; those arrive as arguments.
+//! The onion of a header: the algorithm that every Sphinx format has in common (Danezis and
+//! Goldberg, "Sphinx: A Compact and Provably Secure Mix Format", IEEE S&P 2009, §3.2). Formats
+//! differ in what they tell a hop, in how many bytes that takes, and in stream and MAC; those
+//! arrive as arguments.
 
 use crate::geometry::HEADER_MAC_LEN;
 
@@ -25,10 +26,11 @@ impl<K: LayerKeys> LayerKeys for &K {
 
 /// Makes β₀ in `routing_info` and returns γ₀.
 ///
-/// `routing_info` begins with what the last of `hops` hops is to read, and padding up to where the bytes
-/// begin that the hops before it take off; what is behind that is overwritten. `taken(i)` is the number of
-/// bytes that hop i, not the last, takes off the front of β; `tell(i, mac, bytes)` writes them, among them
-/// `mac`, which is γᵢ₊₁. `keys` is asked twice for each hop, so it may derive them anew each time.
+/// `routing_info` begins with what the last of `hops` hops is to read, and padding up to where the
+/// bytes begin that the hops before it take off; what is behind that is overwritten. `taken(i)` is
+/// the number of bytes that hop i, not the last, takes off the front of β; `tell(i, mac, bytes)`
+/// writes them, among them `mac`, which is γᵢ₊₁. `keys` is asked twice for each hop, so it may
+/// derive them anew each time.
 ///
 /// # Panics
 /// If the hops take more bytes than `routing_info` has, or if there are none.
@@ -44,8 +46,8 @@ pub fn wrap<K: LayerKeys>(
     let own_len = len - (0..last).map(&taken).sum::<usize>();
     let (own, filler) = routing_info.split_at_mut(own_len);
 
-    // What each hop's stream leaves behind the end of its β after the shift, under the streams of all
-    // hops before: the last hop finds it there, so its MAC has to cover it.
+    // What each hop's stream leaves behind the end of its β after the shift, under the streams of
+    // all hops before: the last hop finds it there, so its MAC has to cover it.
     filler.fill(0);
     let mut made = 0;
     for hop in 0..last {

@@ -28,7 +28,8 @@ pub enum ProcessError {
     BadHeaderMac,
     /// A terminal command with a reserved argument.
     UnknownCommand,
-    /// The integrity tag or padding of a message without a way to reply is wrong: it was changed on the way.
+    /// The integrity tag or padding of a message without a way to reply is wrong: it was changed on
+    /// the way.
     BadPayload,
 }
 
@@ -84,8 +85,9 @@ impl<'a, P: Profile> Packet<'a, P> {
         PublicKey(*self.bytes.first_chunk().expect("a packet begins with its group element"))
     }
 
-    /// Checks the header MAC under each of the candidates in turn (one multiplication each), until one
-    /// fits; `K` tells which. At an epoch's boundary there are two candidates, otherwise one.
+    /// Checks the header MAC under each of the candidates in turn (one multiplication each), until
+    /// one fits; `K` tells which. At an epoch's boundary there are two candidates, otherwise
+    /// one.
     pub fn authenticate<'k, K>(
         self,
         candidates: impl IntoIterator<Item = (K, &'k MixKey)>,
@@ -134,10 +136,10 @@ impl<'a, P: Profile> Authenticated<'a, P> {
         self.keys.header.replay_tag()
     }
 
-    /// Takes out a packet that has come back under a header of this node's own making, if `is_under_way`
-    /// knows the header id. It needs no replay filter: whoever knows an id must forget it when its
-    /// packet is taken, so that the same packet is a stranger's the second time. To others nothing
-    /// shows, as nothing leaves the node for such a packet.
+    /// Takes out a packet that has come back under a header of this node's own making, if
+    /// `is_under_way` knows the header id. It needs no replay filter: whoever knows an id must
+    /// forget it when its packet is taken, so that the same packet is a stranger's the second
+    /// time. To others nothing shows, as nothing leaves the node for such a packet.
     pub fn own_return(self, is_under_way: impl FnOnce(&HeaderId) -> bool) -> Origin<'a, P> {
         let mut block = [0; BLOCK_LEN];
         let routing_info = self.packet.bytes.split_at_mut(GROUP_ELEMENT_LEN).1;
@@ -145,8 +147,8 @@ impl<'a, P: Profile> Authenticated<'a, P> {
         self.keys.header.xor_stream(0, &mut block);
         let (field, after_field) = split_block(block);
         let header_id = HeaderId(after_field);
-        // Disclosed: the command, and whether the id is known. Both are for this node alone, which now
-        // does what they say.
+        // Disclosed: the command, and whether the id is known. Both are for this node alone, which
+        // now does what they say.
         if Command::parse(field) != Some(Command::Yours) || !is_under_way(&header_id) {
             return Origin::Other(self);
         }
@@ -181,7 +183,8 @@ pub struct Fresh<'a, P> {
 pub enum Hop<'a> {
     /// The buffer is the packet to send on.
     Forward(Forward),
-    /// The buffer is the packet to send on, as soon as a reply, or random bytes for want of one, are in it.
+    /// The buffer is the packet to send on, as soon as a reply, or random bytes for want of one,
+    /// are in it.
     TurnRound(TurnRound<'a>),
     /// A message without a way to reply.
     Deliver(Message<'a>),
@@ -203,17 +206,17 @@ pub struct Forward {
 
 /// A message and the way to reply to it.
 ///
-/// The packet leaves whatever becomes of the message. One that was damaged, refused or not remembered leaves with
-/// [`TurnKey::refuse`]: a packet that went missing would tell a mix that changed it on the way there
-/// which node received it.
+/// The packet leaves whatever becomes of the message. One that was damaged, refused or not
+/// remembered leaves with [`TurnKey::refuse`]: a packet that went missing would tell a mix that
+/// changed it on the way there which node received it.
 #[derive(Debug)]
 pub struct TurnRound<'a> {
     /// Where and when to send the packet.
     pub forward: Forward,
     /// Puts the reply in.
     pub turn_key: TurnKey,
-    /// What the sender said; `None` if the integrity tag or padding is wrong: the payload was changed on the way,
-    /// or it never was a message.
+    /// What the sender said; `None` if the integrity tag or padding is wrong: the payload was
+    /// changed on the way, or it never was a message.
     pub message: Option<Message<'a>>,
 }
 
@@ -264,7 +267,8 @@ impl<'a, P: Profile> Fresh<'a, P> {
     }
 }
 
-/// Decrypts β and shifts it by one block: the first block is returned, new keystream follows the end.
+/// Decrypts β and shifts it by one block: the first block is returned, new keystream follows the
+/// end.
 fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
     let len = routing_info.len();
     let mut longer = [0; (MAX_HOPS + 1) * BLOCK_LEN];

@@ -7,8 +7,8 @@ use crate::keys::HopKey;
 use crate::message::{self, Message, MessageId, TooLong};
 use crate::profile::Profile;
 
-/// Names a header to its maker: a returning packet carries it in the maker's own layer, where nobody
-/// else can read or forge it.
+/// Names a header to its maker: a returning packet carries it in the maker's own layer, where
+/// nobody else can read or forge it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HeaderId(pub [u8; HEADER_MAC_LEN]);
 
@@ -40,8 +40,8 @@ impl TurnKey {
         Ok(())
     }
 
-    /// Writes random bytes over the payload of `packet` in place of a reply. To everybody but the sender they
-    /// look like one; the sender finds that their integrity tag does not hold.
+    /// Writes random bytes over the payload of `packet` in place of a reply. To everybody but the
+    /// sender they look like one; the sender finds that their integrity tag does not hold.
     ///
     /// # Panics
     /// If `packet` does not have the profile's `packet_len` bytes.
@@ -66,8 +66,8 @@ impl<P: Profile> ReturnKeys<P> {
         }
     }
 
-    /// Opens the payload of a returned packet in place. `None` if its integrity tag is wrong: the receiver
-    /// did not reply, or the payload was changed on either way.
+    /// Opens the payload of a returned packet in place. `None` if its integrity tag is wrong: the
+    /// receiver did not reply, or the payload was changed on either way.
     pub fn open<'a>(&self, payload: &'a mut [u8]) -> Option<Message<'a>> {
         let (receiver, mixes) = self.hop_keys.as_ref()[..self.hops].split_first()?;
         // Mixes decrypt, so the sender encrypts, last mix first.

@@ -96,7 +96,8 @@ impl<P: Profile> Surb<P> {
         Ok((keys, at))
     }
 
-    /// Reads an encoded SURB. `None` if it has the length of no path of the profile, or names no node.
+    /// Reads an encoded SURB. `None` if it has the length of no path of the profile, or names no
+    /// node.
     pub fn parse(encoded: &[u8]) -> Option<Self> {
         let hops = (1..=P::GEOMETRY.hops()).find(|hops| Self::encoded_len(*hops) == encoded.len())?;
         let (first, rest) = encoded.split_first_chunk()?;

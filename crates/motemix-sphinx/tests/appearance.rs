@@ -1,4 +1,5 @@
-//! What somebody sees who looks at packets alone: `docs/spec/packet.md`, "Geometry", says no more and no less.
+//! What somebody sees who looks at packets alone: `docs/spec/packet.md`, "Geometry", says no more
+//! and no less.
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use motemix_crypto::{Portable, Secret, hash};

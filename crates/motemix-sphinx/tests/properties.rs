@@ -34,7 +34,8 @@ fn header<P: Profile>(path: &[PathHop], shape: Shape, seed: u64) -> Header<P> {
     HeaderBuilder::new(path, shape, seed).expect("a sound path").build().expect("sound keys")
 }
 
-/// Processes `packet` at node `at` as if it had never been seen, and returns what `with` makes of it.
+/// Processes `packet` at node `at` as if it had never been seen, and returns what `with` makes of
+/// it.
 fn process<P: Profile, T>(
     packet: &mut [u8],
     at: NodeId,

@@ -96,7 +96,8 @@ impl FileError {
 
     fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        // A missing field has no place of its own; the message carries its name, the span is its section's.
+        // A missing field has no place of its own; the message carries its name, the span is its
+        // section's.
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
         let place = error.span().map(|span| match missing {
             Some(_) => place::of_section(text, span),

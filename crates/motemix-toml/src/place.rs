@@ -32,8 +32,8 @@ fn place(text: &str, span: Range<usize>, wanted: fn(&DeValue<'_>) -> bool) -> Pl
     Place { line: line_of(text, span.start), field }
 }
 
-/// The line of a field given by its dotted name, counted from 1; the first line if it is not there. Of a name that is there
-/// in part, the line of that part.
+/// The line of a field given by its dotted name, counted from 1; the first line if it is not there.
+/// Of a name that is there in part, the line of that part.
 pub fn line_of_field(text: &str, field: &str) -> usize {
     let root = DeTable::parse(text).ok();
     root.and_then(|root| find(root.get_ref(), field)).map_or(1, |offset| line_of(text, offset))

@@ -26,7 +26,8 @@ pub fn run(name: &str, log: &str, work: impl FnOnce() -> Result<(), Failure>) ->
 
 fn log_to_stderr(filter: &str) -> Result<(), Failure> {
     let filter = log_filter(filter)?;
-    // A line that a full disk refuses is lost. To say that on stderr would fail as well, and end the program.
+    // A line that a full disk refuses is lost. To say that on stderr would fail as well, and end
+    // the program.
     let for_people =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let lines = tracing_subscriber::fmt::layer()

@@ -1,7 +1,8 @@
 //! The dependency table of the workspace and the rules of its protocol crates, enforced.
 //!
-//! `Rules` is the table, `Found` is what the workspace holds, `violations` compares them. The checker is
-//! itself tested on inputs that break each rule, so a rule that stopped matching would be noticed.
+//! `Rules` is the table, `Found` is what the workspace holds, `violations` compares them. The
+//! checker is itself tested on inputs that break each rule, so a rule that stopped matching would
+//! be noticed.
 
 #[path = "architecture/found.rs"]
 mod found;
@@ -20,7 +21,8 @@ struct Rule {
 
 #[derive(PartialEq)]
 enum Kind {
-    /// `no_std`, no allocator, no clock, no entropy, no floating point, no sockets, no async, no serde.
+    /// `no_std`, no allocator, no clock, no entropy, no floating point, no sockets, no async, no
+    /// serde.
     Protocol,
     /// Runs on an operating system.
     Host,
@@ -238,6 +240,9 @@ fn file_violations(name: &str, file: &File) -> Vec<String> {
     for line in source::comments_without_a_noun(&file.text) {
         found.push(format!("{}:{line}: a comment that begins with \"Of\" leaves its noun out", file.path));
     }
+    for line in source::long_comments(&file.text) {
+        found.push(format!("{}:{line}: a comment of more than {} columns", file.path, source::COLUMNS));
+    }
     found
 }
 
@@ -356,6 +361,21 @@ mod checker {
         assert!(found.contains("lib.rs:5: "), "{found}");
         let mut member = sound();
         add_line(&mut member, "\n/// The first bytes\n/// Of a long sentence.\n");
+        assert_eq!(violations_of(&member), Vec::<String>::new());
+    }
+
+    #[test]
+    fn finds_a_comment_that_is_too_long_and_leaves_tables_and_examples_alone() {
+        let wide = "x".repeat(source::COLUMNS);
+        for comment in [format!("/// {wide}"), format!("    // {wide}"), format!("//! {wide}")] {
+            let found = only_violation(|member| add_line(member, &format!("\n{comment}\n")));
+            assert!(found.contains("lib.rs:5: "), "{found}");
+        }
+        let mut member = sound();
+        add_line(
+            &mut member,
+            &format!("\n/// | {wide} |\n///\n/// ```\n/// {wide}\n/// ```\nfn len() {{}}\n"),
+        );
         assert_eq!(violations_of(&member), Vec::<String>::new());
     }
 

@@ -26,7 +26,8 @@ fn what_passed_a_killed_mix_arrives_once() {
     nothing_acknowledged_is_lost("mix-1");
 }
 
-/// Kills the node after acknowledgements, while further messages are under way and datagrams get lost.
+/// Kills the node after acknowledgements, while further messages are under way and datagrams get
+/// lost.
 fn nothing_acknowledged_is_lost(victim: &str) {
     let network = Network::init(&["--mean-delay", "10ms"]);
     for node in fs::read_dir(network.path("nodes")).unwrap() {
@@ -107,7 +108,8 @@ fn a_demonstration_with_a_killed_mix_and_lost_datagrams_acknowledges_nearly_ever
     assert!(count("retransmitted") > 0, "{summary}");
     assert!((count("acknowledged")..=count("sent")).contains(&count("delivered")), "{summary}");
 
-    // Two motes may read the same in one millisecond, so it is messages that are counted, not their contents.
+    // Two motes may read the same in one millisecond, so it is messages that are counted, not their
+    // contents.
     let config = dir.join("nodes/receiver/node.toml");
     let said =
         motemix(["inbox", "--json", "--last", "100000", "--config", config.to_str().unwrap()]).succeeds();

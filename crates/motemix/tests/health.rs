@@ -1,5 +1,6 @@
-//! How a node is, told before it is too late and where people look: `/healthz`, `net status`, the log.
-//! Epochs of ten seconds, on real processes; what is short is short by a limit of the running process.
+//! How a node is, told before it is too late and where people look: `/healthz`, `net status`, the
+//! log. Epochs of ten seconds, on real processes; what is short is short by a limit of the running
+//! process.
 
 mod program;
 

@@ -116,7 +116,8 @@ fn hostile_datagrams_are_counted_and_never_answered() {
         stranger.sends(&flipped, counter);
     }
 
-    // Sound packets of a stranger: one that is taken, one damaged in its payload, one of a later epoch.
+    // Sound packets of a stranger: one that is taken, one damaged in its payload, one of a later
+    // epoch.
     let documents = stranger.network.running.0.documents();
     let document = |at: usize| documents[at].to_str().unwrap();
     stranger.sends(&stranger.packet(stranger.network.running.dir(), Shape::Drop), "drops_received");

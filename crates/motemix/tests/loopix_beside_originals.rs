@@ -1,5 +1,5 @@
-//! Stories of processes of ours among nodes of the originals, which are played by forged packets; and of keys that are renewed.
-//! What the Python nodes themselves say is in `loopix_interop.rs`.
+//! Stories of processes of ours among nodes of the originals, which are played by forged packets;
+//! and of keys that are renewed. What the Python nodes themselves say is in `loopix_interop.rs`.
 
 mod program;
 #[path = "loopix_nodes/world.rs"]
@@ -25,7 +25,8 @@ fn entry(world: &World, name: &str) -> NodeEntry {
     keys::load_public(&keys::public_file(&folder, role_of(&folder).unwrap())).unwrap()
 }
 
-/// A packet without delays along this path; each node is named at `host`, if there is one, or as the directory does.
+/// A packet without delays along this path; each node is named at `host`, if there is one, or as
+/// the directory does.
 fn packet(world: &World, path: &[(&str, Option<&str>)], payload: &[u8]) -> Vec<u8> {
     let mut rng = HostRng::new().unwrap();
     let nodes: Vec<_> = path.iter().map(|(name, host)| (entry(world, name), *host)).collect();

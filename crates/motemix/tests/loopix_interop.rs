@@ -1,7 +1,9 @@
-//! Networks of real processes, some of them ours and some Python nodes on sphinxmix, in every position.
+//! Networks of real processes, some of them ours and some Python nodes on sphinxmix, in every
+//! position.
 //!
-//! Each network begins as all Python. Then nodes are stopped and the other program is started in their folders, until both
-//! have been everywhere; after each change messages pass both ways and loop cover returns to everyone.
+//! Each network begins as all Python. Then nodes are stopped and the other program is started in
+//! their folders, until both have been everywhere; after each change messages pass both ways and
+//! loop cover returns to everyone.
 
 #[path = "loopix_interop/network.rs"]
 mod network;
@@ -26,7 +28,8 @@ fn positions() -> Vec<Vec<&'static str>> {
         vec!["Mix2"],
         vec!["Provider1"],
         vec!["Client1"],
-        // In turn along the way from Client1 to Client2, and the other way round: each client at the other's provider.
+        // In turn along the way from Client1 to Client2, and the other way round: each client at
+        // the other's provider.
         vec!["Client1", "Mix1", "Mix3", "Client2"],
         vec!["Provider1", "Mix2", "Provider2"],
         all_but("Client1"),

@@ -102,7 +102,8 @@ fn a_full_mailbox_is_counted_and_keeps_what_it_has() {
         for name in ["Mix1", "Mix2", "Mix3", "Provider1", "Client1"] {
             world.start(name, &[]);
         }
-        // Hardened cover is mail as well, and takes its place among it: with room for three it would take all.
+        // Hardened cover is mail as well, and takes its place among it: with room for three it
+        // would take all.
         let room = if profile == HARDENED { 20 } else { 3 };
         world.start("Provider2", &["--mailbox", &room.to_string()]);
         world.wait_until_ready();

@@ -179,7 +179,8 @@ fn a_hangup_ends_no_node_and_a_log_can_be_cut_while_its_node_runs() {
         });
     };
     hang_up();
-    // As logrotate does with `copytruncate`: the node has the file open, and goes on at its new end.
+    // As logrotate does with `copytruncate`: the node has the file open, and goes on at its new
+    // end.
     std::fs::File::options().write(true).open(&log).unwrap().set_len(0).unwrap();
     hang_up();
     let said = std::fs::read_to_string(&log).unwrap();

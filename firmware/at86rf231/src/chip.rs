@@ -47,8 +47,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// Reads of `TRX_STATUS` until a state is given up: the longest transition takes 1 ms, a read 4 µs at most
-/// bus rates, and 10 µs are waited in between.
+/// Reads of `TRX_STATUS` until a state is given up: the longest transition takes 1 ms, a read 4 µs
+/// at most bus rates, and 10 µs are waited in between.
 const PATIENCE: u16 = 100;
 
 /// The chip and the wires to it.
@@ -124,8 +124,8 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
         Err(Error::Stuck(status))
     }
 
-    /// The frame in the buffer without its check sequence, or `None` if that is wrong. In one access: its end
-    /// lets the chip overwrite the buffer.
+    /// The frame in the buffer without its check sequence, or `None` if that is wrong. In one
+    /// access: its end lets the chip overwrite the buffer.
     pub(crate) fn read_frame(&mut self, out: &mut [u8; 127]) -> Result<Option<usize>, Error> {
         let mut len = 0;
         self.access(|bus| {

@@ -2,11 +2,13 @@
 
 use core::fmt;
 
-/// A sample of two bits is taken to have half a bit of entropy at least, a quarter of what it could have.
+/// A sample of two bits is taken to have half a bit of entropy at least, a quarter of what it could
+/// have.
 const REPEATS: u8 = 41;
 /// Samples in a window …
 const WINDOW: u16 = 512;
-/// … in which the first may come again this often. Cut-offs for a false alarm once in 2²⁰ at half a bit a sample.
+/// … in which the first may come again this often. Cut-offs for a false alarm once in 2²⁰ at half a
+/// bit a sample.
 const APPEARANCES: u16 = 410;
 
 /// Why noise is no noise.

@@ -13,11 +13,13 @@ use crate::noise::{Health, NoiseError};
 use crate::registers::{IRQ_STATUS, PHY_RSSI, TRX_END, TRX_STATE, command, status, transaction};
 use crate::settings::settings;
 
-/// Frames that were received and not taken. One more waits in the chip, which receives none meanwhile.
+/// Frames that were received and not taken. One more waits in the chip, which receives none
+/// meanwhile.
 pub const RECEIVED: usize = 8;
 /// The end of the longest frame that another station may be sending, and of its acknowledgement.
 const MOST_TURNING: Duration = Duration::from_millis(20);
-/// Four tries with five back-offs of at most 36.8 ms in all, a frame and an acknowledgement each take 170 ms.
+/// Four tries with five back-offs of at most 36.8 ms in all, a frame and an acknowledgement each
+/// take 170 ms.
 const MOST_SENDING: Duration = Duration::from_millis(250);
 /// A chip that could not be reset is tried again after this.
 const LOST_FOR: Duration = Duration::from_millis(100);
@@ -89,8 +91,8 @@ pub struct At86rf231<B, SEL, RST, SLP, IRQ, D> {
 impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D: DelayNs>
     At86rf231<B, SEL, RST, SLP, IRQ, D>
 {
-    /// Resets the chip, which stays off until it [joins](Self::join). The bus has to run in mode 0, most
-    /// significant bit first, at 7.5 MHz at most.
+    /// Resets the chip, which stays off until it [joins](Self::join). The bus has to run in mode 0,
+    /// most significant bit first, at 7.5 MHz at most.
     ///
     /// # Errors
     /// No such chip answers.
@@ -110,8 +112,9 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
         })
     }
 
-    /// Fills `out` with the receiver's noise, checked by `health`; only before the radio joins. Each byte is
-    /// four samples of two bits, and not as random as it looks: hash many of them for a seed.
+    /// Fills `out` with the receiver's noise, checked by `health`; only before the radio joins.
+    /// Each byte is four samples of two bits, and not as random as it looks: hash many of them
+    /// for a seed.
     ///
     /// # Errors
     /// The chip fails, has joined already, or what it gives is no noise.
@@ -181,8 +184,9 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
         self.outcome.take()
     }
 
-    /// Does what is to be done now: takes a frame from the chip, sends the one that waits, ends what took too
-    /// long, or seems to because the clock began again. Takes the time of two frames on the bus at most, or of a reset (about 2 ms).
+    /// Does what is to be done now: takes a frame from the chip, sends the one that waits, ends
+    /// what took too long, or seems to because the clock began again. Takes the time of two
+    /// frames on the bus at most, or of a reset (about 2 ms).
     pub fn service(&mut self, now: Duration) {
         let served = match self.state {
             State::Off => return,
@@ -236,8 +240,8 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
         Ok(())
     }
 
-    /// Takes the frame that waits in the chip if there is room for it. Until then the chip neither receives nor
-    /// acknowledges another, and neighbours try again.
+    /// Takes the frame that waits in the chip if there is room for it. Until then the chip neither
+    /// receives nor acknowledges another, and neighbours try again.
     fn take_frame(&mut self) -> Result<(), Error> {
         if self.received.is_full() {
             return Ok(());
@@ -326,7 +330,8 @@ impl<B: SpiBus, SEL: OutputPin, RST: OutputPin, SLP: OutputPin, IRQ: InputPin, D
     }
 }
 
-/// A clock that begins again is late: then what is under way counts as failed, rather than never ending.
+/// A clock that begins again is late: then what is under way counts as failed, rather than never
+/// ending.
 fn elapsed(now: Duration, since: Duration) -> Duration {
     now.checked_sub(since).unwrap_or(Duration::MAX)
 }

@@ -14,13 +14,13 @@ const NO_CLOCK_OUT: u8 = 0x10;
 const TX_AUTO_CRC_ON: u8 = 1 << 5;
 /// In `TRX_CTRL_2`: a frame stays in the buffer until it was read, and none is received meanwhile.
 const RX_SAFE_MODE: u8 = 1 << 7;
-/// In `PHY_CC_CCA`: busy when energy is above the threshold, which is −77 dBm after a reset (mode 1, also the
-/// one after a reset).
+/// In `PHY_CC_CCA`: busy when energy is above the threshold, which is −77 dBm after a reset (mode
+/// 1, also the one after a reset).
 const CCA_MODE_ENERGY: u8 = 1 << 5;
 /// In `PHY_TX_PWR`: +3 dBm, and the times of the power amplifier as after a reset.
 const FULL_POWER: u8 = 0xc0;
-/// In `XAH_CTRL_0`: three retries without an acknowledgement, four more assessments of a busy channel;
-/// unslotted.
+/// In `XAH_CTRL_0`: three retries without an acknowledgement, four more assessments of a busy
+/// channel; unslotted.
 const RETRIES: u8 = 3 << 4 | 4 << 1;
 /// In `CSMA_BE`: back-off exponents from 3 to 5.
 const BACKOFF: u8 = 5 << 4 | 3;
@@ -28,7 +28,8 @@ const BACKOFF: u8 = 5 << 4 | 3;
 const FRAME_VERSIONS: u8 = 1 << 6;
 /// In `CSMA_SEED_1`: the upper three bits of the seed.
 const SEED_1: u8 = 0b111;
-/// Every register that has to have another value than after a reset, or that matters enough to be written anyway.
+/// Every register that has to have another value than after a reset, or that matters enough to be
+/// written anyway.
 pub(crate) fn settings(config: Config, address: ExtendedAddress) -> impl Iterator<Item = (Register, u8)> {
     let [pan_low, pan_high] = config.pan.to_le_bytes();
     let [seed_low, seed_high] = config.seed.to_le_bytes();

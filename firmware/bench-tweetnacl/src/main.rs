@@ -34,8 +34,8 @@ fn address(node: u8) -> Address {
     [0x20 + node; 16]
 }
 
-/// Two secrets serve for all nodes: what an operation costs does not depend on it, and a multiplication
-/// takes long here.
+/// Two secrets serve for all nodes: what an operation costs does not depend on it, and a
+/// multiplication takes long here.
 fn secret(node: u8) -> [u8; 32] {
     [0x11 + node % 2; 32]
 }

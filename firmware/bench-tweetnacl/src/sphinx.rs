@@ -1,6 +1,7 @@
-//! The Sphinx of the thesis "Implementing and analysing Sphinx on low-end IoT devices": a packet of 544
-//! bytes with a header of up to five hops there, and another of up to five hops back inside its payload.
-//! Written anew after the thesis' text and its formats, so that the same operations can be measured.
+//! The Sphinx of the thesis "Implementing and analysing Sphinx on low-end IoT devices": a packet of
+//! 544 bytes with a header of up to five hops there, and another of up to five hops back inside its
+//! payload. Written anew after the thesis' text and its formats, so that the same operations can be
+//! measured.
 //!
 //! ```text
 //! 0        32    48               208   224        416       544

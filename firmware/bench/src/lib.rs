@@ -1,8 +1,8 @@
-//! What the ELF files of the boards have in common: how they start, where they keep things, and a small
-//! network in which packets can be made and followed.
+//! What the ELF files of the boards have in common: how they start, where they keep things, and a
+//! small network in which packets can be made and followed.
 //!
-//! The stopwatch calls functions by their names: `prepare_x` before, `bench_x` measured, `check_x` after it.
-//! Each returns zero when all is well.
+//! The stopwatch calls functions by their names: `prepare_x` before, `bench_x` measured, `check_x`
+//! after it. Each returns zero when all is well.
 
 #![no_std]
 

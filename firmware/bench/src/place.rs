@@ -64,8 +64,8 @@ impl<T> Place<T> {
         Some(unsafe { (*self.value.get()).assume_init_read() })
     }
 
-    /// Puts what `make` makes in. In a frame of its own, so that large values do not lie on the stack
-    /// together.
+    /// Puts what `make` makes in. In a frame of its own, so that large values do not lie on the
+    /// stack together.
     ///
     /// # Panics
     /// If the value is lent.
@@ -89,7 +89,8 @@ impl<T> Place<T> {
 }
 
 impl<T, const N: usize> Place<[T; N]> {
-    /// Puts so many values in, made one by one, and lends them for ever. A table does not fit on the stack.
+    /// Puts so many values in, made one by one, and lends them for ever. A table does not fit on
+    /// the stack.
     ///
     /// # Panics
     /// If the value is lent.

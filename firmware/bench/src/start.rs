@@ -20,7 +20,8 @@ extern "C" fn reset() -> ! {
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     loop {
-        // Unsafe: an undefined instruction is how a call is given up; the stopwatch reports the place.
+        // Unsafe: an undefined instruction is how a call is given up; the stopwatch reports the
+        // place.
         unsafe { asm!("udf #0") }
     }
 }

@@ -1,5 +1,5 @@
-//! A network of twelve nodes, all of them mixes as in the thesis' mesh, and the way of a packet through it.
-//! Every number is derived from its name, so that each run measures the same.
+//! A network of twelve nodes, all of them mixes as in the thesis' mesh, and the way of a packet
+//! through it. Every number is derived from its name, so that each run measures the same.
 
 use motemix_crypto::{Curve, Secret, hash};
 use motemix_directory::{Entry, Epoch, Role};

@@ -20,18 +20,18 @@ const ACKNOWLEDGEMENT_WAIT: u32 = 864;
 /// The longest frame takes 4.3 ms, an assessment and ramps less than one.
 const MOST_SENDING: u32 = 6_000;
 
-/// A radio that moves frames. Each ends with the check sequence, which is never seen here: the radio makes and
-/// checks it.
+/// A radio that moves frames. Each ends with the check sequence, which is never seen here: the
+/// radio makes and checks it.
 pub trait Phy {
     /// Stops whatever it does, and listens.
     fn listen(&mut self);
     /// Whether a frame is being received now.
     fn is_receiving(&mut self) -> bool;
-    /// Assesses the channel once, and sends the frame if it is clear; [`Event::Sent`] or [`Event::Busy`] comes
-    /// then.
+    /// Assesses the channel once, and sends the frame if it is clear; [`Event::Sent`] or
+    /// [`Event::Busy`] comes then.
     fn send_if_clear(&mut self, frame: &[u8]);
-    /// Sends a frame 192 µs after the end of the one that was received last; [`Event::Sent`] comes then.
-    /// `false` if it is too late for that.
+    /// Sends a frame 192 µs after the end of the one that was received last; [`Event::Sent`] comes
+    /// then. `false` if it is too late for that.
     fn acknowledge(&mut self, frame: &[u8; 3]) -> bool;
     /// [`Event::Alarm`] is to come after so many microseconds, and no earlier one.
     fn alarm(&mut self, after: u32);
@@ -118,8 +118,8 @@ pub struct Mac<P> {
 }
 
 impl<P: Phy> Mac<P> {
-    /// A station that is silent and deaf until it [joins](Self::join). `seed` decides about its back-offs, and
-    /// should differ between boards.
+    /// A station that is silent and deaf until it [joins](Self::join). `seed` decides about its
+    /// back-offs, and should differ between boards.
     pub const fn new(phy: P, pan: u16, seed: u32) -> Self {
         Self {
             phy,
@@ -180,8 +180,8 @@ impl<P: Phy> Mac<P> {
         self.outcome.take()
     }
 
-    /// Takes an event in. Call it as soon as the event happened: an acknowledgement has to begin 192 µs after
-    /// the end of a frame.
+    /// Takes an event in. Call it as soon as the event happened: an acknowledgement has to begin
+    /// 192 µs after the end of a frame.
     pub fn handle(&mut self, event: Event<'_>) {
         match event {
             Event::Received(frame) => self.received(frame),

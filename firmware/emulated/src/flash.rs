@@ -1,5 +1,5 @@
-//! Flash on a board whose emulator has none: a file of the host that behaves like NOR flash. Erased bytes are
-//! 0xff, writing only clears bits.
+//! Flash on a board whose emulator has none: a file of the host that behaves like NOR flash. Erased
+//! bytes are 0xff, writing only clears bits.
 
 use core::ffi::CStr;
 

@@ -1,9 +1,9 @@
 //! The application of a mote on emulated boards. What differs between them is a [`Machine`].
 //!
-//! Each board has one serial line for its radio and its console (`motemix_link::serial`); `motemix-lab air` is at
-//! the other end. Flash is a file of the host, and so is the generator where the board has none: QEMU gives
-//! these boards neither. The flash is the file `flash.bin` in the folder in which QEMU
-//! was started.
+//! Each board has one serial line for its radio and its console (`motemix_link::serial`);
+//! `motemix-lab air` is at the other end. Flash is a file of the host, and so is the generator
+//! where the board has none: QEMU gives these boards neither. The flash is the file `flash.bin` in
+//! the folder in which QEMU was started.
 
 #![no_std]
 

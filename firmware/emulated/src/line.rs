@@ -17,8 +17,8 @@ pub trait Uart {
 /// Characters that were typed ahead.
 const TYPED: usize = 64;
 
-/// What has been read from the line and not been taken. While a frame waits nothing more is read, and the
-/// other end waits.
+/// What has been read from the line and not been taken. While a frame waits nothing more is read,
+/// and the other end waits.
 pub struct Line<U> {
     uart: U,
     decoder: Decoder,

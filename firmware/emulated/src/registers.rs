@@ -10,8 +10,9 @@ pub(crate) struct Register(usize);
 
 impl Register {
     pub(crate) fn read(self) -> u32 {
-        // SAFETY: the field is private and every address in this file is that of a device register, aligned
-        // and readable at any time. These boards have one core, and no interrupt handler touches a device.
+        // SAFETY: the field is private and every address in this file is that of a device register,
+        // aligned and readable at any time. These boards have one core, and no interrupt handler
+        // touches a device.
         unsafe { read_volatile(self.0 as *const u32) }
     }
 
@@ -68,8 +69,8 @@ pub(crate) mod nrf51 {
     pub(crate) const WAKE_AT: Register = Register(0x4000_9540);
 }
 
-/// The interrupt controller of every Cortex-M (Armv6-M ARM, B3.4). Interrupts stay masked, and serve to wake
-/// the core from its sleep.
+/// The interrupt controller of every Cortex-M (Armv6-M ARM, B3.4). Interrupts stay masked, and
+/// serve to wake the core from its sleep.
 pub(crate) mod nvic {
     use super::Register;
 

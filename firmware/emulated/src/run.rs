@@ -1,5 +1,5 @@
-//! An emulated board, as the run loop sees it: its radio and its console share a serial line, and its flash
-//! is a file of the host.
+//! An emulated board, as the run loop sees it: its radio and its console share a serial line, and
+//! its flash is a file of the host.
 
 use core::cell::RefCell;
 use core::ffi::CStr;

@@ -2,12 +2,13 @@
 
 use core::arch::naked_asm;
 
-/// `(r1:r0) · (r3:r2)` modulo 2⁶⁴ in `r1:r0`, as the run-time ABI of the Arm architecture says (§4.2).
+/// `(r1:r0) · (r3:r2)` modulo 2⁶⁴ in `r1:r0`, as the run-time ABI of the Arm architecture says
+/// (§4.2).
 ///
 /// # Safety
 /// To be called by that ABI. It touches r0–r3, r12 and the flags, and no memory.
-// Naked: registers and returns as written, so that neither a prologue nor a spill can depend on anything.
-// The symbol is the ABI's name, which is what makes it win over the compiler's weak one.
+// Naked: registers and returns as written, so that neither a prologue nor a spill can depend on
+// anything. The symbol is the ABI's name, which is what makes it win over the compiler's weak one.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __aeabi_lmul(a: u64, b: u64) -> u64 {

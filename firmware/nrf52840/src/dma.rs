@@ -3,16 +3,17 @@
 use core::cell::UnsafeCell;
 use core::ptr::{read_volatile, write_volatile};
 
-/// Length, frame without check sequence, link quality; the radio is told never to write more than 127 behind the
-/// length.
+/// Length, frame without check sequence, link quality; the radio is told never to write more than
+/// 127 behind the length.
 pub(crate) const LEN: usize = 132;
 
 /// A frame with its length before it.
 #[repr(C, align(4))]
 pub(crate) struct Buffer(UnsafeCell<[u8; LEN]>);
 
-// SAFETY: nobody gets a reference to the bytes. The core copies them one by one with volatile accesses, whatever
-// the radio does meanwhile; it may then see a mixture of two frames, and never anything but bytes.
+// SAFETY: nobody gets a reference to the bytes. The core copies them one by one with volatile
+// accesses, whatever the radio does meanwhile; it may then see a mixture of two frames, and never
+// anything but bytes.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -36,7 +37,8 @@ impl Buffer {
     /// Copies into the beginning.
     pub(crate) fn write(&self, bytes: impl Iterator<Item = u8>) {
         for (index, byte) in bytes.enumerate().take(LEN) {
-            // SAFETY: as above; only `radio` calls this, and only while the radio does not send from here.
+            // SAFETY: as above; only `radio` calls this, and only while the radio does not send
+            // from here.
             unsafe { write_volatile(self.0.get().cast::<u8>().add(index), byte) };
         }
     }

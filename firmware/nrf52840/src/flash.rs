@@ -1,7 +1,8 @@
 //! The store: the last 64 pages of 4 KiB.
 //!
-//! A word of this flash may be written twice between two erases (nWRITE, product specification 4.3): once with
-//! what it is to hold, and once to zero. [`WriteOnce`] writes no more often, also after power cuts. While a page is erased, up to 85 ms, the core stands still: the radio
+//! A word of this flash may be written twice between two erases (nWRITE, product specification
+//! 4.3): once with what it is to hold, and once to zero. [`WriteOnce`] writes no more often, also
+//! after power cuts. While a page is erased, up to 85 ms, the core stands still: the radio
 //! acknowledges nothing, and neighbours try again.
 
 use embassy_nrf::nvmc;

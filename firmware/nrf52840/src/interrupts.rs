@@ -2,7 +2,8 @@
 
 use embassy_nrf::interrupt::{self, InterruptExt as _, Priority};
 
-/// The radio and its alarm come before everything else: an acknowledgement is due 192 µs after a frame.
+/// The radio and its alarm come before everything else: an acknowledgement is due 192 µs after a
+/// frame.
 pub(crate) fn enable_radio() {
     for interrupt in [interrupt::RADIO, interrupt::TIMER0] {
         interrupt.set_priority(Priority::P0);

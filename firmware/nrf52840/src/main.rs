@@ -1,8 +1,8 @@
 //! The application of a mote on an nRF52840 DK (PCA10056).
 //!
-//! **Built and not run.** Nobody has run this on a board. It compiles and links for its part; the state machine of
-//! its radio is tested on a host (`motemix-csma`), its use of the flash as well (`motemix-write-once`); the
-//! accesses to registers in this crate are not tested by anything.
+//! **Built and not run.** Nobody has run this on a board. It compiles and links for its part; the
+//! state machine of its radio is tested on a host (`motemix-csma`), its use of the flash as well
+//! (`motemix-write-once`); the accesses to registers in this crate are not tested by anything.
 //!
 //! | what | how |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | clock | TIMER0, by the 32 MHz crystal |
 //! | sleep | until an event, 5 ms at most (TIMER2); the radio listens all the time |
 //!
-//! Deliberately absent: a SoftDevice, CryptoCell 310 (its library is closed; X25519 runs on the core), and low
-//! power: a mix listens always.
+//! Deliberately absent: a SoftDevice, CryptoCell 310 (its library is closed; X25519 runs on the
+//! core), and low power: a mix listens always.
 
 #![no_std]
 #![no_main]

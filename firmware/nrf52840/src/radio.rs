@@ -1,15 +1,16 @@
 //! The radio: RADIO in its IEEE 802.15.4 mode (nRF52840 product specification 1.7, 6.20.12).
 //!
-//! The hardware finds frames, makes and checks their check sequences, and assesses the channel; `motemix_csma`
-//! decides. It runs in the interrupt handlers, so that frames are acknowledged while the core multiplies.
+//! The hardware finds frames, makes and checks their check sequences, and assesses the channel;
+//! `motemix_csma` decides. It runs in the interrupt handlers, so that frames are acknowledged while
+//! the core multiplies.
 //!
 //! # The time of an acknowledgement
 //!
-//! The end of a frame is captured by TIMER0 through the PPI, and the sender is switched on through the PPI again,
-//! 192 µs after that less the 40 µs of its ramp. So the time is the hardware's, if the handler has decided by then,
-//! within 150 µs; if it was held up for longer (a page being erased, 85 ms), it sees that it is too late and sends
-//! nothing. By how many microseconds the end that is captured differs from the end on the air has not been
-//! measured.
+//! The end of a frame is captured by TIMER0 through the PPI, and the sender is switched on through
+//! the PPI again, 192 µs after that less the 40 µs of its ramp. So the time is the hardware's, if
+//! the handler has decided by then, within 150 µs; if it was held up for longer (a page being
+//! erased, 85 ms), it sees that it is too late and sends nothing. By how many microseconds the end
+//! that is captured differs from the end on the air has not been measured.
 
 use core::cell::RefCell;
 
@@ -35,8 +36,8 @@ const RAMP: u32 = 40;
 const BUSY_ABOVE: u8 = 0x14;
 /// Looks at the state before it is given up: it changes within microseconds.
 const PATIENCE: u32 = 10_000;
-/// The PPI's channels: from the timer to the sender, wired so by the hardware; from the end of a frame to the
-/// timer.
+/// The PPI's channels: from the timer to the sender, wired so by the hardware; from the end of a
+/// frame to the timer.
 const TIMER_TO_SENDER: usize = 20;
 const END_TO_TIMER: usize = 2;
 
@@ -167,8 +168,8 @@ fn configure() {
 }
 
 impl Hardware {
-    /// Off from any state. Also between receiving and sending, which keeps the radio within its limits on the
-    /// air (anomaly 204).
+    /// Off from any state. Also between receiving and sending, which keeps the radio within its
+    /// limits on the air (anomaly 204).
     fn stop() {
         PPI.chenclr().write(|w| w.set_ch(TIMER_TO_SENDER, true));
         RADIO.shorts().write(|_| {});

@@ -1,5 +1,6 @@
-//! The generator, which observes thermal noise: with its bias correction on, the product specification calls its
-//! numbers uniform and fit for cryptography, and gives 120 µs a byte as typical.
+//! The generator, which observes thermal noise: with its bias correction on, the product
+//! specification calls its numbers uniform and fit for cryptography, and gives 120 µs a byte as
+//! typical.
 
 use core::cell::RefCell;
 use core::convert::Infallible;

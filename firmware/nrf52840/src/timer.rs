@@ -1,5 +1,5 @@
-//! TIMER0 counts microseconds: the clock, the radio's alarm, and the moment at which an acknowledgement begins.
-//! TIMER2 wakes the core.
+//! TIMER0 counts microseconds: the clock, the radio's alarm, and the moment at which an
+//! acknowledgement begins. TIMER2 wakes the core.
 
 use embassy_nrf::pac::timer::vals::Bitmode;
 use embassy_nrf::pac::{TIMER0, TIMER2};
@@ -31,7 +31,8 @@ pub(crate) fn start() {
     crate::interrupts::enable_tick();
 }
 
-/// What TIMER0 has counted. From the main thread, inside a critical section only: handlers use it too.
+/// What TIMER0 has counted. From the main thread, inside a critical section only: handlers use it
+/// too.
 pub(crate) fn now() -> u32 {
     TIMER0.tasks_capture(NOW).write_value(1);
     TIMER0.cc(NOW).read()

@@ -1,8 +1,8 @@
-//! Every operation that sees a secret, with inputs from outside: the stopwatch gives thousands of secrets, and
-//! looks whether the number of cycles is always the same.
+//! Every operation that sees a secret, with inputs from outside: the stopwatch gives thousands of
+//! secrets, and looks whether the number of cycles is always the same.
 //!
-//! Inputs lie in one buffer, and the outcome is left there, as each function says. Each returns zero when it did
-//! its work.
+//! Inputs lie in one buffer, and the outcome is left there, as each function says. Each returns
+//! zero when it did its work.
 
 #![no_std]
 #![no_main]
@@ -111,8 +111,8 @@ extern "C" fn bench_stream() -> u32 {
     })
 }
 
-/// Key, a MAC, then bytes as long as a packet's routing info. The MAC is made and compared; it may hold or
-/// not, which the last byte of the buffer says.
+/// Key, a MAC, then bytes as long as a packet's routing info. The MAC is made and compared; it may
+/// hold or not, which the last byte of the buffer says.
 #[unsafe(no_mangle)]
 extern "C" fn bench_mac() -> u32 {
     with(|buffer| {

@@ -1,10 +1,12 @@
-//! Copies of memory in 50 bytes of code. The compiler's own, unrolled for every alignment, take 2.3 kB.
+//! Copies of memory in 50 bytes of code. The compiler's own, unrolled for every alignment, take 2.3
+//! kB.
 
 use core::arch::global_asm;
 
-// In assembly, because a compiler that sees a loop of copies makes a call of `memcpy` out of it. All names of
-// the run-time ABI of the Arm architecture (§4.3.4) go to one routine that heeds overlaps; r0 is left as it
-// came, as `memcpy` promises. Strong symbols win over the weak ones of the compiler's library.
+// In assembly, because a compiler that sees a loop of copies makes a call of `memcpy` out of it.
+// All names of the run-time ABI of the Arm architecture (§4.3.4) go to one routine that heeds
+// overlaps; r0 is left as it came, as `memcpy` promises. Strong symbols win over the weak ones of
+// the compiler's library.
 global_asm!(
     ".syntax unified",
     ".section .text.copy, \"ax\", %progbits",
@@ -16,8 +18,8 @@ global_asm!(
     "\\name:",
     ".endr",
     "    mov  r12, r0",
-    // Backwards only if the destination begins inside the source; unsigned, so that one below it counts
-    // as far away.
+    // Backwards only if the destination begins inside the source; unsigned, so that one below it
+    // counts as far away.
     "    subs r3, r0, r1",
     "    cmp  r3, r2",
     "    blo  4f",

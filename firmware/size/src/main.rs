@@ -1,8 +1,9 @@
-//! A mote in little memory: cryptography, packets and a node in all of its roles; no radio, no network
-//! stack, no check of network documents. What it takes of flash and memory is what `budgets.toml` bounds.
+//! A mote in little memory: cryptography, packets and a node in all of its roles; no radio, no
+//! network stack, no check of network documents. What it takes of flash and memory is what
+//! `budgets.toml` bounds.
 //!
-//! It is a whole node behind a few calls, so that the stopwatch can put it into a network and see how deep
-//! its stack grows. Bytes come and go through one buffer.
+//! It is a whole node behind a few calls, so that the stopwatch can put it into a network and see
+//! how deep its stack grows. Bytes come and go through one buffer.
 
 #![no_std]
 #![no_main]
@@ -95,8 +96,8 @@ extern "C" fn mote_start(me: u32) -> u32 {
     verdict(made.flatten().is_some())
 }
 
-/// Begins the first epoch, in a network of so many nodes. In the buffer: the node's mix key, then the
-/// public key of each node.
+/// Begins the first epoch, in a network of so many nodes. In the buffer: the node's mix key, then
+/// the public key of each node.
 #[unsafe(no_mangle)]
 extern "C" fn mote_begin(nodes: u32) -> u32 {
     let begun = BUFFER.with(|buffer| {

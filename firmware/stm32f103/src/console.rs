@@ -12,8 +12,8 @@ use stm32f1xx_hal::time::U32Ext as _;
 
 use crate::interrupts;
 
-/// 20 ms at full speed; a page of the flash takes up to 40 ms to erase, and who types for a machine waits for
-/// the answer to each line.
+/// 20 ms at full speed; a page of the flash takes up to 40 ms to erase, and who types for a machine
+/// waits for the answer to each line.
 const TYPED: usize = 1024;
 const BAUD: u32 = 500_000;
 
@@ -40,7 +40,8 @@ pub(crate) fn start(usart: USART1, send: PA9, receive: PA10, rcc: &mut Rcc) -> S
 pub(crate) fn handle() {
     critical_section::with(|section| {
         if let Some(typed) = CONSOLE.borrow_ref_mut(section).as_mut() {
-            // An error is cleared by reading it. What finds no room is lost, and the person sees it.
+            // An error is cleared by reading it. What finds no room is lost, and the person sees
+            // it.
             if let Ok(character) = typed.receiver.read() {
                 let _ = typed.characters.push_back(character);
             }

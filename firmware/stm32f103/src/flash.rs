@@ -1,5 +1,6 @@
-//! The store: the last 96 pages of 2 KiB. A half-word of this flash is written once, or to zero (PM0075, 2.3.3),
-//! and [`WriteOnce`] keeps to that. While a page is erased, up to 40 ms, the core stands still.
+//! The store: the last 96 pages of 2 KiB. A half-word of this flash is written once, or to zero
+//! (PM0075, 2.3.3), and [`WriteOnce`] keeps to that. While a page is erased, up to 40 ms, the core
+//! stands still.
 
 use embedded_storage::nor_flash::{
     ErrorType, NorFlash, NorFlashErrorKind, ReadNorFlash, check_erase, check_read, check_write,

@@ -1,7 +1,8 @@
 //! What the main thread and one interrupt handler both use.
 //!
-//! No interrupt is held up while the main thread uses it: the console's must not wait until a frame has gone over
-//! the bus. A handler that comes meanwhile finds it taken, leaves, and is called again when it is free.
+//! No interrupt is held up while the main thread uses it: the console's must not wait until a frame
+//! has gone over the bus. A handler that comes meanwhile finds it taken, leaves, and is called
+//! again when it is free.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +18,8 @@ pub(crate) struct Guarded<T> {
     interrupt: Interrupt,
 }
 
-// SAFETY: the value is used in `turn` only, by whoever changed `taken` from false to true, so by one at a time.
-// `T: Send`, because its users change.
+// SAFETY: the value is used in `turn` only, by whoever changed `taken` from false to true, so by
+// one at a time. `T: Send`, because its users change.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {

@@ -3,9 +3,10 @@
 use cortex_m::peripheral::NVIC;
 use stm32f1xx_hal::pac::{EXTI, Interrupt, interrupt};
 
-/// The console's comes before the radio's, which takes as long as 25 characters. It is so after a reset: of two
-/// with the same priority the one with the lower number comes first, but neither interrupts the other, so the
-/// radio's gets the next lower priority. Of eight bits this part has the upper four.
+/// The console's comes before the radio's, which takes as long as 25 characters. It is so after a
+/// reset: of two with the same priority the one with the lower number comes first, but neither
+/// interrupts the other, so the radio's gets the next lower priority. Of eight bits this part has
+/// the upper four.
 const LATER: u8 = 1 << 4;
 
 pub(crate) fn enable_console() {
@@ -14,8 +15,8 @@ pub(crate) fn enable_console() {
 }
 
 pub(crate) fn enable_radio() {
-    // SAFETY: nobody has the NVIC: the core's peripherals went out of use in `main`, which gave nobody this part.
-    // Priorities may change while the interrupt is still masked.
+    // SAFETY: nobody has the NVIC: the core's peripherals went out of use in `main`, which gave
+    // nobody this part. Priorities may change while the interrupt is still masked.
     unsafe { cortex_m::Peripherals::steal().NVIC.set_priority(Interrupt::EXTI4, LATER) };
     // SAFETY: the handler uses `Guarded` for what it shares.
     unsafe { NVIC::unmask(Interrupt::EXTI4) };
@@ -28,7 +29,8 @@ fn USART1() {
 
 #[interrupt]
 fn EXTI4() {
-    // SAFETY: the one register that is written has a bit for each line, and takes notice of ones only.
+    // SAFETY: the one register that is written has a bit for each line, and takes notice of ones
+    // only.
     unsafe { EXTI::steal() }.pr().write(|w| w.pr4().clear_bit_by_one());
     crate::radio::handle();
 }

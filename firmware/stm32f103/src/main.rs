@@ -1,10 +1,10 @@
-//! The application of a mote on a node of the FIT IoT-LAB testbed, the IoT-LAB M3: an STM32F103REY (Cortex-M3,
-//! 72 MHz, 512 KiB flash, 64 KiB RAM) and an AT86RF231.
+//! The application of a mote on a node of the FIT IoT-LAB testbed, the IoT-LAB M3: an STM32F103REY
+//! (Cortex-M3, 72 MHz, 512 KiB flash, 64 KiB RAM) and an AT86RF231.
 //!
-//! **Built and not run.** Nobody has run this on a board. It compiles and links for its part; the driver of the
-//! radio is tested on a host against a model of the chip (`motemix-at86rf231`), the use of the flash as well
-//! (`motemix-write-once`); the accesses to registers in this crate and in `stm32f1xx-hal` are not tested by
-//! anything here.
+//! **Built and not run.** Nobody has run this on a board. It compiles and links for its part; the
+//! driver of the radio is tested on a host against a model of the chip (`motemix-at86rf231`), the
+//! use of the flash as well (`motemix-write-once`); the accesses to registers in this crate and in
+//! `stm32f1xx-hal` are not tested by anything here.
 //!
 //! | what | how |
 //! |---|---|
@@ -24,8 +24,8 @@
 //!
 //! Crystal and pins are those of RIOT's board definition (`boards/common/iotlab`).
 //!
-//! Long products on a Cortex-M3 end early depending on what is multiplied (UMULL), so the curve is `HalfWords`, which
-//! has none of them and takes constant time.
+//! Long products on a Cortex-M3 end early depending on what is multiplied (UMULL), so the curve is
+//! `HalfWords`, which has none of them and takes constant time.
 
 #![no_std]
 #![no_main]
@@ -66,8 +66,8 @@ fn main() -> ! {
         // They are there once, right after the reset.
         cortex_m::peripheral::SCB::sys_reset()
     };
-    // The crystal has 16 MHz. Half of it goes into the PLL, which the library does not know of: to it the crystal
-    // has 8.
+    // The crystal has 16 MHz. Half of it goes into the PLL, which the library does not know of: to
+    // it the crystal has 8.
     device.RCC.cfgr().modify(|_, w| w.pllxtpre().div2());
     let mut flash = device.FLASH.constrain();
     let clocks = Config::hse(8.MHz()).sysclk(72.MHz()).pclk1(36.MHz()).pclk2(72.MHz());

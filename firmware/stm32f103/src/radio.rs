@@ -78,8 +78,8 @@ pub(crate) fn forget() {
     });
 }
 
-/// The driver compares times of less than a second, and recovers from the one that goes back after 71 minutes:
-/// see `At86rf231::service`.
+/// The driver compares times of less than a second, and recovers from the one that goes back after
+/// 71 minutes: see `At86rf231::service`.
 fn now() -> Duration {
     Duration::from_micros(timer::now().into())
 }

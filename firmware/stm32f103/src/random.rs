@@ -1,8 +1,9 @@
-//! The generator. This part has none; the radio has one of two bits, which observes noise and about whose quality
-//! its data sheet says little (see `motemix_at86rf231`). So a generator of software is seeded, once at each start:
-//! 1,024 samples only have to pass the tests of health (NIST SP 800-90B, 4.3), and the next 2,048 are hashed to the
-//! 256 bits of the seed. That is four times what is needed if a sample has half a bit of entropy, which is what the
-//! tests assume; nobody has measured how much it has, nor what somebody who transmits beside the board can do to it.
+//! The generator. This part has none; the radio has one of two bits, which observes noise and about
+//! whose quality its data sheet says little (see `motemix_at86rf231`). So a generator of software
+//! is seeded, once at each start: 1,024 samples only have to pass the tests of health (NIST SP
+//! 800-90B, 4.3), and the next 2,048 are hashed to the 256 bits of the seed. That is four times
+//! what is needed if a sample has half a bit of entropy, which is what the tests assume; nobody has
+//! measured how much it has, nor what somebody who transmits beside the board can do to it.
 
 use core::cell::RefCell;
 use core::convert::Infallible;

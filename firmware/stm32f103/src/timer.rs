@@ -1,5 +1,5 @@
-//! The clock: TIM2 counts microseconds, and TIM3 how often TIM2 began again. Counters, because interrupts that
-//! count get lost while a page of the flash is erased. SysTick wakes the core.
+//! The clock: TIM2 counts microseconds, and TIM3 how often TIM2 began again. Counters, because
+//! interrupts that count get lost while a page of the flash is erased. SysTick wakes the core.
 
 use core::cell::RefCell;
 
@@ -31,8 +31,8 @@ pub(crate) fn start(low: TIM2, high: TIM3, rcc: &mut Rcc) {
     high.arr().write(|w| w.arr().set(u16::MAX));
     // The prescaler is taken over at an update, which must not be counted.
     low.egr().write(|w| w.ug().set_bit());
-    // TIM2 says when it begins again (RM0008, 15.4.2), and TIM3 counts that: its internal trigger 1 is TIM2
-    // (table 86).
+    // TIM2 says when it begins again (RM0008, 15.4.2), and TIM3 counts that: its internal trigger 1
+    // is TIM2 (table 86).
     low.cr2().modify(|_, w| w.mms().update());
     high.smcr().modify(|_, w| w.ts().itr1().sms().ext_clock_mode());
     high.cr1().modify(|_, w| w.cen().set_bit());

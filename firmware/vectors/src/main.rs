@@ -1,7 +1,8 @@
-//! Checks the known answers of `vectors/` on an emulated board, with the protocol crates that every node runs.
+//! Checks the known answers of `vectors/` on an emulated board, with the protocol crates that every
+//! node runs.
 //!
-//! Each vector that does not hold is named. The last line is "N passed, N failed", and the emulator ends with 0
-//! if nothing failed and with 1 otherwise.
+//! Each vector that does not hold is named. The last line is "N passed, N failed", and the emulator
+//! ends with 0 if nothing failed and with 1 otherwise.
 
 #![no_std]
 #![no_main]

@@ -55,7 +55,8 @@ impl Way {
     }
 }
 
-// Not inlined, here and below: a board with 16 KiB has no room for the stacks of all profiles in one.
+// Not inlined, here and below: a board with 16 KiB has no room for the stacks of all profiles in
+// one.
 #[inline(never)]
 fn header<P: Profile<Curve = Portable>>(way: &Way, shape: Shape) -> Result<Header<P>, &'static str> {
     way.with_path(|path| {

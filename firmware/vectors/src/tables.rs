@@ -1,4 +1,5 @@
-//! The vectors, as `build.rs` writes them down from `vectors/*.json`. `vectors/README.md` explains the fields.
+//! The vectors, as `build.rs` writes them down from `vectors/*.json`. `vectors/README.md` explains
+//! the fields.
 
 #![allow(clippy::unreadable_literal, reason = "build.rs writes them, and nobody reads them")]
 

@@ -1,8 +1,9 @@
-//! NOR flash whose words can be written once, or to zero, made fit for a store that clears bits a second time.
+//! NOR flash whose words can be written once, or to zero, made fit for a store that clears bits a
+//! second time.
 //!
-//! `embedded_storage`'s [`MultiwriteNorFlash`] promises that any word can be written again to clear more of its
-//! bits. The flash of an STM32F1 cannot do that: a half-word that is not blank takes only zero, and everything
-//! else is refused (PM0075, 2.3.3). [`WriteOnce`] is what lies between:
+//! `embedded_storage`'s [`MultiwriteNorFlash`] promises that any word can be written again to clear
+//! more of its bits. The flash of an STM32F1 cannot do that: a half-word that is not blank takes
+//! only zero, and everything else is refused (PM0075, 2.3.3). [`WriteOnce`] is what lies between:
 //!
 //! | what the word has | what is to be cleared | what happens |
 //! |---|---|---|
@@ -11,8 +12,9 @@
 //! | some bits cleared | all the others | written as zero |
 //! | some bits cleared | some of the others | [`WriteOnceError::SecondWrite`], before anything is written |
 //!
-//! The last never happens under `motemix_mote::store`: what it writes a second time it writes to zero (tested).
-//! On flash that allows a number of writes between two erases it saves those that change nothing.
+//! The last never happens under `motemix_mote::store`: what it writes a second time it writes to
+//! zero (tested). On flash that allows a number of writes between two erases it saves those that
+//! change nothing.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -13,8 +13,8 @@ use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
 use motemix_write_once::{WriteOnce, WriteOnceError};
 
-/// Flash with words of `WORD` bytes and pages of `PAGE`, of which each word says how often it was written since
-/// its page was erased.
+/// Flash with words of `WORD` bytes and pages of `PAGE`, of which each word says how often it was
+/// written since its page was erased.
 struct Chip<const WORD: usize, const PAGE: usize> {
     bytes: Vec<u8>,
     writes: Vec<u32>,
@@ -93,8 +93,8 @@ fn layout(page: u32) -> Layout {
     Layout { settings: 0..8 * page, tags: 8 * page..10 * page, messages: 10 * page..12 * page }
 }
 
-/// What motes do for a long time: every kind of entry is written, replaced and removed until all pages were
-/// erased several times.
+/// What motes do for a long time: every kind of entry is written, replaced and removed until all
+/// pages were erased several times.
 fn use_for_long<F: MultiwriteNorFlash>(mut flash: F, layout: &Layout) -> F {
     for round in 0..40_u32 {
         // Each round is a restart.

@@ -1,5 +1,6 @@
-//! Modules of `motemix-host` and `motemix-loopix` that handle secrets, compiled from their own files. What else is in
-//! those crates, sockets, files and databases, would take minutes to build and touches no secret.
+//! Modules of `motemix-host` and `motemix-loopix` that handle secrets, compiled from their own
+//! files. What else is in those crates, sockets, files and databases, would take minutes to build
+//! and touches no secret.
 
 #![forbid(unsafe_code)]
 #![allow(dead_code, reason = "not all of a module is checked")]

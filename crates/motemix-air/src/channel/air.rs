@@ -1,7 +1,8 @@
 //! What is on the air and what lately was, and who could hear it.
 //!
-//! Nothing is worked out for a station before somebody asks: whether it finds the channel in use, or whether a frame that has
-//! ended reached it. So what a frame costs does not depend on how many stations there are.
+//! Nothing is worked out for a station before somebody asks: whether it finds the channel in use,
+//! or whether a frame that has ended reached it. So what a frame costs does not depend on how many
+//! stations there are.
 
 use super::Settings;
 use super::link::Links;

@@ -35,7 +35,8 @@ pub struct Centibels(pub i16);
 /// What a station hears of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// Nothing: neither frames, nor that the channel is busy. Such stations are hidden from each other.
+    /// Nothing: neither frames, nor that the channel is busy. Such stations are hidden from each
+    /// other.
     Silent,
     /// Frames as strong as all others, of which so many are lost although nothing overlaps them.
     Audible(Loss),
@@ -79,8 +80,8 @@ impl Link {
     }
 }
 
-/// How stations hear each other, when it follows from something else, such as where they are. Stations are given by
-/// [`Station::number`].
+/// How stations hear each other, when it follows from something else, such as where they are.
+/// Stations are given by [`Station::number`].
 pub trait Paths: Send {
     /// What `to` hears of `from`. The same as long as the channel lives.
     fn link(&self, from: u16, to: u16) -> Link;

@@ -49,7 +49,8 @@ pub(super) struct Member {
     pub counters: Counters,
 }
 
-/// A stream of chance of its own for each station and purpose: what one draws never changes what another one gets.
+/// A stream of chance of its own for each station and purpose: what one draws never changes what
+/// another one gets.
 fn stream(seed: u64, number: u64, purpose: u8) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -99,8 +100,9 @@ impl Member {
         };
     }
 
-    /// Whether it listened when something began that has lately ended. The last time of listening is enough: what began
-    /// in an earlier one was cut off when that ended and all of a frame to send went by before this one.
+    /// Whether it listened when something began that has lately ended. The last time of listening
+    /// is enough: what began in an earlier one was cut off when that ended and all of a frame
+    /// to send went by before this one.
     pub fn listened_at(&self, begin: Instant) -> bool {
         let (since, until) = self.listened;
         since <= begin && until.is_none_or(|until| begin < until)
@@ -130,8 +132,8 @@ struct Place {
 }
 
 impl Members {
-    /// The place of the next one who comes, and a number that nobody else has or had; `None` if there are `most`
-    /// already.
+    /// The place of the next one who comes, and a number that nobody else has or had; `None` if
+    /// there are `most` already.
     pub fn next_place(&self, most: u16) -> Option<(u16, u64)> {
         let free = self.places.iter().position(|place| place.member.is_none());
         let index = free.or_else(|| {
@@ -210,7 +212,8 @@ impl Members {
         Some((station, place.member.as_mut()?))
     }
 
-    /// Writes the places of those who may accept a frame, in ascending order; whether they do is for them to say.
+    /// Writes the places of those who may accept a frame, in ascending order; whether they do is
+    /// for them to say.
     pub fn candidates(&self, to: To, out: &mut Vec<u16>) {
         out.clear();
         match to {

@@ -21,8 +21,8 @@ const SIGNAL_DBM: i8 = -50;
 const ARRIVING: usize = 32 << 10;
 /// With the fates of its frames. A board that sends without reading is read no further then.
 const WAITING: usize = 64 << 10;
-/// Bytes read of a board at a time. Fates of what is in it fit between the two limits above: the shortest
-/// message has six bytes, its answer at most 12.
+/// Bytes read of a board at a time. Fates of what is in it fit between the two limits above: the
+/// shortest message has six bytes, its answer at most 12.
 pub(super) const READ: usize = 4 << 10;
 
 /// What went wrong on a board's line.

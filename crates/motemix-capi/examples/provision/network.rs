@@ -1,4 +1,5 @@
-//! A network for boards: keys, a document signed by one authority, and what each node has to be given.
+//! A network for boards: keys, a document signed by one authority, and what each node has to be
+//! given.
 
 use std::fs;
 use std::io;

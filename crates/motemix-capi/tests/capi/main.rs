@@ -1,5 +1,5 @@
-//! C programs that use the header and the static library: as C99 and as C++, under the sanitizers of gcc
-//! and under valgrind; and the ports to RIOT and Contiki-NG, which are C programs too.
+//! C programs that use the header and the static library: as C99 and as C++, under the sanitizers
+//! of gcc and under valgrind; and the ports to RIOT and Contiki-NG, which are C programs too.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,7 +28,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The directory of builds that this test is part of: …/debug/deps/capi-… is two below its profile's.
+/// The directory of builds that this test is part of: …/debug/deps/capi-… is two below its
+/// profile's.
 fn target_directory() -> PathBuf {
     let test = env::current_exe().expect("the test's own path");
     test.ancestors().nth(3).expect("a target directory").to_owned()

@@ -1,6 +1,6 @@
-//! The ports, against stand-ins for the headers of RIOT and Contiki-NG: compiled for the host and for
-//! boards, and run as processes that talk over the loopback interface. Where `RIOTBASE` names a RIOT, its
-//! application is built there as well.
+//! The ports, against stand-ins for the headers of RIOT and Contiki-NG: compiled for the host and
+//! for boards, and run as processes that talk over the loopback interface. Where `RIOTBASE` names a
+//! RIOT, its application is built there as well.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -115,8 +115,8 @@ impl Node {
         writeln!(input, "{line}").expect("the node reads");
     }
 
-    /// Reads until a line has `text` in it. What a node does not say in the end it says otherwise: a
-    /// message is given up, a process ends; so this needs no clock.
+    /// Reads until a line has `text` in it. What a node does not say in the end it says otherwise:
+    /// a message is given up, a process ends; so this needs no clock.
     fn until(&mut self, text: &str) -> String {
         let mut seen = String::new();
         loop {
@@ -192,7 +192,8 @@ fn send_and_stop(port: &Port, flags: &[&str]) -> (TempDir, Vec<Node>) {
 fn motes_on_riots_stand_in_send_from_their_shells() {
     let (_place, mut nodes) =
         send_and_stop(&RIOT, &["-g", "-DMODULE_PERIPH_HWRNG", "-DMODULE_MTD", "-pthread"]);
-    // What the receiver of four messages took in is still refused after a restart: it lies in its flash.
+    // What the receiver of four messages took in is still refused after a restart: it lies in its
+    // flash.
     nodes[1].type_line("motemix network");
     let before = admitted(&nodes[1].until("packets admitted"));
     assert!(before >= 4, "{before}");

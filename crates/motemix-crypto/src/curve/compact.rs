@@ -1,5 +1,5 @@
-//! The portable backend without its table of multiples of the base point: 30 kB less flash, and a public
-//! key costs as much as any other multiplication.
+//! The portable backend without its table of multiples of the base point: 30 kB less flash, and a
+//! public key costs as much as any other multiplication.
 
 use curve25519_dalek::constants::X25519_BASEPOINT;
 

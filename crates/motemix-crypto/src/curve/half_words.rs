@@ -1,7 +1,7 @@
-//! X25519 and its scalars from 32-bit products of 13-bit numbers: constant time on a Cortex-M3, whose MUL takes
-//! one cycle and whose MLA takes two whatever they multiply, while UMULL and UMLAL take fewer for small operands.
-//! On a Cortex-M0+, which has no 64-bit product, it is faster than what is made of such. See
-//! `docs/constant-time.md`.
+//! X25519 and its scalars from 32-bit products of 13-bit numbers: constant time on a Cortex-M3,
+//! whose MUL takes one cycle and whose MLA takes two whatever they multiply, while UMULL and UMLAL
+//! take fewer for small operands. On a Cortex-M0+, which has no 64-bit product, it is faster than
+//! what is made of such. See `docs/constant-time.md`.
 
 mod field;
 mod limbs;
@@ -14,8 +14,8 @@ use super::{Curve, PublicKey, SharedSecret};
 use crate::Secret;
 use field::Element;
 
-/// The Montgomery ladder of RFC 7748 §5 over limbs of 13 bits; both operations cost one variable-base
-/// multiplication.
+/// The Montgomery ladder of RFC 7748 §5 over limbs of 13 bits; both operations cost one
+/// variable-base multiplication.
 #[derive(Debug, Clone, Copy)]
 pub enum HalfWords {}
 

@@ -12,7 +12,8 @@ use crate::Secret;
 /// Bytes of a public key, a group element and a shared secret.
 pub const POINT_LEN: usize = 32;
 
-/// A Curve25519 u-coordinate as on the wire (RFC 7748 §5): a node's mix key, or a packet's group element.
+/// A Curve25519 u-coordinate as on the wire (RFC 7748 §5): a node's mix key, or a packet's group
+/// element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PublicKey(pub [u8; POINT_LEN]);
 
@@ -21,11 +22,13 @@ pub struct PublicKey(pub [u8; POINT_LEN]);
 pub struct SharedSecret(Secret<POINT_LEN>);
 
 impl SharedSecret {
-    /// `None` if all bytes are zero: the other side's point had small order, and everybody knows the
-    /// "secret" (RFC 7748 §6.1). Every backend makes its shared secrets here, so none can forget it.
+    /// `None` if all bytes are zero: the other side's point had small order, and everybody knows
+    /// the "secret" (RFC 7748 §6.1). Every backend makes its shared secrets here, so none can
+    /// forget it.
     pub fn contributory(bytes: [u8; POINT_LEN]) -> Option<Self> {
         let secret = Secret::new(bytes);
-        // Disclosed: whether the secret is zero. Whoever chose the point knows that, and sees the refusal.
+        // Disclosed: whether the secret is zero. Whoever chose the point knows that, and sees the
+        // refusal.
         if bool::from(secret.ct_eq(&Secret::zero())) { None } else { Some(Self(secret)) }
     }
 

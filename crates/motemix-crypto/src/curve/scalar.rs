@@ -11,7 +11,8 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Secret;
-// The library's is made of 64-bit products, which take a Cortex-M3 a time that depends on the factors.
+// The library's is made of 64-bit products, which take a Cortex-M3 a time that depends on the
+// factors.
 #[cfg(not(target_pointer_width = "64"))]
 use crate::curve::half_words::scalar::Scalar;
 

@@ -30,7 +30,8 @@ impl Jacobian {
         Self { x, y: y.reduced(), z }
     }
 
-    /// The sum of points that are not equal, not each other's negatives, and not infinity ("add-1998-cmo-2").
+    /// The sum of points that are not equal, not each other's negatives, and not infinity
+    /// ("add-1998-cmo-2").
     #[must_use]
     #[allow(clippy::many_single_char_names)] // those of the formulas
     pub const fn plus_another(&self, other: &Self) -> Self {
@@ -83,8 +84,9 @@ impl Jacobian {
         (Self { x: twice_x, y: twice_y, z }, Self { x: beta, y: eighth, z })
     }
 
-    /// The sum with a point that has the same Z, and `self` again with the Z of the sum (N. Meloni, "New point addition
-    /// formulae for ECC applications", 2007). The points are not equal, not each other's negatives, and not infinity.
+    /// The sum with a point that has the same Z, and `self` again with the Z of the sum (N. Meloni,
+    /// "New point addition formulae for ECC applications", 2007). The points are not equal, not
+    /// each other's negatives, and not infinity.
     #[must_use]
     pub const fn sum_and_self(&self, other: &Self) -> (Self, Self) {
         let dx = self.x.minus(&other.x);
@@ -124,8 +126,8 @@ impl Projective {
         Jacobian::from_point(point).to_projective()
     }
 
-    /// The sum of any two points (J. Renes, C. Costello, L. Batina, "Complete addition formulas for prime order
-    /// elliptic curves", 2016, algorithm 4).
+    /// The sum of any two points (J. Renes, C. Costello, L. Batina, "Complete addition formulas for
+    /// prime order elliptic curves", 2016, algorithm 4).
     #[must_use]
     pub const fn plus(&self, other: &Self) -> Self {
         let xx = self.x.times(&other.x);

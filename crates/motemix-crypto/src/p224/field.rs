@@ -1,4 +1,5 @@
-//! Integers modulo p = 2²²⁴ − 2⁹⁶ + 1 (SEC 2, 2.2.1), in constant time: no branch and no address depends on one.
+//! Integers modulo p = 2²²⁴ − 2⁹⁶ + 1 (SEC 2, 2.2.1), in constant time: no branch and no address
+//! depends on one.
 
 /// Bits of a limb. Four of them are the bits of p, and one is seven bytes.
 const BITS: usize = 56;
@@ -14,9 +15,10 @@ const RADIX_SQUARED: Element = Element([-1, 1 << 40, 0, 0]);
 
 /// x · 2¹¹² modulo p, in four signed limbs.
 ///
-/// A reduced product has limbs of at most 2⁵⁶ + 2⁵² in magnitude, and is of *weight* 1. Sums and differences are not
-/// carried: a sum of k reduced elements is of weight k. Factors may have weights whose product is at most 1024: then
-/// columns stay below 2¹²⁶, and what is folded down last below 2⁵². The formulas of P-224 stay below 200.
+/// A reduced product has limbs of at most 2⁵⁶ + 2⁵² in magnitude, and is of *weight* 1. Sums and
+/// differences are not carried: a sum of k reduced elements is of weight k. Factors may have
+/// weights whose product is at most 1024: then columns stay below 2¹²⁶, and what is folded down
+/// last below 2⁵². The formulas of P-224 stay below 200.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element([i64; LIMBS]);
 
@@ -51,8 +53,8 @@ impl Element {
         bytes
     }
 
-    /// The same element with the only limbs that are those of a number from 0 to p − 1. Takes reduced elements, and
-    /// the negatives of canonical ones.
+    /// The same element with the only limbs that are those of a number from 0 to p − 1. Takes
+    /// reduced elements, and the negatives of canonical ones.
     pub const fn canonical(self) -> Self {
         // −2p to p, then −p to p, then 0 to p.
         let less = carried(minus(&self.0, &MODULUS));
@@ -180,7 +182,8 @@ impl Element {
         Self(limbs)
     }
 
-    /// Takes `other` where `mask` is −1, if `self` is zero: one of a row of elements, whichever it is.
+    /// Takes `other` where `mask` is −1, if `self` is zero: one of a row of elements, whichever it
+    /// is.
     pub const fn take(&mut self, other: &Self, mask: i64) {
         let mut at = 0;
         while at < LIMBS {
@@ -236,10 +239,11 @@ impl Product {
 
     /// Divides by 2¹¹² modulo p.
     ///
-    /// Half from above and half from below, at the same time, so that fewer steps wait for each other. Above, 2²²⁴ is
-    /// 2⁹⁶ − 1: this folds down the two uppermost columns. Below, p is 1 modulo 2⁹⁶, so what clears a column in P.
-    /// Montgomery's reduction (1985) is p times the column itself: −m, m · 2⁹⁶ and −m · 2²²⁴. Of the
-    /// four columns between, what lies above 2²²⁴ is folded down last.
+    /// Half from above and half from below, at the same time, so that fewer steps wait for each
+    /// other. Above, 2²²⁴ is 2⁹⁶ − 1: this folds down the two uppermost columns. Below, p is 1
+    /// modulo 2⁹⁶, so what clears a column in P. Montgomery's reduction (1985) is p times the
+    /// column itself: −m, m · 2⁹⁶ and −m · 2²²⁴. Of the four columns between, what lies above
+    /// 2²²⁴ is folded down last.
     pub const fn reduced(&self) -> Element {
         let Self([c0, c1, c2, c3, c4, c5, c6]) = *self;
         // 2⁹⁶ begins 40 bits up in a column, so 16 bits go there and the others to the next.

@@ -9,7 +9,8 @@ use super::point::Point;
 pub const SPACING: usize = 3;
 const ROWS: usize = DIGITS / SPACING;
 
-/// In row i, the odd multiples of 32^(3 i) · G: 15 kB. A row for each digit would be 46 kB, to save ten doublings.
+/// In row i, the odd multiples of 32^(3 i) · G: 15 kB. A row for each digit would be 46 kB, to save
+/// ten doublings.
 pub static ODD_MULTIPLES: [[Point; TABLE_LEN]; ROWS] = rows();
 
 const fn rows() -> [[Point; TABLE_LEN]; ROWS] {
@@ -30,7 +31,8 @@ const fn rows() -> [[Point; TABLE_LEN]; ROWS] {
     rows
 }
 
-/// Makes points of all of them with one inversion (P. Montgomery, 1987): its inverse, times the products of the others.
+/// Makes points of all of them with one inversion (P. Montgomery, 1987): its inverse, times the
+/// products of the others.
 const fn affine(multiples: &[Jacobian; TABLE_LEN], next: &Jacobian) -> ([Point; TABLE_LEN], Point) {
     let mut product = next.z;
     let mut before = [Element::ONE; TABLE_LEN];

@@ -1,5 +1,5 @@
-//! The group of NIST P-224 (FIPS 186-4; SEC 2, 2.2.2) for hosts: y² = x³ − 3x + b over the integers modulo
-//! 2²²⁴ − 2⁹⁶ + 1, of prime order. The packets of Loopix are made with it.
+//! The group of NIST P-224 (FIPS 186-4; SEC 2, 2.2.2) for hosts: y² = x³ − 3x + b over the integers
+//! modulo 2²²⁴ − 2⁹⁶ + 1, of prime order. The packets of Loopix are made with it.
 //!
 //! | module | what |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | `generator` | its table for the generator |
 //! | `scalar` | secrets |
 //!
-//! Whatever is done with a scalar takes the same time for all scalars (`docs/constant-time.md`). It is made of 64-bit
-//! products, so it is for hosts: on boards those are slow, and on a Cortex-M3 their time depends on what is
-//! multiplied.
+//! Whatever is done with a scalar takes the same time for all scalars (`docs/constant-time.md`). It
+//! is made of 64-bit products, so it is for hosts: on boards those are slow, and on a Cortex-M3
+//! their time depends on what is multiplied.
 
 mod addition;
 mod field;
@@ -33,8 +33,8 @@ use crate::Secret;
 /// More than a multiplication and what it calls keep on the stack.
 const STACK_LEN: usize = 8192;
 
-/// The product of a secret and a point, as its uncompressed bytes, which do not depend on the form in which the
-/// point came.
+/// The product of a secret and a point, as its uncompressed bytes, which do not depend on the form
+/// in which the point came.
 pub fn diffie_hellman(secret: &Scalar, point: &Point) -> Secret<UNCOMPRESSED_LEN> {
     let mut product = Secret::zero();
     into_bytes(secret, point, &mut product);

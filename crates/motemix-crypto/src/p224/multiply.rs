@@ -1,15 +1,17 @@
 //! Multiplication in constant time.
 //!
-//! A number k is made odd, k | 1, and taken apart into odd digits, k | 1 = Σ dᵢ 32ⁱ (M. Joye, M. Tunstall, 2009): from
-//! every fifth bit on, six bits are read, the lowest of which counts as set, and 32 is subtracted. So dᵢ is ±1, ±3,
-//! … ±31; the uppermost digit takes what is there, and is positive. None is zero, so that the work is always the same. In
-//! the end P is taken off again if k was even.
+//! A number k is made odd, k | 1, and taken apart into odd digits, k | 1 = Σ dᵢ 32ⁱ (M. Joye, M.
+//! Tunstall, 2009): from every fifth bit on, six bits are read, the lowest of which counts as set,
+//! and 32 is subtracted. So dᵢ is ±1, ±3, … ±31; the uppermost digit takes what is there, and is
+//! positive. None is zero, so that the work is always the same. In the end P is taken off again if
+//! k was even.
 //!
-//! Additions go wrong where both points are equal, or each other's negatives, or one is infinity. Let S be the sum of
-//! some dᵢ 32ⁱ that were added already, d₄₄ 32⁴⁴ among them, and a = dᵢ 32ⁱ the next. If all digits that are still
-//! missing were negative or positive, the sum of all would yet be from 1 to n + 2²²¹, so 0 < S ± a < 2n. If i > 0, then S
-//! and a are multiples of 32, and n is not: neither S nor S ± a is zero modulo n. So only d₀, and P in the end, need
-//! formulas that hold for all points. (Doubling in between divides S and a by the same power of 32; a short k has its
+//! Additions go wrong where both points are equal, or each other's negatives, or one is infinity.
+//! Let S be the sum of some dᵢ 32ⁱ that were added already, d₄₄ 32⁴⁴ among them, and a = dᵢ 32ⁱ the
+//! next. If all digits that are still missing were negative or positive, the sum of all would yet
+//! be from 1 to n + 2²²¹, so 0 < S ± a < 2n. If i > 0, then S and a are multiples of 32, and n is
+//! not: neither S nor S ± a is zero modulo n. So only d₀, and P in the end, need formulas that hold
+//! for all points. (Doubling in between divides S and a by the same power of 32; a short k has its
 //! d₂₅ for d₄₄.)
 
 use core::array;
@@ -142,8 +144,8 @@ fn point_at(table: &[Point; TABLE_LEN], digit: Digit) -> Point {
     Point::unreduced(x, y.select(&y.negated(), digit.sign))
 }
 
-/// −1 where the digit is in a table, and 0 elsewhere. The compiler does not see that, and makes no branch of what is done
-/// with it; one by one, hiding them would cost more than taking the entry.
+/// −1 where the digit is in a table, and 0 elsewhere. The compiler does not see that, and makes no
+/// branch of what is done with it; one by one, hiding them would cost more than taking the entry.
 fn masks(digit: Digit) -> [i64; TABLE_LEN] {
     black_box(array::from_fn(|at| (((at as u64).cast_signed() ^ digit.index) - 1) >> 63))
 }

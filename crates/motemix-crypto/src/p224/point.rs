@@ -43,8 +43,8 @@ impl Point {
         ),
     };
 
-    /// From 02 or 03 and x, in variable time. `None` for another first byte, for an x that is not below p, and for one
-    /// that belongs to no point.
+    /// From 02 or 03 and x, in variable time. `None` for another first byte, for an x that is not
+    /// below p, and for one that belongs to no point.
     pub fn decompress(bytes: &[u8; COMPRESSED_LEN]) -> Option<Self> {
         let [sign, x @ ..] = bytes;
         let is_odd = match *sign {

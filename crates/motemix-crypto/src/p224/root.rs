@@ -1,9 +1,10 @@
 //! Square roots, in variable time, which has a bound: nobody's x costs more than another.
 //!
-//! p − 1 is 2⁹⁶ q with an odd q, so a^q is a root of unity, γ^−e, where γ is of order 2⁹⁶. If e is even, a has the root
-//! a^((q + 1) / 2) γ^(e / 2). The exponent e is found six bits at a time, from powers of γ that are known
-//! beforehand (D. Bernstein, "Faster square roots in annoying finite fields", 2001): in 16 windows, with at most 120
-//! multiplications to remove the bits that were found before, and 16 more for the root.
+//! p − 1 is 2⁹⁶ q with an odd q, so a^q is a root of unity, γ^−e, where γ is of order 2⁹⁶. If e is
+//! even, a has the root a^((q + 1) / 2) γ^(e / 2). The exponent e is found six bits at a time, from
+//! powers of γ that are known beforehand (D. Bernstein, "Faster square roots in annoying finite
+//! fields", 2001): in 16 windows, with at most 120 multiplications to remove the bits that were
+//! found before, and 16 more for the root.
 
 use super::field::Element;
 
@@ -13,7 +14,8 @@ const WINDOWS: usize = 96 / WINDOW;
 const POWERS: usize = 1 << WINDOW;
 const HASHES: usize = 512;
 
-/// γ^(j · 64^i) in row i, column j: 32 kB. Windows of eight bits would save 58 multiplications for three times as much.
+/// γ^(j · 64^i) in row i, column j: 32 kB. Windows of eight bits would save 58 multiplications for
+/// three times as much.
 static ROOTS_OF_UNITY: [[Element; POWERS]; WINDOWS] = roots_of_unity();
 
 /// For the hash of a 64th root of unity, where the last row has its inverse.

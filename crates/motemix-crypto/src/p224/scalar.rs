@@ -23,23 +23,27 @@ const RADIX_SQUARED: Words =
 /// 2⁷⁶⁸ modulo n.
 const RADIX_CUBED: Words = [0xcb4e_8282_b95b_1c87, 0xc5a4_3bf1_f38f_7a73, 0xef86_7d62_6738_8c70, 0x6bca_cbe8];
 
-/// A secret from 1 to n − 1. It wipes itself, and has no `Clone`: a copy is made with [`Scalar::duplicate`].
+/// A secret from 1 to n − 1. It wipes itself, and has no `Clone`: a copy is made with
+/// [`Scalar::duplicate`].
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Scalar(Words);
 
 impl Scalar {
-    /// From 28 bytes, big-endian. `None` if they are zero, or n or more: in constant time but for that answer.
+    /// From 28 bytes, big-endian. `None` if they are zero, or n or more: in constant time but for
+    /// that answer.
     pub fn from_be_bytes(bytes: &Secret<SCALAR_LEN>) -> Option<Self> {
         let mut wide = Secret::<32>::zero();
         wide.expose_mut()[4..].copy_from_slice(bytes.expose());
         let number = Self(words(wide.expose()));
         let below = subtract(&mut number.duplicate().0, &ORDER);
         let usable = below & !number.is_zero();
-        // Disclosed: whether the bytes are a scalar. Whoever made them chooses others if they are not.
+        // Disclosed: whether the bytes are a scalar. Whoever made them chooses others if they are
+        // not.
         if usable == 0 { None } else { Some(number) }
     }
 
-    /// A big-endian number of 64 bytes, modulo n: one that is uniform is so to 2⁻²⁸⁸. `None` if that is zero.
+    /// A big-endian number of 64 bytes, modulo n: one that is uniform is so to 2⁻²⁸⁸. `None` if
+    /// that is zero.
     pub fn reduce(wide: &Secret<64>) -> Option<Self> {
         let (upper, lower) = wide.expose().split_at(32);
         let half = |bytes: &[u8]| Self(words(bytes.first_chunk().unwrap_or(&[0; 32])));
@@ -49,7 +53,8 @@ impl Scalar {
             (Self(montgomery(&upper.0, &RADIX_CUBED)), Self(montgomery(&lower.0, &RADIX_SQUARED)));
         let sum = Self(add(&upper.0, &lower.0));
         let number = Self(montgomery(&sum.0, &[1, 0, 0, 0]));
-        // Disclosed: whether the number is a multiple of n, which happens to nobody who does not want it.
+        // Disclosed: whether the number is a multiple of n, which happens to nobody who does not
+        // want it.
         if number.is_zero() == 0 { Some(number) } else { None }
     }
 
@@ -134,7 +139,8 @@ fn is_zero(words: &[u64]) -> u64 {
     mask(any.ct_eq(&0))
 }
 
-/// All bits, or none. The compiler does not see that there are two values, and makes no branch of what is done with them.
+/// All bits, or none. The compiler does not see that there are two values, and makes no branch of
+/// what is done with them.
 fn mask(choice: Choice) -> u64 {
     u64::from(choice.unwrap_u8()).wrapping_neg()
 }

@@ -16,8 +16,8 @@ const WRITE_EVERY: Duration = Duration::from_mins(1);
 
 /// The file, and when it was last written.
 ///
-/// It is a help and not a need: without it keys are erased later, and nothing else. So a node runs on when it
-/// cannot be read or written, and says so once.
+/// It is a help and not a need: without it keys are erased later, and nothing else. So a node runs
+/// on when it cannot be read or written, and says so once.
 #[derive(Debug)]
 pub struct ClockMemory {
     path: PathBuf,

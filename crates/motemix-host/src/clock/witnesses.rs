@@ -1,12 +1,15 @@
-//! What time it is, by two witnesses: a wall clock that others may set, and a clock that nobody can.
+//! What time it is, by two witnesses: a wall clock that others may set, and a clock that nobody
+//! can.
 //!
-//! A mix key that was erased does not come back, so a wall clock that leaps for four seconds must not erase
-//! one. `docs/spec/epochs.md` ("What time it is") is normative. In short:
+//! A mix key that was erased does not come back, so a wall clock that leaps for four seconds must
+//! not erase one. `docs/spec/epochs.md` ("What time it is") is normative. In short:
 //!
-//! - Epochs go by the *steady time*: what the wall clock would show if nobody had set it since the start.
-//!   It goes on with the boot clock, and follows a step of the wall clock once that has lasted.
-//! - Keys go by the *assured time*: the time that has passed at least. It starts at what is known for sure, goes
-//!   on with the boot clock alone, and is raised by what other nodes do, never by the wall clock.
+//! - Epochs go by the *steady time*: what the wall clock would show if nobody had set it since the
+//!   start. It goes on with the boot clock, and follows a step of the wall clock once that has
+//!   lasted.
+//! - Keys go by the *assured time*: the time that has passed at least. It starts at what is known
+//!   for sure, goes on with the boot clock alone, and is raised by what other nodes do, never by
+//!   the wall clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,8 +18,8 @@ use motemix_directory::UnixTime;
 
 /// Both clocks agree while they are closer than this. Time servers step by less than a second.
 const TOLERANCE: Duration = Duration::from_secs(5);
-/// The steady time follows the wall clock by one part in this many; clocks of computers go wrong by less
-/// than a tenth of that, and kernels slew by half of it.
+/// The steady time follows the wall clock by one part in this many; clocks of computers go wrong by
+/// less than a tenth of that, and kernels slew by half of it.
 const SLEW: u32 = 1000;
 /// A step of the wall clock that lasts for less is never followed.
 const SHORTEST_PATIENCE: Duration = Duration::from_mins(1);
@@ -95,7 +98,8 @@ impl fmt::Display for ClockVerdict {
     }
 }
 
-/// Keeps the time that epochs and keys go by. All state that outlives the process is in [`Timekeeper::record`].
+/// Keeps the time that epochs and keys go by. All state that outlives the process is in
+/// [`Timekeeper::record`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timekeeper {
     last: Reading,
@@ -128,8 +132,8 @@ struct Step {
 }
 
 impl Timekeeper {
-    /// Starts at what the wall clock says, unless an earlier run knows better. `same_boot` tells whether the
-    /// machine has run ever since.
+    /// Starts at what the wall clock says, unless an earlier run knows better. `same_boot` tells
+    /// whether the machine has run ever since.
     pub fn start(now: Reading, earlier: Option<Record>, same_boot: bool) -> Self {
         let wall = now.start_of_boot();
         let fresh = Self { last: now, steady: wall, assured: i64::MIN, agreed_since: None, step: None };
@@ -138,7 +142,8 @@ impl Timekeeper {
         earlier.assured = earlier.assured.min(earlier.steady);
         let boot = micros(now.boot);
         if same_boot && earlier.boot <= now.boot {
-            // The boot clock has gone on, so it is a witness of the time between the two runs as well.
+            // The boot clock has gone on, so it is a witness of the time between the two runs as
+            // well.
             let then = micros(earlier.boot);
             let agreed = (!earlier.agreed.is_zero()).then(|| earlier.boot.saturating_sub(earlier.agreed));
             return Self {
@@ -148,15 +153,16 @@ impl Timekeeper {
                 ..fresh
             };
         }
-        // How long the machine was off is known to nobody but the wall clock; but time does not go back.
+        // How long the machine was off is known to nobody but the wall clock; but time does not go
+        // back.
         let passed = earlier.steady.saturating_sub(boot);
         let goes_back = wall < passed.saturating_sub(micros(TOLERANCE));
         let steady = if goes_back { passed } else { wall };
         Self { steady, assured: earlier.assured.saturating_sub(boot), ..fresh }
     }
 
-    /// Looks at both clocks. A step of the wall clock is followed once it has lasted for `patience`, and for a
-    /// minute at least.
+    /// Looks at both clocks. A step of the wall clock is followed once it has lasted for
+    /// `patience`, and for a minute at least.
     pub fn observe(&mut self, now: Reading, patience: Duration) -> ClockVerdict {
         let elapsed = now.boot.saturating_sub(self.last.boot);
         self.last = now;
@@ -195,7 +201,8 @@ impl Timekeeper {
         UnixTime(u64::try_from(micros).unwrap_or(0) / 1_000_000)
     }
 
-    /// Whether `time` has passed for sure and both clocks agree: what must not come before it may be done.
+    /// Whether `time` has passed for sure and both clocks agree: what must not come before it may
+    /// be done.
     pub fn has_passed(&self, time: UnixTime) -> bool {
         let assured = micros(self.last.boot).saturating_add(self.assured);
         self.agreed_since.is_some() && assured >= micros(Duration::from_secs(time.0))

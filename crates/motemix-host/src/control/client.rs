@@ -32,7 +32,8 @@ impl ControlClient {
         Ok(client)
     }
 
-    /// How long an answer may take; `None` waits for ever, as a [`Request::Send`] that waits may need.
+    /// How long an answer may take; `None` waits for ever, as a [`Request::Send`] that waits may
+    /// need.
     ///
     /// # Errors
     /// The duration is zero, or the system refuses.
@@ -46,7 +47,8 @@ impl ControlClient {
     /// Asks, and waits for the answer.
     ///
     /// # Errors
-    /// The request is too long, the answer does not come in time or is not understood, or the node has gone.
+    /// The request is too long, the answer does not come in time or is not understood, or the node
+    /// has gone.
     pub fn request(&mut self, request: &Request) -> Result<Response, ControlError> {
         let protocol = |problem: String| ControlError::new(&self.socket, ControlProblem::Protocol(problem));
         let failed = |error| ControlError::io(&self.socket, error);

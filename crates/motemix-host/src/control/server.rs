@@ -18,10 +18,11 @@ use tokio::time::{self, Instant};
 use super::{ControlError, ControlProblem, REQUEST_LEN, Request, Response};
 use crate::places::{Idle, Places, idle_now};
 
-/// Connections served at a time. A further one takes the place of the one that is idle for longest; where all
-/// of them wait for answers of the node, it is told to come again.
+/// Connections served at a time. A further one takes the place of the one that is idle for longest;
+/// where all of them wait for answers of the node, it is told to come again.
 const CONNECTIONS: usize = 32;
-/// Connections that may wait for the outcome of a message: the others are for whoever asks how the node is, or stops it.
+/// Connections that may wait for the outcome of a message: the others are for whoever asks how the
+/// node is, or stops it.
 const WAITING: usize = 24;
 /// How often a connection that waits is looked at: whether its client is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -45,7 +46,8 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left behind.
+    /// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left
+    /// behind.
     ///
     /// # Errors
     /// A node listens there already, the path is too long, or the system refuses.
@@ -92,7 +94,8 @@ impl ControlServer {
     }
 }
 
-/// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left behind.
+/// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left
+/// behind.
 pub(crate) fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
     let failed = |error| ControlError::io(path, error);
     if StdStream::connect(path).is_ok() {
@@ -209,7 +212,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Ends when the client has closed its connection, or has ended. One that has only finished asking is still there.
+/// Ends when the client has closed its connection, or has ended. One that has only finished asking
+/// is still there.
 async fn hang_up(client: &WriteHalf<'_>) {
     loop {
         time::sleep(LOOK).await;

@@ -6,8 +6,8 @@ use motemix_directory::{DocumentError, Epoch, UnixTime};
 
 use super::{Documents, DocumentsError, DocumentsProblem, Network, Stamp};
 
-/// What is known of the documents that follow the one in force. Each is read and checked once, and again when its
-/// file has changed.
+/// What is known of the documents that follow the one in force. Each is read and checked once, and
+/// again when its file has changed.
 #[derive(Debug, Default)]
 pub struct Outlook {
     followers: BTreeMap<Epoch, (Stamp, Result<Follower, String>)>,
@@ -31,8 +31,8 @@ pub struct Lasts {
 impl Documents {
     /// Until when the documents last without a gap, from the one in force on, as far as `horizon`.
     ///
-    /// Reads one new document a call, so that a node does not stand still for it: `None` until all of them have
-    /// been read. `usable` says what is wrong with a document for this node.
+    /// Reads one new document a call, so that a node does not stand still for it: `None` until all
+    /// of them have been read. `usable` says what is wrong with a document for this node.
     pub fn last(
         &self,
         outlook: &mut Outlook,

@@ -108,8 +108,8 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
 
 /// The lines of a key file, taken one after the other.
 ///
-/// The text is bytes: neither the search for the end of a line nor a check for UTF-8 may pass over the digits of a
-/// seed, since both branch on what they read.
+/// The text is bytes: neither the search for the end of a line nor a check for UTF-8 may pass over
+/// the digits of a seed, since both branch on what they read.
 pub(super) struct Lines<'a> {
     path: &'a Path,
     rest: &'a [u8],
@@ -136,8 +136,8 @@ impl<'a> Lines<'a> {
         value.ok_or_else(|| self.malformed(expected))
     }
 
-    /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the last. In constant
-    /// time but for the answer.
+    /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the
+    /// last. In constant time but for the answer.
     pub(super) fn last_seed(
         mut self,
         name: &str,
@@ -184,7 +184,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Appends `name` and the bytes in hexadecimal, in constant time and without a copy that nobody wipes.
+/// Appends `name` and the bytes in hexadecimal, in constant time and without a copy that nobody
+/// wipes.
 pub(super) fn push_seed(text: &mut Zeroizing<Vec<u8>>, name: &str, seed: &[u8; 32]) {
     let mut digits = Zeroizing::new([0; SEED_DIGITS]);
     // Sixty-four digits always have room for thirty-two bytes.

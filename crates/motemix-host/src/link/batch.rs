@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 
 /// The most datagrams that one system call moves.
 ///
-/// A batch of packets is processed as one, so it bounds for how long packets that have become due wait for
-/// arriving ones: about two milliseconds.
+/// A batch of packets is processed as one, so it bounds for how long packets that have become due
+/// wait for arriving ones: about two milliseconds.
 pub const BATCH: usize = 32;
 
 /// Room for one batch of arriving datagrams.
 ///
-/// Each slot is one byte longer than a packet, so that a longer datagram shows as such instead of being cut to
-/// the right length.
+/// Each slot is one byte longer than a packet, so that a longer datagram shows as such instead of
+/// being cut to the right length.
 #[derive(Debug)]
 pub struct Batch {
     slot_len: usize,
@@ -40,7 +40,8 @@ impl Batch {
         self.lens.iter().all(Option::is_none)
     }
 
-    /// The datagrams, in the order of arrival. One that is longer than a packet is cut to one byte more.
+    /// The datagrams, in the order of arrival. One that is longer than a packet is cut to one byte
+    /// more.
     pub fn datagrams(&mut self) -> impl Iterator<Item = &mut [u8]> {
         self.bytes
             .chunks_exact_mut(self.slot_len)
@@ -72,8 +73,8 @@ impl Batch {
         self.sources = [None; BATCH];
     }
 
-    /// Fills the batch by calls to `next`, which writes one datagram and tells its length, until it has no
-    /// more.
+    /// Fills the batch by calls to `next`, which writes one datagram and tells its length, until it
+    /// has no more.
     pub(super) fn fill(&mut self, mut next: impl FnMut(&mut [u8]) -> Option<usize>) -> usize {
         self.clear();
         let slots = self.bytes.chunks_exact_mut(self.slot_len).zip(&mut self.lens);
@@ -140,7 +141,8 @@ impl Outbox {
         self.bytes.chunks_exact_mut(self.packet_len).nth(self.entries.len())
     }
 
-    /// Adds what has been written into [`Outbox::next_slot`]; nothing happens if the outbox is full.
+    /// Adds what has been written into [`Outbox::next_slot`]; nothing happens if the outbox is
+    /// full.
     pub fn push(&mut self, to: SocketAddr, len: usize) {
         if !self.is_full() {
             self.entries.push((to, len.min(self.packet_len)));

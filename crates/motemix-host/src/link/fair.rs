@@ -1,15 +1,18 @@
-//! Datagrams that wait for the node, in a fair queue: whoever sends much waits long, and others do not.
+//! Datagrams that wait for the node, in a fair queue: whoever sends much waits long, and others do
+//! not.
 //!
-//! Each datagram costs the node a scalar multiplication before it knows whether it is junk, and a few per cent
-//! of that to read it from the kernel. So all that has arrived is read at once, sorted by source, and the node
-//! takes one datagram of each source in turn. When there is no room, the source that has most waiting loses.
-//! This is stochastic fairness queueing (P. McKenney, INFOCOM 1990) with longest-queue drop.
+//! Each datagram costs the node a scalar multiplication before it knows whether it is junk, and a
+//! few per cent of that to read it from the kernel. So all that has arrived is read at once, sorted
+//! by source, and the node takes one datagram of each source in turn. When there is no room, the
+//! source that has most waiting loses. This is stochastic fairness queueing (P. McKenney, INFOCOM
+//! 1990) with longest-queue drop.
 //!
-//! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to share
-//! somebody's class. Nodes of the network document are told by address and port, and have classes that
-//! strangers do not reach. Strangers are told by IPv4 address or IPv6 /64 prefix, because whoever has one of
-//! those has all its ports. A source address can be forged: then strangers share one another's fate, as they
-//! would in a single queue, and a known node loses only to who forges that very node.
+//! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to
+//! share somebody's class. Nodes of the network document are told by address and port, and have
+//! classes that strangers do not reach. Strangers are told by IPv4 address or IPv6 /64 prefix,
+//! because whoever has one of those has all its ports. A source address can be forged: then
+//! strangers share one another's fate, as they would in a single queue, and a known node loses only
+//! to who forges that very node.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -133,7 +136,8 @@ impl FairQueue {
         self.dropped
     }
 
-    /// Takes a datagram in. Without room, the newest one of the longest class goes: this one, perhaps.
+    /// Takes a datagram in. Without room, the newest one of the longest class goes: this one,
+    /// perhaps.
     pub fn push(&mut self, source: Source, datagram: &[u8]) {
         let class = source.class();
         let Some(slot) = self.free.pop().or_else(|| self.make_room(class)) else { return };
@@ -159,8 +163,8 @@ impl FairQueue {
         self.queues[longest].pop_back().map(|waiting| waiting.slot)
     }
 
-    /// Hands the datagram whose turn it is to `take`; `None` if nothing waits. Known nodes and strangers take
-    /// turns, and within each the classes do.
+    /// Hands the datagram whose turn it is to `take`; `None` if nothing waits. Known nodes and
+    /// strangers take turns, and within each the classes do.
     pub fn pop<T>(&mut self, take: impl FnOnce(Source, &mut [u8]) -> T) -> Option<T> {
         let first = usize::from(self.strangers_next);
         self.strangers_next = !self.strangers_next;

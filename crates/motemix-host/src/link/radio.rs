@@ -1,7 +1,9 @@
-//! A radio at the end of a serial line: the air of `motemix-lab air`, or a stick that speaks the same protocol.
+//! A radio at the end of a serial line: the air of `motemix-lab air`, or a stick that speaks the
+//! same protocol.
 //!
-//! It reaches nodes by their link-local addresses. One datagram is three frames or more, so it goes out over
-//! many calls; those behind it wait here, as many as a mote could have for us in a few seconds.
+//! It reaches nodes by their link-local addresses. One datagram is three frames or more, so it goes
+//! out over many calls; those behind it wait here, as many as a mote could have for us in a few
+//! seconds.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! A UDP socket that moves many datagrams with one system call.
 //!
-//! Where the platform has `recvmmsg` and `sendmmsg` they are used, elsewhere there is one call for each
-//! datagram. What the network says about earlier datagrams (ICMP errors) is counted and otherwise ignored: a
-//! mix does not retransmit, and a neighbour that is down must not stop it.
+//! Where the platform has `recvmmsg` and `sendmmsg` they are used, elsewhere there is one call for
+//! each datagram. What the network says about earlier datagrams (ICMP errors) is counted and
+//! otherwise ignored: a mix does not retransmit, and a neighbour that is down must not stop it.
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "netbsd"))]
 mod many;
@@ -66,8 +66,8 @@ pub struct UdpLink {
 }
 
 impl UdpLink {
-    /// Opens a socket; port 0 lets the system choose one. An IPv6 socket carries IPv6 only, so that a node may
-    /// have one of each on one port.
+    /// Opens a socket; port 0 lets the system choose one. An IPv6 socket carries IPv6 only, so that
+    /// a node may have one of each on one port.
     ///
     /// # Errors
     /// The address is in use or not this machine's, or there is no tokio runtime.
@@ -86,7 +86,8 @@ impl UdpLink {
     /// The socket cannot be made non-blocking, or there is no tokio runtime.
     pub fn from_std(socket: StdSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // Best effort: a smaller buffer loses datagrams under load, which the network has to bear anyway.
+        // Best effort: a smaller buffer loses datagrams under load, which the network has to bear
+        // anyway.
         if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER) {
             tracing::debug!(%error, "the receive buffer keeps its size");
         }
@@ -115,8 +116,8 @@ impl UdpLink {
         self.count(|counters| counters.overflow += u64::from(more.0));
     }
 
-    /// Waits for datagrams, fills the batch with those that are there and returns how many they are, at least
-    /// one. Dropping the future loses no datagram.
+    /// Waits for datagrams, fills the batch with those that are there and returns how many they
+    /// are, at least one. Dropping the future loses no datagram.
     ///
     /// # Errors
     /// The socket itself is broken.
@@ -138,7 +139,8 @@ impl UdpLink {
         self.socket.readable().await
     }
 
-    /// Fills the batch with the datagrams that are there, and returns how many they are; 0 if none is.
+    /// Fills the batch with the datagrams that are there, and returns how many they are; 0 if none
+    /// is.
     ///
     /// # Errors
     /// The socket itself is broken.
@@ -163,8 +165,8 @@ impl UdpLink {
         }
     }
 
-    /// Gives datagrams to the kernel until it has no room, and returns how many are dealt with: sent, or
-    /// refused and counted.
+    /// Gives datagrams to the kernel until it has no room, and returns how many are dealt with:
+    /// sent, or refused and counted.
     ///
     /// # Errors
     /// The socket itself is broken.

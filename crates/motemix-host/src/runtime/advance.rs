@@ -28,8 +28,8 @@ pub(super) struct Time {
 }
 
 impl Time {
-    /// Looks at both clocks for the first time. A step of the wall clock is judged when the overlap of epochs is
-    /// known.
+    /// Looks at both clocks for the first time. A step of the wall clock is judged when the overlap
+    /// of epochs is known.
     pub(super) fn start(mut wall: WallClock, memory: ClockMemory) -> Self {
         let reading = Reading { wall: wall(), boot: crate::clock::boot_time() };
         let mut keeper = memory.start(reading);
@@ -118,7 +118,8 @@ impl<P: Profile> Driver<'_, P> {
         Ok(())
     }
 
-    /// The epoch of the first document, and the one before it while packets of that may still be under way.
+    /// The epoch of the first document, and the one before it while packets of that may still be
+    /// under way.
     pub(super) fn begin_first_epoch(&mut self) -> Result<(), RuntimeError> {
         let (epoch, now) = (self.epochs.epoch(), self.time.now());
         // A key file is made in its first epoch, and moved on when the one before is over for sure.
@@ -163,7 +164,8 @@ impl<P: Profile> Driver<'_, P> {
         Ok(())
     }
 
-    /// The clock was ahead and is believed no more: nothing was erased for it, so the epoch before comes back.
+    /// The clock was ahead and is believed no more: nothing was erased for it, so the epoch before
+    /// comes back.
     fn go_back(&mut self, now: UnixTime) -> Result<(), RuntimeError> {
         let (Some(network), _) = self.accepted(now) else { return Ok(()) };
         if network.epoch < self.epochs.epoch() || self.epochs.has_expired() {

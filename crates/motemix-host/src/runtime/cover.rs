@@ -1,5 +1,5 @@
-//! Whether the network has paths for a node's cover: in a layer with too few mixes, those have none that leave and
-//! come back, because nobody is on a path of its own.
+//! Whether the network has paths for a node's cover: in a layer with too few mixes, those have none
+//! that leave and come back, because nobody is on a path of its own.
 
 use motemix_directory::{Entry, PathError, Topology};
 use motemix_sphinx::NodeId;
@@ -8,8 +8,8 @@ use rand_core::CryptoRng;
 
 use crate::documents::Network;
 
-/// What is wrong with the paths of a node's cover, in words with a remedy; `None` if nothing is, or the network has
-/// no cover.
+/// What is wrong with the paths of a node's cover, in words with a remedy; `None` if nothing is, or
+/// the network has no cover.
 pub(super) fn missing<R: CryptoRng>(network: &Network, me: NodeId, rng: &mut R) -> Option<String> {
     let parameters = &network.parameters;
     if [parameters.loop_mean, parameters.drop_mean, parameters.payload_mean].iter().all(Option::is_none) {

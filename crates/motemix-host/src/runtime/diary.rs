@@ -1,5 +1,6 @@
-//! The node's journal: what was admitted in one round goes to the replay logs with one write. A disk that
-//! refuses is asked again every second, and until it takes something nothing leaves the node.
+//! The node's journal: what was admitted in one round goes to the replay logs with one write. A
+//! disk that refuses is asked again every second, and until it takes something nothing leaves the
+//! node.
 
 use std::time::{Duration, Instant};
 

@@ -159,7 +159,8 @@ impl<P: Profile> Driver<'_, P> {
     /// Reads what has arrived, and hands the node its share of it. `true` if more may wait.
     fn take_in(&mut self, batch: &mut Batch) -> Result<bool, RuntimeError> {
         if self.diary.refused().is_some() {
-            // What could not be written down could not be passed on: the kernel keeps some, and drops the rest.
+            // What could not be written down could not be passed on: the kernel keeps some, and
+            // drops the rest.
             return Ok(false);
         }
         let Self { node, loss, sources, arrived, clock, links, diary, .. } = self;
@@ -298,7 +299,8 @@ impl<P: Profile> Driver<'_, P> {
         if self.sync.as_ref().is_some_and(|sync| !sync.is_finished()) {
             return;
         }
-        // Without a file descriptor to spare, the next second will do: only the whole machine's end could tell.
+        // Without a file descriptor to spare, the next second will do: only the whole machine's end
+        // could tell.
         if let Ok(files) = self.diary.logs.due_for_sync(now)
             && !files.is_empty()
         {
@@ -343,7 +345,8 @@ impl<P: Profile> Driver<'_, P> {
         self.diary.logs.open_log(epoch)?;
         self.node.prepare_epoch(epoch, key).map_err(|error| RuntimeError::Epoch(epoch, error))?;
         let Self { node, diary, .. } = self;
-        // What is not put back could pass again, so none of this is tried again while the key is in use.
+        // What is not put back could pass again, so none of this is tried again while the key is in
+        // use.
         let converted = diary.logs.convert(epoch, |start| {
             node.admitted_of_tag(epoch, start).map_or(0, |admitted| admitted.digest.to_bits())
         });

@@ -105,8 +105,8 @@ impl Epochs {
         known.next.is_some_and(|(_, begins)| now >= begins) || (now >= self.valid_until && !self.expired)
     }
 
-    /// The next thing that is due at `now`, once; [`Due::Begin`] until it has begun. `passed` tells whether a time
-    /// has passed for sure: for what cannot be undone.
+    /// The next thing that is due at `now`, once; [`Due::Begin`] until it has begun. `passed` tells
+    /// whether a time has passed for sure: for what cannot be undone.
     pub(super) fn due(
         &mut self,
         now: UnixTime,

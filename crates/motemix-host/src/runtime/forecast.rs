@@ -12,8 +12,8 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// The shortest.
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// Samples of one epoch's filter: what it admitted, and what it refused because that has to last. Both
-/// together are what it would have needed.
+/// Samples of one epoch's filter: what it admitted, and what it refused because that has to last.
+/// Both together are what it would have needed.
 #[derive(Debug, Default)]
 pub(super) struct Forecast {
     epoch: Option<Epoch>,
@@ -28,8 +28,8 @@ struct Sample {
 }
 
 impl Forecast {
-    /// Takes a sample, at most one a second; `span` is the length of the epoch, an eighth of which the rate is
-    /// taken over.
+    /// Takes a sample, at most one a second; `span` is the length of the epoch, an eighth of which
+    /// the rate is taken over.
     pub(super) fn sample(&mut self, at: Instant, epoch: Epoch, admitted: u64, refused: u64, span: Duration) {
         if self.epoch.replace(epoch) != Some(epoch) {
             self.samples.clear();
@@ -51,7 +51,8 @@ impl Forecast {
         }
     }
 
-    /// How long it takes until so many more have come as there are places `left`; `None` if the rate is not known.
+    /// How long it takes until so many more have come as there are places `left`; `None` if the
+    /// rate is not known.
     pub(super) fn full_in(&self, left: u64) -> Option<Duration> {
         let time = self.samples.back()?.at.duration_since(self.samples.front()?.at);
         let (admitted, refused) = self.lately();

@@ -22,7 +22,8 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Takes over `sockets` if there are any, else binds `addresses`; connects to the radio if there is one.
+    /// Takes over `sockets` if there are any, else binds `addresses`; connects to the radio if
+    /// there is one.
     pub(super) fn open(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<Self, RuntimeError> {
         let taken = if sockets.is_empty() {
             let bind = |&address| {
@@ -143,8 +144,8 @@ async fn or_never(ready: Option<impl Future<Output = io::Result<()>>>) -> io::Re
     }
 }
 
-/// The neighbour on the radio that has this address. Sockets do not reach link-local addresses: those have
-/// no meaning without an interface.
+/// The neighbour on the radio that has this address. Sockets do not reach link-local addresses:
+/// those have no meaning without an interface.
 fn on_radio(address: SocketAddr) -> Option<Ipv6Addr> {
     match address {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => Some(*v6.ip()),

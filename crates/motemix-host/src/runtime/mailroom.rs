@@ -1,9 +1,10 @@
 //! Takes received messages to the inbox on another thread, and says when they are safe.
 //!
-//! While one commit waits for the disk, messages that arrive are gathered; the next commit takes all of them. A
-//! disk that refuses is asked again every second; until it takes something, no message is taken in. A file that somebody
-//! removed is one that refuses: it is opened anew, and that messages may be gone is told from then on. A node whose
-//! inbox has room for no message, as a mix, opens none.
+//! While one commit waits for the disk, messages that arrive are gathered; the next commit takes
+//! all of them. A disk that refuses is asked again every second; until it takes something, no
+//! message is taken in. A file that somebody removed is one that refuses: it is opened anew, and
+//! that messages may be gone is told from then on. A node whose inbox has room for no message, as a
+//! mix, opens none.
 
 use std::future;
 use std::path::PathBuf;
@@ -158,7 +159,8 @@ impl Mailroom {
         self.commit.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Waits for the commit that is under way, for ever if none is. Dropping the future loses nothing.
+    /// Waits for the commit that is under way, for ever if none is. Dropping the future loses
+    /// nothing.
     pub(super) async fn committed(&mut self) -> Committed {
         let Some(commit) = &mut self.commit else { return future::pending().await };
         let finished = commit.await;
@@ -176,7 +178,8 @@ impl Mailroom {
                 }
                 self.heed(letters, result)
             }
-            // The thread ended without an outcome: nothing is acknowledged, and nothing is taken any more.
+            // The thread ended without an outcome: nothing is acknowledged, and nothing is taken
+            // any more.
             Err(_) => future::pending().await,
         }
     }

@@ -1,5 +1,5 @@
-//! Until a network document is in force: a node whose documents have expired, or are all for later, answers whoever
-//! asks, says what is wrong, sends nothing, and looks again every second.
+//! Until a network document is in force: a node whose documents have expired, or are all for later,
+//! answers whoever asks, says what is wrong, sends nothing, and looks again every second.
 
 use std::time::Duration;
 
@@ -62,8 +62,9 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// Waits for a document in force. `None` if the node is asked to stop meanwhile. What is wrong is told, and whatever
-    /// it is, the next look may find it mended: a document that is being copied is damaged until it is whole.
+    /// Waits for a document in force. `None` if the node is asked to stop meanwhile. What is wrong
+    /// is told, and whatever it is, the next look may find it mended: a document that is being
+    /// copied is damaged until it is whole.
     pub(super) async fn wait(
         &mut self,
         mut found: Found,
@@ -91,7 +92,8 @@ impl Patience<'_> {
                     return None;
                 },
             }
-            // No epoch is in use that a wrong clock could end, so one that was set is believed as soon as ever.
+            // No epoch is in use that a wrong clock could end, so one that was set is believed as
+            // soon as ever.
             self.time.observe(Duration::ZERO);
             found = look(self.config, self.documents, self.key, self.time.now());
         }

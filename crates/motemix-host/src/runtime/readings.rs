@@ -27,7 +27,8 @@ impl Readings {
         self.next
     }
 
-    /// The reading that is due, if one is, of at most `most` bytes. Times that were missed are not made up for.
+    /// The reading that is due, if one is, of at most `most` bytes. Times that were missed are not
+    /// made up for.
     pub(super) fn take(&mut self, now: Instant, most: usize, rng: &mut impl Rng) -> Option<Vec<u8>> {
         if now < self.next {
             return None;

@@ -1,10 +1,11 @@
-//! File descriptors that are kept for the work of an epoch's boundary, so that connections and other users of
-//! the process cannot have taken the last ones when a key, a document or a replay log must be opened.
+//! File descriptors that are kept for the work of an epoch's boundary, so that connections and
+//! other users of the process cannot have taken the last ones when a key, a document or a replay
+//! log must be opened.
 
 use std::fs::File;
 
-/// The most that are open at a time at a boundary: the next replay log, a file that is written and its folder,
-/// and some for a second log and a document.
+/// The most that are open at a time at a boundary: the next replay log, a file that is written and
+/// its folder, and some for a second log and a document.
 const KEPT: usize = 6;
 
 /// Descriptors of nothing.

@@ -1,5 +1,6 @@
-//! What the node does in one round, in counted work and not in time: so many datagrams of others, then so many
-//! multiplications of its own. However much arrives, timers, events and own headers have their turn.
+//! What the node does in one round, in counted work and not in time: so many datagrams of others,
+//! then so many multiplications of its own. However much arrives, timers, events and own headers
+//! have their turn.
 
 use motemix_node::{Instant, Journal, Node};
 use motemix_sphinx::Profile;
@@ -8,14 +9,14 @@ use rand_core::CryptoRng;
 use crate::link::FairQueue;
 use crate::link::fair::Source;
 
-/// System calls that read datagrams in a round, each for one socket and up to [`BATCH`](crate::link::BATCH).
-/// Reading costs a few per cent of what a datagram costs the node, so what it cannot take is sorted and dropped here,
-/// and not by the kernel, which drops blindly.
+/// System calls that read datagrams in a round, each for one socket and up to
+/// [`BATCH`](crate::link::BATCH). Reading costs a few per cent of what a datagram costs the node,
+/// so what it cannot take is sorted and dropped here, and not by the kernel, which drops blindly.
 pub(super) const READS: usize = 4;
 /// Datagrams that the node takes in: one or two multiplications each, about a millisecond together.
 pub(super) const DATAGRAMS: usize = 16;
-/// Multiplications for own headers while datagrams wait: a fifth of the work at least. A header takes seven to
-/// eleven, so this is a header for each round or two.
+/// Multiplications for own headers while datagrams wait: a fifth of the work at least. A header
+/// takes seven to eleven, so this is a header for each round or two.
 pub(super) const MULTIPLICATIONS: usize = 8;
 
 /// Hands the node its share of the datagrams that wait.
@@ -36,8 +37,8 @@ pub(super) fn take_in<P: Profile, R: CryptoRng>(
     }
 }
 
-/// Lets the node build its own headers: one multiplication if nothing waits, because something may arrive; its
-/// share if datagrams wait. `true` if there is more to build.
+/// Lets the node build its own headers: one multiplication if nothing waits, because something may
+/// arrive; its share if datagrams wait. `true` if there is more to build.
 pub(super) fn build<P: Profile, R: CryptoRng>(
     node: &mut Node<'_, P, R>,
     others_wait: bool,
@@ -84,7 +85,8 @@ mod tests {
         parameters
     }
 
-    /// Twice as many junk datagrams arrive as a node can take, in every round. Counted in work: no clock runs.
+    /// Twice as many junk datagrams arrive as a node can take, in every round. Counted in work: no
+    /// clock runs.
     #[test]
     fn junk_takes_its_share_of_each_round_and_own_headers_theirs() {
         let mut tables =

@@ -1,8 +1,9 @@
 //! The totals that metrics and status read. The driver copies them once a round.
 //!
-//! They are told in two ways. [`Shared`] tells everything, on sockets that only the node's user may use.
-//! [`Coarse`] is for whoever may ask: one number for all packets, cover, messages, refusals and what is passed on
-//! together, blurred and late, so that neither the coming of one packet nor its kind can be read from it.
+//! They are told in two ways. [`Shared`] tells everything, on sockets that only the node's user may
+//! use. [`Coarse`] is for whoever may ask: one number for all packets, cover, messages, refusals
+//! and what is passed on together, blurred and late, so that neither the coming of one packet nor
+//! its kind can be read from it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -108,14 +109,16 @@ impl Shared {
         *self.health.borrow_mut() = health;
     }
 
-    /// Publishes the coarse figures of this moment, at most once a minute. `random` are random numbers.
+    /// Publishes the coarse figures of this moment, at most once a minute. `random` are random
+    /// numbers.
     pub(super) fn publish(&self, now: Instant, mut random: impl FnMut() -> u64) {
         let (mut published, totals) = (self.coarse.get(), self.totals.get());
         if published.at.is_some_and(|at| now.saturating_duration_since(at) < PUBLISHED_EVERY) {
             return;
         }
         let packets = totals.links.received + totals.links.sent;
-        // A step is passed at a random place, so that who sends a packet does not learn from it what others sent.
+        // A step is passed at a random place, so that who sends a packet does not learn from it
+        // what others sent.
         let blur = |value: u64, step: u64, random: u64| (value + random % step) / step * step;
         let first = published.at.replace(now).is_none();
         if !first {

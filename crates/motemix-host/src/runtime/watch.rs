@@ -9,8 +9,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Compares the reasons of this moment with those of the last, and logs what has changed. A line is told by
-    /// concern and state: words that count down are not said again.
+    /// Compares the reasons of this moment with those of the last, and logs what has changed. A
+    /// line is told by concern and state: words that count down are not said again.
     pub(super) fn tell(&mut self, reasons: Vec<Reason>) -> Health {
         let health = Health::of(reasons);
         let same = |one: &Reason, other: &Reason| (one.concern, one.state) == (other.concern, other.state);

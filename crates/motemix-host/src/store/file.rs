@@ -11,8 +11,8 @@ use tempfile::NamedTempFile;
 /// Regular files do not know it.
 const O_NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
-/// Which file it is, and how long. What is written to a file that is open goes nowhere when its name is gone or stands for
-/// another, and the system says nothing of it.
+/// Which file it is, and how long. What is written to a file that is open goes nowhere when its
+/// name is gone or stands for another, and the system says nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -50,8 +50,8 @@ impl Identity {
     }
 }
 
-/// Opens a file to be read. Nothing that a name in a folder can stand for makes it wait: a pipe that nobody writes to
-/// would hold a node up for good.
+/// Opens a file to be read. Nothing that a name in a folder can stand for makes it wait: a pipe
+/// that nobody writes to would hold a node up for good.
 ///
 /// # Errors
 /// The system refuses, or it is not a regular file.
@@ -59,7 +59,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     of_regular(File::options().read(true).custom_flags(O_NONBLOCK).open(path)?)
 }
 
-/// Opens a file to be read and appended to; makes it, for its owner alone, unless it is there. Waits for nothing.
+/// Opens a file to be read and appended to; makes it, for its owner alone, unless it is there.
+/// Waits for nothing.
 ///
 /// # Errors
 /// The system refuses, or it is not a regular file.
@@ -76,7 +77,8 @@ fn of_regular(file: File) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
-/// Puts `bytes` in place of what is at `path`. After a crash either all of the old or all of the new is there.
+/// Puts `bytes` in place of what is at `path`. After a crash either all of the old or all of the
+/// new is there.
 ///
 /// # Errors
 /// The system refuses; what was there is there.
@@ -86,7 +88,8 @@ pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Like [`replace`], but leaves it to the system when the disk has it: after a crash either may be there.
+/// Like [`replace`], but leaves it to the system when the disk has it: after a crash either may be
+/// there.
 ///
 /// # Errors
 /// The system refuses; what was there is there.
@@ -114,8 +117,8 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The mode of a folder in which others than its owner may make, remove and exchange files; `None` if they may not.
-/// `others` are the bits that say so: [`GROUP_WRITES`], [`ALL_WRITE`].
+/// The mode of a folder in which others than its owner may make, remove and exchange files; `None`
+/// if they may not. `others` are the bits that say so: [`GROUP_WRITES`], [`ALL_WRITE`].
 ///
 /// # Errors
 /// The system refuses.
@@ -124,8 +127,8 @@ pub fn exposed(folder: &Path, others: u32) -> io::Result<Option<u32>> {
     Ok(Some(mode).filter(|mode| mode & others != 0))
 }
 
-/// The folder of a file in whose place everybody may put another, and the folder's mode; `None` if not. In a folder as
-/// `/tmp` a file is removed by its owner alone.
+/// The folder of a file in whose place everybody may put another, and the folder's mode; `None` if
+/// not. In a folder as `/tmp` a file is removed by its owner alone.
 ///
 /// # Errors
 /// The system refuses.

@@ -1,9 +1,9 @@
 //! The durable inbox: a message is acknowledged only after it is here.
 //!
-//! Each try of a message arrives in a packet of its own, so duplicates are recognised by a digest that the
-//! caller computes over sender-chosen id and data. Only the newest digests are remembered, a bounded window;
-//! the messages themselves stay until somebody removes them, and are bounded by a [`Quota`], because whoever has
-//! the network document may send some.
+//! Each try of a message arrives in a packet of its own, so duplicates are recognised by a digest
+//! that the caller computes over sender-chosen id and data. Only the newest digests are remembered,
+//! a bounded window; the messages themselves stay until somebody removes them, and are bounded by a
+//! [`Quota`], because whoever has the network document may send some.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -108,13 +108,14 @@ pub struct Inbox {
     file: PathBuf,
     /// What it and its write-ahead log were at the last look.
     identities: [Option<Identity>; 2],
-    /// It could not be opened anew after it was lost, so the connection is none to it, even if the file is back.
+    /// It could not be opened anew after it was lost, so the connection is none to it, even if the
+    /// file is back.
     is_closed: bool,
     connection: Connection,
     window: u32,
     quota: Quota,
-    /// Counted when it was opened and kept up since; counted again when the quota is reached, because
-    /// somebody else may have removed messages.
+    /// Counted when it was opened and kept up since; counted again when the quota is reached,
+    /// because somebody else may have removed messages.
     held: Option<Held>,
     /// SQLite's number of the last change by others.
     version: i64,
@@ -141,8 +142,9 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Opens it anew where it was opened: after it was lost, that is another file, or an empty one. No other connection
-    /// of this process may be open then: SQLite would cut the memory that it shares with this one.
+    /// Opens it anew where it was opened: after it was lost, that is another file, or an empty one.
+    /// No other connection of this process may be open then: SQLite would cut the memory that
+    /// it shares with this one.
     ///
     /// # Errors
     /// As of [`Inbox::open`]; and if it is damaged, as one that was cut short is.
@@ -161,7 +163,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// Whether its name still stands for what was opened: SQLite goes on writing to a file that was removed.
+    /// Whether its name still stands for what was opened: SQLite goes on writing to a file that was
+    /// removed.
     ///
     /// # Errors
     /// It was removed, replaced or cut short; or the system refuses.
@@ -200,7 +203,8 @@ impl Inbox {
         self.held.map_or_else(|| self.count_held(), Ok)
     }
 
-    /// The same, counted again if another process has changed the inbox, as `motemix inbox --keep` does.
+    /// The same, counted again if another process has changed the inbox, as `motemix inbox --keep`
+    /// does.
     ///
     /// # Errors
     /// As of [`Inbox::held`].
@@ -235,7 +239,8 @@ impl Inbox {
         self.connection.query_row(query, [], row).map_err(|error| sqlite::failure(&self.file, error))
     }
 
-    /// Removes all messages but the newest `keep`, and returns how many those were. Their digests stay.
+    /// Removes all messages but the newest `keep`, and returns how many those were. Their digests
+    /// stay.
     ///
     /// # Errors
     /// The disk is full, the file is damaged, or the system refuses.
@@ -266,8 +271,8 @@ impl Inbox {
     /// After they are durable, `each` hears the outcome for every index of `arrivals`, in order.
     ///
     /// # Errors
-    /// The disk is full, the file is damaged, or the system refuses; none of the messages is here then, and
-    /// `each` has heard nothing.
+    /// The disk is full, the file is damaged, or the system refuses; none of the messages is here
+    /// then, and `each` has heard nothing.
     pub fn accept_many(
         &mut self,
         arrivals: &[Arrival<'_>],

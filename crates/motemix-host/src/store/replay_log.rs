@@ -9,12 +9,13 @@
 //!  └────────────┴─────────┴────────┴── ···
 //! ```
 //!
-//! Numbers are little-endian, 8 bytes. The driver appends the digests of a batch with one write before any of the
-//! batch's packets leaves, so a killed process forgets nothing that has left. Writes reach the disk within a
-//! second or so: only a failure of the whole machine can forget the last ones.
+//! Numbers are little-endian, 8 bytes. The driver appends the digests of a batch with one write
+//! before any of the batch's packets leaves, so a killed process forgets nothing that has left.
+//! Writes reach the disk within a second or so: only a failure of the whole machine can forget the
+//! last ones.
 //!
-//! Logs that begin with "mmreplay" have the first eight bytes of replay tags in place of digests; earlier
-//! versions wrote them. [`ReplayLogs::convert`] makes them anew.
+//! Logs that begin with "mmreplay" have the first eight bytes of replay tags in place of digests;
+//! earlier versions wrote them. [`ReplayLogs::convert`] makes them anew.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -31,8 +32,8 @@ const MAGIC: [u8; 8] = *b"mmdigest";
 /// The first bytes of logs with tags.
 const TAGS_MAGIC: [u8; 8] = *b"mmreplay";
 const HEADER_LEN: u64 = 16;
-/// Names the epochs whose logs were made last, a line each, and bytes that the disk had of them: a log that is gone or
-/// was cut is to be told from one that never was.
+/// Names the epochs whose logs were made last, a line each, and bytes that the disk had of them: a
+/// log that is gone or was cut is to be told from one that never was.
 const MADE_FILE: &str = "replay-logs";
 /// So many of them.
 const MADE: usize = 16;
@@ -96,8 +97,8 @@ impl ReplayLogs {
         Ok(epochs)
     }
 
-    /// Opens the log of an epoch, and makes it if it is not there, so that what follows needs no file descriptor. A
-    /// log of tags is left to [`ReplayLogs::convert`].
+    /// Opens the log of an epoch, and makes it if it is not there, so that what follows needs no
+    /// file descriptor. A log of tags is left to [`ReplayLogs::convert`].
     ///
     /// # Errors
     /// The file is not a replay log of that epoch, or the system refuses.
@@ -161,8 +162,8 @@ impl ReplayLogs {
         let _ = file::replace_unsynced(&self.folder.join(MADE_FILE), 0o600, lines.as_bytes());
     }
 
-    /// Calls `each` with the digests of an epoch, in the order in which they were admitted; one that was torn by a
-    /// crash is cut off.
+    /// Calls `each` with the digests of an epoch, in the order in which they were admitted; one
+    /// that was torn by a crash is cut off.
     ///
     /// # Errors
     /// The file is not a replay log of that epoch, the system refuses, or `each` does.
@@ -176,8 +177,8 @@ impl ReplayLogs {
         each_entry(&mut log.file, &log.path, each)
     }
 
-    /// Makes a log of tags one of digests, before the epoch's log is used; any other is left alone. `digest_of` gets
-    /// the first eight bytes of a tag.
+    /// Makes a log of tags one of digests, before the epoch's log is used; any other is left alone.
+    /// `digest_of` gets the first eight bytes of a tag.
     ///
     /// # Errors
     /// The file is not a replay log of that epoch, or the system refuses; it is as it was then.
@@ -213,11 +214,12 @@ impl ReplayLogs {
         Ok((begins(TAGS_MAGIC) && !begins(MAGIC)).then_some(file))
     }
 
-    /// Appends the digests of one epoch with one write. They survive the end of this process once it returns.
+    /// Appends the digests of one epoch with one write. They survive the end of this process once
+    /// it returns.
     ///
     /// # Errors
-    /// The disk is full or the system refuses. The packets of these digests must not be forwarded then. What
-    /// was written of them is taken back as far as the system lets us.
+    /// The disk is full or the system refuses. The packets of these digests must not be forwarded
+    /// then. What was written of them is taken back as far as the system lets us.
     pub fn append(&mut self, epoch: Epoch, digests: &[u64]) -> Result<(), StoreError> {
         if digests.is_empty() {
             return Ok(());
@@ -230,8 +232,8 @@ impl ReplayLogs {
         written
     }
 
-    /// The files that hold digests the disk may not have yet, at most once a second; the caller calls
-    /// [`File::sync_data`] on each, where that does not hold up packets.
+    /// The files that hold digests the disk may not have yet, at most once a second; the caller
+    /// calls [`File::sync_data`] on each, where that does not hold up packets.
     ///
     /// # Errors
     /// The system has no handles left.
@@ -371,7 +373,8 @@ fn header(magic: [u8; 8], epoch: Epoch) -> [u8; HEADER_LEN as usize] {
     header
 }
 
-/// Calls `each` with the numbers up to the end of the file; a last one that is not whole is left out.
+/// Calls `each` with the numbers up to the end of the file; a last one that is not whole is left
+/// out.
 fn each_entry<E: From<StoreError>>(
     file: &mut File,
     path: &Path,

@@ -1,5 +1,5 @@
-//! What the stores in SQLite files have in common: each belongs to its owner alone, knows what it is, and
-//! has committed when it says so.
+//! What the stores in SQLite files have in common: each belongs to its owner alone, knows what it
+//! is, and has committed when it says so.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,14 +22,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Opens a file, or makes an empty one that only its owner may read. A commit is on the disk when it returns.
+    /// Opens a file, or makes an empty one that only its owner may read. A commit is on the disk
+    /// when it returns.
     ///
     /// # Errors
     /// The file belongs to something else, is damaged, or the system refuses.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Connection, StoreError> {
         let path = path.as_ref();
         let failed = |error| failure(path, error);
-        // SQLite gives its journal the mode of the file, so the file has to be private from the start.
+        // SQLite gives its journal the mode of the file, so the file has to be private from the
+        // start.
         private(path).map_err(|error| StoreError::io(path, error))?;
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(Duration::from_secs(2)).map_err(failed)?;

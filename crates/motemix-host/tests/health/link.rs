@@ -36,7 +36,8 @@ struct Seen {
     cover: f64,
     /// Times at which cover was due and could not be sent.
     missed: u64,
-    /// Median and longest round trip of its messages, in milliseconds, and how many it acknowledged.
+    /// Median and longest round trip of its messages, in milliseconds, and how many it
+    /// acknowledged.
     round_trip: (f64, f64, usize),
     /// Datagrams that arrived at it, and that its node took, a second.
     arrived: (f64, f64),
@@ -112,8 +113,9 @@ fn under_junk_cover_keeps_its_rate_and_a_message_its_round_trip() {
     });
     println!("idle {idle:.1?}\njunk {junk:.1?}");
     assert!(junk.arrived.0 > 10_000.0, "the flood: {junk:?}");
-    // Twenty a second in forty seconds: chance alone makes one in 28 of it, and of their quotient one in 20. So
-    // it is what was due and not sent that is bounded, beside a rate that chance does not explain.
+    // Twenty a second in forty seconds: chance alone makes one in 28 of it, and of their quotient
+    // one in 20. So it is what was due and not sent that is bounded, beside a rate that chance does
+    // not explain.
     let (missed, due) = (float(junk.missed), junk.cover * time.as_secs_f64() + float(junk.missed));
     assert!(missed < due * 0.05, "{} of {due} were missed", junk.missed);
     let cover = junk.cover / 20.0;

@@ -180,7 +180,8 @@ fn without_file_descriptors_a_node_waits_and_goes_on() {
     network.publish(FIRST_EPOCH + 8, now + 40, now + 48 * 3600, parameters);
     let mut node = Process::start(&network, 0);
 
-    // As many as are open, and one for who asks: what a boundary of epochs needs is kept in reserve.
+    // As many as are open, and one for who asks: what a boundary of epochs needs is kept in
+    // reserve.
     node.limit(Resource::Nofile, node.highest_descriptor() + 2);
     // Whoever asks while the node still holds the connection before is the one too many.
     let later = u64::from(FIRST_EPOCH) + 2;

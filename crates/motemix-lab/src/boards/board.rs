@@ -41,7 +41,8 @@ pub static BOARDS: [Board; 3] = [
         name: "samr21-xpro",
         core: Core::M0Plus,
         clock_hz: 48_000_000,
-        // SAM R21 data sheet, NVM characteristics: one wait state above 24 MHz; the bus is 64 bits wide.
+        // SAM R21 data sheet, NVM characteristics: one wait state above 24 MHz; the bus is 64 bits
+        // wide.
         flash: FlashTiming { line_bytes: 8, sequential: 1, jump: 1 },
         supply: Supply {
             volts: 3.3,
@@ -59,7 +60,8 @@ pub static BOARDS: [Board; 3] = [
         name: "iotlab-m3",
         core: Core::M3,
         clock_hz: 72_000_000,
-        // STM32F10xxx flash programming manual: two wait states above 48 MHz; a prefetch buffer of 64 bits.
+        // STM32F10xxx flash programming manual: two wait states above 48 MHz; a prefetch buffer of
+        // 64 bits.
         flash: FlashTiming { line_bytes: 8, sequential: 2, jump: 2 },
         supply: Supply {
             volts: 3.3,
@@ -77,7 +79,8 @@ pub static BOARDS: [Board; 3] = [
         name: "nrf52840dk",
         core: Core::M4,
         clock_hz: 64_000_000,
-        // nRF52840 product specification, NVMC: wait states without the instruction cache, lines of 128 bits.
+        // nRF52840 product specification, NVMC: wait states without the instruction cache, lines of
+        // 128 bits.
         flash: FlashTiming { line_bytes: 16, sequential: 1, jump: 1 },
         supply: Supply {
             volts: 3.0,

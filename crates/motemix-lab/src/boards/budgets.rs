@@ -36,7 +36,8 @@ impl Budgets {
         toml::from_str(text).map(Self)
     }
 
-    /// Each budget of the boards that were measured. A budget for a figure that there is not is a mistake.
+    /// Each budget of the boards that were measured. A budget for a figure that there is not is a
+    /// mistake.
     pub fn compare(&self, reports: &[BoardReport]) -> Result<Vec<Verdict>, Failure> {
         let mut verdicts = Vec::new();
         for report in reports {

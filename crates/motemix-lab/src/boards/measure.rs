@@ -8,7 +8,8 @@ use motemix_mcu::{FlashTiming, Image, Machine, Run};
 /// Instructions after which an operation counts as stuck: some minutes on the slowest board.
 const MOST_INSTRUCTIONS: u64 = 40_000_000_000;
 
-/// All operations that the file has. Each runs on a machine of its own: `prepare_`, `bench_`, `check_`.
+/// All operations that the file has. Each runs on a machine of its own: `prepare_`, `bench_`,
+/// `check_`.
 pub fn operations(
     board: &Board,
     image: &Image,

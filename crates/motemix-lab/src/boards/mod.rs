@@ -1,4 +1,5 @@
-//! What a mote costs on the boards of the thesis, by the stopwatch: cycles, time, energy, memory, radio.
+//! What a mote costs on the boards of the thesis, by the stopwatch: cycles, time, energy, memory,
+//! radio.
 //!
 //! ```text
 //! images (crate::firmware) ──────── run (prepare, bench, check) ─┬─ report: tables, JSON

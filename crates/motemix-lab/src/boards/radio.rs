@@ -6,8 +6,8 @@ const PDU_LEN: usize = 102;
 const COMPRESSED_LEN: usize = 9;
 const FIRST_HEADER_LEN: usize = 4;
 const LATER_HEADER_LEN: usize = 5;
-/// UDP payload of the first of several fragments: with the 48 bytes of uncompressed IPv6 and UDP headers a
-/// multiple of eight.
+/// UDP payload of the first of several fragments: with the 48 bytes of uncompressed IPv6 and UDP
+/// headers a multiple of eight.
 const FIRST_LEN: usize = 88;
 /// UDP payload of a later fragment: a multiple of eight.
 const LATER_LEN: usize = 96;

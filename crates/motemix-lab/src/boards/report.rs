@@ -84,7 +84,8 @@ impl BoardReport {
             let baseline = self.baseline_cycles(operation);
             let thesis = operation.thesis_s(&self.board.thesis);
             let ratio = baseline.map(|cycles| seconds(cycles) / seconds(figure.cycles));
-            // The path lengths are random in the thesis' own figure, and the board's flash is modelled.
+            // The path lengths are random in the thesis' own figure, and the board's flash is
+            // modelled.
             let model = baseline.zip(thesis).map(|(cycles, thesis)| seconds(cycles) / thesis);
             table.row([
                 operation.label().to_owned(),

@@ -66,8 +66,8 @@ impl Spread {
     }
 }
 
-/// Every operation with `count` secrets, or ten times as many if it multiplies no points. Each outcome has to
-/// be that of the same operation here.
+/// Every operation with `count` secrets, or ten times as many if it multiplies no points. Each
+/// outcome has to be that of the same operation here.
 pub fn spreads(
     board: &Board,
     image: &Image,
@@ -210,7 +210,8 @@ mod here {
     }
 }
 
-/// Random bytes, the same in every run; every other secret has a byte pattern that hurries multipliers.
+/// Random bytes, the same in every run; every other secret has a byte pattern that hurries
+/// multipliers.
 fn input(operation: &str, number: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 32 + MOTE.packet_len()];
     let mut key = [0; 32];

@@ -1,6 +1,6 @@
 //! A whole mote on the stopwatch, in a network whose other nodes run on this host: it sends and is
-//! acknowledged, forwards, receives and replies. So its packets are those of any other node, and its stack
-//! is as deep as it gets.
+//! acknowledged, forwards, receives and replies. So its packets are those of any other node, and
+//! its stack is as deep as it gets.
 
 use super::board::Board;
 use super::measure::call;

@@ -13,7 +13,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Over finite values; a logarithmic one over those above zero. A linear one begins at zero if `from_zero`.
+    /// Over finite values; a logarithmic one over those above zero. A linear one begins at zero if
+    /// `from_zero`.
     pub fn over(values: impl Iterator<Item = f64> + Clone, logarithmic: bool, from_zero: bool) -> Self {
         let values = values.filter(|value| value.is_finite() && (!logarithmic || *value > 0.0));
         let mut low = values.clone().fold(f64::INFINITY, f64::min);
@@ -39,7 +40,8 @@ impl Axis {
         self.range.clone()
     }
 
-    /// A value in the coordinates of the drawing; what a logarithmic axis cannot show is at its end.
+    /// A value in the coordinates of the drawing; what a logarithmic axis cannot show is at its
+    /// end.
     pub fn at(&self, value: f64) -> f64 {
         if !self.logarithmic {
             value

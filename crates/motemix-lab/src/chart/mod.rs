@@ -30,7 +30,8 @@ const COLOURS: [RGBColor; 7] = [
 
 type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// The marks of lines, around the point: a disc is none of these. Each takes its turn when the colours repeat.
+/// The marks of lines, around the point: a disc is none of these. Each takes its turn when the
+/// colours repeat.
 const MARKS: [&[(i32, i32)]; 3] =
     [&[(-4, -4), (4, -4), (4, 4), (-4, 4)], &[(0, -5), (5, 4), (-5, 4)], &[(0, -6), (6, 0), (0, 6), (-6, 0)]];
 
@@ -48,7 +49,8 @@ fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// How wide a text is at most: seven twelfths of its size for a letter are enough for any sans-serif.
+/// How wide a text is at most: seven twelfths of its size for a letter are enough for any
+/// sans-serif.
 fn width(text: &str, size: u32) -> i32 {
     (text.chars().count() as u32 * size * 7 / 12).cast_signed()
 }

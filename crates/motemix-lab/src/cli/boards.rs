@@ -19,9 +19,10 @@ pub enum Boards {
 
 /// Builds images for boards, with cargo.
 ///
-/// Takes the firmware of a source tree, and puts the images where the other commands look for them: into that tree,
-/// or with --out into a folder that serves without one. A folder of an installed laboratory is
-/// `share/motemix/firmware` beside its `bin`, or `motemix/firmware` in the user's data folder.
+/// Takes the firmware of a source tree, and puts the images where the other commands look for them:
+/// into that tree, or with --out into a folder that serves without one. A folder of an installed
+/// laboratory is `share/motemix/firmware` beside its `bin`, or `motemix/firmware` in the user's
+/// data folder.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -108,8 +109,8 @@ pub struct BoardsCycles {
 /// a mote does; the command prints its flash, memory and deepest stack. Every bench checks its own
 /// result.
 ///
-/// In a source tree it builds the images first, with cargo; TweetNaCl needs arm-none-eabi-gcc. Elsewhere it takes
-/// those of a folder, see `boards build`.
+/// In a source tree it builds the images first, with cargo; TweetNaCl needs arm-none-eabi-gcc.
+/// Elsewhere it takes those of a folder, see `boards build`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -171,9 +172,9 @@ pub struct BoardsFiles {
 /// Where the ELF files are.
 #[derive(Debug, Args)]
 pub struct FirmwareFiles {
-    /// The firmware's workspace, to be built, or a folder that `boards build` has filled. By default MOTEMIX_FIRMWARE,
-    /// the source tree, `share/motemix/firmware` beside this program's folder, or `motemix/firmware` in the
-    /// user's data folder.
+    /// The firmware's workspace, to be built, or a folder that `boards build` has filled. By
+    /// default MOTEMIX_FIRMWARE, the source tree, `share/motemix/firmware` beside this
+    /// program's folder, or `motemix/firmware` in the user's data folder.
     #[arg(long, value_name = "DIR")]
     pub firmware: Option<PathBuf>,
     /// Built ELF files, in a folder for each target, instead of building them.

@@ -34,7 +34,8 @@ fn failure(error: AirError) -> Failure {
     }
 }
 
-/// On stderr if stdout is to be JSON; whoever waits for "ready" finds it on stdout, alone on its line.
+/// On stderr if stdout is to be JSON; whoever waits for "ready" finds it on stdout, alone on its
+/// line.
 fn say_where(args: &Args, server: &Server) -> Result<(), Failure> {
     let sockets =
         server.sockets().map(|(_, line, console)| format!("{}  {}\n", line.display(), console.display()));

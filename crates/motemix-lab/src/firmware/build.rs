@@ -15,8 +15,8 @@ const OF_HOSTS: [&str; 4] =
 /// Where cargo builds, below the workspace; whoever asks gets the same images.
 const TARGET: &str = "target";
 
-/// Builds these programs one after the other, for cargo uses all cores by itself, and returns their images in the
-/// same order. What is built already says nothing.
+/// Builds these programs one after the other, for cargo uses all cores by itself, and returns their
+/// images in the same order. What is built already says nothing.
 ///
 /// # Errors
 /// Cargo is missing, or a program cannot be built.

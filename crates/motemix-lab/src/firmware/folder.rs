@@ -1,5 +1,5 @@
-//! A folder of built images, which needs no source tree: a folder for each target with the images in it, and the
-//! version that they were built from.
+//! A folder of built images, which needs no source tree: a folder for each target with the images
+//! in it, and the version that they were built from.
 
 use super::program::Program;
 use crate::failure::Failure;

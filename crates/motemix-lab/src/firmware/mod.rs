@@ -1,4 +1,5 @@
-//! Images for boards: one table of what there is, one place that builds them, one order in which they are looked for.
+//! Images for boards: one table of what there is, one place that builds them, one order in which
+//! they are looked for.
 //!
 //! ```text
 //! firmware/programs.txt ─ program (the table) ─┐

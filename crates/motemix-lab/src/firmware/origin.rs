@@ -1,7 +1,8 @@
 //! Where images come from. The first of these that is there:
 //!
 //! 1. what a flag names, or else the variable `MOTEMIX_FIRMWARE`;
-//! 2. the firmware of the source tree that this program was built from, or of the one in `MOTEMIX_SOURCE`;
+//! 2. the firmware of the source tree that this program was built from, or of the one in
+//!    `MOTEMIX_SOURCE`;
 //! 3. `firmware` in the current folder, if that is a source tree;
 //! 4. `share/motemix/firmware` beside the `bin` with this program;
 //! 5. `motemix/firmware` in the user's data folder (XDG).
@@ -32,8 +33,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Finds them. `firmware` is a workspace or a folder of images, `elf` a folder of images that need not say
-    /// which version they are.
+    /// Finds them. `firmware` is a workspace or a folder of images, `elf` a folder of images that
+    /// need not say which version they are.
     ///
     /// # Errors
     /// There is nothing, or it is of another version than this program.

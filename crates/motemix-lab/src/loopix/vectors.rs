@@ -1,9 +1,10 @@
-//! Known answers of sphinxmix and of the Python nodes of Loopix, and whether this implementation gives them.
+//! Known answers of sphinxmix and of the Python nodes of Loopix, and whether this implementation
+//! gives them.
 //!
-//! The file is JSON; its form is in `docs/spec/loopix.md`. [`check`] compares every value of it with what is
-//! computed here and names each value that differs: `packets[3].hops[1].gamma: expected …, found …`. Packets
-//! are made anew from what the reference drew, and then followed from hop to hop. Values that no check knows
-//! are listed, never passed over in silence.
+//! The file is JSON; its form is in `docs/spec/loopix.md`. [`check`] compares every value of it
+//! with what is computed here and names each value that differs: `packets[3].hops[1].gamma:
+//! expected …, found …`. Packets are made anew from what the reference drew, and then followed from
+//! hop to hop. Values that no check knows are listed, never passed over in silence.
 
 mod creation;
 mod curve;

@@ -1,5 +1,5 @@
-//! What was on the air, from the file that Wireshark reads: IEEE 802.15.4 frames and the fragments in them
-//! (RFC 4944, section 5.3).
+//! What was on the air, from the file that Wireshark reads: IEEE 802.15.4 frames and the fragments
+//! in them (RFC 4944, section 5.3).
 
 use motemix_link::serial::CHECK;
 use pcap_parser::{Linktype, PcapCapture};
@@ -9,8 +9,8 @@ use std::path::Path;
 
 /// IEEE 802.15.4 with check sequence.
 const LINKTYPE: Linktype = Linktype(195);
-/// Control field of a data frame between extended addresses within one network, but for pending data and the
-/// acknowledgement asked for.
+/// Control field of a data frame between extended addresses within one network, but for pending
+/// data and the acknowledgement asked for.
 const DATA: u16 = 0xcc41;
 const OF_NO_MATTER: u16 = 0x3030;
 /// A packet of 280 bytes with its headers written out: 40 bytes of IPv6, 8 of UDP.
@@ -52,8 +52,8 @@ impl Capture {
         self.frames
     }
 
-    /// Packets of 280 bytes that were on the air whole, each in three frames. Custody of a packet ends with
-    /// its last frame, so that one given up halfway shows as fewer.
+    /// Packets of 280 bytes that were on the air whole, each in three frames. Custody of a packet
+    /// ends with its last frame, so that one given up halfway shows as fewer.
     pub fn datagrams(&self) -> u64 {
         self.datagrams.values().filter(|begins| begins.iter().eq(&BEGINNINGS)).count() as u64
     }

@@ -18,8 +18,9 @@ pub use {
     run::{Run, wait_until},
 };
 
-/// Sees to it that the program in which nodes run is beside this one, and not older than its sources. `scripts/run-tests`
-/// has built it with the tests of all packages; alone it has other features, and is built anew.
+/// Sees to it that the program in which nodes run is beside this one, and not older than its
+/// sources. `scripts/run-tests` has built it with the tests of all packages; alone it has other
+/// features, and is built anew.
 pub fn build_nodes() {
     let folder = Path::new(env!("CARGO_BIN_EXE_motemix-lab")).parent().expect("a folder");
     if std::env::var_os("MOTEMIX_PROGRAMS_ARE_BUILT").is_some() || is_current(&folder.join("motemix")) {
@@ -43,8 +44,8 @@ fn is_current(program: &Path) -> bool {
     built.is_some() && sources.split_whitespace().all(|source| changed(Path::new(source)) <= built)
 }
 
-/// The laboratory where it is installed: the program and that of the nodes in a `bin` of their own, far from the source
-/// tree and from everybody's data.
+/// The laboratory where it is installed: the program and that of the nodes in a `bin` of their own,
+/// far from the source tree and from everybody's data.
 pub struct Installed {
     folder: TempDir,
 }

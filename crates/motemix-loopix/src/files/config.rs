@@ -8,8 +8,9 @@
 //!   "parametersProviders": { "MAX_RETRIEVE": "50", "PUSH_MESSAGES": false } }
 //! ```
 //!
-//! The Java client has one flat object, with numbers as numbers. Both are read, whichever way a number is written.
-//! What is missing has its default. All `EXP_PARAMS_*` are **means in seconds**, not rates.
+//! The Java client has one flat object, with numbers as numbers. Both are read, whichever way a
+//! number is written. What is missing has its default. All `EXP_PARAMS_*` are **means in seconds**,
+//! not rates.
 
 mod section;
 mod written;
@@ -24,7 +25,8 @@ use std::time::Duration;
 const LONGEST: usize = 1 << 16;
 /// The longest time: thirty years, which stands for never.
 pub const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
-/// The longest noise in bytes: with the two bytes before it, and the shortest destination, it fills the payload.
+/// The longest noise in bytes: with the two bytes before it, and the shortest destination, it fills
+/// the payload.
 pub const LONGEST_NOISE: usize = 993;
 /// The most messages that a provider answers one request with.
 pub const MOST_RETRIEVED: u32 = 1 << 16;
@@ -103,8 +105,8 @@ pub struct MixConfig {
 pub struct ProviderConfig {
     /// Messages and dummies together that a request is answered with.
     pub max_retrieve: u32,
-    /// Whether messages are sent on as they arrive, instead of on request. Only the fork of 2018 knows this, and its
-    /// providers do not start without; `None` if nothing is said.
+    /// Whether messages are sent on as they arrive, instead of on request. Only the fork of 2018
+    /// knows this, and its providers do not start without; `None` if nothing is said.
     pub push: Option<bool>,
 }
 
@@ -132,7 +134,8 @@ impl Config {
     /// Reads a configuration of either form.
     ///
     /// # Errors
-    /// The file cannot be read, is not JSON, or has a value that cannot be meant; the error names the key.
+    /// The file cannot be read, is not JSON, or has a value that cannot be meant; the error names
+    /// the key.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         let bytes = disk::read(path, LONGEST)?;
         let value = serde_json::from_slice(&bytes).map_err(|error| FileError {
@@ -152,7 +155,8 @@ impl Config {
     /// Writes the configuration in place of what is there.
     ///
     /// # Errors
-    /// A value is one that [`Config::load`] would refuse or the form cannot say, or the system refuses.
+    /// A value is one that [`Config::load`] would refuse or the form cannot say, or the system
+    /// refuses.
     pub fn save(&self, path: &Path, form: Form) -> Result<(), FileError> {
         let object = self.write(form).map_err(|(key, problem, remedy)| wrong(path, key, problem, remedy))?;
         Self::read(path, &object)?;
@@ -170,8 +174,8 @@ impl Config {
         }
     }
 
-    /// Whose configuration it is, of the originals': nodes of 2017 have never heard of `PUSH_MESSAGES`, providers of 2018 do
-    /// not start without.
+    /// Whose configuration it is, of the originals': nodes of 2017 have never heard of
+    /// `PUSH_MESSAGES`, providers of 2018 do not start without.
     pub const fn profile(&self) -> Profile {
         if self.providers.push.is_some() { Profile::Fork2018 } else { Profile::Ucl2017 }
     }

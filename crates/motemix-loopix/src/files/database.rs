@@ -6,8 +6,9 @@
 //! | `Providers` | id, name, port, host, key |
 //! | `Users` | id, name, port, host, key, provider |
 //!
-//! Names and hosts are of storage class TEXT, whatever the columns are declared as: the originals look for names bound
-//! as TEXT, and a BLOB is never equal to one. Keys are BLOBs of the 37 bytes that petlib packs.
+//! Names and hosts are of storage class TEXT, whatever the columns are declared as: the originals
+//! look for names bound as TEXT, and a BLOB is never equal to one. Keys are BLOBs of the 37 bytes
+//! that petlib packs.
 
 use super::entry::{Wrong, check_host, check_name, check_port};
 use super::{Directory, FileError, MixEntry, ProviderEntry, UserEntry, disk, wrong};
@@ -35,7 +36,8 @@ impl Directory {
     /// Reads the directory in this file, and changes nothing about it.
     ///
     /// # Errors
-    /// The file is missing, damaged, no directory, or has an entry that cannot be used; which and why is in the error.
+    /// The file is missing, damaged, no directory, or has an entry that cannot be used; which and
+    /// why is in the error.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         // SQLite would only say that it cannot open the file.
         if !fs::metadata(path).map_err(|error| disk::unreadable(path, &error))?.is_file() {
@@ -67,8 +69,8 @@ impl Directory {
     /// Writes the directory in place of what is at `path`: all of it or nothing.
     ///
     /// # Errors
-    /// Two nodes have one name or one address, a user's provider is missing, an entry is one that [`Directory::load`]
-    /// would refuse, or the file cannot be written.
+    /// Two nodes have one name or one address, a user's provider is missing, an entry is one that
+    /// [`Directory::load`] would refuse, or the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         self.check().map_err(|(place, problem, remedy)| wrong(path, place, problem, remedy))?;
         let bytes = self.to_sqlite().map_err(|error| sqlite(path, &error))?;
@@ -100,7 +102,8 @@ impl Directory {
         Ok(connection.serialize(rusqlite::MAIN_DB)?.to_vec())
     }
 
-    /// What a directory has to keep to be written. One that is read may be looser: the originals do not look.
+    /// What a directory has to keep to be written. One that is read may be looser: the originals do
+    /// not look.
     fn check(&self) -> Result<(), (String, String, &'static str)> {
         let mut addresses = BTreeSet::new();
         let mut entry = |names: &mut BTreeSet<String>, table: &str, name: &str, host: &str, port: u16| {

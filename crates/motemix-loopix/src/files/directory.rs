@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 /// Mixes by layer, providers and users.
 ///
-/// Where two entries of a kind have one name, or two entries one address, the first one is found, as the originals do.
+/// Where two entries of a kind have one name, or two entries one address, the first one is found,
+/// as the originals do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Directory {
     /// No layer is empty.

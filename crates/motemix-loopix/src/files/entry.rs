@@ -2,8 +2,9 @@
 
 use motemix_crypto::p224::Point;
 
-/// The longest name and host, together in bytes: with them a routing command has the 127 bytes at most that
-/// its length byte can say, whatever the profile (`docs/spec/loopix.md`). All else in it takes 26 at most.
+/// The longest name and host, together in bytes: with them a routing command has the 127 bytes at
+/// most that its length byte can say, whatever the profile (`docs/spec/loopix.md`). All else in it
+/// takes 26 at most.
 pub const MAX_ADDRESS_LEN: usize = 101;
 
 /// What a node is there for.
@@ -42,7 +43,8 @@ pub struct MixEntry {
     pub port: u16,
     /// Public key.
     pub public_key: Point,
-    /// The layer as the originals number it (`groupId`): the distinct numbers in ascending order are the layers.
+    /// The layer as the originals number it (`groupId`): the distinct numbers in ascending order
+    /// are the layers.
     pub layer: i64,
 }
 

@@ -16,7 +16,8 @@ use motemix_crypto::p224::{Point, SCALAR_LEN, Scalar};
 use rand_core::CryptoRng;
 use std::path::{Path, PathBuf};
 
-/// The longest key file that is read, in bytes: names and hosts have 101 together, a provider's name as many.
+/// The longest key file that is read, in bytes: names and hosts have 101 together, a provider's
+/// name as many.
 const LONGEST: usize = 512;
 
 /// Where a node of this role has its secret.
@@ -67,8 +68,9 @@ pub fn create_secret(path: &Path, secret: &Scalar) -> Result<(), FileError> {
     disk::create(path, disk::PRIVATE, &encode_secret(secret))
 }
 
-/// Gives a node of this entry a new secret in place of its old one, and returns its new entry. If it is cut short between the
-/// two files, they do not belong to each other, and doing it again mends that.
+/// Gives a node of this entry a new secret in place of its old one, and returns its new entry. If
+/// it is cut short between the two files, they do not belong to each other, and doing it again
+/// mends that.
 ///
 /// # Errors
 /// The system refuses.

@@ -7,9 +7,10 @@
 //! motemix.toml                            settings: ours; the originals do not look at it
 //! ```
 //!
-//! Python nodes and nodes of motemix can run in the same folder, one at a time. What the originals would read is read;
-//! anything else is refused in one line that names the file, the place in it and a remedy. Sizes are
-//! bounded before anything is kept: a directory may come from somebody else.
+//! Python nodes and nodes of motemix can run in the same folder, one at a time. What the originals
+//! would read is read; anything else is refused in one line that names the file, the place in it
+//! and a remedy. Sizes are bounded before anything is kept: a directory may come from somebody
+//! else.
 
 pub mod config;
 mod database;

@@ -8,10 +8,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Bytes of a payload that destination and message have together: 1,024 less the tag, the end of the padding and the
-/// heads of two arrays and a byte string.
+/// Bytes of a payload that destination and message have together: 1,024 less the tag, the end of
+/// the padding and the heads of two arrays and a byte string.
 const PAYLOAD_ROOM: usize = 1003;
-/// What a destination has beside its host and name: the heads of an array and two byte strings, and a port.
+/// What a destination has beside its host and name: the heads of an array and two byte strings, and
+/// a port.
 const DESTINATION_HEAD: usize = 8;
 /// What marks cover as such, before the noise.
 const MARK_LEN: usize = 2;
@@ -37,7 +38,8 @@ impl NodeFiles {
     /// Reads the folder. Which keys are there tells the role.
     ///
     /// # Errors
-    /// A file is missing or broken, or two of them contradict each other; the error names the one to look at.
+    /// A file is missing or broken, or two of them contradict each other; the error names the one
+    /// to look at.
     pub fn open(dir: &Path) -> Result<Self, FileError> {
         let role = role_of(dir)?;
         let secret_file = keys::secret_file(dir, role);
@@ -100,7 +102,8 @@ fn warn_if_exposed(secret_file: &Path) {
     }
 }
 
-/// Others only find what the directory says; a node that it says something else about would wait in vain.
+/// Others only find what the directory says; a node that it says something else about would wait in
+/// vain.
 fn must_list(database: &Path, directory: &Directory, own: &NodeEntry) -> Result<(), FileError> {
     const REMEDY: &str = "build the directory again from the nodes' public*.bin";
     let name = own.name();

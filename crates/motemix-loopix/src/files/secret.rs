@@ -1,5 +1,6 @@
-//! The bytes of a secret key file: one big integer as petlib packs it, `c7 LEN 00 2b` and the number without leading
-//! zeros. In constant time but for the number's length, which the format shows.
+//! The bytes of a secret key file: one big integer as petlib packs it, `c7 LEN 00 2b` and the
+//! number without leading zeros. In constant time but for the number's length, which the format
+//! shows.
 
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{SCALAR_LEN, Scalar};
@@ -8,11 +9,13 @@ use zeroize::Zeroizing;
 /// The extension type of big integers.
 const BIG_INTEGER: u8 = 0;
 
-/// The bytes of a secret key file. Written here and not as a [`Value`](crate::pack::Value), which nobody wipes.
+/// The bytes of a secret key file. Written here and not as a [`Value`](crate::pack::Value), which
+/// nobody wipes.
 pub fn encode_secret(secret: &Scalar) -> Zeroizing<Vec<u8>> {
     let bytes = secret.to_be_bytes();
     let bytes = bytes.expose();
-    // Disclosed: how many bytes of zeros the number begins with; the format leaves them out, and the file's length says it.
+    // Disclosed: how many bytes of zeros the number begins with; the format leaves them out, and
+    // the file's length says it.
     let leading_zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let magnitude = bytes.get(leading_zeros..).unwrap_or_default();
     let len = 1 + magnitude.len() as u8;

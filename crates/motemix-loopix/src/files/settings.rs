@@ -31,7 +31,8 @@ pub enum Profile {
     #[default]
     #[serde(rename = "ucl-2017")]
     Ucl2017,
-    /// Their fork of 2018: dummies are packets, types stand in the routing commands, providers may push.
+    /// Their fork of 2018: dummies are packets, types stand in the routing commands, providers may
+    /// push.
     #[serde(rename = "fork-2018")]
     Fork2018,
     /// Not for the originals: what is weak in their format is mended.
@@ -70,8 +71,8 @@ pub struct Settings {
     pub replay: ReplayLimits,
 }
 
-/// How many packets a node remembers: those of the life of a key. A tag takes less than five bytes of memory, when it is
-/// there, and eight on disk.
+/// How many packets a node remembers: those of the life of a key. A tag takes less than five bytes
+/// of memory, when it is there, and eight on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -135,8 +136,8 @@ impl Settings {
         Self { profile, ..Self::default() }
     }
 
-    /// Reads the file of the node in `dir`, if it is there; else a folder that was made for the originals speaks as its
-    /// `config.json` says.
+    /// Reads the file of the node in `dir`, if it is there; else a folder that was made for the
+    /// originals speaks as its `config.json` says.
     ///
     /// # Errors
     /// It cannot be read, or has an unknown, missing or ill-typed field.

@@ -66,12 +66,14 @@ pub fn pad(message: &[u8], padded: &mut [u8]) -> Option<()> {
 
 /// The message in front of its padding. `None` if there is no padding.
 pub fn unpad(padded: &[u8]) -> Option<&[u8]> {
-    // Disclosed: the length of the message. Whoever it is for handles it in time that depends on the length.
+    // Disclosed: the length of the message. Whoever it is for handles it in time that depends on
+    // the length.
     let end = padded.iter().rposition(|byte| *byte != FILL)?;
     (padded[end] == END).then_some(&padded[..end])
 }
 
-/// Writes tag, `message` and padding, not yet encrypted. `None` if it does not fit, or the body is no wide block.
+/// Writes tag, `message` and padding, not yet encrypted. `None` if it does not fit, or the body is
+/// no wide block.
 pub fn write(tag: BodyTag, key: &Secret<K>, message: &[u8], body: &mut [u8]) -> Option<()> {
     if body.len() < SHORTEST {
         return None;

@@ -34,11 +34,11 @@ pub enum BodyTag {
 /// How a hop's blinding factor is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blinding {
-    /// 128 bits of the shared secret alone, as sphinxmix does. Two group elements of one packet can be linked
-    /// with 2⁶⁴ work.
+    /// 128 bits of the shared secret alone, as sphinxmix does. Two group elements of one packet can
+    /// be linked with 2⁶⁴ work.
     Short,
-    /// As wide as the group's order, of group element and shared secret; the header MAC covers the group
-    /// element too.
+    /// As wide as the group's order, of group element and shared secret; the header MAC covers the
+    /// group element too.
     Wide,
 }
 
@@ -109,7 +109,8 @@ impl Format {
         blinding: Blinding::Short,
     };
 
-    /// Packets of the hardened profile: 1,222 bytes, which every link that carries IPv6 takes whole (RFC 8200, §5).
+    /// Packets of the hardened profile: 1,222 bytes, which every link that carries IPv6 takes whole
+    /// (RFC 8200, §5).
     pub const HARDENED: Self = Self {
         header_len: 232,
         body_len: 960,
@@ -140,8 +141,9 @@ impl Format {
         if self.binds_group_element() { group_element } else { &[] }
     }
 
-    /// Finds the parts of a datagram. `None` unless every byte between them is as petlib writes it: other
-    /// encodings of the same values are never sent, and would only be a way to mark packets.
+    /// Finds the parts of a datagram. `None` unless every byte between them is as petlib writes it:
+    /// other encodings of the same values are never sent, and would only be a way to mark
+    /// packets.
     pub fn split<'a>(&self, datagram: &'a mut [u8]) -> Option<Parts<'a>> {
         let (brackets, rest) = datagram.split_first_chunk_mut::<2>()?;
         let (prefix, rest) = rest.split_first_chunk_mut::<{ POINT_PREFIX.len() }>()?;

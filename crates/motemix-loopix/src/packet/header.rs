@@ -61,7 +61,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Makes a header for `path` whose last hop reads `last`. Draws the exponent, then the padding of β.
+    /// Makes a header for `path` whose last hop reads `last`. Draws the exponent, then the padding
+    /// of β.
     ///
     /// # Errors
     /// See [`CreateError`].

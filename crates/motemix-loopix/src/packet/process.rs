@@ -141,8 +141,9 @@ impl<'a> Fresh<'a> {
         }
     }
 
-    /// What the reference's nodes put out whatever their hop is told: the routing string, and in the datagram the next
-    /// header and the decrypted payload. At a last hop that header means nothing.
+    /// What the reference's nodes put out whatever their hop is told: the routing string, and in
+    /// the datagram the next header and the decrypted payload. At a last hop that header means
+    /// nothing.
     pub fn step(mut self) -> Option<Vec<u8>> {
         let routing = self.peel()?;
         self.0.advance()?;

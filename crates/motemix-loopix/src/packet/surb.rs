@@ -29,7 +29,8 @@ pub struct SurbKeys {
     payload_keys: Vec<Secret<K>>,
 }
 
-/// Makes a SURB for `path`, whose last hop hands the reply to `destination`. Draws id, exponent, padding, key.
+/// Makes a SURB for `path`, whose last hop hands the reply to `destination`. Draws id, exponent,
+/// padding, key.
 ///
 /// # Errors
 /// See [`CreateError`].
@@ -55,8 +56,8 @@ pub fn create(
 }
 
 impl Surb {
-    /// A datagram that carries `message` to whoever made the SURB. One message only: two under one header are
-    /// linkable.
+    /// A datagram that carries `message` to whoever made the SURB. One message only: two under one
+    /// header are linkable.
     ///
     /// # Errors
     /// [`CreateError::BodyFull`].
@@ -69,13 +70,15 @@ impl Surb {
         Ok(datagram)
     }
 
-    /// Group element, routing info, MAC and key, one after the other; where the reply goes is left out.
+    /// Group element, routing info, MAC and key, one after the other; where the reply goes is left
+    /// out.
     pub fn encode(&self) -> Vec<u8> {
         let Header { group_element, routing_info, header_mac, .. } = &self.header;
         [&group_element.compress(), routing_info.as_slice(), header_mac, self.key.expose()].concat()
     }
 
-    /// Reads what [`Self::encode`] wrote. `None` if it has another length, or its group element is no point.
+    /// Reads what [`Self::encode`] wrote. `None` if it has another length, or its group element is
+    /// no point.
     pub fn parse(format: &Format, bytes: &[u8]) -> Option<Self> {
         let (group_element, rest) = bytes.split_first_chunk()?;
         let (routing_info, rest) = rest.split_at_checked(format.routing_info_len())?;
@@ -89,7 +92,8 @@ impl Surb {
         Some(Self { first: Vec::new(), header, key: Secret::new(key.try_into().ok()?) })
     }
 
-    /// What the bytes of the SURB are: α, β, γ and the key, for whoever sends it to another program.
+    /// What the bytes of the SURB are: α, β, γ and the key, for whoever sends it to another
+    /// program.
     pub fn parts(&self) -> (&Header, &Secret<K>) {
         (&self.header, &self.key)
     }
@@ -107,7 +111,8 @@ impl SurbKeys {
         std::iter::once(&self.key).chain(&self.payload_keys)
     }
 
-    /// Opens the reply. The keys are used up: a second payload under them is not what was made for them.
+    /// Opens the reply. The keys are used up: a second payload under them is not what was made for
+    /// them.
     ///
     /// # Errors
     /// [`ProcessError::BadPayload`]: the payload was changed, or is not for this SURB.

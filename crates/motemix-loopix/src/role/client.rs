@@ -1,8 +1,9 @@
 //! A client: three Poisson streams, the second of which carries messages, and a timer that pulls.
 //!
-//! Whether somebody has something to say does not show: messages take the place of drop cover. In the originals
-//! a message is gone when it has been sent. In the hardened profile it stays until its acknowledgement has
-//! come, along a path of its own, and is sent again otherwise, each time as another packet along another path.
+//! Whether somebody has something to say does not show: messages take the place of drop cover. In
+//! the originals a message is gone when it has been sent. In the hardened profile it stays until
+//! its acknowledgement has come, along a path of its own, and is sent again otherwise, each time as
+//! another packet along another path.
 
 mod arrive;
 mod outbox;
@@ -116,7 +117,8 @@ pub struct Client<R> {
     known_order: VecDeque<[u8; 16]>,
     /// To be confirmed to the provider.
     arrived: VecDeque<Digest>,
-    /// The same of what says nothing, newest last: confirmed if there is room, so that it does not stay in front of mail.
+    /// The same of what says nothing, newest last: confirmed if there is room, so that it does not
+    /// stay in front of mail.
     useless: VecDeque<Digest>,
     events: VecDeque<ClientEvent>,
 }
@@ -156,8 +158,8 @@ impl Pull {
 }
 
 impl<R: CryptoRng> Client<R> {
-    /// A client. `first_counter` must be larger than that of any request that an earlier process made: the
-    /// microseconds since 1970 will do.
+    /// A client. `first_counter` must be larger than that of any request that an earlier process
+    /// made: the microseconds since 1970 will do.
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -200,7 +202,8 @@ impl<R: CryptoRng> Client<R> {
         Ok(client)
     }
 
-    /// Takes a message for a user of the directory. It leaves when the payload stream has its next turn.
+    /// Takes a message for a user of the directory. It leaves when the payload stream has its next
+    /// turn.
     ///
     /// # Errors
     /// See [`SendError`].
@@ -210,7 +213,8 @@ impl<R: CryptoRng> Client<R> {
         self.send_named(now, to, message, id)
     }
 
-    /// The same for a message that an earlier process took under this name: its receiver knows the message again.
+    /// The same for a message that an earlier process took under this name: its receiver knows the
+    /// message again.
     ///
     /// # Errors
     /// See [`SendError`].
@@ -230,7 +234,8 @@ impl<R: CryptoRng> Client<R> {
         Ok(id)
     }
 
-    /// The most bytes that a message to this user may have. `None` if the directory does not know the user.
+    /// The most bytes that a message to this user may have. `None` if the directory does not know
+    /// the user.
     pub fn room(&self, to: &str) -> Option<usize> {
         let user = self.core.peers.user(to)?;
         Some(if self.core.is_hardened() {
@@ -250,8 +255,8 @@ impl<R: CryptoRng> Client<R> {
         self.outbox.len()
     }
 
-    /// Takes over a directory in place of the one it was made with. A provider that is not in it is still asked for
-    /// mail.
+    /// Takes over a directory in place of the one it was made with. A provider that is not in it is
+    /// still asked for mail.
     pub fn set_directory(&mut self, directory: &Directory) {
         self.core.set_directory(directory);
         if let Some(provider) = self.core.peers.provider(&self.provider.name) {
@@ -332,8 +337,8 @@ impl<R: CryptoRng> Role for Client<R> {
 
     fn take_admitted(&mut self) -> Vec<u64> {
         let admitted = self.core.take_admitted();
-        // A hardened client sends nothing on, and its application knows messages by their names. What it has taken
-        // and not made safe, a later process must take again.
+        // A hardened client sends nothing on, and its application knows messages by their names.
+        // What it has taken and not made safe, a later process must take again.
         if self.core.is_hardened() { Vec::new() } else { admitted }
     }
 

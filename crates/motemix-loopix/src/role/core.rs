@@ -149,8 +149,8 @@ impl Core {
         Ok((peer, command.delay, command.drop))
     }
 
-    /// Whether packets may pass from here to `next`. Networks of the originals with one mix in a layer have loops
-    /// that leave out layers, so only the hardened profile looks at the order.
+    /// Whether packets may pass from here to `next`. Networks of the originals with one mix in a
+    /// layer have loops that leave out layers, so only the hardened profile looks at the order.
     fn may_send_to(&self, next: &Peer) -> bool {
         if !self.is_hardened() {
             return true;

@@ -102,9 +102,11 @@ pub struct Counters {
     pub pulls_unanswered: u64,
     /// Replay tags that are kept now.
     pub replay_tags: u64,
-    /// Replay tags that can be kept. A hardened mix or provider that keeps so many takes nothing more.
+    /// Replay tags that can be kept. A hardened mix or provider that keeps so many takes nothing
+    /// more.
     pub replay_tags_most: u64,
-    /// Replay tags that had to be forgotten, so that old packets may pass again: the key is due for a change.
+    /// Replay tags that had to be forgotten, so that old packets may pass again: the key is due for
+    /// a change.
     pub replay_tags_forgotten: u64,
     /// Datagrams dropped, by reason.
     pub dropped: Dropped,

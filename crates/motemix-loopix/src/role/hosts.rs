@@ -1,8 +1,9 @@
 //! Where the directory's hosts are, as name servers say.
 //!
-//! A client of the originals looks its provider's name up at its start, and writes the IP address into its loops. A node
-//! that knows the provider by its name alone would drop each of them, so it takes the addresses for the name. It
-//! never looks up what a packet says: [`Hosts`] has the directory's names, and the driver fills it beside the packets.
+//! A client of the originals looks its provider's name up at its start, and writes the IP address
+//! into its loops. A node that knows the provider by its name alone would drop each of them, so it
+//! takes the addresses for the name. It never looks up what a packet says: [`Hosts`] has the
+//! directory's names, and the driver fills it beside the packets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,7 +17,8 @@ const MOST_ADDRESSES: usize = 16;
 pub struct Hosts(BTreeMap<Arc<str>, Vec<IpAddr>>);
 
 impl Hosts {
-    /// What name servers say now about a host, in place of what they said before; 16 addresses at most.
+    /// What name servers say now about a host, in place of what they said before; 16 addresses at
+    /// most.
     pub fn set(&mut self, host: Arc<str>, addresses: impl IntoIterator<Item = IpAddr>) {
         let mut kept: Vec<IpAddr> = Vec::new();
         for address in addresses.into_iter().map(|address| address.to_canonical()) {
@@ -40,13 +42,15 @@ impl Hosts {
         }
     }
 
-    /// Whether `said` means the host that a directory lists as `listed`: the same text, or one of its addresses.
+    /// Whether `said` means the host that a directory lists as `listed`: the same text, or one of
+    /// its addresses.
     pub fn is_same(&self, listed: &str, said: &str) -> bool {
         listed == said || address(said).is_some_and(|said| self.of(listed).contains(&said))
     }
 }
 
-/// An IP address that stands where a name could. An IPv4 address in the form of IPv6 is the same address.
+/// An IP address that stands where a name could. An IPv4 address in the form of IPv6 is the same
+/// address.
 pub(super) fn address(host: &str) -> Option<IpAddr> {
     host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }

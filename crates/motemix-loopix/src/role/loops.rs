@@ -18,8 +18,8 @@ const LABEL: &[u8] = b"motemix-loopix/1 loop";
 const MARK_LEN: usize = 16;
 const HALF: usize = MARK_LEN / 2;
 
-/// Knows this node's loops by a MAC in their noise. Nothing has to be remembered, and a node that was started again knows
-/// what comes back of those before.
+/// Knows this node's loops by a MAC in their noise. Nothing has to be remembered, and a node that
+/// was started again knows what comes back of those before.
 #[derive(Debug)]
 pub(super) struct OwnLoops {
     key: Secret<K>,

@@ -25,7 +25,8 @@ impl From<StoreRefusal> for DropReason {
 /// A packet in a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Names the packet among all that this provider keeps. It is positive, and greater than that of earlier packets.
+    /// Names the packet among all that this provider keeps. It is positive, and greater than that
+    /// of earlier packets.
     pub id: i64,
     /// The datagram for the user.
     pub packet: Vec<u8>,

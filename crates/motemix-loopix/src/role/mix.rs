@@ -47,7 +47,8 @@ impl<R: CryptoRng> Mix<R> {
         Self { core: Core::new(setup, me), rng, loops, own_loops }
     }
 
-    /// Takes over a directory in place of the one it was made with. A node that is not in it stays what it was.
+    /// Takes over a directory in place of the one it was made with. A node that is not in it stays
+    /// what it was.
     pub fn set_directory(&mut self, directory: &Directory) {
         self.core.set_directory(directory);
         if matches!(self.core.me.duty, Duty::Mix { .. })
@@ -95,7 +96,8 @@ impl<R: CryptoRng> Mix<R> {
         let layers = core.peers.layers.len();
         let mut hops = Vec::new();
         match core.me.duty {
-            // Around the network: the layers behind this one, a provider, and the layers before this one.
+            // Around the network: the layers behind this one, a provider, and the layers before
+            // this one.
             Duty::Mix { layer } => {
                 hops.extend(core.mixes(layer + 1..layers, rng));
                 let providers = &core.peers.providers;

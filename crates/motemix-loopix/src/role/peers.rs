@@ -127,8 +127,8 @@ impl Peers {
         place
     }
 
-    /// From now on these are the addresses of the directory's hosts. Of two nodes with one address and port, the first in
-    /// the directory counts.
+    /// From now on these are the addresses of the directory's hosts. Of two nodes with one address
+    /// and port, the first in the directory counts.
     pub(super) fn set_hosts(&mut self, hosts: &Hosts) {
         self.by_ip.clear();
         for (place, peer) in self.all.iter().enumerate() {
@@ -146,8 +146,9 @@ impl Peers {
         }
     }
 
-    /// Who is meant. A user is found by name, as a provider of the originals does; everybody else by address, in the
-    /// directory's words or as the IP address that they stand for. What is sent goes where the directory says.
+    /// Who is meant. A user is found by name, as a provider of the originals does; everybody else
+    /// by address, in the directory's words or as the IP address that they stand for. What is
+    /// sent goes where the directory says.
     pub(super) fn find(&self, next: &Next) -> Option<&Peer> {
         match next {
             Next::Id(id) => self.all.get(*self.by_id.get(id)?),

@@ -81,7 +81,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         &mut self.mailboxes
     }
 
-    /// Takes over a directory in place of the one it was made with. What waits for users that are not in it stays.
+    /// Takes over a directory in place of the one it was made with. What waits for users that are
+    /// not in it stays.
     pub fn set_directory(&mut self, directory: &Directory) {
         let listed = |provider: &Self| -> Vec<_> {
             let users = provider.subscribers.keys().map(|name| provider.mix.core.peers.user(name));

@@ -1,11 +1,13 @@
 //! Replay tags of a key that nobody changes on a schedule, in less than five bytes each.
 //!
-//! A tag is kept as a fingerprint of 32 bits in a hash table with open addressing (Knuth, "The Art of Computer Programming",
-//! volume 3, 6.4, algorithm L). A table is filled to seven eighths and then followed by another one: memory grows with what
-//! is kept. Where a tag goes is a keyed hash of it, so nobody can choose tags that crowd one place.
+//! A tag is kept as a fingerprint of 32 bits in a hash table with open addressing (Knuth, "The Art
+//! of Computer Programming", volume 3, 6.4, algorithm L). A table is filled to seven eighths and
+//! then followed by another one: memory grows with what is kept. Where a tag goes is a keyed hash
+//! of it, so nobody can choose tags that crowd one place.
 //!
-//! A packet that is new is taken for a replay if one of about 33 fingerprints in each of 19 tables at most is its own: one
-//! packet in six million, when the record is full. Its sender's next try mends that.
+//! A packet that is new is taken for a replay if one of about 33 fingerprints in each of 19 tables
+//! at most is its own: one packet in six million, when the record is full. Its sender's next try
+//! mends that.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -16,8 +18,8 @@ use motemix_sphinx::{ReplayError, ReplayFilter, ReplayTag};
 pub(crate) enum WhenFull {
     /// Take nothing more: the key has to be renewed.
     Refuse,
-    /// Forget the older half, and count it: the originals never change their keys, and a node that stops
-    /// would be worse for them.
+    /// Forget the older half, and count it: the originals never change their keys, and a node that
+    /// stops would be worse for them.
     Forget,
 }
 
@@ -101,7 +103,8 @@ impl ReplayFilter for ReplayTags {
     }
 }
 
-/// Tables that a full record has about: few, as each is looked at for each packet, and not one, as memory is to grow.
+/// Tables that a full record has about: few, as each is looked at for each packet, and not one, as
+/// memory is to grow.
 const TABLES: usize = 16;
 /// Slots of the smallest and of the largest table.
 const SLOTS: std::ops::RangeInclusive<usize> = 1 << 8..=1 << 26;
@@ -149,7 +152,8 @@ const fn fingerprint(hash: u64) -> u32 {
     if low == EMPTY { 1 } else { low }
 }
 
-/// The slot where a fingerprint may be put; an error if it is in the table. An eighth of the slots is empty, so this ends.
+/// The slot where a fingerprint may be put; an error if it is in the table. An eighth of the slots
+/// is empty, so this ends.
 fn slot_of(table: &[u32], hash: u64) -> Result<usize, AlreadyThere> {
     let mask = table.len() - 1;
     let mut slot = (hash >> 32) as usize & mask;

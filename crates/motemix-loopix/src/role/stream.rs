@@ -28,15 +28,16 @@ impl Stream {
         Self { mean, next }
     }
 
-    /// Whether an event is due; the next one is drawn then. After a pause, missed events are not made up for:
-    /// a burst would say how long the pause was.
+    /// Whether an event is due; the next one is drawn then. After a pause, missed events are not
+    /// made up for: a burst would say how long the pause was.
     pub(super) fn take(&mut self, now: Instant, rng: &mut impl CryptoRng) -> bool {
         let due = self.next.is_some_and(|next| next <= now);
         if due {
             let after = self.next.map(|next| next + exponential(self.mean, rng));
             let after =
                 after.map(|after| if after <= now { now + exponential(self.mean, rng) } else { after });
-            // The caller asks until nothing is due: with a mean below the clock's step there would be no end.
+            // The caller asks until nothing is due: with a mean below the clock's step there would
+            // be no end.
             self.next = after.map(|after| after.max(now + CLOCK_STEP));
         }
         due

@@ -1,8 +1,9 @@
 //! Where hosts are. Packets never wait for a name server.
 //!
-//! IP addresses are read as such. DNS names are looked up only if the directory has them, when the node starts and
-//! every few minutes, on another thread: what a packet or a request names cannot make the node ask anybody. What was found
-//! serves twice: it says where to send, and which addresses others may write for a name ([`Hosts`]).
+//! IP addresses are read as such. DNS names are looked up only if the directory has them, when the
+//! node starts and every few minutes, on another thread: what a packet or a request names cannot
+//! make the node ask anybody. What was found serves twice: it says where to send, and which
+//! addresses others may write for a name ([`Hosts`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -113,7 +114,8 @@ impl Addresses {
         }
     }
 
-    /// Waits for a lookup that is under way, but not long: a name server that is down must not keep a node from its work.
+    /// Waits for a lookup that is under way, but not long: a name server that is down must not keep
+    /// a node from its work.
     pub(super) async fn found(&mut self) {
         if let Some(lookup) = self.lookup.as_mut()
             && let Ok(found) = timeout(FIRST_WAIT, lookup).await
@@ -123,7 +125,8 @@ impl Addresses {
         }
     }
 
-    /// An address stays until a name server names another: one that does not answer must not cut off the node.
+    /// An address stays until a name server names another: one that does not answer must not cut
+    /// off the node.
     fn take(&mut self, found: Found) {
         for (name, addresses) in found {
             // The directory may have changed meanwhile.

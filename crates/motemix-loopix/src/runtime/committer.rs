@@ -1,7 +1,8 @@
 //! Puts changes into an SQLite file on a thread of its own, many with one commit.
 //!
-//! While one commit waits for the disk, changes gather; the next commit takes all of them. The thread of the
-//! packets never waits: a disk that stalls would otherwise stand in the times at which packets leave.
+//! While one commit waits for the disk, changes gather; the next commit takes all of them. The
+//! thread of the packets never waits: a disk that stalls would otherwise stand in the times at
+//! which packets leave.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub(super) trait Change: Send + 'static {
 
 /// Changes on their way to a file, in the order in which they came.
 ///
-/// A change that was taken is never given up: if the disk fails, it is tried again until this process ends.
+/// A change that was taken is never given up: if the disk fails, it is tried again until this
+/// process ends.
 pub(super) struct Committer<C> {
     gathered: Vec<C>,
     under_way: usize,
@@ -98,7 +100,8 @@ impl<C: Change> Committer<C> {
         }
     }
 
-    /// Waits until everything is in the file, or the disk has failed; the changes that are in the file now.
+    /// Waits until everything is in the file, or the disk has failed; the changes that are in the
+    /// file now.
     pub(super) fn finish(&mut self) -> Vec<C> {
         let mut committed = Vec::new();
         loop {

@@ -1,4 +1,5 @@
-//! The control socket: how `motemix loopix status` and `send` ask a running node. The words are those of `motemix-host`.
+//! The control socket: how `motemix loopix status` and `send` ask a running node. The words are
+//! those of `motemix-host`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -23,7 +23,8 @@ use crate::role::{Role as _, Transmit};
 
 /// How often files are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// The most batches that are sent in one turn: datagrams that arrive meanwhile are to be taken in, too.
+/// The most batches that are sent in one turn: datagrams that arrive meanwhile are to be taken in,
+/// too.
 const BATCHES_A_TURN: usize = 8;
 /// The most requests that are answered in one turn.
 const REQUESTS_A_TURN: usize = 64;

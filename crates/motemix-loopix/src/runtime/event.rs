@@ -42,7 +42,8 @@ pub enum Event {
         /// Why.
         reason: Refusal,
     },
-    /// A packet with the message has left; with a profile that acknowledges, further ones may follow.
+    /// A packet with the message has left; with a profile that acknowledges, further ones may
+    /// follow.
     Sent {
         /// See [`Event::Queued`].
         number: u64,
@@ -52,7 +53,8 @@ pub enum Event {
         /// See [`Event::Queued`].
         number: u64,
     },
-    /// No try was acknowledged, or the directory has no such user any more; the message is given up.
+    /// No try was acknowledged, or the directory has no such user any more; the message is given
+    /// up.
     GaveUp {
         /// See [`Event::Queued`].
         number: u64,
@@ -66,7 +68,8 @@ pub enum Event {
     },
     /// Loop cover has come back: the way is open.
     Loop,
-    /// A message that the client sent itself has come back; see [`Options::probe`](super::Options::probe).
+    /// A message that the client sent itself has come back; see
+    /// [`Options::probe`](super::Options::probe).
     Probe {
         /// When it left, since the node's start.
         left: Duration,
@@ -92,7 +95,8 @@ pub enum Event {
     },
     /// The provider is heard again.
     ProviderAnswers,
-    /// The record of replay tags of a hardened mix or provider will be full soon, or is; each is said once.
+    /// The record of replay tags of a hardened mix or provider will be full soon, or is; each is
+    /// said once.
     ReplayRecord {
         /// Tags that are kept.
         held: u64,
@@ -183,12 +187,14 @@ pub struct Totals {
     pub role: Counters,
     /// Datagrams that the kernel refused to send, or whose host has no address.
     pub unsendable: u64,
-    /// Packets for which it is not time yet, mail in mailboxes, messages that were not acknowledged.
+    /// Packets for which it is not time yet, mail in mailboxes, messages that were not
+    /// acknowledged.
     pub waiting: u64,
-    /// Hosts of the directory, by name, that have no address now; packets for them use what was found before, if anything.
+    /// Hosts of the directory, by name, that have no address now; packets for them use what was
+    /// found before, if anything.
     pub hosts_missing: u64,
-    /// When the record of replay tags is full and nothing more is taken, in seconds; `None` if that is not known, or the node
-    /// forgets old tags.
+    /// When the record of replay tags is full and nothing more is taken, in seconds; `None` if that
+    /// is not known, or the node forgets old tags.
     pub replay_full_in_s: Option<u64>,
 }
 
@@ -241,8 +247,8 @@ impl Handle {
         self.0.blocking_send(Request::Send { to, message, told: None }).map_err(|_| Stopped)
     }
 
-    /// Stops the node when nothing waits any more: with a profile that acknowledges, when every message is acknowledged
-    /// or given up, else when all have left.
+    /// Stops the node when nothing waits any more: with a profile that acknowledges, when every
+    /// message is acknowledged or given up, else when all have left.
     ///
     /// # Panics
     /// On the thread that runs the node.

@@ -1,8 +1,8 @@
 //! Replay tags on disk, for keys that nobody changes on a schedule.
 //!
-//! The logs of `motemix-host` are kept in numbered parts in place of epochs. A part that is full is followed by
-//! the next one. A node that forgets keeps the newest parts only, as many tags as it remembers itself; one that never
-//! forgets keeps them all.
+//! The logs of `motemix-host` are kept in numbered parts in place of epochs. A part that is full is
+//! followed by the next one. A node that forgets keeps the newest parts only, as many tags as it
+//! remembers itself; one that never forgets keeps them all.
 
 use std::fs::File;
 use std::path::Path;
@@ -67,8 +67,8 @@ impl Journal {
         Ok(Self { logs, when_full, part, in_part, part_len, unwritten: Vec::new(), failing: false })
     }
 
-    /// Gives `take` the tags of earlier processes, oldest first and some thousands at a time. Of a node that forgets, at least the
-    /// newer half of its capacity is there.
+    /// Gives `take` the tags of earlier processes, oldest first and some thousands at a time. Of a
+    /// node that forgets, at least the newer half of its capacity is there.
     ///
     /// # Errors
     /// A part is damaged, or the system refuses.
@@ -88,8 +88,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes tags down, and those before them that could not be written; `false` if not all of them are: then nothing
-    /// may leave, or a restart would let it pass again.
+    /// Writes tags down, and those before them that could not be written; `false` if not all of
+    /// them are: then nothing may leave, or a restart would let it pass again.
     pub(super) fn append(&mut self, mut tags: Vec<u64>) -> bool {
         self.unwritten.append(&mut tags);
         if self.unwritten.is_empty() {

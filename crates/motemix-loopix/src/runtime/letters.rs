@@ -1,7 +1,7 @@
 //! A client's letters: what its user has said and not yet got rid of, and what has arrived.
 //!
-//! A letter is accepted when it is on disk. It stays until it was acknowledged, or, where nobody acknowledges,
-//! until it has left. What arrives is confirmed to its sender when it is on disk.
+//! A letter is accepted when it is on disk. It stays until it was acknowledged, or, where nobody
+//! acknowledges, until it has left. What arrives is confirmed to its sender when it is on disk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,8 @@ const LAYOUT: Layout = Layout {
     // "mmll"
     application_id: 0x6d6d_6c6c,
     version: 1,
-    // The name of a letter lets its receiver know it again. Arrived letters without one have never been here.
+    // The name of a letter lets its receiver know it again. Arrived letters without one have never
+    // been here.
     schema: "
         CREATE TABLE outbox (
             number   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -40,8 +41,8 @@ const LAYOUT: Layout = Layout {
         );",
 };
 
-/// Which arrived letters are no byte strings but the msgpack of something else. Beside the tables of the layout, so that
-/// stores from before and programs from before go on working.
+/// Which arrived letters are no byte strings but the msgpack of something else. Beside the tables
+/// of the layout, so that stores from before and programs from before go on working.
 const VALUES: &str = "CREATE TABLE IF NOT EXISTS inbox_msgpack (number INTEGER PRIMARY KEY)";
 
 /// The most letters in the outbox.

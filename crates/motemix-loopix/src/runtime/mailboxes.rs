@@ -1,7 +1,7 @@
 //! Mailboxes in an SQLite file.
 //!
-//! A packet counts as stored once it is committed: only then is it handed out, and from then on no crash of
-//! the process or the machine loses it. Commits happen on a thread of their own (see
+//! A packet counts as stored once it is committed: only then is it handed out, and from then on no
+//! crash of the process or the machine loses it. Commits happen on a thread of their own (see
 //! [`Committer`](super::committer::Committer)); reading is done here, and never waits for them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,8 @@ const LAYOUT: Layout = Layout {
         CREATE INDEX packets_of_user ON packets (user, id);",
 };
 
-/// The most changes that wait for the disk; beyond them mail is refused. With packets of 2 KiB they take 16 MiB.
+/// The most changes that wait for the disk; beyond them mail is refused. With packets of 2 KiB they
+/// take 16 MiB.
 const MOST_WAITING: usize = 8192;
 
 /// Mailboxes by user name.

@@ -1,4 +1,5 @@
-//! Notices that others speak another profile than this node, or that a client's provider is silent, and says so once.
+//! Notices that others speak another profile than this node, or that a client's provider is silent,
+//! and says so once.
 //!
 //! Packets, commands and PULL of the originals' two profiles look the same. What tells them apart:
 //!
@@ -14,7 +15,8 @@ use super::event::Event;
 use crate::files::{Profile, Role};
 use crate::role::Counters;
 
-/// Pulls without any answer after which a client says so. The originals are silent for twenty seconds after their start.
+/// Pulls without any answer after which a client says so. The originals are silent for twenty
+/// seconds after their start.
 const PATIENCE: u64 = 6;
 
 /// As many dummies of another profile come until a client says so.
@@ -34,7 +36,8 @@ impl Manners {
         Self { runs, role, has_told: false, is_unanswered: false }
     }
 
-    /// Looks at what was counted. What there is to say is logged with its remedy; names stay out of the log.
+    /// Looks at what was counted. What there is to say is logged with its remedy; names stay out of
+    /// the log.
     pub(super) fn look(&mut self, counters: &Counters) -> Option<Event> {
         self.look_at_pulls(counters.pulls_unanswered).or_else(|| self.look_at_profiles(counters))
     }

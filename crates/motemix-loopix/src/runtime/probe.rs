@@ -1,7 +1,8 @@
 //! Messages that a client sends itself, to learn how long messages take.
 //!
-//! Each is made when the payload stream has its turn, so that waiting for the turn is not part of the time, and is read
-//! by the clock that it was written by: both as in the measurements of the dissertation (its section 4.2.3).
+//! Each is made when the payload stream has its turn, so that waiting for the turn is not part of
+//! the time, and is read by the clock that it was written by: both as in the measurements of the
+//! dissertation (its section 4.2.3).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ const NONCE_LEN: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) struct Probes {
     me: Arc<str>,
-    /// Tells this process's probes from an earlier one's, whose clock began elsewhere, and from what others send.
+    /// Tells this process's probes from an earlier one's, whose clock began elsewhere, and from
+    /// what others send.
     nonce: [u8; NONCE_LEN],
     began: Instant,
 }

@@ -1,7 +1,8 @@
 //! How full the record of replay tags is, and when no more fit.
 //!
-//! A hardened mix or provider that cannot remember another packet takes none: forgetting would let a stranger replay what he
-//! has recorded. So it says a day ahead that its key is due for renewal, and again when it stops.
+//! A hardened mix or provider that cannot remember another packet takes none: forgetting would let
+//! a stranger replay what he has recorded. So it says a day ahead that its key is due for renewal,
+//! and again when it stops.
 
 use std::time::{Duration, Instant};
 

@@ -7,8 +7,9 @@ use motemix_host::control::ControlClient;
 use super::{RuntimeError, control_socket, rng, store_error, tags_of_key};
 use crate::files::{NodeEntry, keys, role_of};
 
-/// Gives the node in `dir`, which does not run, a new key in place of its old one, and forgets the replay tags of that. From
-/// then on the node opens no packet that was made for the old key, and starts when the directory has the new one.
+/// Gives the node in `dir`, which does not run, a new key in place of its old one, and forgets the
+/// replay tags of that. From then on the node opens no packet that was made for the old key, and
+/// starts when the directory has the new one.
 ///
 /// # Errors
 /// The node runs, its public key file cannot be read, or the system refuses.

@@ -23,7 +23,8 @@ pub(super) trait Station {
     /// A new directory is in force.
     fn set_directory(&mut self, directory: &Directory);
 
-    /// Hands what is to be kept to the disk, takes what the disk has done, and tells what has happened.
+    /// Hands what is to be kept to the disk, takes what the disk has done, and tells what has
+    /// happened.
     fn settle(&mut self, now: Instant, report: &mut dyn FnMut(Event));
 
     /// Waits until everything is on disk, as far as the disk works.

@@ -35,8 +35,8 @@ impl Watch {
         Self { dir: dir.to_owned(), file, own, seen, look: None }
     }
 
-    /// A new directory, if there is one that can be used. One that cannot is said once; the old one stays in force.
-    /// It does not wait: looking and reading are done on another thread.
+    /// A new directory, if there is one that can be used. One that cannot is said once; the old one
+    /// stays in force. It does not wait: looking and reading are done on another thread.
     pub(super) async fn poll(&mut self) -> Option<Directory> {
         if self.look.as_ref().is_some_and(|look| !look.is_finished()) {
             return None;

@@ -5,8 +5,9 @@
 //! hardened   92 c4 01 f0 c4 0c ID₈ DELAY₄                                18 bytes
 //! ```
 //!
-//! Whether a text is *bin* or *str* depends, in the originals, on where Python 2 had it from; the receiver does not
-//! care, but an observer at a node does. [`Text`] is therefore chosen by who is named, and never by who sends.
+//! Whether a text is *bin* or *str* depends, in the originals, on where Python 2 had it from; the
+//! receiver does not care, but an observer at a node does. [`Text`] is therefore chosen by who is
+//! named, and never by who sends.
 
 use std::time::Duration;
 
@@ -77,8 +78,9 @@ pub struct Command {
 }
 
 impl Command {
-    /// Reads a command of the originals, whichever way its texts are packed. `None` if anything is not as they
-    /// write it; a delay must be a number of seconds from zero on, and is cut to `max_delay`.
+    /// Reads a command of the originals, whichever way its texts are packed. `None` if anything is
+    /// not as they write it; a delay must be a number of seconds from zero on, and is cut to
+    /// `max_delay`.
     pub fn parse_named(value: &Value, max_delay: Duration) -> Option<Self> {
         let [address, drop, _kind, delay, name] = value.as_array()?.as_slice() else { return None };
         let [host, port] = address.as_array()?.as_slice() else { return None };

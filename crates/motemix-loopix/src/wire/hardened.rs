@@ -10,8 +10,8 @@
 //! 06                        the acknowledgement, in a SURB's payload
 //! ```
 //!
-//! Requests are `00 PORT₂ host` (subscribe), `01 NONCE₁₆` (confirm) and `02 DIGEST₈ …` (pull, and what has
-//! arrived).
+//! Requests are `00 PORT₂ host` (subscribe), `01 NONCE₁₆` (confirm) and `02 DIGEST₈ …` (pull, and
+//! what has arrived).
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use motemix_crypto::Secret;
@@ -30,7 +30,8 @@ const CHALLENGE: &[u8] = b"motemix-loopix/1 challenge";
 pub const SURB_LEN: usize = GROUP_ELEMENT_LEN + Format::HARDENED.routing_info_len() + K + K;
 /// The most bytes of text in a message.
 pub const MAX_TEXT: usize = Format::HARDENED.body_len - K - 1 - (1 + K + SURB_LEN);
-/// The most layers of mixes whose paths fit into the header of a SURB, which tells its last hop more than others do.
+/// The most layers of mixes whose paths fit into the header of a SURB, which tells its last hop
+/// more than others do.
 pub const MAX_LAYERS: usize = (Format::HARDENED.routing_info_len() - LAST_HOP) / HOP - 2;
 /// Bytes that a hop takes of a header: length, routing string, MAC.
 const HOP: usize = 1 + 18 + K;
@@ -73,7 +74,8 @@ pub enum Payload {
     Signed(Signed),
 }
 
-/// A nonce, and the proof that it comes from the provider: who answers strangers sends when they say so.
+/// A nonce, and the proof that it comes from the provider: who answers strangers sends when they
+/// say so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     nonce: [u8; K],

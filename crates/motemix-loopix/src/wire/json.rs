@@ -3,9 +3,10 @@
 use rmpv::Value;
 use serde_json::{Map, Value as Json, json};
 
-/// The value as JSON, as far as JSON can say it. What it cannot is an object with one telling key: byte strings are
-/// `{"bin": HEX}`, extension values `{"ext": TYPE, "hex": HEX}`, maps with other keys than texts `{"pairs": [[KEY, VALUE], …]}`,
-/// and numbers that are none `{"float": "NaN"}`. Whoever must tell these from an object of the same look reads the msgpack.
+/// The value as JSON, as far as JSON can say it. What it cannot is an object with one telling key:
+/// byte strings are `{"bin": HEX}`, extension values `{"ext": TYPE, "hex": HEX}`, maps with other
+/// keys than texts `{"pairs": [[KEY, VALUE], …]}`, and numbers that are none `{"float": "NaN"}`.
+/// Whoever must tell these from an object of the same look reads the msgpack.
 pub fn json(value: &Value) -> Json {
     match value {
         Value::Nil => Json::Null,

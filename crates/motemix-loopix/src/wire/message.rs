@@ -1,4 +1,5 @@
-//! The payload of the originals: the receiver, and a message whose first bytes may say that it is cover.
+//! The payload of the originals: the receiver, and a message whose first bytes may say that it is
+//! cover.
 
 use rand_core::CryptoRng;
 use rmpv::Value;
@@ -56,8 +57,8 @@ pub enum Encoding {
     /// They are the sender's byte string.
     #[default]
     Bytes,
-    /// They are the msgpack of what the sender sent in place of a byte string: text, a number, an array … The originals
-    /// send whatever their application gives them.
+    /// They are the msgpack of what the sender sent in place of a byte string: text, a number, an
+    /// array … The originals send whatever their application gives them.
     Msgpack,
 }
 

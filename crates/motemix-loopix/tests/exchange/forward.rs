@@ -16,7 +16,8 @@ impl Exchange {
         here
     }
 
-    /// Takes a packet to the end of its path and returns what its last hop put out. Both programs process it at each hop.
+    /// Takes a packet to the end of its path and returns what its last hop put out. Both programs
+    /// process it at each hop.
     #[track_caller]
     pub fn carry(
         &mut self,

@@ -1,5 +1,5 @@
-//! sphinxmix itself, in a process of the Python peer that is asked in JSON lines; `scripts/loopix/peer/exchange.py` has the
-//! questions.
+//! sphinxmix itself, in a process of the Python peer that is asked in JSON lines;
+//! `scripts/loopix/peer/exchange.py` has the questions.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -56,7 +56,8 @@ impl There {
         assert_eq!(answer.get("error"), None, "{question}");
         // Of a packet that arrived, only the payload may have been refused; that is for the caller.
         match answer.get("refused") {
-            // The point of another curve may be unreadable, or be read and then refused: that depends on its bytes.
+            // The point of another curve may be unreadable, or be read and then refused: that
+            // depends on its bytes.
             Some(reason) if reason == "bad_point" => Err(Refused("malformed".into())),
             Some(reason) if answer.get("kind").is_none() => Err(Refused(string(reason))),
             _ => Ok(answer),

@@ -16,7 +16,8 @@ impl Exchange {
     }
 }
 
-/// All eight combinations of who makes the SURB, who uses it and who opens the reply; both carry it.
+/// All eight combinations of who makes the SURB, who uses it and who opens the reply; both carry
+/// it.
 #[test]
 fn replies_arrive_whoever_made_used_and_opened() {
     let mut exchange = Exchange::start();

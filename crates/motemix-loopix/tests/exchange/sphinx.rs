@@ -1,4 +1,5 @@
-//! What two implementations of one packet are asked, in bytes, so that answers can be compared and handed on.
+//! What two implementations of one packet are asked, in bytes, so that answers can be compared and
+//! handed on.
 
 use std::collections::BTreeSet;
 
@@ -183,7 +184,8 @@ fn fresh<'a>(
 ) -> Result<([u8; K], Fresh<'a>), ProcessError> {
     let packet = Packet::parse(format, datagram)?.authenticate(secret, &[])?;
     let tag = packet.replay_tag();
-    // Each question is one to a node that has seen nothing: the other implementation remembers nothing, either.
+    // Each question is one to a node that has seen nothing: the other implementation remembers
+    // nothing, either.
     let packet = packet.admit(&mut Tags::default()).expect("nothing was seen before");
     Ok((tag.0, packet))
 }
@@ -204,7 +206,8 @@ fn not_made(error: CreateError) -> Refused {
     })
 }
 
-/// petlib reads group elements while it unpacks, so one that is on no curve is malformed to the peer.
+/// petlib reads group elements while it unpacks, so one that is on no curve is malformed to the
+/// peer.
 fn refused(error: ProcessError) -> Refused {
     let word = match error {
         ProcessError::Malformed | ProcessError::NotOnCurve => "malformed",

@@ -1,4 +1,5 @@
-//! Packets that were changed on the way: both refuse the same ones, at the same hop, for the same reason.
+//! Packets that were changed on the way: both refuse the same ones, at the same hop, for the same
+//! reason.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Networks to exchange packets over: keys of both makes, paths through them, and everything that is drawn.
+//! Networks to exchange packets over: keys of both makes, paths through them, and everything that
+//! is drawn.
 
 use chacha20::ChaCha20Rng;
 use motemix_host::rng::HostRng;
@@ -35,7 +36,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Draws a seed and says it; `MOTEMIX_SEED` names another. sphinxmix draws for itself, each time anew.
+    /// Draws a seed and says it; `MOTEMIX_SEED` names another. sphinxmix draws for itself, each
+    /// time anew.
     pub fn start() -> Self {
         let seed = match std::env::var("MOTEMIX_SEED") {
             Ok(seed) => seed.parse().expect("a number"),
@@ -125,7 +127,8 @@ pub fn destination() -> Vec<u8> {
 
 /// Bytes of the longest message that a packet takes to [`destination`].
 pub const fn longest(format: &Format) -> usize {
-    // Tag, the end of the message, an array, the destination, and the prefix of a byte string of this length.
+    // Tag, the end of the message, an array, the destination, and the prefix of a byte string of
+    // this length.
     let room = format.body_len - 16 - 1 - 1 - 5;
     room - if room - 2 < 256 { 2 } else { 3 }
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// Reads a node's folder as the originals do: rows by position, providers by name, values through `float` and `int`.
+/// Reads a node's folder as the originals do: rows by position, providers by name, values through
+/// `float` and `int`.
 const READER: &str = r#"
 import json, sqlite3, sys
 with open("config.json") as file:

@@ -169,7 +169,8 @@ fn cover_that_fits_no_packet_is_refused_and_the_longest_that_does_is_not() {
             }
         }
     }
-    // 1,024 bytes less the tag and the end of the padding hold the payload: destination and message.
+    // 1,024 bytes less the tag and the end of the padding hold the payload: destination and
+    // message.
     let destination = pack::Value::Array(vec![pack::binary([0; 12]), 20_020.into(), pack::binary([0; 7])]);
     let payload = |noise_len: usize| {
         pack::encode(&pack::Value::Array(vec![destination.clone(), pack::binary(vec![0; 2 + noise_len])]))

@@ -1,4 +1,5 @@
-//! What nodes of the originals do that ours do not, and what ours then do: as seen of the Python 2 programs.
+//! What nodes of the originals do that ours do not, and what ours then do: as seen of the Python 2
+//! programs.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -139,7 +140,8 @@ fn messages_that_are_no_byte_strings_are_delivered_as_what_they_are() {
     }
 }
 
-/// Client1's SUBSCRIBE and PULL in the form of a profile, and the lengths of what its provider then sends it.
+/// Client1's SUBSCRIBE and PULL in the form of a profile, and the lengths of what its provider then
+/// sends it.
 fn answered(world: &mut World, subscribes_as: Profile) -> Vec<usize> {
     let (host, port, key) = {
         let entry = world.entry("Client1");

@@ -16,7 +16,8 @@ const NAMES: [&str; 10] =
 const QUEUE: usize = 24;
 const MESSAGES: usize = 4;
 const MAILBOX: usize = 100;
-/// What a run may cost: in calls, and in virtual time in which nodes send cover, most of it multiplications.
+/// What a run may cost: in calls, and in virtual time in which nodes send cover, most of it
+/// multiplications.
 const MOST_CALLS: usize = 48;
 const MOST_TIME: Duration = Duration::from_secs(2);
 const MOST_TIME_OF_FEW: Duration = Duration::from_secs(16);
@@ -57,8 +58,8 @@ pub fn run(bytes: &[u8]) {
     world.limits.queue = QUEUE;
     world.limits.messages = MESSAGES;
     world.rates.push = profile != Profile::Ucl2017 && choices.byte() % 4 == 0;
-    // Cover is most of what a run costs, and one loop is like another: three in four networks have little of it,
-    // and so do all whose bytes end here.
+    // Cover is most of what a run costs, and one loop is like another: three in four networks have
+    // little of it, and so do all whose bytes end here.
     let pace = choices.byte();
     if pace % 4 != 3 {
         (world.rates.loops, world.rates.drops) = (QUIET, QUIET);
@@ -191,7 +192,8 @@ fn check(world: &mut World) {
     }
 }
 
-/// Nobody disturbs any more. In the originals' profiles messages may be lost, so it is said more than once.
+/// Nobody disturbs any more. In the originals' profiles messages may be lost, so it is said more
+/// than once.
 fn wind_up(world: &mut World) {
     const TEXT: &[u8] = b"still here";
     for turn in 0..300 {

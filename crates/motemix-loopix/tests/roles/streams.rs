@@ -1,8 +1,10 @@
-//! Each stream leaves when its own law says so, whatever the others do; what comes back waits for nothing but delays and pulls.
+//! Each stream leaves when its own law says so, whatever the others do; what comes back waits for
+//! nothing but delays and pulls.
 //!
-//! Times between departures are compared with the exponential law by the distance of Kolmogorov and Smirnov: for n times that
-//! follow it, the distance is above sqrt(ln(2 / p) / 2n) with a chance below p (Massart, "The Tight Constant in the
-//! Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 18, 1990).
+//! Times between departures are compared with the exponential law by the distance of Kolmogorov and
+//! Smirnov: for n times that follow it, the distance is above sqrt(ln(2 / p) / 2n) with a chance
+//! below p (Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of
+//! Probability 18, 1990).
 
 use std::time::Duration;
 
@@ -37,7 +39,8 @@ impl Departures {
     }
 }
 
-/// Lets a network run, and notes what leaves one of its nodes. If it is `busy`, a message always waits.
+/// Lets a network run, and notes what leaves one of its nodes. If it is `busy`, a message always
+/// waits.
 fn watch(world: &mut World, name: &str, time: Duration, busy: bool) -> Departures {
     const STEP: Duration = Duration::from_micros(500);
     let mut departures = Departures::default();
@@ -58,7 +61,8 @@ fn watch(world: &mut World, name: &str, time: Duration, busy: bool) -> Departure
     departures
 }
 
-/// How far the times between departures are from the exponential law with this mean, and how far they may be.
+/// How far the times between departures are from the exponential law with this mean, and how far
+/// they may be.
 fn distance(times: &[Instant], mean: Duration) -> (f64, f64) {
     let mut gaps: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
     gaps.sort_by(f64::total_cmp);
@@ -113,7 +117,8 @@ fn assert_laws(world: &mut World, time: Duration, busy: bool, what: &str) {
 #[test]
 fn streams_of_a_client_follow_their_laws_idle_and_busy() {
     for profile in PROFILES {
-        // Nobody acknowledges what a hardened client says alone: soon all its messages wait for their next try.
+        // Nobody acknowledges what a hardened client says alone: soon all its messages wait for
+        // their next try.
         let is_acknowledged = profile == Profile::Hardened;
         for busy in [false, true].into_iter().filter(|busy| !(is_acknowledged && *busy)) {
             let mut world = World::new(profile, 2, 100 + u8::from(busy));
@@ -148,7 +153,8 @@ fn loops_of_mixes_and_providers_follow_their_law_beside_everything_else() {
 /// Two pulls, and the delays on the way.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// The longest that the loops of a client stood still while nothing was lost: a pull, and what the stream itself pauses.
+/// The longest that the loops of a client stood still while nothing was lost: a pull, and what the
+/// stream itself pauses.
 #[test]
 fn a_loop_is_back_after_the_next_pull_whatever_else_waits_there() {
     for profile in [Profile::Ucl2017, Profile::Fork2018] {
@@ -171,7 +177,8 @@ fn a_loop_is_back_after_the_next_pull_whatever_else_waits_there() {
     }
 }
 
-/// Pulls are answered with many datagrams at once. Packets whose delay is over must not wait until all of them have left.
+/// Pulls are answered with many datagrams at once. Packets whose delay is over must not wait until
+/// all of them have left.
 #[test]
 fn packets_that_are_due_leave_in_turn_with_mail() {
     let mut world = World::new(Profile::Ucl2017, 2, 130);

@@ -1,5 +1,5 @@
-//! 32-bit encodings of loads and stores, A5.3.5 to A5.3.10, and of the floating-point unit's registers, A6.5 to
-//! A6.7.
+//! 32-bit encodings of loads and stores, A5.3.5 to A5.3.10, and of the floating-point unit's
+//! registers, A6.5 to A6.7.
 
 use super::{bit, bits, reg, undefined};
 use crate::cores::Core;
@@ -120,7 +120,8 @@ pub(super) fn float(core: Core, pc: u32, h1: u32, h2: u32) -> Op {
     }
     let n = reg(h1, 0);
     let t = reg(h2, 12);
-    // The number of a single register is Vx:x, that of a double x:Vx; in halves, a double begins at twice that.
+    // The number of a single register is Vx:x, that of a double x:Vx; in halves, a double begins at
+    // twice that.
     let number = |four: u32, one: u32| (if double { (one << 4 | four) * 2 } else { four << 1 | one }) as u8;
     let vd = number(bits(h2, 12, 4), bits(h1, 6, 1));
     let vn = number(bits(h1, 0, 4), bits(h2, 7, 1));

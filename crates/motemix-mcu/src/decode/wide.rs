@@ -58,7 +58,8 @@ fn branch(core: Core, pc: u32, h1: u32, h2: u32) -> Op {
     }
 }
 
-/// The operations that all three forms of the second operand share; the index is that of the kind's form.
+/// The operations that all three forms of the second operand share; the index is that of the kind's
+/// form.
 fn data_processing(h1: u32, d: u8, form: usize) -> Option<Op> {
     const TABLE: [(u32, [Kind; 3]); 10] = [
         (0, [Kind::AndI, Kind::AndR, Kind::AndS]),

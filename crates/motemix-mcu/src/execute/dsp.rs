@@ -55,7 +55,8 @@ impl Machine {
     }
 }
 
-/// The products of the lower and of the upper halves, added or subtracted; bit 0 exchanges the halves of `m`.
+/// The products of the lower and of the upper halves, added or subtracted; bit 0 exchanges the
+/// halves of `m`.
 fn products(op: &Op, n: u32, m: u32) -> i64 {
     let m = if bit(op, 0) { m.rotate_right(16) } else { m };
     let (low, high) = (half(n, false) * half(m, false), half(n, true) * half(m, true));

@@ -1,7 +1,8 @@
 //! Loads and stores.
 //!
-//! On a Cortex-M3 and M4 a single load or store overlaps with the load just before it, unless its address depends on
-//! what that loads; nothing overlaps with a store before it (ARM DDI 0439, 3.3.2).
+//! On a Cortex-M3 and M4 a single load or store overlaps with the load just before it, unless its
+//! address depends on what that loads; nothing overlaps with a store before it (ARM DDI 0439,
+//! 3.3.2).
 
 use super::NO_LOAD;
 use crate::fault::FaultKind;

@@ -1,5 +1,5 @@
-//! QEMU's clock can be made to advance by the same time with each instruction, so that a timer of the machine counts
-//! them.
+//! QEMU's clock can be made to advance by the same time with each instruction, so that a timer of
+//! the machine counts them.
 
 use super::emulator::emulate;
 use motemix_mcu::{Core, FlashTiming, Image, Machine};

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Starts the machine, calls `main`, and ends the emulation. `write` appends r1 bytes from r0 to the file out.bin.
+/// Starts the machine, calls `main`, and ends the emulation. `write` appends r1 bytes from r0 to
+/// the file out.bin.
 const START: &str = "
 .section .vectors, \"a\"
     .word _stack_start
@@ -78,7 +79,8 @@ fn machine(core: Core) -> &'static str {
     }
 }
 
-/// Builds a program with a `main`, and sources in C, in `folder`, emulates it and gives back its ELF file and what it wrote.
+/// Builds a program with a `main`, and sources in C, in `folder`, emulates it and gives back its
+/// ELF file and what it wrote.
 pub fn emulate(folder: &Path, core: Core, program: &str, c: &[&str], options: &[&str]) -> (Vec<u8>, Vec<u8>) {
     let elf = build(folder, core, &format!("{START}{program}"), c);
     let output = Command::new("qemu-system-arm")

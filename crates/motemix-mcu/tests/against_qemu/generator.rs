@@ -1,11 +1,13 @@
 //! Random instructions as assembler text.
 //!
-//! In a template, `%1` to `%4` are different registers of R0 to R5 and R7, `%A` to `%D` different ones of R0 to R5 and R7
-//! to R12, and `%l` and `%a` any of these. `%i`, `%q`, `%p`, `%b`, `%t` and `%h` are numbers of 3, 4, 5, 8, 12 and 16
-//! bits, `%e`, `%s` and `%k` from 1 to 16, 31 and 32, `%m` a constant that ARMv7-M can encode, `%r` a rotation, `%F` a
-//! bit field. `%w`, `%x`, `%o`, `%y` and `%u` are offsets of words, doubles, halfwords, bytes and unaligned words in 64
-//! bytes. `%c` is a condition, `%!` that of the block, `%S`, `%T`, `%X`, `%R` and `%P` are endings and beginnings of
-//! mnemonics, `%H` a shift, `%f` a floating-point register. R6 points to the 64 bytes and is never written.
+//! In a template, `%1` to `%4` are different registers of R0 to R5 and R7, `%A` to `%D` different
+//! ones of R0 to R5 and R7 to R12, and `%l` and `%a` any of these. `%i`, `%q`, `%p`, `%b`, `%t` and
+//! `%h` are numbers of 3, 4, 5, 8, 12 and 16 bits, `%e`, `%s` and `%k` from 1 to 16, 31 and 32,
+//! `%m` a constant that ARMv7-M can encode, `%r` a rotation, `%F` a bit field. `%w`, `%x`, `%o`,
+//! `%y` and `%u` are offsets of words, doubles, halfwords, bytes and unaligned words in 64
+//! bytes. `%c` is a condition, `%!` that of the block, `%S`, `%T`, `%X`, `%R` and `%P` are endings
+//! and beginnings of mnemonics, `%H` a shift, `%f` a floating-point register. R6 points to the 64
+//! bytes and is never written.
 
 use crate::templates::{CONDITIONAL, LARGE, MEDIUM, SMALL};
 use motemix_mcu::Core;

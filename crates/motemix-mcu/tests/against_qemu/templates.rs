@@ -1,4 +1,5 @@
-//! The instructions that the interpreter knows, as templates; what `%` stands for is in `generator.rs`.
+//! The instructions that the interpreter knows, as templates; what `%` stands for is in
+//! `generator.rs`.
 
 /// ARMv6-M.
 pub const SMALL: &[&str] = &[

@@ -1,4 +1,5 @@
-//! Programs for boards, assembled while the tests run, so that what the interpreter decodes was encoded by others.
+//! Programs for boards, assembled while the tests run, so that what the interpreter decodes was
+//! encoded by others.
 
 #![allow(dead_code)] // each test file uses its part
 

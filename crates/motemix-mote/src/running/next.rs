@@ -4,9 +4,9 @@
 //! document begin, pieces, end ─ checked ─ in flash ─ its key accepted ahead ─ its epoch begins
 //! ```
 //!
-//! The document is checked when it is given, so that a wrong one is refused then, and again when it is read back
-//! from flash: a check returns what the next step needs. The key of the epoch before stays in memory for the
-//! overlap; in flash it is gone when the epoch begins.
+//! The document is checked when it is given, so that a wrong one is refused then, and again when it
+//! is read back from flash: a check returns what the next step needs. The key of the epoch before
+//! stays in memory for the overlap; in flash it is gone when the epoch begins.
 
 use core::time::Duration;
 
@@ -52,13 +52,13 @@ impl NextEpoch {
 }
 
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
-    /// Checks the network document of a later epoch and keeps it. The epoch begins in its time, while the node runs.
-    /// A document that was kept for a later epoch before gives way to it.
+    /// Checks the network document of a later epoch and keeps it. The epoch begins in its time,
+    /// while the node runs. A document that was kept for a later epoch before gives way to it.
     ///
     /// # Errors
-    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, it is
-    /// of another network, this node is not in it under the same id, or the board has no memory for
-    /// its nodes. [`Refusal::KeyMoved`]: call again with the same document.
+    /// It is of this epoch or an earlier one, it has expired, its authorities are not trusted, it
+    /// is of another network, this node is not in it under the same id, or the board has no
+    /// memory for its nodes. [`Refusal::KeyMoved`]: call again with the same document.
     #[inline(never)]
     pub fn take_document(&mut self, now: Instant, bytes: &[u8]) -> Result<Epoch, Refusal> {
         // It may have ended.
@@ -73,8 +73,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         Ok(head.epoch)
     }
 
-    /// Begins a later epoch. Packets that wait, and messages in flight, go on; the key of the epoch before serves
-    /// for the overlap.
+    /// Begins a later epoch. Packets that wait, and messages in flight, go on; the key of the epoch
+    /// before serves for the overlap.
     ///
     /// # Errors
     /// As for [`take_document`](Self::take_document); the node goes on in its epoch then.

@@ -14,8 +14,8 @@ use crate::command::Command;
 use crate::console::{Console, Ended, LINE_LEN, or_say, say};
 
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
-    /// Does what one line of the console says; what was typed behind it may be meant for a mote that stands
-    /// still. `true` if there was a line.
+    /// Does what one line of the console says; what was typed behind it may be meant for a mote
+    /// that stands still. `true` if there was a line.
     #[inline(never)]
     pub(super) fn heed<C: Console>(
         &mut self,

@@ -37,7 +37,8 @@ pub enum LayoutProblem {
 pub enum StoreError {
     /// The layout cannot be used with this flash.
     Layout(LayoutProblem),
-    /// The flash failed. What the operation had begun is undone or finished by opening the store again.
+    /// The flash failed. What the operation had begun is undone or finished by opening the store
+    /// again.
     Flash(NorFlashErrorKind),
     /// What was read back is not what was written.
     NotWritten,

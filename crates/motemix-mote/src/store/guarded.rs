@@ -1,5 +1,5 @@
-//! A blocking flash as `sequential_storage` wants it: with futures, which are ready when they are made, and
-//! with erases that no power cut leaves half done.
+//! A blocking flash as `sequential_storage` wants it: with futures, which are ready when they are
+//! made, and with erases that no power cut leaves half done.
 
 use core::future::{Future, ready};
 
@@ -59,8 +59,8 @@ impl<F: MultiwriteNorFlash> Guarded<'_, F> {
         Ok(())
     }
 
-    /// Erases pages that are marked as unused and hold something nevertheless: what another program left
-    /// there would be written into.
+    /// Erases pages that are marked as unused and hold something nevertheless: what another program
+    /// left there would be written into.
     pub(super) fn clear_unused(&mut self, from: u32, to: u32) -> Result<(), StoreError> {
         let page_len = F::ERASE_SIZE as u32;
         for page in (from..to).step_by(F::ERASE_SIZE) {

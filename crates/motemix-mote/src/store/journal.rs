@@ -1,9 +1,9 @@
 //! The record of what may never be lost, repeated or left behind.
 //!
-//! Two pages hold one record at a time. It is replaced as a whole: the next one is written into the next
-//! slot, read back, and then the one before is overwritten with zeros, which NOR flash can do without an
-//! erase. So a power cut leaves the earlier record or the later one, and a seed that was replaced is gone
-//! when the call returns.
+//! Two pages hold one record at a time. It is replaced as a whole: the next one is written into the
+//! next slot, read back, and then the one before is overwritten with zeros, which NOR flash can do
+//! without an erase. So a power cut leaves the earlier record or the later one, and a seed that was
+//! replaced is gone when the call returns.
 //!
 //! ```text
 //!  0          4            8         12              16             20      24     56      60
@@ -12,12 +12,12 @@
 //!  └──────────┴────────────┴─────────┴───────────────┴──────────────┴───────┴──────┴───────┴─ ··· ┴──────┘
 //! ```
 //!
-//! Little-endian; `f` has bit 0 where there is a seed and bit 1 where there is a newest epoch. `done` is a
-//! word of the flash of its own.
+//! Little-endian; `f` has bit 0 where there is a seed and bit 1 where there is a newest epoch.
+//! `done` is a word of the flash of its own.
 //!
-//! `erasing` is the address of a page about to be erased. A page whose erase was cut short holds anything
-//! (`embedded_storage` promises no more), perhaps what looks like valid data; so it is written down before,
-//! and the erase is repeated by whoever finds the record before `done`.
+//! `erasing` is the address of a page about to be erased. A page whose erase was cut short holds
+//! anything (`embedded_storage` promises no more), perhaps what looks like valid data; so it is
+//! written down before, and the erase is repeated by whoever finds the record before `done`.
 
 use crc::{CRC_32_ISCSI, Crc, NoTable};
 use embedded_storage::nor_flash::{MultiwriteNorFlash, NorFlashError};
@@ -108,8 +108,8 @@ fn is_intact(bytes: &[u8; RECORD_LEN]) -> bool {
     CRC.checksum(content).to_le_bytes() == *sum
 }
 
-/// Puts one flipped bit right: the seed has no second copy to fall back on. At this length any two records
-/// differ in six bits at least (Castagnoli's polynomial), so none is taken for another.
+/// Puts one flipped bit right: the seed has no second copy to fall back on. At this length any two
+/// records differ in six bits at least (Castagnoli's polynomial), so none is taken for another.
 fn correct_one_bit(bytes: &mut [u8; RECORD_LEN]) {
     if is_filled(bytes, 0) || is_filled(bytes, 0xff) {
         return;
@@ -203,7 +203,8 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
         let done = found.at + Self::RECORD_PLACE;
         let place = &mut self.slot.0.expose_mut()[..word::<F>()];
         self.flash.read(done, place).map_err(flash_failed)?;
-        // Its first bit was cleared after the erase, so any cleared bit says that the erase was complete.
+        // Its first bit was cleared after the erase, so any cleared bit says that the erase was
+        // complete.
         if place.iter().any(|byte| *byte != 0xff) {
             return Ok(());
         }
@@ -281,7 +282,8 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
                 return Err(StoreError::Corrupted(Region::Journal));
             }
         }
-        // A power cut in here leaves some bits of the first record: the others can still be cleared.
+        // A power cut in here leaves some bits of the first record: the others can still be
+        // cleared.
         let mut first = [0; RECORD_LEN];
         Record::EMPTY.emit(&mut first);
         let content = self.load(self.start)?;
@@ -291,7 +293,8 @@ impl<'f, F: MultiwriteNorFlash> Journal<'f, F> {
         self.write(self.start, &Record::EMPTY)
     }
 
-    /// Where the record of the latest generation is; `repaired` says whether one flipped bit is put right.
+    /// Where the record of the latest generation is; `repaired` says whether one flipped bit is put
+    /// right.
     fn find(&mut self, repaired: bool) -> Result<Option<u32>, StoreError> {
         let mut newest = None;
         for at in self.slots() {

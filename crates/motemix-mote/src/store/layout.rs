@@ -22,14 +22,14 @@ pub(super) const fn word<F: NorFlash>() -> usize {
 /// Firmware that comes later must find the same ranges, or format the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Four pages or more. Two are the journal's; those after them decide how long a network document may
-    /// be, see [`Store::document_capacity`](super::Store::document_capacity).
+    /// Four pages or more. Two are the journal's; those after them decide how long a network
+    /// document may be, see [`Store::document_capacity`](super::Store::document_capacity).
     pub settings: Range<u32>,
-    /// Two pages or more, each of one epoch; a packet that was admitted takes a word of four bytes. A
-    /// page is free again when its epoch is forgotten.
+    /// Two pages or more, each of one epoch; a packet that was admitted takes a word of four bytes.
+    /// A page is free again when its epoch is forgotten.
     pub tags: Range<u32>,
-    /// Two pages or more, all but one of them sure to be usable; a message takes 12 bytes more than its
-    /// data, rounded up to words.
+    /// Two pages or more, all but one of them sure to be usable; a message takes 12 bytes more than
+    /// its data, rounded up to words.
     pub messages: Range<u32>,
 }
 

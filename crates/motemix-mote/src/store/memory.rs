@@ -5,8 +5,8 @@ use embedded_storage::nor_flash::{
     check_write,
 };
 
-/// Bytes that behave like NOR flash with pages of `PAGE` bytes and words of four: erased bytes are 0xff, and
-/// writing only clears bits.
+/// Bytes that behave like NOR flash with pages of `PAGE` bytes and words of four: erased bytes are
+/// 0xff, and writing only clears bits.
 pub struct MemoryFlash<M, const PAGE: usize>(M);
 
 impl<M: AsRef<[u8]> + AsMut<[u8]>, const PAGE: usize> MemoryFlash<M, PAGE> {

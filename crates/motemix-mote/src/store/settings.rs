@@ -1,8 +1,9 @@
 //! Address, authorities and network document, in a map of small items.
 //!
-//! A document is cut into pieces, because an item has to fit into a page and into the memory of a call. There
-//! are three places for pieces: of the current document, of the next epoch's, and of the one that is being
-//! written. One item says which is the current one, another which is the next, each with the CRC of the whole.
+//! A document is cut into pieces, because an item has to fit into a page and into the memory of a
+//! call. There are three places for pieces: of the current document, of the next epoch's, and of
+//! the one that is being written. One item says which is the current one, another which is the
+//! next, each with the CRC of the whole.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_directory::{Epoch, UnixTime};
@@ -119,7 +120,8 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         let item_len =
             |len: usize| HEADER_LEN.next_multiple_of(word) + (KEY_LEN + len).next_multiple_of(word);
         let map = layout.map::<F>();
-        // One page is always empty, and each has a word at both ends and a rest too short for an item.
+        // One page is always empty, and each has a word at both ends and a rest too short for an
+        // item.
         let pages = (map.end - map.start) as usize / F::ERASE_SIZE - 1;
         let page = F::ERASE_SIZE - 2 * word - (item_len(LONGEST) - word);
         // The item that is being written has its predecessor beside it.
@@ -143,7 +145,8 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         self.write_document(NEXT_DOCUMENT, bytes, of)
     }
 
-    /// Writes a document into the place that is neither the current one's nor the next one's, and then says so.
+    /// Writes a document into the place that is neither the current one's nor the next one's, and
+    /// then says so.
     fn write_document(&mut self, key: u8, bytes: &[u8], of: DocumentHead) -> Result<(), StoreError> {
         let heads = [self.head(DOCUMENT)?, self.head(NEXT_DOCUMENT)?];
         let is_used = |place: &u8| heads.iter().flatten().any(|head| head.place == *place);

@@ -10,14 +10,15 @@
 //!                    digest: │ place 12 │ fingerprint 16 │ check 4 │
 //! ```
 //!
-//! Little-endian. A page is erased when it is taken into use, and not before: a page whose erase was cut short
-//! has no header, so it is erased again. Pages are taken in turn, so that all wear alike. A page is forgotten by
-//! overwriting its header with zeros, and no word is written twice.
+//! Little-endian. A page is erased when it is taken into use, and not before: a page whose erase
+//! was cut short has no header, so it is erased again. Pages are taken in turn, so that all wear
+//! alike. A page is forgotten by overwriting its header with zeros, and no word is written twice.
 //!
-//! A digest has 32 bits, sixteen of which name a bucket. Filters of boards have at most 4,096 buckets a segment, as
-//! a power of two, so that twelve of the sixteen say all; the other four bits are a check, which each flipped bit
-//! changes. A word whose check is wrong stands for each digest that it was one flipped bit ago: a few packets too
-//! many are refused, and none that was admitted passes again.
+//! A digest has 32 bits, sixteen of which name a bucket. Filters of boards have at most 4,096
+//! buckets a segment, as a power of two, so that twelve of the sixteen say all; the other four bits
+//! are a check, which each flipped bit changes. A word whose check is wrong stands for each digest
+//! that it was one flipped bit ago: a few packets too many are refused, and none that was admitted
+//! passes again.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_directory::Epoch;
@@ -122,7 +123,8 @@ impl<'f, F: MultiwriteNorFlash> Tags<'f, F> {
         }
         for page in self.pages() {
             if self.header(page)?.is_some_and(|header| header.epoch < epoch) {
-                // Its place in the turn is kept in memory, or lost with the power; then the turn begins anew.
+                // Its place in the turn is kept in memory, or lost with the power; then the turn
+                // begins anew.
                 let zeros = Word([0; MAX_WORD]);
                 self.flash.write(page, &zeros.0[..Self::HEADER as usize]).map_err(flash_failed)?;
             }
@@ -283,14 +285,15 @@ fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0xff)
 }
 
-/// What each bit of a word adds to its check. Bits of the check itself add one bit; the others take the ten numbers
-/// that are neither those nor [`BLANK`].
+/// What each bit of a word adds to its check. Bits of the check itself add one bit; the others take
+/// the ten numbers that are neither those nor [`BLANK`].
 const fn syndrome_of(bit: u32) -> u32 {
     const OF_DATA: [u32; 10] = [3, 5, 6, 7, 9, 10, 11, 12, 13, 14];
     if bit < 4 { 1 << bit } else { OF_DATA[(bit as usize - 4) % OF_DATA.len()] }
 }
 
-/// The syndrome of a word that is all ones. No bit has it, so no digest is one flipped bit away from a blank word.
+/// The syndrome of a word that is all ones. No bit has it, so no digest is one flipped bit away
+/// from a blank word.
 const BLANK: u32 = 15;
 
 /// Zero for a word that is as it was written.
@@ -323,8 +326,8 @@ fn encode(digest: u32) -> u32 {
     data | syndrome(data)
 }
 
-/// Visits the digest that a word stands for; of one whose check is wrong, all that it may have been one flipped bit
-/// ago.
+/// Visits the digest that a word stands for; of one whose check is wrong, all that it may have been
+/// one flipped bit ago.
 fn decode(word: u32, visit: &mut impl FnMut(u32)) {
     let digest = |word: u32| (word >> 20) << 20 | (word >> 4) & 0xffff;
     let sum = syndrome(word);

@@ -1,4 +1,5 @@
-//! The air: whoever has the address of a frame hears it, and sees to its acknowledgement, a moment later.
+//! The air: whoever has the address of a frame hears it, and sees to its acknowledgement, a moment
+//! later.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -229,7 +229,8 @@ fn a_document_by_others_or_damaged_takes_the_place_of_none() {
     world.trust(0, 2);
     let said = world.say(0, "start");
     assert!(said.starts_with("error: 0 of 1 signatures"), "trust has changed: {said}");
-    // A point of small order, erased flash, a point of small order written in another way, the prime itself.
+    // A point of small order, erased flash, a point of small order written in another way, the
+    // prime itself.
     let above = |low: &str| format!("{low}{}7f", "ff".repeat(30));
     for bad in ["00".repeat(32), "ff".repeat(32), above("ee"), above("ed"), above("f0")] {
         let said = world.say(0, &format!("trust 1 {bad}"));

@@ -106,7 +106,8 @@ fn revive(world: &mut World, board: usize) {
     world.restart(board);
 }
 
-/// One message from 0 to 1 through 2, during which the power of one of them goes. `false` if it did not.
+/// One message from 0 to 1 through 2, during which the power of one of them goes. `false` if it did
+/// not.
 fn one_message(chips: &[Chip], victim: usize, budget: u32, tear: Tear) -> bool {
     let chips: Vec<_> = chips.iter().map(|chip| chip.copy(u64::from(budget))).collect();
     chips[victim].0.borrow_mut().tear = tear;

@@ -86,7 +86,8 @@ impl Stranger {
         }
         let sum = checksum(from, to, protocol, &body);
         body[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
-        // RFC 6282: addresses from the radio header, hop limit 255, UDP with both ports and its checksum.
+        // RFC 6282: addresses from the radio header, hop limit 255, UDP with both ports and its
+        // checksum.
         let (compressed, written_out, rest) = if protocol == UDP {
             let head = [&[0x7f, 0x33, 0xf0], &body[..4], &body[6..8]].concat();
             (head, 48, body.split_off(8))
@@ -164,7 +165,8 @@ fn goes_on(seed: u64, rounds: usize, mut speak: impl FnMut(&mut Stranger, usize)
         }
         world.run(Duration::from_millis(20));
     }
-    // Incomplete datagrams are given up after 3 s, false neighbours after a minute, messages in between.
+    // Incomplete datagrams are given up after 3 s, false neighbours after a minute, messages in
+    // between.
     world.seconds(300);
     for (from, to) in [(0, 1), (1, 2), (2, 0)] {
         world.inbox(to);

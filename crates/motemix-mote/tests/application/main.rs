@@ -1,5 +1,5 @@
-//! Whole motes, several at a time: emulated flash, one air, consoles as text, virtual time. What is run is the
-//! shipping code from the radio's frames to the printed line.
+//! Whole motes, several at a time: emulated flash, one air, consoles as text, virtual time. What is
+//! run is the shipping code from the radio's frames to the printed line.
 
 mod air;
 mod any_order;

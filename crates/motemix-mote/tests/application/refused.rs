@@ -48,7 +48,8 @@ fn a_document_that_the_node_refuses_makes_no_other_one_older() {
     let of = |epoch: u32, nodes: &[Listed]| Terms { epoch, ..terms.clone() }.sign(nodes);
     let too_far =
         "error: epoch 4000000000 is too far ahead of epoch 7; check the clock and the network document\n";
-    // By a right authority and of this time, but of a far epoch, with another key, or without this node.
+    // By a right authority and of this time, but of a far epoch, with another key, or without this
+    // node.
     for (document, answer) in [
         (of(4_000_000_000, &nodes), too_far),
         (of(4_000_000_000, &of_strangers(&nodes)), too_far),

@@ -330,7 +330,8 @@ impl World {
         number.and_then(|(_, number)| number.parse().ok()).unwrap_or_else(|| panic!("{said}"))
     }
 
-    /// Sends a message between two boards, which must be acknowledged and be the only one in the inbox.
+    /// Sends a message between two boards, which must be acknowledged and be the only one in the
+    /// inbox.
     pub fn exchange(&mut self, from: usize, to: usize, text: &str) {
         self.printed(from);
         let number = self.send(from, to, text);

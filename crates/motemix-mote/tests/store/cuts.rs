@@ -8,8 +8,8 @@ use crate::flash::{Flash, Tear};
 use crate::model::{EPOCHS, Model, Step, make, seed};
 use crate::{assert_outside_untouched, flash_for, layout};
 
-/// The life of a mote that forwards, receives, sends and changes its epoch; long enough for every region of
-/// small pages to be filled, emptied and used again.
+/// The life of a mote that forwards, receives, sends and changes its epoch; long enough for every
+/// region of small pages to be filled, emptied and used again.
 fn life(epochs: u32, tags: u32, messages: u32, document: usize) -> Vec<Step> {
     let mut steps = vec![Step::Address(0xa1), Step::Authorities { threshold: 2, keys: 3 }];
     for epoch in 1..=epochs {
@@ -61,8 +61,8 @@ fn moments<const WORD: usize, const PAGE: usize>(layout: &Layout, steps: &[Step]
 }
 
 impl<const WORD: usize, const PAGE: usize> Moment<WORD, PAGE> {
-    /// Makes the step with power for `budget` bytes; the flash as the cut left it, or nothing if the power
-    /// was enough.
+    /// Makes the step with power for `budget` bytes; the flash as the cut left it, or nothing if
+    /// the power was enough.
     fn cut(&self, layout: &Layout, tear: Tear, budget: u32) -> Option<Flash<WORD, PAGE>> {
         let mut flash = self.flash.copy(u64::from(budget) << 8 | 0x55);
         flash.tear = tear;

@@ -1,7 +1,8 @@
 //! NOR flash in memory, whose power can be cut in the middle of a write or of an erase.
 //!
-//! It keeps to what `embedded_storage` promises and to no more: an erase that was cut leaves anything in its
-//! page, a write that was cut leaves any of the bits uncleared that it was to clear.
+//! It keeps to what `embedded_storage` promises and to no more: an erase that was cut leaves
+//! anything in its page, a write that was cut leaves any of the bits uncleared that it was to
+//! clear.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,7 +27,8 @@ pub struct Flash<const WORD: usize, const PAGE: usize> {
     /// How often each word was written since its erase.
     writes: Vec<u8>,
     pub tear: Tear,
-    /// Bytes that can still be written before the power goes; shared, because a store has the flash.
+    /// Bytes that can still be written before the power goes; shared, because a store has the
+    /// flash.
     pub budget: Rc<Cell<Option<u32>>>,
     noise: u64,
     pub erases: usize,

@@ -144,8 +144,8 @@ impl Model {
         assert_eq!(read(flash, layout), self.contents);
     }
 
-    /// The flash holds what was acknowledged, and the step that was interrupted is made or not. The model
-    /// then follows the flash.
+    /// The flash holds what was acknowledged, and the step that was interrupted is made or not. The
+    /// model then follows the flash.
     pub fn check_interrupted<F: MultiwriteNorFlash>(&mut self, flash: F, layout: &Layout, step: Step) {
         let found = read(flash, layout);
         let made = self.after(step).contents;
@@ -178,8 +178,8 @@ fn one_of<T: PartialEq + Debug>(what: &str, found: &T, before: &T, after: &T) {
     assert!(found == before || found == after, "{what}: {found:?} is neither {before:?} nor {after:?}");
 }
 
-/// Opens the store in a flash and reads all there is. Messages can be read only one after the other, so
-/// this takes a copy of the flash.
+/// Opens the store in a flash and reads all there is. Messages can be read only one after the
+/// other, so this takes a copy of the flash.
 pub fn read<F: MultiwriteNorFlash>(flash: F, layout: &Layout) -> Contents {
     let mut store = Store::open(flash, layout.clone()).unwrap();
     let mut keys = [[0; 32]; MAX_AUTHORITIES];

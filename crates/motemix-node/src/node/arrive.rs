@@ -17,9 +17,9 @@ use crate::queue::{Arrival, Receipt};
 use crate::receive::Fate;
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
-    /// Takes in a datagram that came from a neighbour. Two scalar multiplications at most, three at an epoch's
-    /// boundary. The buffer is overwritten. Whatever is refused is counted; the peer must not learn why. What
-    /// the replay filter admits is told to `journal`.
+    /// Takes in a datagram that came from a neighbour. Two scalar multiplications at most, three at
+    /// an epoch's boundary. The buffer is overwritten. Whatever is refused is counted; the peer
+    /// must not learn why. What the replay filter admits is told to `journal`.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -153,8 +153,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
                 self.answered(which);
                 Ok(())
             }
-            // Nothing is sent again before the try's time is over: an observer would see that what came
-            // back was a message's.
+            // Nothing is sent again before the try's time is over: an observer would see that what
+            // came back was a message's.
             Returned::Damaged => {
                 self.counters.returned_empty += 1;
                 Ok(())
@@ -178,8 +178,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 }
 
-/// What stands between an authentic packet and its processing: it was not seen before, it is its sender's turn,
-/// and the journal knows.
+/// What stands between an authentic packet and its processing: it was not seen before, it is its
+/// sender's turn, and the journal knows.
 struct Gate<'g, 's, J> {
     epochs: &'g mut Epochs<'s>,
     now: Instant,

@@ -13,8 +13,8 @@ use crate::event::{MessageHandle, SendError};
 use crate::headers::{Needs, Purpose};
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
-    /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)), and on
-    /// a tick of the payload stream if the network has one.
+    /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)),
+    /// and on a tick of the payload stream if the network has one.
     pub fn send(&mut self, now: Instant, to: NodeId, data: &[u8]) -> Result<MessageHandle, SendError> {
         if self.epochs.current().is_none() {
             return Err(SendError::NoEpoch);
@@ -43,8 +43,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         Ok(handle)
     }
 
-    /// Builds headers while there is nothing else to do: one scalar multiplication a call. `true` if
-    /// there is more to do.
+    /// Builds headers while there is nothing else to do: one scalar multiplication a call. `true`
+    /// if there is more to do.
     pub fn work(&mut self, now: Instant) -> bool {
         if self.epochs.current().is_none() {
             return false;
@@ -87,7 +87,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         (in_stock + 2 < self.headers.capacity() && self.headers.has_place(purpose, &needs)).then_some(purpose)
     }
 
-    // In a frame of its own: on a board, its path must not lie on the stack during a multiplication.
+    // In a frame of its own: on a board, its path must not lie on the stack during a
+    // multiplication.
     #[inline(never)]
     fn begin_header(&mut self) -> bool {
         let Some(purpose) = self.wanted() else { return false };
@@ -104,7 +105,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         begun
     }
 
-    /// Whether the network has enough mixes for any path to `to`. What it refuses, it always refuses.
+    /// Whether the network has enough mixes for any path to `to`. What it refuses, it always
+    /// refuses.
     fn has_path(&mut self, to: NodeId) -> bool {
         let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
         let mut path = [self.me; MAX_HOPS];
@@ -125,8 +127,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if self.silent || !self.queue.has_room() {
             return false;
         }
-        // What is forwarded goes first: whoever adds to a line that grows fills it for all. On a tick, filler
-        // would add as much.
+        // What is forwarded goes first: whoever adds to a line that grows fills it for all. On a
+        // tick, filler would add as much.
         let yields = self.rate.yields() && !self.streams.payload.is_on();
         let crowded = yields && self.queue.next_due().is_some_and(|due| due <= now);
         if crowded || !self.rate.admits(self.messages.flying()) {
@@ -155,11 +157,13 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         now + self.config.time_for_try(tries, header.hops(), delay, self.rate.allowance())
     }
 
-    /// What leaves on a tick of the payload stream: one packet, and one whose path is half a round trip. A packet
-    /// turned round does the second half of somebody's, a message or filler does the first half of this node's own.
+    /// What leaves on a tick of the payload stream: one packet, and one whose path is half a round
+    /// trip. A packet turned round does the second half of somebody's, a message or filler does
+    /// the first half of this node's own.
     ///
-    /// Turned packets go first: what is under way ends before something new begins, so nodes that all have
-    /// much to say do not wait for each other. Own messages get one tick in four even so, or strangers could silence a node.
+    /// Turned packets go first: what is under way ends before something new begins, so nodes that
+    /// all have much to say do not wait for each other. Own messages get one tick in four even
+    /// so, or strangers could silence a node.
     pub(super) fn use_tick(&mut self, now: Instant) {
         let turns = self.turned_in_a_row + 1 < OWN_SHARE_OF_TICKS;
         if turns && self.queue.take_tick(now) {

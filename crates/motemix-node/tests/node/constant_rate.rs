@@ -35,8 +35,8 @@ fn constant_rate() -> Config {
     config
 }
 
-/// Packets on each link and at each node in one run, ten seconds of it, with the names of what is counted. A sender
-/// that speaks sends a message every 400 ms.
+/// Packets on each link and at each node in one run, ten seconds of it, with the names of what is
+/// counted. A sender that speaks sends a message every 400 ms.
 fn count(roles: &[Role], config: Config, (from, to): (usize, usize), speaks: bool, seed: u64) -> Vec<f64> {
     let nodes = roles.len();
     let mut network = Network::new(roles.to_vec(), config, seed);
@@ -105,7 +105,8 @@ fn links_of_sender_mixes_and_receiver_carry_as_much_when_one_speaks_as_when_nobo
     assert!(at_receiver.2 > 80.0, "the stream runs");
 }
 
-/// The comparison would notice: drop cover in place of the stream of loops, as often, and messages beside it.
+/// The comparison would notice: drop cover in place of the stream of loops, as often, and messages
+/// beside it.
 #[test]
 fn where_cover_goes_one_way_the_same_comparison_names_sender_and_receiver() {
     let mut config = usual();
@@ -117,8 +118,8 @@ fn where_cover_goes_one_way_the_same_comparison_names_sender_and_receiver() {
     }
 }
 
-/// Where all nodes are mixes, paths never lead through their ends. So the link from a sender to its receiver
-/// carries less of what the sender begins: that is what is left to count.
+/// Where all nodes are mixes, paths never lead through their ends. So the link from a sender to its
+/// receiver carries less of what the sender begins: that is what is left to count.
 #[test]
 fn in_a_mesh_only_the_link_between_the_two_tells_anything() {
     let found = compare(&mesh(7), constant_rate(), (SENDER, RECEIVER), RUNS / 2);

@@ -3,8 +3,9 @@
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
 use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret};
 
-/// The group without its one-way street: an element is written as its discrete logarithm to the base point, up to the
-/// sign, as an x-coordinate is. What holds for X25519 holds here, so a node cannot tell them apart.
+/// The group without its one-way street: an element is written as its discrete logarithm to the
+/// base point, up to the sign, as an x-coordinate is. What holds for X25519 holds here, so a node
+/// cannot tell them apart.
 pub enum Modelled {}
 
 impl Curve for Modelled {

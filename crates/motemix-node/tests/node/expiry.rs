@@ -63,7 +63,8 @@ fn a_key_whose_epoch_has_ended_opens_nothing_and_an_earlier_epoch_can_come_back(
     assert_eq!(network.nodes[mix].epoch(), None);
     assert_eq!(network.arrive(mix, &recorded), Err(DropReason::NoEpoch));
 
-    // A clock was ahead, so an earlier epoch begins: what was admitted in it is put back as after a restart.
+    // A clock was ahead, so an earlier epoch begins: what was admitted in it is put back as after a
+    // restart.
     let earlier = Epoch(7);
     let (key, entries) = (network.mix_key(mix, earlier), network.entries(earlier));
     network.nodes[mix].prepare_epoch(earlier, key).expect("none has begun");

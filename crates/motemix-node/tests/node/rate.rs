@@ -45,7 +45,8 @@ fn a_network_that_answers_lets_more_under_way() {
     assert!(counters.retransmitted < counters.sent / 10, "nothing was lost, so little was tried again");
 }
 
-/// With all messages under way, a channel that carries nothing would be given each of them again and again.
+/// With all messages under way, a channel that carries nothing would be given each of them again
+/// and again.
 #[test]
 fn a_dead_channel_is_tried_by_one_message_at_a_time() {
     let tries = |config: Config| {
@@ -62,7 +63,8 @@ fn a_dead_channel_is_tried_by_one_message_at_a_time() {
     assert!(held_back * 4 < open, "{held_back} of {open}");
 }
 
-/// The timer follows what round trips take, so a network that has become slow is not asked again and again.
+/// The timer follows what round trips take, so a network that has become slow is not asked again
+/// and again.
 #[test]
 fn a_slow_network_is_waited_for() {
     let tries_again = |config: Config| {

@@ -2,8 +2,8 @@
 
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
-/// Welch's statistic for the difference of two means, in its own standard deviations. With 40 values in each sample
-/// it exceeds 4.2 by chance once in 15,000 comparisons.
+/// Welch's statistic for the difference of two means, in its own standard deviations. With 40
+/// values in each sample it exceeds 4.2 by chance once in 15,000 comparisons.
 pub fn welch(a: &[f64], b: &[f64]) -> f64 {
     let (mean_a, error_a) = mean_and_squared_error(a);
     let (mean_b, error_b) = mean_and_squared_error(b);
@@ -22,8 +22,8 @@ fn mean_and_squared_error(values: &[f64]) -> (f64, f64) {
     (mean, variance / count)
 }
 
-/// The greatest distance of the two samples' distribution functions (Kolmogorov and Smirnov), in units in which it
-/// exceeds 1.95 by chance once in 1,000 comparisons.
+/// The greatest distance of the two samples' distribution functions (Kolmogorov and Smirnov), in
+/// units in which it exceeds 1.95 by chance once in 1,000 comparisons.
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
     let below = |values: &[f64], bound: f64| {
         values.iter().filter(|value| **value <= bound).count() as f64 / values.len() as f64

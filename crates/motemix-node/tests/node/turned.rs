@@ -23,8 +23,8 @@ fn one_try() -> Config {
     config
 }
 
-/// Sends `probes` messages, each with a flipped bit or not; the first mix flips it. Returns, for each probe, how long
-/// the receiver kept it, in seconds. None is kept for ever.
+/// Sends `probes` messages, each with a flipped bit or not; the first mix flips it. Returns, for
+/// each probe, how long the receiver kept it, in seconds. None is kept for ever.
 fn kept(config: Config, answers_after: Duration, flipped: bool, probes: usize, seed: u64) -> Vec<f64> {
     let mut network = Network::new(layered(2), config, seed);
     network.answers_after = answers_after;
@@ -57,7 +57,8 @@ fn kept(config: Config, answers_after: Duration, flipped: bool, probes: usize, s
 
 #[test]
 fn a_flipped_bit_shows_neither_in_whether_a_packet_leaves_nor_in_when() {
-    // An application that answers at once, one that takes more than half of a hop's delay, and no delays at all.
+    // An application that answers at once, one that takes more than half of a hop's delay, and no
+    // delays at all.
     let mut without_delay = one_try();
     without_delay.parameters.mean_delay = Duration::ZERO;
     let slow = Duration::from_millis(30);

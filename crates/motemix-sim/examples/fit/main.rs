@@ -1,4 +1,5 @@
-//! Compares the model of the thesis' experiment with what the thesis measured, for any values of the model's fields.
+//! Compares the model of the thesis' experiment with what the thesis measured, for any values of
+//! the model's fields.
 //!
 //! ```text
 //! cargo run --release -p motemix-sim --example fit -- 1..=5 'load.interval="14 s"' riot.frame='"2 ms"'
@@ -6,8 +7,9 @@
 //! cargo run --release -p motemix-sim --example fit -- 1..=3 search=200 spread=0.3
 //! ```
 //!
-//! `search` draws so many sets of values for what nobody has measured, a few anywhere in the bounds of
-//! [`search::UNKNOWNS`], most near the best so far, and prints each that is better. What is set as `FIELD=VALUE` stays.
+//! `search` draws so many sets of values for what nobody has measured, a few anywhere in the bounds
+//! of [`search::UNKNOWNS`], most near the best so far, and prints each that is better. What is set
+//! as `FIELD=VALUE` stays.
 
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 

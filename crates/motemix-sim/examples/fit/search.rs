@@ -67,7 +67,8 @@ fn fields(place: &Place, fixed: &Fields) -> Fields {
 
 /// How far it is from what was measured.
 struct Distance {
-    /// Acknowledged, percentage points: root mean square of Sphinx's mesh and of UDP's, each topology.
+    /// Acknowledged, percentage points: root mean square of Sphinx's mesh and of UDP's, each
+    /// topology.
     acknowledged: [f64; 4],
     /// Retransmitted, percentage points, in the same order.
     retransmitted: [f64; 4],

@@ -18,7 +18,8 @@ pub(crate) struct Parts {
     pub busy: Duration,
     /// Mean of the exponential delay.
     pub delay: Duration,
-    /// Share of the packets that wait for others besides, or for a frame that was put back, and the mean of that wait.
+    /// Share of the packets that wait for others besides, or for a frame that was put back, and the
+    /// mean of that wait.
     pub stalled: (f64, Duration),
 }
 

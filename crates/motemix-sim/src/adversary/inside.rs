@@ -1,9 +1,10 @@
 //! Who is still inside a node: probabilities, and how they depend on each other.
 //!
-//! That one may have left makes it more probable that another one did not. Without that, an observer who saw two packets
-//! come and two leave would not know that nobody is left; with nothing else but that, it would forget that some end there.
-//! So means and covariances are kept, and third moments taken as those of a normal distribution (assumed density
-//! filtering; Maybeck, "Stochastic Models, Estimation, and Control", volume 2, 1982, section 12.3).
+//! That one may have left makes it more probable that another one did not. Without that, an
+//! observer who saw two packets come and two leave would not know that nobody is left; with nothing
+//! else but that, it would forget that some end there. So means and covariances are kept, and third
+//! moments taken as those of a normal distribution (assumed density filtering; Maybeck, "Stochastic
+//! Models, Estimation, and Control", volume 2, 1982, section 12.3).
 
 use libm::ceil;
 
@@ -49,8 +50,8 @@ impl Inside {
         }
     }
 
-    /// One leaves: of those with these rates, or one who was not among them. `total` is what all rates come to, each by
-    /// the probability of its being inside.
+    /// One leaves: of those with these rates, or one who was not among them. `total` is what all
+    /// rates come to, each by the probability of its being inside.
     pub fn leave(&mut self, rates: &[f64], total: f64) {
         let against = self.against(rates);
         let before = self.mean.clone();
@@ -95,7 +96,8 @@ impl Inside {
             for column in 0..row {
                 let (a, b) = (self.mean[row], self.mean[column]);
                 let (least, most) = ((a + b - 1.0).max(0.0) - a * b, a.min(b) - a * b);
-                // Not `clamp`, which wants the bounds in order: rounding may turn them round where they meet.
+                // Not `clamp`, which wants the bounds in order: rounding may turn them round where
+                // they meet.
                 self.set(row, column, self.covariance[row][column].max(least).min(most));
             }
         }

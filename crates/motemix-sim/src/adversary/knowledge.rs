@@ -1,4 +1,5 @@
-//! What the observer knows before it listens: the network document, the boards, and how often nodes send.
+//! What the observer knows before it listens: the network document, the boards, and how often nodes
+//! send.
 
 use super::dwell::Dwell;
 use std::rc::Rc;

@@ -1,8 +1,9 @@
-//! What counting tells: packets at each mote and on each link, while messages are sent and when none is left.
+//! What counting tells: packets at each mote and on each link, while messages are sent and when
+//! none is left.
 //!
-//! With a payload stream both should be the same. The run has times for either: `run.send_for`, and the second half of
-//! `run.cool_down`, when what was sent has ended. Each is cut into windows of one length, and the counts of the windows
-//! are compared.
+//! With a payload stream both should be the same. The run has times for either: `run.send_for`, and
+//! the second half of `run.cool_down`, when what was sent has ended. Each is cut into windows of
+//! one length, and the counts of the windows are compared.
 
 use super::sniffer::Transfer;
 use crate::scenario::{Run, Scenario, Time};
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 /// Windows into which the time without messages is cut.
 const WINDOWS: u32 = 24;
-/// Standard deviations that the difference of two means exceeds by chance once in 1,000 comparisons.
+/// Standard deviations that the difference of two means exceeds by chance once in 1,000
+/// comparisons.
 const BY_CHANCE: f64 = 3.5;
 
 /// What an observer learns who counts packets; of scenarios with a payload stream.
@@ -29,9 +31,11 @@ pub struct Counted {
     pub departures_busy_per_s: f64,
     /// The same when no message is left.
     pub departures_idle_per_s: f64,
-    /// Share of the motes whose arrivals or departures tell the two apart. One in 500 does by chance.
+    /// Share of the motes whose arrivals or departures tell the two apart. One in 500 does by
+    /// chance.
     pub motes_told: f64,
-    /// Share of the links, each from one mote to one other, that tell the two apart. One in 1,000 does by chance.
+    /// Share of the links, each from one mote to one other, that tell the two apart. One in 1,000
+    /// does by chance.
     pub links_told: f64,
 }
 
@@ -137,7 +141,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The square of the standard error of the mean. One packet more or less in all windows never tells anything.
+/// The square of the standard error of the mean. One packet more or less in all windows never tells
+/// anything.
 #[allow(clippy::cast_precision_loss, reason = "a few hundred windows")]
 fn squared_error(values: &[f64]) -> f64 {
     let (count, mean) = (values.len() as f64, mean(values));

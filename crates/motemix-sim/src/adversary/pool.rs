@@ -1,11 +1,13 @@
 //! Which packet that left a node is which that came.
 //!
-//! For each node the observer keeps the packets that may be inside. One that came is, so far as it can tell, over (its
-//! path ended here, or it was lost), gone, or inside. One that leaves is each of those inside with a probability in
-//! proportion to the hazard of its dwell time, or began here in proportion to the rate with which packets do. With
-//! exponential delays alone all hazards are the same, and this is the pool of Serjantov and Danezis, "Towards an
-//! Information Theoretic Metric for Anonymity", PET 2002, as Piotrowska et al. use it in "The Loopix Anonymity System",
-//! USENIX Security 2017, section 4.1.3. Without delays the hazards follow the time that a board computes.
+//! For each node the observer keeps the packets that may be inside. One that came is, so far as it
+//! can tell, over (its path ended here, or it was lost), gone, or inside. One that leaves is each
+//! of those inside with a probability in proportion to the hazard of its dwell time, or began here
+//! in proportion to the rate with which packets do. With exponential delays alone all hazards are
+//! the same, and this is the pool of Serjantov and Danezis, "Towards an Information Theoretic
+//! Metric for Anonymity", PET 2002, as Piotrowska et al. use it in "The Loopix Anonymity System",
+//! USENIX Security 2017, section 4.1.3. Without delays the hazards follow the time that a board
+//! computes.
 //!
 //! Path lengths are public, so with each transfer goes a distribution over the stages it may be at.
 

@@ -20,8 +20,8 @@ pub struct Anonymity {
     pub there: Guesses,
     /// The same, with what was on the air while its acknowledgement went back.
     pub round_trip: Guesses,
-    /// Share of the senders with one receiver whose receiver the observer names after the whole run; of scenarios with fixed
-    /// receivers.
+    /// Share of the senders with one receiver whose receiver the observer names after the whole
+    /// run; of scenarios with fixed receivers.
     pub receivers_named: Option<f64>,
     /// What guessing would name.
     pub receivers_by_chance: Option<f64>,
@@ -38,7 +38,8 @@ pub struct Guesses {
     pub entropy_p5_bits: f64,
     /// Mean probability that the observer gives to the true sender.
     pub true_sender: f64,
-    /// The same as the observer expects it. If it differs much from `true_sender`, the observer's model is wrong.
+    /// The same as the observer expects it. If it differs much from `true_sender`, the observer's
+    /// model is wrong.
     pub true_sender_expected: f64,
     /// Share of messages whose most probable sender is the true one.
     pub first_guess: f64,
@@ -140,8 +141,9 @@ pub(crate) fn messages(
     }
 }
 
-/// Statistical disclosure (Danezis, "Statistical Disclosure Attacks", SEC 2003): over the whole run, who sends to whom
-/// more often than all together do. Returns the share of `always`, receivers by sender, that is named, and that by chance.
+/// Statistical disclosure (Danezis, "Statistical Disclosure Attacks", SEC 2003): over the whole
+/// run, who sends to whom more often than all together do. Returns the share of `always`, receivers
+/// by sender, that is named, and that by chance.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 pub(crate) fn disclose(
     traffic: &Traffic<'_>,

@@ -1,8 +1,9 @@
 //! From frames on the air to transfers: who passed a datagram to whom, and when.
 //!
-//! The sniffer reads what is in clear in a frame on every link: addresses, sequence number, and the fragment's header
-//! (RFC 4944, 5.3; RFC 8931, 5). A fragment has arrived when its acknowledgement is on the air. A fragment that is sent
-//! again has its tag and offset again, so it is no second transfer. Datagrams in one frame are no packets, and left out.
+//! The sniffer reads what is in clear in a frame on every link: addresses, sequence number, and the
+//! fragment's header (RFC 4944, 5.3; RFC 8931, 5). A fragment has arrived when its acknowledgement
+//! is on the air. A fragment that is sent again has its tag and offset again, so it is no second
+//! transfer. Datagrams in one frame are no packets, and left out.
 
 use crate::world::Watch;
 use motemix_air::Instant;
@@ -313,7 +314,8 @@ mod tests {
     #[test]
     fn fragments_that_were_sent_again_are_no_second_transfer() {
         for [a, b, c] in [plain((1, 2), 7, &PAYLOAD), recoverable((1, 2), 7)] {
-            // The first is lost, the second's acknowledgement is, and one comes again with another sequence number.
+            // The first is lost, the second's acknowledgement is, and one comes again with another
+            // sequence number.
             let mut again = b.clone();
             again[2] = 99;
             let frames =

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 const MILLI: u64 = 1000;
 
-/// `senders` nodes that only send, then one that only forwards, then one that only receives: two hops each way.
+/// `senders` nodes that only send, then one that only forwards, then one that only receives: two
+/// hops each way.
 fn funnel(senders: u16, every: Duration, least: Duration, delay: Duration) -> Network {
     let dwell =
         Rc::new(Dwell::new(Parts { least, busy: Duration::ZERO, delay, stalled: (0.0, Duration::ZERO) }));
@@ -191,7 +192,8 @@ fn constant_rate() -> Scenario {
     toml::from_str(text).expect("a scenario")
 }
 
-/// Packets between four motes for three hours, every five seconds on average; and others, of the first hour alone, on one link.
+/// Packets between four motes for three hours, every five seconds on average; and others, of the
+/// first hour alone, on one link.
 fn between_four(apart_on_one_link: Option<f64>) -> Vec<Transfer> {
     let mut rng = random::stream(11, 0, Purpose::Load);
     let mut transfers = Vec::new();

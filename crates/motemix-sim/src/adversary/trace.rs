@@ -1,7 +1,7 @@
 //! From a transfer back to who may have begun the packet, and on to where its reply may end.
 //!
-//! A path is a chain of transfers; its probability is the product of its links'. Neither end of a way is among its
-//! mixes, and no mix is there twice, so chains in which one is are left out.
+//! A path is a chain of transfers; its probability is the product of its links'. Neither end of a
+//! way is among its mixes, and no mix is there twice, so chains in which one is are left out.
 
 use super::knowledge::{Network, Purpose, Stage};
 use super::pool::Origin;
@@ -47,8 +47,8 @@ impl<'t> Traffic<'t> {
         self.transfers.get(transfer as usize).map(|transfer| transfer.to)
     }
 
-    /// How probably each node sent a message that this transfer brings to its receiver. The sum is the probability that
-    /// it brings one to its receiver at all.
+    /// How probably each node sent a message that this transfer brings to its receiver. The sum is
+    /// the probability that it brings one to its receiver at all.
     pub fn senders(&self, transfer: u32) -> Vec<f64> {
         let mut senders = vec![0.0; self.network.nodes.len()];
         if let Some(last) = self.transfers.get(transfer as usize) {
@@ -82,8 +82,8 @@ impl<'t> Traffic<'t> {
         path.pop();
     }
 
-    /// How probably the reply to a message that this transfer brought to its receiver ends at each node. What is missing
-    /// to one is the probability that none was seen.
+    /// How probably the reply to a message that this transfer brought to its receiver ends at each
+    /// node. What is missing to one is the probability that none was seen.
     pub fn returns(&self, transfer: u32) -> Vec<f64> {
         let mut ends = vec![0.0; self.network.nodes.len()];
         if let Some(last) = self.transfers.get(transfer as usize) {

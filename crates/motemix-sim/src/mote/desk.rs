@@ -1,4 +1,5 @@
-//! What a board's life and the world have in common: the time, when the board wants to be woken, and what it did.
+//! What a board's life and the world have in common: the time, when the board wants to be woken,
+//! and what it did.
 
 use super::NAMED;
 use crate::adversary::fingerprint;
@@ -18,7 +19,8 @@ use std::time::Duration;
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tally {
     pub meter: Meter,
-    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that brought them.
+    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that
+    /// brought them.
     pub arrived: Vec<(u16, u64)>,
     /// Epochs in which its node ran.
     pub epochs: u32,

@@ -1,4 +1,5 @@
-//! The packet buffer: `gnrc_pktbuf_static`, as a number of bytes. Holes between packets are not modelled.
+//! The packet buffer: `gnrc_pktbuf_static`, as a number of bytes. Holes between packets are not
+//! modelled.
 
 /// How much of the packet buffer is taken.
 pub struct Buffer {

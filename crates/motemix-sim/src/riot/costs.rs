@@ -22,7 +22,8 @@ impl Costs {
         if settings.instant {
             return Self::NONE;
         }
-        // Milliseconds: creating for 6 to 10 hops, forwarding, receiving and replying, acknowledging.
+        // Milliseconds: creating for 6 to 10 hops, forwarding, receiving and replying,
+        // acknowledging.
         let (creates, [forward, reply, acknowledge]) = match board {
             // The thesis did not run on a micro:bit, and a scenario that asks for it is refused.
             Board::Samr21Xpro | Board::Microbit => {
@@ -33,7 +34,8 @@ impl Costs {
         };
         let hops = settings.hops.iter().map(|hops| u32::from(*hops)).sum::<u32>();
         let create = hops.checked_sub(*LENGTHS.start()).and_then(|index| creates.get(index as usize));
-        // Shorter ones than the thesis measured: by the number of multiplications, of which 6 hops need 27.
+        // Shorter ones than the thesis measured: by the number of multiplications, of which 6 hops
+        // need 27.
         let create = create.copied().unwrap_or_else(|| creates[0] * multiplications(hops) / 27);
         let milli = |time| Duration::from_millis(u64::from(time));
         Self {

@@ -1,4 +1,5 @@
-//! One processor, threads with fixed priorities: the first that can run does, and the others stand still.
+//! One processor, threads with fixed priorities: the first that can run does, and the others stand
+//! still.
 
 use motemix_air::Instant;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Frames as RIOT puts them on the air: IEEE 802.15.4, 6LoWPAN fragments (RFC 4944), compressed headers (RFC 6282).
+//! Frames as RIOT puts them on the air: IEEE 802.15.4, 6LoWPAN fragments (RFC 4944), compressed
+//! headers (RFC 6282).
 //!
 //! ```text
 //! control 2 ‖ sequence 1 ‖ PAN 2 ‖ destination 8 ‖ source 8 ‖ ┬ compressed IPv6 and UDP 9 ‖ payload
@@ -27,7 +28,8 @@ const WHOLE: u16 = PDU - COMPRESSED;
 const CONTROL: [u8; 2] = [0x61, 0xdc];
 /// The PAN of RIOT's default.
 const PAN: [u8; 2] = 0x0023_u16.to_le_bytes();
-/// Traffic class and hop limit elided, link-local addresses from the frame's; UDP with both ports inline.
+/// Traffic class and hop limit elided, link-local addresses from the frame's; UDP with both ports
+/// inline.
 const IPHC: [u8; 3] = [0x7e, 0x33, 0xf0];
 /// The thesis' port.
 const PORT: [u8; 2] = 45678_u16.to_be_bytes();
@@ -36,7 +38,8 @@ const fn floor8(length: u16) -> u16 {
     length & !7
 }
 
-/// Bytes of the first fragment after its header: offsets count in eights of the datagram before compression.
+/// Bytes of the first fragment after its header: offsets count in eights of the datagram before
+/// compression.
 const FIRST_PAYLOAD: u16 = floor8(PDU + HEADERS - COMPRESSED - FIRST) - (HEADERS - COMPRESSED);
 const LATER_PAYLOAD: u16 = floor8(PDU - LATER);
 

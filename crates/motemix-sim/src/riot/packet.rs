@@ -1,4 +1,5 @@
-//! What a Sphinx packet means to the nodes on its path. Where the packet would be ciphertext, these bytes are.
+//! What a Sphinx packet means to the nodes on its path. Where the packet would be ciphertext, these
+//! bytes are.
 
 /// Hops to the receiver and back, at most.
 pub const MAX_HOPS: usize = 10;

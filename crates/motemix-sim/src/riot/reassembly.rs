@@ -71,7 +71,8 @@ impl Reassembly {
         });
     }
 
-    /// Gives up the oldest, if all places are taken and RIOT is set to do so; says of how many bytes it was.
+    /// Gives up the oldest, if all places are taken and RIOT is set to do so; says of how many
+    /// bytes it was.
     pub fn make_place(&mut self, fragment: &Fragment) -> Option<u16> {
         if self.find(fragment).is_some() || self.entries.len() < self.places || !self.overrides {
             return None;

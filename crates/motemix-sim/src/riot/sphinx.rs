@@ -1,8 +1,9 @@
 //! The thesis' thread: a loop that takes one event, handles it, and looks at its timers.
 //!
-//! It follows the published sources (github.com/ludwit/sphinx-for-IoT, `sphinx.c`): a message that is due again is created anew on
-//! the spot, so several that are due together block the thread for several creations; while it looks, what is shifted to
-//! the place of a discarded message waits for the next look; an acknowledgement counts whichever try it is for.
+//! It follows the published sources (github.com/ludwit/sphinx-for-IoT, `sphinx.c`): a message that
+//! is due again is created anew on the spot, so several that are due together block the thread for
+//! several creations; while it looks, what is shifted to the place of a discarded message waits for
+//! the next look; an acknowledgement counts whichever try it is for.
 
 use super::buffer::Buffer;
 use super::costs::Costs;
@@ -127,7 +128,8 @@ impl Sphinx {
             return false;
         }
         self.inbox.push_back(packet);
-        // One event stands for all that is in the box: it is posted once, and again when something is left.
+        // One event stands for all that is in the box: it is posted once, and again when something
+        // is left.
         if self.inbox.len() == 1 {
             self.events.push_back(Event::Socket);
         }

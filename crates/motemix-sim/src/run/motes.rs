@@ -77,8 +77,9 @@ fn signed<'d>(
     Ok(Signed { begin: *begin, bytes, admitted })
 }
 
-/// When a node is given the documents: the first one at once. A board that can check it beside its node has each of the others
-/// in the second half of the epoch before, at a time of its own; one that has to stop for it, when the epoch has begun.
+/// When a node is given the documents: the first one at once. A board that can check it beside its
+/// node has each of the others in the second half of the epoch before, at a time of its own; one
+/// that has to stop for it, when the epoch has begun.
 fn handed<'d>(
     scenario: &Scenario,
     id: u16,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
-/// An observer who hears the whole channel, and knows the network document and how often nodes send.
+/// An observer who hears the whole channel, and knows the network document and how often nodes
+/// send.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Adversary {

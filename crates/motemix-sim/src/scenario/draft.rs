@@ -7,7 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// One field with another value than the file's: from a command line or from [`Sweep::vary`](super::Sweep::vary).
+/// One field with another value than the file's: from a command line or from
+/// [`Sweep::vary`](super::Sweep::vary).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
     /// Dotted name, `nodes.mote.count`.
@@ -17,7 +18,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Reads `field=value`. What is no TOML value is a text, so that quotes are not needed for `load.interval=16s`.
+    /// Reads `field=value`. What is no TOML value is a text, so that quotes are not needed for
+    /// `load.interval=16s`.
     ///
     /// # Errors
     /// There is no `=`, or nothing before it. The text says what to do.
@@ -74,8 +76,8 @@ impl Draft {
     /// The scenario as it stands.
     ///
     /// # Errors
-    /// The text is not TOML, is of another version, has an unknown, missing or ill-typed field, or asks for what cannot
-    /// be. The error prints as one line with file, line, field and remedy.
+    /// The text is not TOML, is of another version, has an unknown, missing or ill-typed field, or
+    /// asks for what cannot be. The error prints as one line with file, line, field and remedy.
     pub fn scenario(&self) -> Result<Scenario, FileError> {
         self.of_this_version()?;
         read(&self.file, &self.text)

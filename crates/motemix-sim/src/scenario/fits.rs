@@ -1,5 +1,5 @@
-//! Whether the boards hold what a scenario asks of them: a table that is too small is refused here, by name, and not
-//! found out from a run that loses everything.
+//! Whether the boards hold what a scenario asks of them: a table that is too small is refused here,
+//! by name, and not found out from a run that loses everything.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -14,8 +14,8 @@ use motemix_node::{Config, FingerprintBits};
 use motemix_toml::Fault;
 use std::time::Duration;
 
-/// What the channel carries, packets of three frames from neighbour to neighbour a second, however many stations there are:
-/// 36 at 64 stations, 33 at 10.
+/// What the channel carries, packets of three frames from neighbour to neighbour a second, however
+/// many stations there are: 36 at 64 stations, 33 at 10.
 const CHANNEL: f64 = 36.0;
 
 /// Refuses the first group whose board has tables that are too small, and names all of them.
@@ -71,7 +71,8 @@ impl Load {
         let drops = all * every(motes.drop_mean);
         let transmissions = (messages + loops) * 2.0 * hops + drops * hops;
         let carried = (CHANNEL / transmissions.max(f64::MIN_POSITIVE)).min(1.0);
-        // A round trip has hops - 1 mixes each way; its end is its sender, who needs no place for it.
+        // A round trip has hops - 1 mixes each way; its end is its sender, who needs no place for
+        // it.
         let by_mixes = (messages + loops) * 2.0 * (hops - 1.0) + drops * (hops - 1.0);
         Self {
             mix: carried * by_mixes / mixes,
@@ -193,7 +194,8 @@ impl Asked<'_> {
     fn window(&self, load: &Load) -> Option<TooSmall> {
         let memory = Config::of_shared_channel(parameters(self.motes())).memory();
         let (room, mean) = (self.limits.window * 3 / 4, load.messages * memory.as_secs_f64());
-        // They come at random: three standard deviations are more than come but once in a thousand times.
+        // They come at random: three standard deviations are more than come but once in a thousand
+        // times.
         let needed = mean + 3.0 * libm::sqrt(mean);
         if !self.group.receives || needed <= room as f64 {
             return None;
@@ -208,7 +210,8 @@ impl Asked<'_> {
         })
     }
 
-    /// Little's law, with the delays alone: what else a round trip takes is for the run to find out.
+    /// Little's law, with the delays alone: what else a round trip takes is for the run to find
+    /// out.
     fn messages(&self) -> Option<TooSmall> {
         let motes = self.motes();
         let round_trip = motes.mean_delay.0 * (2 * u32::from(motes.hops) - 1);

@@ -90,8 +90,8 @@ impl Default for Load {
     }
 }
 
-/// How the times between messages are spread about their mean. Each node begins at a random moment of its first
-/// interval.
+/// How the times between messages are spread about their mean. Each node begins at a random moment
+/// of its first interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {

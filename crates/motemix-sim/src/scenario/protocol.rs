@@ -4,7 +4,8 @@ use super::Time;
 use motemix_link::settings::{LinkSettings, Pacing, Recovery};
 use serde::{Deserialize, Serialize};
 
-/// The shipping code. What all nodes agree on, and what they do about loss; how much memory a mote has is its board's.
+/// The shipping code. What all nodes agree on, and what they do about loss; how much memory a mote
+/// has is its board's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Motes {
@@ -20,9 +21,11 @@ pub struct Motes {
     pub loop_mean: Option<Time>,
     /// Mean time between a node's drop cover packets; zero for none.
     pub drop_mean: Option<Time>,
-    /// Mean time between the ticks on which messages leave; without it, or if zero, they leave at once.
+    /// Mean time between the ticks on which messages leave; without it, or if zero, they leave at
+    /// once.
     pub payload_mean: Option<Time>,
-    /// Whether as many messages are under way as come back, and timers follow round trips; otherwise all are.
+    /// Whether as many messages are under way as come back, and timers follow round trips;
+    /// otherwise all are.
     pub rate_control: bool,
     /// For how long mix keys are used.
     pub epoch: Epochs,
@@ -47,7 +50,8 @@ impl Default for Motes {
     }
 }
 
-/// For how long mix keys are used. Each epoch has a network document of its own, which the scenario hands out before.
+/// For how long mix keys are used. Each epoch has a network document of its own, which the scenario
+/// hands out before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Epochs {
@@ -63,7 +67,8 @@ impl Default for Epochs {
     }
 }
 
-/// What the link does about loss; each can be turned off by itself. See `motemix_link::settings::LinkSettings`.
+/// What the link does about loss; each can be turned off by itself. See
+/// `motemix_link::settings::LinkSettings`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkFixes {

@@ -10,7 +10,8 @@ pub struct Radio {
     pub access: Access,
     /// Probability, 0 to 1, that a frame is lost although nothing overlaps it.
     pub loss: f64,
-    /// By how many decibels a frame must be stronger than what overlaps it to survive; without it, none survives.
+    /// By how many decibels a frame must be stronger than what overlaps it to survive; without it,
+    /// none survives.
     pub capture_db: Option<f64>,
     /// Where the stations are; without it, all hear each other equally well.
     pub room: Option<Room>,
@@ -22,7 +23,8 @@ impl Default for Radio {
     }
 }
 
-/// Unslotted CSMA/CA and retries: IEEE 802.15.4-2006, 7.5.1.4; the defaults are RIOT's and the standard's.
+/// Unslotted CSMA/CA and retries: IEEE 802.15.4-2006, 7.5.1.4; the defaults are RIOT's and the
+/// standard's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Access {

@@ -3,8 +3,8 @@
 use super::Time;
 use serde::{Deserialize, Serialize};
 
-/// RIOT 2023.01's network stack and its driver for the AT86RF231: buffers, queues, timers, and the time that threads take.
-/// Where nothing else is said, the default is the one of RIOT's sources.
+/// RIOT 2023.01's network stack and its driver for the AT86RF231: buffers, queues, timers, and the
+/// time that threads take. Where nothing else is said, the default is the one of RIOT's sources.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(
@@ -16,7 +16,8 @@ pub struct Riot {
     pub packet_buffer: u32,
     /// Bytes that describe one part (`gnrc_pktsnip_t`) of a packet in it.
     pub part: u16,
-    /// Bytes of the header (`gnrc_netif_hdr_t` with two long addresses) that each packet has while it is between threads.
+    /// Bytes of the header (`gnrc_netif_hdr_t` with two long addresses) that each packet has while
+    /// it is between threads.
     pub interface_header: u16,
     /// Datagrams under reassembly.
     pub reassembly: u8,
@@ -38,16 +39,20 @@ pub struct Riot {
     pub socket_box: u16,
     /// Time of the processor for one byte between it and the transceiver.
     pub transfer: Time,
-    /// Time of the processor in each thread that a frame passes; fitted to the experiment: `docs/simulator-model.md`.
+    /// Time of the processor in each thread that a frame passes; fitted to the experiment:
+    /// `docs/simulator-model.md`.
     pub frame: Time,
     /// Time of the processor in each thread that a datagram passes.
     pub datagram: Time,
-    /// Whether the interface's thread, which no thread preempts, spins until the transceiver has sent the frame before.
+    /// Whether the interface's thread, which no thread preempts, spins until the transceiver has
+    /// sent the frame before.
     pub spins: bool,
-    /// Whether a frame that arrives while another one is to be sent is lost: the transceiver has one buffer for both.
+    /// Whether a frame that arrives while another one is to be sent is lost: the transceiver has
+    /// one buffer for both.
     pub one_buffer: bool,
-    /// Whether the transceiver receives nothing from when it is to be given a frame until no frame is to be sent: its states for
-    /// that do CSMA/CA and retries (data sheet Atmel 8111C, 7.2.4), and receive acknowledgements alone.
+    /// Whether the transceiver receives nothing from when it is to be given a frame until no frame
+    /// is to be sent: its states for that do CSMA/CA and retries (data sheet Atmel 8111C,
+    /// 7.2.4), and receive acknowledgements alone.
     pub deaf_until_sent: bool,
     /// How often a frame is sent again that found the channel busy. RIOT: never.
     pub requeue: u8,
@@ -79,7 +84,8 @@ impl Default for Riot {
     }
 }
 
-/// The thesis' application: one thread, one loop, everything blocking. The defaults are those of its text and sources.
+/// The thesis' application: one thread, one loop, everything blocking. The defaults are those of
+/// its text and sources.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thesis {
@@ -93,15 +99,15 @@ pub struct Thesis {
     pub transmissions: u8,
     /// Messages in flight; one more is refused.
     pub in_flight: u16,
-    /// How long the thread waits for something to happen before it looks at its timers. It also looks after everything
-    /// that happened.
+    /// How long the thread waits for something to happen before it looks at its timers. It also
+    /// looks after everything that happened.
     pub look: Time,
     /// When the thread learns that it is to send.
     pub asked: Asked,
     /// Messages to send of which the thread does not know yet; one more is refused.
     pub requests: u16,
-    /// By how much at most a computation is shorter than the worst case of the thesis' figures, of which it says that the
-    /// observed variations rarely exceeded 100 ms.
+    /// By how much at most a computation is shorter than the worst case of the thesis' figures, of
+    /// which it says that the observed variations rarely exceeded 100 ms.
     pub variation: Time,
     /// Whether cryptography takes no time.
     pub instant: bool,
@@ -124,14 +130,16 @@ impl Default for Thesis {
     }
 }
 
-/// When the thread learns that it is to send. Who asks is a thread with the lowest priority, as the shell and `main` are.
+/// When the thread learns that it is to send. Who asks is a thread with the lowest priority, as the
+/// shell and `main` are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asked {
-    /// The load's clock goes on while the thread is busy: what it asks waits until the thread has nothing else to do.
+    /// The load's clock goes on while the thread is busy: what it asks waits until the thread has
+    /// nothing else to do.
     WhenIdle,
-    /// The asking thread asks, sleeps for the load's interval, and so on; it runs, and falls asleep, only when the thread
-    /// that it asked has nothing else to do.
+    /// The asking thread asks, sleeps for the load's interval, and so on; it runs, and falls
+    /// asleep, only when the thread that it asked has nothing else to do.
     AfterRest,
     /// By the load's clock, behind what happened before: an interrupt asks.
     AtOnce,

@@ -3,8 +3,8 @@
 use motemix_mote::limits::Limits;
 use serde::{Deserialize, Serialize};
 
-/// Lengths of tables in place of those of a board's program. What is simulated with any of them is no mote that ships,
-/// and the outcome says so. The fields are those of [`Limits`].
+/// Lengths of tables in place of those of a board's program. What is simulated with any of them is
+/// no mote that ships, and the outcome says so. The fields are those of [`Limits`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotAsShipped {

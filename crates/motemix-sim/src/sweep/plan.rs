@@ -105,8 +105,8 @@ impl Plan {
         self.seeds
     }
 
-    /// Digest of the scenario, whatever its text looks like, and of this program's version: results of plans with the same
-    /// digest are the same.
+    /// Digest of the scenario, whatever its text looks like, and of this program's version: results
+    /// of plans with the same digest are the same.
     pub fn digest(&self) -> &str {
         &self.digest
     }

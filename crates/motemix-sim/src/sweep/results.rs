@@ -91,7 +91,8 @@ impl Table {
     }
 }
 
-/// The columns of all rows: groups in the order of the first row, reasons of drops in the order of their names.
+/// The columns of all rows: groups in the order of the first row, reasons of drops in the order of
+/// their names.
 fn columns<'r>(rows: impl Iterator<Item = &'r Row>) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (name, _) in rows.flat_map(|row| &row.0).filter(|(name, _)| !name.starts_with(LIMITS)) {

@@ -1,4 +1,5 @@
-//! An outcome as one row: nested fields get dotted names, in the order in which the outcome has them.
+//! An outcome as one row: nested fields get dotted names, in the order in which the outcome has
+//! them.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;

@@ -41,8 +41,8 @@ fn student(freedom: usize) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The probability that Student's t is within ±`t`: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3
-/// and 26.7.4.
+/// The probability that Student's t is within ±`t`: Abramowitz and Stegun, Handbook of Mathematical
+/// Functions, 26.7.3 and 26.7.4.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn within(t: f64, freedom: usize) -> f64 {
     let angle = libm::atan(t / libm::sqrt(freedom as f64));

@@ -78,7 +78,8 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
 /// A node's folder, and its configuration or what is wrong with it.
 type Configured = (NodeDir, Result<NodeConfig, Failure>);
 
-/// The nodes of a network. If the configuration of one is broken, the others can be shown and stopped.
+/// The nodes of a network. If the configuration of one is broken, the others can be shown and
+/// stopped.
 fn nodes_of(network: &NetworkDir) -> Result<Vec<Configured>, Failure> {
     let folders = network.list().map_err(|error| no_nodes(&network.nodes(), &error, "motemix net init"))?;
     if folders.is_empty() {

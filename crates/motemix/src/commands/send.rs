@@ -55,7 +55,8 @@ pub fn send(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Says on stderr, once, that the acknowledgement has not come yet, unless what is returned is dropped before.
+/// Says on stderr, once, that the acknowledgement has not come yet, unless what is returned is
+/// dropped before.
 fn tell_if_slow(to: &str) -> mpsc::Sender<()> {
     let (waiting, has_ended) = mpsc::channel();
     let line =

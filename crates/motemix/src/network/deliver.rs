@@ -24,7 +24,8 @@ pub fn deliver(
     to: &str,
     data: &[u8],
 ) -> Result<Outcome, Failure> {
-    // The node answers when the last try is acknowledged or given up, and only it knows when that is.
+    // The node answers when the last try is acknowledged or given up, and only it knows when that
+    // is.
     control.set_patience(None).map_err(Failure::failed)?;
     let request = Request::Send { to: to.to_owned(), data_hex: hex::encode(data), wait: true };
     match control.request(&request).map_err(Failure::failed)? {

@@ -14,15 +14,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// When epochs begin and end: the number of one is the time divided by the length of all, times the numbers that
-/// each has.
+/// When epochs begin and end: the number of one is the time divided by the length of all, times the
+/// numbers that each has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calendar {
     length: u64,
     numbers: u32,
 }
 
-/// Numbers of each epoch of the calendar: the first is its own, the others are for those that begin early within it.
+/// Numbers of each epoch of the calendar: the first is its own, the others are for those that begin
+/// early within it.
 const NUMBERS: u32 = 4;
 
 /// Shorter, and keys would change while packets are under way.
@@ -42,8 +43,8 @@ impl Calendar {
         Ok(Self { length: length.as_secs(), numbers: NUMBERS })
     }
 
-    /// The calendar that a document follows; `None` for that of an epoch which began early. Networks that were
-    /// made before epochs could begin early have one number for each.
+    /// The calendar that a document follows; `None` for that of an epoch which began early.
+    /// Networks that were made before epochs could begin early have one number for each.
     pub fn of(document: &VerifiedDocument<'_>) -> Option<Self> {
         let (begins, ends) = (document.valid_after(), document.valid_until());
         [NUMBERS, 1].into_iter().map(|numbers| Self { length: ends.0 - begins.0, numbers }).find(|calendar| {

@@ -11,7 +11,8 @@ fn occupied(dir: &Path) -> anyhow::Error {
     anyhow!("{}: not empty; choose another folder, nothing is overwritten", dir.display())
 }
 
-/// Why the nodes of a network cannot be listed, and what to do. `init` is the command that makes such a network.
+/// Why the nodes of a network cannot be listed, and what to do. `init` is the command that makes
+/// such a network.
 pub fn no_nodes(folder: &Path, error: &io::Error, init: &str) -> Failure {
     let remedy = match error.kind() {
         ErrorKind::PermissionDenied => {
@@ -34,7 +35,8 @@ pub fn check_empty(dir: &Path) -> Result<()> {
 /// The longest path of a socket, without the zero that ends it (`sun_path`, unix(7)).
 const LONGEST_SOCKET: usize = 107;
 
-/// Refuses a folder of a network whose nodes could not make these sockets below it: the system's limit is short.
+/// Refuses a folder of a network whose nodes could not make these sockets below it: the system's
+/// limit is short.
 pub fn check_sockets(dir: &Path, sockets: impl Iterator<Item = PathBuf>) -> Result<(), Failure> {
     let whole = std::path::absolute(dir).with_context(|| format!("cannot find {}", dir.display()))?;
     let lengths = sockets.map(|socket| whole.join(socket).as_os_str().len());
@@ -50,7 +52,8 @@ pub fn check_sockets(dir: &Path, sockets: impl Iterator<Item = PathBuf>) -> Resu
     )))
 }
 
-/// Has `fill` make the network in a folder beside `dir`, then gives it its name. Nothing is overwritten.
+/// Has `fill` make the network in a folder beside `dir`, then gives it its name. Nothing is
+/// overwritten.
 pub fn make_whole(dir: &Path, fill: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
     check_empty(dir)?;
     let parent = match dir.parent() {

@@ -21,7 +21,8 @@ pub fn hops(profile: ProfileName) -> RangeInclusive<u8> {
     LEAST_HOPS.min(profile.max_hops())..=profile.max_hops()
 }
 
-/// Ways have three hops at least, as many as the profile allows at most; which is drawn for every packet.
+/// Ways have three hops at least, as many as the profile allows at most; which is drawn for every
+/// packet.
 const LEAST_HOPS: u8 = 3;
 
 /// All that decides what a network is like.

@@ -50,7 +50,8 @@ impl<C> Launched<C> {
         Process::running(self.child.id())
     }
 
-    /// Writes down which process it is. If it has ended already, whoever waits for its answer hears why.
+    /// Writes down which process it is. If it has ended already, whoever waits for its answer hears
+    /// why.
     pub fn record(&mut self) -> Result<()> {
         match self.process() {
             Ok(process) => process.save(&self.node.pid()),

@@ -62,8 +62,8 @@ impl NetworkDir {
 
     /// The folders of all nodes, by name; numbers in names count as numbers.
     pub fn list(&self) -> io::Result<Vec<NodeDir>> {
-        // Whatever has these names: what is no file is refused by name when it is read. A node that runs is one of the
-        // network even if its configuration is gone.
+        // Whatever has these names: what is no file is refused by name when it is read. A node that
+        // runs is one of the network even if its configuration is gone.
         NodeDir::list(&self.nodes(), |node| {
             node.config().symlink_metadata().is_ok() || node.pid().symlink_metadata().is_ok()
         })

@@ -52,8 +52,9 @@ pub fn check_paths(size: &Size, max_hops: u8) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which cover a network of this size cannot send, with a remedy; `None` if there is none of that. Nobody is on a path of
-/// its own, so a mix needs as many others in its layer as a path takes of one.
+/// Which cover a network of this size cannot send, with a remedy; `None` if there is none of that.
+/// Nobody is on a path of its own, so a mix needs as many others in its layer as a path takes of
+/// one.
 pub fn without_cover(size: &Size, traffic: &Traffic, hops: RangeInclusive<u8>) -> Option<String> {
     let layers = u16::from(size.layers);
     if [traffic.loop_cover, traffic.drop_cover, traffic.payload_rate].iter().all(Duration::is_zero) {
@@ -113,7 +114,8 @@ pub fn bind(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, 
     Ok(sockets)
 }
 
-/// TCP ports on loopback for `count` nodes: the numbers of their UDP ports where those were chosen, else the system's choice.
+/// TCP ports on loopback for `count` nodes: the numbers of their UDP ports where those were chosen,
+/// else the system's choice.
 pub fn metrics_addresses(base_port: u16, nodes: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
     let of_node = |node: &SocketAddr| SocketAddr::from((Ipv4Addr::LOCALHOST, node.port()));
     if base_port != 0 {
@@ -127,7 +129,8 @@ pub fn metrics_addresses(base_port: u16, nodes: &[SocketAddr]) -> Result<Vec<Soc
     Ok(addresses.context("a TCP socket without an address")?)
 }
 
-/// Like [`bind`], but on ports up to `highest` as long as such can be found: the system's own choice is higher.
+/// Like [`bind`], but on ports up to `highest` as long as such can be found: the system's own
+/// choice is higher.
 pub fn bind_below(
     host: IpAddr,
     count: usize,
@@ -135,7 +138,8 @@ pub fn bind_below(
     rng: &mut impl Rng,
 ) -> Result<Vec<(SocketAddr, UdpSocket)>, Failure> {
     let mut sockets = Vec::with_capacity(count);
-    // Ports that others have are as likely to be drawn as any: so many tries fail only where few are left.
+    // Ports that others have are as likely to be drawn as any: so many tries fail only where few
+    // are left.
     for _ in 0..count.saturating_add(1) * TRIES {
         if sockets.len() == count {
             break;

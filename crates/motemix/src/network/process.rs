@@ -28,8 +28,8 @@ impl Process {
         Ok(Self { pid, started, boot: boot_id()? })
     }
 
-    /// The process recorded in a pid file; `None` if there is no such file, or it was copied here with its folder: its
-    /// process belongs to the original.
+    /// The process recorded in a pid file; `None` if there is no such file, or it was copied here
+    /// with its folder: its process belongs to the original.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         let text = match motemix_host::store::file::open(path).and_then(io::read_to_string) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -94,7 +94,8 @@ impl Process {
     }
 }
 
-/// Device and inode of the folder of a file: they stay when the folder is renamed, and a copy has others.
+/// Device and inode of the folder of a file: they stay when the folder is renamed, and a copy has
+/// others.
 fn folder_of(path: &Path) -> Result<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let data = fs::metadata(folder).with_context(|| format!("cannot look at {}", folder.display()))?;

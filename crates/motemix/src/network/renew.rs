@@ -30,8 +30,9 @@ pub fn renew(network: &NetworkDir, count: u64) -> Result<Vec<Epoch>, Failure> {
     })
 }
 
-/// Lets an epoch begin in a moment, in place of the rest of the present one: with new keys and empty replay filters.
-/// The epochs after it begin when they would have. If one begins early in a moment anyway, that one does.
+/// Lets an epoch begin in a moment, in place of the rest of the present one: with new keys and
+/// empty replay filters. The epochs after it begin when they would have. If one begins early in a
+/// moment anyway, that one does.
 pub fn renew_early(network: &NetworkDir) -> Result<Early, Failure> {
     let office = Office::open(network)?;
     office.with_latest(|document, calendar| {

@@ -35,7 +35,8 @@ impl Stopped {
 pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<Stopped> {
     let ask_to_stop = || ask(config, &Request::Stop {}).is_ok();
     match stop_after(node, patience, ask_to_stop)? {
-        // `motemix net up` did not start it, and still it may run: who started it by hand sees it in `net status`.
+        // `motemix net up` did not start it, and still it may run: who started it by hand sees it
+        // in `net status`.
         Stopped::NotRunning if ask_to_stop() => {
             if !until(patience, || Ok(status(config).is_err()))? {
                 bail!("{} was asked to stop, and still answers; look at its log", node.name());

@@ -1,7 +1,7 @@
 //! SenML in CBOR (RFC 8428 §6) out, SenML in JSON (RFC 8428 §5) back.
 //!
-//! Values are written with the digits they have: whole numbers as integers, others as decimal fractions
-//! (tag 4), which RFC 8428 §6 allows beside floating point.
+//! Values are written with the digits they have: whole numbers as integers, others as decimal
+//! fractions (tag 4), which RFC 8428 §6 allows beside floating point.
 
 use super::{Decimal, Record};
 use minicbor::data::{Tag, Type};
@@ -52,7 +52,8 @@ fn write_pack(encoder: &mut Encoder<Vec<u8>>, time: Duration, records: &[Record]
         let first = position == 0;
         encoder.map(2 + u64::from(first) + u64::from(record.unit.is_some()))?;
         if first {
-            // Binary floating point is the shortest form of a time in milliseconds, and exact enough.
+            // Binary floating point is the shortest form of a time in milliseconds, and exact
+            // enough.
             encoder.i64(BASE_TIME)?.f64(whole_milliseconds(time).as_secs_f64())?;
         }
         encoder.i64(NAME)?.str(record.name)?;
@@ -100,7 +101,8 @@ impl From<minicbor::decode::Error> for DecodeError {
 /// A label that is not in RFC 8428 is left out, unless it says that it must be understood (§4.4).
 ///
 /// # Errors
-/// If the bytes are not exactly one pack: an array of at least one map with labels and values of SenML.
+/// If the bytes are not exactly one pack: an array of at least one map with labels and values of
+/// SenML.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut decoder = Decoder::new(bytes);
     let records = decoder.array()?.ok_or_else(|| refused("an array of unknown length"))?;
@@ -166,7 +168,8 @@ fn read_decimal(decoder: &mut Decoder<'_>) -> Result<Value, DecodeError> {
     }
     let exponent = decoder.i64()?;
     let mantissa = decoder.i64()?;
-    // The text of a number is parsed to the nearest binary number; a product of two would not always be.
+    // The text of a number is parsed to the nearest binary number; a product of two would not
+    // always be.
     number(format!("{mantissa}e{exponent}").parse().map_err(|_| refused("a number without a value"))?)
 }
 

@@ -1,11 +1,14 @@
-//! Text of strangers, made harmless: it must not reach the terminal's own language, nor change how other text reads.
+//! Text of strangers, made harmless: it must not reach the terminal's own language, nor change how
+//! other text reads.
 
 use std::fmt::Write as _;
 
-/// Whether a terminal would act on the character, or show the text around it in another order or not at all.
+/// Whether a terminal would act on the character, or show the text around it in another order or
+/// not at all.
 fn is_harmful(c: char) -> bool {
-    // Controls with those of ISO 6429's upper half, marks that turn the direction of writing (Unicode's UAX 9), ends of
-    // lines and paragraphs, and what has no width. The joiners U+200C and U+200D stay: Persian and others need them.
+    // Controls with those of ISO 6429's upper half, marks that turn the direction of writing
+    // (Unicode's UAX 9), ends of lines and paragraphs, and what has no width. The joiners U+200C
+    // and U+200D stay: Persian and others need them.
     c.is_control()
         || matches!(c,
             '\u{061c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -21,8 +24,8 @@ pub fn printable(text: &str) -> String {
     plain
 }
 
-/// JSON with harmful characters escaped: `\u001b`. Whoever reads it finds the same values, for they stand in strings
-/// alone; the ends of lines and the blanks between values stay.
+/// JSON with harmful characters escaped: `\u001b`. Whoever reads it finds the same values, for they
+/// stand in strings alone; the ends of lines and the blanks between values stay.
 pub fn printable_json(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {

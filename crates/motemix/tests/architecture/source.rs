@@ -36,7 +36,8 @@ pub fn lines_without_tests(text: &str) -> usize {
     without_tests(text).lines().count()
 }
 
-/// Numbers of the lines on which a documentation comment begins with "Of", and so says whose, and not what.
+/// Numbers of the lines on which a documentation comment begins with "Of", and so says whose, and
+/// not what.
 pub fn comments_without_a_noun(text: &str) -> impl Iterator<Item = usize> {
     let comment = |line: &str| line.trim_start().starts_with("//");
     let mut before = false;
@@ -47,6 +48,29 @@ pub fn comments_without_a_noun(text: &str) -> impl Iterator<Item = usize> {
             line.trim_start().split_at_checked(3).filter(|(mark, _)| ["///", "//!"].contains(mark))?;
         (begins && words.starts_with(" Of ")).then_some(index + 1)
     })
+}
+
+/// Columns of a comment's sentences. Code has a few more.
+pub const COLUMNS: usize = 100;
+
+/// Numbers of the lines of a comment that are longer than that. Tables, drawings and examples have
+/// the width that they need.
+pub fn long_comments(text: &str) -> Vec<usize> {
+    let mut in_example = false;
+    let mut long = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(words) = line.trim_start().strip_prefix("//") else {
+            in_example = false;
+            continue;
+        };
+        let words = words.trim_start_matches(['/', '!']);
+        in_example ^= words.trim_start().starts_with("```");
+        let is_drawn = in_example || words.trim_start().starts_with('|');
+        if line.chars().count() > COLUMNS && !is_drawn {
+            long.push(index + 1);
+        }
+    }
+    long
 }
 
 /// The file up to its `#[cfg(test)] mod … {`, which stands last by convention.

@@ -83,7 +83,8 @@ impl Network {
         network
     }
 
-    /// A network whose files `python -m peer keys` and `database` made. All nodes share one directory.
+    /// A network whose files `python -m peer keys` and `database` made. All nodes share one
+    /// directory.
     pub fn made_there(dialect: Dialect) -> Self {
         let network = Self::new(dialect);
         // All are held until the last is known, so that none comes twice.
@@ -136,8 +137,8 @@ impl Network {
         self.dir.join("nodes").join(name)
     }
 
-    /// Lets these nodes be processes of ours and all others Python's. Who is not what it should be is stopped, and the other
-    /// program started in the same folder.
+    /// Lets these nodes be processes of ours and all others Python's. Who is not what it should be
+    /// is stopped, and the other program started in the same folder.
     pub fn arrange(&mut self, ours: &[&str]) {
         for name in NODES {
             let program = if ours.contains(&name) { Program::Ours } else { Program::Python };
@@ -192,8 +193,8 @@ fn expect_nothing_refused(name: &str, program: Program, counters: &Value) {
     assert!(counters["received"].as_u64() > Some(0), "{name}, {program}: {counters}");
     let dropped = counters["dropped"].as_object().expect("reasons");
     for (reason, count) in dropped {
-        // Who was asked for mail before it knew of the user, and is asked again; and loops of the process that was here before,
-        // which ours do not take for their own.
+        // Who was asked for mail before it knew of the user, and is asked again; and loops of the
+        // process that was here before, which ours do not take for their own.
         let is_harmless = ["unknown_client", "refused", "not_for_this_role"].contains(&reason.as_str());
         assert!(is_harmless || *count == 0, "{name}, {program}: {counters}");
     }

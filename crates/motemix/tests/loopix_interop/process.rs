@@ -1,4 +1,5 @@
-//! A node as a process, of one program or the other: both take the same lines and say the same words.
+//! A node as a process, of one program or the other: both take the same lines and say the same
+//! words.
 
 use serde_json::Value;
 use std::fmt;
@@ -10,7 +11,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// For what has to happen in the end, on a machine that does much else; a story that waits this long has failed.
+/// For what has to happen in the end, on a machine that does much else; a story that waits this
+/// long has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How often our nodes say what they count. Python's mixes say at once that a loop came back.

@@ -77,7 +77,8 @@ impl Drop for RecordedNetwork {
     }
 }
 
-/// Makes a network and takes its nodes' addresses away from them; `None` if one was taken meanwhile.
+/// Makes a network and takes its nodes' addresses away from them; `None` if one was taken
+/// meanwhile.
 fn interpose(more: &[&str]) -> Option<(Network, Vec<(String, UdpSocket)>)> {
     let network = Network::init(&[&["--host", "127.0.0.1"], more].concat());
     let mut relays = Vec::new();

@@ -1,5 +1,5 @@
-//! A model of the AT86RF231: registers, states, frame buffer, interrupt pin, and the air around it. It panics
-//! when the driver does what the data sheet does not allow.
+//! A model of the AT86RF231: registers, states, frame buffer, interrupt pin, and the air around it.
+//! It panics when the driver does what the data sheet does not allow.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -133,7 +133,8 @@ impl Air {
         self.0.borrow_mut().pass(time.as_nanos() as u64);
     }
 
-    /// A frame begins on the air; the check sequence is appended. `false` if the chip does not listen.
+    /// A frame begins on the air; the check sequence is appended. `false` if the chip does not
+    /// listen.
     pub fn arrive(&self, frame: &[u8]) -> bool {
         self.0.borrow_mut().arrive(frame)
     }
@@ -243,7 +244,8 @@ impl Model {
         self.pass(BYTE);
         let Some(access) = &mut self.selected else { panic!("bytes on the bus without /SEL") };
         access.push(byte);
-        // The bytes after the first: the content of a register, or what is in the buffer from its beginning.
+        // The bytes after the first: the content of a register, or what is in the buffer from its
+        // beginning.
         let (first, at) = (access[0], access.len().checked_sub(2));
         if !self.present {
             return 0xff;

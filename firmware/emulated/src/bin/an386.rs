@@ -1,4 +1,5 @@
-//! The application on an emulated MPS2 board with a Cortex-M4, with the limits of the board that has this core.
+//! The application on an emulated MPS2 board with a Cortex-M4, with the limits of the board that
+//! has this core.
 
 #![no_std]
 #![no_main]

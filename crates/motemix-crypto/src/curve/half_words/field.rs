@@ -1,8 +1,8 @@
 //! Integers modulo p = 2²⁵⁵ − 19.
 //!
-//! After a multiplication each limb is at most 2¹² + 2 in magnitude: *carried*. The sum or difference of two
-//! carried elements, at most 2¹³ + 4 in each limb, may be multiplied as it is: a column of twenty products is
-//! then less than 20·(2¹³ + 4)² < 2³⁰·⁴.
+//! After a multiplication each limb is at most 2¹² + 2 in magnitude: *carried*. The sum or
+//! difference of two carried elements, at most 2¹³ + 4 in each limb, may be multiplied as it is: a
+//! column of twenty products is then less than 20·(2¹³ + 4)² < 2³⁰·⁴.
 
 // As in limbs.rs.
 #![allow(clippy::inline_always)]
@@ -42,8 +42,8 @@ impl Element {
     /// The representative below p, little-endian.
     pub(super) fn to_bytes(self) -> [u8; 32] {
         let mut limbs = self.0;
-        // Once to have no negative limb, once for what went around, once more because that may have borrowed
-        // from all limbs.
+        // Once to have no negative limb, once for what went around, once more because that may have
+        // borrowed from all limbs.
         for _ in 0..3 {
             let above = settle(&mut limbs);
             limbs[0] += AROUND * above;
@@ -176,7 +176,8 @@ fn square_column<const AT: usize>(limbs: &[i32; HALF]) -> i32 {
     2 * once + middle
 }
 
-/// Takes the columns above 19 around. Each column is below 2³¹ − 2²³ in magnitude, and the last is empty.
+/// Takes the columns above 19 around. Each column is below 2³¹ − 2²³ in magnitude, and the last is
+/// empty.
 #[inline(always)]
 fn reduce(columns: &[i32; COLUMNS], limbs: &mut [i32; LIMBS]) {
     let (lower, upper) = columns.split_at(LIMBS);

@@ -1,7 +1,8 @@
 //! Numbers of 260 bits in twenty limbs of 13, and their products.
 //!
-//! Limbs are signed. A product of two has 26 bits and a few more, so that twenty can be added before the sum
-//! leaves 31 bits: nothing is carried before all products are added. LLVM makes MUL and MLA of them.
+//! Limbs are signed. A product of two has 26 bits and a few more, so that twenty can be added
+//! before the sum leaves 31 bits: nothing is carried before all products are added. LLVM makes MUL
+//! and MLA of them.
 
 // A call for each limb would cost more than what it does.
 #![allow(clippy::inline_always)]

@@ -1,4 +1,5 @@
-//! Integers modulo ℓ = 2²⁵² + 27742317777372353535851937790883648493, the order of the curve's large subgroup.
+//! Integers modulo ℓ = 2²⁵² + 27742317777372353535851937790883648493, the order of the curve's
+//! large subgroup.
 
 use core::ops::MulAssign;
 
@@ -58,8 +59,9 @@ impl MulAssign<&Self> for Scalar {
     }
 }
 
-/// a·b / 2²⁶⁰ modulo ℓ, between −ℓ and ℓ, if |a·b| < 2⁵¹⁰: multiples of ℓ are added so that the lower half
-/// becomes zero. Their factors are at most 2¹² in magnitude, so all together are not much more than ℓ/2.
+/// a·b / 2²⁶⁰ modulo ℓ, between −ℓ and ℓ, if |a·b| < 2⁵¹⁰: multiples of ℓ are added so that the
+/// lower half becomes zero. Their factors are at most 2¹² in magnitude, so all together are not
+/// much more than ℓ/2.
 fn montgomery(a: &[i32; LIMBS], b: &[i32; LIMBS]) -> [i32; LIMBS] {
     let mut columns = [0; COLUMNS];
     add_product(&mut columns, a, b);

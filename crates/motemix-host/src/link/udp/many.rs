@@ -11,8 +11,9 @@ use tokio::net::UdpSocket;
 
 use crate::link::{BATCH, Batch, Outgoing};
 
-/// The kernel's message headers, kept from one call to the next. They have room for addresses in both
-/// directions, and each direction keeps its own: a call leaves its pointers and lengths behind in them.
+/// The kernel's message headers, kept from one call to the next. They have room for addresses in
+/// both directions, and each direction keeps its own: a call leaves its pointers and lengths behind
+/// in them.
 pub(super) struct Headers {
     receive: RefCell<MultiHeaders<SockaddrStorage>>,
     send: RefCell<MultiHeaders<SockaddrStorage>>,

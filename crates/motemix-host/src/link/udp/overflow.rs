@@ -6,8 +6,9 @@ use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, sockopt_impl};
 use tokio::net::UdpSocket;
 
-// The macro's unsafe code reads nine numbers into an array that is as long as the kernel's (`SK_MEMINFO_VARS` in
-// linux/sock_diag.h, the same since Linux has the option), and panics if the kernel gives fewer.
+// The macro's unsafe code reads nine numbers into an array that is as long as the kernel's
+// (`SK_MEMINFO_VARS` in linux/sock_diag.h, the same since Linux has the option), and panics if the
+// kernel gives fewer.
 sockopt_impl!(
     /// What the kernel counts of a socket's memory.
     MemoryInfo,

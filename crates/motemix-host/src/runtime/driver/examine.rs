@@ -124,8 +124,8 @@ impl Examination {
 }
 
 impl<P: Profile> Driver<'_, P> {
-    /// Finds out how the node is, and tells it. `error` is what failed at the boundary of epochs; `descriptors`
-    /// says whether the reserve of file descriptors is complete.
+    /// Finds out how the node is, and tells it. `error` is what failed at the boundary of epochs;
+    /// `descriptors` says whether the reserve of file descriptors is complete.
     pub(super) fn examine(&mut self, now: Instant, error: Option<&RuntimeError>, descriptors: bool) {
         let mut reasons = Vec::new();
         reasons.extend(self.examine_documents());
@@ -152,7 +152,8 @@ impl<P: Profile> Driver<'_, P> {
         if let Some(lasts) = documents.last(&mut examination.outlook, network, horizon, usable) {
             examination.lasts = Some((lasts, horizon));
         }
-        // Against the horizon of that time: until a document that has come into view is read, nothing is known of it.
+        // Against the horizon of that time: until a document that has come into view is read,
+        // nothing is known of it.
         let (lasts, _) = examination.lasts.as_ref().filter(|(lasts, horizon)| lasts.until < *horizon)?;
         let left = Duration::from_secs(lasts.until.0.saturating_sub(now.0));
         let (until, left) = (lasts.until, span(left));
@@ -208,7 +209,8 @@ impl<P: Profile> Driver<'_, P> {
                 "packets are refused, because what is left of the replay filter has to last until {ends}; \
                  {remedy}, or find the neighbour that sends too much"
             );
-            // A flood of one neighbour costs that neighbour's packets; when most are refused, it is ours.
+            // A flood of one neighbour costs that neighbour's packets; when most are refused, it is
+            // ours.
             let most = refused > admitted;
             let reason = if most { Reason::failing } else { Reason::warning };
             return Some(reason(Concern::ReplayFilter, words));

@@ -5,8 +5,9 @@
 //!                                                                    send ─ cool down ─ report
 //! ```
 //!
-//! The boards mix and send, one host receives, another one sends. Every board is an emulator that runs the very
-//! firmware, every host a process; all their packets go as IEEE 802.15.4 frames through `motemix-lab air`.
+//! The boards mix and send, one host receives, another one sends. Every board is an emulator that
+//! runs the very firmware, every host a process; all their packets go as IEEE 802.15.4 frames
+//! through `motemix-lab air`.
 
 mod air;
 mod board;
@@ -44,14 +45,15 @@ const INTERVAL: Duration = Duration::from_secs(6);
 const SENDERS: f64 = 7.0;
 /// Packets that a message brings a board on average: two mixes there and two back, of six.
 const PACKETS: f64 = 4.0 / 6.0;
-/// What the replay filter of a micro:bit takes in one epoch, with a fifth kept for retries: a part at once, and the
-/// rest spread over the epoch (docs/spec/epochs.md).
+/// What the replay filter of a micro:bit takes in one epoch, with a fifth kept for retries: a part
+/// at once, and the rest spread over the epoch (docs/spec/epochs.md).
 const PLACES: [f64; 2] = [18.0, 128.0];
-/// Until the document expires, besides the time in which messages are sent: for the boards' enrolment and for what
-/// is still under way at the end.
+/// Until the document expires, besides the time in which messages are sent: for the boards'
+/// enrolment and for what is still under way at the end.
 const SLACK: Duration = Duration::from_mins(5);
 
-/// Mean time between two messages of a node: as many as the smallest board's filter takes in its epoch.
+/// Mean time between two messages of a node: as many as the smallest board's filter takes in its
+/// epoch.
 fn interval(args: &Args) -> Duration {
     let seconds = Duration::from_secs(args.seconds).as_secs_f64();
     let [at_once, spread] = PLACES;

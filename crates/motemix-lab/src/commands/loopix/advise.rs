@@ -41,7 +41,8 @@ struct Advice {
 struct Anonymity {
     mix_bits: f64,
     corrupt: f64,
-    /// λ/μ and users of the simulation; less than those of the plan if that has more than can be simulated.
+    /// λ/μ and users of the simulation; less than those of the plan if that has more than can be
+    /// simulated.
     simulated_pool: f64,
     simulated_users: u32,
     end_to_end: Linkability,

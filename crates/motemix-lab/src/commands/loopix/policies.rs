@@ -112,7 +112,8 @@ pub fn policies(args: &Args) -> Result<(), Failure> {
     if args.json { Ok(report::print_json(&report)?) } else { Ok(print(args, &report)?) }
 }
 
-/// Packets a second with which a client's own λ/μ is what the authors of Loopix call strong: constant cover.
+/// Packets a second with which a client's own λ/μ is what the authors of Loopix call strong:
+/// constant cover.
 fn constant(args: &Args) -> f64 {
     STRONG / args.delay.as_secs_f64()
 }

@@ -1,4 +1,5 @@
-//! What the studies have in common with a terminal: rows as CSV, targets followed on all cores, days of radios.
+//! What the studies have in common with a terminal: rows as CSV, targets followed on all cores,
+//! days of radios.
 
 use anyhow::{Context, Result};
 use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};

@@ -20,7 +20,8 @@ struct Check {
     what: String,
     unit: &'static str,
     ours: f64,
-    /// From the literature or the project's notes of ns-3.37: one figure, or the least and the most.
+    /// From the literature or the project's notes of ns-3.37: one figure, or the least and the
+    /// most.
     known: Vec<f64>,
     source: &'static str,
     /// What ns-3 said just now.

@@ -13,7 +13,8 @@ use super::cost::{DELAYS, MONTH_S, STRONG};
 use super::energy::traffic::{Client, HEADERS_LEN, Pull};
 use std::time::Duration;
 
-/// On the way between five nodes and two clients, seconds: 200 ms for each of four hops (the dissertation, section 4.3.1).
+/// On the way between five nodes and two clients, seconds: 200 ms for each of four hops (the
+/// dissertation, section 4.3.1).
 pub const NETWORK_S: f64 = 0.8;
 /// Bytes of SUBSCRIBE and PULL with headers.
 const REQUEST: f64 = (72 + 16 + 2 * HEADERS_LEN) as f64;
@@ -91,8 +92,8 @@ pub struct Remedies {
 pub const SHORTEST: u32 = 512;
 
 impl Wish {
-    /// What is wanted if nothing is said about it: the dissertation's packets and layers of two mixes, a hundred users, and the
-    /// λ/μ that the authors of Loopix call strong.
+    /// What is wanted if nothing is said about it: the dissertation's packets and layers of two
+    /// mixes, a hundred users, and the λ/μ that the authors of Loopix call strong.
     pub fn new(bytes_per_s: f64, latency_s: f64) -> Self {
         Self {
             bytes_per_s,
@@ -176,7 +177,8 @@ impl Plan {
     }
 }
 
-/// The least number from `low` to `high` with which something holds that holds of all greater ones, to a thousandth.
+/// The least number from `low` to `high` with which something holds that holds of all greater ones,
+/// to a thousandth.
 fn least(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     if !holds(high) {
         return None;

@@ -1,28 +1,33 @@
 //! What Poisson mixes hide.
 //!
-//! A mix that holds each packet for an exponential time of mean 1/μ and gets λ packets a second holds, at any time, a
-//! Poisson number of mean ρ = λ/μ: it is the queue M/M/∞. Exponential times have no memory, so of the packets inside, each is the next
-//! to leave with the same probability, whenever it came: that is all an observer of both sides knows, who sees when packets
-//! come and go. Entropy in bits is the measure of what it does not know (Serjantov and Danezis, PET 2002).
+//! A mix that holds each packet for an exponential time of mean 1/μ and gets λ packets a second
+//! holds, at any time, a Poisson number of mean ρ = λ/μ: it is the queue M/M/∞. Exponential times
+//! have no memory, so of the packets inside, each is the next to leave with the same probability,
+//! whenever it came: that is all an observer of both sides knows, who sees when packets
+//! come and go. Entropy in bits is the measure of what it does not know (Serjantov and Danezis, PET
+//! 2002).
 //!
-//! [`entropy`] has the expected entropy of one mix in closed form, [`mix`] simulates one mix, and [`network`] layers of them,
-//! some of which work for the observer.
+//! [`entropy`] has the expected entropy of one mix in closed form, [`mix`] simulates one mix, and
+//! [`network`] layers of them, some of which work for the observer.
 
 pub mod mix;
 pub mod network;
 
-/// Expected entropy, in bits, of the question which of the packets that came is the one that just left a mix with ρ = λ/μ.
+/// Expected entropy, in bits, of the question which of the packets that came is the one that just
+/// left a mix with ρ = λ/μ.
 ///
 /// E H = Σₙ e^−ρ ρⁿ/n! · ((n+1) log₂(n+1) − n log₂ n).
 ///
-/// Whence: say the packet left k inside, itself included. If the last event before was the coming of a packet, that packet is the one
-/// with probability 1/k, otherwise it is one of the k − 1 that were there: this adds h(1/k) bits, h being the entropy
-/// of a yes or no. Backwards in time the queue is itself again (Burke's theorem), so that the one packet stays an
-/// exponential time, the number n of the others is Poisson all that time and independent of it, and while it is
-/// there packets come, backwards, at the rate μ (n+1). On average that is (n+1) h(1/(n+1)) for each packet, which is the term of the sum.
+/// Whence: say the packet left k inside, itself included. If the last event before was the coming
+/// of a packet, that packet is the one with probability 1/k, otherwise it is one of the k − 1 that
+/// were there: this adds h(1/k) bits, h being the entropy of a yes or no. Backwards in time the
+/// queue is itself again (Burke's theorem), so that the one packet stays an exponential time, the
+/// number n of the others is Poisson all that time and independent of it, and while it is
+/// there packets come, backwards, at the rate μ (n+1). On average that is (n+1) h(1/(n+1)) for each
+/// packet, which is the term of the sum.
 ///
-/// For large ρ it is log₂(eρ), the anonymity of the exponential mix by Danezis, "The traffic analysis of continuous-time
-/// mixes", PET 2004. Zero of a ρ that is not positive.
+/// For large ρ it is log₂(eρ), the anonymity of the exponential mix by Danezis, "The traffic
+/// analysis of continuous-time mixes", PET 2004. Zero of a ρ that is not positive.
 pub fn entropy(pool: f64) -> f64 {
     expected(pool, |others| {
         let x_log_x = |x: f64| if x > 0.0 { x * libm::log2(x) } else { 0.0 };
@@ -35,8 +40,9 @@ pub fn entropy_of_large(pool: f64) -> f64 {
     libm::log2(pool * std::f64::consts::E)
 }
 
-/// Expected log₂ of how many packets are in the mix when one leaves, itself included: what an observer does not know who also
-/// knows which packets are inside. Less than [`entropy`], which also counts that it does not.
+/// Expected log₂ of how many packets are in the mix when one leaves, itself included: what an
+/// observer does not know who also knows which packets are inside. Less than [`entropy`], which
+/// also counts that it does not.
 pub fn entropy_of_number(pool: f64) -> f64 {
     expected(pool, |others| libm::log2(others + 1.0))
 }

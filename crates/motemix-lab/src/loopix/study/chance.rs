@@ -46,7 +46,8 @@ impl Chance {
         self.unit() < probability
     }
 
-    /// Uniform in 0 … `count` − 1; 0 of a count of 0. The bias is below 2⁻³² for any count that occurs.
+    /// Uniform in 0 … `count` − 1; 0 of a count of 0. The bias is below 2⁻³² for any count that
+    /// occurs.
     pub fn below(&mut self, count: u32) -> u32 {
         ((u64::from(count) * (self.0.next_u64() >> 32)) >> 32) as u32
     }

@@ -1,16 +1,19 @@
 //! Data and money of a client, and the delay that its rate allows.
 //!
-//! The model is that of Cheah, "Loopix: a Java implementation", 2018, sections 4.3.1 and 4.3.3: a client sends λ_send packets a
-//! second and pulls as many; all have one length; a mix is strong if λ_send/μ ≥ 2 for the packets of one client alone, whoever
-//! else is there; four delays are on the way. Headers of IP and UDP are not counted, and a month has 30 days.
+//! The model is that of Cheah, "Loopix: a Java implementation", 2018, sections 4.3.1 and 4.3.3: a
+//! client sends λ_send packets a second and pulls as many; all have one length; a mix is strong if
+//! λ_send/μ ≥ 2 for the packets of one client alone, whoever else is there; four delays are on the
+//! way. Headers of IP and UDP are not counted, and a month has 30 days.
 
 /// A packet of the Python nodes of 2017, bytes.
 pub const PACKET_LEN: u32 = 2079;
 /// Delays on the way of a packet: at the provider and at three mixes.
 pub const DELAYS: u32 = 4;
-/// The least λ/μ that the authors of Loopix call strong (Piotrowska and others, USENIX Security 2017).
+/// The least λ/μ that the authors of Loopix call strong (Piotrowska and others, USENIX Security
+/// 2017).
 pub const STRONG: f64 = 2.0;
-/// What a million bytes cost the author of the dissertation, in pounds. His prices are of these, his data of [`MIB`].
+/// What a million bytes cost the author of the dissertation, in pounds. His prices are of these,
+/// his data of [`MIB`].
 pub const POUNDS_PER_MB: f64 = 0.01;
 /// Seconds of a month of 30 days.
 pub const MONTH_S: f64 = 30.0 * 86_400.0;
@@ -51,7 +54,8 @@ pub struct Client {
 pub struct Cost {
     /// Packets a second, sent and pulled together.
     pub rate: f64,
-    /// Seconds that the delays of a packet take together, on average, if λ_send/μ is just [`STRONG`].
+    /// Seconds that the delays of a packet take together, on average, if λ_send/μ is just
+    /// [`STRONG`].
     pub delay_s: f64,
     /// Units of 2²⁰ bytes in a month.
     pub mib_per_month: f64,

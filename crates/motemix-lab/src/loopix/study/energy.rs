@@ -1,9 +1,10 @@
 //! The radio of a telephone, fed with a packet trace.
 //!
-//! A radio is a state machine (radio resource control, RRC): packets raise it, silence lets it fall. Each state draws a
-//! power; each packet costs something more. [`Meter`] is given packets in the order of their time and adds up. The
-//! machines are data, in [`radios`]; [`traffic`] makes the packets of a Loopix client; [`recording`] reads those of
-//! others; [`dissertation`] repeats what the dissertation has.
+//! A radio is a state machine (radio resource control, RRC): packets raise it, silence lets it
+//! fall. Each state draws a power; each packet costs something more. [`Meter`] is given packets in
+//! the order of their time and adds up. The machines are data, in [`radios`]; [`traffic`] makes the
+//! packets of a Loopix client; [`recording`] reads those of others; [`dissertation`] repeats what
+//! the dissertation has.
 //!
 //! The screen, the processor and everything else of the telephone is not counted.
 

@@ -14,13 +14,14 @@ pub struct Gathered {
 pub struct Estimate {
     /// The mean of the trials.
     pub mean: f64,
-    /// The true mean is within so much of it, with 95 %: 1.96 standard errors, for which there have to be some dozens of
-    /// trials. Infinite of fewer than two.
+    /// The true mean is within so much of it, with 95 %: 1.96 standard errors, for which there have
+    /// to be some dozens of trials. Infinite of fewer than two.
     pub half: f64,
 }
 
 impl Gathered {
-    /// One trial more. Welford, "Note on a method for calculating corrected sums of squares and products", 1962.
+    /// One trial more. Welford, "Note on a method for calculating corrected sums of squares and
+    /// products", 1962.
     pub fn add(&mut self, value: f64) {
         self.count += 1;
         let off = value - self.mean;

@@ -1,4 +1,5 @@
-//! Two ways to spend less, which the dissertation leaves to others (section 5.1), as exact policies.
+//! Two ways to spend less, which the dissertation leaves to others (section 5.1), as exact
+//! policies.
 //!
 //! `docs/loopix-study.md` says what an observer learns of each.
 
@@ -9,9 +10,9 @@ use std::time::Duration;
 
 /// Cover that follows the number of users.
 ///
-/// The network document of an epoch announces how many users there were, rounded down to a power of two. In that epoch every
-/// client sends at the one rate that gives each mix ρ = `pool` if so many send, within bounds. All change together, and
-/// nobody's rate depends on what he or she does.
+/// The network document of an epoch announces how many users there were, rounded down to a power of
+/// two. In that epoch every client sends at the one rate that gives each mix ρ = `pool` if so many
+/// send, within bounds. All change together, and nobody's rate depends on what he or she does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adaptive {
     /// ρ = λ/μ that each mix is to have.
@@ -43,7 +44,8 @@ impl Adaptive {
         f64::from(users) * rate * self.delay_s / f64::from(self.width)
     }
 
-    /// ρ that is left if a share of the users is the adversary's: it knows its own packets, and subtracts them.
+    /// ρ that is left if a share of the users is the adversary's: it knows its own packets, and
+    /// subtracts them.
     pub fn pool_despite(&self, users: u32, fake: f64) -> f64 {
         self.pool_at(self.rate(users), users) * (1.0 - fake)
     }
@@ -51,8 +53,9 @@ impl Adaptive {
 
 /// Sending in the foreground alone.
 ///
-/// While somebody uses the application the client sends and pulls as `foreground`; otherwise it sends nothing and only pulls, as
-/// `background`. Sessions and the times between them are exponential.
+/// While somebody uses the application the client sends and pulls as `foreground`; otherwise it
+/// sends nothing and only pulls, as `background`. Sessions and the times between them are
+/// exponential.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Foreground {
     /// Sessions in a day, on average.
@@ -113,9 +116,10 @@ impl Foreground {
         traffic.take_while(move |packet| packet.at < until)
     }
 
-    /// How many packets for one receiver, each `apart` from the one before it and all from one sender, until everybody else
-    /// of `users` was absent for one of them; `most` if that was not enough. An observer who sees who is present then knows the
-    /// sender: the intersection attack (Berthold, Pfitzmann and Standtke, "The disadvantages of free MIX routes", 2000).
+    /// How many packets for one receiver, each `apart` from the one before it and all from one
+    /// sender, until everybody else of `users` was absent for one of them; `most` if that was
+    /// not enough. An observer who sees who is present then knows the sender: the intersection
+    /// attack (Berthold, Pfitzmann and Standtke, "The disadvantages of free MIX routes", 2000).
     pub fn packets_until_known(&self, users: u32, apart: Duration, most: u32, seed: u64) -> u32 {
         let mut chance = Chance::of(seed, Purpose::Presence);
         let apart_s = apart.as_secs_f64();
@@ -132,8 +136,9 @@ impl Foreground {
     }
 }
 
-/// Expected number of packets until the sender is the only one of `users` who was present at each, if the others are present with
-/// probability `share`, independently: Σ (1 − (1 − shareᵏ)^(users−1)) over k ≥ 0. Infinite of a share of one.
+/// Expected number of packets until the sender is the only one of `users` who was present at each,
+/// if the others are present with probability `share`, independently: Σ (1 − (1 −
+/// shareᵏ)^(users−1)) over k ≥ 0. Infinite of a share of one.
 pub fn expected_until_known(users: u32, share: f64) -> f64 {
     if share >= 1.0 {
         return f64::INFINITY;

@@ -10,8 +10,8 @@ use motemix_loopix::packet::format::K;
 use motemix_loopix::packet::keys::mac;
 use motemix_loopix::packet::{Flag, body};
 
-/// A packet that carries `message` to `destination` behind the last hop of `path`. Draws the destination key, then
-/// what the header draws.
+/// A packet that carries `message` to `destination` behind the last hop of `path`. Draws the
+/// destination key, then what the header draws.
 ///
 /// # Errors
 /// See [`CreateError`].

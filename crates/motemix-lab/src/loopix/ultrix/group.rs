@@ -26,8 +26,8 @@ pub trait Group: Copy + PartialEq + fmt::Debug {
     /// The generator to the power of a secret.
     fn public(exponent: &Self::Exponent) -> Self::Element;
 
-    /// The key of a secret that is shared: of the element to the power of all exponents. `None` if everybody knows it,
-    /// or if there are no exponents.
+    /// The key of a secret that is shared: of the element to the power of all exponents. `None` if
+    /// everybody knows it, or if there are no exponents.
     fn shared_key(exponents: &[Self::Exponent], element: &Self::Element) -> Option<Secret<K>>;
 
     /// A blinding factor. `None` with probability 2⁻¹²⁸.

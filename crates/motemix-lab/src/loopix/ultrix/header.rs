@@ -139,8 +139,8 @@ pub struct Header<G: Group> {
 }
 
 impl<G: Group> Header<G> {
-    /// Makes a header whose last hop reads `last` and finds `destination_key`. Draws the exponent, γ, and the padding
-    /// of β.
+    /// Makes a header whose last hop reads `last` and finds `destination_key`. Draws the exponent,
+    /// γ, and the padding of β.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -216,7 +216,8 @@ fn write_routing(bytes: &mut [u8], routing: &[u8]) {
     }
 }
 
-/// Decrypts β and takes off a hop's routing string, which is returned. `None` if β is too short for it.
+/// Decrypts β and takes off a hop's routing string, which is returned. `None` if β is too short for
+/// it.
 pub fn peel(keys: &HopKeys, routing_info: &mut Vec<u8>) -> Option<Vec<u8>> {
     let len = routing_info.len();
     let mut longer = routing_info.clone();

@@ -1,5 +1,5 @@
-//! What a node does with a packet: [`Packet`] → [`Opened`] → [`Fresh`] → [`Layer`]. No step tells whether the packet
-//! was changed, only the end does.
+//! What a node does with a packet: [`Packet`] → [`Opened`] → [`Fresh`] → [`Layer`]. No step tells
+//! whether the packet was changed, only the end does.
 
 use std::fmt;
 
@@ -81,8 +81,8 @@ impl<G: Group> Opened<G> {
         self.keys.replay_tag()
     }
 
-    /// Asks the filter of this node's key. The tag says nothing of where the packet is from: a flood of noise fills
-    /// the filter.
+    /// Asks the filter of this node's key. The tag says nothing of where the packet is from: a
+    /// flood of noise fills the filter.
     ///
     /// # Errors
     /// The tag was seen, or the filter is full.
@@ -194,6 +194,7 @@ impl Arrival {
 /// The message behind its tag. `None` if they do not fit together.
 pub(super) fn read<'a>(key: &Secret<K>, payload: &'a [u8]) -> Option<&'a [u8]> {
     let (tag, padded) = payload.split_first_chunk::<K>()?;
-    // Disclosed: whether the tag holds. Who changed the packet sees nothing of what this node then does.
+    // Disclosed: whether the tag holds. Who changed the packet sees nothing of what this node then
+    // does.
     if macs_match(tag, &mac(key.expose(), &[padded])) { body::unpad(padded) } else { None }
 }

@@ -30,8 +30,8 @@ pub struct SurbKeys {
     payload_keys: Vec<Secret<K>>,
 }
 
-/// Makes a SURB for `path`, whose last hop hands the reply to `destination`. Draws the id, what the header draws, and
-/// the key.
+/// Makes a SURB for `path`, whose last hop hands the reply to `destination`. Draws the id, what the
+/// header draws, and the key.
 ///
 /// # Errors
 /// See [`CreateError`].

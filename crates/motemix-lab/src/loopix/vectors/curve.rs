@@ -1,5 +1,5 @@
-//! The constants of the curve, worked out from its points: p from a point and its negative, a and b from the
-//! equation that points satisfy. Public numbers, without regard to time.
+//! The constants of the curve, worked out from its points: p from a point and its negative, a and b
+//! from the equation that points satisfy. Public numbers, without regard to time.
 
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, SCALAR_LEN, Scalar};

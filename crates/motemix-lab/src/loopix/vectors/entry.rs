@@ -1,4 +1,5 @@
-//! Values of the file with their names. What is read is noted, so that what nothing reads can be told.
+//! Values of the file with their names. What is read is noted, so that what nothing reads can be
+//! told.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -89,7 +90,8 @@ impl<'a> Entry<'a> {
         Self { name: String::new(), value, ledger }
     }
 
-    /// Makes the checks of `self`. What stops one is a failure, and the rest of `self` is left alone.
+    /// Makes the checks of `self`. What stops one is a failure, and the rest of `self` is left
+    /// alone.
     pub fn run(&self, checks: impl FnOnce(&Self) -> Result<(), Stop>) {
         if let Err(Stop(Failure { name, what })) = checks(self) {
             self.ledger.record(name, Some(what));

@@ -146,7 +146,8 @@ pub fn process(
     }
 }
 
-/// Checks what a node puts out for `datagram`, and replaces that by what it sends on. Returns what becomes of the packet.
+/// Checks what a node puts out for `datagram`, and replaces that by what it sends on. Returns what
+/// becomes of the packet.
 pub fn expect_hop(
     hop: &Entry<'_>,
     format: &Format,

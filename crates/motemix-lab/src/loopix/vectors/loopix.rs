@@ -43,7 +43,8 @@ const MIXES: &str = "Mixnodes";
 const PROVIDERS: &str = "Providers";
 const USERS: &str = "Users";
 
-/// A row of a table: number, name, port, host, packed public key, and what the table has beside them.
+/// A row of a table: number, name, port, host, packed public key, and what the table has beside
+/// them.
 struct Row<'a> {
     table: &'static str,
     columns: Entry<'a>,

@@ -173,7 +173,8 @@ fn pad(entry: &Entry<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Where the reference says nothing of missing padding and returns the empty string, nothing is returned here.
+/// Where the reference says nothing of missing padding and returns the empty string, nothing is
+/// returned here.
 fn expect_unpadded(entry: &Entry<'_>, key: &str, padded: &[u8]) {
     entry.expect_bytes(key, body::unpad(padded).unwrap_or_default());
 }

@@ -11,8 +11,8 @@ pub struct Refusal {
     pub reason: &'static str,
 }
 
-/// All of them. A case that the reference accepts and that is not in this table has to be accepted; one that is
-/// in it has to be refused.
+/// All of them. A case that the reference accepts and that is not in this table has to be accepted;
+/// one that is in it has to be refused.
 pub const REFUSALS: [Refusal; 4] = [
     Refusal {
         case: "forged packet with alpha at infinity, same bytes accepted by every node",

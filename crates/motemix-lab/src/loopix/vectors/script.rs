@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use rand_core::utils::next_word_via_fill;
 use rand_core::{TryCryptoRng, TryRng};
 
-/// Handed out after the end: not zero, so that whoever draws until a number is not zero comes to an end.
+/// Handed out after the end: not zero, so that whoever draws until a number is not zero comes to an
+/// end.
 const AFTER: u8 = 1;
 
 /// Hands out its bytes, and notices whether they were all that was drawn.

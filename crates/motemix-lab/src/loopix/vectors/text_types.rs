@@ -16,7 +16,8 @@ struct Seen<'a> {
     target: &'a str,
 }
 
-/// Checks each kind's host and name against all packets. What a sender says of itself is not from the database.
+/// Checks each kind's host and name against all packets. What a sender says of itself is not from
+/// the database.
 pub fn check(types: &Entry<'_>, variant: &Entry<'_>) -> Result<(), Stop> {
     let seen = all(variant)?;
     for (kind, table) in [("mix", "Mixnodes"), ("provider", "Providers"), ("user", "Users")] {

@@ -35,7 +35,8 @@ impl<'c> Section<'c> {
         Ok(sections)
     }
 
-    /// A misspelt time must not silently become its default. Keys that are like none of ours are somebody else's.
+    /// A misspelt time must not silently become its default. Keys that are like none of ours are
+    /// somebody else's.
     fn refuse_misspelt(&self) -> Result<(), FileError> {
         let Some(values) = self.values else { return Ok(()) };
         let missing = || KEYS.into_iter().filter(|key| !values.contains_key(*key));
@@ -48,7 +49,8 @@ impl<'c> Section<'c> {
         Ok(())
     }
 
-    /// A mean time between two events. Zero would be events without pause, in which the originals hang.
+    /// A mean time between two events. Zero would be events without pause, in which the originals
+    /// hang.
     pub(super) fn mean(&self, key: &str, default: Duration) -> Result<Duration, FileError> {
         let remedy = "give the seconds between two packets; 1e9 is never";
         self.seconds(key, default, remedy, |time| !time.is_zero())

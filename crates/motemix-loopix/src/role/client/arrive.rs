@@ -68,14 +68,16 @@ impl<R: CryptoRng> Client<R> {
     }
 
     fn take_hardened(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
-        // Nothing is opened that might find no room: it would be taken for a repetition when it comes again.
+        // Nothing is opened that might find no room: it would be taken for a repetition when it
+        // comes again.
         if self.uncertain.len() >= MOST_UNSAFE || self.events.len() >= 2 * MOST_EVENTS {
             return Err(DropReason::QueueFull);
         }
         let digest = digest(datagram);
         let outcome = self.take_packet(now, datagram, digest);
         match outcome {
-            // The application confirms the first when it is safe; the others never come from a mailbox.
+            // The application confirms the first when it is safe; the others never come from a
+            // mailbox.
             Ok(Kept::Unsafe) | Err(DropReason::Malformed | DropReason::NotOnCurve) => {}
             Ok(Kept::Safe) => self.arrived(digest),
             // The provider sends again what was not confirmed: then the confirmation was lost.
@@ -84,7 +86,8 @@ impl<R: CryptoRng> Client<R> {
                     self.arrived(digest);
                 }
             }
-            // Unconfirmed, what anybody can send would stay in the mailbox and be sent in place of mail.
+            // Unconfirmed, what anybody can send would stay in the mailbox and be sent in place of
+            // mail.
             Ok(Kept::Nothing) | Err(_) => self.useless(digest),
         }
         outcome.map(|_| ())
@@ -175,7 +178,8 @@ impl<R: CryptoRng> Client<R> {
         Ok(())
     }
 
-    /// The application has made a message safe: it is acknowledged to its sender, and the provider may forget it.
+    /// The application has made a message safe: it is acknowledged to its sender, and the provider
+    /// may forget it.
     pub fn confirm(&mut self, _now: Instant, token: Token) {
         let Some(Uncertain { id, digest, surb }) = self.uncertain.remove(&token) else { return };
         let Some(id) = id else { return };
@@ -198,7 +202,8 @@ impl<R: CryptoRng> Client<R> {
     }
 
     fn arrived(&mut self, digest: Digest) {
-        // Without room the provider sends it again. A packet that a stranger repeats must not fill the room.
+        // Without room the provider sends it again. A packet that a stranger repeats must not fill
+        // the room.
         if self.arrived.len() < MOST_EVENTS && !self.arrived.contains(&digest) {
             self.arrived.push_back(digest);
         }

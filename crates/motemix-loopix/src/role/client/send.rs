@@ -126,7 +126,8 @@ impl<R: CryptoRng> Client<R> {
         self.packet_to(to, false, &payload.encode())
     }
 
-    /// What `to` can acknowledge with: from his provider to this client. He sends it to his provider, as all else.
+    /// What `to` can acknowledge with: from his provider to this client. He sends it to his
+    /// provider, as all else.
     fn surb_from(&mut self, id: MessageId, to: &Peer) -> Option<Vec<u8>> {
         let Self { core, rng, provider, .. } = self;
         let mut hops = vec![provider_of(core, to)?];
@@ -171,7 +172,8 @@ impl<R: CryptoRng> Client<R> {
         }
     }
 
-    /// Says where this client is. The originals forget it when they are started again, so it is said before each pull.
+    /// Says where this client is. The originals forget it when they are started again, so it is
+    /// said before each pull.
     pub(super) fn subscribe(&mut self, now: Instant) {
         let address = &self.core.me.address;
         let (host, port) = (address.host.to_string(), address.port);
@@ -200,7 +202,8 @@ impl<R: CryptoRng> Client<R> {
         self.show(ClientEvent::Pulled);
     }
 
-    /// A request is a packet of one hop: it has the length of all others, and nobody else can read it.
+    /// A request is a packet of one hop: it has the length of all others, and nobody else can read
+    /// it.
     pub(super) fn request(&mut self, now: Instant, request: &Request) {
         self.counter += 1;
         let payload = self.control.sign(self.counter, request).encode();

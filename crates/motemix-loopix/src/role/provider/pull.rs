@@ -22,8 +22,8 @@ const REFILL: Duration = Duration::from_millis(500);
 /// A hardened user's mail is known by its digest until that of so many further pulls has been sent.
 const PULLS_UNCONFIRMED: usize = 4;
 
-/// How many pulls a user still has. The originals do not prove who pulls, so a stranger can make a provider send to
-/// its users; this bounds how much. They pull every ten seconds or so.
+/// How many pulls a user still has. The originals do not prove who pulls, so a stranger can make a
+/// provider send to its users; this bounds how much. They pull every ten seconds or so.
 #[derive(Debug)]
 pub(super) struct Allowance {
     left: u32,
@@ -80,8 +80,9 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
 
     /// The same for a hardened user: mail stays until its arrival is confirmed.
     ///
-    /// A pull continues behind the mail of the last one, and begins anew at the end. So what is never confirmed, as
-    /// packets of a stranger that the user cannot open, keeps nothing else back.
+    /// A pull continues behind the mail of the last one, and begins anew at the end. So what is
+    /// never confirmed, as packets of a stranger that the user cannot open, keeps nothing else
+    /// back.
     pub(super) fn answer_hardened_pull(
         &mut self,
         now: Instant,
@@ -116,7 +117,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
                 subscriber.unconfirmed.push_back(sent);
             }
         }
-        // A confirmation may come several pulls later. One that comes later yet is said again when its packet is.
+        // A confirmation may come several pulls later. One that comes later yet is said again when
+        // its packet is.
         let too_many = subscriber.unconfirmed.len().saturating_sub(PULLS_UNCONFIRMED * limit);
         subscriber.unconfirmed.drain(..too_many);
         let dummies = limit.saturating_sub(mail.len());

@@ -1,4 +1,5 @@
-//! What users ask of their provider: in the clear in the originals, with a proof in the hardened profile.
+//! What users ask of their provider: in the clear in the originals, with a proof in the hardened
+//! profile.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         match control {
             Control::Subscribe { name, host, port, key } => {
                 let user = self.user(self.mix.core.peers.user(&name))?;
-                // The originals send what the directory says. Anything else would be somebody else's address.
+                // The originals send what the directory says. Anything else would be somebody
+                // else's address.
                 let is_listed = self.mix.core.hosts.is_same(&user.address.host, &host);
                 if !is_listed
                     || port != user.address.port
@@ -38,7 +40,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
                 let is_of_fork = key.is_some();
                 let subscriber = self.subscribers.entry(name).or_default();
                 subscriber.address = Some(address);
-                // For good: a stranger who subscribes for the user in the form of 2017 must not end his client.
+                // For good: a stranger who subscribes for the user in the form of 2017 must not end
+                // his client.
                 subscriber.is_of_fork |= is_of_fork;
                 let core = &mut self.mix.core;
                 core.counters.other_profile += u64::from(is_of_fork != (core.profile == Profile::Fork2018));

@@ -47,7 +47,8 @@ fn packets_that_are_never_confirmed_keep_no_mail_back() {
         assert_eq!(world.inject("Provider1", &packet), Ok(()));
     }
     world.send("Client2", "Client1", "behind all that");
-    // The stranger fills the list of what the client cannot open, so that it never names what lies in the mailbox.
+    // The stranger fills the list of what the client cannot open, so that it never names what lies
+    // in the mailbox.
     for _ in 0..120 {
         for _ in 0..64 {
             let junk = world.packet(&["Client2"], b"no mail");
@@ -87,7 +88,8 @@ fn in_the_originals_profiles_a_pulled_message_that_is_lost_stays_lost() {
         world.send("Client1", "Client2", "too late");
         world.run(seconds(20));
         assert!(!stored_for(&mut world, "Provider2", "Client2").is_empty(), "{profile}");
-        // Anybody can ask for a user's mail, and it goes to where the user is not: weaknesses 8 and 27 stay.
+        // Anybody can ask for a user's mail, and it goes to where the user is not: weaknesses 8 and
+        // 27 stay.
         let pull = Control::Pull { name: "Client2".into() }.datagram();
         for _ in 0..10 {
             world.inject("Provider2", &pull).unwrap();

@@ -280,7 +280,8 @@ fn a_surb_carries_one_reply() {
         let reply = surb.reply(&format, &[number]).unwrap();
         assert_eq!(world.inject("Provider1", &reply), expected);
     }
-    // The keys are consumed: `open` takes them by value, and a payload that is not theirs is an error.
+    // The keys are consumed: `open` takes them by value, and a payload that is not theirs is an
+    // error.
     assert!(keys.open(BodyTag::Hmac, &mut vec![0; format.body_len]).is_err());
 }
 

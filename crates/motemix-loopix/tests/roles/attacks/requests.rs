@@ -71,7 +71,8 @@ fn a_hardened_provider_hears_nothing_outside_of_packets() {
 fn a_hardened_request_needs_the_key_of_its_user() {
     let mut world = World::new(Profile::Hardened, 2, 32).start_all();
     world.run(seconds(5));
-    // Client2 with its own key is not this provider's user; with Client1's id its proof does not hold.
+    // Client2 with its own key is not this provider's user; with Client1's id its proof does not
+    // hold.
     let own = world.control_key("Client2", "Provider1");
     let request = world.request(&own, u64::MAX, &subscribe_victim());
     assert_eq!(world.inject("Provider1", &request), Err(DropReason::Refused));

@@ -115,7 +115,8 @@ fn no_hop_can_tell_loops_drop_cover_and_messages_apart_by_the_form_of_its_comman
             assert!(all.contains("bin12"), "{all}");
         } else {
             assert_eq!(shapes.len(), 3, "{all}");
-            // A user's host as the database has it, in loops as well; no type flag, whatever the fork's nodes send.
+            // A user's host as the database has it, in loops as well; no type flag, whatever the
+            // fork's nodes send.
             assert!(all.contains("[[str9 int] bool nil f64 bin7]"), "{all}");
             assert!(all.contains("[[str9 int] bool nil f64 str4]"), "{all}");
         }

@@ -1,9 +1,9 @@
 //! What all nodes together have counted.
 //!
-//! Counters arrive by name from the nodes' control sockets; the names are those of `motemix_node::Counters`,
-//! `dropped_<reason>` for each reason, and `round_trip_us_<bound>` for the number of round trips up to that many
-//! microseconds and above the next lower bound; `elapsed_us_<bound>` the same from taking a message until its
-//! acknowledgement, over all tries.
+//! Counters arrive by name from the nodes' control sockets; the names are those of
+//! `motemix_node::Counters`, `dropped_<reason>` for each reason, and `round_trip_us_<bound>` for
+//! the number of round trips up to that many microseconds and above the next lower bound;
+//! `elapsed_us_<bound>` the same from taking a message until its acknowledgement, over all tries.
 
 use motemix_host::control::NodeStatus;
 use std::collections::BTreeMap;
@@ -50,7 +50,8 @@ impl Figures {
         reasons.filter(|(_, n)| *n > 0).collect()
     }
 
-    /// The time that a share of all times of a kind is not longer than, in microseconds; `None` if there were none.
+    /// The time that a share of all times of a kind is not longer than, in microseconds; `None` if
+    /// there were none.
     ///
     /// `kind` is [`ROUND_TRIP`] or [`ELAPSED`], `share` in percent.
     pub fn micros(&self, kind: &str, share: u64) -> Option<u64> {

@@ -16,7 +16,8 @@ pub struct Summary {
     acknowledged: u64,
     retransmitted: u64,
     discarded: u64,
-    /// Tries that arrived after another try of the same message; each was acknowledged and not delivered again.
+    /// Tries that arrived after another try of the same message; each was acknowledged and not
+    /// delivered again.
     duplicates: u64,
     /// Messages whose outcome was not known in the end.
     under_way: u64,

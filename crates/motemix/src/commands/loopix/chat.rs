@@ -1,7 +1,8 @@
 //! `motemix loopix chat`: the demonstration of the dissertation.
 //!
-//! The node runs on a thread of its own. What happens comes from there, what the user types from here; `talk` knows what
-//! is said and who is there, and either `screen` draws that on a terminal or `plain` prints it as lines.
+//! The node runs on a thread of its own. What happens comes from there, what the user types from
+//! here; `talk` knows what is said and who is there, and either `screen` draws that on a terminal
+//! or `plain` prints it as lines.
 
 mod editor;
 mod line;
@@ -40,7 +41,8 @@ pub fn chat(args: &LoopixChat) -> Result<(), Failure> {
     options.listen = args.listen;
     options.report_every = Some(REPORT_EVERY);
     let (handle, requests) = runtime::handle();
-    // Unbounded: the screen takes what comes at once, and what comes is bounded by what the network carries.
+    // Unbounded: the screen takes what comes at once, and what comes is bounded by what the network
+    // carries.
     let (tell, events) = mpsc::channel();
     let dir = args.folder.path.clone();
     let run = move || {

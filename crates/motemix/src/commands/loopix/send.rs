@@ -48,8 +48,8 @@ fn hand_over(args: &Args, mut control: ControlClient, data: &[u8]) -> Result<Fat
     }
 }
 
-/// Runs the client until it is known what became of the message. What an earlier run left over goes along for as long:
-/// it must not hold the answer up.
+/// Runs the client until it is known what became of the message. What an earlier run left over goes
+/// along for as long: it must not hold the answer up.
 fn send_once(args: &Args, files: NodeFiles, data: Vec<u8>) -> Result<Fate, Failure> {
     let (handle, requests) = runtime::handle();
     let ended = || Failure::failed("the client ended unexpectedly");

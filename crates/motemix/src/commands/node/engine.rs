@@ -19,7 +19,8 @@ pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> 
 pub fn send_once(config: &NodeConfig, to: &str, data: &[u8]) -> Result<Outcome, Failure> {
     thread::scope(|scope| {
         let (started, ready) = mpsc::channel();
-        // Readings would go out between the message and its acknowledgement: without a source there are none.
+        // Readings would go out between the message and its acknowledgement: without a source there
+        // are none.
         let node = scope.spawn(move || {
             motemix_host::run(config, Setup::default(), |_| {
                 // The receiver waits until this is said, or until the node has failed.

@@ -29,8 +29,8 @@ pub struct Built {
     pub files: Vec<PathBuf>,
 }
 
-/// Builds the directory of a network: in `out` alone if that is given, or else in the network's folder
-/// and in that of each node.
+/// Builds the directory of a network: in `out` alone if that is given, or else in the network's
+/// folder and in that of each node.
 pub fn build(network: &NetworkDir, out: Option<&Path>) -> Result<Built, Failure> {
     let nodes = nodes_of(network)?;
     let mut files = vec![out.map_or_else(|| network.path().join(names::DATABASE), Path::to_owned)];

@@ -86,7 +86,8 @@ fn write_node(
     directory.save(&dir.join(blueprint.config.database(entry.role())))
 }
 
-/// The node at this place: mixes in turn over the layers, then providers, then clients in turn over the providers.
+/// The node at this place: mixes in turn over the layers, then providers, then clients in turn over
+/// the providers.
 fn entry(size: Size, position: u16, address: SocketAddr, public_key: Point) -> Option<NodeEntry> {
     let (host, port) = (address.ip().to_string(), address.port());
     if position < size.mixes {

@@ -16,7 +16,8 @@ use std::time::Instant;
 /// What a node prints until it is ready is shorter, in bytes.
 const EARLY_EVENTS: u64 = 1 << 16;
 
-/// Has `program` run a node of Loopix, which goes on when this process ends, and writes down which process it is.
+/// Has `program` run a node of Loopix, which goes on when this process ends, and writes down which
+/// process it is.
 pub fn launch(program: &Path, node: NodeDir, entry: NodeEntry) -> Result<Launched<NodeEntry>> {
     let mut command = Command::new(program);
     command.args(["--log", "info", "loopix", entry.role().name(), "--dir"]).arg(node.path());
@@ -36,7 +37,8 @@ pub fn launch(program: &Path, node: NodeDir, entry: NodeEntry) -> Result<Launche
     Ok(launched)
 }
 
-/// A FIFO that whoever wants to may write to. The client has it open for writing as well, so that it never ends.
+/// A FIFO that whoever wants to may write to. The client has it open for writing as well, so that
+/// it never ends.
 fn input(path: &Path) -> Result<File> {
     let open = || {
         match path.symlink_metadata() {

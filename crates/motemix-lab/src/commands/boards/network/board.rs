@@ -37,7 +37,8 @@ impl Board {
         Ok(board)
     }
 
-    /// Types a line, and returns the lines of the answer; the last one is `ok…` or begins with `last`.
+    /// Types a line, and returns the lines of the answer; the last one is `ok…` or begins with
+    /// `last`.
     pub fn ask(&mut self, line: &str, last: &str) -> Result<Vec<String>> {
         self.console.ask(line, last, &mut || self.emulator.check())
     }
@@ -88,8 +89,8 @@ impl Board {
     }
 }
 
-/// The same command, to end with this process however that ends. Ctrl-C is for this process alone, which then
-/// ends the others in order.
+/// The same command, to end with this process however that ends. Ctrl-C is for this process alone,
+/// which then ends the others in order.
 pub fn with_this_process(command: &Command) -> Command {
     use std::os::unix::process::CommandExt;
     let mut bound = Command::new("setpriv");
@@ -98,8 +99,8 @@ pub fn with_this_process(command: &Command) -> Command {
     bound
 }
 
-/// What a line of a board's status has counted, by names for programs: `headers built 7` as `headers_built`, and of
-/// `ok replay tags 23 of 183` both numbers.
+/// What a line of a board's status has counted, by names for programs: `headers built 7` as
+/// `headers_built`, and of `ok replay tags 23 of 183` both numbers.
 fn counts(line: &str) -> Vec<(String, u64)> {
     let named = |line: &str| {
         let (name, count) = line.rsplit_once(' ')?;

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Emulated boards share this machine's cores.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often to look whether the board still runs while it is waited for: its console stays open without it.
+/// How often to look whether the board still runs while it is waited for: its console stays open
+/// without it.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// An error once the board has ended.
@@ -40,7 +41,8 @@ impl Console {
         Ok(Self { board: board.to_owned(), stream, lines, news: Vec::new() })
     }
 
-    /// Types a line, and returns the lines of the answer; the last one is `ok…` or begins with `last`.
+    /// Types a line, and returns the lines of the answer; the last one is `ok…` or begins with
+    /// `last`.
     pub fn ask(&mut self, line: &str, last: &str, check: Check<'_>) -> Result<Vec<String>> {
         writeln!(self.stream, "{line}").with_context(|| format!("{}: its console is gone", self.board))?;
         let until = Instant::now() + PATIENCE;

@@ -38,8 +38,8 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts one in `folder`, where it finds the board's flash; `line` is the socket of the board's serial
-    /// line.
+    /// Starts one in `folder`, where it finds the board's flash; `line` is the socket of the
+    /// board's serial line.
     pub fn start(name: &str, machine: &str, firmware: &Path, line: &Path, folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let ram = Ram::of(firmware)?;
@@ -83,8 +83,8 @@ impl Emulator {
         fatal.or(last).unwrap_or("it said nothing").to_owned()
     }
 
-    /// Bytes between its static data and its stack that were never written since it started. The board
-    /// stands still from now on.
+    /// Bytes between its static data and its stack that were never written since it started. The
+    /// board stands still from now on.
     pub fn unused_ram(&mut self) -> Result<u64> {
         let memory = self.folder.join("ram.bin");
         // As the core sees it: the micro:bit's memory is not on the machine's own bus.

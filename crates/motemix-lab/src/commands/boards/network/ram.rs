@@ -1,5 +1,5 @@
-//! How deep a board's stack ever was. Before `main`, cortex-m-rt paints the memory that the stack grows into
-//! (its feature `paint-stack`); what still has the paint afterwards was never written.
+//! How deep a board's stack ever was. Before `main`, cortex-m-rt paints the memory that the stack
+//! grows into (its feature `paint-stack`); what still has the paint afterwards was never written.
 //!
 //! ```text
 //! static data │ never written │ what the stack has used │
@@ -54,8 +54,8 @@ impl Ram {
         self.end - self.begin
     }
 
-    /// Bytes that still have their paint below the deepest byte that has not; `None` if `memory` is not all
-    /// of it.
+    /// Bytes that still have their paint below the deepest byte that has not; `None` if `memory` is
+    /// not all of it.
     pub fn unused(&self, memory: &[u8]) -> Option<u64> {
         if memory.len() != self.len() as usize {
             return None;

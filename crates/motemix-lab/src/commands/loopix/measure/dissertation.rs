@@ -1,6 +1,8 @@
-//! What the dissertation states in its chapter 4: its text has numbers for few of the points in its figures.
+//! What the dissertation states in its chapter 4: its text has numbers for few of the points in its
+//! figures.
 
-/// Figure 4.2: messages a second of one mix from which on it does not forward more, in the network of 4 + 6 nodes.
+/// Figure 4.2: messages a second of one mix from which on it does not forward more, in the network
+/// of 4 + 6 nodes.
 pub const MIX_BEST: f64 = 325.0;
 /// Figure 4.3: "about half the throughput", with 8 + 18 nodes on the same machine.
 pub const MIX_BEST_LARGE: f64 = MIX_BEST / 2.0;

@@ -1,4 +1,5 @@
-//! `motemix-lab loopix measure latency`: how long messages take that nobody delays on purpose (figures 4.4 and 4.5).
+//! `motemix-lab loopix measure latency`: how long messages take that nobody delays on purpose
+//! (figures 4.4 and 4.5).
 
 use super::dissertation::LATENCIES;
 use super::figure::{self, line, stated};

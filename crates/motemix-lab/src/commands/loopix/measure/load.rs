@@ -1,8 +1,9 @@
 //! Loads one mix with valid packets at a rate, and counts what it forwards.
 //!
-//! The packets lead through the mix to a socket of this program. They are made before the clock starts, each of its own
-//! secret, since a mix refuses what it has seen; the delay in them is 0. The load is open: packets go in at their times,
-//! whether others have come out or not, as from clients that know nothing of the mix's queue.
+//! The packets lead through the mix to a socket of this program. They are made before the clock
+//! starts, each of its own secret, since a mix refuses what it has seen; the delay in them is 0.
+//! The load is open: packets go in at their times, whether others have come out or not, as from
+//! clients that know nothing of the mix's queue.
 
 use crate::failure::Failure;
 use anyhow::{Context, Result, bail};
@@ -31,7 +32,8 @@ const QUIET: Duration = Duration::from_millis(500);
 const CHECK_ONE_IN: u64 = 50;
 /// Never sooner than this does the sender look at the clock again, when it is ahead.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
-/// In a second, where the kernel tells times to programs: USER_HZ, which is 100 wherever Rust's Linux targets run.
+/// In a second, where the kernel tells times to programs: USER_HZ, which is 100 wherever Rust's
+/// Linux targets run.
 const TICKS: f64 = 100.0;
 const MESSAGE: &[u8] = b"load";
 

@@ -1,4 +1,5 @@
-//! `motemix-lab loopix measure pull`: how long messages take that wait for a request (figures 4.6 and 4.7).
+//! `motemix-lab loopix measure pull`: how long messages take that wait for a request (figures 4.6
+//! and 4.7).
 
 use super::dissertation::{PULL, PULL_OVERLOADED};
 use super::figure::{self, line, stated};
@@ -18,7 +19,8 @@ use std::time::Duration;
 /// As in the dissertation: 30 messages every 5 seconds, and 3 minutes.
 const EVERY: Duration = Duration::from_secs(5);
 const AT_ONCE: u32 = 30;
-/// λ with which mailboxes empty, and one with which more is put into them than is asked for: two of three packets come back.
+/// λ with which mailboxes empty, and one with which more is put into them than is asked for: two of
+/// three packets come back.
 const RATES: [f64; 2] = [3.0, 12.0];
 /// The figures are of one client, and its mailbox does not depend on others.
 const CLIENTS: u16 = 1;

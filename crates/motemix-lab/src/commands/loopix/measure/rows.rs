@@ -1,4 +1,5 @@
-//! What measurements write: one row for each quantity at each point, and what a row is a summary of.
+//! What measurements write: one row for each quantity at each point, and what a row is a summary
+//! of.
 
 use crate::failure::Failure;
 use anyhow::{Context, Result};
@@ -17,7 +18,8 @@ pub struct Point {
     pub network: String,
     /// Clients in the network.
     pub clients: u32,
-    /// λ: packets that a client sends in a second, of all three streams; at a mix under load, packets offered in a second.
+    /// λ: packets that a client sends in a second, of all three streams; at a mix under load,
+    /// packets offered in a second.
     pub rate: f64,
     /// Which of the repetitions, from 1.
     pub repetition: u32,
@@ -97,7 +99,8 @@ impl Row {
     }
 }
 
-/// The rows of one command, in a file that grows point by point: the same command goes on where it was interrupted.
+/// The rows of one command, in a file that grows point by point: the same command goes on where it
+/// was interrupted.
 pub struct Campaign {
     file: PathBuf,
     rows: Vec<Row>,
@@ -149,8 +152,8 @@ impl Campaign {
     }
 }
 
-/// Repetitions of a quantity taken together: x, mean over all samples, standard deviation over the repetitions' means, or of
-/// the samples if there is one repetition.
+/// Repetitions of a quantity taken together: x, mean over all samples, standard deviation over the
+/// repetitions' means, or of the samples if there is one repetition.
 pub fn together(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<(f64, f64, f64)> {
     let mut groups: Vec<(f64, Vec<&Row>)> = Vec::new();
     for row in rows {

@@ -1,4 +1,5 @@
-//! `motemix-lab loopix measure mix-throughput --saturation`: what one mix process forwards when more and more is offered.
+//! `motemix-lab loopix measure mix-throughput --saturation`: what one mix process forwards when
+//! more and more is offered.
 
 use super::Common;
 use super::dissertation::MIX_BEST;
@@ -20,7 +21,8 @@ const RATES: [f64; 9] = [250.0, 500.0, 1000.0, 2000.0, 3000.0, 4000.0, 6000.0, 8
 const QUICK_RATES: [f64; 3] = [500.0, 2000.0, 6000.0];
 /// So rarely does the mix send loops that none falls into the measurement.
 const RATE_OF_LOOPS: f64 = 0.000_1;
-/// The mix has one core to itself as far as this machine is idle; whoever sends and counts is where the system puts it.
+/// The mix has one core to itself as far as this machine is idle; whoever sends and counts is where
+/// the system puts it.
 const MIX_CORE: u32 = 0;
 const START: Duration = Duration::from_secs(60);
 

@@ -1,5 +1,5 @@
-//! `motemix-lab loopix measure bandwidth` and `mix-throughput`: what clients and mixes send, by how often clients want to
-//! (figures 4.1 to 4.3).
+//! `motemix-lab loopix measure bandwidth` and `mix-throughput`: what clients and mixes send, by how
+//! often clients want to (figures 4.1 to 4.3).
 
 use super::dissertation::{MIX_BEST, MIX_BEST_LARGE};
 use super::figure::{self, line, stated};

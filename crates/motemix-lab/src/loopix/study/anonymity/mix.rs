@@ -1,8 +1,9 @@
 //! One mix, simulated: packets that come and go, and what an observer of both sides believes.
 //!
-//! The observer's belief is carried along whole: for each packet that ever came, the probability that it is one
-//! particular of those inside. Whoever left is known as well, and how improbable the observer thought it is the
-//! *surprise*, −log₂ of its probability. If the belief is right, surprise and entropy have one mean; so the simulation also tests the argument that leads
+//! The observer's belief is carried along whole: for each packet that ever came, the probability
+//! that it is one particular of those inside. Whoever left is known as well, and how improbable the
+//! observer thought it is the *surprise*, −log₂ of its probability. If the belief is right,
+//! surprise and entropy have one mean; so the simulation also tests the argument that leads
 //! to the belief.
 
 use super::super::chance::{Chance, Purpose};
@@ -10,7 +11,8 @@ use super::super::estimate::{Estimate, Gathered};
 
 /// Probabilities below this one are zero to an observer.
 const FORGOTTEN: f64 = 1e-12;
-/// Mean delays that a mix runs before anything is counted. The memory of its beginning halves in less than one.
+/// Mean delays that a mix runs before anything is counted. The memory of its beginning halves in
+/// less than one.
 const BEFORE: f64 = 12.0;
 
 /// What an observer of one mix does not know, in bits.
@@ -28,7 +30,8 @@ struct Inside {
     leaves: f64,
 }
 
-/// `runs` of a mix with ρ = `pool`, each until `departures` packets have left. Means are over runs, which are independent.
+/// `runs` of a mix with ρ = `pool`, each until `departures` packets have left. Means are over runs,
+/// which are independent.
 pub fn simulate(pool: f64, runs: u32, departures: u32, seed: u64) -> Hidden {
     let (mut entropy, mut surprise) = (Gathered::default(), Gathered::default());
     for more in 0..u64::from(runs) {

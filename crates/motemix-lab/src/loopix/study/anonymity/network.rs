@@ -1,11 +1,12 @@
 //! Layers of mixes, simulated, under an observer of every link for whom some of the mixes work.
 //!
-//! The observer follows probability mass through the network, as the authors of Loopix do (section 4.3 of their paper). An honest
-//! mix gives each packet that leaves the mean of the masses inside; a corrupt one tells which packet is which, so each keeps its
-//! own. Three masses are followed:
+//! The observer follows probability mass through the network, as the authors of Loopix do (section
+//! 4.3 of their paper). An honest mix gives each packet that leaves the mean of the masses inside;
+//! a corrupt one tells which packet is which, so each keeps its own. Three masses are followed:
 //!
 //! * of one packet, the target, from where it enters to all that leave the last layer: who gets it?
-//! * of all packets of its sender S₀, and of all of one other user S₁, to the target where it leaves: whose is it?
+//! * of all packets of its sender S₀, and of all of one other user S₁, to the target where it
+//!   leaves: whose is it?
 //!
 //! All users send alike. Time is in units of the mean delay of one mix.
 
@@ -36,7 +37,8 @@ pub struct Trial {
     pub packet_bits: f64,
     /// Entropy of which user gets it if the observer sees who gets which packet, bits.
     pub user_bits: f64,
-    /// −log₂ of the mass of the target on the packet that it is: of the same mean as `packet_bits` if the observer is right.
+    /// −log₂ of the mass of the target on the packet that it is: of the same mean as `packet_bits`
+    /// if the observer is right.
     pub surprise: f64,
     /// Masses of S₀ and of S₁ on the target.
     pub masses: [f64; 2],
@@ -51,11 +53,13 @@ pub struct Linkability {
     pub user_bits: Estimate,
     /// Mean of [`Trial::surprise`].
     pub surprise: Estimate,
-    /// The probability that the observer gives S₀ if it has to be S₀ or S₁: ½ is nothing, 1 is certainty.
+    /// The probability that the observer gives S₀ if it has to be S₀ or S₁: ½ is nothing, 1 is
+    /// certainty.
     pub guess: Estimate,
     /// E[ε], ε = |ln(p₀/p₁)|, over the targets of which the observer is not certain.
     pub epsilon: Estimate,
-    /// δ: the share of targets of which it is certain: S₁ has less than a millionth of the two masses.
+    /// δ: the share of targets of which it is certain: S₁ has less than a millionth of the two
+    /// masses.
     pub certain: Estimate,
 }
 
@@ -159,7 +163,8 @@ impl<'n> Run<'n> {
             of_users: vec![0.0; network.users as usize],
             target: None,
         };
-        // As many as there are at any time. They are nobody's, and forgotten when the target is sent.
+        // As many as there are at any time. They are nobody's, and forgotten when the target is
+        // sent.
         for layer in 0..network.layers {
             for mix in 0..network.width {
                 for _ in 0..run.chance.poisson(network.pool) {

@@ -1,9 +1,10 @@
 //! What the dissertation has on energy, and how it came to that.
 //!
-//! It recorded the datagrams of a client for 180 s, which began 30 s after the network did, gave them to EnergyBox, and multiplied what
-//! that said by 480 to get a day. EnergyBox goes on after the last packet until the radio rests: the tail, 4.1 s of DCH and
-//! 5.6 s of FACH, is in the 180 s' energy but not in its time. So the plateau of figure 4.8 is not the power of DCH,
-//! 51,840 J a day, but 4.6 % more.
+//! It recorded the datagrams of a client for 180 s, which began 30 s after the network did, gave
+//! them to EnergyBox, and multiplied what that said by 480 to get a day. EnergyBox goes on after
+//! the last packet until the radio rests: the tail, 4.1 s of DCH and 5.6 s of FACH, is in the 180
+//! s' energy but not in its time. So the plateau of figure 4.8 is not the power of DCH, 51,840 J a
+//! day, but 4.6 % more.
 
 use super::radios::UMTS;
 use super::traffic::Client;
@@ -23,10 +24,12 @@ pub const PLATEAU: f64 = 54_000.0;
 pub const THREE_HOURS: (f64, f64) = (6_695.0, 53_562.0);
 /// The battery of a Nexus One, joules: 5.18 Wh.
 pub const BATTERY: f64 = 5.18 * 3600.0;
-/// Between two packets of an answer so that the figure at send rate zero comes out: the one number that is fitted. 50 packets
-/// take 61 ms; the provider makes each with six scalar multiplications when it is asked.
+/// Between two packets of an answer so that the figure at send rate zero comes out: the one number
+/// that is fitted. 50 packets take 61 ms; the provider makes each with six scalar multiplications
+/// when it is asked.
 pub const FITTED_GAP: Duration = Duration::from_micros(1_220);
-/// How long "three hours" must have been so that the radio of [`UMTS`], which never leaves DCH, takes 6,695 J.
+/// How long "three hours" must have been so that the radio of [`UMTS`], which never leaves DCH,
+/// takes 6,695 J.
 pub const FITTED_THREE_HOURS: Duration = Duration::from_secs(11_150);
 
 /// The client that was recorded, with the fitted pace of the answers.
@@ -36,7 +39,8 @@ pub fn recorded(rate: f64) -> Client {
     client
 }
 
-/// Joules of a day as the dissertation computes them: `recordings` of 180 s, each until the radio rests, times 480.
+/// Joules of a day as the dissertation computes them: `recordings` of 180 s, each until the radio
+/// rests, times 480.
 pub fn reckoned(client: Client, recordings: u32, seed: u64) -> Estimate {
     let of_each = (0..u64::from(recordings)).map(|more| {
         let trace = client.seeded(BEFORE + RECORDED, seed + more).filter(|packet| packet.at >= BEFORE);

@@ -119,9 +119,10 @@ pub struct Transfer {
     pub per_packet: [u64; 2],
 }
 
-/// A Nexus One at TeliaSonera's 3G, as EnergyBox has it: a packet of more than 1,000 bytes up or 515 down takes the radio
-/// from IDLE to DCH, a shorter one to FACH; there 294 bytes up or 515 down that wait lead to DCH. Like EnergyBox, this
-/// counts a rise as if it took no time; its settings say 0.43 to 1.7 s, which the program hardly uses.
+/// A Nexus One at TeliaSonera's 3G, as EnergyBox has it: a packet of more than 1,000 bytes up or
+/// 515 down takes the radio from IDLE to DCH, a shorter one to FACH; there 294 bytes up or 515 down
+/// that wait lead to DCH. Like EnergyBox, this counts a rise as if it took no time; its settings
+/// say 0.43 to 1.7 s, which the program hardly uses.
 pub const UMTS: Radio = Radio {
     name: "3G",
     states: &[
@@ -154,10 +155,11 @@ pub const UMTS: Radio = Radio {
     transfer: Transfer { per_byte: [0; 2], per_packet: [0; 2] },
 };
 
-/// An HTC Thunderbolt at Verizon's LTE of 2011. Connected, it receives all the time for 100 ms after a packet, then wakes every
-/// 20 ms, and 20 ms later every 40 ms, up to 11.576 s after the packet; each time 1 ms of 1,680 mW within 1,060 mW.
-/// At rest it wakes for 43.2 ms of 594.3 mW every 1,280.2 ms. A megabit a second costs 438.39 mW up and 51.97 mW down
-/// more than the 1,288.04 mW of none: nanojoules for each bit.
+/// An HTC Thunderbolt at Verizon's LTE of 2011. Connected, it receives all the time for 100 ms
+/// after a packet, then wakes every 20 ms, and 20 ms later every 40 ms, up to 11.576 s after the
+/// packet; each time 1 ms of 1,680 mW within 1,060 mW. At rest it wakes for 43.2 ms of 594.3 mW
+/// every 1,280.2 ms. A megabit a second costs 438.39 mW up and 51.97 mW down more than the 1,288.04
+/// mW of none: nanojoules for each bit.
 pub const LTE: Radio = Radio {
     name: "LTE",
     states: &[
@@ -195,9 +197,10 @@ pub const LTE: Radio = Radio {
 
 const RECONNECTED: Rise = Rise::Always { to: 1, takes: Duration::ZERO, power: Power::ZERO };
 
-/// The unit of power of TR 38.840, in microwatts: deep sleep takes one, watching the control channel a hundred. The report does
-/// not say what it is. Here a hundred are what [`LTE`] draws while it receives nothing, so that the two
-/// differ by what the standards let a radio do and not by nine years of silicon; a modem of today draws less.
+/// The unit of power of TR 38.840, in microwatts: deep sleep takes one, watching the control
+/// channel a hundred. The report does not say what it is. Here a hundred are what [`LTE`] draws
+/// while it receives nothing, so that the two differ by what the standards let a radio do and not
+/// by nine years of silicon; a modem of today draws less.
 pub const UNIT: u64 = 12_880;
 
 /// Microwatts of something that takes `units` times milliseconds in a cycle of `cycle_ms`.
@@ -205,15 +208,18 @@ const fn average(units_ms: u64, cycle_ms: u64) -> Power {
     Power(units_ms * UNIT / cycle_ms)
 }
 
-/// Picojoules of half a millisecond (a slot of 30 kHz) at `units` more than the control channel alone.
+/// Picojoules of half a millisecond (a slot of 30 kHz) at `units` more than the control channel
+/// alone.
 const fn slot(units: u64) -> u64 {
     (units - 100) * UNIT * 500
 }
 
-/// A telephone at 5G NR below 6 GHz. Connected, it watches the control channel for 80 ms after a packet, then for 10 ms of every
-/// 320 (to sleep deeply and wake again takes 450 unit-milliseconds); after 10 s the network makes it INACTIVE, after
-/// half an hour IDLE. There it wakes every 1.28 s for 2 ms of synchronisation and 2 ms of paging. A packet takes one
-/// slot: 700 units up (at 23 dBm), 300 down. From INACTIVE it needs 20 ms (the aim of TR 38.913), from IDLE 60 ms.
+/// A telephone at 5G NR below 6 GHz. Connected, it watches the control channel for 80 ms after a
+/// packet, then for 10 ms of every 320 (to sleep deeply and wake again takes 450
+/// unit-milliseconds); after 10 s the network makes it INACTIVE, after half an hour IDLE. There it
+/// wakes every 1.28 s for 2 ms of synchronisation and 2 ms of paging. A packet takes one
+/// slot: 700 units up (at 23 dBm), 300 down. From INACTIVE it needs 20 ms (the aim of TR 38.913),
+/// from IDLE 60 ms.
 ///
 /// The 10 s and the half hour (timer T380 of TS 38.331) are settings of operators: assumptions.
 pub const NR: Radio = Radio {

@@ -30,8 +30,8 @@ pub enum RecordingError {
     Order(usize),
 }
 
-/// A trace from CSV: seconds, bytes with the headers of IP, `up` or `down`. A first line that does not begin with a number is
-/// a heading.
+/// A trace from CSV: seconds, bytes with the headers of IP, `up` or `down`. A first line that does
+/// not begin with a number is a heading.
 ///
 /// # Errors
 /// See [`RecordingError`].
@@ -102,7 +102,8 @@ pub fn from_pcap(file: &[u8], client: IpAddr) -> Result<Vec<Packet>, RecordingEr
     if trace.is_empty() { Err(RecordingError::NoPacket(client)) } else { Ok(trace) }
 }
 
-/// Source, destination and whole length of an IP packet (RFC 791, section 3.1; RFC 8200, section 3).
+/// Source, destination and whole length of an IP packet (RFC 791, section 3.1; RFC 8200, section
+/// 3).
 fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr, u32)> {
     let address4 = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
     let address6 = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(at..at + 16)?).ok()?));
@@ -134,7 +135,8 @@ mod tests {
         }
     }
 
-    /// A file of link type IP, with one packet of 30 bytes each way and one between others, a second apart.
+    /// A file of link type IP, with one packet of 30 bytes each way and one between others, a
+    /// second apart.
     fn pcap() -> Vec<u8> {
         let mut file = Vec::new();
         for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {

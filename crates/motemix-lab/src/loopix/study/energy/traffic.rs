@@ -37,8 +37,8 @@ pub struct Pull {
 }
 
 impl Client {
-    /// Sends `rate` packets a second in three equal streams, and pulls as the network of the dissertation did unless it was told
-    /// otherwise: 50 packets every 10 s.
+    /// Sends `rate` packets a second in three equal streams, and pulls as the network of the
+    /// dissertation did unless it was told otherwise: 50 packets every 10 s.
     pub fn of_dissertation(rate: f64) -> Self {
         let pull = Pull {
             every: Duration::from_secs(10),
@@ -51,8 +51,9 @@ impl Client {
         Self { rates: [rate / 3.0; 3], packet_len: PACKET_LEN, pull }
     }
 
-    /// Its packets from `from` until `until`, in the order of their time. Like the clients of 2017 it pulls at once and then every
-    /// [`Pull::every`]. A stream begins with a gap, which of a Poisson process is right at any moment.
+    /// Its packets from `from` until `until`, in the order of their time. Like the clients of 2017
+    /// it pulls at once and then every [`Pull::every`]. A stream begins with a gap, which of a
+    /// Poisson process is right at any moment.
     pub fn traffic(self, from: Duration, until: Duration, chance: Chance) -> Traffic {
         let (from, until) = (micros(from), micros(until));
         let mut traffic = Traffic {

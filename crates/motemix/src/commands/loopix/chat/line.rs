@@ -30,8 +30,8 @@ impl Line {
         format!("{MARK}{self}").into_bytes()
     }
 
-    /// `None` if the message is something else. Control characters come out escaped: what a stranger sends must not
-    /// reach the terminal's own language.
+    /// `None` if the message is something else. Control characters come out escaped: what a
+    /// stranger sends must not reach the terminal's own language.
     pub fn parse(message: &[u8]) -> Option<Self> {
         let said = std::str::from_utf8(message).ok()?.strip_prefix(MARK)?;
         let (time, rest) = said.split_at_checked(TIME_LEN)?;

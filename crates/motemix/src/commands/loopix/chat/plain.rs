@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// How long a line that was typed may wait.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// When the input ends, goes on until what was typed has left; one into which nothing was typed listens on. SIGINT and
-/// SIGTERM end it.
+/// When the input ends, goes on until what was typed has left; one into which nothing was typed
+/// listens on. SIGINT and SIGTERM end it.
 pub fn chat(node: &Running, mut talk: Talk) -> Result<(), Failure> {
     let (tell, typed) = mpsc::sync_channel::<String>(64);
     let read = move || {

@@ -1,4 +1,5 @@
-//! The chat on a terminal: what is said, the line that is typed, and beside them who is there and what goes by.
+//! The chat on a terminal: what is said, the line that is typed, and beside them who is there and
+//! what goes by.
 
 use super::Running;
 use super::editor::Editor;

@@ -105,7 +105,8 @@ impl Talk {
         Ok(())
     }
 
-    /// Takes note of what has happened; the lines that are new are at the end of `lines`, and their number is returned.
+    /// Takes note of what has happened; the lines that are new are at the end of `lines`, and their
+    /// number is returned.
     pub fn heed(&mut self, event: Event, now: Instant) -> usize {
         match event {
             Event::Ready { name, port, users, .. } => {

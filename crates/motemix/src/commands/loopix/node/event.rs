@@ -1,4 +1,5 @@
-//! What a node tells, as JSON. Where the Python nodes in scripts/loopix/peer tell the same, the words are theirs.
+//! What a node tells, as JSON. Where the Python nodes in scripts/loopix/peer tell the same, the
+//! words are theirs.
 
 use motemix_loopix::pack;
 use motemix_loopix::runtime::Event;
@@ -33,7 +34,8 @@ fn facts(event: &Event) -> Value {
             "text": String::from_utf8_lossy(message),
             "hex": hex::encode(message),
         }),
-        // `text` and `hex` are for byte strings alone: a program that reads them must not take one for the other.
+        // `text` and `hex` are for byte strings alone: a program that reads them must not take one
+        // for the other.
         Event::Received { message, encoding: Encoding::Msgpack } => json!({
             "value": as_json(message),
             "msgpack": hex::encode(message),

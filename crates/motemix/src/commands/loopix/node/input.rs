@@ -21,8 +21,9 @@ struct Written {
     hex: Option<String>,
 }
 
-/// Obeys the lines on stdin, on a thread of its own. When they end, the client ends as soon as nothing waits to leave;
-/// one that never was told anything, as with /dev/null for its stdin, is to receive, and goes on.
+/// Obeys the lines on stdin, on a thread of its own. When they end, the client ends as soon as
+/// nothing waits to leave; one that never was told anything, as with /dev/null for its stdin, is to
+/// receive, and goes on.
 pub fn obey(node: Handle, lines: Lines) -> Result<(), Failure> {
     let read = move || {
         let mut stdin = std::io::stdin().lock();

@@ -1,4 +1,5 @@
-//! Prints lines on a thread of its own: whoever reads them slowly, or not at all, does not hold up the node.
+//! Prints lines on a thread of its own: whoever reads them slowly, or not at all, does not hold up
+//! the node.
 
 use crate::failure::Failure;
 use crate::report::printable_json;
