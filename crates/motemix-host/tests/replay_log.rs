@@ -138,6 +138,19 @@ fn a_log_that_is_gone_or_shorter_than_it_was_is_lost() {
     logs.append(Epoch(7), &[4]).unwrap();
     logs.sync().unwrap();
     assert!(logs.is_lost(Epoch(7)));
+    drop(logs);
+    // One that is killed has written down what the disk had.
+    let mut logs = ReplayLogs::open(folder.path()).unwrap();
+    logs.open_log(Epoch(9)).unwrap();
+    logs.append(Epoch(9), &[1, 2]).unwrap();
+    let start = Instant::now();
+    for seconds in [2, 20] {
+        logs.due_for_sync(start + Duration::from_secs(seconds)).unwrap();
+    }
+    drop(logs);
+    fs::OpenOptions::new().write(true).open(path(9)).unwrap().set_len(16 + 8).unwrap();
+    let logs = ReplayLogs::open(folder.path()).unwrap();
+    assert!(logs.is_lost(Epoch(9)));
     // Lists of earlier versions name no lengths.
     fs::write(folder.path().join("replay-logs"), "6\n7\n8\n").unwrap();
     assert_eq!(logs.lost(), [Epoch(8)]);

@@ -80,7 +80,8 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  motemix-lab completions bash > ~/.local/share/bash-completion/completions/motemix-lab")]
+  motemix-lab completions bash \\
+      > ~/.local/share/bash-completion/completions/motemix-lab")]
 pub struct Completions {
     /// The shell that is to run the script.
     pub shell: clap_complete::Shell,
@@ -107,6 +108,11 @@ mod tests {
         for argument in command.get_arguments() {
             let explained = argument.get_help().is_some();
             assert!(explained, "{} of {} is not explained", argument.get_id(), command.get_name());
+        }
+        let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        for line in examples.lines() {
+            // A terminal would break it where the shell sees its end.
+            assert!(line.chars().count() <= 80, "{}: too wide: {line}", command.get_name());
         }
         command.get_subcommands().for_each(check);
     }

@@ -90,7 +90,8 @@ fn what_a_client_cannot_send_is_refused_with_the_reason() {
         let heard = client.heard("refused");
         let mut reasons: Vec<_> = heard.iter().map(|event| event["reason"].as_str().unwrap()).collect();
         reasons.sort_unstable();
-        assert_eq!(reasons, ["no such command", "no such command", "no such user", "too long"]);
+        let begins: Vec<_> = reasons.iter().map(|reason| reason.split("; ").next().unwrap()).collect();
+        assert_eq!(begins, ["no such command", "no such user", "not understood", "too long"]);
         assert!(client.heard("queued").is_empty());
     }
 }

@@ -122,6 +122,7 @@ impl<P: Profile> Driver<'_, P> {
     /// under way.
     pub(super) fn begin_first_epoch(&mut self) -> Result<(), RuntimeError> {
         let (epoch, now) = (self.epochs.epoch(), self.time.now());
+        let mut is_lost = self.diary.logs.is_lost(epoch);
         // A key file is made in its first epoch, and moved on when the one before is over for sure.
         if let Some(begun) = self.documents.beginning(self.key.epoch()) {
             self.time.assure(begun.min(now));
@@ -130,10 +131,11 @@ impl<P: Profile> Driver<'_, P> {
             && let Some(before) = self.documents.before(epoch)?.filter(|before| *before >= self.key.epoch())
             && self.documents.earlier(before, now).is_ok()
         {
+            is_lost |= self.diary.logs.is_lost(before);
             self.prepare(before)?;
             self.begin(before, self.epochs.overlap_left(now))?;
         }
-        if self.diary.logs.is_lost(epoch) {
+        if is_lost {
             self.examination.lost_log(epoch);
         }
         self.prepare(epoch)?;

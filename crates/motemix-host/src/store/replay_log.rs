@@ -43,6 +43,8 @@ const ENTRY_LEN: u64 = 8;
 /// Read at a time.
 const CHUNK_LEN: usize = 1 << 20;
 const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How often it is written down how much the disk has.
+const NOTE_EVERY: Duration = Duration::from_secs(10);
 
 /// The replay logs of one node, a file for each epoch, in one folder.
 #[derive(Debug)]
@@ -52,6 +54,11 @@ pub struct ReplayLogs {
     /// Reused for each write.
     bytes: Vec<u8>,
     last_sync: Instant,
+    /// What the last call handed out to be synced.
+    handed_out: Vec<Made>,
+    /// What was synced since it was written down.
+    synced: Vec<Made>,
+    next_note: Instant,
 }
 
 /// A line of [`MADE_FILE`].
@@ -80,7 +87,16 @@ impl ReplayLogs {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let folder = folder.as_ref();
         super::file::private_folder(folder).map_err(|error| StoreError::io(folder, error))?;
-        Ok(Self { folder: folder.to_owned(), open: Vec::new(), bytes: Vec::new(), last_sync: Instant::now() })
+        let now = Instant::now();
+        Ok(Self {
+            folder: folder.to_owned(),
+            open: Vec::new(),
+            bytes: Vec::new(),
+            last_sync: now,
+            handed_out: Vec::new(),
+            synced: Vec::new(),
+            next_note: now,
+        })
     }
 
     /// The epochs that have a log here, in ascending order.
@@ -233,7 +249,8 @@ impl ReplayLogs {
     }
 
     /// The files that hold digests the disk may not have yet, at most once a second; the caller
-    /// calls [`File::sync_data`] on each, where that does not hold up packets.
+    /// calls [`File::sync_data`] on each, where that does not hold up packets, and calls again
+    /// once that is done.
     ///
     /// # Errors
     /// The system has no handles left.
@@ -242,14 +259,19 @@ impl ReplayLogs {
             return Ok(Vec::new());
         }
         self.last_sync = now;
-        let unsynced = self.open.iter_mut().filter(|log| log.unsynced);
-        unsynced
-            .map(|log| {
-                let handle = log.file.try_clone().map_err(|error| StoreError::io(&log.path, error))?;
-                log.unsynced = false;
-                Ok(handle)
-            })
-            .collect()
+        self.synced.append(&mut self.handed_out);
+        if now >= self.next_note && !self.synced.is_empty() {
+            self.next_note = now + NOTE_EVERY;
+            let synced = std::mem::take(&mut self.synced);
+            self.note(&synced);
+        }
+        let mut files = Vec::new();
+        for log in self.open.iter_mut().filter(|log| log.unsynced) {
+            files.push(log.file.try_clone().map_err(|error| StoreError::io(&log.path, error))?);
+            log.unsynced = false;
+            self.handed_out.push(log.made());
+        }
+        Ok(files)
     }
 
     /// Writes everything to the disk before it returns, and then how much that is.
@@ -261,17 +283,23 @@ impl ReplayLogs {
             log.file.sync_data().map_err(|error| StoreError::io(&log.path, error))?;
             log.unsynced = false;
         }
+        let synced: Vec<_> = self.open.iter().map(Log::made).collect();
+        self.note(&synced);
+        Ok(())
+    }
+
+    /// Writes down that the disk has so much. A log that was lost is told as long as it is shorter
+    /// than before.
+    fn note(&self, synced: &[Made]) {
         let before = self.made();
         let mut made = before.clone();
         for made in &mut made {
-            let open = self.open.iter().find(|log| log.epoch == made.epoch);
-            // One that was lost is told as long as it is shorter.
-            made.len = made.len.max(open.and_then(|log| log.identity).map_or(0, |known| known.len()));
+            let lens = synced.iter().filter(|synced| synced.epoch == made.epoch).map(|synced| synced.len);
+            made.len = made.len.max(lens.max().unwrap_or(0));
         }
         if made != before {
             self.write_made(&made);
         }
-        Ok(())
     }
 
     /// Removes the logs of epochs before `epoch`, whose mix keys are gone.
@@ -323,6 +351,11 @@ impl Log {
         let found = log.file.metadata().map_err(|error| StoreError::io(&log.path, error))?;
         log.identity = Some(Identity::of(&found));
         Ok(log)
+    }
+
+    /// How much was written to it.
+    fn made(&self) -> Made {
+        Made { epoch: self.epoch, len: self.identity.map_or(0, |known| known.len()) }
     }
 
     fn check_header(&mut self) -> Result<(), StoreError> {

@@ -75,8 +75,10 @@ Boards with flash slower than their core:
 
 Examples:
   motemix-lab boards cycles firmware.elf --core m0p
-  motemix-lab boards cycles firmware.elf --core m3 --flash-wait 2,2 --only create --profile
-  motemix-lab boards cycles firmware.elf --core m4 --json | jq '.benches[] | {name, cycles}'")]
+  motemix-lab boards cycles firmware.elf --core m3 --flash-wait 2,2 \\
+      --only create --profile
+  motemix-lab boards cycles firmware.elf --core m4 --json \\
+      | jq '.benches[] | {name, cycles}'")]
 pub struct BoardsCycles {
     /// A linked image with its symbols.
     #[arg(value_name = "ELF")]

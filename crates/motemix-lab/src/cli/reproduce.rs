@@ -20,7 +20,8 @@ pub enum Reproduce {
 Examples:
   motemix-lab reproduce thesis
   motemix-lab reproduce thesis --seeds 10 --svg docs/thesis
-  motemix-lab reproduce thesis --json | jq '.[] | {figure, label, measured, simulated}'")]
+  motemix-lab reproduce thesis --json \\
+      | jq '.[] | {figure, label, measured, simulated}'")]
 pub struct ReproduceThesis {
     /// Runs of each point; their seeds are 101, 102, ….
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -34,9 +34,12 @@ pub struct SimScenario {
 #[command(after_long_help = "\
 Examples:
   motemix-lab sim run scenarios/mesh-64.toml
-  motemix-lab sim run scenarios/mesh-64.toml --seed 7 --set nodes.mote.count=20 --set load.interval=30s
-  motemix-lab sim run scenarios/mesh-64.toml --json | jq '{acknowledged, rtt_s, drops}'
-  motemix-lab sim run scenarios/mesh-64.toml --set run.send_for=1min --pcap air.pcap")]
+  motemix-lab sim run scenarios/mesh-64.toml --seed 7 \\
+      --set nodes.mote.count=20 --set load.interval=30s
+  motemix-lab sim run scenarios/mesh-64.toml --json \\
+      | jq '{acknowledged, rtt_s, drops}'
+  motemix-lab sim run scenarios/mesh-64.toml --set run.send_for=1min \\
+      --pcap air.pcap")]
 pub struct SimRun {
     #[command(flatten)]
     pub scenario: SimScenario,
@@ -66,7 +69,8 @@ pub struct SimRun {
 Examples:
   motemix-lab sim trace scenarios/mesh-64.toml --to 30s | less
   motemix-lab sim trace scenarios/mesh-64.toml --node 12 --from 1min --to 2min
-  motemix-lab sim trace scenarios/mesh-64.toml --to 1min --json | jq 'select(.event == \"dropped\")'")]
+  motemix-lab sim trace scenarios/mesh-64.toml --to 1min --json \\
+      | jq 'select(.event == \"dropped\")'")]
 pub struct SimTrace {
     #[command(flatten)]
     pub scenario: SimScenario,
@@ -102,12 +106,14 @@ In the scenario:
   seeds = 10
   vary = { \"nodes.mote.count\" = [10, 20, 30], protocol = [\"motes\", \"udp\"] }
 
-Other programs can run the runs, as scripts/sim/ray_sweep.py does: they take numbers from --list, give each to
-`motemix-lab sim run FILE --run ID --json`, and hand what that prints to --take.
+Other programs can run the runs, as scripts/sim/ray_sweep.py does: they take
+numbers from --list, give each to `motemix-lab sim run FILE --run ID --json`,
+and hand what that prints to --take.
 
 Examples:
   motemix-lab sim sweep scenarios/anonymity.toml --out results
-  motemix-lab sim sweep scenarios/anonymity.toml --out results --set run.send_for=10min --jobs 1
+  motemix-lab sim sweep scenarios/anonymity.toml --out results \\
+      --set run.send_for=10min --jobs 1
   motemix-lab sim sweep scenarios/anonymity.toml --list | head -3")]
 pub struct SimSweep {
     #[command(flatten)]
@@ -141,9 +147,12 @@ pub struct SimSweep {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  motemix-lab sim plot results --x nodes.mote.count --y acknowledged_percent --by protocol --svg delivery.svg
-  motemix-lab sim plot results --x nodes.mote.count --y acknowledged_percent --y retransmitted_percent --svg all.svg
-  motemix-lab sim plot results --x motes.mean_delay --y rtt_s.p50 --where protocol=motes --log-y --svg delay.svg")]
+  motemix-lab sim plot results --x nodes.mote.count \\
+      --y acknowledged_percent --by protocol --svg delivery.svg
+  motemix-lab sim plot results --x nodes.mote.count \\
+      --y acknowledged_percent --y retransmitted_percent --svg all.svg
+  motemix-lab sim plot results --x motes.mean_delay --y rtt_s.p50 \\
+      --where protocol=motes --log-y --svg delay.svg")]
 pub struct SimPlot {
     /// The results of a sweep.
     #[arg(value_name = "DIR")]

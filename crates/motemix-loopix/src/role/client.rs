@@ -117,8 +117,7 @@ pub struct Client<R> {
     known_order: VecDeque<[u8; 16]>,
     /// To be confirmed to the provider.
     arrived: VecDeque<Digest>,
-    /// The same of what says nothing, newest last: confirmed if there is room, so that it does not
-    /// stay in front of mail.
+    /// The same of what says nothing or came again, newest last. Half of the room is for either.
     useless: VecDeque<Digest>,
     events: VecDeque<ClientEvent>,
 }

@@ -39,7 +39,8 @@ pub struct DirectoryShow {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  motemix directory verify plant/documents/20413.cbor --authority \"$(cat plant/authority.pub)\"")]
+  motemix directory verify plant/documents/20413.cbor \\
+      --authority \"$(cat plant/authority.pub)\"")]
 pub struct DirectoryVerify {
     /// A network document.
     #[arg(value_name = "FILE")]

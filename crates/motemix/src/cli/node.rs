@@ -41,7 +41,8 @@ pub struct ConfigFile {
 #[command(after_long_help = "\
 Examples:
   motemix send --config plant/nodes/mote-1/node.toml 'all is well'
-  vmstat | tail -1 | motemix send --config plant/nodes/mote-1/node.toml --to receiver -")]
+  vmstat | tail -1 | motemix send --config plant/nodes/mote-1/node.toml \\
+      --to receiver -")]
 pub struct Send {
     #[command(flatten)]
     pub config: ConfigFile,

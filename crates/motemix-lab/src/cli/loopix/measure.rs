@@ -121,7 +121,8 @@ pub struct LoopixPull {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  motemix-lab loopix load --mix loops/nodes/Mix1 --sink loops/nodes/Provider1 --rate 1000 --seconds 5")]
+  motemix-lab loopix load --mix loops/nodes/Mix1 \\
+      --sink loops/nodes/Provider1 --rate 1000 --seconds 5")]
 pub struct LoopixLoad {
     /// The mix's folder; its public key file is enough.
     #[arg(long, value_name = "DIR")]

@@ -18,8 +18,10 @@ use std::time::Duration;
 Examples:
   motemix-lab loopix advise --budget 1GiB/month --latency 60s
   motemix-lab loopix advise --budget 10GiB/month --latency 10s --users 1000
-  motemix-lab loopix advise --budget 1GiB/month --latency 10s || echo 'not like this'
-  motemix-lab loopix advise --budget 500MB/day --latency 5s --packet-length 1024 --json | jq .plan")]
+  motemix-lab loopix advise --budget 1GiB/month --latency 10s \\
+      || echo 'not like this'
+  motemix-lab loopix advise --budget 500MB/day --latency 5s \\
+      --packet-length 1024 --json | jq .plan")]
 pub struct LoopixAdvise {
     /// Data that may be used, such as 1GiB/month or 500MB/day. A month has 30 days.
     #[arg(long, value_name = "DATA/TIME", value_parser = amount::rate)]
@@ -92,7 +94,8 @@ pub struct LoopixCost {
 /// printed beside them. With --trace the packets come from a file.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A trace as CSV has lines of TIME_S,BYTES,up|down. A file that ends in .pcap is read as PCAP and needs --client.
+A trace as CSV has lines of TIME_S,BYTES,up|down. A file that ends in .pcap is
+read as PCAP and needs --client.
 
 Examples:
   motemix-lab loopix measure energy
@@ -181,7 +184,8 @@ pub struct LoopixAnonymity {
 Examples:
   motemix-lab loopix policies
   motemix-lab loopix policies --delay 5s --sessions 20 --session 2min
-  motemix-lab loopix policies --json | jq '.foreground[] | {policy, packets_until_known}'")]
+  motemix-lab loopix policies --json \\
+      | jq '.foreground[] | {policy, packets_until_known}'")]
 pub struct LoopixPolicies {
     /// The mean delay of a mix: 1/μ.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]

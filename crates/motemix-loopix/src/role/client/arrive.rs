@@ -80,14 +80,12 @@ impl<R: CryptoRng> Client<R> {
             // mailbox.
             Ok(Kept::Unsafe) | Err(DropReason::Malformed | DropReason::NotOnCurve) => {}
             Ok(Kept::Safe) => self.arrived(digest),
-            // The provider sends again what was not confirmed: then the confirmation was lost.
-            Err(DropReason::Replayed) => {
-                if !self.uncertain.values().any(|uncertain| uncertain.digest == digest) {
-                    self.arrived(digest);
-                }
-            }
-            // Unconfirmed, what anybody can send would stay in the mailbox and be sent in place of
-            // mail.
+            // The application has yet to make it safe.
+            Err(DropReason::Replayed)
+                if self.uncertain.values().any(|uncertain| uncertain.digest == digest) => {}
+            // The provider sends again what was not confirmed: then the confirmation was lost. And
+            // what anybody can send would stay in the mailbox, unconfirmed, and take places of
+            // mail. A stranger can repeat either, so it is not to keep back what is new.
             Ok(Kept::Nothing) | Err(_) => self.useless(digest),
         }
         outcome.map(|_| ())
@@ -202,8 +200,7 @@ impl<R: CryptoRng> Client<R> {
     }
 
     fn arrived(&mut self, digest: Digest) {
-        // Without room the provider sends it again. A packet that a stranger repeats must not fill
-        // the room.
+        // Without room the provider sends it again.
         if self.arrived.len() < MOST_EVENTS && !self.arrived.contains(&digest) {
             self.arrived.push_back(digest);
         }

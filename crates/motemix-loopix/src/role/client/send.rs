@@ -190,7 +190,8 @@ impl<R: CryptoRng> Client<R> {
 
     pub(super) fn pull(&mut self, now: Instant) {
         if self.core.is_hardened() {
-            let confirmed = self.arrived.len().min(MAX_CONFIRMED);
+            let useless = self.useless.len().min(MAX_CONFIRMED / 2);
+            let confirmed = self.arrived.len().min(MAX_CONFIRMED - useless);
             let mut arrived: Vec<_> = self.arrived.drain(..confirmed).collect();
             arrived.extend(self.useless.drain(..).rev().take(MAX_CONFIRMED - confirmed));
             self.request(now, &Request::Pull(arrived));

@@ -11,7 +11,7 @@ use super::super::{Address, DropReason, Mailboxes};
 use super::Provider;
 use crate::files::Profile;
 use crate::wire::control;
-use crate::wire::hardened::{Digest, Payload, digest};
+use crate::wire::hardened::{Digest, MAX_CONFIRMED, Payload, digest};
 use crate::wire::message::{self, DUMMY};
 
 /// Pulls that a user may make in a row.
@@ -102,7 +102,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         if !subscriber.allowance.take(now) {
             return Err(DropReason::Refused);
         }
-        let limit = self.mix.core.rates.max_retrieve;
+        // What one pull brings, the next one can confirm.
+        let limit = self.mix.core.rates.max_retrieve.min(MAX_CONFIRMED);
         let last = subscriber.last_sent;
         let mut mail = self.mailboxes.stored_after(name, last, limit)?;
         if mail.len() < limit {

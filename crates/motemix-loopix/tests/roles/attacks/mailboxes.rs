@@ -1,6 +1,6 @@
 //! Attacks on mail.
 
-use motemix_loopix::role::{DropReason, Mailboxes as _};
+use motemix_loopix::role::{ClientEvent, DropReason, Mailboxes as _};
 use motemix_loopix::wire::control::Control;
 use motemix_loopix::wire::hardened::{Payload, SURB_LEN};
 
@@ -57,6 +57,57 @@ fn packets_that_are_never_confirmed_keep_no_mail_back() {
         world.run(Duration::from_millis(500));
     }
     assert_eq!(world.texts("Client1"), ["behind all that"]);
+}
+
+/// A stranger sends a client again and again what he has seen on the way to it.
+#[test]
+fn repeated_packets_keep_no_confirmation_back() {
+    let mut world = World::new(Profile::Hardened, 2, 60).start_all();
+    world.run(seconds(120));
+    let seen: Vec<_> =
+        world.seen("Provider1", Some("Client1")).iter().map(|sight| sight.bytes.clone()).collect();
+    assert!(seen.len() > 200, "{}", seen.len());
+    for number in 0..10 {
+        world.send("Client2", "Client1", &format!("{number}"));
+    }
+    let mut again = seen.iter().cycle();
+    for _ in 0..240 {
+        for packet in again.by_ref().take(100) {
+            let _ = world.inject("Client1", packet);
+        }
+        world.run(Duration::from_millis(500));
+    }
+    assert_eq!(world.texts("Client1").len(), 10);
+    let left = stored_for(&mut world, "Provider1", "Client1").len();
+    assert!(left < 40, "{left}");
+}
+
+#[test]
+fn a_pull_brings_no_more_than_the_next_one_can_confirm() {
+    let mut world = World::new(Profile::Hardened, 2, 61);
+    world.rates.max_retrieve = 400;
+    let mut world = world.start_all();
+    world.run(seconds(5));
+    world.nodes.remove("Client1");
+    let commands = ["Provider1", "Client1"].map(|name| world.command(name, Duration::ZERO));
+    let drop = Payload::Drop.encode();
+    for _ in 0..90 {
+        let packet = world.packet_with(&["Provider1", "Client1"], &commands, &drop);
+        assert_eq!(world.inject("Provider1", &packet), Ok(()));
+    }
+    let before = world.seen("Provider1", Some("Client1")).len();
+    world.start("Client1");
+    let pulled =
+        |(name, event): &&(String, ClientEvent)| name == "Client1" && matches!(event, ClientEvent::Pulled);
+    let pulls = world.events.iter().filter(pulled).count();
+    while world.events.iter().filter(pulled).count() < pulls + 4 {
+        world.run(Duration::from_millis(500));
+    }
+    let brought = world.seen("Provider1", Some("Client1")).len() - before;
+    assert!(brought <= 5 * 64, "{brought}");
+    world.run(seconds(10));
+    let left = stored_for(&mut world, "Provider1", "Client1").len();
+    assert!(left < 20, "{left}");
 }
 
 #[test]

@@ -66,18 +66,20 @@ fn next_line(input: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(line)
 }
 
+const NOT_AN_OBJECT: &str =
+    r#"not understood; write {"to": NAME, "text": TEXT}, or "hex" in place of "text""#;
+
 fn parse(line: &[u8]) -> Result<(String, Vec<u8>), &'static str> {
-    const NO_SUCH_COMMAND: &str = "no such command";
     if line.first() == Some(&b'{') {
-        let written: Written = serde_json::from_slice(line).map_err(|_| NO_SUCH_COMMAND)?;
+        let written: Written = serde_json::from_slice(line).map_err(|_| NOT_AN_OBJECT)?;
         let message = match (written.text, written.hex) {
             (Some(text), None) => text.into_bytes(),
-            (None, Some(hex)) => hex::decode(hex).map_err(|_| NO_SUCH_COMMAND)?,
-            _ => return Err(NO_SUCH_COMMAND),
+            (None, Some(hex)) => hex::decode(hex).map_err(|_| NOT_AN_OBJECT)?,
+            _ => return Err(NOT_AN_OBJECT),
         };
         return Ok((written.to, message));
     }
-    let rest = line.strip_prefix(b"send ").ok_or(NO_SUCH_COMMAND)?;
+    let rest = line.strip_prefix(b"send ").ok_or("no such command; write `send NAME TEXT`")?;
     let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
     let (name, text) = rest.split_at(end);
     let text = text.strip_prefix(b" ").unwrap_or(text);
@@ -98,8 +100,11 @@ mod tests {
         assert_eq!(said(b"send Ann"), message("Ann", ""));
         assert_eq!(said(br#"{"to": "Ann", "text": "a\nb"}"#), message("Ann", "a\nb"));
         assert_eq!(said(br#"{"to": "Ann", "hex": "6f6b"}"#), message("Ann", "ok"));
-        for line in [b"say".as_slice(), b"send", b"{", br#"{"to": "Ann"}"#, br#"{"to":"A","hex":"x"}"#] {
-            assert_eq!(said(line), Err("no such command"), "{line:?}");
+        for line in [b"say".as_slice(), b"send"] {
+            assert_eq!(said(line), Err("no such command; write `send NAME TEXT`"), "{line:?}");
+        }
+        for line in [b"{".as_slice(), br#"{"to": "Ann"}"#, br#"{"to":"A","hex":"x"}"#] {
+            assert_eq!(said(line), Err(NOT_AN_OBJECT), "{line:?}");
         }
         assert_eq!(said(b"send \xff hello"), Err("no such user"));
     }
