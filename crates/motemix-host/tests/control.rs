@@ -222,7 +222,7 @@ async fn those_who_wait_for_an_outcome_leave_places_for_others_and_go_when_their
         for _ in 0..10 {
             let mut answer = String::new();
             BufReader::new(wait()).read_line(&mut answer).unwrap();
-            assert!(answer.contains("send without waiting"), "{answer}");
+            assert!(answer.contains("send again later"), "{answer}");
         }
         // One has finished asking, and is still there for its answer. The others end.
         let mut waiting = waiting.into_iter();

@@ -278,6 +278,8 @@ fn a_network_that_does_not_run_has_nothing_to_stop() {
     let shown = network.run(&["net", "status"], &[]).succeeds();
     assert_eq!((shown.matches(" down ").count(), shown.matches(" hardened").count()), (10, 10), "{shown}");
     for command in ["up", "down", "status"] {
+        motemix(["net", command, text(&network.dir)])
+            .fails(2, &["is a Loopix network", "motemix loopix net"]);
         motemix(["loopix", "net", command, "/nowhere"]).fails(2, &["/nowhere/nodes", "loopix net init"]);
     }
 }

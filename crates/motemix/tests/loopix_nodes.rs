@@ -431,4 +431,20 @@ fn what_is_missing_of_a_network_is_started_and_the_rest_left_alone() {
     }
     let said = motemix(["loopix", "net", "up", dir]).succeeds();
     assert_eq!(said.matches("was running").count(), first.len(), "{said}");
+
+    // What is wrong with one hides none of the others.
+    let config = world.folder("Mix1").join("config.json");
+    let whole = fs::read(&config).unwrap();
+    fs::write(&config, b"{").unwrap();
+    let shown = motemix(["loopix", "net", "status", dir]).shows_and_fails(2, &["Mix1/config.json"]);
+    assert_eq!(shown.matches(" hardened").count(), first.len() - 1, "{shown}");
+    fs::write(&config, whole).unwrap();
+    let pid = first.iter().find(|row| row["name"] == "Mix1").unwrap()["pid"].as_u64().unwrap().to_string();
+    let signal = |name: &str| {
+        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success())
+    };
+    signal("-STOP");
+    let said = motemix(["loopix", "net", "status", dir]).succeeds();
+    assert!(said.contains(&format!("{pid}, stands still")), "{said}");
+    signal("-CONT");
 }

@@ -279,4 +279,42 @@ fn a_pipe_in_the_place_of_a_file_holds_no_command_up() {
     }
     let config = network.config("mix-1");
     motemix(["node", "--config", config.to_str().unwrap()]).fails(2, &["node.toml", "not a regular file"]);
+
+    let network = Network::init(&[]);
+    let log = network.path("nodes/mix-1/node.log");
+    assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success());
+    motemix(["net", "up", network.dir.to_str().unwrap()]).fails(1, &["node.log", "not a regular file"]);
+}
+
+#[test]
+fn a_node_without_its_configuration_is_missed() {
+    let network = Network::init(&[]);
+    fs::remove_file(network.config("mix-2")).unwrap();
+    let dir = network.dir.to_str().unwrap();
+    motemix(["net", "up", dir]).fails(2, &["mix-2/node.toml"]);
+    let shown = motemix(["net", "status", dir]).shows_and_fails(2, &["mix-2/node.toml"]);
+    assert_eq!((shown.matches(" unknown").count(), shown.matches(" down").count()), (1, 10), "{shown}");
+}
+
+#[test]
+fn the_commands_of_loopix_leave_the_network_alone() {
+    let network = Network::init(&[]);
+    for command in ["up", "down", "status"] {
+        let run = motemix(["loopix", "net", command, network.dir.to_str().unwrap()]);
+        run.fails(2, &["is no Loopix network", "motemix net"]);
+    }
+}
+
+#[test]
+fn one_command_at_a_time_starts_or_stops_nodes() {
+    let network = Network::init(&[]);
+    let dir = network.dir.to_str().unwrap();
+    let other = fs::File::open(&network.dir).unwrap();
+    other.lock().unwrap();
+    for command in ["up", "down"] {
+        motemix(["net", command, dir]).fails(1, &["another command", "wait"]);
+    }
+    motemix(["net", "status", dir]).succeeds();
+    drop(other);
+    motemix(["net", "down", dir]).succeeds();
 }

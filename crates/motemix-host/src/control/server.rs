@@ -90,6 +90,8 @@ impl ControlServer {
                 }
             });
             places.take(&task, watched);
+            // Its request may be there already: then it is not one of those that are idle.
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -181,7 +183,7 @@ async fn respond(
     };
     let _place = match &request {
         Request::Send { wait: true, .. } if waiting.get() >= WAITING => {
-            return Some(refusal("too many wait for the outcome of a message already; send without waiting"));
+            return Some(refusal("too many wait for the outcome of a message already; send again later"));
         }
         Request::Send { wait: true, .. } => Some(Waiting::among(waiting)),
         _ => None,

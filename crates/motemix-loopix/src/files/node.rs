@@ -76,6 +76,9 @@ pub fn role_of(dir: &Path) -> Result<Role, FileError> {
         .filter(|role| keys::secret_file(dir, *role).exists() || keys::public_file(dir, *role).exists());
     match (roles.next(), roles.next()) {
         (Some(role), None) => Ok(role),
+        (None, _) if !dir.is_dir() => {
+            Err(wrong(dir, "", "there is no such folder", "name that of a node, as loops/nodes/Client1"))
+        }
         (None, _) => {
             let problem = "has no keys: neither secretMixnode.prv, secretProvider.prv nor secretClient.prv";
             Err(wrong(dir, "", problem, "name the folder of a node"))

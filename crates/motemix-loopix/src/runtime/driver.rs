@@ -164,6 +164,7 @@ impl<S: Station> Driver<'_, S> {
             return Ok(());
         }
         turns.next_tick = now + TICK;
+        self.journal.look();
         self.addresses.refresh(now).await;
         self.tell_hosts();
         if let Some(directory) = self.watch.poll().await {
@@ -226,6 +227,7 @@ impl<S: Station> Driver<'_, S> {
             unsendable: link.send_errors + turns.unroutable,
             waiting: self.station.waiting(),
             hosts_missing: self.addresses.missing(),
+            replay_tags_lost: self.journal.is_lost().into(),
             replay_full_in_s: self.record.full_in().map(|time| time.as_secs()),
         }
     }

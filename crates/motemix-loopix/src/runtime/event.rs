@@ -163,7 +163,7 @@ impl Refusal {
     /// What to do about it.
     const fn remedy(self) -> &'static str {
         match self {
-            Self::NoSuchUser => "`motemix loopix directory show` lists the users",
+            Self::NoSuchUser => "`motemix loopix directory show DIR` lists the users",
             Self::TooLong => "a message must fit into one packet; send a shorter one",
             Self::Full => "messages wait for packets to leave; send again later",
             Self::CannotBeKept => "see whether the disk is full",
@@ -193,6 +193,8 @@ pub struct Totals {
     /// Hosts of the directory, by name, that have no address now; packets for them use what was
     /// found before, if anything.
     pub hosts_missing: u64,
+    /// 1 if replay tags of the key are gone, so that packets that passed before could pass again.
+    pub replay_tags_lost: u64,
     /// When the record of replay tags is full and nothing more is taken, in seconds; `None` if that
     /// is not known, or the node forgets old tags.
     pub replay_full_in_s: Option<u64>,

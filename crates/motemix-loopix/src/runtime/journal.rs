@@ -5,7 +5,7 @@
 //! remembers itself; one that never forgets keeps them all.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use motemix_directory::Epoch;
@@ -23,6 +23,7 @@ const CHUNK: usize = 4096;
 /// The replay tags of one key.
 #[derive(Debug)]
 pub(super) struct Journal {
+    folder: PathBuf,
     logs: ReplayLogs,
     when_full: WhenFull,
     part: Epoch,
@@ -31,6 +32,15 @@ pub(super) struct Journal {
     /// Admitted, and not yet written.
     unwritten: Vec<u64>,
     failing: bool,
+    is_lost: bool,
+}
+
+fn tell_of_loss(folder: &Path) {
+    tracing::error!(
+        "{}: replay tags of this key are gone, so packets that passed before could pass a second time; renew the \
+         key (`motemix loopix renew --help`)",
+        folder.display()
+    );
 }
 
 impl Journal {
@@ -44,12 +54,9 @@ impl Journal {
             // What is kept here are the tags themselves, in parts of earlier versions as well.
             logs.convert(part, |start| u64::from_le_bytes(*start))?;
         }
-        if !logs.lost().is_empty() {
-            tracing::error!(
-                "{}: replay tags of this key are gone, so packets that passed before could pass a second time; \
-                 renew the key (`motemix loopix renew --help`)",
-                folder.display()
-            );
+        let is_lost = !logs.lost().is_empty();
+        if is_lost {
+            tell_of_loss(folder);
         }
         let part = logs.epochs()?.last().copied().unwrap_or(Epoch(0));
         let mut in_part = 0;
@@ -64,7 +71,30 @@ impl Journal {
             WhenFull::Refuse => PARTS_OF_ALL,
         };
         let part_len = (capacity / parts).max(1);
-        Ok(Self { logs, when_full, part, in_part, part_len, unwritten: Vec::new(), failing: false })
+        Ok(Self {
+            folder: folder.to_owned(),
+            logs,
+            when_full,
+            part,
+            in_part,
+            part_len,
+            unwritten: Vec::new(),
+            failing: false,
+            is_lost,
+        })
+    }
+
+    /// Looks whether tags of this key are gone, and tells it once.
+    pub(super) fn look(&mut self) {
+        if !self.is_lost && self.logs.damaged().is_some() {
+            self.is_lost = true;
+            tell_of_loss(&self.folder);
+        }
+    }
+
+    /// Whether tags are gone, as far as was seen: a packet that passed before could pass again.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// Gives `take` the tags of earlier processes, oldest first and some thousands at a time. Of a
@@ -169,6 +199,24 @@ mod tests {
         let second = Journal::open(folder.path(), 10, WhenFull::Forget);
         assert!(second.unwrap_err().to_string().contains("in use"));
         drop(journal);
+    }
+
+    #[test]
+    fn tags_that_are_gone_are_noticed_while_the_node_runs_and_at_its_next_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = open(folder.path(), 10, WhenFull::Refuse);
+        assert!(journal.append(vec![1, 2, 3]));
+        journal.sync().unwrap();
+        journal.look();
+        assert!(!journal.is_lost());
+        let log = folder.path().join("replay-0.log");
+        File::options().write(true).open(&log).unwrap().set_len(16).unwrap();
+        journal.look();
+        assert!(journal.is_lost());
+        drop(journal);
+        let (journal, tags) = open(folder.path(), 10, WhenFull::Refuse);
+        assert!(journal.is_lost());
+        assert!(tags.is_empty());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;
+use motemix_loopix::files::names;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -81,6 +82,10 @@ type Configured = (NodeDir, Result<NodeConfig, Failure>);
 /// The nodes of a network. If the configuration of one is broken, the others can be shown and
 /// stopped.
 fn nodes_of(network: &NetworkDir) -> Result<Vec<Configured>, Failure> {
+    if network.path().join(names::DATABASE).exists() && !network.authority_public_key().exists() {
+        let folder = network.path().display();
+        return Err(Failure::broken(format!("{folder}: is a Loopix network; use `motemix loopix net`")));
+    }
     let folders = network.list().map_err(|error| no_nodes(&network.nodes(), &error, "motemix net init"))?;
     if folders.is_empty() {
         let folder = network.nodes();
@@ -100,7 +105,9 @@ pub fn up(args: &NetUp) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
     let folder = args.dir.path.display();
     let (mut rows, mut missing, mut silent) = (Vec::new(), Vec::new(), None);
-    for (node, config) in nodes_of(&network)? {
+    let nodes = nodes_of(&network)?;
+    let _lock = network.lock().map_err(Failure::failed)?;
+    for (node, config) in nodes {
         let config = config?;
         let mut row = Up { name: config.name.clone(), pid: None, listen: Vec::new(), how: How::Started };
         match presence(&node, &config)? {
@@ -188,35 +195,53 @@ impl How {
 }
 
 pub fn down(args: &NetDown) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Row {
-        name: String,
-        stopped: Stopped,
-    }
-    let nodes = nodes_of(&NetworkDir::new(&args.dir.path))?;
-    let mut table = Table::new(["node", "how"]);
-    let mut rows = Vec::new();
-    let mut failed = None;
+    let network = NetworkDir::new(&args.dir.path);
+    let nodes = nodes_of(&network)?;
+    let _lock = network.lock().map_err(Failure::failed)?;
+    let (mut rows, mut broken) = (DownRows::default(), None);
     for (node, config) in nodes {
         let stopped = match config {
             Ok(config) => crate::network::stop(&node, &config, args.timeout),
             // It cannot be asked, and its process is known.
             Err(error) => {
-                failed = failed.or(Some(error));
+                broken = broken.or(Some(error));
                 crate::network::terminate(&node, args.timeout)
             }
         };
-        match stopped {
-            Ok(stopped) => {
-                table.row([node.name(), stopped.words().to_owned()]);
-                rows.push(Row { name: node.name(), stopped });
-            }
-            // The others are to be stopped nevertheless.
-            Err(error) => failed = failed.or(Some(error.into())),
-        }
+        rows.add(&node, stopped);
     }
-    print(args.dir.json, &rows, &table)?;
-    failed.map_or(Ok(()), Err)
+    rows.finish(args.dir.json)?;
+    broken.map_or(Ok(()), Err)
+}
+
+/// What `net down` tells: of each node, how it ended or why it did not.
+#[derive(Default)]
+pub(super) struct DownRows(Vec<DownRow>);
+
+#[derive(Serialize)]
+struct DownRow {
+    name: String,
+    /// `null` if it was not stopped.
+    stopped: Option<Stopped>,
+    problem: Option<String>,
+}
+
+impl DownRows {
+    pub(super) fn add(&mut self, node: &NodeDir, stopped: anyhow::Result<Stopped>) {
+        let problem = stopped.as_ref().err().map(|error| format!("{error:#}"));
+        self.0.push(DownRow { name: node.name(), stopped: stopped.ok(), problem });
+    }
+
+    /// Prints them, and fails if nodes were not stopped.
+    pub(super) fn finish(self, json: bool) -> Result<(), Failure> {
+        let mut table = Table::new(["node", "how"]);
+        for row in &self.0 {
+            table.row([row.name.clone(), row.stopped.map_or("not stopped", Stopped::words).to_owned()]);
+        }
+        print(json, &self.0, &table)?;
+        let problems: Vec<_> = self.0.into_iter().filter_map(|row| row.problem).collect();
+        if problems.is_empty() { Ok(()) } else { Err(Failure::failed(problems.join("; "))) }
+    }
 }
 
 pub fn status(args: &NetStatus) -> Result<(), Failure> {
@@ -250,7 +275,16 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
                 continue;
             }
         };
-        let found = presence(&node, &config)?;
+        let found = match presence(&node, &config) {
+            Ok(found) => found,
+            Err(error) => {
+                table.row(without(None, "unknown"));
+                let (name, problem) = (node.name(), Some(format!("{error:#}")));
+                rows.push(Row { name, pid: None, state: "unknown", problem, status: None });
+                unreadable = unreadable.or(Some(error.into()));
+                continue;
+            }
+        };
         let pid = found.pid();
         table.row(match &found {
             Presence::Down => without(pid, "down"),

@@ -24,6 +24,10 @@ pub fn deliver(
     to: &str,
     data: &[u8],
 ) -> Result<Outcome, Failure> {
+    // One that stands still would never answer.
+    control
+        .request(&Request::Status {})
+        .map_err(|error| Failure::failed(format!("{error}; `motemix net status` shows what it is about")))?;
     // The node answers when the last try is acknowledged or given up, and only it knows when that
     // is.
     control.set_patience(None).map_err(Failure::failed)?;

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, bail};
 use command_fds::{CommandFdExt, FdMapping};
 use motemix_host::NodeConfig;
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
-use std::fs::{self, File, OpenOptions};
+use motemix_host::store::file;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::UdpSocket;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +18,9 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// For one answer of a node on its control socket.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes at the end of a log in which its last line is looked for.
+const LAST_WORDS: u64 = 1 << 16;
 
 /// Whether a node outlives the command that starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +55,17 @@ impl<C> Launched<C> {
     }
 
     /// Writes down which process it is. If it has ended already, whoever waits for its answer hears
-    /// why.
+    /// why. One that cannot be recorded is ended: nobody would find it again.
     pub fn record(&mut self) -> Result<()> {
-        match self.process() {
+        let recorded = match self.process() {
             Ok(process) => process.save(&self.node.pid()),
-            Err(_) if self.has_ended()?.is_some() => Ok(()),
+            Err(_) if self.has_ended()?.is_some() => return Ok(()),
             Err(error) => Err(error),
+        };
+        if recorded.is_err() {
+            self.kill()?;
         }
+        recorded
     }
 
     /// Waits until the node gives an answer; `look` looks for one.
@@ -83,7 +91,15 @@ impl<C> Launched<C> {
 
     /// The last line of its log.
     pub fn last_words(&self) -> String {
-        let text = fs::read_to_string(self.node.log()).unwrap_or_default();
+        let read = || {
+            let mut file = file::open(&self.node.log())?;
+            let len = file.metadata()?.len();
+            file.seek(SeekFrom::Start(len.saturating_sub(LAST_WORDS)))?;
+            let mut end = Vec::new();
+            file.take(LAST_WORDS).read_to_end(&mut end)?;
+            io::Result::Ok(String::from_utf8_lossy(&end).into_owned())
+        };
+        let text = read().unwrap_or_default();
         let line = text.lines().rev().find(|line| !line.trim().is_empty());
         line.map_or_else(|| format!("see {}", self.node.log().display()), str::to_owned)
     }
@@ -137,8 +153,7 @@ const FIRST_LISTEN_FD: i32 = 3;
 /// The node's log, to be appended to.
 pub fn log_file(node: &NodeDir) -> Result<File> {
     let path = node.log();
-    let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    opened.with_context(|| format!("cannot write {}", path.display()))
+    file::open_to_append(&path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// What a node says about itself.

@@ -11,7 +11,7 @@
 //!                  state/       what outlives the process; control socket
 //! ```
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -60,13 +60,29 @@ impl NetworkDir {
         NodeDir { root: self.nodes().join(name) }
     }
 
+    /// Keeps other commands from starting or stopping its nodes until what is returned is dropped:
+    /// two that start a node at once lose sight of one of them.
+    ///
+    /// # Errors
+    /// Another command is at work.
+    pub fn lock(&self) -> io::Result<File> {
+        let folder = File::open(self.path())?;
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let folder = self.path().display();
+                Err(io::Error::other(format!(
+                    "{folder}: another command starts or stops nodes here; wait until it has ended"
+                )))
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => Ok(folder),
+        }
+    }
+
     /// The folders of all nodes, by name; numbers in names count as numbers.
     pub fn list(&self) -> io::Result<Vec<NodeDir>> {
-        // Whatever has these names: what is no file is refused by name when it is read. A node that
-        // runs is one of the network even if its configuration is gone.
-        NodeDir::list(&self.nodes(), |node| {
-            node.config().symlink_metadata().is_ok() || node.pid().symlink_metadata().is_ok()
-        })
+        // Each folder: what is missing in it is named when it is read.
+        NodeDir::list(&self.nodes(), |node| node.path().is_dir())
     }
 }
 

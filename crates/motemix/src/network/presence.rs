@@ -51,10 +51,11 @@ pub fn process_of(node: &NodeDir) -> Result<Option<Process>> {
 
 /// Looks for the node's process, and asks it.
 pub fn presence(node: &NodeDir, config: &NodeConfig) -> Result<Presence> {
-    Ok(match (status(config), process_of(node)?) {
-        (Ok(status), process) => Presence::Running { process, status },
-        (Err(_), None) => Presence::Down,
-        (Err(error), Some(process)) => {
+    Ok(match (status(config), process_of(node)) {
+        (Ok(status), process) => Presence::Running { process: process.ok().flatten(), status },
+        (Err(_), Err(error)) => return Err(error),
+        (Err(_), Ok(None)) => Presence::Down,
+        (Err(error), Ok(Some(process))) => {
             let problem = silence(node, config, &process, &error);
             Presence::NoAnswer { process, problem }
         }

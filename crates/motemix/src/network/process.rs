@@ -6,11 +6,15 @@ compile_error!(
 );
 
 use anyhow::{Context, Result, anyhow};
+use motemix_host::store::file;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// A pid file is shorter, in bytes.
+const LONGEST: u64 = 4096;
 
 /// A process: its number, when it started, and under which boot of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +35,8 @@ impl Process {
     /// The process recorded in a pid file; `None` if there is no such file, or it was copied here
     /// with its folder: its process belongs to the original.
     pub fn load(path: &Path) -> Result<Option<Self>> {
-        let text = match motemix_host::store::file::open(path).and_then(io::read_to_string) {
+        let read = |file: fs::File| io::read_to_string(file.take(LONGEST));
+        let text = match file::open(path).and_then(read) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.with_context(|| format!("cannot read {}", path.display()))?,
         };
@@ -58,7 +63,8 @@ impl Process {
     pub fn save(&self, path: &Path) -> Result<()> {
         let folder = folder_of(path)?;
         let text = format!("{} {} {} {folder}\n", self.pid, self.started, self.boot);
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        file::replace_unsynced(path, 0o644, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     pub fn pid(&self) -> u32 {

@@ -34,16 +34,17 @@ impl Stopped {
 /// Stops the node, and waits up to `patience` after each step.
 pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<Stopped> {
     let ask_to_stop = || ask(config, &Request::Stop {}).is_ok();
-    match stop_after(node, patience, ask_to_stop)? {
-        // `motemix net up` did not start it, and still it may run: who started it by hand sees it
-        // in `net status`.
-        Stopped::NotRunning if ask_to_stop() => {
+    match stop_after(node, patience, ask_to_stop) {
+        // `motemix net up` did not start it, or its pid file is damaged, and still it may run: who
+        // started it by hand sees it in `net status`.
+        Ok(Stopped::NotRunning) | Err(_) if ask_to_stop() => {
             if !until(patience, || Ok(status(config).is_err()))? {
                 bail!("{} was asked to stop, and still answers; look at its log", node.name());
             }
+            let _ = fs::remove_file(node.pid());
             Ok(Stopped::Asked)
         }
-        how => Ok(how),
+        how => how,
     }
 }
 
@@ -61,7 +62,11 @@ fn stop_after(node: &NodeDir, patience: Duration, ask: impl FnOnce() -> bool) ->
     } else {
         process.signal(Signal::TERM)?;
         if !has_ended(&process, patience)? {
-            bail!("{} (process {}) ignores SIGTERM; look at its log", node.name(), process.pid());
+            let (name, pid) = (node.name(), process.pid());
+            if process.is_stopped() {
+                bail!("{name} (process {pid}) stands still; let it go on with `kill -CONT {pid}`");
+            }
+            bail!("{name} (process {pid}) has not ended; wait longer (--timeout), or look at its log");
         }
         Stopped::Terminated
     };

@@ -7,12 +7,17 @@ use std::fmt::Write as _;
 /// not at all.
 fn is_harmful(c: char) -> bool {
     // Controls with those of ISO 6429's upper half, marks that turn the direction of writing
-    // (Unicode's UAX 9), ends of lines and paragraphs, and what has no width. The joiners U+200C
-    // and U+200D stay: Persian and others need them.
+    // (Unicode's UAX 9), ends of lines and paragraphs, and what Unicode's
+    // Default_Ignorable_Code_Point has: no width, and room for hidden data. The joiners U+200C and
+    // U+200D stay, which Persian and others need, and the selectors of text and picture, U+FE0E and
+    // U+FE0F.
     c.is_control()
         || matches!(c,
-            '\u{061c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The text with harmful characters escaped: `\u{1b}`.
@@ -45,7 +50,7 @@ pub fn printable_json(json: &str) -> String {
 mod tests {
     use super::*;
 
-    const HOSTILE: &str = "\u{1b}[2J\u{9b}2J\u{7f}\r\n\u{202e}evil\u{2066}\u{200b}\u{feff}\u{e0041} \u{2028}";
+    const HOSTILE: &str = "\u{1b}[2J\u{9b}2J\u{7f}\r\n\u{202e}evil\u{2066}\u{200b}\u{feff}\u{e0041} \u{2028}\u{ad}\u{3164}\u{180e}\u{e0101}";
 
     #[test]
     fn what_a_terminal_acts_on_is_shown_and_not_done() {

@@ -1,12 +1,12 @@
 //! `motemix loopix net`: a Loopix network of processes on this machine.
 
-use super::super::net::How;
+use super::super::net::{DownRows, How};
 use super::directory::address;
 use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 use crate::failure::Failure;
 use crate::network::loopix::{self, Blueprint, Size};
 use crate::network::{
-    NetworkDir, Stopped, bind_below, check_empty, consecutive, process_of, terminate, udp_taken,
+    NetworkDir, NodeDir, bind_below, check_empty, consecutive, process_of, terminate, udp_taken,
 };
 use crate::program;
 use crate::report::{self, Progress, Table};
@@ -75,7 +75,10 @@ fn config(args: &LoopixNetInit) -> Config {
 pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
     let folder = args.dir.path.display();
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
-    for (node, entry) in loopix::nodes_of(&NetworkDir::new(&args.dir.path))? {
+    let network = NetworkDir::new(&args.dir.path);
+    let nodes = loopix::nodes_of(&network)?;
+    let _lock = network.lock().map_err(Failure::failed)?;
+    for (node, entry) in nodes {
         let mut row = Up::of(&entry);
         match process_of(&node)? {
             Some(process) => (row.pid, row.how) = (Some(process.pid()), How::Ran),
@@ -147,48 +150,74 @@ impl Up {
 }
 
 pub fn down(args: &LoopixNetDown) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Row {
-        name: String,
-        stopped: Stopped,
+    let network = NetworkDir::new(&args.dir.path);
+    let nodes = loopix::folders(&network)?;
+    let _lock = network.lock().map_err(Failure::failed)?;
+    let mut rows = DownRows::default();
+    for node in nodes {
+        let stopped = terminate(&node, args.timeout);
+        rows.add(&node, stopped);
     }
-    let mut table = Table::new(["node", "how"]);
-    let mut rows = Vec::new();
-    let mut failed = None;
-    for (node, entry) in loopix::nodes_of(&NetworkDir::new(&args.dir.path))? {
-        match terminate(&node, args.timeout) {
-            Ok(stopped) => {
-                table.row([entry.name().to_owned(), stopped.words().to_owned()]);
-                rows.push(Row { name: entry.name().to_owned(), stopped });
-            }
-            // The others are to be stopped nevertheless.
-            Err(error) => failed = failed.or(Some(error)),
-        }
-    }
-    print(args.dir.json, &rows, &table)?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    rows.finish(args.dir.json)
 }
 
 pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Row {
+        name: String,
+        role: Option<&'static str>,
+        pid: Option<u32>,
+        address: Option<String>,
+        profile: Option<Profile>,
+        /// Why nothing more is known, or why it does not answer.
+        problem: Option<String>,
+    }
     let mut table = Table::new(["node", "role", "pid", "address", "profile"]);
-    let mut rows = Vec::new();
-    for (node, entry) in loopix::nodes_of(&NetworkDir::new(&args.dir.path))? {
+    let (mut rows, mut unreadable) = (Vec::new(), None);
+    let known = |node: &NodeDir| {
+        let entry = loopix::entry_of(node)?;
         let config = Config::load(&node.path().join(names::CONFIG)).map_err(Failure::broken)?;
         let settings = Settings::of_node(node.path(), &config).map_err(Failure::broken)?;
-        let pid = process_of(&node)?.map(|process| process.pid());
-        let (name, role, address) = (entry.name(), entry.role().name(), address_of(&entry));
+        Ok::<_, Failure>((entry, settings.profile))
+    };
+    for node in loopix::folders(&NetworkDir::new(&args.dir.path))? {
+        let (known, found) = (known(&node), process_of(&node));
+        let mut row =
+            Row { name: node.name(), role: None, pid: None, address: None, profile: None, problem: None };
+        let mut state = "down".to_owned();
+        match (&known, &found) {
+            (Err(error), _) => row.problem = Some(error.to_string()),
+            (_, Err(error)) => row.problem = Some(format!("{error:#}")),
+            _ => {}
+        }
+        if row.problem.is_some() {
+            "unknown".clone_into(&mut state);
+        }
+        if let Ok((entry, profile)) = &known {
+            (row.role, row.address) = (Some(entry.role().name()), Some(address_of(entry)));
+            row.profile = Some(*profile);
+        }
+        if let Ok(Some(process)) = &found {
+            row.pid = Some(process.pid());
+            state = process.pid().to_string();
+            if process.is_stopped() {
+                state += ", stands still";
+                row.problem = Some(format!("let it go on with `kill -CONT {}`", process.pid()));
+            }
+        }
+        let cell = |text: Option<&str>| text.unwrap_or("-").to_owned();
         table.row([
-            name.to_owned(),
-            role.to_owned(),
-            pid.map_or_else(|| "down".to_owned(), |pid| pid.to_string()),
-            address.clone(),
-            settings.profile.to_string(),
+            row.name.clone(),
+            cell(row.role),
+            state,
+            cell(row.address.as_deref()),
+            row.profile.map_or_else(|| "-".to_owned(), |profile| profile.to_string()),
         ]);
-        rows.push(json!({
-            "name": name, "role": role, "pid": pid, "address": address, "profile": settings.profile
-        }));
+        rows.push(row);
+        unreadable = unreadable.or(known.err()).or(found.err().map(Failure::from));
     }
-    print(args.dir.json, &rows, &table)
+    print(args.dir.json, &rows, &table)?;
+    unreadable.map_or(Ok(()), Err)
 }
 
 fn address_of(entry: &NodeEntry) -> String {

@@ -7,20 +7,31 @@ use motemix_loopix::files::{Config, Directory, NodeEntry, keys, names, role_of};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The nodes of a network, each with its public key file.
-pub fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeEntry)>, Failure> {
+/// The folders of a network's nodes.
+pub fn folders(network: &NetworkDir) -> Result<Vec<NodeDir>, Failure> {
     let nodes = network.nodes();
+    if network.authority_public_key().exists() {
+        let folder = network.path().display();
+        return Err(Failure::broken(format!("{folder}: is no Loopix network; use `motemix net`")));
+    }
     let refused = |error| no_nodes(&nodes, &error, "motemix loopix net init");
     let folders = NodeDir::list(&nodes, |node| node.path().is_dir()).map_err(refused)?;
     if folders.is_empty() {
         return Err(refused(io::Error::other("no nodes")));
     }
-    let read = |node: NodeDir| {
-        let role = role_of(node.path()).map_err(Failure::broken)?;
-        let entry = keys::load_public(&keys::public_file(node.path(), role)).map_err(Failure::broken)?;
-        Ok((node, entry))
-    };
-    folders.into_iter().map(read).collect()
+    Ok(folders)
+}
+
+/// What others know of the node with this folder.
+pub fn entry_of(node: &NodeDir) -> Result<NodeEntry, Failure> {
+    let role = role_of(node.path()).map_err(Failure::broken)?;
+    keys::load_public(&keys::public_file(node.path(), role)).map_err(Failure::broken)
+}
+
+/// The nodes of a network, each with its public key file.
+pub fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeEntry)>, Failure> {
+    let with_entry = |node: NodeDir| entry_of(&node).map(|entry| (node, entry));
+    folders(network)?.into_iter().map(with_entry).collect()
 }
 
 /// A directory, and where it was put.

@@ -2,12 +2,13 @@
 
 use super::super::{Launched, NodeDir, log_file};
 use anyhow::{Context, Result};
+use motemix_host::store::file;
 use motemix_loopix::files::{NodeEntry, Role};
 use rustix::fs::{FileType, Mode, mknodat};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,7 +24,7 @@ pub fn launch(program: &Path, node: NodeDir, entry: NodeEntry) -> Result<Launche
     command.args(["--log", "info", "loopix", entry.role().name(), "--dir"]).arg(node.path());
     let events = node.events();
     // Emptied, so that an earlier process's words are not taken for this one's.
-    let out = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&events);
+    let out = file::open_to_append(&events).and_then(|out| out.set_len(0).map(|()| out));
     command.stdout(out.with_context(|| format!("cannot write {}", events.display()))?);
     command.stderr(log_file(&node)?);
     command.stdin(match entry.role() {
@@ -53,7 +54,7 @@ fn input(path: &Path) -> Result<File> {
 /// Waits for the event `ready`, and returns it.
 pub fn wait_until_ready(launched: &mut Launched<NodeEntry>, events: &Path, until: Instant) -> Result<Value> {
     launched.wait_for(until, |_| {
-        let printed = BufReader::new(File::open(events).ok()?.take(EARLY_EVENTS));
+        let printed = BufReader::new(file::open(events).ok()?.take(EARLY_EVENTS));
         let lines = printed.lines().map_while(Result::ok);
         lines
             .filter_map(|line| serde_json::from_str::<Value>(&line).ok())

@@ -16,6 +16,6 @@ mod directory;
 mod init;
 mod launch;
 
-pub use directory::{build, nodes_of};
+pub use directory::{build, entry_of, folders, nodes_of};
 pub use init::{Blueprint, Size, init};
 pub use launch::{launch, wait_until_ready};

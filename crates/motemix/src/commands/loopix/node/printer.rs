@@ -20,7 +20,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Takes lines to be printed.
 #[derive(Clone)]
 pub struct Lines {
-    to_thread: SyncSender<String>,
+    /// `None` is the end.
+    to_thread: SyncSender<Option<String>>,
     left_out: Arc<AtomicU64>,
 }
 
@@ -41,7 +42,7 @@ impl Lines {
     }
 
     fn put(&self, line: String, stands_for: u64) {
-        if let Err(TrySendError::Full(_)) = self.to_thread.try_send(line) {
+        if let Err(TrySendError::Full(_)) = self.to_thread.try_send(Some(line)) {
             self.left_out.fetch_add(stands_for, Ordering::Relaxed);
         }
     }
@@ -49,13 +50,13 @@ impl Lines {
 
 impl Printer {
     pub fn start() -> Result<Self, Failure> {
-        let (to_thread, lines) = mpsc::sync_channel::<String>(MOST_WAITING);
+        let (to_thread, lines) = mpsc::sync_channel::<Option<String>>(MOST_WAITING);
         let (end, ended) = mpsc::channel::<()>();
         let print = move || {
             // Moved here, so that it is dropped when this ends.
             let _end = end;
             let mut stdout = std::io::stdout().lock();
-            for mut line in lines {
+            while let Ok(Some(mut line)) = lines.recv() {
                 line.push('\n');
                 // Nobody reads any more; the node goes on.
                 if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
@@ -79,6 +80,9 @@ impl Printer {
     /// Waits until everything is printed, for a while.
     pub fn finish(self) {
         let Self { lines, ended } = self;
+        // Other threads may keep theirs: whoever reads stdin does until it ends. Nobody prints
+        // after this, so a full channel is one that nobody reads.
+        let _ = lines.to_thread.try_send(None);
         drop(lines);
         // Either everything is printed, or nobody reads.
         let _ = ended.recv_timeout(FAREWELL);
