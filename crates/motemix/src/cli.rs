@@ -113,10 +113,11 @@ mod tests {
             let explained = argument.get_help().is_some();
             assert!(explained, "{} of {} is not explained", argument.get_id(), command.get_name());
         }
-        let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-        for line in examples.lines() {
-            // A terminal would break it where the shell sees its end.
-            assert!(line.chars().count() <= 80, "{}: too wide: {line}", command.get_name());
+        for examples in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
+            for line in examples.to_string().lines() {
+                // A terminal would break it where the shell sees its end.
+                assert!(line.chars().count() <= 80, "{}: too wide: {line}", command.get_name());
+            }
         }
         command.get_subcommands().for_each(check);
     }

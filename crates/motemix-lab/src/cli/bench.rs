@@ -13,7 +13,8 @@ use clap::Args;
 What to compare with:
   Only figures of one run on one machine compare. In the source tree,
   `make bench` measures other implementations of Sphinx in turns with this one,
-  and nodes that forward datagrams. Build with --release; other builds warn that they are slow.
+  and nodes that forward datagrams. Build with --release; other builds warn that
+  they are slow.
 
 Examples:
   motemix-lab bench

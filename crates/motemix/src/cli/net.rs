@@ -9,11 +9,11 @@ use std::time::Duration;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
-  motemix net init plant                  keys, configurations and documents for 30 days
+  motemix net init plant                  keys and documents for 30 days
   motemix net up plant                    one process a node
   motemix net status plant                how they are
   motemix send --config plant/nodes/mote-1/node.toml 'all is well'
-  motemix net renew plant                 documents for the next 30 days; no node has to stop
+  motemix net renew plant                 documents for 30 days; no node stops
   motemix net down plant
 
 Times are numbers with units, as 50ms, 2s, 1h 30m or 1d.")]
