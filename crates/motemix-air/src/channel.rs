@@ -30,7 +30,7 @@ mod link;
 mod sender;
 mod settings;
 mod station;
-mod timing;
+pub(crate) mod timing;
 
 pub use counters::{Counters, Drops};
 pub use link::{Centibels, Link, Loss, Paths};

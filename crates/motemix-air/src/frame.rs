@@ -46,7 +46,13 @@ impl Frame {
         frame.bytes[2] = sequence;
         (
             frame,
-            Header { kind: Type::Acknowledgement, wants_acknowledgement: false, sequence, to: To::Nobody },
+            Header {
+                kind: Type::Acknowledgement,
+                wants_acknowledgement: false,
+                sequence,
+                to: To::Nobody,
+                from: To::Nobody,
+            },
         )
     }
 
@@ -111,6 +117,8 @@ pub(crate) struct Header {
     pub wants_acknowledgement: bool,
     pub sequence: u8,
     pub to: To,
+    /// The sender, as a frame to it alone would name it; nobody if the frame does not say.
+    pub from: To,
 }
 
 /// Why bytes are no frame that a radio sends.
@@ -191,20 +199,23 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Frame, Header), Malformed> {
             To::Extended(u16::from_le_bytes(take(&mut rest)?), ExtendedAddress(take(&mut rest)?))
         }
     };
+    let mut from = To::Nobody;
     if source != Mode::Absent {
-        if !one_pan {
-            let pan = u16::from_le_bytes(take(&mut rest)?);
-            if kind == Type::Beacon && to == To::Nobody {
-                to = To::Pan(pan);
-            }
+        let pan = match to {
+            To::Short(pan, _) | To::Extended(pan, _) if one_pan => pan,
+            _ => u16::from_le_bytes(take(&mut rest)?),
+        };
+        if kind == Type::Beacon && to == To::Nobody {
+            to = To::Pan(pan);
         }
-        if source == Mode::Short {
-            take::<2>(&mut rest)?;
+        from = if source == Mode::Short {
+            To::Short(pan, u16::from_le_bytes(take(&mut rest)?))
         } else {
-            take::<8>(&mut rest)?;
-        }
+            To::Extended(pan, ExtendedAddress(take(&mut rest)?))
+        };
     }
-    Ok((frame, Header { kind, wants_acknowledgement: bit(5) && kind != Type::Beacon, sequence, to }))
+    let wants_acknowledgement = bit(5) && kind != Type::Beacon;
+    Ok((frame, Header { kind, wants_acknowledgement, sequence, to, from }))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

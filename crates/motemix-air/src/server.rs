@@ -46,9 +46,10 @@ const NAME_LEN: usize = 64;
 /// What to open.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where the sockets are to be; made if it does not exist.
+    /// Where the stations' sockets are to be; made if it does not exist and there are stations.
     pub dir: PathBuf,
-    /// Letters, digits, `-`, `_` and `.`, which does not come first; each once.
+    /// Letters, digits, `-`, `_` and `.`, which does not come first; each once. Those who speak ZEP
+    /// are not among them.
     pub stations: Vec<String>,
     /// The channel's settings.
     pub channel: Settings,
@@ -173,8 +174,10 @@ impl Server {
                 return Err(AirError::Name(name.clone()));
             }
         }
-        fs::create_dir_all(&setup.dir)
-            .map_err(|source| AirError::File { path: setup.dir.clone(), source })?;
+        if !setup.stations.is_empty() {
+            fs::create_dir_all(&setup.dir)
+                .map_err(|source| AirError::File { path: setup.dir.clone(), source })?;
+        }
         let boards = setup.stations.iter().map(|name| Board::open(&setup.dir, name));
         let report_air = setup.channel.report_air || setup.capture.is_some();
         Ok(Self {
@@ -222,6 +225,9 @@ impl Server {
             let now = self.now();
             self.channel.handle_timeout(now);
             self.pass_events_on();
+            if let Some(peers) = &mut self.peers {
+                peers.flush(now);
+            }
             for board in &mut self.boards {
                 board.flush(now, &mut self.channel);
             }
@@ -242,8 +248,9 @@ impl Server {
         while let Some(event) = self.channel.poll_event() {
             match event {
                 Event::Delivered { to, from, at, frame } => {
-                    let at = self.in_calendar(at);
-                    if self.peers.as_mut().is_some_and(|peers| peers.deliver(to, from, at, &frame)) {
+                    let (now, at) = (self.now(), self.in_calendar(at));
+                    let peers = self.peers.as_mut();
+                    if peers.is_some_and(|peers| peers.deliver(now, to, from, at, &frame)) {
                         continue;
                     }
                     if let Some(board) = self.boards.iter_mut().find(|board| board.station() == Some(to)) {
@@ -299,7 +306,9 @@ impl Server {
             sources.push(Source::Peers);
             fds.push(PollFd::new(peers, PollFlags::IN));
         }
-        let timeout = self.channel.poll_timeout().map(|at| timespec(at - self.now()));
+        let waiting = self.peers.as_ref().and_then(Peers::poll_timeout);
+        let due = self.channel.poll_timeout().into_iter().chain(waiting).min();
+        let timeout = due.map(|at| timespec(at - self.now()));
         match poll(&mut fds, timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
             Err(error) => return Err(AirError::Wait(error.into())),

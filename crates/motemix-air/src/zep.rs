@@ -14,14 +14,17 @@
 //! (`packet-zep.c`) and RIOT (`sys/include/net/zep.h`, `cpu/native/socket_zep`) agree on. What is
 //! known of RIOT's `native`:
 //!
-//! - It sends to the dispatcher without listening first, and takes data of version 2 on its own
-//!   channel only, which is 26 unless told otherwise.
-//! - Since 2023 it sends a datagram when the frame's airtime is over, makes acknowledgements
-//!   itself, 192 µs after a frame came, and repeats frames that nobody acknowledged within 864 µs.
+//! - It sends to the dispatcher, and takes data of version 2 on its own channel only, which is 26
+//!   unless told otherwise.
+//! - It makes acknowledgements itself, and repeats a frame that nobody acknowledged within 864 µs,
+//!   four times. 2023.01 sends and acknowledges at once. 2026.07 sends a datagram when the frame's
+//!   airtime is over, and acknowledges 192 µs after a frame came.
+//! - It does not listen before it sends. 2026.07 ends if it is given a frame before it has
+//!   acknowledged the last one; `server/peers/pacing.rs` says why, and keeps it from that.
 //! - A hello is sent when it knows its address, if its module `socket_zep_hello` is there: a data
 //!   header and the extended address. It makes the sender a station, nothing else.
-//! - From 2022 on its frames have a wrong check sequence, and it looks at none that it receives. So
-//!   none is looked at here, and the right one is put in its place.
+//! - 2023.01 sends a wrong check sequence and looks at none. 2026.07 sends the right one, and drops
+//!   frames with another one. So none is looked at here, and the right one is put in its place.
 //!
 //! In mode 0 the frame's last two bytes are signal and quality instead of the check sequence. They
 //! are put away in both modes.

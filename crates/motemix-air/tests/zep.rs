@@ -108,6 +108,32 @@ fn peers_hear_each_other_and_not_themselves() {
 }
 
 #[test]
+fn a_peer_hears_nothing_else_before_it_has_acknowledged() {
+    // RIOT's radio thread ends when the second of two frames is there already as it acknowledges
+    // the first one. A sender repeats what was not acknowledged in time, so that is soon so.
+    let air = open();
+    let mut board = Board::join(&air, "board", 1);
+    let receiver = Peer::new(&air, &mut board);
+    let sender = Peer::new(&air, &mut board);
+    let sequence = |datagram: Vec<u8>| datagram[32 + 2];
+    assert_eq!(sequence(receiver.receive()), 0);
+    receiver.send(&datagram(26, &[&broadcast(8, 1, b"here is 8")[..], &[0, 0]].concat()));
+    assert_eq!(sequence(sender.receive()), 1);
+
+    let reading = datagram(26, &[&data(9, 8, 5, b"reading")[..], &[0, 0]].concat());
+    sender.send(&reading);
+    sender.send(&reading);
+    sender.send(&datagram(26, &[&broadcast(9, 6, b"to all")[..], &[0, 0]].concat()));
+    assert_eq!(sequence(receiver.receive()), 5);
+    receiver.send(&datagram(26, &[0x02, 0x00, 5, 0, 0]));
+    assert_eq!(sequence(sender.receive()), 5);
+    assert_eq!(sequence(receiver.receive()), 6);
+
+    let counted = air.stop().zep.expect("it took ZEP").datagrams;
+    assert_eq!(counted.repeated, 1);
+}
+
+#[test]
 fn what_is_no_datagram_of_zep_is_counted() {
     let air = open();
     let mut board = Board::join(&air, "board", 1);
@@ -135,6 +161,25 @@ fn what_is_no_datagram_of_zep_is_counted() {
     assert_eq!((counted.no_zep, counted.unsupported, counted.wrong_length), (3, 2, 4));
     assert_eq!((counted.wrong_channel, counted.malformed), (1, 1));
     assert_eq!((counted.peers, counted.greetings, counted.frames), (1, 1, 2));
+}
+
+#[test]
+fn peers_need_neither_a_station_nor_a_folder() {
+    let anywhere: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let air = Air::open_with([], |setup| {
+        setup.dir = setup.dir.join("folder");
+        setup.zep = Some(anywhere);
+    });
+    let [first, second] = [(); 2].map(|()| {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+        socket.connect(air.zep.expect("it takes ZEP")).expect("it is there");
+        Peer(socket)
+    });
+    first.send(&hello());
+    second.send(&datagram(26, &[&broadcast(9, 3, b"to all")[..], &[0, 0]].concat()));
+    assert_eq!(first.receive()[32 + 2], 3);
+    assert!(!air.path("folder").exists());
 }
 
 #[test]

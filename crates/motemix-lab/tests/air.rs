@@ -6,6 +6,7 @@ use motemix_link::serial::{Decoder, ExtendedAddress, Item, Message, Outcome};
 use program::lab;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -23,17 +24,23 @@ struct Air {
 impl Air {
     /// Returns when the program says that it is ready.
     fn start(dir: &Path, words: &[&str]) -> Self {
+        let dir = dir.to_str().expect("UTF-8");
+        Self::start_with(&[&["--dir", dir], words].concat()).0
+    }
+
+    /// The same without a folder; also returns what it says before.
+    fn start_with(words: &[&str]) -> (Self, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_motemix-lab"));
-        command.arg("air").arg("--dir").arg(dir).args(words).env_remove("MOTEMIX_LOG");
+        command.arg("air").args(words).env_remove("MOTEMIX_LOG");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut air = Self { child, stdout };
-        let mut line = String::new();
-        while line != "ready\n" {
-            line.clear();
-            assert!(air.stdout.read_line(&mut line).expect("text") > 0, "it ended before it was ready");
+        let mut said = String::new();
+        while !said.ends_with("ready\n") {
+            let len = air.stdout.read_line(&mut said).expect("text");
+            assert!(len > 0, "it ended before it was ready: {said}");
         }
-        air
+        (air, said)
     }
 
     /// Sends a signal and returns what the program says then.
@@ -107,6 +114,37 @@ fn the_end_can_be_json() {
     assert_eq!(station["channel"]["airtime_us"], 4608);
     assert_eq!(station["channel"]["no_acknowledgement"], 1);
     assert_eq!(report["zep"]["datagrams"]["frames"], 0);
+}
+
+#[test]
+fn stations_that_speak_zep_just_join() {
+    let (air, said) = Air::start_with(&["--zep", "127.0.0.1:0"]);
+    let address = said.lines().next().and_then(|line| line.strip_prefix("ZEP ")).expect("an address");
+    let [first, second] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a port"));
+    first.set_read_timeout(Some(PATIENCE)).expect("a time");
+    let frame = [&[0x41, 0xd8, 7, 0x23, 0, 0xff, 0xff][..], &self::address(9).0, b"here", &[0, 0]].concat();
+    let mut datagram = b"EX\x02\x01\x1a".to_vec();
+    datagram.resize(31, 0);
+    datagram.push(u8::try_from(frame.len()).expect("a short frame"));
+    datagram.extend(frame);
+    first.send_to(&datagram, address).expect("it is sent");
+    second.send_to(&datagram, address).expect("it is sent");
+    let mut heard = [0; 159];
+    assert_eq!(first.recv(&mut heard).expect("the second one's"), datagram.len());
+    let said = air.end("-INT");
+    let rows: Vec<_> = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    // Nobody has a name.
+    assert_eq!(rows.len(), 2, "{said}");
+    assert_eq!(rows[1][..3], ["(ZEP)", "2", "0"]);
+}
+
+#[test]
+fn a_named_station_needs_a_folder_and_a_folder_a_station() {
+    for (words, missing) in [(&["--dir", "air"][..], "--station"), (&["--zep", "--station", "a"], "--dir")] {
+        let run = lab([&["air"], words].concat());
+        assert_eq!(run.status(), 2);
+        assert!(run.stderr().contains(missing), "{}", run.stderr());
+    }
 }
 
 #[test]

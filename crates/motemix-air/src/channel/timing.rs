@@ -9,11 +9,11 @@ const fn micros(micros: u64) -> Duration {
 /// aUnitBackoffPeriod.
 pub(super) const UNIT_BACKOFF: Duration = micros(320);
 /// Clear-channel assessment: 8 symbols.
-pub(super) const ASSESSMENT: Duration = micros(128);
+pub(crate) const ASSESSMENT: Duration = micros(128);
 /// aTurnaroundTime: 12 symbols.
-pub(super) const TURNAROUND: Duration = micros(192);
+pub(crate) const TURNAROUND: Duration = micros(192);
 /// macAckWaitDuration: 54 symbols.
-pub(super) const ACKNOWLEDGEMENT_WAIT: Duration = micros(864);
+pub(crate) const ACKNOWLEDGEMENT_WAIT: Duration = micros(864);
 /// aMaxSIFSFrameSize; longer frames are followed by the long gap.
 pub(super) const SHORT_FRAME: usize = 18;
 /// macMinSIFSPeriod: 12 symbols.

@@ -1,10 +1,13 @@
 //! Those who speak ZEP: whoever sends a datagram is a station from then on.
 
+mod pacing;
+
 use super::AirError;
 use crate::Instant;
 use crate::channel::{Channel, Counters, Station};
-use crate::frame::Frame;
+use crate::frame::{self, Frame};
 use crate::zep::{self, Datagram, NoZep, Outgoing};
+use pacing::{Heard, Offered, Pacing};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -42,6 +45,14 @@ pub struct ZepCounters {
     pub no_place: u64,
     /// Datagrams to peers that the system did not take.
     pub not_sent: u64,
+    /// Frames that waited until their peer could receive them.
+    pub delayed: u64,
+    /// Frames that were repeated before their peer acknowledged them, and not given to it again.
+    pub repeated: u64,
+    /// Acknowledgements that a peer was not given, because it awaited another one.
+    pub not_awaited: u64,
+    /// Frames to a peer for whom too many waited.
+    pub queue_full: u64,
 }
 
 /// The socket and who was heard on it.
@@ -51,12 +62,15 @@ pub(super) struct Peers {
     peers: BTreeMap<SocketAddr, Peer>,
     sequence: u32,
     past: Counters,
+    /// What is about to be sent.
+    out: Vec<(SocketAddr, Heard)>,
     pub counters: ZepCounters,
 }
 
 struct Peer {
     station: Station,
     heard_at: Instant,
+    pacing: Pacing,
 }
 
 impl Peers {
@@ -70,6 +84,7 @@ impl Peers {
             peers: BTreeMap::new(),
             sequence: 0,
             past: Counters::default(),
+            out: Vec::new(),
             counters: ZepCounters::default(),
         })
     }
@@ -119,6 +134,10 @@ impl Peers {
             Datagram::Hello | Datagram::Acknowledgement => self.counters.greetings += 1,
             Datagram::Data { frame, .. } if channel.send_from_outside(now, station, frame) => {
                 self.counters.frames += 1;
+                let pacing = self.peers.get_mut(&from).map(|peer| &mut peer.pacing);
+                if let (Some(pacing), Ok((frame, header))) = (pacing, frame::read(frame)) {
+                    pacing.sent(now, &frame, &header);
+                }
             }
             Datagram::Data { .. } => self.counters.malformed += 1,
         }
@@ -136,7 +155,7 @@ impl Peers {
             return None;
         }
         let station = channel.join_outside(now).ok()?;
-        self.peers.insert(from, Peer { station, heard_at: now });
+        self.peers.insert(from, Peer { station, heard_at: now, pacing: Pacing::default() });
         self.counters.peers += 1;
         Some(station)
     }
@@ -154,16 +173,50 @@ impl Peers {
     }
 
     /// A frame reached a station. Returns whether it is one of these.
-    pub fn deliver(&mut self, to: Station, from: Station, at: Duration, frame: &Frame) -> bool {
-        let Some((address, _)) = self.peers.iter().find(|(_, peer)| peer.station == to) else { return false };
-        self.sequence = self.sequence.wrapping_add(1);
-        let (channel, sequence) = (self.channel, self.sequence);
-        let datagram = Outgoing { channel, device: from.number(), at, sequence, frame };
-        // A datagram that the system does not take is a frame that was not heard.
-        if self.socket.send_to(&datagram.bytes(), address).is_err() {
-            self.counters.not_sent += 1;
+    pub fn deliver(&mut self, now: Instant, to: Station, from: Station, at: Duration, frame: &Frame) -> bool {
+        let mut peers = self.peers.iter_mut();
+        let Some((address, peer)) = peers.find(|(_, peer)| peer.station == to) else { return false };
+        let Ok((frame, header)) = frame::read(frame.bytes()) else { return true };
+        let heard = Heard { from: from.number(), at, frame, header };
+        let count = &mut self.counters;
+        match peer.pacing.offer(now, &heard) {
+            Offered::Now => self.out.push((*address, heard)),
+            Offered::Waits => match peer.pacing.next(now) {
+                Some(first) => self.out.push((*address, first)),
+                None => count.delayed += 1,
+            },
+            Offered::Repeated => count.repeated += 1,
+            Offered::NotAwaited => count.not_awaited += 1,
+            Offered::Full => count.queue_full += 1,
         }
+        self.send();
         true
+    }
+
+    /// When [`Peers::flush`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.peers.values().filter_map(|peer| peer.pacing.poll_timeout()).min()
+    }
+
+    /// Sends what waited for peers that can receive now.
+    pub fn flush(&mut self, now: Instant) {
+        for (address, peer) in &mut self.peers {
+            self.out.extend(peer.pacing.next(now).map(|heard| (*address, heard)));
+        }
+        self.send();
+    }
+
+    fn send(&mut self) {
+        for (address, heard) in self.out.drain(..) {
+            self.sequence = self.sequence.wrapping_add(1);
+            let (channel, sequence) = (self.channel, self.sequence);
+            let Heard { from, at, ref frame, .. } = heard;
+            let datagram = Outgoing { channel, device: from, at, sequence, frame };
+            // A datagram that the system does not take is a frame that was not heard.
+            if self.socket.send_to(&datagram.bytes(), address).is_err() {
+                self.counters.not_sent += 1;
+            }
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 /// kept in NAME.log. The channel is an IEEE 802.15.4 channel in the 2.4 GHz band: stations listen
 /// before they send, frames collide, are acknowledged and sent again.
 ///
+/// With --zep, whoever sends ZEP datagrams is a station too. It needs neither a name nor a folder.
+///
 /// Runs until it is interrupted, then prints what became of the frames. "ready" is printed once all
 /// sockets exist.
 #[derive(Debug, Args)]
@@ -20,13 +22,22 @@ Example:
 
   qemu-system-arm -M mps2-an385 -kernel mote -nographic -monitor none \\
     -chardev socket,id=radio,path=air/mote-1.air -serial chardev:radio
-  socat - UNIX-CONNECT:air/mote-1.tty")]
+  socat - UNIX-CONNECT:air/mote-1.tty
+
+  motemix-lab air --zep
+  ./gnrc_networking.elf -z '[::1]:17754'     # RIOT on its board native64")]
 pub struct Air {
     /// Folder for the sockets; made if it does not exist.
-    #[arg(long, value_name = "DIR")]
-    pub dir: PathBuf,
-    /// A station's name; give one or more.
-    #[arg(long = "station", value_name = "NAME", num_args = 1.., required = true)]
+    #[arg(long, value_name = "DIR", required_unless_present = "zep")]
+    pub dir: Option<PathBuf>,
+    /// A station's name; give one or more, unless all stations speak ZEP.
+    #[arg(
+        long = "station",
+        value_name = "NAME",
+        num_args = 1..,
+        required_unless_present = "zep",
+        requires = "dir"
+    )]
     pub stations: Vec<String>,
     /// The probability with which each receiver loses a frame that nothing disturbed.
     #[arg(long, value_name = "P", default_value_t = 0.0)]
@@ -39,7 +50,7 @@ pub struct Air {
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// Takes frames in ZEP datagrams at this address, for example from RIOT's native boards, which
-    /// are on channel 26. Anybody who can reach the address can send.
+    /// are on channel 26. Anybody who can reach the address can join and send.
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "[::1]:17754")]
     pub zep: Option<SocketAddr>,
     /// Prints JSON at the end.

@@ -12,7 +12,7 @@ pub fn air(args: &Args) -> Result<(), Failure> {
         .ok_or_else(|| Failure::broken(format!("--loss {}: a probability is between 0 and 1", args.loss)))?;
     let stop = on_interrupt()?;
     let mut server = Server::open(&Setup {
-        dir: args.dir.clone(),
+        dir: args.dir.clone().unwrap_or_default(),
         stations: args.stations.clone(),
         channel: Settings { loss, ..Settings::default() },
         seed: args.seed,
