@@ -2,6 +2,10 @@
 
 use motemix_crypto::curve::half_words::scalar::Scalar;
 use motemix_crypto::curve::scalar::BlindedScalar;
+use motemix_crypto::curve::words::{
+    Words,
+    product::{Long, OfHalves},
+};
 use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, SharedSecret};
 
 use crate::host_curve::HostCurve;
@@ -38,6 +42,34 @@ pub const OPERATIONS: &[Operation] = &[
         expected: Expected::Secret,
         variants: 1,
         run: diffie_hellman::<HalfWords>,
+    },
+    Operation {
+        name: "public key, words",
+        secret: "the scalar",
+        expected: Expected::Secret,
+        variants: 1,
+        run: public_key::<Words<Long>>,
+    },
+    Operation {
+        name: "Diffie-Hellman, words",
+        secret: "the scalar and the point",
+        expected: Expected::Secret,
+        variants: 1,
+        run: diffie_hellman::<Words<Long>>,
+    },
+    Operation {
+        name: "public key, words, products of halves",
+        secret: "the scalar",
+        expected: Expected::Secret,
+        variants: 1,
+        run: public_key::<Words<OfHalves>>,
+    },
+    Operation {
+        name: "Diffie-Hellman, words, products of halves",
+        secret: "the scalar and the point",
+        expected: Expected::Secret,
+        variants: 1,
+        run: diffie_hellman::<Words<OfHalves>>,
     },
     Operation {
         name: "public key, the host's",

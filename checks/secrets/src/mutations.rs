@@ -88,6 +88,13 @@ pub const MUTATIONS: &[Mutation] = &[
         operations: &["public key, half words"],
     },
     Mutation {
+        name: "words: a branch where the ladder swaps",
+        file: "crates/motemix-crypto/src/curve/words.rs",
+        original: "swap_if(swapped ^ set, &mut x2, &mut x3)",
+        mutant: "if core::hint::black_box(swapped ^ set) == 1 { core::mem::swap(&mut x2, &mut x3); }",
+        operations: &["public key, words"],
+    },
+    Mutation {
         name: "scalars of half words: a branch where the order is added",
         file: "crates/motemix-crypto/src/curve/half_words/scalar.rs",
         original: "*limb += order & negative",

@@ -4,6 +4,7 @@
 //! | module | what | source |
 //! |---|---|---|
 //! | [`curve`] | X25519 behind a trait, and the sender's blinded scalars | RFC 7748 |
+//! | [`ed25519`] | Ed25519 signatures checked on boards | RFC 8032 |
 //! | [`p224`] | NIST P-224, for packets of Loopix | FIPS 186-4 |
 //! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |
 //! | [`hash`] | keyed BLAKE2s and BLAKE2b | RFC 7693 |
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod curve;
+pub mod ed25519;
 pub mod hash;
 pub mod p224;
 pub mod secret;

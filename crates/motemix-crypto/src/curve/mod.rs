@@ -4,6 +4,7 @@ pub mod compact;
 pub mod half_words;
 pub mod portable;
 pub mod scalar;
+pub mod words;
 
 use subtle::ConstantTimeEq;
 

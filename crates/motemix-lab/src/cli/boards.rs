@@ -143,7 +143,8 @@ pub struct BoardsMeasure {
 /// Checks whether secrets change the number of cycles.
 ///
 /// Runs each operation that uses a secret on the stopwatch, with many random secrets, for each
-/// board's core. Fails if the cycles of an operation differ. Where the multiplier of a Cortex-M3
+/// board's core: as our own programs have it, and as the C library has it (a quarter of the
+/// secrets). Fails if the cycles of an operation differ. Where the multiplier of a Cortex-M3
 /// makes them differ, it prints how much instead.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -156,7 +157,7 @@ pub struct BoardsSecrets {
     /// Secrets for each operation that multiplies points; the others get ten times as many.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub secrets: u32,
-    /// Prints JSON: an object for each board.
+    /// Prints JSON: an object for each board and program.
     #[arg(long)]
     pub json: bool,
 }

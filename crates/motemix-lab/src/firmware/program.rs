@@ -9,7 +9,7 @@ const TABLE: &str = include_str!("../../../../firmware/programs.txt");
 
 /// What a program is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// A mote on an emulated board: `boards network`.
     Network,
@@ -21,6 +21,8 @@ pub enum Purpose {
     Size,
     /// One operation at a time, with secrets from outside: `boards secrets`.
     Secrets,
+    /// The same as the C library has them, for little code: `boards secrets`.
+    SecretsSmall,
     /// The thesis' operations on TweetNaCl: `boards measure`.
     Baseline,
     /// A mote on a board that is not emulated.
@@ -93,7 +95,9 @@ mod tests {
     fn every_board_of_the_thesis_has_each_program_of_the_stopwatch() {
         let programs = programs().unwrap();
         for board in &BOARDS {
-            for purpose in [Purpose::Bench, Purpose::Size, Purpose::Secrets, Purpose::Baseline] {
+            let purposes =
+                [Purpose::Bench, Purpose::Size, Purpose::Secrets, Purpose::SecretsSmall, Purpose::Baseline];
+            for purpose in purposes {
                 let is_it = |program: &&Program| program.purpose == purpose && program.board == board.name;
                 assert_eq!(programs.iter().filter(is_it).count(), 1, "{purpose:?} for {}", board.name);
             }

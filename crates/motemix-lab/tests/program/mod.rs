@@ -44,6 +44,13 @@ fn is_current(program: &Path) -> bool {
     built.is_some() && sources.split_whitespace().all(|source| changed(Path::new(source)) <= built)
 }
 
+/// Copies by a process of its own. The kernel runs no file that somebody has open for writing, and
+/// a program that another test starts at that moment would have inherited the open file.
+fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args([from, to]).status().expect("cp starts");
+    assert!(copied.success(), "cp {} {}", from.display(), to.display());
+}
+
 /// The laboratory where it is installed: the program and that of the nodes in a `bin` of their own,
 /// far from the source tree and from everybody's data.
 pub struct Installed {
@@ -55,7 +62,7 @@ impl Installed {
         let installed = Self { folder: tempfile::tempdir().expect("a folder") };
         let bin = installed.path().join("bin");
         fs::create_dir(&bin).expect("a folder");
-        fs::copy(env!("CARGO_BIN_EXE_motemix-lab"), bin.join("motemix-lab")).expect("the program");
+        copy_program(Path::new(env!("CARGO_BIN_EXE_motemix-lab")), &bin.join("motemix-lab"));
         installed
     }
 
@@ -63,7 +70,7 @@ impl Installed {
     pub fn with_nodes(self) -> Self {
         build_nodes();
         let nodes = Path::new(env!("CARGO_BIN_EXE_motemix-lab")).with_file_name("motemix");
-        fs::copy(nodes, self.path().join("bin/motemix")).expect("the program of the nodes");
+        copy_program(&nodes, &self.path().join("bin/motemix"));
         self
     }
 

@@ -10,26 +10,33 @@ use crate::report::{self, Progress, Table};
 use serde::Serialize;
 use std::sync::Mutex;
 
-/// One board, as `--json` prints it.
+/// One program on one board, as `--json` prints it.
 #[derive(Serialize)]
 struct BoardSpreads {
     board: &'static str,
+    /// `secrets`: our own programs for boards. `secrets-small`: the C library.
+    program: Purpose,
     core: String,
     operations: Vec<Spread>,
 }
 
 pub fn secrets(args: &Args) -> Result<(), Failure> {
-    let works = args.files.images(&[Purpose::Secrets])?;
+    let works = args.files.images(&[Purpose::Secrets, Purpose::SecretsSmall])?;
     let progress = Mutex::new((0, Progress::new((COUNT * works.len()) as u64)));
-    let found = at_once(works, |Loaded { board, image, .. }| {
-        let operations = spreads(board, &image, args.secrets as usize, |operation| {
+    let found = at_once(works, |Loaded { board, purpose, image }| {
+        let secrets = match purpose {
+            // Most of what it has is what the other program has.
+            Purpose::SecretsSmall => (args.secrets / 4).max(2),
+            _ => args.secrets,
+        };
+        let operations = spreads(board, &image, secrets as usize, |operation| {
             if let Ok(mut progress) = progress.lock() {
                 progress.0 += 1;
                 let at = progress.0;
                 progress.1.at(at, &format!("{}: {operation}", board.name));
             }
         })?;
-        Ok(BoardSpreads { board: board.name, core: board.core.to_string(), operations })
+        Ok(BoardSpreads { board: board.name, program: purpose, core: board.core.to_string(), operations })
     });
     if let Ok((_, progress)) = progress.into_inner() {
         progress.finish();
@@ -44,13 +51,14 @@ pub fn secrets(args: &Args) -> Result<(), Failure> {
 }
 
 fn table(found: &[BoardSpreads]) -> Table {
-    let mut table = Table::new(["board", "core", "operation", "secrets", "cycles", "spread", ""]);
+    let mut table = Table::new(["board", "core", "program", "operation", "secrets", "cycles", "spread", ""]);
     for (board, spread) in
         found.iter().flat_map(|board| board.operations.iter().map(move |spread| (board, spread)))
     {
         table.row([
             board.board.to_owned(),
             board.core.clone(),
+            name(board.program).to_owned(),
             spread.operation.to_owned(),
             spread.secrets.to_string(),
             grouped(spread.least),
@@ -66,13 +74,19 @@ fn table(found: &[BoardSpreads]) -> Table {
     table
 }
 
+fn name(program: Purpose) -> &'static str {
+    if program == Purpose::SecretsSmall { "C library" } else { "our own" }
+}
+
 fn judge(found: &[BoardSpreads]) -> Result<(), Failure> {
     let varying: Vec<_> = found
         .iter()
-        .flat_map(|board| board.operations.iter().map(move |spread| (board.board, spread)))
+        .flat_map(|board| board.operations.iter().map(move |spread| (board, spread)))
         .filter(|(_, spread)| !spread.is_constant() && !spread.may_vary)
         .map(|(board, spread)| {
-            format!("{board} {} takes from {} to {} cycles", spread.operation, spread.least, spread.most)
+            let BoardSpreads { board, program, .. } = board;
+            let Spread { operation, least, most, .. } = spread;
+            format!("{board} {operation} ({}) takes from {least} to {most} cycles", name(*program))
         })
         .collect();
     if varying.is_empty() {

@@ -1,0 +1,10 @@
+//! The operations as the C library has them: for little code, with the curve that is quick then.
+
+#![no_std]
+#![no_main]
+
+mod operations;
+
+use motemix_crypto::curve::words::{Words, product::OfThisCore};
+
+type ShippedCurve = Words<OfThisCore>;
