@@ -20,7 +20,7 @@ use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::store::Layout;
-use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Route, Running};
+use motemix_mote::{Console, Mote, Next, OnAir, PlaceInNetwork, Route, Running};
 use motemix_node::Instant;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -196,7 +196,8 @@ impl Script {
         let mut packet = [0; 280];
         let mut polls_at_once = 0;
         loop {
-            match running.poll(self.now, &mut self.terminal, &mut stack, radio, &mut packet) {
+            let mut link = OnAir { stack: &mut stack, radio };
+            match running.poll(self.now, &mut self.terminal, &mut link, &mut packet) {
                 Next::TookIn | Next::Again => {
                     polls_at_once += 1;
                     assert!(polls_at_once < 10_000, "the mote does not sleep");

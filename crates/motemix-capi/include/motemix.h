@@ -40,22 +40,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes of memory for a node, enough on any machine, for static arrays; a multiple of 8. Takes the fields
-// of motemix_limits in their order: packets, replay, window, messages, returns, headers, nodes. As in
+// Bytes of memory for a mote, enough on any machine, for static arrays; a multiple of 8. Takes the fields
+// of motemix_limits in their order: packets, replay, window, messages, returns, headers, nodes, document.
+// As in
 //
-//   static uint64_t memory[MOTEMIX_NODE_SIZE(MOTEMIX_MOTE) / 8];
+//   static uint64_t memory[MOTEMIX_MOTE_SIZE(MOTEMIX_MOTE) / 8];
 //   static const motemix_limits limits = { MOTEMIX_MOTE };
+#define MOTEMIX_MOTE_SIZE(...) MOTEMIX_MOTE_SIZE_OF(__VA_ARGS__)
+#define MOTEMIX_MOTE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes, document)       \
+    ((MOTEMIX_MOTE_BASE_SIZE + MOTEMIX_TABLES_OF(packets, replay, window, messages, returns, headers,    \
+                                                 nodes) + (nodes) * MOTEMIX_ROUTE_SIZE + (document) + 7) \
+     / 8 * 8)
+
+// The same for a node without a mote around it, which has no use for the last field.
 #define MOTEMIX_NODE_SIZE(...) MOTEMIX_NODE_SIZE_OF(__VA_ARGS__)
-#define MOTEMIX_NODE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes)                 \
-    ((MOTEMIX_NODE_BASE_SIZE + (packets) * MOTEMIX_PACKET_SIZE + (messages) * MOTEMIX_MESSAGE_SIZE +     \
-      (returns) * MOTEMIX_RETURN_SIZE + (headers) * MOTEMIX_HEADER_SIZE + (nodes) * MOTEMIX_ENTRY_SIZE + \
-      (replay) + 2 * (window) * MOTEMIX_WINDOW_SIZE + 7) / 8 * 8)
+#define MOTEMIX_NODE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes, document)       \
+    ((MOTEMIX_NODE_BASE_SIZE +                                                                           \
+      MOTEMIX_TABLES_OF(packets, replay, window, messages, returns, headers, nodes) + 7) / 8 * 8)
 
-// A mote that sends readings and forwards little: 735 packets an epoch.
-#define MOTEMIX_MOTE 4, 2048, 32, 2, 4, 3, 16
+#define MOTEMIX_TABLES_OF(packets, replay, window, messages, returns, headers, nodes)                    \
+    ((packets) * MOTEMIX_PACKET_SIZE + (messages) * MOTEMIX_MESSAGE_SIZE +                               \
+     (returns) * MOTEMIX_RETURN_SIZE + (headers) * MOTEMIX_HEADER_SIZE + (nodes) * MOTEMIX_ENTRY_SIZE +  \
+     (replay) + 2 * (window) * MOTEMIX_WINDOW_SIZE)
 
-// A mote that forwards for others: 2940 packets an epoch.
-#define MOTEMIX_MOTE_MIX 8, 8192, 64, 2, 4, 3, 32
+// What the parts of a node and of a mote take, at most.
+#if UINTPTR_MAX > 0xffffffff
+#define MOTEMIX_NODE_BASE_SIZE 2184
+#define MOTEMIX_MOTE_BASE_SIZE 3296
+#define MOTEMIX_PACKET_SIZE 396
+#define MOTEMIX_MESSAGE_SIZE 168
+#define MOTEMIX_RETURN_SIZE 152
+#define MOTEMIX_HEADER_SIZE 408
+#else
+#define MOTEMIX_NODE_BASE_SIZE 2048
+#define MOTEMIX_MOTE_BASE_SIZE 2952
+#define MOTEMIX_PACKET_SIZE 388
+#define MOTEMIX_MESSAGE_SIZE 168
+#define MOTEMIX_RETURN_SIZE 144
+#define MOTEMIX_HEADER_SIZE 400
+#endif
+
+// A mote that sends readings and forwards next to nothing: 183 packets an epoch.
+#define MOTEMIX_SENDER 2, 512, 8, 2, 4, 2, 16, 1280
+
+// A mote that sends, receives and forwards: 735 packets an epoch.
+#define MOTEMIX_MOTE 4, 2048, 32, 2, 4, 2, 16, 1280
+
+// A mote that forwards for many others: 2940 packets an epoch. The tables of an nRF52840.
+#define MOTEMIX_MOTE_MIX 24, 8192, 320, 8, 32, 6, 96, 6656
 
 
 // How many reasons for dropping a datagram there are.
@@ -84,32 +116,27 @@
 // The most bytes of data in a message or a reply.
 #define MOTEMIX_DATA_LEN 103
 
+// The most characters of a line for motemix_mote_command.
+#define MOTEMIX_LINE_LEN 160
+
 // No node: the value of `motemix_config.receiver` when none is foreseen.
 #define MOTEMIX_NO_NODE 65535
 
 // Alignment of the memory of a node, in bytes.
 #define MOTEMIX_NODE_ALIGN 8
 
-// Bytes of a node without its tables, at most.
-#define MOTEMIX_NODE_BASE_SIZE 2624
-
-// Bytes for one packet that waits, at most: its slot and its place in the schedule.
-#define MOTEMIX_PACKET_SIZE 396
-
-// Bytes for one message in flight.
-#define MOTEMIX_MESSAGE_SIZE 168
-
-// Bytes for what opens one reply, at most.
-#define MOTEMIX_RETURN_SIZE 160
-
-// Bytes for one finished header, at most.
-#define MOTEMIX_HEADER_SIZE 416
-
 // Bytes for one node of the network.
 #define MOTEMIX_ENTRY_SIZE 34
 
 // Bytes for one remembered message, in one of two tables.
 #define MOTEMIX_WINDOW_SIZE 8
+
+// Bytes for one node of the network, beside MOTEMIX_ENTRY_SIZE.
+#define MOTEMIX_ROUTE_SIZE 26
+
+// Bytes of a page of a mote's flash: what is erased at once. A flash with smaller pages erases
+// several.
+#define MOTEMIX_PAGE_LEN 4096
 
 // No time: the end of an epoch when nobody knows it.
 #define MOTEMIX_NEVER 18446744073709551615ull
@@ -144,7 +171,7 @@ enum motemix_status
     MOTEMIX_STATUS_RANDOM_FAILED = 10,
     // The buffer is shorter than a packet.
     MOTEMIX_STATUS_BUFFER_TOO_SMALL = 11,
-    // More data than MOTEMIX_DATA_LEN.
+    // More data than MOTEMIX_DATA_LEN, or a longer network document than there is memory for.
     MOTEMIX_STATUS_TOO_LONG = 12,
     // No number of a node.
     MOTEMIX_STATUS_BAD_ID = 13,
@@ -191,12 +218,81 @@ enum motemix_status
     MOTEMIX_STATUS_JOURNAL_FAILED = 33,
     // Refused for a reason that has no number of its own.
     MOTEMIX_STATUS_REFUSED = 34,
+    // This is no mote: motemix_mote_open did not make it, or motemix_mote_close ended it.
+    MOTEMIX_STATUS_NOT_A_MOTE = 35,
+    // The node runs; this is for a mote that stands.
+    MOTEMIX_STATUS_RUNS = 36,
+    // The mote stands; this is for one that runs.
+    MOTEMIX_STATUS_STANDS = 37,
+    // The clock is not set.
+    MOTEMIX_STATUS_NO_CLOCK = 38,
+    // No authority is trusted yet.
+    MOTEMIX_STATUS_NO_AUTHORITIES = 39,
+    // There is no network document yet.
+    MOTEMIX_STATUS_NO_DOCUMENT = 40,
+    // The document is of another network than the one before.
+    MOTEMIX_STATUS_OTHER_NETWORK = 41,
+    // This node has another number in the document than it runs under.
+    MOTEMIX_STATUS_OTHER_ID = 42,
+    // The epoch has passed: its key is gone.
+    MOTEMIX_STATUS_EPOCH_PASSED = 43,
+    // The epoch is further ahead of the key than it is moved at a time.
+    MOTEMIX_STATUS_KEY_FAR_BEHIND = 44,
+    // The key was derived part of the way to the document's epoch.
+    MOTEMIX_STATUS_KEY_MOVED = 45,
+    // The flash does not do what it is asked for, or what is in it is damaged.
+    MOTEMIX_STATUS_FLASH_FAILED = 46,
+    // The flash has no room.
+    MOTEMIX_STATUS_FLASH_FULL = 47,
+    // The regions of the flash cannot be used.
+    MOTEMIX_STATUS_BAD_FLASH = 48,
+    // There is no address yet that neighbours could send to.
+    MOTEMIX_STATUS_NO_ADDRESS = 49,
+    // This belongs to a message that is under way.
+    MOTEMIX_STATUS_UNDER_WAY = 50,
+    // The thread in which the mote runs is not there.
+    MOTEMIX_STATUS_NO_THREAD = 51,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
 typedef enum motemix_status motemix_status;
 #else
 typedef uint8_t motemix_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What somebody should see to, while the node runs.
+enum motemix_warning
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The network document has expired: nothing of the node's own leaves. Give it the next one.
+    MOTEMIX_WARNING_EXPIRED = 0,
+    // The epoch has ended and no next one has begun: nothing is forwarded. Give it the next
+    // document.
+    MOTEMIX_WARNING_EPOCH_ENDED = 1,
+    // The next epoch could not begin, for this reason.
+    MOTEMIX_WARNING_NO_NEXT_EPOCH = 2,
+    // At this rate the replay filter is full before the epoch ends.
+    MOTEMIX_WARNING_FILTER_FILLS_UP = 3,
+    // Packets of others were turned away, so that the replay filter lasts for the epoch.
+    MOTEMIX_WARNING_FILTER_RATIONED = 4,
+    // The replay filter is full: packets of others are dropped until the next epoch. Replies to
+    // own messages still come.
+    MOTEMIX_WARNING_FILTER_FULL = 5,
+    // Messages cannot be kept and are turned away, for this reason: take some.
+    MOTEMIX_WARNING_MESSAGES_TURNED_AWAY = 6,
+    // A replay tag cannot be kept, for this reason: the node stops.
+    MOTEMIX_WARNING_TAG_NOT_KEPT = 7,
+    // Something that this version has no number for.
+    MOTEMIX_WARNING_OTHER = 8,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum motemix_warning motemix_warning;
+#else
+typedef uint8_t motemix_warning;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -225,6 +321,9 @@ typedef enum motemix_event_kind motemix_event_kind;
 typedef uint8_t motemix_event_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
+
+// A mote. Only the library knows what is in it.
+typedef struct motemix_mote motemix_mote;
 
 // A node. Only the library knows what is in it.
 typedef struct motemix_node motemix_node;
@@ -331,64 +430,73 @@ typedef struct motemix_limits {
     uint16_t headers;
     // Nodes of the network, 1 to 16384.
     uint16_t nodes;
+    // Bytes of a network document: about 67 for each node, and 400. A mote needs it; a node, which
+    // keeps no document, has no use for it.
+    uint16_t document;
 } motemix_limits;
-
-// What a node is to do; what all nodes must agree on comes from the network document.
-typedef struct motemix_config {
-    // For how long the application may keep a received message before it replies, in microseconds.
-    // 0: ten seconds.
-    uint64_t answer_within_us;
-    // This node's number in the network document; it keeps it from epoch to epoch.
-    uint16_t id;
-    // Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards
-    // they are built for the receiver of the last message.
-    uint16_t receiver;
-} motemix_config;
 
 // Where random bytes come from: the hardware's generator, or a generator seeded by it. Whoever can
 // guess these bytes can read, trace and forge what the node sends.
 typedef struct motemix_random {
     // Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called
-    // with 32 when the node is made and once in some thousand uses; all zeros count as
-    // failure. Must not call this library with the node that it is called for.
+    // with 32 when the node is made and once in some thousand uses; the same 16 bytes twice count
+    // as failure. Must not call this library with the node that it is called for.
     int (*fill)(void *context, uint8_t *out, size_t len);
     // Handed to `fill`, and never looked at.
     void *context;
 } motemix_random;
 
-// A packet has been written to the caller's buffer.
-typedef struct motemix_transmit {
-    // The number of the node to send it to; motemix_document_node knows its addresses.
-    uint16_t to;
-    // Its bytes: always MOTEMIX_PACKET_LEN.
-    uint16_t len;
-} motemix_transmit;
+// The flash of a mote, from its address 0 on: three regions of whole pages, one after the other.
+//
+// Whoever reads it has the mote's keys. A call returns when what it was asked for is done, and
+// returns 0, or anything else if it failed. Addresses and lengths of writes are multiples of 4.
+// Writing clears bits, and may be asked for a second time at the same address to clear more of
+// them. What was written or erased is read back, and counts as failed if it is something else.
+typedef struct motemix_flash {
+    // Reads `len` bytes at `address`.
+    int (*read)(void *context, uint32_t address, uint8_t *out, size_t len);
+    // Writes `len` bytes at `address`.
+    int (*write)(void *context, uint32_t address, const uint8_t *bytes, size_t len);
+    // Sets all bits of `len` bytes at `address`: whole pages of MOTEMIX_PAGE_LEN.
+    int (*erase)(void *context, uint32_t address, size_t len);
+    // Handed to all three, and never looked at.
+    void *context;
+    // Pages for keys, sequence numbers, authorities and network documents: 4 or more. With 4, a
+    // document may have 1024 bytes, with 5 it may have 2176, with each further one 1152 more.
+    // The same for as long as what is in flash is needed, as are the other two.
+    uint16_t settings_pages;
+    // Pages for replay tags: 2 or more, of 1020 packets each.
+    uint16_t tags_pages;
+    // Pages for messages that were received and not yet taken: 2 or more, of about 34 of the
+    // longest each. One of them may be of no use.
+    uint16_t messages_pages;
+} motemix_flash;
 
-// Something that the application should know. Fields that an event does not have are zero.
-typedef struct motemix_event {
-    // Names a received message, for motemix_node_reply and motemix_node_refuse.
-    uint64_t token;
-    // Which message of this node, as motemix_node_send numbered it.
-    uint64_t message;
-    // From sending the try that came back until it came back, in microseconds.
-    uint64_t round_trip_us;
-    // From motemix_node_send until the reply came back, in microseconds.
-    uint64_t elapsed_us;
-    // What the message or the reply says. Points into the node's memory, and only until the next
-    // call with this node. Not null; not NUL-terminated.
-    const uint8_t *data;
-    // Bytes of `data`, at most MOTEMIX_DATA_LEN.
-    size_t len;
-    // The message's id, as its sender chose it.
-    uint8_t id[4];
-    // What kind of event.
-    motemix_event_kind kind;
-    // Tries made.
-    uint8_t tries;
-    // The application has replied to this message with data before, and the reply was lost: give
-    // the same reply again, and do not act on the message a second time.
-    bool repeated;
-} motemix_event;
+// What a mote runs on. The callbacks must not call the mote that calls them.
+typedef struct motemix_platform {
+    // Random bytes.
+    struct motemix_random random;
+    // What outlives a restart.
+    struct motemix_flash flash;
+    // Sends a UDP datagram to a neighbour, and returns 0 if the network stack took it. One that it
+    // did not take is lost, as if the air had lost it.
+    int (*send)(void *context, const struct motemix_address *to, const uint8_t *packet, size_t len);
+    // Prints text, not NUL-terminated: what motemix_mote_command answers. May be null.
+    void (*print)(void *context, const uint8_t *text, size_t len);
+    // A message is in flash, see motemix_mote_message. May be null.
+    void (*received)(void *context);
+    // The receiver of message `message` has it in its flash, or on its disk. May be null.
+    void (*acknowledged)(void *context, uint64_t message, uint64_t round_trip_us, uint8_t tries);
+    // Message `message` was given up after its last try, or because the node stopped; it may have
+    // arrived nevertheless. May be null.
+    void (*discarded)(void *context, uint64_t message, uint8_t tries);
+    // An epoch begins: the node has turned to the next network document. May be null.
+    void (*epoch_begins)(void *context, uint32_t epoch);
+    // Somebody should see to something: what, and why. May be null.
+    void (*warned)(void *context, motemix_warning warning, motemix_status reason);
+    // Handed to the callbacks above, and never looked at; random bytes and flash have their own.
+    void *context;
+} motemix_platform;
 
 // Totals since the node was made.
 typedef struct motemix_counters {
@@ -432,6 +540,52 @@ typedef struct motemix_counters {
     // Packets dropped, by reason; see motemix_drop_reason_text.
     uint64_t dropped[MOTEMIX_DROP_REASONS];
 } motemix_counters;
+
+// What a node is to do; what all nodes must agree on comes from the network document.
+typedef struct motemix_config {
+    // For how long the application may keep a received message before it replies, in microseconds.
+    // 0: ten seconds.
+    uint64_t answer_within_us;
+    // This node's number in the network document; it keeps it from epoch to epoch.
+    uint16_t id;
+    // Build headers for this receiver before the first message, or MOTEMIX_NO_NODE. Afterwards
+    // they are built for the receiver of the last message.
+    uint16_t receiver;
+} motemix_config;
+
+// A packet has been written to the caller's buffer.
+typedef struct motemix_transmit {
+    // The number of the node to send it to; motemix_document_node knows its addresses.
+    uint16_t to;
+    // Its bytes: always MOTEMIX_PACKET_LEN.
+    uint16_t len;
+} motemix_transmit;
+
+// Something that the application should know. Fields that an event does not have are zero.
+typedef struct motemix_event {
+    // Names a received message, for motemix_node_reply and motemix_node_refuse.
+    uint64_t token;
+    // Which message of this node, as motemix_node_send numbered it.
+    uint64_t message;
+    // From sending the try that came back until it came back, in microseconds.
+    uint64_t round_trip_us;
+    // From motemix_node_send until the reply came back, in microseconds.
+    uint64_t elapsed_us;
+    // What the message or the reply says. Points into the node's memory, and only until the next
+    // call with this node. Not null; not NUL-terminated.
+    const uint8_t *data;
+    // Bytes of `data`, at most MOTEMIX_DATA_LEN.
+    size_t len;
+    // The message's id, as its sender chose it.
+    uint8_t id[4];
+    // What kind of event.
+    motemix_event_kind kind;
+    // Tries made.
+    uint8_t tries;
+    // The application has replied to this message with data before, and the reply was lost: give
+    // the same reply again, and do not act on the message a second time.
+    bool repeated;
+} motemix_event;
 
 #ifdef __cplusplus
 extern "C" {
@@ -479,6 +633,122 @@ motemix_status motemix_document_find_key(const struct motemix_document *document
 // A journal that keeps nothing: after a restart with the same key, the node takes every packet
 // that was recorded before for a new one, once.
 struct motemix_journal motemix_no_journal(void);
+
+// The bytes of memory that a mote with these limits needs on this machine; 0 if the limits make no
+// mote. MOTEMIX_MOTE_SIZE says it at compile time, and a little more than is needed.
+size_t motemix_mote_size(const struct motemix_limits *limits);
+
+// Makes a mote in `memory`, which belongs to it until motemix_mote_close: `len` bytes, aligned to
+// MOTEMIX_NODE_ALIGN. Opens its flash, and makes a key if there is none. `platform` is copied; its
+// callbacks and contexts have to outlive the mote. Writes the mote to `mote`: the same address as
+// `memory`. The mote stands: motemix_mote_start runs it.
+motemix_status motemix_mote_open(void *memory,
+                                 size_t len,
+                                 const struct motemix_limits *limits,
+                                 const struct motemix_platform *platform,
+                                 struct motemix_mote **mote);
+
+// Ends a mote: its keys and tables in memory are overwritten with zeros, and the memory is the
+// caller's again. The flash stays as it is. Nothing is called back.
+motemix_status motemix_mote_close(struct motemix_mote *mote);
+
+// Where others send to, an IPv6 address: the command `key` tells it to the network's authority.
+// While the mote stands.
+motemix_status motemix_mote_set_address(struct motemix_mote *mote,
+                                        const struct motemix_address *address);
+
+// Sets the clock, in seconds since 1970. While the mote stands.
+motemix_status motemix_mote_set_time(struct motemix_mote *mote,
+                                     uint64_t now_us,
+                                     uint64_t unix_time);
+
+// The mote's public key of an epoch, for the network's authority: 32 bytes. One scalar
+// multiplication.
+motemix_status motemix_mote_public_key(struct motemix_mote *mote,
+                                       uint32_t epoch,
+                                       uint8_t *public_key);
+
+// Takes network documents that `threshold` of these authorities signed: `authorities` Ed25519
+// keys of 32 bytes each, four at most. They are kept in flash. While the mote stands.
+motemix_status motemix_mote_trust(struct motemix_mote *mote,
+                                  uint8_t threshold,
+                                  const uint8_t *authority_keys,
+                                  uint8_t authorities);
+
+// Puts `len` bytes of a network document, those from its byte `at` on, into the mote's memory for
+// one. MOTEMIX_STATUS_TOO_LONG if they do not fit into `motemix_limits.document` bytes.
+motemix_status motemix_mote_give_document(struct motemix_mote *mote,
+                                          size_t at,
+                                          const uint8_t *piece,
+                                          size_t len);
+
+// Checks the network document that was given, `len` bytes in all, and keeps it in flash. While the
+// mote stands, it has to be valid now; while it runs, it is the next epoch's, which begins in its
+// time. MOTEMIX_STATUS_KEY_MOVED: call again.
+motemix_status motemix_mote_keep_document(struct motemix_mote *mote, uint64_t now_us, size_t len);
+
+// Does what a line says that somebody typed: `len` characters without the end of the line. What
+// the mote answers, it prints; `help` lists the commands, docs/spec/mote.md specifies them. Poll
+// the mote afterwards.
+motemix_status motemix_mote_command(struct motemix_mote *mote,
+                                    uint64_t now_us,
+                                    const uint8_t *line,
+                                    size_t len);
+
+// Runs the node in the epoch of the network document in flash, whose signatures it checks.
+// MOTEMIX_STATUS_KEY_MOVED: call again.
+motemix_status motemix_mote_start(struct motemix_mote *mote, uint64_t now_us);
+
+// Stops the node and wipes its keys from memory. Messages under way are given up, with a call of
+// `discarded` for each. MOTEMIX_STATUS_STANDS if it does not run.
+motemix_status motemix_mote_stop(struct motemix_mote *mote);
+
+// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from`
+// names the neighbour that it came from: any number that is the same for the same neighbour, such
+// as its link-layer address, so that none of them uses up the others' share. What the node does
+// not take it counts, and no answer to a peer may depend on it. Poll the mote afterwards.
+motemix_status motemix_mote_handle_datagram(struct motemix_mote *mote,
+                                            uint64_t now_us,
+                                            uint64_t from,
+                                            const uint8_t *bytes,
+                                            size_t len);
+
+// Does what is due, one scalar multiplication at most. MOTEMIX_STATUS_OK: call again, and let
+// others take their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
+// `next_us`, MOTEMIX_NEVER for none, or after any other call. MOTEMIX_STATUS_STANDS: the node does
+// not run, or has just stopped because the flash does not work; what it printed says why.
+motemix_status motemix_mote_poll(struct motemix_mote *mote, uint64_t now_us, uint64_t *next_us);
+
+// Sends `len` bytes to the node of this name, of `name_len` bytes. A sequence number in decimal
+// and a space go in front of them: up to eleven bytes of MOTEMIX_DATA_LEN. Writes the message's
+// number to `message`, for the callback that ends it. Poll the mote afterwards.
+motemix_status motemix_mote_send(struct motemix_mote *mote,
+                                 uint64_t now_us,
+                                 const uint8_t *name,
+                                 size_t name_len,
+                                 const uint8_t *data,
+                                 size_t len,
+                                 uint64_t *message);
+
+// The message that has been in flash longest: its id, 4 bytes, to `id`, which may be null, its
+// data to `data`, which has room for MOTEMIX_DATA_LEN bytes, and its length to `len`. It stays
+// until motemix_mote_forget_message. MOTEMIX_STATUS_NOTHING if there is none.
+motemix_status motemix_mote_message(struct motemix_mote *mote,
+                                    uint8_t *id,
+                                    uint8_t *data,
+                                    size_t *len);
+
+// Removes the message that has been in flash longest, once it is safe elsewhere.
+motemix_status motemix_mote_forget_message(struct motemix_mote *mote);
+
+// The epoch in which the node runs, written to `epoch`.
+motemix_status motemix_mote_epoch(struct motemix_mote *mote, uint32_t *epoch);
+
+// What the node did since motemix_mote_start.
+motemix_status motemix_mote_counters(struct motemix_mote *mote, struct motemix_counters *counters);
+
+// What a warning means. Never null; the text is constant.
+const char *motemix_warning_text(uint8_t warning);
 
 // The public key of a mix key: what the network document has to say of this node. One scalar
 // multiplication. `secret` and `public_key` are 32 bytes each.

@@ -7,18 +7,19 @@
 //! ```text
 //! network document ─ document_face (verify) ─┐
 //! secret key ─ node_face (prepare_epoch) ────┴─ begin_epoch
-//! datagram ─ node_face ─ handle (which node, is it busy?) ─ motemix-node ─ event, transmit ─ node_face
+//! datagram ─ node_face ─ entered (is it one, is it busy?) ─ motemix-node ─ event, transmit ─ node_face
 //! random bytes ─ random (callback) ─ generator ─ motemix-node
 //! motemix-node ─ journal (callbacks) ─ flash
 //! ```
 //!
 //! # Where the unsafe code is
 //!
-//! `raw` turns pointers into slices and references. `handle` lays out a node in lent memory.
-//! `random` and `journal` call back into C. The two faces put these together. Everything else is
-//! safe Rust. A face checks each pointer for null and for alignment, bounds each length, and
-//! recognises a node or a document by a word at its beginning. No check can find memory that does
-//! not exist, or two threads in one node; the header asks the caller to avoid them.
+//! `raw` turns pointers into slices and references. `handle` lays out a node in lent memory, and
+//! `entered` lets one call at a time into it. `random` and `journal` call back into C. The two
+//! faces put these together. Everything else is safe Rust. A face checks each pointer for null and
+//! for alignment, bounds each length, and recognises a node or a document by a word at its
+//! beginning. No check can find memory that does not exist, or two threads in one node; the header
+//! asks the caller to avoid them.
 //!
 //! Deliberately absent: an allocator, threads, sockets, clocks, other profiles, and any decision
 //! about the protocol.
@@ -31,17 +32,20 @@ extern crate std;
 mod counters;
 mod descriptor;
 mod document_face;
+mod entered;
 mod event;
 mod generator;
 mod handle;
 mod journal;
 mod limits;
+mod mote;
 mod node_face;
 #[cfg(target_os = "none")]
 mod panic;
 mod random;
 mod raw;
 mod status;
+mod tables;
 
 pub use counters::{Counters, DROP_REASONS, motemix_drop_reason_text};
 pub use descriptor::{About, Address, Descriptor, MAX_ADDRESSES, NAME_SIZE};
@@ -53,8 +57,16 @@ pub use event::{Event, EventKind, Transmit};
 pub use handle::NodeHandle;
 pub use journal::{Admitted, Journal, motemix_no_journal};
 pub use limits::{
-    Config, DATA_LEN, ENTRY_SIZE, HEADER_SIZE, Limits, MESSAGE_SIZE, NO_NODE, NODE_ALIGN, NODE_BASE_SIZE,
-    PACKET_LEN, PACKET_SIZE, RETURN_SIZE, WINDOW_SIZE,
+    Config, DATA_LEN, ENTRY_SIZE, HEADER_SIZE, LINE_LEN, Limits, MESSAGE_SIZE, MOTE_BASE_SIZE, NO_NODE,
+    NODE_ALIGN, NODE_BASE_SIZE, PACKET_LEN, PACKET_SIZE, RETURN_SIZE, WINDOW_SIZE,
+};
+pub use mote::{
+    Flash, MoteHandle, PAGE_LEN, Platform, ROUTE_SIZE, WarningKind, motemix_mote_close, motemix_mote_command,
+    motemix_mote_counters, motemix_mote_epoch, motemix_mote_forget_message, motemix_mote_give_document,
+    motemix_mote_handle_datagram, motemix_mote_keep_document, motemix_mote_message, motemix_mote_open,
+    motemix_mote_poll, motemix_mote_public_key, motemix_mote_send, motemix_mote_set_address,
+    motemix_mote_set_time, motemix_mote_size, motemix_mote_start, motemix_mote_stop, motemix_mote_trust,
+    motemix_warning_text,
 };
 pub use node_face::{
     NEVER, motemix_node_begin_epoch, motemix_node_counters, motemix_node_end, motemix_node_epoch,

@@ -1,9 +1,9 @@
 //! How large a node is: what the caller chooses, and how many bytes follow from it.
 
-use core::alloc::{Layout, LayoutError};
 use core::mem::{align_of, size_of};
 use core::time::Duration;
 
+use motemix_crypto::curve::words::{Words, product::OfThisCore};
 use motemix_directory::{Entry, MAX_NODES};
 use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};
 use motemix_sphinx::geometry::MOTE;
@@ -12,12 +12,8 @@ use motemix_sphinx::{Mote, NodeId, Profile};
 use crate::handle::NodeHandle;
 use crate::status::Status;
 
-/// Long products of a Cortex-M3 end early, so that only this curve takes constant time there.
-#[cfg(armv7m)]
-pub(crate) type Motes = Mote<motemix_crypto::HalfWords>;
-/// Packets of motes.
-#[cfg(not(armv7m))]
-pub(crate) type Motes = Mote;
+/// Packets of motes, with the curve that is quick where the compiler is to make little code.
+pub(crate) type Motes = Mote<Words<OfThisCore>>;
 /// Their curve.
 pub(crate) type MoteCurve = <Motes as Profile>::Curve;
 
@@ -25,20 +21,13 @@ pub(crate) type MoteCurve = <Motes as Profile>::Curve;
 pub const PACKET_LEN: usize = 280;
 /// The most bytes of data in a message or a reply.
 pub const DATA_LEN: usize = 103;
+/// The most characters of a line for motemix_mote_command.
+pub const LINE_LEN: usize = 160;
+const _: () = assert!(LINE_LEN == motemix_mote::LINE_LEN);
 /// No node: the value of `motemix_config.receiver` when none is foreseen.
 pub const NO_NODE: u16 = 0xffff;
 /// Alignment of the memory of a node, in bytes.
 pub const NODE_ALIGN: usize = 8;
-/// Bytes of a node without its tables, at most.
-pub const NODE_BASE_SIZE: usize = 2624;
-/// Bytes for one packet that waits, at most: its slot and its place in the schedule.
-pub const PACKET_SIZE: usize = 396;
-/// Bytes for one message in flight.
-pub const MESSAGE_SIZE: usize = 168;
-/// Bytes for what opens one reply, at most.
-pub const RETURN_SIZE: usize = 160;
-/// Bytes for one finished header, at most.
-pub const HEADER_SIZE: usize = 416;
 /// Bytes for one node of the network.
 pub const ENTRY_SIZE: usize = 34;
 /// Bytes for one remembered message, in one of two tables.
@@ -56,6 +45,42 @@ const _: () = {
     assert!(size_of::<Entry>() == ENTRY_SIZE && size_of::<u64>() == WINDOW_SIZE);
     assert!(NodeId::new(NO_NODE).is_none());
 };
+
+/// What is larger on machines with long pointers, which have room for it.
+#[cfg(target_pointer_width = "64")]
+mod sizes {
+    /// Bytes of a node without its tables, at most.
+    pub const NODE_BASE_SIZE: usize = 2184;
+    /// Bytes of a mote without its tables, at most.
+    pub const MOTE_BASE_SIZE: usize = 3296;
+    /// Bytes for one packet that waits, at most: its slot and its place in the schedule.
+    pub const PACKET_SIZE: usize = 396;
+    /// Bytes for one message in flight.
+    pub const MESSAGE_SIZE: usize = 168;
+    /// Bytes for what opens one reply, at most.
+    pub const RETURN_SIZE: usize = 152;
+    /// Bytes for one finished header, at most.
+    pub const HEADER_SIZE: usize = 408;
+}
+
+/// The same on boards.
+#[cfg(target_pointer_width = "32")]
+mod sizes {
+    /// A node.
+    pub const NODE_BASE_SIZE: usize = 2048;
+    /// A mote.
+    pub const MOTE_BASE_SIZE: usize = 2952;
+    /// A packet.
+    pub const PACKET_SIZE: usize = 388;
+    /// A message.
+    pub const MESSAGE_SIZE: usize = 168;
+    /// What opens a reply.
+    pub const RETURN_SIZE: usize = 144;
+    /// A header.
+    pub const HEADER_SIZE: usize = 400;
+}
+
+pub use sizes::{HEADER_SIZE, MESSAGE_SIZE, MOTE_BASE_SIZE, NODE_BASE_SIZE, PACKET_SIZE, RETURN_SIZE};
 
 /// Loops under way whose return is counted.
 pub(crate) const LOOPS: usize = 4;
@@ -82,54 +107,18 @@ pub struct Limits {
     pub headers: u16,
     /// Nodes of the network, 1 to 16384.
     pub nodes: u16,
-}
-
-/// Where the tables lie, in bytes from the beginning of the memory.
-pub(crate) struct Plan {
-    pub(crate) packets: usize,
-    pub(crate) schedule: usize,
-    pub(crate) replay: usize,
-    pub(crate) window: [usize; 2],
-    pub(crate) messages: usize,
-    pub(crate) returns: usize,
-    pub(crate) headers: usize,
-    pub(crate) loops: usize,
-    pub(crate) nodes: usize,
-    /// Bytes of all of it.
-    pub(crate) size: usize,
+    /// Bytes of a network document: about 67 for each node, and 400. A mote needs it; a node, which
+    /// keeps no document, has no use for it.
+    pub document: u16,
 }
 
 impl Limits {
-    pub(crate) fn plan(&self) -> Result<Plan, Status> {
+    pub(crate) fn check(&self) -> Result<(), Status> {
         let least = [self.packets, self.messages, self.returns, self.headers, self.nodes];
         if least.contains(&0) || self.returns < self.messages || usize::from(self.nodes) > MAX_NODES {
             return Err(Status::BadLimits);
         }
-        self.lay_out().map_err(|_| Status::BadLimits)
-    }
-
-    /// Large alignments first, so that nothing is lost between tables.
-    fn lay_out(&self) -> Result<Plan, LayoutError> {
-        let layout = Layout::new::<NodeHandle>();
-        let mut end = layout;
-        let mut table = |layout: Result<Layout, LayoutError>| -> Result<usize, LayoutError> {
-            let (extended, offset) = end.extend(layout?)?;
-            end = extended;
-            Ok(offset)
-        };
-        let window = usize::from(self.window);
-        Ok(Plan {
-            loops: table(Layout::array::<u64>(LOOPS))?,
-            window: [table(Layout::array::<u64>(window))?, table(Layout::array::<u64>(window))?],
-            packets: table(Layout::array::<PacketSlot<Motes>>(self.packets.into()))?,
-            messages: table(Layout::array::<MessageSlot<Motes>>(self.messages.into()))?,
-            returns: table(Layout::array::<ReturnSlot<Motes>>(self.returns.into()))?,
-            headers: table(Layout::array::<HeaderSlot<Motes>>(self.headers.into()))?,
-            schedule: table(Layout::array::<u32>(self.packets.into()))?,
-            nodes: table(Layout::array::<Entry>(self.nodes.into()))?,
-            replay: table(Layout::array::<u8>(self.replay.into()))?,
-            size: end.pad_to_align().size(),
-        })
+        Ok(())
     }
 }
 
@@ -171,6 +160,8 @@ impl Config {
 mod tests {
     use super::*;
 
+    use crate::tables::NodePlan;
+
     fn bound(limits: &Limits) -> usize {
         let times = |count: u16, size| usize::from(count) * size;
         NODE_BASE_SIZE
@@ -187,9 +178,17 @@ mod tests {
     fn the_size_that_c_computes_is_enough_for_all_limits() {
         for packets in [1, 2, 3, 7, 1000] {
             for nodes in 1..20 {
-                let limits =
-                    Limits { packets, replay: 65, window: 3, messages: 2, returns: 5, headers: 3, nodes };
-                let size = limits.plan().expect("sound limits").size;
+                let limits = Limits {
+                    packets,
+                    replay: 65,
+                    window: 3,
+                    messages: 2,
+                    returns: 5,
+                    headers: 3,
+                    nodes,
+                    document: 0,
+                };
+                let size = NodePlan::new(&limits).expect("sound limits").size;
                 assert!(size <= bound(&limits), "{limits:?} need {size}");
             }
         }
@@ -201,15 +200,24 @@ mod tests {
             returns: 1,
             headers: 1,
             nodes: 16384,
+            document: 0,
         };
-        assert!(most.plan().expect("large, and sound").size <= bound(&most));
+        assert!(NodePlan::new(&most).expect("large, and sound").size <= bound(&most));
     }
 
     #[test]
     fn limits_that_make_no_node_are_refused() {
-        let sound =
-            Limits { packets: 1, replay: 0, window: 0, messages: 1, returns: 1, headers: 1, nodes: 1 };
-        assert!(sound.plan().is_ok());
+        let sound = Limits {
+            packets: 1,
+            replay: 0,
+            window: 0,
+            messages: 1,
+            returns: 1,
+            headers: 1,
+            nodes: 1,
+            document: 0,
+        };
+        assert!(NodePlan::new(&sound).is_ok());
         for broken in [
             Limits { packets: 0, ..sound },
             Limits { messages: 0, ..sound },
@@ -218,7 +226,7 @@ mod tests {
             Limits { nodes: 0, ..sound },
             Limits { nodes: 16385, ..sound },
         ] {
-            assert_eq!(broken.plan().err(), Some(Status::BadLimits), "{broken:?}");
+            assert_eq!(NodePlan::new(&broken).err(), Some(Status::BadLimits), "{broken:?}");
         }
     }
 }

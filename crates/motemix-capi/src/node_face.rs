@@ -10,14 +10,16 @@ use motemix_sphinx::{MixKey, NodeId};
 
 use crate::counters::Counters;
 use crate::document_face::{Document, opened};
+use crate::entered::Entered;
 use crate::event::{Event, Transmit};
 use crate::generator::Generator;
-use crate::handle::{Entered, Inner, NodeHandle, Room};
+use crate::handle::{Inner, NodeHandle, Room};
 use crate::journal::{Admitted, Callbacks, Journal};
 use crate::limits::{Config, Limits, MoteCurve, PACKET_LEN};
 use crate::random::{Random, Source};
 use crate::raw;
 use crate::status::{Status, done};
+use crate::tables::NodePlan;
 
 /// No time: the end of an epoch when nobody knows it.
 pub const NEVER: u64 = 0xffff_ffff_ffff_ffff;
@@ -56,7 +58,7 @@ pub unsafe extern "C" fn motemix_public_key(secret: *const u8, public_key: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn motemix_node_size(limits: *const Limits) -> usize {
     // SAFETY: the caller's promise.
-    unsafe { raw::value(limits) }.and_then(Limits::plan).map_or(0, |plan| plan.size)
+    unsafe { raw::value(limits) }.and_then(NodePlan::new).map_or(0, |plan| plan.size)
 }
 
 /// Makes a node in `memory`, which belongs to it until motemix_node_end: `len` bytes, aligned to
@@ -87,7 +89,7 @@ pub unsafe extern "C" fn motemix_node_new(
         let out = unsafe { raw::place(node)? };
         let (me, receiver) = (config.me()?, config.receiver()?);
         // SAFETY: the header asks that the memory is the node's until it is ended.
-        let room = unsafe { Room::new(memory.cast(), len, limits.plan()?)? };
+        let room = unsafe { Room::new(memory.cast(), len, NodePlan::new(limits)?)? };
         // SAFETY: the header asks that callback and context outlive the node.
         let generator = Generator::new(unsafe { Source::new(random)? })?;
         let answer_within = config.answer_within();
@@ -456,13 +458,22 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { packets: 2, replay: 128, window: 4, messages: 1, returns: 2, headers: 1, nodes: 3 };
+    const LIMITS: Limits = Limits {
+        packets: 2,
+        replay: 128,
+        window: 4,
+        messages: 1,
+        returns: 2,
+        headers: 1,
+        nodes: 3,
+        document: 0,
+    };
     const CONFIG: Config = Config { answer_within_us: 0, id: 0, receiver: crate::NO_NODE };
 
     unsafe extern "C" fn fill(_: *mut c_void, out: *mut u8, len: usize) -> core::ffi::c_int {
         // SAFETY: the library lends `len` bytes.
-        unsafe { ptr::write_bytes(out, 7, len) };
+        let out = unsafe { core::slice::from_raw_parts_mut(out, len) };
+        out.iter_mut().zip(7..).for_each(|(byte, value)| *byte = value);
         0
     }
 

@@ -12,8 +12,8 @@ use crate::status::Status;
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     /// Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called
-    /// with 32 when the node is made and once in some thousand uses; all zeros count as
-    /// failure. Must not call this library with the node that it is called for.
+    /// with 32 when the node is made and once in some thousand uses; the same 16 bytes twice count
+    /// as failure. Must not call this library with the node that it is called for.
     pub fill: Option<unsafe extern "C" fn(context: *mut c_void, out: *mut u8, len: usize) -> c_int>,
     /// Handed to `fill`, and never looked at.
     pub context: *mut c_void,
@@ -39,7 +39,8 @@ impl Source {
         let out = seed.expose_mut();
         // SAFETY: `new`'s caller promised that the callback can be called; `out` holds 32 bytes.
         let failed = unsafe { (self.fill)(self.context, out.as_mut_ptr(), out.len()) } != 0;
-        // A generator that was not switched on often reads as zeros.
-        if failed || seed.expose() == &[0; 32] { Err(Status::RandomFailed) } else { Ok(seed) }
+        // A generator that was not switched on reads as zeros, or as one word again and again.
+        let (first, second) = seed.expose().split_at(16);
+        if failed || first == second { Err(Status::RandomFailed) } else { Ok(seed) }
     }
 }

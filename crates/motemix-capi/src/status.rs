@@ -3,6 +3,8 @@
 use core::ffi::{CStr, c_char};
 
 use motemix_directory::{AuthoritiesError, DocumentError, TopologyError};
+use motemix_mote::Refusal;
+use motemix_mote::store::StoreError;
 use motemix_node::{EpochError, ReplyError, SendError};
 
 macro_rules! statuses {
@@ -49,7 +51,7 @@ pub enum Status {
     RandomFailed = 10,
     /// The buffer is shorter than a packet.
     BufferTooSmall = 11,
-    /// More data than MOTEMIX_DATA_LEN.
+    /// More data than MOTEMIX_DATA_LEN, or a longer network document than there is memory for.
     TooLong = 12,
     /// No number of a node.
     BadId = 13,
@@ -96,6 +98,40 @@ pub enum Status {
     JournalFailed = 33,
     /// Refused for a reason that has no number of its own.
     Refused = 34,
+    /// This is no mote: motemix_mote_open did not make it, or motemix_mote_close ended it.
+    NotAMote = 35,
+    /// The node runs; this is for a mote that stands.
+    Runs = 36,
+    /// The mote stands; this is for one that runs.
+    Stands = 37,
+    /// The clock is not set.
+    NoClock = 38,
+    /// No authority is trusted yet.
+    NoAuthorities = 39,
+    /// There is no network document yet.
+    NoDocument = 40,
+    /// The document is of another network than the one before.
+    OtherNetwork = 41,
+    /// This node has another number in the document than it runs under.
+    OtherId = 42,
+    /// The epoch has passed: its key is gone.
+    EpochPassed = 43,
+    /// The epoch is further ahead of the key than it is moved at a time.
+    KeyFarBehind = 44,
+    /// The key was derived part of the way to the document's epoch.
+    KeyMoved = 45,
+    /// The flash does not do what it is asked for, or what is in it is damaged.
+    FlashFailed = 46,
+    /// The flash has no room.
+    FlashFull = 47,
+    /// The regions of the flash cannot be used.
+    BadFlash = 48,
+    /// There is no address yet that neighbours could send to.
+    NoAddress = 49,
+    /// This belongs to a message that is under way.
+    UnderWay = 50,
+    /// The thread in which the mote runs is not there.
+    NoThread = 51,
 }
 
 statuses! {
@@ -111,7 +147,7 @@ statuses! {
     NotADocument => c"not an open document; open it with motemix_document_open",
     RandomFailed => c"the random source failed; use a board's hardware generator or seed",
     BufferTooSmall => c"the buffer is too small; lend MOTEMIX_PACKET_LEN bytes",
-    TooLong => c"too much data; the network carries MOTEMIX_DATA_LEN bytes",
+    TooLong => c"too much data; a message carries MOTEMIX_DATA_LEN bytes, a document motemix_limits.document",
     BadId => c"not the number of a node; use the id from the network document",
     BadAuthorities => c"authority keys or threshold are unusable; compare them with the network's",
     DocumentMalformed => c"not a network document; fetch it again",
@@ -134,6 +170,23 @@ statuses! {
     FilterFull => c"the replay filter has no room; raise motemix_limits.replay",
     JournalFailed => c"the journal of admitted packets cannot be written; see to the flash",
     Refused => c"refused for a reason that has no number of its own",
+    NotAMote => c"not a mote; make it with motemix_mote_open, and do not use it after motemix_mote_close",
+    Runs => c"the node runs; stop it first",
+    Stands => c"the node does not run; start it",
+    NoClock => c"the clock is not set; set it, from a clock that runs on or from the network",
+    NoAuthorities => c"no authority is trusted yet; give the mote the keys of the network's authorities",
+    NoDocument => c"there is no network document yet; give the mote the network's",
+    OtherNetwork => c"the document is of another network than the one before; stop, and trust its authorities",
+    OtherId => c"this node has another number in the document; stop the node first",
+    EpochPassed => c"the epoch has passed; use the document of the present one, or check the clock",
+    KeyFarBehind => c"the epoch is too far ahead; ask for an earlier one, or check the clock",
+    KeyMoved => c"the key was derived part of the way to the document's epoch; call again",
+    FlashFailed => c"the flash does not work, or what is in it is damaged; erase it, and provision the mote anew",
+    FlashFull => c"the flash is full; take messages out of it, or wait for the next epoch",
+    BadFlash => c"the regions of the flash are too small; give settings four pages, tags and messages two",
+    NoAddress => c"there is no address yet that neighbours could send to; see to the network interface",
+    UnderWay => c"this belongs to a message that is under way; use it again when the message has ended",
+    NoThread => c"the mote's thread is not there; call motemix_init, and see what it prints",
 }
 
 impl From<SendError> for Status {
@@ -174,6 +227,43 @@ impl From<EpochError> for Status {
 impl From<AuthoritiesError> for Status {
     fn from(_: AuthoritiesError) -> Self {
         Self::BadAuthorities
+    }
+}
+
+impl From<StoreError> for Status {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Layout(_) => Self::BadFlash,
+            StoreError::Full(_) | StoreError::SequenceExhausted => Self::FlashFull,
+            StoreError::TooLong { .. } => Self::TooLong,
+            StoreError::BufferTooShort { .. } => Self::BufferTooSmall,
+            StoreError::DocumentDamaged => Self::NoDocument,
+            _ => Self::FlashFailed,
+        }
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NoClock => Self::NoClock,
+            Refusal::NoTrust => Self::NoAuthorities,
+            Refusal::NoDocument => Self::NoDocument,
+            Refusal::Store(error) => error.into(),
+            Refusal::Key(_) => Self::EpochPassed,
+            Refusal::Epoch(error) => error.into(),
+            Refusal::BadAuthority => Self::BadAuthorities,
+            Refusal::Document(error) => error.into(),
+            Refusal::OtherProfile => Self::DocumentProfile,
+            Refusal::TooManyNodes { .. } => Self::TooManyNodes,
+            Refusal::NotIn => Self::KeyMismatch,
+            Refusal::OtherId => Self::OtherId,
+            Refusal::OtherNetwork => Self::OtherNetwork,
+            Refusal::ReplayFilter => Self::FilterFull,
+            Refusal::KeyFarBehind { .. } => Self::KeyFarBehind,
+            Refusal::KeyMoved { .. } => Self::KeyMoved,
+            _ => Self::Refused,
+        }
     }
 }
 

@@ -64,3 +64,36 @@ fn the_header_speaks_of_every_function() {
     }
     assert!(functions > 20, "the sources were not read: {functions} functions");
 }
+
+/// The sizes that depend on the machine, which the header has by hand: in the order of the source,
+/// for long pointers and for short ones.
+#[test]
+fn the_sizes_in_the_header_are_those_of_the_crate() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect("a file of the crate");
+    let limits = read("src/limits.rs");
+    let mut in_crate: Vec<(String, String)> = limits
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": usize = "))
+        .map(|(name, number)| (name.to_owned(), number.trim_end_matches(';').to_owned()))
+        .filter(|(name, _)| SIZES.contains(&name.as_str()))
+        .collect();
+    let header = read("include/motemix.h");
+    let mut in_header: Vec<(String, String)> = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("#define MOTEMIX_")?.split_once(' '))
+        .map(|(name, number)| (name.to_owned(), number.to_owned()))
+        .filter(|(name, _)| SIZES.contains(&name.as_str()))
+        .collect();
+    assert_eq!(in_crate.len(), 2 * SIZES.len());
+    // The first half is for long pointers in both.
+    for half in [&mut in_crate, &mut in_header] {
+        let (long, short) = half.split_at_mut(SIZES.len());
+        long.sort();
+        short.sort();
+    }
+    assert_eq!(in_crate, in_header);
+}
+
+const SIZES: [&str; 6] =
+    ["NODE_BASE_SIZE", "MOTE_BASE_SIZE", "PACKET_SIZE", "MESSAGE_SIZE", "RETURN_SIZE", "HEADER_SIZE"];

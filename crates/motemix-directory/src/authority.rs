@@ -4,8 +4,11 @@
 use core::fmt;
 
 use blake2::{Blake2s256, Digest};
-use ed25519_dalek::ed25519::signature::{MultipartSigner, MultipartVerifier};
-use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::ed25519::signature::MultipartSigner;
+#[cfg(not(target_os = "none"))]
+use ed25519_dalek::{Signature, VerifyingKey, ed25519::signature::MultipartVerifier};
+use motemix_crypto::ed25519;
 
 use crate::types::MAX_SIGNATURES;
 
@@ -44,17 +47,15 @@ impl AuthorityKey {
     /// no way in which RFC 8032 (§5.1.3) writes a point: erased flash, all ones, would pass
     /// otherwise.
     pub fn from_bytes(key: &[u8; 32]) -> Result<Self, AuthorityKeyError> {
-        match VerifyingKey::from_bytes(key) {
-            Ok(point) if !point.is_weak() && is_canonical(key) => Ok(Self::of(&point)),
-            _ => Err(AuthorityKeyError),
-        }
+        // The smaller check of both, as one of a key is rare.
+        if ed25519::is_key(key) { Ok(Self::of(key)) } else { Err(AuthorityKeyError) }
     }
 
-    fn of(point: &VerifyingKey) -> Self {
-        let key = point.to_bytes();
+    #[inline(never)]
+    fn of(key: &[u8; 32]) -> Self {
         let mut id = [0; 8];
         id.iter_mut().zip(Blake2s256::digest(key)).for_each(|(to, from)| *to = from);
-        Self { key, id: KeyId(id) }
+        Self { key: *key, id: KeyId(id) }
     }
 
     /// The key's 32 bytes.
@@ -71,16 +72,17 @@ impl AuthorityKey {
     ///
     /// The point is computed anew: that is a tenth of a verification, and 40 bytes an authority
     /// are kept instead of 200.
+    #[cfg(not(target_os = "none"))]
     pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
         VerifyingKey::from_bytes(&self.key)
             .is_ok_and(|point| point.multipart_verify(parts, &Signature::from_bytes(signature)).is_ok())
     }
-}
 
-/// Whether the y-coordinate is below the field's prime, 2^255 − 19.
-fn is_canonical(key: &[u8; 32]) -> bool {
-    let [low, middle @ .., high] = key;
-    *low < 0xed || *high & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
+    /// The same on a board.
+    #[cfg(target_os = "none")]
+    pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
+        ed25519::is_signed(&self.key, parts, signature)
+    }
 }
 
 /// The bytes are not a public key that only its owner can sign with.
@@ -106,7 +108,7 @@ impl AuthoritySecret {
 
     /// The public key.
     pub fn public_key(&self) -> AuthorityKey {
-        AuthorityKey::of(&self.0.verifying_key())
+        AuthorityKey::of(self.0.verifying_key().as_bytes())
     }
 
     /// Signs the concatenated parts; `None` never happens for Ed25519.

@@ -41,6 +41,7 @@ pub(crate) struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     /// `offset` is that of the payload in the file, for errors.
+    #[inline(never)]
     pub(crate) fn read(payload: &'a [u8], offset: usize) -> Result<Self, DocumentError> {
         let reader = &mut Reader::new(payload, offset, Field::Payload);
         let mut keys = reader.map()?;

@@ -57,14 +57,24 @@ impl<'a> SignedDocument<'a> {
 
     /// Counts the distinct authorities that signed, then checks every field of the payload.
     ///
+    /// # Errors
+    /// Those of [`authenticate`](Self::authenticate) and of [`AuthenticDocument::read`].
+    pub fn verify(self, authorities: &Authorities<'_>) -> Result<VerifiedDocument<'a>, DocumentError> {
+        self.authenticate(authorities)?.read()
+    }
+
+    /// Counts the distinct authorities that signed. The fields are to be read after that, so that
+    /// unsigned bytes cost little.
+    ///
     /// Signatures by keys that are not among the authorities are passed over, so that an authority
     /// can be added before every node knows it. At most 16 signatures are verified, no more than
-    /// the threshold needs; fields are read after that, so unsigned bytes cost little.
+    /// the threshold needs.
     ///
     /// # Errors
-    /// [`DocumentError::TooFewSignatures`], or [`DocumentError::Malformed`] if the authorities
-    /// signed what is not a document.
-    pub fn verify(self, authorities: &Authorities<'_>) -> Result<VerifiedDocument<'a>, DocumentError> {
+    /// [`DocumentError::TooFewSignatures`].
+    // Not inlined: on a board nothing else may lie on the stack beneath the points of a signature.
+    #[inline(never)]
+    pub fn authenticate(self, authorities: &Authorities<'_>) -> Result<AuthenticDocument<'a>, DocumentError> {
         let needed = authorities.threshold();
         let mut signed = [false; MAX_SIGNATURES];
         let (mut valid, mut invalid) = (0, 0);
@@ -78,11 +88,27 @@ impl<'a> SignedDocument<'a> {
                 invalid += 1;
             }
             if valid == needed {
-                return Contents::read(self.payload, self.payload_offset)
-                    .map(|contents| VerifiedDocument { contents });
+                return Ok(AuthenticDocument { payload: self.payload, payload_offset: self.payload_offset });
             }
         }
         Err(DocumentError::TooFewSignatures { valid, invalid, needed })
+    }
+}
+
+/// Bytes that enough authorities signed.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthenticDocument<'a> {
+    payload: &'a [u8],
+    payload_offset: usize,
+}
+
+impl<'a> AuthenticDocument<'a> {
+    /// Checks every field of the payload.
+    ///
+    /// # Errors
+    /// [`DocumentError::Malformed`]: the authorities signed what is not a document.
+    pub fn read(self) -> Result<VerifiedDocument<'a>, DocumentError> {
+        Ok(VerifiedDocument { contents: Contents::read(self.payload, self.payload_offset)? })
     }
 }
 

@@ -38,7 +38,7 @@ mod types;
 pub use authority::{Authorities, AuthoritiesError, AuthorityKey, AuthorityKeyError, AuthoritySecret, KeyId};
 pub use builder::{BuildError, DocumentBuilder, NewNode, document_len_limit};
 pub use contents::Draft;
-pub use document::{NetworkDocument, SignedDocument, VerifiedDocument};
+pub use document::{AuthenticDocument, NetworkDocument, SignedDocument, VerifiedDocument};
 pub use error::{DocumentError, Field, Flaw, Place};
 pub use node::{Addresses, Descriptor, Nodes};
 pub use parameters::{Parameters, WayLengths};

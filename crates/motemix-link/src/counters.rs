@@ -110,7 +110,8 @@ impl LinkCounters {
         LinkDrop::ALL.iter().filter(|reason| reason.is_given_up()).map(|&reason| self.dropped(reason)).sum()
     }
 
-    pub(crate) fn drop(&mut self, reason: LinkDrop) {
+    /// Counts one.
+    pub fn drop(&mut self, reason: LinkDrop) {
         self.dropped[reason as usize] += 1;
     }
 }

@@ -16,7 +16,7 @@ use motemix_sphinx::Profile;
 use rand_core::{CryptoRng, Rng as _};
 
 use crate::store::Layout;
-use crate::{Console, Mote, Next, PlaceInNetwork, Refusal, Running, StartAsked, Tables};
+use crate::{Console, Mote, Next, OnAir, PlaceInNetwork, Refusal, Running, StartAsked, Tables};
 
 /// What a board has.
 pub trait Board {
@@ -215,8 +215,9 @@ impl<B: Board> Started<'_, B> {
         let mut packet = [0; PACKET];
         let mut console = board.console();
         console.write("ok\n");
+        let mut link = OnAir { stack, radio };
         loop {
-            match running.poll(board.now(), &mut console, stack, radio, &mut packet) {
+            match running.poll(board.now(), &mut console, &mut link, &mut packet) {
                 Next::TookIn | Next::Again => {}
                 Next::Wait(due) => board.wait(due),
                 Next::Stop => return Ok(()),

@@ -22,6 +22,8 @@ pub enum Command<'a> {
         keys: [[u8; 32]; MAX_AUTHORITIES],
         /// How many of the keys were given.
         count: usize,
+        /// Whether they join those that are trusted already: four keys are longer than a line.
+        joins: bool,
     },
     /// Sets the clock.
     Time(UnixTime),
@@ -73,6 +75,7 @@ impl fmt::Display for Misread {
 pub(crate) const HELP: &str = "\
 key EPOCH             this node's address and public key, for the network's authority
 trust K KEY...        takes network documents that K of these authorities signed
+trust K and KEY...    the same, of these and of those before: keys for which a line is too short
 time SECONDS          sets the clock, in seconds since 1970
 document begin        takes a network document: then `document HEX` for each piece,
 document end          and this, which checks it and keeps it
@@ -82,6 +85,9 @@ stop                  stops the node
 send NAME TEXT        sends a message and waits for its acknowledgement
 inbox                 prints the messages received and forgets them
 status                prints what the node did";
+
+/// How `trust` is used.
+pub(crate) const TRUST: &str = "trust K KEY..., trust K and KEY..., 1 to 4 keys of 64 hex digits in all";
 
 impl<'a> Command<'a> {
     /// Reads a line.
@@ -93,7 +99,7 @@ impl<'a> Command<'a> {
             "key" => {
                 rest.parse().map(|epoch| Self::Key(Epoch(epoch))).map_err(|_| Misread::Usage("key EPOCH"))
             }
-            "trust" => read_trust(rest).ok_or(Misread::Usage("trust K KEY..., 1 to 4 keys of 64 hex digits")),
+            "trust" => read_trust(rest).ok_or(Misread::Usage(TRUST)),
             "time" => {
                 let time = rest.parse().map(|seconds| Self::Time(UnixTime(seconds)));
                 time.map_err(|_| Misread::Usage("time SECONDS, since 1970"))
@@ -124,8 +130,9 @@ fn split_word(text: &str) -> (&str, &str) {
 }
 
 fn read_trust(rest: &str) -> Option<Command<'_>> {
-    let mut words = rest.split_ascii_whitespace();
+    let mut words = rest.split_ascii_whitespace().peekable();
     let threshold = words.next()?.parse().ok()?;
+    let joins = words.next_if_eq(&"and").is_some();
     let mut keys = [[0; 32]; MAX_AUTHORITIES];
     let mut count = 0;
     for word in words {
@@ -135,7 +142,10 @@ fn read_trust(rest: &str) -> Option<Command<'_>> {
         }
         count += 1;
     }
-    (1..=count).contains(&usize::from(threshold)).then_some(Command::Trust { threshold, keys, count })
+    // How many there are besides, the mote knows.
+    let most = if joins { MAX_AUTHORITIES } else { count };
+    let is_sound = count > 0 && (1..=most).contains(&usize::from(threshold));
+    is_sound.then_some(Command::Trust { threshold, keys, count, joins })
 }
 
 /// Reads hex digits into the beginning of `out`, and tells how many bytes they are. `None` if they
@@ -178,10 +188,19 @@ mod tests {
     fn authorities_are_whole_keys_and_as_many_as_sign() {
         let key = "ab".repeat(32);
         let line = format!("trust 2 {key} {key}");
-        assert!(matches!(Command::read(&line), Ok(Command::Trust { threshold: 2, .. })));
-        for bad in
-            [format!("trust 2 {key}"), format!("trust 0 {key}"), format!("trust 1 {key}0"), "trust".into()]
-        {
+        assert!(matches!(Command::read(&line), Ok(Command::Trust { threshold: 2, joins: false, .. })));
+        let line = format!("trust 2 and {key}");
+        assert!(matches!(Command::read(&line), Ok(Command::Trust { threshold: 2, joins: true, .. })));
+        for bad in [
+            format!("trust 2 {key}"),
+            format!("trust 0 {key}"),
+            format!("trust 1 {key}0"),
+            format!("trust 1 {key} and {key}"),
+            format!("trust 5 and {key}"),
+            format!("trust 0 and {key}"),
+            "trust 1 and".into(),
+            "trust".into(),
+        ] {
             assert!(matches!(Command::read(&bad), Err(Misread::Usage(_))), "{bad}");
         }
     }

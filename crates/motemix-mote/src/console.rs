@@ -2,19 +2,28 @@
 
 use core::fmt;
 
+use motemix_directory::Epoch;
 use motemix_node::{DropReason, Event};
 use motemix_sphinx::NodeId;
+
+use crate::network::Refusal;
+use crate::store::StoreError;
 
 /// The longest line that a person can type, in bytes: a message and the words before it.
 pub const LINE_LEN: usize = 160;
 
 /// A serial terminal, or what passes for one.
 pub trait Console {
+    /// Whether anybody reads what is written. Without a reader no text is made, and a small board
+    /// need not have it in its flash: all that matters is noticed as well.
+    const SAYS: bool = true;
+
     /// The next character that was typed.
     fn read(&mut self) -> Option<u8>;
     /// Prints text.
     fn write(&mut self, text: &str);
-    /// Hears what the node does, as it happens. A board has no use for it; a simulator counts it.
+    /// Hears what the node does, as it happens. A simulator counts it; a program without a terminal
+    /// has nothing else.
     fn notice(&mut self, _news: News<'_>) {}
 }
 
@@ -28,6 +37,12 @@ pub enum News<'n> {
     Dropped(DropReason),
     /// What an application hears.
     Event(&'n Event<'n>),
+    /// A message is in flash, and can be taken out of it.
+    Kept,
+    /// An epoch begins.
+    EpochBegins(Epoch),
+    /// Something that somebody should see to.
+    Warning(Warning),
     /// A packet was handed to the link.
     Left {
         /// The neighbour.
@@ -35,6 +50,28 @@ pub enum News<'n> {
         /// Whether the link took it.
         accepted: bool,
     },
+}
+
+/// What somebody should see to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The network document has expired: nothing of the node's own leaves.
+    Expired,
+    /// The epoch has ended and no next one has begun: nothing is forwarded.
+    EpochEnded,
+    /// The next epoch could not begin, or its key could not be made ready.
+    NoNextEpoch(Refusal),
+    /// At this rate the replay filter is full before the epoch ends.
+    FilterFillsUp,
+    /// Packets of others were turned away, so that the replay filter lasts.
+    FilterRationed,
+    /// The replay filter is full: packets of others are dropped until the next epoch.
+    FilterFull,
+    /// Messages are turned away, because they cannot be kept.
+    MessagesTurnedAway(StoreError),
+    /// A replay tag cannot be kept: the node stops.
+    TagNotKept(StoreError),
 }
 
 /// Lets `write!` print on a console.
@@ -47,12 +84,19 @@ impl<C: Console> fmt::Write for Printer<'_, C> {
     }
 }
 
+/// Whether this console's text is read.
+pub(crate) const fn says<C: Console>(_: &C) -> bool {
+    C::SAYS
+}
+
 /// Prints one line.
 macro_rules! say {
     ($console:expr, $($format:tt)*) => {{
         use core::fmt::Write as _;
-        // A console takes everything.
-        let _ = writeln!($crate::console::Printer($console), $($format)*);
+        if $crate::console::says($console) {
+            // A console takes everything.
+            let _ = writeln!($crate::console::Printer($console), $($format)*);
+        }
     }};
 }
 pub(crate) use say;
@@ -60,32 +104,32 @@ pub(crate) use say;
 /// Answers with an error and ends the function that this is in.
 macro_rules! or_say {
     ($console:expr, $result:expr) => {
-        $crate::console::or_print!($console, "error", $result)
-    };
-}
-pub(crate) use or_say;
-
-/// Prints what went wrong although nobody asked for anything, and ends the function that this is
-/// in.
-macro_rules! or_warn {
-    ($console:expr, $result:expr) => {
-        $crate::console::or_print!($console, "warning", $result)
-    };
-}
-pub(crate) use or_warn;
-
-macro_rules! or_print {
-    ($console:expr, $kind:literal, $result:expr) => {
         match $result {
             Ok(value) => value,
             Err(error) => {
-                $crate::console::say!($console, concat!($kind, ": {}"), error);
+                $crate::console::say!($console, "error: {error}");
                 return;
             }
         }
     };
 }
-pub(crate) use or_print;
+pub(crate) use or_say;
+
+/// Prints why the next epoch does not begin, and ends the function that this is in.
+macro_rules! or_warn {
+    ($console:expr, $result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(refusal) => {
+                let warning = $crate::console::Warning::NoNextEpoch(refusal);
+                $console.notice($crate::console::News::Warning(warning));
+                $crate::console::say!($console, "warning: {refusal}");
+                return;
+            }
+        }
+    };
+}
+pub(crate) use or_warn;
 
 /// The line that is being typed.
 pub(crate) struct Line {

@@ -37,6 +37,7 @@ mod board;
 mod command;
 mod console;
 pub mod limits;
+mod link;
 mod mote;
 mod network;
 mod running;
@@ -45,13 +46,14 @@ mod tables;
 
 pub use board::{Board, Flash, packet_len, run};
 pub use command::{Command, Misread};
-pub use console::{Console, LINE_LEN, News};
+pub use console::{Console, LINE_LEN, News, Warning};
 pub use limits::Limits;
+pub use link::{Link, OnAir, Received};
 pub use mote::{Mote, RATCHET_STEPS, StartAsked};
 pub use motemix_directory::Entry;
 pub use motemix_node::Lengths;
 pub use network::{PlaceInNetwork, Refusal, Route};
-pub use running::{Next, Running};
+pub use running::{Next, NotSent, Running};
 pub use tables::{Room, Tables};
 
 /// The snippets of the package's front page.

@@ -1,21 +1,23 @@
-//! A mote that stands still: what it keeps, and what the console can have it do.
+//! A mote that stands still, and what it keeps.
 
 use core::marker::PhantomData;
+use core::net::SocketAddrV6;
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::{Curve as _, PublicKey, Secret};
-use motemix_directory::{Epoch, KeyRatchet, NetworkDocument, Role, UnixTime};
+use motemix_directory::{AuthenticDocument, Epoch, KeyRatchet, NetworkDocument, UnixTime};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
-use motemix_node::Instant;
+use motemix_node::{Instant, WindowKey};
 use motemix_sphinx::{MessageId, Profile};
 use rand_core::CryptoRng;
 
-use crate::command::{Command, HELP, Hex, read_hex};
-use crate::console::{Console, Ended, Line, or_say, say};
-use crate::network::{PlaceInNetwork, Refusal, Trust, name_of, radio_address};
+use crate::console::Line;
+use crate::network::{self, InForce, PlaceInNetwork, Refusal, Trust, name_of};
 use crate::store::{DocumentHead, Layout, MAX_AUTHORITIES, Store, StoreError};
+
+mod talk;
 
 /// What outlives a restart, and the line that is being typed.
 pub struct Mote<P, F, R> {
@@ -27,6 +29,8 @@ pub struct Mote<P, F, R> {
     /// The network of the document that was kept last. Whoever gives authorities may change it.
     network: Option<u64>,
     address: ExtendedAddress,
+    /// Where others send to.
+    reached_at: SocketAddrV6,
     pub(crate) random: R,
     /// How much of a network document has been given.
     document: Option<usize>,
@@ -86,6 +90,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             trust,
             network,
             address: ExtendedAddress(address),
+            reached_at: SocketAddrV6::new(link_local(ExtendedAddress(address)), PORT, 0, 0),
             random,
             document: None,
             clock: None,
@@ -97,6 +102,18 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// The radio's address.
     pub const fn address(&self) -> ExtendedAddress {
         self.address
+    }
+
+    /// Tells authorities, with `key`, that others send to this address instead of the one that
+    /// follows from the radio's: an operating system has addresses of its own.
+    pub const fn set_reached_at(&mut self, address: SocketAddrV6) {
+        self.reached_at = address;
+    }
+
+    /// What a node's window is to be keyed with.
+    #[inline(never)]
+    pub fn draw_window_key(&mut self) -> WindowKey {
+        WindowKey::draw(&mut self.random)
     }
 
     /// Sets the clock.
@@ -158,14 +175,39 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     // Not inlined: what a check needs on the stack must not add to what the flash needs.
     #[inline(never)]
     fn check_document(&mut self, now: Instant, bytes: &[u8]) -> Result<(DocumentHead, usize), Refusal> {
-        let clock = self.clock.ok_or(Refusal::NoClock)?;
-        let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
         let newest = self.store.newest_epoch()?;
-        let document = trust.admit::<P>(bytes, clock.at(now), newest)?;
+        let place = self.find_in_bytes(bytes, time, newest, InForce::Now)?;
+        Ok((place.head(), place.document.node_count()))
+    }
+
+    /// Checks a document, and finds this node in it. One function for all that do so: a check of
+    /// signatures is much code.
+    #[inline(never)]
+    fn find_in_bytes<'s>(
+        &mut self,
+        bytes: &'s [u8],
+        time: UnixTime,
+        newest: Option<Epoch>,
+        in_force: InForce,
+    ) -> Result<PlaceInNetwork<'s>, Refusal> {
+        let document = self.trust.as_ref().ok_or(Refusal::NoTrust)?.authenticate(bytes)?;
+        self.find_in_authentic(document, time, newest, in_force)
+    }
+
+    #[inline(never)]
+    fn find_in_authentic<'s>(
+        &mut self,
+        document: AuthenticDocument<'s>,
+        time: UnixTime,
+        newest: Option<Epoch>,
+        in_force: InForce,
+    ) -> Result<PlaceInNetwork<'s>, Refusal> {
+        let document = network::admit::<P>(document, time, newest, in_force)?;
+        // Before the key moves: a document of another network must move nothing.
         self.check_network(&document)?;
         let secret = self.reach(document.epoch())?;
-        let place = PlaceInNetwork::find::<P::Curve>(document, secret)?;
-        Ok((place.head(), place.document.node_count()))
+        PlaceInNetwork::find::<P::Curve>(document, secret)
     }
 
     /// Takes the message that has been in flash longest out of it; its data is in `out`.
@@ -181,29 +223,21 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(Some((id, data)))
     }
 
-    /// Does what the console says, until it says `start`. `scratch` holds a network document while
-    /// it is given: lend the same memory each time.
-    pub fn attend<C: Console>(
-        &mut self,
-        now: Instant,
-        console: &mut C,
-        scratch: &mut [u8],
-    ) -> Option<StartAsked> {
-        while let Some(character) = console.read() {
-            match self.line.push(character) {
-                None => {}
-                Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
-                Some(Ended::Line) => {
-                    let line = self.line.take();
-                    match Command::read(line.text()) {
-                        Ok(Command::Start) if self.document.is_none() => return Some(StartAsked(())),
-                        Ok(command) => self.obey(now, &command, console, scratch),
-                        Err(misread) => say!(console, "error: {misread}"),
-                    }
-                }
-            }
-        }
-        None
+    /// The message that has been in flash longest; its data is in `out`. It stays until
+    /// [`forget_message`](Self::forget_message).
+    ///
+    /// # Errors
+    /// As for [`take_message`](Self::take_message).
+    pub fn message<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<(MessageId, &'b [u8])>, StoreError> {
+        self.store.oldest_message(out)
+    }
+
+    /// Removes the message that has been in flash longest, if there is one.
+    ///
+    /// # Errors
+    /// The flash does not work.
+    pub fn forget_message(&mut self) -> Result<(), StoreError> {
+        self.store.remove_oldest_message()
     }
 
     /// Checks the network document in flash for use now, and finds this node in it; its bytes are
@@ -220,15 +254,13 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         scratch: &'s mut [u8],
     ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
-        let trust = self.trust.ok_or(Refusal::NoTrust)?;
+        self.trust.as_ref().ok_or(Refusal::NoTrust)?;
         if self.store.next_document_head()?.is_some_and(|next| next.valid_after <= time) {
             self.store.promote_document()?;
         }
         let newest = self.store.newest_epoch()?;
         let bytes = self.store.document(scratch)?.ok_or(Refusal::NoDocument)?;
-        let document = trust.admit::<P>(bytes, time, newest)?;
-        let secret = self.reach(document.epoch())?;
-        PlaceInNetwork::find::<P::Curve>(document, secret)
+        self.find_in_bytes(bytes, time, newest, InForce::Now)
     }
 
     /// Finds this node in a document that the caller admitted, which need not be in flash.
@@ -250,11 +282,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         oldest: Epoch,
     ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
-        let trust = self.trust.ok_or(Refusal::NoTrust)?;
-        let document = trust.admit_ahead::<P>(bytes, time, oldest)?;
-        self.check_network(&document)?;
-        let secret = self.reach(document.epoch())?;
-        PlaceInNetwork::find::<P::Curve>(document, secret)
+        self.find_in_bytes(bytes, time, Some(oldest), InForce::NowOrLater)
     }
 
     /// Checks the next epoch's document in flash for use now; from then on it is the current one.
@@ -265,13 +293,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         memory: &'s mut [u8],
     ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
-        let trust = self.trust.ok_or(Refusal::NoTrust)?;
         let newest = self.store.newest_epoch()?;
         self.store.promote_document()?;
         let bytes = self.store.document(memory)?.ok_or(Refusal::NoDocument)?;
-        let document = trust.admit::<P>(bytes, time, newest)?;
-        let secret = self.secret_of(document.epoch())?;
-        PlaceInNetwork::find::<P::Curve>(document, secret)
+        self.find_in_bytes(bytes, time, newest, InForce::Now)
     }
 
     /// Whether a document is of the network that this node is in, if it is in one.
@@ -333,112 +358,6 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         self.store.keep_epoch(&self.ratchet, begun)?;
         self.store.forget_tags_before(to)?;
         Ok(())
-    }
-
-    /// Does what needs no node.
-    // Not inlined, nor are those below: what one command needs on the stack must not add to what
-    // another needs, and small boards have little of it.
-    #[inline(never)]
-    fn obey<C: Console>(&mut self, now: Instant, command: &Command<'_>, console: &mut C, scratch: &mut [u8]) {
-        match command {
-            // They need the memory in which the document is.
-            Command::Network | Command::Inbox | Command::Start if self.document.is_some() => {
-                say!(console, "error: a network document is being given; end it with `document end` first");
-            }
-            Command::Help => say!(console, "{HELP}"),
-            Command::Key(epoch) => self.key(*epoch, console),
-            Command::Trust { threshold, keys, count } => {
-                or_say!(console, self.trust(*threshold, keys.get(..*count).unwrap_or_default()));
-                say!(console, "ok");
-            }
-            Command::Time(time) => {
-                self.set_clock(now, *time);
-                say!(console, "ok");
-            }
-            Command::DocumentBegin => {
-                self.document = Some(0);
-                say!(console, "ok");
-            }
-            Command::DocumentPiece(piece) => self.take_piece(piece, console, scratch),
-            Command::DocumentEnd => self.take_document(now, console, scratch),
-            Command::Network => self.print_network(console, scratch),
-            Command::Inbox => self.inbox(console, scratch),
-            Command::Status => say!(console, "the node is stopped"),
-            Command::Stop | Command::Start => say!(console, "ok"),
-            Command::Send { .. } => say!(console, "error: the node does not run; `start` runs it"),
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
-        let key = or_say!(console, self.public_key(epoch));
-        say!(console, "address [{}]:{PORT} key {}", link_local(self.address), Hex(&key.0));
-    }
-
-    fn take_piece<C: Console>(&mut self, piece: &str, console: &mut C, scratch: &mut [u8]) {
-        let Some(len) = self.document else {
-            return say!(console, "error: a document begins with `document begin`");
-        };
-        let added = read_hex(piece, scratch.get_mut(len..).unwrap_or_default());
-        self.document = added.map(|added| len + added);
-        if let Some(len) = self.document {
-            say!(console, "ok {len}");
-        } else {
-            let room = scratch.len();
-            say!(console, "error: not hex digits in pairs, or more than {room} bytes in all; begin again");
-        }
-    }
-
-    fn take_document<C: Console>(&mut self, now: Instant, console: &mut C, scratch: &mut [u8]) {
-        let Some(len) = self.document.take() else {
-            return say!(console, "error: a document begins with `document begin`");
-        };
-        let bytes = scratch.get(..len).unwrap_or_default();
-        let kept = self.keep_document(now, bytes);
-        if let Err(Refusal::KeyMoved { .. }) = kept {
-            self.document = Some(len);
-        }
-        let (epoch, nodes) = or_say!(console, kept);
-        say!(console, "ok epoch {epoch}, {nodes} nodes");
-    }
-
-    #[inline(never)]
-    fn print_network<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
-        let trust = or_say!(console, self.trust.ok_or(Refusal::NoTrust));
-        let bytes = or_say!(console, self.store.document(scratch));
-        let bytes = or_say!(console, bytes.ok_or(Refusal::NoDocument));
-        let document = or_say!(console, trust.read(bytes));
-        let me = link_local(self.address);
-        say!(console, "network {}, epoch {}", document.network_name(), document.epoch());
-        for node in document.nodes() {
-            let (id, name) = (node.id.get(), node.name);
-            match node.role {
-                Role::Mix { layer } => say!(console, "{id} {name} mix, layer {layer}"),
-                Role::Endpoint => say!(console, "{id} {name} endpoint"),
-            }
-            match radio_address(&node) {
-                Some(address) if address == me => say!(console, "  {address}, this node"),
-                Some(address) => say!(console, "  {address}"),
-                None => say!(console, "  not on the radio"),
-            }
-        }
-        say!(console, "ok {} nodes", document.node_count());
-    }
-
-    #[inline(never)]
-    pub(crate) fn inbox<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
-        let mut count = 0;
-        while let Some((id, data)) = or_say!(console, self.store.oldest_message(scratch)) {
-            match str::from_utf8(data) {
-                Ok(text) if !text.contains(|character: char| character.is_control()) => {
-                    say!(console, "{} {text}", Hex(&id.0));
-                }
-                _ => say!(console, "{} hex {}", Hex(&id.0), Hex(data)),
-            }
-            or_say!(console, self.store.remove_oldest_message());
-            count += 1;
-        }
-        say!(console, "ok {count} messages");
     }
 }
 

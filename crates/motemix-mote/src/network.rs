@@ -1,54 +1,60 @@
 //! The network as a mote keeps it in memory: who it is, where the others are, and until when.
 
 use core::fmt;
-use core::hash::Hasher as _;
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use motemix_crypto::hash::blake2s_128;
 use motemix_crypto::{Curve, Secret};
 use motemix_directory::{
-    Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument, ProfileName, RatchetError,
-    SignedDocument, UnixTime, VerifiedDocument,
+    AuthenticDocument, Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument,
+    ProfileName, RatchetError, SignedDocument, UnixTime,
 };
 use motemix_node::EpochError;
 use motemix_sphinx::geometry::{Geometry, MOTE, MOTE5};
 use motemix_sphinx::{NodeId, Profile};
-use siphasher::sip::SipHasher13;
 
 use crate::store::{DocumentHead, MAX_AUTHORITIES, StoreError};
+
+/// What names are hashed with.
+const NAME: &[u8] = b"motemix/1 name";
 
 /// Another node, as this one finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
-    address: Ipv6Addr,
+    // In bytes, so that nothing has to be aligned: a small board has one for each node.
+    address: [u8; 16],
+    port: [u8; 2],
     /// Names would take four times the room, and only have to be told apart.
-    name: u64,
+    name: [u8; 8],
 }
 
 impl Route {
     /// Before there is a network.
-    pub const NONE: Self = Self { address: Ipv6Addr::UNSPECIFIED, name: 0 };
+    pub const NONE: Self = Self { address: [0; 16], port: [0; 2], name: [0; 8] };
 
     fn of(node: &Descriptor<'_>) -> Self {
-        let address = radio_address(node).unwrap_or(Ipv6Addr::UNSPECIFIED);
-        Self { address, name: digest(node.name) }
+        let (address, port) = address_of(node).map_or(([0; 16], 0), |at| (at.ip().octets(), at.port()));
+        Self { address, port: port.to_le_bytes(), name: digest(node.name).to_le_bytes() }
     }
 
-    /// `None` for a node that is not on the radio.
-    pub(crate) fn address(&self) -> Option<Ipv6Addr> {
-        Some(self.address).filter(|address| !address.is_unspecified())
+    /// `None` for a node without an IPv6 address.
+    pub(crate) fn address(&self) -> Option<SocketAddrV6> {
+        let address = Ipv6Addr::from(self.address);
+        let at = SocketAddrV6::new(address, u16::from_le_bytes(self.port), 0, 0);
+        (!address.is_unspecified()).then_some(at)
     }
 
     pub(crate) fn is_named(&self, name: &str) -> bool {
-        self.name == digest(name)
+        self.name == digest(name).to_le_bytes()
     }
 }
 
-// Not inlined: it is needed in many places, and small boards have little flash.
+// Not inlined: it is needed in many places, and small boards have little flash. It is the hash that
+// they have anyway.
 #[inline(never)]
 fn digest(name: &str) -> u64 {
-    let mut hasher = SipHasher13::new();
-    hasher.write(name.as_bytes());
-    hasher.finish()
+    let hash = blake2s_128(NAME, name.as_bytes());
+    u64::from_le_bytes(*hash.expose().first_chunk().unwrap_or(&[0; 8]))
 }
 
 /// A network document that is in force, and which of its nodes this one is. Made by
@@ -100,6 +106,15 @@ pub(crate) struct Trust {
     pub(crate) threshold: u8,
     pub(crate) keys: [[u8; 32]; MAX_AUTHORITIES],
     pub(crate) count: usize,
+}
+
+/// When a document has to count.
+#[derive(Clone, Copy)]
+pub(crate) enum InForce {
+    /// At the time that it is.
+    Now,
+    /// Then, or in a time to come.
+    NowOrLater,
 }
 
 type Known = heapless::Vec<AuthorityKey, MAX_AUTHORITIES>;
@@ -220,52 +235,19 @@ impl From<DocumentError> for Refusal {
 }
 
 impl Trust {
-    /// Checks a document for use now.
-    pub(crate) fn admit<'a, P: Profile>(
-        &self,
-        bytes: &'a [u8],
-        now: UnixTime,
-        newest: Option<Epoch>,
-    ) -> Result<NetworkDocument<'a>, Refusal> {
-        let document = self.verify(bytes)?.admit(now, newest)?;
-        if Some(document.profile()) != profile_name::<P>() {
-            return Err(Refusal::OtherProfile);
-        }
-        Ok(document)
-    }
-
-    /// Checks a document of `oldest` or a later epoch for use in its time, which may be to come.
-    pub(crate) fn admit_ahead<'a, P: Profile>(
-        &self,
-        bytes: &'a [u8],
-        now: UnixTime,
-        oldest: Epoch,
-    ) -> Result<NetworkDocument<'a>, Refusal> {
-        let document = self.verify(bytes)?;
-        let then = now.max(document.valid_after());
-        let document = document.admit(then, Some(oldest))?;
-        if Some(document.profile()) != profile_name::<P>() {
-            return Err(Refusal::OtherProfile);
-        }
-        Ok(document)
-    }
-
-    /// Checks a document for reading, whatever the time is.
-    pub(crate) fn read<'a>(&self, bytes: &'a [u8]) -> Result<NetworkDocument<'a>, Refusal> {
-        let document = self.verify(bytes)?;
-        let then = document.valid_after();
-        Ok(document.admit(then, None)?)
+    /// Checks who signed a document.
+    // Not inlined: on a small board nothing may lie on the stack beneath a check of signatures that
+    // need not.
+    #[inline(never)]
+    pub(crate) fn authenticate<'a>(&self, bytes: &'a [u8]) -> Result<AuthenticDocument<'a>, Refusal> {
+        let known = self.known()?;
+        Ok(SignedDocument::parse(bytes)?.authenticate(&self.authorities(&known)?)?)
     }
 
     /// Whether these are keys, each once.
     #[inline(never)]
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         self.authorities(&self.known()?).map(|_| ())
-    }
-
-    fn verify<'a>(&self, bytes: &'a [u8]) -> Result<VerifiedDocument<'a>, Refusal> {
-        let known = self.known()?;
-        Ok(SignedDocument::parse(bytes)?.verify(&self.authorities(&known)?)?)
     }
 
     #[inline(never)]
@@ -282,6 +264,33 @@ impl Trust {
     fn authorities<'k>(&self, known: &'k Known) -> Result<Authorities<'k>, Refusal> {
         Authorities::new(known, self.threshold).map_err(|_| Refusal::BadAuthority)
     }
+}
+
+/// Checks an authentic document for use.
+#[inline(never)]
+pub(crate) fn admit<P: Profile>(
+    document: AuthenticDocument<'_>,
+    now: UnixTime,
+    newest: Option<Epoch>,
+    in_force: InForce,
+) -> Result<NetworkDocument<'_>, Refusal> {
+    let document = document.read()?;
+    let then = match in_force {
+        InForce::Now => now,
+        InForce::NowOrLater => now.max(document.valid_after()),
+    };
+    let document = document.admit(then, newest)?;
+    if Some(document.profile()) != profile_name::<P>() {
+        return Err(Refusal::OtherProfile);
+    }
+    Ok(document)
+}
+
+/// Reads an authentic document, whatever the time is.
+pub(crate) fn read(document: AuthenticDocument<'_>) -> Result<NetworkDocument<'_>, Refusal> {
+    let document = document.read()?;
+    let then = document.valid_after();
+    Ok(document.admit(then, None)?)
 }
 
 impl Network {
@@ -313,10 +322,14 @@ fn profile_name<P: Profile>() -> Option<ProfileName> {
     names.into_iter().find(|(geometry, _)| is_meant(geometry)).map(|(_, name)| name)
 }
 
-/// Where a node is on the radio: its first link-local address.
-pub(crate) fn radio_address(node: &Descriptor<'_>) -> Option<Ipv6Addr> {
-    node.addresses.iter().find_map(|address| match address.ip() {
-        IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(ip),
-        _ => None,
-    })
+/// Where a node is: its first link-local address, as neighbours have, or else its first of IPv6, to
+/// which a link with routes may know the way.
+pub(crate) fn address_of(node: &Descriptor<'_>) -> Option<SocketAddrV6> {
+    let addresses = || {
+        node.addresses.iter().filter_map(|address| match address {
+            SocketAddr::V6(address) => Some(address),
+            SocketAddr::V4(_) => None,
+        })
+    };
+    addresses().find(|address| address.ip().is_unicast_link_local()).or_else(|| addresses().next())
 }

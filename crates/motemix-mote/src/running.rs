@@ -6,16 +6,17 @@ mod next;
 mod talk;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_crypto::PublicKey;
 use motemix_directory::Epoch;
-use motemix_link::radio::{Radio, Transceiver};
-use motemix_link::stack::Stack;
 use motemix_node::{
     Admitted, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken, SendError, Storage, Window,
+    WindowKey,
 };
 use motemix_sphinx::{MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
-use crate::console::{Console, News, say};
+use crate::console::{Console, News, Warning, say};
+use crate::link::Link;
 use crate::mote::Mote;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
 use crate::store::{Store, StoreError};
@@ -23,6 +24,7 @@ use crate::store::{Store, StoreError};
 use expiry::Expiry;
 use fill::Fill;
 use next::NextEpoch;
+pub use talk::NotSent;
 
 /// What the board is to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,8 +120,21 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         routes: &'m mut [Route],
         window: Window,
     ) -> Self {
+        let key = mote.draw_window_key();
+        Self::with_window_key(mote, place, storage, routes, window, key)
+    }
+
+    /// The same with a key that was drawn before, as in [`Node::with_window_key`].
+    pub fn with_window_key(
+        mote: &'m mut Mote<P, F, R>,
+        place: &PlaceInNetwork<'_>,
+        storage: Storage<'m, P>,
+        routes: &'m mut [Route],
+        window: Window,
+        key: WindowKey,
+    ) -> Self {
         Self {
-            node: Node::new(place.me, mote.random.clone(), storage),
+            node: Node::with_window_key(place.me, mote.random.clone(), storage, key),
             network: Network::NONE,
             mote,
             routes,
@@ -175,6 +190,15 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.node.send(now, to, data)
     }
 
+    /// The public key of an epoch, as [`Mote::public_key`]: an authority asks for the next one's
+    /// while the node runs.
+    ///
+    /// # Errors
+    /// As for [`Mote::public_key`].
+    pub fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal> {
+        self.mote.public_key(epoch)
+    }
+
     /// Takes the message that has been in flash longest out of it; its data is in `out`.
     ///
     /// # Errors
@@ -186,18 +210,51 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.mote.take_message(out)
     }
 
+    /// The message that has been in flash longest, as [`Mote::message`].
+    ///
+    /// # Errors
+    /// As for [`take_message`](Self::take_message).
+    pub fn message<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<(MessageId, &'b [u8])>, StoreError> {
+        self.mote.message(out)
+    }
+
+    /// Removes it, as [`Mote::forget_message`].
+    ///
+    /// # Errors
+    /// The flash does not work.
+    pub fn forget_message(&mut self) -> Result<(), StoreError> {
+        self.mote.forget_message()
+    }
+
+    /// Whether somebody typed `stop`, or the flash failed.
+    pub const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Gives up all messages under way before the node is dropped. The console notices how each
+    /// message ended, and prints nothing.
+    #[inline(never)]
+    pub fn give_up_messages<C: Console>(&mut self, console: &mut C) {
+        self.node.give_up_messages();
+        // The ends of messages come before everything else.
+        while let Some(event @ (Event::Acknowledged { .. } | Event::Discarded { .. })) =
+            self.node.poll_event()
+        {
+            console.notice(News::Event(&event));
+        }
+    }
+
     /// Does what is due: at most one packet taken in, one sent, and one scalar multiplication of
     /// own work. `scratch` holds a packet meanwhile. A round takes two calls if a packet came:
     /// the time at which it goes on is that of the second, whose `scratch` may be another.
     // Not inlined, nor are those that it calls: what one of them needs on the stack must not add to
     // what another needs.
     #[inline(never)]
-    pub fn poll<T: Transceiver, C: Console>(
+    pub fn poll<L: Link, C: Console>(
         &mut self,
         now: Instant,
         console: &mut C,
-        stack: &mut Stack<'_>,
-        radio: &mut Radio<T>,
+        link: &mut L,
         scratch: &mut [u8],
     ) -> Next {
         let busy = match self.phase {
@@ -206,9 +263,9 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                 self.turn(now, console);
                 self.expire(now, console);
                 self.watch_fill(now, console);
-                let heeded = self.heed(now, console, stack, scratch);
-                stack.poll(now, radio);
-                if self.take_in(now, console, stack, scratch) {
+                let heeded = self.attend(now, console, link, scratch);
+                link.poll(now);
+                if self.take_in(now, console, link, scratch) {
                     self.phase = Phase::SendOn { busy: true };
                     return Next::TookIn;
                 }
@@ -218,8 +275,8 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.phase = Phase::TakeIn;
         self.handle_timeout(now);
         self.handle_events(now, console);
-        self.transmit(now, console, stack, scratch);
-        stack.poll(now, radio);
+        self.transmit(now, console, link, scratch);
+        link.poll(now);
         let more = self.work(now);
         if self.stopped {
             return Next::Stop;
@@ -227,11 +284,12 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         if busy || more {
             return Next::Again;
         }
-        let link = stack.poll_timeout(radio);
-        // What is due but cannot leave waits for the stack.
-        let can_send = stack.can_send();
+        // What is due but cannot leave waits for the link.
+        let can_send = link.can_send();
         let node = self.node.poll_timeout().filter(|due| can_send || *due > now);
-        Next::Wait([link, node, self.turn_due(now), self.expiry_due(now)].into_iter().flatten().min())
+        Next::Wait(
+            [link.poll_timeout(), node, self.turn_due(now), self.expiry_due(now)].into_iter().flatten().min(),
+        )
     }
 
     #[inline(never)]
@@ -248,14 +306,14 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
 
     /// Takes one datagram in. Its tag is in flash before anything leaves.
     #[inline(never)]
-    fn take_in<C: Console>(
+    fn take_in<L: Link, C: Console>(
         &mut self,
         now: Instant,
         console: &mut C,
-        stack: &mut Stack<'_>,
+        link: &mut L,
         scratch: &mut [u8],
     ) -> bool {
-        let Some(received) = stack.receive(scratch) else { return false };
+        let Some(received) = link.receive(scratch) else { return false };
         let datagram = scratch.get_mut(..received.len).unwrap_or_default();
         console.notice(News::Datagram(datagram));
         let from = LinkId(received.from);
@@ -271,6 +329,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         if let (Some(error), false) = (self.failed, self.stopped) {
             // Without its tag the packet could be sent through again after a restart.
             self.stopped = true;
+            console.notice(News::Warning(Warning::TagNotKept(error)));
             say!(console, "warning: stops, because a replay tag cannot be kept: {error}");
         }
         true
@@ -314,10 +373,12 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         match kept {
             Ok(()) => {
                 self.refused = 0;
+                console.notice(News::Kept);
                 say!(console, "received a message; `inbox` prints it");
             }
             Err(error) => {
                 if self.refused == 0 {
+                    console.notice(News::Warning(Warning::MessagesTurnedAway(error)));
                     say!(console, "warning: messages are turned away: {error}; `inbox` makes room");
                 }
                 self.refused += 1;
@@ -329,15 +390,15 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
     }
 
     #[inline(never)]
-    fn transmit<C: Console>(
+    fn transmit<L: Link, C: Console>(
         &mut self,
         now: Instant,
         console: &mut C,
-        stack: &mut Stack<'_>,
+        link: &mut L,
         scratch: &mut [u8],
     ) {
         // Without its tag in flash no packet leaves.
-        if self.stopped || !stack.can_send() {
+        if self.stopped || !link.can_send() {
             return;
         }
         let mut journal = InFlash {
@@ -347,9 +408,9 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         };
         let Ok(Some(transmit)) = self.node.poll_transmit(now, &mut journal, scratch) else { return };
         let to = self.routes.get(usize::from(transmit.to.get())).and_then(Route::address);
-        // A node that is not on the radio is as one that is switched off.
+        // A node that has no address here is as one that is switched off.
         let packet = scratch.get(..transmit.len).unwrap_or_default();
-        let accepted = to.is_some_and(|to| stack.send(to, packet).is_ok());
+        let accepted = to.is_some_and(|to| link.send(to, packet));
         console.notice(News::Left { to: transmit.to, accepted });
     }
 }

@@ -194,7 +194,7 @@ impl<F: MultiwriteNorFlash> Store<F> {
     }
 
     /// The longest network document that [`keep_document`](Self::keep_document) takes, in bytes:
-    /// 1,536 with four settings pages of 4 KiB.
+    /// 1,024 with four settings pages of 4 KiB, 2,176 with five.
     pub fn document_capacity(&self) -> usize {
         Settings::<F>::document_capacity(&self.layout)
     }

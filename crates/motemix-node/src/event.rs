@@ -81,7 +81,8 @@ pub enum Event<'a> {
         /// The reply's data; empty for an acknowledgement.
         reply: &'a [u8],
     },
-    /// A message was given up after its last try. It may have arrived nevertheless.
+    /// A message was given up after its last try, or because the node is about to stop. It may have
+    /// arrived nevertheless.
     Discarded {
         /// Which message.
         message: MessageHandle,

@@ -51,19 +51,26 @@ impl<P: Profile> Default for HeaderSlot<P> {
 /// Finished headers, and the one in the making.
 pub(crate) struct Headers<'s, P: Profile> {
     slots: &'s mut [HeaderSlot<P>],
-    making: Option<(Purpose, HeaderBuilder<P>)>,
+    /// What it is for, and the header itself.
+    purpose: Option<Purpose>,
+    making: Option<HeaderBuilder<P>>,
 }
 
 impl<'s, P: Profile> Headers<'s, P> {
     pub(crate) fn new(slots: &'s mut [HeaderSlot<P>]) -> Self {
         slots.fill_with(HeaderSlot::new);
-        Self { slots, making: None }
+        Self { slots, purpose: None, making: None }
     }
 
     /// Forgets all headers: they were made for another epoch's keys.
     pub(crate) fn clear(&mut self) {
         self.slots.fill_with(HeaderSlot::new);
-        self.making = None;
+        self.forget();
+    }
+
+    /// Forgets the one in the making.
+    fn forget(&mut self) {
+        (self.purpose, self.making) = (None, None);
     }
 
     pub(crate) fn count(&self, purpose: Purpose) -> usize {
@@ -130,7 +137,7 @@ impl<'s, P: Profile> Headers<'s, P> {
         let mut seed = Secret::zero();
         rng.fill_bytes(seed.expose_mut());
         let builder = HeaderBuilder::new(&hops[..path.len], shape, seed).map_err(|_| PathError::NoNode)?;
-        self.making = Some((purpose, builder));
+        (self.purpose, self.making) = (Some(purpose), Some(builder));
         Ok(())
     }
 
@@ -170,14 +177,13 @@ impl<'s, P: Profile> Headers<'s, P> {
 
     /// One scalar multiplication. `Some` when a header was finished.
     pub(crate) fn step(&mut self, needs: &Needs<'_>) -> Option<Purpose> {
-        let (purpose, builder) = self.making.as_mut()?;
-        let purpose = *purpose;
-        match builder.step() {
+        let purpose = self.purpose?;
+        match self.making.as_mut()?.step() {
             Ok(false) => None,
             Ok(true) => self.finish(purpose, needs),
             // A key of small order: the document's check lets none through. Draw another path.
             Err(_) => {
-                self.making = None;
+                self.forget();
                 None
             }
         }
@@ -187,16 +193,13 @@ impl<'s, P: Profile> Headers<'s, P> {
     // them under a multiplication.
     #[inline(never)]
     fn finish(&mut self, purpose: Purpose, needs: &Needs<'_>) -> Option<Purpose> {
-        let header = self.making.take().and_then(|(_, builder)| builder.finish())?;
-        self.store(purpose, header, needs);
-        Some(purpose)
-    }
-
-    /// What has no place any more, because others took it meanwhile, is forgotten.
-    fn store(&mut self, purpose: Purpose, header: Header<P>, needs: &Needs<'_>) {
+        self.purpose = None;
+        let header = HeaderBuilder::finish_in(&mut self.making)?;
+        // What has no place any more, because others took it meanwhile, is forgotten.
         if let Some(place) = self.place(purpose, needs) {
             self.slots[place].0 = Some((purpose, header));
         }
+        Some(purpose)
     }
 }
 

@@ -140,6 +140,7 @@ pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;
 pub use storage::{Array, Lengths, Memory, Storage};
+pub use tag_table::WindowKey;
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

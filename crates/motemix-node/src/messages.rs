@@ -322,6 +322,22 @@ impl<'s, P: Profile> Messages<'s, P> {
         overdue
     }
 
+    /// Gives up all messages that have not ended. Returns how many.
+    pub(crate) fn give_up_all(&mut self) -> usize {
+        let mut discarded = 0;
+        for at in 0..self.slots.len() {
+            let slot = &mut self.slots[at];
+            if matches!(slot.phase, Phase::Ready | Phase::Flying(_)) {
+                slot.phase = Phase::Discarded;
+                discarded += 1;
+                self.forget_returns(at);
+            }
+        }
+        (self.ready, self.deadline) = (0, Instant::NEVER);
+        self.ended += discarded;
+        discarded
+    }
+
     /// Gives up all messages to `to` that wait for a header. Returns how many.
     pub(crate) fn give_up(&mut self, to: NodeId) -> usize {
         let mut discarded = 0;

@@ -5,11 +5,9 @@ mod depart;
 
 use core::time::Duration;
 
-use motemix_crypto::Secret;
 use motemix_directory::{Entry, Epoch, Topology, TopologyError};
 use motemix_sphinx::{MixKey, NodeId, Profile, ReplayError};
 use rand_core::CryptoRng;
-use siphasher::sip::SipHasher13;
 
 use crate::Instant;
 use crate::admission::Classes;
@@ -26,7 +24,7 @@ use crate::rate::Rate;
 use crate::receive::{Fate, Window};
 use crate::replay::Fingerprints;
 use crate::storage::Storage;
-use crate::tag_table::TagTable;
+use crate::tag_table::{TagTable, WindowKey};
 
 /// A node of one network: mix, mote and receiver in one. See the crate's documentation for the run
 /// loop.
@@ -92,9 +90,13 @@ impl Nodes<'_> {
 impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     /// A node that waits for its first epoch, which brings its [`Config`].
     pub fn new(me: NodeId, mut rng: R, storage: Storage<'s, P>) -> Self {
-        let mut key = Secret::<16>::zero();
-        rng.fill_bytes(key.expose_mut());
-        let key = SipHasher13::new_with_key(key.expose());
+        let key = WindowKey::draw(&mut rng);
+        Self::with_window_key(me, rng, storage, key)
+    }
+
+    /// The same with a key that was drawn before: on a board with little stack nothing is drawn
+    /// while a node lies there.
+    pub fn with_window_key(me: NodeId, rng: R, storage: Storage<'s, P>, key: WindowKey) -> Self {
         storage.loops.fill(0);
         // The compiler is not to know what is in there: it would make the values on the stack,
         // beside the node, and a board's stack would be a kilobyte deeper.
@@ -239,6 +241,11 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.fall_silent();
         self.epochs.end();
         self.headers.clear();
+    }
+
+    /// Gives up all messages under way, for a node that is about to stop: each ends with an event.
+    pub fn give_up_messages(&mut self) {
+        self.counters.discarded += self.messages.give_up_all() as u64;
     }
 
     /// How many own loops and tries have come back under the current epoch's keys since it began.

@@ -4,10 +4,9 @@
 use core::time::Duration;
 
 use motemix_sphinx::Message;
-use siphasher::sip::SipHasher13;
 
 use crate::Instant;
-use crate::tag_table::{Found, TagTable, nonzero};
+use crate::tag_table::{Found, TagTable, WindowKey, nonzero};
 
 /// The window has no room for another message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,18 +42,18 @@ pub(crate) struct Window<'s> {
     tables: [TagTable<'s>; 2],
     newer: usize,
     rotate: Instant,
-    key: SipHasher13,
+    key: WindowKey,
 }
 
 impl<'s> Window<'s> {
-    pub(crate) fn new(tables: [TagTable<'s>; 2], key: SipHasher13) -> Self {
+    pub(crate) fn new(tables: [TagTable<'s>; 2], key: WindowKey) -> Self {
         Self { tables, newer: 0, rotate: Instant::from_micros(0), key }
     }
 
     /// Tells messages apart by id and content: nobody can have another's message suppressed by
     /// guessing its id.
     pub(crate) fn digest(&self, message: &Message<'_>) -> u64 {
-        let mut state = self.key;
+        let mut state = self.key.hasher();
         core::hash::Hasher::write(&mut state, &message.id.0);
         core::hash::Hasher::write(&mut state, message.data);
         nonzero(core::hash::Hasher::finish(&state))
@@ -117,11 +116,13 @@ impl<'s> Window<'s> {
 mod tests {
     use super::*;
     use motemix_sphinx::MessageId;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng as _;
 
     #[test]
     fn a_message_is_remembered_for_one_lifetime_at_least_and_two_at_most() {
         let (mut a, mut b) = ([0; 16], [0; 16]);
-        let key = SipHasher13::new_with_keys(3, 4);
+        let key = WindowKey::draw(&mut ChaCha8Rng::from_seed([3; 32]));
         let mut window = Window::new([TagTable::new(&mut a, key), TagTable::new(&mut b, key)], key);
         let lifetime = Duration::from_secs(10);
         window.handle_timeout(Instant::from_micros(0), lifetime);

@@ -1,6 +1,8 @@
 //! A table of 64-bit digests with two flag bits each, in lent memory: what a receiver remembers of
 //! messages.
 
+use motemix_crypto::Secret;
+use rand_core::CryptoRng;
 use siphasher::sip::SipHasher13;
 
 /// An empty place. Tags are made nonzero by [`nonzero`].
@@ -8,6 +10,28 @@ const EMPTY: u64 = 0;
 
 /// Tags differ in all bits but these, which the owner may use.
 const FLAG_BITS: u64 = 0b11;
+
+/// What a node's digests of messages, and their places, depend on besides the messages.
+#[derive(Clone, Copy)]
+pub struct WindowKey([u64; 2]);
+
+impl WindowKey {
+    /// A fresh one.
+    pub fn draw<R: CryptoRng>(rng: &mut R) -> Self {
+        let mut bytes = Secret::<16>::zero();
+        rng.fill_bytes(bytes.expose_mut());
+        let (halves, _) = bytes.expose().as_chunks::<8>();
+        let mut key = [0; 2];
+        key.iter_mut().zip(halves).for_each(|(word, half)| *word = u64::from_le_bytes(*half));
+        Self(key)
+    }
+
+    // Made anew each time: it is five times as large as its key.
+    pub(crate) fn hasher(self) -> SipHasher13 {
+        let Self([first, second]) = self;
+        SipHasher13::new_with_keys(first, second)
+    }
+}
 
 /// What a look-up finds.
 pub(crate) enum Found<'t> {
@@ -24,11 +48,11 @@ pub(crate) enum Found<'t> {
 pub(crate) struct TagTable<'s> {
     places: &'s mut [u64],
     used: usize,
-    key: SipHasher13,
+    key: WindowKey,
 }
 
 impl<'s> TagTable<'s> {
-    pub(crate) fn new(places: &'s mut [u64], key: SipHasher13) -> Self {
+    pub(crate) fn new(places: &'s mut [u64], key: WindowKey) -> Self {
         places.fill(EMPTY);
         Self { places, used: 0, key }
     }
@@ -54,7 +78,7 @@ impl<'s> TagTable<'s> {
         if self.places.is_empty() {
             return Found::Full;
         }
-        let hash = self.key.hash(&tag.to_le_bytes());
+        let hash = self.key.hasher().hash(&tag.to_le_bytes());
         // Multiply-and-shift: the high bits of the hash scaled to the number of places.
         let mut at = ((u128::from(hash) * self.places.len() as u128) >> 64) as usize;
         // A quarter of the places is empty, so this ends.
@@ -88,8 +112,8 @@ mod tests {
     extern crate std;
     use std::collections::HashSet;
 
-    fn key() -> SipHasher13 {
-        SipHasher13::new_with_keys(1, 2)
+    fn key() -> WindowKey {
+        WindowKey([1, 2])
     }
 
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,7 +29,7 @@ use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::Stack;
 use motemix_mote::limits::Limits;
-use motemix_mote::{Mote as Shipped, Next, PlaceInNetwork, Refusal, Running, StartAsked};
+use motemix_mote::{Mote as Shipped, Next, OnAir, PlaceInNetwork, Refusal, Running, StartAsked};
 use motemix_node::{DropReason, SendError, Window};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
@@ -347,7 +347,8 @@ impl<'d> Life<'d> {
                 let sent = NodeId::new(to).map(|to| running.send(now, to, &self.data));
                 self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
             }
-            let next = running.poll(now, &mut ear, &mut stack, &mut radio, &mut packet);
+            let next =
+                running.poll(now, &mut ear, &mut OnAir { stack: &mut stack, radio: &mut radio }, &mut packet);
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}

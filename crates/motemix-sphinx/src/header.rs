@@ -111,12 +111,14 @@ impl SeedBytes {
 /// A header in the making. Each [`step`](Self::step) costs one scalar multiplication and no more,
 /// so a board can build headers between packets.
 pub struct HeaderBuilder<P: Profile> {
-    path: P::PerHop<PathHop>,
+    path: P::PerHop<NodeId>,
     hops: usize,
     shape: Shape,
     seed: Secret<32>,
     scalar: BlindedScalar,
     group_element: PublicKey,
+    /// Until a hop's key is derived, its node's mix key is in the place: a small board has no room
+    /// for both.
     hop_keys: P::PerHop<HopKey>,
     /// The sum of delays of the hops whose keys are there, less the last of the path.
     delay: HopDelay,
@@ -140,13 +142,13 @@ impl<P: Profile> HeaderBuilder<P> {
         }
         let first_scalar = SeedBytes::expand(&seed).first_scalar();
         Ok(Self {
-            path: P::per_hop(|hop| path.get(hop).copied().unwrap_or(first)),
+            path: P::per_hop(|hop| path.get(hop).unwrap_or(&first).id),
             hops,
             shape,
             scalar: BlindedScalar::from_clamped(&first_scalar),
             seed,
             group_element: PublicKey([0; GROUP_ELEMENT_LEN]),
-            hop_keys: P::per_hop(|_| HopKey::zero()),
+            hop_keys: P::per_hop(|hop| HopKey::in_place_of(&path.get(hop).unwrap_or(&first).mix_key)),
             delay: HopDelay::default(),
             steps: 0,
         })
@@ -161,9 +163,9 @@ impl<P: Profile> HeaderBuilder<P> {
             self.group_element = P::Curve::public_key(&SeedBytes::expand(&self.seed).first_scalar());
         } else if self.steps <= self.hops {
             let hop = self.steps - 1;
-            let node = self.path.as_ref()[hop];
-            let shared = P::Curve::diffie_hellman(&self.scalar.to_clamped(), &node.mix_key)
-                .ok_or(PathError::SmallOrderKey(node.id))?;
+            let mix_key = self.hop_keys.as_ref()[hop].mix_key_in_place();
+            let shared = P::Curve::diffie_hellman(&self.scalar.to_clamped(), &mix_key)
+                .ok_or(PathError::SmallOrderKey(self.path.as_ref()[hop]))?;
             let hop_key = HopKey::extract(&shared);
             let keys = hop_key.header_keys();
             self.scalar.blind(&keys.blinding());
@@ -184,6 +186,18 @@ impl<P: Profile> HeaderBuilder<P> {
 
     /// Encrypts the routing info; no multiplication. `None` if steps are missing.
     pub fn finish(self) -> Option<Header<P>> {
+        self.finished()
+    }
+
+    /// The same where the builder lies, so that a board needs no stack for it; nothing is left
+    /// there.
+    pub fn finish_in(place: &mut Option<Self>) -> Option<Header<P>> {
+        let header = place.as_ref()?.finished();
+        *place = None;
+        header
+    }
+
+    fn finished(&self) -> Option<Header<P>> {
         if self.steps <= self.hops {
             return None;
         }
@@ -198,7 +212,7 @@ impl<P: Profile> HeaderBuilder<P> {
     }
 
     /// The part of a SURB that only its owner can compute; see [`crate::surb`].
-    pub(crate) fn assemble(self, last: Block, padding: &[u8], id: HeaderId) -> Header<P> {
+    pub(crate) fn assemble(&self, last: Block, padding: &[u8], id: HeaderId) -> Header<P> {
         let mut routing_info = P::per_hop(|_| [0; BLOCK_LEN]);
         let header_mac = encrypt_routing::<P>(
             routing_info.as_mut().as_flattened_mut(),
@@ -206,7 +220,7 @@ impl<P: Profile> HeaderBuilder<P> {
             last,
             padding,
             |hop| {
-                let next = self.path.as_ref()[hop + 1].id;
+                let next = self.path.as_ref()[hop + 1];
                 match self.shape {
                     Shape::RoundTrip { receiver } if receiver == hop => Command::TurnRound(next),
                     _ => Command::Forward(next),
@@ -214,11 +228,11 @@ impl<P: Profile> HeaderBuilder<P> {
             },
         );
         Header {
-            first: self.path.as_ref()[0].id,
+            first: self.path.as_ref()[0],
             group_element: self.group_element,
             routing_info,
             header_mac,
-            hop_keys: self.hop_keys,
+            hop_keys: P::per_hop(|hop| self.hop_keys.as_ref()[hop].duplicate()),
             hops: self.hops,
             shape: self.shape,
             delay: self.delay,

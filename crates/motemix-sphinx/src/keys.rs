@@ -62,6 +62,16 @@ impl HopKey {
         Self(Secret::zero())
     }
 
+    /// The place of a hop's key, which holds the node's mix key until then.
+    pub(crate) const fn in_place_of(mix_key: &PublicKey) -> Self {
+        Self(Secret::new(mix_key.0))
+    }
+
+    /// What [`in_place_of`](Self::in_place_of) put there.
+    pub(crate) const fn mix_key_in_place(&self) -> PublicKey {
+        PublicKey(*self.0.expose())
+    }
+
     #[must_use]
     pub(crate) const fn duplicate(&self) -> Self {
         Self(self.0.duplicate())
@@ -79,18 +89,7 @@ impl HopKey {
         HeaderKeys(bytes)
     }
 
-    /// All keys of a hop.
-    pub(crate) fn hop_keys(&self) -> (HeaderKeys, WideBlockKeys) {
-        let mut bytes = Secret::<256>::zero();
-        stream::fill(self.0.expose(), KEYS, bytes.expose_mut());
-        let (mut header, mut payload) = (Secret::<128>::zero(), Secret::<128>::zero());
-        let (first, second) = bytes.expose().split_at(128);
-        header.expose_mut().copy_from_slice(first);
-        payload.expose_mut().copy_from_slice(second);
-        (HeaderKeys(header), WideBlockKeys::new(payload))
-    }
-
-    /// The second half alone.
+    /// The keys of the payload, the second half of the key stream.
     pub(crate) fn payload_keys(&self) -> WideBlockKeys {
         let mut keys = Secret::zero();
         stream::fill_from(self.0.expose(), KEYS, HEADER_KEYS_BLOCKS, keys.expose_mut());

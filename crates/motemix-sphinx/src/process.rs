@@ -5,7 +5,6 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, PublicKey, SharedSecret};
 
 use crate::delay::HopDelay;
@@ -108,20 +107,23 @@ impl<'a, P: Profile> Packet<'a, P> {
         Err(error)
     }
 
+    // Not inlined: what it needs on a board's stack must not lie beneath the multiplication.
+    #[inline(never)]
     fn keys_if_authentic(&self, shared: &SharedSecret) -> Option<Keys> {
         let hop_key = HopKey::extract(shared);
-        let (header, payload) = hop_key.hop_keys();
+        let header = hop_key.header_keys();
         let (routing_info, rest) = self.bytes[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
         let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
         // Disclosed: whether the MAC holds. What is refused goes nowhere, for all to see.
-        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header, payload })
+        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header })
     }
 }
 
 struct Keys {
     hop_key: HopKey,
     header: HeaderKeys,
-    payload: WideBlockKeys,
+    // Those of the payload are derived when they are needed: until then they would be half as much
+    // again on a board's stack.
 }
 
 /// A packet whose header was made for this node and not changed since.
@@ -164,7 +166,6 @@ impl<'a, P: Profile> Authenticated<'a, P> {
 }
 
 /// Whose packet it is.
-#[expect(clippy::large_enum_variant, reason = "there is no heap to put the keys on")]
 pub enum Origin<'a, P> {
     /// This node's own, come back from a path that ends here.
     Own(Yours<'a>),
@@ -232,7 +233,7 @@ pub struct Yours<'a> {
 impl<'a, P: Profile> Fresh<'a, P> {
     /// Removes this hop's layer in place.
     pub fn unwrap_layer(self) -> Result<Hop<'a>, ProcessError> {
-        let Keys { hop_key, header, payload: payload_keys } = self.keys;
+        let Keys { hop_key, header } = self.keys;
         let bytes = self.packet.bytes;
         let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
         let (group_element, rest) = head
@@ -249,11 +250,11 @@ impl<'a, P: Profile> Fresh<'a, P> {
             Command::Yours => return Ok(Hop::Yours(Yours { header_id: HeaderId(after_field), payload })),
             Command::Drop => return Ok(Hop::Drop),
             Command::Deliver => {
-                payload_keys.decrypt::<P::WideHash>(payload);
+                decrypt::<P>(&hop_key, payload);
                 return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
             }
         };
-        payload_keys.decrypt::<P::WideHash>(payload);
+        decrypt::<P>(&hop_key, payload);
         let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
             .ok_or(ProcessError::NonContributory)?;
         *group_element = *blinded.expose();
@@ -267,8 +268,14 @@ impl<'a, P: Profile> Fresh<'a, P> {
     }
 }
 
+#[inline(never)]
+fn decrypt<P: Profile>(hop_key: &HopKey, payload: &mut [u8]) {
+    hop_key.payload_keys().decrypt::<P::WideHash>(payload);
+}
+
 /// Decrypts β and shifts it by one block: the first block is returned, new keystream follows the
 /// end.
+#[inline(never)]
 fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
     let len = routing_info.len();
     let mut longer = [0; (MAX_HOPS + 1) * BLOCK_LEN];

@@ -8,7 +8,7 @@ mod node;
 mod shape;
 
 pub use demo::{Demo, parse_probability};
-pub use directory::{Directory, DirectoryShow, DirectoryVerify};
+pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
 pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
     LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile,

@@ -79,3 +79,63 @@ fn show_wants_to_know_whose_signature_counts() {
     motemix(["directory", "show", network.dir.to_str().unwrap()]).fails(2, &["authority.pub", "--authority"]);
     motemix(["directory", "show", "/nowhere"]).fails(2, &["/nowhere: neither a document", "check the path"]);
 }
+
+/// Four motes as they answer to `key`: names, addresses, and keys that are points.
+fn motes() -> Vec<String> {
+    (1..=4)
+        .map(|mote| format!("mote-{mote}=[fe80::{mote}]:61616,{}", format!("{mote:02}").repeat(32)))
+        .collect()
+}
+
+#[test]
+fn sign_makes_a_document_of_what_motes_said_of_themselves() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("motes");
+    let dir = dir.to_str().unwrap();
+    let motes = motes();
+    let sign = |more: &[&str]| {
+        let words = ["directory", "sign", dir].into_iter().chain(motes.iter().map(String::as_str));
+        motemix(words.chain(more.iter().copied()))
+    };
+    let said = sign(&["--endpoint", "mote-4"]).succeeds();
+    assert!(said.contains("4 nodes"), "{said}");
+    let shown = motemix(["directory", "show", dir, "--json"]).succeeds();
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((&shown["nodes"][0]["role"], &shown["nodes"][3]["role"]), (&"mix".into(), &"endpoint".into()));
+    assert_eq!(shown["nodes"][2]["addresses"][0], "[fe80::3]:61616");
+    // The lines for a console are the document, in pieces that the shortest line holds.
+    let documents: Vec<_> =
+        fs::read_dir(format!("{dir}/documents")).unwrap().map(|file| file.unwrap().path()).collect();
+    let with = |end: &str| documents.iter().find(|path| path.extension().unwrap() == end).unwrap();
+    let lines = fs::read_to_string(with("txt")).unwrap();
+    let pieces = lines
+        .lines()
+        .filter_map(|line| line.strip_prefix("document "))
+        .filter(|line| !line.ends_with(['n', 'd']) || line.len() > 5);
+    assert_eq!(pieces.collect::<String>(), hex::encode(fs::read(with("cbor")).unwrap()));
+    assert!(lines.lines().all(|line| line.len() < 120), "{lines}");
+    // An epoch has one document; the next one is signed by the same authority.
+    sign(&[]).fails(1, &["cannot write", ".cbor"]);
+    let epoch = shown["epoch"].as_u64().unwrap() + 1;
+    sign(&["--epoch", &epoch.to_string()]).succeeds();
+    sign(&["--endpoint", "mote-9", "--epoch", "9"]).fails(2, &["mote-9", "none of the nodes"]);
+}
+
+#[test]
+fn what_no_mote_said_is_not_signed() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().to_str().unwrap();
+    let motes = motes();
+    let few = ["directory", "sign", dir].into_iter().chain(motes[..3].iter().map(String::as_str));
+    assert_eq!(motemix(few).status(), 2);
+    for (wrong, reason) in [
+        ("mote-5", "NAME=ADDRESS,KEY"),
+        ("mote-5=[fe80::5]:61616", "NAME=ADDRESS,KEY"),
+        ("mote-5=fe80::5,00", "NAME=ADDRESS,KEY"),
+        ("mote-5=[fe80::5]:61616,00", "64 hex digits"),
+    ] {
+        let words = ["directory", "sign", dir].into_iter().chain(motes.iter().map(String::as_str));
+        let run = motemix(words.chain([wrong]));
+        assert!(run.status() == 2 && run.stderr().contains(reason), "{}", run.stderr());
+    }
+}

@@ -104,7 +104,7 @@ impl Provisioned {
 }
 
 /// A C array, sixteen bytes a line.
-fn array(name: &str, bytes: &[u8]) -> String {
+pub fn array(name: &str, bytes: &[u8]) -> String {
     let line = |line: &[u8]| {
         let bytes: Vec<_> = line.iter().map(|byte| format!("0x{byte:02x}")).collect();
         format!("    {},\n", bytes.join(", "))

@@ -14,13 +14,18 @@ use motemix_directory::{Epoch, ProfileName, UnixTime};
 use tempfile::TempDir;
 
 mod boards;
+mod contiki;
 #[path = "../../examples/provision/network.rs"]
 mod network;
 mod ports;
+mod riot;
+mod shell;
+mod signed;
 
 use network::{Plan, Planned};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-Wpedantic"];
+const SANITIZERS: [&str; 3] = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 /// What Rust's standard library needs of the system.
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
@@ -122,8 +127,7 @@ fn compile(source: &str, to: &Path, flags: &[&str]) -> PathBuf {
 
 fn with_sanitizers(source: &str, arguments: &[PathBuf]) -> Output {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    succeed(Command::new(compile(source, place.path(), &sanitize)).args(arguments))
+    succeed(Command::new(compile(source, place.path(), &SANITIZERS)).args(arguments))
 }
 
 fn under_valgrind(source: &str, arguments: &[PathBuf]) -> Output {
@@ -164,6 +168,43 @@ fn misuse_is_told_under_the_sanitizers() {
 fn misuse_is_told_under_valgrind() {
     let (_place, nodes) = provision(5, ProfileName::Mote);
     says(&under_valgrind("tests/capi/misuse.c", &nodes[..1]), "expectations met");
+}
+
+/// The files for `misuse_mote.c`, whose mote says its key first.
+fn misused_mote() -> TempDir {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let output = succeed(&mut Command::new(compile("tests/capi/misuse_mote.c", place.path(), &[])));
+    let key = String::from_utf8(output.stdout).expect("hex digits");
+    let member = |(node, key)| signed::Member {
+        name: format!("node-{node}"),
+        address: format!("[fe80::{}]:61616", node + 1).parse().expect("an address"),
+        key,
+    };
+    let own = signed::from_hex(key.trim()).try_into().expect("a key of 32 bytes");
+    let network =
+        |first: [u8; 32]| [first, [2; 32], [3; 32], [4; 32]].into_iter().enumerate().map(member).collect();
+    let (authority, with, without): (_, Vec<_>, Vec<_>) =
+        (signed::Authority::new(1), network(own), network([5; 32]));
+    for (name, bytes) in [
+        ("authority", authority.key().to_vec()),
+        ("document", authority.sign(signed::FIRST, &with)),
+        ("others", authority.sign(signed::FIRST, &without)),
+    ] {
+        fs::write(place.path().join(name), bytes).expect("a file");
+    }
+    place
+}
+
+#[test]
+fn misuse_of_a_mote_is_told_under_the_sanitizers() {
+    let place = misused_mote();
+    says(&with_sanitizers("tests/capi/misuse_mote.c", &[place.path().to_owned()]), "expectations met");
+}
+
+#[test]
+fn misuse_of_a_mote_is_told_under_valgrind() {
+    let place = misused_mote();
+    says(&under_valgrind("tests/capi/misuse_mote.c", &[place.path().to_owned()]), "expectations met");
 }
 
 #[test]

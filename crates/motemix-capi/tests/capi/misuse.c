@@ -5,53 +5,11 @@
  *   misuse DIRECTORY      a node's directory, as `provision` writes it
  */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "expect.h"
 
-#include "motemix.h"
-
-#define EXPECT(expected, call)                                                              \
-    do {                                                                                    \
-        motemix_status got = call;                                                          \
-        if (got != MOTEMIX_STATUS_##expected) {                                             \
-            fprintf(stderr, "%s:%d: %s: %s, not " #expected "\n", __FILE__, __LINE__, #call, \
-                    motemix_status_text(got));                                              \
-            exit(EXIT_FAILURE);                                                             \
-        }                                                                                   \
-        expectations++;                                                                     \
-    } while (0)
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            exit(EXIT_FAILURE);                                                     \
-        }                                                                           \
-        expectations++;                                                             \
-    } while (0)
-
-static unsigned expectations;
-static const motemix_limits limits = { MOTEMIX_MOTE };
-static uint8_t bytes[8192], authority[32], secret[32];
-static size_t len;
+static uint8_t secret[32];
 static motemix_node *reentered;
 static motemix_journal no_journal;
-
-static int counting(void *context, uint8_t *out, size_t count)
-{
-    for (size_t at = 0; at < count; at++) {
-        out[at] = (uint8_t)++*(unsigned char *)context;
-    }
-    return 0;
-}
-
-static int failing(void *context, uint8_t *out, size_t count)
-{
-    (void)context;
-    memset(out, 0x55, count);
-    return -1;
-}
 
 static void admit(void *context, const motemix_admitted *admitted)
 {
@@ -62,13 +20,6 @@ static int commit_fails(void *context)
 {
     (void)context;
     return -1;
-}
-
-static int stuck(void *context, uint8_t *out, size_t count)
-{
-    (void)context;
-    memset(out, 0, count);
-    return 0;
 }
 
 /* Counts, and calls the node that it was called for. */
@@ -83,19 +34,8 @@ static int reentering(void *context, uint8_t *out, size_t count)
     return counting(context, out, count);
 }
 
-static unsigned char counter;
 static const motemix_random random_source = { counting, &counter };
 static const motemix_config config = { 0, 0, MOTEMIX_NO_NODE };
-
-static void read_file(const char *directory, const char *name, uint8_t *out, size_t most, size_t *got)
-{
-    char path[4096];
-    CHECK(snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path));
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL);
-    *got = fread(out, 1, most, file);
-    fclose(file);
-}
 
 static void documents(void)
 {
@@ -221,8 +161,8 @@ static void memory(void)
 static void order(void)
 {
     static uint64_t room[MOTEMIX_NODE_SIZE(MOTEMIX_MOTE) / 8];
-    static const motemix_limits narrow = { 1, 4, 4, 1, 1, 1, 2 };
-    static uint64_t narrow_room[MOTEMIX_NODE_SIZE(1, 4, 4, 1, 1, 1, 2) / 8];
+    static const motemix_limits narrow = { 1, 4, 4, 1, 1, 1, 2, 0 };
+    static uint64_t narrow_room[MOTEMIX_NODE_SIZE(1, 4, 4, 1, 1, 1, 2, 0) / 8];
     motemix_trust trust = { authority, 1, 1 };
     motemix_document document;
     motemix_about about;

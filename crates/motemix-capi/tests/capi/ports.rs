@@ -1,282 +1,272 @@
-//! The ports, against stand-ins for the headers of RIOT and Contiki-NG: compiled for the host and
-//! for boards, and run as processes that talk over the loopback interface. Where `RIOTBASE` names a
-//! RIOT, its application is built there as well.
+//! The ports to RIOT and Contiki-NG, each against a stand-in for its system: motes are processes
+//! that make their keys, are given network documents at their shells, and talk over the loopback
+//! interface. What both do alike is told once, and happens on both; what one of them does is told
+//! beside its stand-in.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use command_fds::{CommandFdExt, FdMapping};
-use motemix_directory::ProfileName;
+use motemix_directory::Epoch;
+use motemix_mote::limits::FlashLimits;
 use tempfile::TempDir;
 
-use crate::{SYSTEM, library, provision_at, root, succeed};
+use crate::shell::{PATIENCE, SOCKET, Shell};
+use crate::signed::{Authority, BEGINS, FIRST, Member, from_hex, to_hex};
 
-/// The boards' processors, as gcc names them.
-const CORES: [&[&str]; 4] = [
-    &["-mcpu=cortex-m0plus"],
-    &["-mcpu=cortex-m3"],
-    &["-mcpu=cortex-m4", "-mfloat-abi=soft"],
-    &["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
-];
-const WARNINGS: [&str; 5] = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"];
-
-/// A port: where it is, and what belongs to a node of it.
-struct Port {
-    name: &'static str,
-    sources: &'static [&'static str],
-    includes: &'static [&'static str],
-    /// What makes it run on Linux.
-    stand_in: &'static str,
-    socket: &'static str,
-}
-
-const RIOT: Port = Port {
-    name: "riot",
-    sources: &[
-        "app/main.c",
-        "modules/motemix/motemix.c",
-        "modules/motemix/random.c",
-        "modules/motemix/tags.c",
-    ],
-    includes: &["modules/motemix/include", "stand-in"],
-    stand_in: "stand-in/riot.c",
-    socket: "RIOT_STAND_IN_SOCKET",
-};
-
-const CONTIKI: Port = Port {
-    name: "contiki-ng",
-    sources: &["motemix-app.c", "motemix-node.c"],
-    includes: &[".", "stand-in"],
-    stand_in: "stand-in/contiki.c",
-    socket: "CONTIKI_STAND_IN_SOCKET",
-};
-
-impl Port {
-    fn directory(&self) -> PathBuf {
-        root().join("../../ports").join(self.name)
-    }
-
-    /// gcc with this port's headers, for the node whose `motemix_network.h` is in `node`.
-    fn gcc(&self, gcc: &str, node: &Path, flags: &[&str]) -> Command {
-        let mut command = Command::new(gcc);
-        command.args(WARNINGS).args(flags).arg("-I").arg(root().join("include")).arg("-I").arg(node);
-        for include in self.includes {
-            command.arg("-I").arg(self.directory().join(include));
+/// A test of each story for each port.
+macro_rules! on_both_ports {
+    ($($story:ident),+ $(,)?) => {
+        mod riot {
+            $(#[test] fn $story() { super::$story(&crate::riot::PORT) })+
         }
-        command
-    }
-
-    /// Compiles each source by itself.
-    fn compile(&self, gcc: &str, node: &Path, flags: &[&str]) {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        for source in self.sources {
-            let mut command = self.gcc(gcc, node, flags);
-            command.arg("-c").arg(self.directory().join(source)).arg("-o").arg(place.path().join("out.o"));
-            succeed(&mut command);
+        mod contiki {
+            $(#[test] fn $story() { super::$story(&crate::contiki::PORT) })+
         }
-    }
-
-    fn link(&self, node: &Path, flags: &[&str]) -> PathBuf {
-        let program = node.join("node");
-        let mut command = self.gcc("gcc", node, flags);
-        command.args(self.sources.iter().chain([&self.stand_in]).map(|source| self.directory().join(source)));
-        succeed(command.arg(library()).args(SYSTEM).arg("-o").arg(&program));
-        program
-    }
-}
-
-/// A process that is a node. Ends with its input.
-struct Node {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Node {
-    fn start(program: &Path, socket: &UdpSocket, variable: &str) -> Self {
-        const CHILDS_FD: i32 = 3;
-        let parent_fd: OwnedFd = socket.try_clone().expect("a second descriptor").into();
-        let mut command = Command::new(program);
-        command.env(variable, CHILDS_FD.to_string());
-        command.env("RIOT_STAND_IN_FLASH", program.with_extension("flash"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.fd_mappings(vec![FdMapping { parent_fd, child_fd: CHILDS_FD }]).expect("one mapping");
-        let mut child = command.spawn().expect("the node starts");
-        let output = BufReader::new(child.stdout.take().expect("its output"));
-        Self { input: child.stdin.take(), child, output }
-    }
-
-    fn type_line(&mut self, line: &str) {
-        let input = self.input.as_mut().expect("its input is open");
-        writeln!(input, "{line}").expect("the node reads");
-    }
-
-    /// Reads until a line has `text` in it. What a node does not say in the end it says otherwise:
-    /// a message is given up, a process ends; so this needs no clock.
-    fn until(&mut self, text: &str) -> String {
-        let mut seen = String::new();
-        loop {
-            let mut line = String::new();
-            let len = self.output.read_line(&mut line).expect("text");
-            seen.push_str(&line);
-            if line.contains(text) {
-                return line;
-            }
-            let over = len == 0 || line.contains("given up");
-            assert!(!over, "the node does not say {text:?}, but:\n{seen}");
-        }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Five nodes at addresses of their own.
-fn network() -> (TempDir, Vec<PathBuf>, Vec<UdpSocket>) {
-    let any: SocketAddr = "[::1]:0".parse().expect("an address");
-    let sockets: Vec<_> = (0..5).map(|_| UdpSocket::bind(any).expect("a port")).collect();
-    let addresses: Vec<_> = sockets.iter().map(|socket| socket.local_addr().expect("bound")).collect();
-    let (place, nodes) = provision_at(&addresses, ProfileName::Mote);
-    (place, nodes, sockets)
-}
-
-/// What the shell says: "packets admitted this epoch: 3 of 96".
-fn admitted(line: &str) -> u32 {
-    let number = line.split_whitespace().find_map(|word| word.parse().ok());
-    number.unwrap_or_else(|| panic!("a number in {line:?}"))
-}
-
-fn send_and_stop(port: &Port, flags: &[&str]) -> (TempDir, Vec<Node>) {
-    let (place, directories, sockets) = network();
-    let mut nodes: Vec<_> = (directories.iter().zip(&sockets))
-        .map(|(directory, socket)| Node::start(&port.link(directory, flags), socket, port.socket))
-        .collect();
-
-    nodes[0].type_line("motemix send node-4 too early");
-    nodes[0].until("not a node");
-    for node in &mut nodes {
-        node.type_line("motemix start");
-        node.until("started");
-    }
-    nodes[0].type_line("motemix start");
-    nodes[0].until("in another call");
-    nodes[0].type_line("motemix send nobody hello");
-    nodes[0].until("no such node");
-
-    nodes[0].type_line("motemix send node-4 21.5 degrees");
-    nodes[0].until("on its way to node-4");
-    nodes[4].until("received: 21.5 degrees");
-    nodes[0].until("acknowledged after");
-    for turn in 0..4 {
-        nodes[4].type_line(&format!("motemix send node-1 turn {turn}"));
-        nodes[1].until(&format!("received: turn {turn}"));
-        nodes[4].until("acknowledged after");
-    }
-    nodes[4].type_line("motemix network");
-    nodes[4].until("network motes, epoch 7, 5 nodes");
-    nodes[4].until("4 node-4, mix");
-    nodes[4].until("sent 4, acknowledged 4");
-    (place, nodes)
-}
-
-#[test]
-fn motes_on_riots_stand_in_send_from_their_shells() {
-    let (_place, mut nodes) =
-        send_and_stop(&RIOT, &["-g", "-DMODULE_PERIPH_HWRNG", "-DMODULE_MTD", "-pthread"]);
-    // What the receiver of four messages took in is still refused after a restart: it lies in its
-    // flash.
-    nodes[1].type_line("motemix network");
-    let before = admitted(&nodes[1].until("packets admitted"));
-    assert!(before >= 4, "{before}");
-    nodes[1].type_line("motemix stop");
-    nodes[1].until("stopped");
-    nodes[1].type_line("motemix network");
-    nodes[1].until("not a node");
-    nodes[1].type_line("motemix start");
-    nodes[1].until("started");
-    nodes[1].type_line("motemix network");
-    let after = admitted(&nodes[1].until("packets admitted"));
-    assert!(after >= before, "{before} tags before the restart, {after} after it");
-    nodes[1].type_line("motemix send node-0 back again");
-    nodes[0].until("received: back again");
-    nodes[1].until("acknowledged after");
-}
-
-#[test]
-fn motes_on_contikis_stand_in_send_from_their_shells() {
-    let (_place, mut nodes) = send_and_stop(&CONTIKI, &["-g", "-DCONTIKI_TARGET_NATIVE"]);
-    nodes[1].type_line("motemix stop");
-    nodes[1].until("stopped");
-    nodes[1].type_line("motemix network");
-    nodes[1].until("not a node");
-    nodes[1].type_line("motemix start");
-    nodes[1].until("started");
-    nodes[1].type_line("motemix send node-0 back again");
-    nodes[0].until("received: back again");
-    nodes[1].until("acknowledged after");
-}
-
-/// A directory with a network for what is only compiled.
-fn any_node() -> (TempDir, PathBuf) {
-    let (place, directories, _) = network();
-    (place, directories[0].clone())
-}
-
-#[test]
-fn riots_module_compiles_for_the_boards() {
-    let (_place, node) = any_node();
-    for core in CORES {
-        for variant in [
-            ["-DMODULE_PERIPH_HWRNG", "-DMODULE_MTD"],
-            ["-DCONFIG_MOTEMIX_RADIO_RANDOM", "-DCONFIG_MOTEMIX_STACK_SIZE=5000"],
-            ["-DCONFIG_MOTEMIX_RANDOM=my_fill", "-DCONFIG_MOTEMIX_LIMITS=MOTEMIX_MOTE_MIX"],
-        ] {
-            RIOT.compile("arm-none-eabi-gcc", &node, &[core, &["-mthumb"], &variant].concat());
-        }
-    }
-}
-
-#[test]
-fn contikis_application_compiles_for_the_boards() {
-    let (_place, node) = any_node();
-    let seeded = ["-mthumb", "-DCSPRNG_CONF_ENABLED=1", "-DMOTEMIX_CONF_CSPRNG_IS_SEEDED=1"];
-    for core in CORES {
-        CONTIKI.compile("arm-none-eabi-gcc", &node, &[core, &seeded].concat());
-    }
-}
-
-#[test]
-fn a_board_without_a_generator_does_not_compile() {
-    let (_place, node) = any_node();
-    for (port, source, reason) in [
-        (RIOT, "modules/motemix/random.c", "no hardware random generator"),
-        (CONTIKI, "motemix-node.c", "random bytes that nobody can guess"),
-    ] {
-        let mut command = port.gcc("gcc", &node, &["-fsyntax-only", "-DCSPRNG_CONF_ENABLED=1"]);
-        let output = command.arg(port.directory().join(source)).output().expect("gcc starts");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && stderr.contains(reason), "{stderr}");
-    }
-}
-
-#[test]
-fn riots_application_builds_where_riot_is() {
-    let Some(riot) = std::env::var_os("RIOTBASE") else {
-        println!("RIOTBASE is not set: the application was built against the stand-in only");
-        return;
     };
-    let (_place, node) = any_node();
-    let mut make = Command::new("make");
-    make.arg("-C").arg(RIOT.directory().join("app")).arg("all").env("RIOTBASE", riot).env("NETWORK", node);
-    let log = File::open("/dev/null").expect("the null device");
-    succeed(make.stdin(log));
+}
+
+mod flash;
+mod lines;
+mod random;
+mod stories;
+
+pub(crate) use flash::everything_is_refused;
+
+/// A port and its stand-in.
+pub(crate) struct Port {
+    /// The application, under the sanitizers of gcc. All motes are this one image.
+    pub(crate) program: fn() -> &'static Path,
+    /// The application under another name, with other flags of gcc.
+    pub(crate) link: fn(&str, &[&str]) -> PathBuf,
+    /// What names the mote's limits in front of their numbers.
+    pub(crate) limits: &'static str,
+    /// Where a mote is told its socket, the ports of all that it hears, and the file that is its
+    /// flash.
+    pub(crate) variables: [&'static str; 3],
+    pub(crate) flash: Flash,
+    pub(crate) words: Words,
+}
+
+/// The file that is a mote's flash.
+pub(crate) struct Flash {
+    pub(crate) limits: FlashLimits,
+    pub(crate) len: usize,
+    /// Files of these lengths are no flash.
+    pub(crate) wrong_lengths: &'static [usize],
+}
+
+/// What a shell says, where the two have different words for it.
+pub(crate) struct Words {
+    /// All lines of `status`.
+    pub(crate) status: fn(&mut Shell) -> Vec<String>,
+    /// A line that is answered whatever became of the mote, and the end of the answer.
+    pub(crate) last: [&'static str; 2],
+    pub(crate) runs_in: fn(Epoch) -> String,
+    pub(crate) runs_in_no_epoch: &'static str,
+    /// What is said when the next epoch begins, if anything.
+    pub(crate) epoch_begins: Option<&'static str>,
+    /// A network document of this epoch with so many nodes was kept.
+    pub(crate) kept: fn(Epoch, usize) -> String,
+    /// The next epoch's was, which begins at this time.
+    pub(crate) kept_next: fn(Epoch, u64) -> String,
+    pub(crate) sent_to: fn(&str) -> String,
+    /// In front of how a command is used.
+    pub(crate) usage: &'static str,
+    pub(crate) no_such_command: &'static str,
+    /// To `start` and `time` while the node runs, and `stop` while it does not.
+    pub(crate) started_before: &'static str,
+    pub(crate) runs: &'static str,
+    pub(crate) stopped_before: &'static str,
+    /// To what is sent to nobody, to oneself, when the document has expired, and with too much in
+    /// it for a message or for a line.
+    pub(crate) no_node: fn(&str) -> String,
+    pub(crate) own_node: &'static str,
+    pub(crate) expired: &'static str,
+    pub(crate) long_message: &'static str,
+    pub(crate) long_line: &'static str,
+    pub(crate) no_address: &'static str,
+    pub(crate) epoch_passed: &'static str,
+    pub(crate) bad_threshold: &'static str,
+    pub(crate) bad_authority: &'static str,
+    pub(crate) document: DocumentWords,
+    pub(crate) flash: FlashWords,
+}
+
+/// What is said to network documents.
+pub(crate) struct DocumentWords {
+    pub(crate) too_long: &'static str,
+    /// To a piece in two words.
+    pub(crate) two_words: &'static str,
+    pub(crate) empty: &'static str,
+    pub(crate) cut_off: &'static str,
+    pub(crate) unsigned: &'static str,
+    pub(crate) expired: &'static str,
+    pub(crate) for_later: &'static str,
+    pub(crate) other_key: &'static str,
+    pub(crate) other_network: &'static str,
+}
+
+/// What is said of a flash that cannot be used.
+pub(crate) struct FlashWords {
+    pub(crate) no_file: &'static str,
+    pub(crate) wrong_length: &'static str,
+    /// To what needs a flash that has failed since the mote was switched on.
+    pub(crate) failed_since: &'static str,
+}
+
+/// What is said once the flash was found not to work.
+pub(crate) const FLASH_FAILED: &str = "the flash does not work, or what is in it is damaged";
+
+/// What all motes hear of each other.
+pub(crate) struct Link {
+    port: &'static Port,
+    /// One for each mote, in the order of their addresses.
+    pub(crate) sockets: Vec<UdpSocket>,
+    pub(crate) place: TempDir,
+}
+
+impl Link {
+    pub(crate) fn of(port: &'static Port, motes: usize) -> Self {
+        let any: SocketAddr = "[::1]:0".parse().expect("an address");
+        let sockets = (0..motes).map(|_| UdpSocket::bind(any).expect("a port")).collect();
+        Self { port, sockets, place: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub(crate) fn udp_ports(&self) -> Vec<u16> {
+        self.sockets.iter().map(|socket| socket.local_addr().expect("bound").port()).collect()
+    }
+
+    pub(crate) fn flash(&self, mote: usize) -> PathBuf {
+        self.place.path().join(format!("flash-{mote}"))
+    }
+
+    /// Switches a mote on. What it kept in its flash is there.
+    pub(crate) fn start(&self, mote: usize) -> Mote {
+        self.start_among(mote, &self.udp_ports())
+    }
+
+    /// The same with other UDP ports for its neighbours.
+    fn start_among(&self, mote: usize, udp_ports: &[u16]) -> Mote {
+        self.start_image((self.port.program)(), mote, udp_ports)
+    }
+
+    pub(crate) fn start_image(&self, image: &Path, mote: usize, udp_ports: &[u16]) -> Mote {
+        let udp_ports: Vec<_> = udp_ports.iter().map(u16::to_string).collect();
+        let (socket, udp_ports, flash) = (SOCKET.to_string(), udp_ports.join(" "), self.flash(mote));
+        let [first, second, third] = self.port.variables;
+        let variables = [(first, socket.as_ref()), (second, udp_ports.as_ref()), (third, flash.as_os_str())];
+        Mote { port: self.port, shell: Shell::start(image, &self.sockets[mote], &variables) }
+    }
+}
+
+/// A mote that is switched on, at whose shell a test types.
+pub(crate) struct Mote {
+    pub(crate) port: &'static Port,
+    pub(crate) shell: Shell,
+}
+
+impl Deref for Mote {
+    type Target = Shell;
+
+    fn deref(&self) -> &Shell {
+        &self.shell
+    }
+}
+
+impl DerefMut for Mote {
+    fn deref_mut(&mut self) -> &mut Shell {
+        &mut self.shell
+    }
+}
+
+impl Mote {
+    /// What it says to the network's authority.
+    pub(crate) fn member(&mut self, number: usize, epoch: Epoch) -> Member {
+        let said = self.ask(&format!("motemix key {epoch}"), "address [");
+        // Contiki-NG's own shell has a prompt.
+        let words: Vec<_> = said.split(' ').skip_while(|word| *word != "address").collect();
+        let ["address", address, "key", key] = words[..] else { panic!("an address and a key in {said:?}") };
+        Member {
+            name: format!("node-{number}"),
+            address: address.parse().expect("an address"),
+            key: from_hex(key).try_into().expect("a key of 32 bytes"),
+        }
+    }
+
+    /// Types the time and whom to trust, and then the first epoch's document.
+    pub(crate) fn introduce(&mut self, authority: &Authority, members: &[Member]) {
+        self.trust(authority);
+        self.give(&authority.sign(FIRST, members), &(self.port.words.kept)(FIRST, members.len()));
+    }
+
+    /// Types what it takes to check a document.
+    fn trust(&mut self, authority: &Authority) {
+        self.ask(&format!("motemix time {}", BEGINS + 10), "ok");
+        self.ask(&format!("motemix trust 1 {}", to_hex(&authority.key())), "ok");
+    }
+
+    /// Types a network document.
+    pub(crate) fn give(&mut self, document: &[u8], answer: &str) {
+        self.ask("motemix document begin", "ok");
+        // `motemix directory sign` writes pieces of this length.
+        for piece in document.chunks(48) {
+            self.ask(&format!("motemix document {}", to_hex(piece)), "ok ");
+        }
+        self.ask("motemix document end", answer);
+    }
+
+    /// Sends a message and waits until the mote knows that it arrived.
+    pub(crate) fn send(&mut self, to: &str, text: &str) {
+        let sent = (self.port.words.sent_to)(to);
+        self.ask(&format!("motemix send {to} {text}"), &sent);
+        self.until("acknowledged");
+    }
+
+    /// What the node is and did, each thing by itself: "sent 4".
+    fn status(&mut self) -> Vec<String> {
+        let said = (self.port.words.status)(&mut self.shell);
+        said.iter().flat_map(|line| line.split(", ")).map(str::to_owned).collect()
+    }
+
+    /// Waits until the node says these things of itself.
+    fn until_status(&mut self, sought: &[&str]) -> Vec<String> {
+        let begun = std::time::Instant::now();
+        loop {
+            let said = self.status();
+            if sought.iter().all(|sought| said.iter().any(|said| said == sought)) {
+                return said;
+            }
+            assert!(begun.elapsed() < PATIENCE, "not {sought:?}, but: {said:?}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+/// Other nodes, which nobody switches on.
+fn absent(numbers: std::ops::Range<u8>) -> impl Iterator<Item = Member> {
+    numbers.map(|number| Member {
+        name: format!("node-{number}"),
+        address: format!("[fe80::{}]:61616", number + 1).parse().expect("an address"),
+        key: [number; 32],
+    })
+}
+
+/// What all motes say to the network's authority.
+fn members(motes: &mut [Mote], epoch: Epoch) -> Vec<Member> {
+    motes.iter_mut().enumerate().map(|(number, mote)| mote.member(number, epoch)).collect()
+}
+
+/// Motes of one network, which run in its first epoch.
+pub(crate) fn network(link: &Link, authority: &Authority) -> Vec<Mote> {
+    run((0..link.sockets.len()).map(|mote| link.start(mote)).collect(), authority)
+}
+
+pub(crate) fn run(mut motes: Vec<Mote>, authority: &Authority) -> Vec<Mote> {
+    let members = members(&mut motes, FIRST);
+    for mote in &mut motes {
+        mote.introduce(authority, &members);
+        mote.ask("motemix start", "ok");
+    }
+    motes
 }

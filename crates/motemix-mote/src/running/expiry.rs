@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 
 use super::Running;
 use super::fill::Fill;
-use crate::console::{Console, or_warn, say};
+use crate::console::{Console, News, Warning, or_warn, say};
 
 /// How far that is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if self.expiry == Expiry::InForce && time >= self.network.valid_until {
             self.expiry = Expiry::Silent;
             self.node.fall_silent();
+            console.notice(News::Warning(Warning::Expired));
             say!(console, "warning: the network document has expired; {}", self.remedy());
         }
         if self.expiry == Expiry::Silent && time >= self.network.overlap_until {
@@ -54,6 +55,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             self.unprepare();
             or_warn!(console, self.mote.retire(self.network.epoch));
             let epoch = self.network.epoch;
+            console.notice(News::Warning(Warning::EpochEnded));
             say!(console, "warning: epoch {epoch} has ended, nothing is forwarded; {}", self.remedy());
         }
     }

@@ -9,7 +9,7 @@ use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
 use super::Running;
-use crate::console::{Console, say};
+use crate::console::{Console, News, Warning, say};
 
 /// The part of an epoch after which its rest can be foreseen.
 const FORESEEN_AFTER: u32 = 16;
@@ -60,6 +60,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let level = self.level(now);
         if level > self.fill.level {
             self.fill.level = level;
+            console.notice(News::Warning(match level {
+                Level::Lasts | Level::Foreseen => Warning::FilterFillsUp,
+                Level::Rationed => Warning::FilterRationed,
+                Level::Full => Warning::FilterFull,
+            }));
             say!(console, "warning: {}", self.said());
         }
     }

@@ -19,7 +19,7 @@ use rand_core::CryptoRng;
 use super::Running;
 use super::expiry::Expiry;
 use crate::command::read_hex;
-use crate::console::{Console, or_say, or_warn, say};
+use crate::console::{Console, News, or_say, or_warn, say};
 use crate::network::{Network, PlaceInNetwork, Refusal};
 use crate::store::DocumentHead;
 
@@ -71,6 +71,23 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.next = NextEpoch::later(head, current, overlap)
             .map(|next| NextEpoch { is_prepared: was_prepared, ..next });
         Ok(head.epoch)
+    }
+
+    /// The memory that was lent for a document, for whoever does not give it through the console.
+    pub const fn document_memory(&mut self) -> &mut [u8] {
+        self.document
+    }
+
+    /// [`take_document`](Self::take_document) with the first `len` bytes of the memory that was
+    /// lent for it.
+    ///
+    /// # Errors
+    /// As for [`take_document`](Self::take_document).
+    pub fn take_lent_document(&mut self, now: Instant, len: usize) -> Result<Epoch, Refusal> {
+        let memory = core::mem::take(&mut self.document);
+        let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
+        self.document = memory;
+        taken
     }
 
     /// Begins a later epoch. Packets that wait, and messages in flight, go on; the key of the epoch
@@ -131,9 +148,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         restored.map_err(|_| Refusal::ReplayFilter)
     }
 
-    /// Turns to the next epoch when it is time.
+    /// Turns to the next epoch when it is time. [`poll`](Self::poll) does so; where stacks are
+    /// small it is called before, with nothing of a round on the stack.
     #[inline(never)]
-    pub(super) fn turn<C: Console>(&mut self, now: Instant, console: &mut C) {
+    pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) {
         let (Some(next), Some(clock)) = (self.next, self.mote.clock) else { return };
         let time = clock.at(now);
         // A far epoch's key takes many rounds, so that packets do not wait for all of it.
@@ -143,6 +161,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if time >= next.from {
             self.next = None;
             or_warn!(console, self.begin_next(now));
+            console.notice(News::EpochBegins(next.epoch));
             say!(console, "epoch {} begins", next.epoch);
         } else {
             self.next = Some(NextEpoch { is_prepared: true, ..next });
@@ -205,9 +224,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let Some(len) = self.given.take() else {
             return say!(console, "error: a document begins with `document begin`");
         };
-        let memory = core::mem::take(&mut self.document);
-        let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
-        self.document = memory;
+        let taken = self.take_lent_document(now, len);
         if let Err(Refusal::KeyMoved { .. }) = taken {
             self.given = Some(len);
         }

@@ -1,27 +1,64 @@
 //! What is said to a mote that runs, and what it answers.
 
-use core::fmt::Write as _;
-
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_link::counters::LinkDrop;
-use motemix_link::stack::Stack;
-use motemix_node::{DropReason, Instant, SendError};
+use motemix_node::{DropReason, Instant, MessageHandle, SendError};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
 
 use super::Running;
 use crate::command::Command;
-use crate::console::{Console, Ended, LINE_LEN, or_say, say};
+use crate::console::{Console, Ended, LINE_LEN, say};
+use crate::link::Link;
+use crate::store::StoreError;
+
+/// Writes a number in decimal. What formats numbers otherwise takes a kilobyte of flash, and a
+/// board without a console has no other use for it.
+fn decimal(mut number: u32, out: &mut heapless::Vec<u8, 128>) {
+    let mut digits = [b'0'; 10];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    // There is room for all digits of any number.
+    let _ = out.extend_from_slice(&digits[first..]);
+}
+
+/// What is left to do of a line.
+#[derive(PartialEq, Eq)]
+enum Heard {
+    Done,
+    DocumentEnd,
+}
+
+/// Why a message does not leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotSent {
+    /// The network document has expired.
+    Expired,
+    /// The network has no node of that name.
+    UnknownName,
+    /// No sequence number can be reserved in flash.
+    Store(StoreError),
+    /// The node refuses it.
+    Refused(SendError),
+}
 
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
     /// Does what one line of the console says; what was typed behind it may be meant for a mote
-    /// that stands still. `true` if there was a line.
+    /// that stands still. `true` if there was a line. [`poll`](Self::poll) does it as well.
     #[inline(never)]
-    pub(super) fn heed<C: Console>(
+    pub fn attend<L: Link, C: Console>(
         &mut self,
         now: Instant,
         console: &mut C,
-        stack: &mut Stack<'_>,
+        link: &L,
         scratch: &mut [u8],
     ) -> bool {
         for _ in 0..=LINE_LEN {
@@ -30,23 +67,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
                 None => continue,
                 Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
                 Some(Ended::Line) => {
-                    let line = self.mote.line.take();
-                    match Command::read(line.text()) {
-                        Ok(Command::Stop) => {
-                            self.stopped = true;
-                            say!(console, "ok");
-                        }
-                        Ok(Command::Start) => say!(console, "ok"),
-                        Ok(Command::Send { to, text }) => self.send_text(now, to, text, console),
-                        Ok(Command::Inbox) => self.mote.inbox(console, scratch),
-                        Ok(Command::Status) => self.status(console, stack),
-                        Ok(Command::Key(epoch)) => self.mote.key(epoch, console),
-                        Ok(Command::DocumentBegin) => self.begin_document(console),
-                        Ok(Command::DocumentPiece(piece)) => self.take_piece(piece, console),
-                        Ok(Command::DocumentEnd) => self.end_document(now, console),
-                        Ok(Command::Help) => say!(console, "{}", crate::command::HELP),
-                        Ok(_) => say!(console, "error: the node runs; `stop` it first"),
-                        Err(misread) => say!(console, "error: {misread}"),
+                    if self.hear(now, console, link, scratch) == Heard::DocumentEnd {
+                        self.end_document(now, console);
                     }
                 }
             }
@@ -55,36 +77,86 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         true
     }
 
+    // Not inlined: the line must not lie on the stack beneath a check of signatures.
+    #[inline(never)]
+    fn hear<L: Link, C: Console>(
+        &mut self,
+        now: Instant,
+        console: &mut C,
+        link: &L,
+        scratch: &mut [u8],
+    ) -> Heard {
+        let said = self.mote.line.take();
+        match Command::read(said.text()) {
+            Ok(Command::Stop) => {
+                self.stopped = true;
+                say!(console, "ok");
+            }
+            Ok(Command::Start) => say!(console, "ok"),
+            Ok(Command::Send { to, text }) => self.send_text(now, to, text, console),
+            Ok(Command::Inbox) => self.mote.inbox(console, scratch),
+            Ok(Command::Status) => self.status(console, link),
+            Ok(Command::Key(epoch)) => self.mote.key(epoch, console),
+            Ok(Command::DocumentBegin) => self.begin_document(console),
+            Ok(Command::DocumentPiece(piece)) => self.take_piece(piece, console),
+            Ok(Command::DocumentEnd) => return Heard::DocumentEnd,
+            Ok(Command::Help) => say!(console, "{}", crate::command::HELP),
+            Ok(_) => say!(console, "error: the node runs; `stop` it first"),
+            Err(misread) => say!(console, "error: {misread}"),
+        }
+        Heard::Done
+    }
+
     #[inline(never)]
     fn send_text<C: Console>(&mut self, now: Instant, to: &str, text: &str, console: &mut C) {
-        if self.expiry.is_silent() {
-            return say!(console, "error: the network document has expired; {}", self.remedy());
-        }
-        let mut routes = self.routes.iter().take(self.network.nodes);
-        let receiver = routes.position(|route| route.is_named(to)).and_then(|id| NodeId::new(id as u16));
-        let Some(receiver) = receiver else {
-            return say!(console, "error: the network has no node {to}; `stop` and `network` list them");
-        };
-        // A number is used up even if the message is refused: it must never come twice.
-        let sequence = or_say!(console, self.mote.store.next_sequence());
-        let mut message = heapless::String::<128>::new();
-        // One that is too long for the memory here is longer than a packet carries.
-        let whole = write!(message, "{sequence} {text}")
-            .map_err(|_| SendError::TooLong { most: P::GEOMETRY.data_len() });
-        match whole.and_then(|()| self.node.send(now, receiver, message.as_bytes())) {
-            Ok(handle) => {
+        match self.send_to(now, to, text.as_bytes()) {
+            Ok((handle, sequence)) => {
                 say!(console, "sent {} with sequence number {sequence}", handle.number());
                 if self.said().drops() {
                     say!(console, "{}", self.said());
                 }
             }
-            Err(error) => say!(console, "error: {error}"),
+            Err(NotSent::Expired) => {
+                say!(console, "error: the network document has expired; {}", self.remedy());
+            }
+            Err(NotSent::UnknownName) => {
+                say!(console, "error: the network has no node {to}; `stop` and `network` list them");
+            }
+            Err(NotSent::Store(error)) => say!(console, "error: {error}"),
+            Err(NotSent::Refused(error)) => say!(console, "error: {error}"),
         }
     }
 
+    /// Sends a message to the node of this name, with a sequence number that was never used before
+    /// and a space in front of `data`. The message's handle, and its sequence number.
+    ///
+    /// # Errors
+    /// See [`NotSent`].
     #[inline(never)]
-    fn status<C: Console>(&mut self, console: &mut C, stack: &Stack<'_>) {
-        let link = stack.counters();
+    pub fn send_to(&mut self, now: Instant, to: &str, data: &[u8]) -> Result<(MessageHandle, u32), NotSent> {
+        if self.expiry.is_silent() {
+            return Err(NotSent::Expired);
+        }
+        let mut routes = self.routes.iter().take(self.network.nodes);
+        let receiver = routes.position(|route| route.is_named(to)).and_then(|id| NodeId::new(id as u16));
+        let receiver = receiver.ok_or(NotSent::UnknownName)?;
+        // A number is used up even if the message is refused: it must never come twice.
+        let sequence = self.mote.store.next_sequence().map_err(NotSent::Store)?;
+        let mut message = heapless::Vec::<u8, 128>::new();
+        // One that is too long for the memory here is longer than a packet carries.
+        let too_long = NotSent::Refused(SendError::TooLong { most: P::GEOMETRY.data_len() });
+        decimal(sequence, &mut message);
+        message
+            .extend_from_slice(b" ")
+            .and_then(|()| message.extend_from_slice(data))
+            .map_err(|_| too_long)?;
+        let handle = self.node.send(now, receiver, &message).map_err(NotSent::Refused)?;
+        Ok((handle, sequence))
+    }
+
+    #[inline(never)]
+    fn status<L: Link, C: Console>(&mut self, console: &mut C, link: &L) {
+        let link = link.counters();
         say!(console, "the node runs");
         let (received, sent, given_up) = (link.received, link.sent, link.given_up());
         say!(console, "datagrams {received} in, {sent} out, {given_up} given up");

@@ -99,7 +99,12 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layout(problem) => write!(f, "flash layout: {problem}"),
-            Self::Flash(kind) => write!(f, "flash: {kind:?}; open the store again"),
+            Self::Flash(NorFlashErrorKind::NotAligned | NorFlashErrorKind::OutOfBounds) => {
+                f.write_str("flash: its driver has other pages or words; compare it with the layout")
+            }
+            Self::Flash(_) => f.write_str(
+                "flash: it does not answer; switch the power off and on, and replace the part if it stays so",
+            ),
             Self::NotWritten => {
                 f.write_str("flash: reads back something else; try again, or replace the part")
             }

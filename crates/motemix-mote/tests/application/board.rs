@@ -15,7 +15,7 @@ use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::limits::Packets;
 use motemix_mote::store::{Layout, Store};
-use motemix_mote::{Console, Mote, Next, PlaceInNetwork, Refusal, Route, Running};
+use motemix_mote::{Console, Mote, Next, OnAir, PlaceInNetwork, Refusal, Route, Running};
 use motemix_node::{Instant, Lengths, Memory, Storage};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
@@ -288,9 +288,10 @@ impl Parts {
         let mut document = [0; SCRATCH];
         running.lend_document(&mut document);
         let mut packet = [0; PACKET];
+        let mut link = OnAir { stack: &mut stack, radio };
         self.line.write("ok\n");
         loop {
-            let next = running.poll(self.now.get(), &mut self.line.clone(), &mut stack, radio, &mut packet);
+            let next = running.poll(self.now.get(), &mut self.line.clone(), &mut link, &mut packet);
             match next {
                 Next::Stop => return Ok(()),
                 Next::TookIn | Next::Again => self.sleep(Sleep::Until(self.now.get())).await,

@@ -1,8 +1,8 @@
 //! Packets that come in.
 
 use motemix_sphinx::{
-    Forward, HeaderId, Hop, Message, Origin, Packet, Profile, ReplayError, ReplayFilter, ReplayTag, TurnKey,
-    TurnRound, Yours,
+    Authenticated, Forward, HeaderId, Hop, Origin, Packet, Profile, ReplayError, ReplayFilter, ReplayTag,
+    TurnKey, TurnRound, Yours,
 };
 use rand_core::CryptoRng;
 
@@ -15,6 +15,24 @@ use crate::journal::Journal;
 use crate::messages::Returned;
 use crate::queue::{Arrival, Receipt};
 use crate::receive::Fate;
+
+/// What a packet is, and what is to be done with the buffer that it is in.
+enum Told {
+    Forward(Forward),
+    /// With the digest of its message, if it is one.
+    TurnRound {
+        forward: Forward,
+        turn_key: TurnKey,
+        message: Option<(u64, Arrival)>,
+    },
+    Deliver(Arrival),
+    Drop,
+    /// This node's own, come back.
+    Own {
+        which: Which,
+        header_id: HeaderId,
+    },
+}
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     /// Takes in a datagram that came from a neighbour. Two scalar multiplications at most, three at
@@ -31,6 +49,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         self.take_in(now, from, bytes, journal).map_err(|reason| self.counters.drop(reason))
     }
 
+    #[inline(never)]
     fn take_in(
         &mut self,
         now: Instant,
@@ -42,33 +61,76 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             return Err(DropReason::NoEpoch);
         }
         let packet = Packet::<P>::parse(&mut *bytes)?;
+        match self.unwrap(now, from, packet, journal)? {
+            Told::Forward(forward) => self.forward(now, forward, bytes),
+            Told::TurnRound { forward, turn_key, message } => {
+                self.turn_round(now, forward, turn_key, message, bytes)
+            }
+            Told::Deliver(arrival) => self.queue.deliver(bytes, arrival).map_err(|_| DropReason::QueueFull),
+            Told::Drop => {
+                self.counters.drops_received += 1;
+                Ok(())
+            }
+            Told::Own { which, header_id } => {
+                let (_, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
+                self.came_back(now, which, header_id, payload)
+            }
+        }
+    }
+
+    // Not inlined, nor are the other parts: on a board what one of them needs on the stack must not
+    // lie beneath the multiplications of another.
+    #[inline(never)]
+    fn unwrap(
+        &mut self,
+        now: Instant,
+        from: LinkId,
+        packet: Packet<'_, P>,
+        journal: &mut impl Journal,
+    ) -> Result<Told, DropReason> {
         let (which, authentic) = packet.authenticate(self.epochs.candidates())?;
+        self.unwrap_authentic(now, from, which, authentic, journal)
+    }
+
+    #[inline(never)]
+    fn unwrap_authentic(
+        &mut self,
+        now: Instant,
+        from: LinkId,
+        which: Which,
+        authentic: Authenticated<'_, P>,
+        journal: &mut impl Journal,
+    ) -> Result<Told, DropReason> {
         let under_way =
             |id: &HeaderId| self.messages.is_under_way(id) || self.loops.contains(&loop_name(&id.0));
         let authentic = match authentic.own_return(under_way) {
-            Origin::Own(Yours { header_id, payload }) => {
-                return self.came_back(now, which, header_id, payload);
-            }
+            Origin::Own(Yours { header_id, .. }) => return Ok(Told::Own { which, header_id }),
             Origin::Other(authentic) => authentic,
         };
         let fresh = authentic.admit(&mut Gate { epochs: &mut self.epochs, now, from, which, journal })?;
-        let (forward, turn_key, message) = match fresh.unwrap_layer()? {
-            Hop::Forward(forward) => return self.forward(now, forward, bytes),
-            Hop::Drop => {
-                self.counters.drops_received += 1;
-                return Ok(());
-            }
-            // Come back before, or given up: it would have been taken above.
-            Hop::Yours(_) => return Err(DropReason::UnknownHeader),
-            Hop::Deliver(Message { id, data }) => {
-                let arrival = Arrival::of(&Message { id, data });
-                return self.queue.deliver(bytes, arrival).map_err(|_| DropReason::QueueFull);
-            }
+        Ok(match fresh.unwrap_layer()? {
+            Hop::Forward(forward) => Told::Forward(forward),
             Hop::TurnRound(TurnRound { forward, turn_key, message }) => {
                 let seen = |message| (self.window.digest(&message), Arrival::of(&message));
-                (forward, turn_key, message.map(seen))
+                Told::TurnRound { forward, turn_key, message: message.map(seen) }
             }
-        };
+            Hop::Deliver(message) => Told::Deliver(Arrival::of(&message)),
+            Hop::Drop => Told::Drop,
+            // Come back before, or given up: it would have been taken above.
+            Hop::Yours(_) => return Err(DropReason::UnknownHeader),
+        })
+    }
+
+    /// Leaves a message for the application, or answers for it at once.
+    #[inline(never)]
+    fn turn_round(
+        &mut self,
+        now: Instant,
+        forward: Forward,
+        turn_key: TurnKey,
+        message: Option<(u64, Arrival)>,
+        bytes: &mut [u8],
+    ) -> Result<(), DropReason> {
         self.check_next(forward)?;
         // Asked for all alike, before anything tells them apart.
         if !self.queue.has_room_to_turn(self.turned_leave()) {

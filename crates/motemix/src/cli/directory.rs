@@ -3,13 +3,15 @@
 use crate::network::documents::parse_authority;
 use clap::{Args, Subcommand};
 use motemix_directory::AuthorityKey;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 #[derive(Debug, Subcommand)]
 pub enum Directory {
     Show(DirectoryShow),
     Verify(DirectoryVerify),
+    Sign(DirectorySign),
 }
 
 /// Shows the nodes and parameters of a network document.
@@ -58,4 +60,64 @@ pub struct DirectoryVerify {
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Signs a document for nodes that made their keys themselves, as motes do.
+///
+/// A mote tells its address and its key of an epoch at its console, with `key EPOCH`. Makes
+/// DIR/authority.key, which signs, at the first time. Writes DIR/documents/<epoch>.cbor, and beside
+/// it a text file with what is to be typed at each mote. Overwrites no document.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example, with what four motes answered to `key`:
+  motemix directory sign motes \\
+      a=[fe80::1]:61616,671ab5… b=[fe80::2]:61616,09bc3d… \\
+      c=[fe80::3]:61616,f0a1c2… d=[fe80::4]:61616,8838a9…")]
+pub struct DirectorySign {
+    /// The folder of the network; made if it does not exist.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// A node: its name, its address, and its key of the epoch as 64 hex digits. Four at least: two
+    /// ends, and two mixes between them.
+    #[arg(value_name = "NAME=ADDRESS,KEY", required = true, num_args = 4.., value_parser = signed_node)]
+    pub nodes: Vec<SignedNode>,
+    /// A node that forwards nothing for others; may be repeated. All others are mixes.
+    #[arg(long = "endpoint", value_name = "NAME")]
+    pub endpoints: Vec<String>,
+    /// The epoch; by default the present one. Epoch N begins N times --epoch-length after 1970.
+    #[arg(long, value_name = "N")]
+    pub epoch: Option<u32>,
+    /// How long an epoch lasts. A mote takes so many packets of others in one.
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = humantime::parse_duration)]
+    pub epoch_length: Duration,
+    /// The network's name; a mote takes documents of no other.
+    #[arg(long, value_name = "NAME", default_value = "motes")]
+    pub name: String,
+    /// Mean delay of a packet at each hop.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
+    pub mean_delay: Duration,
+    /// The longest time that a hop takes besides its delay. The retransmission timer allows for it.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    pub hop_allowance: Duration,
+    /// How many times a message is sent, at most, before it is discarded.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    pub transmissions: u8,
+}
+
+/// A node as it is named on the command line.
+#[derive(Debug, Clone)]
+pub struct SignedNode {
+    pub name: String,
+    pub address: SocketAddr,
+    pub key: [u8; 32],
+}
+
+fn signed_node(text: &str) -> Result<SignedNode, String> {
+    const FORM: &str = "write NAME=ADDRESS,KEY, as in a=[fe80::1]:61616,671a…";
+    let (name, rest) = text.split_once('=').ok_or(FORM)?;
+    let (address, digits) = rest.rsplit_once(',').ok_or(FORM)?;
+    let address = address.parse().map_err(|error| format!("{address}: {error}; {FORM}"))?;
+    let mut key = [0; 32];
+    hex::decode_to_slice(digits, &mut key).map_err(|_| format!("the key is not 64 hex digits; {FORM}"))?;
+    Ok(SignedNode { name: name.to_owned(), address, key })
 }

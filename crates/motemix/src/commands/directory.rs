@@ -1,4 +1,8 @@
-//! `motemix directory`: network documents, read and checked.
+//! `motemix directory`: network documents, read, checked and signed.
+
+mod sign;
+
+pub use sign::sign;
 
 use crate::cli::{DirectoryShow, DirectoryVerify};
 use crate::failure::Failure;

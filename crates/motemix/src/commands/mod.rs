@@ -31,6 +31,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
+        Command::Directory(Directory::Sign(args)) => directory::sign(&args),
         Command::Loopix(command) => loopix::run(&command),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),

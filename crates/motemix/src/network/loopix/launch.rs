@@ -70,7 +70,6 @@ mod tests {
     use motemix_loopix::files::UserEntry;
     use std::fs;
     use std::io::Write;
-    use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
     use tempfile::TempDir;
 
@@ -90,8 +89,12 @@ mod tests {
     fn stand_in(script: &str) -> (TempDir, std::path::PathBuf, NodeDir) {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        let text = folder.path().join("script");
+        fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // By a process of its own. The kernel runs no file that somebody has open for writing, and
+        // a program that another test starts at that moment would have inherited the open file.
+        let made = Command::new("install").args(["-m", "700"]).args([&text, &program]).status();
+        assert!(made.unwrap().success());
         let node = NetworkDir::new(folder.path()).node("Client1");
         fs::create_dir_all(node.path()).unwrap();
         (folder, program, node)

@@ -1,0 +1,27 @@
+//! A whole mote behind the C interface: keys, network documents, messages and replay tags in a
+//! flash that C lends, the console's commands, and the node between `start` and `stop`.
+//!
+//! ```text
+//! line ─ face ─ memory (does it run?) ─ motemix-mote ─ terminal ─ print and events (callbacks)
+//! datagram ─ face ─ motemix-mote ─ flash (callbacks) ─ link ─ send (callback)
+//! ```
+//!
+//! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C.
+
+mod draws;
+mod face;
+mod flash;
+mod link;
+mod memory;
+mod platform;
+mod terminal;
+
+pub use face::{
+    motemix_mote_close, motemix_mote_command, motemix_mote_counters, motemix_mote_epoch,
+    motemix_mote_forget_message, motemix_mote_give_document, motemix_mote_handle_datagram,
+    motemix_mote_keep_document, motemix_mote_message, motemix_mote_open, motemix_mote_poll,
+    motemix_mote_public_key, motemix_mote_send, motemix_mote_set_address, motemix_mote_set_time,
+    motemix_mote_size, motemix_mote_start, motemix_mote_stop, motemix_mote_trust,
+};
+pub use memory::{MoteHandle, ROUTE_SIZE};
+pub use platform::{Flash, PAGE_LEN, Platform, WarningKind, motemix_warning_text};

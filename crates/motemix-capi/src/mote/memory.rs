@@ -1,0 +1,497 @@
+//! A mote in the caller's memory: laid out, recognised, ended.
+//!
+//! ```text
+//! handle │ mote │ generator │ running │ tables │ routes │ network document
+//! ```
+//!
+//! A mote that runs is borrowed by `running`, so none of these parts is inside another: the handle
+//! knows where they are. `running` is there between `start` and `stop`.
+
+use core::alloc::{Layout, LayoutError};
+use core::mem::{MaybeUninit, size_of};
+use core::net::SocketAddrV6;
+use core::ptr::{self, NonNull};
+use core::slice;
+
+use motemix_crypto::PublicKey;
+use motemix_directory::{Entry, Epoch, UnixTime};
+use motemix_link::counters::LinkCounters;
+use motemix_mote::{Mote, Next, PlaceInNetwork, Route, Running, StartAsked};
+use motemix_node::{Instant, Storage, Window, WindowKey};
+use motemix_sphinx::MessageId;
+
+use super::draws::Draws;
+use super::flash::{Callbacks, layout};
+use super::link::{Sockets, Waiting};
+use super::platform::Platform;
+use super::terminal::{Ear, Terminal};
+use crate::entered::{Entered, Handle};
+use crate::generator::Generator;
+use crate::limits::{ENTRY_SIZE, Limits, MOTE_BASE_SIZE, Motes, NODE_ALIGN, PACKET_LEN};
+use crate::random::Source;
+use crate::status::Status;
+use crate::tables::TablePlan;
+
+/// Bytes for one node of the network, beside MOTEMIX_ENTRY_SIZE.
+pub const ROUTE_SIZE: usize = 26;
+
+type MoteOfC = Mote<Motes, Callbacks, Draws>;
+type RunningOfC = Running<'static, Motes, Callbacks, Draws>;
+
+const _: () = {
+    let parts = size_of::<MoteHandle>()
+        + size_of::<MoteOfC>()
+        + size_of::<Generator>()
+        + size_of::<RunningOfC>()
+        + crate::limits::LOOPS * size_of::<u64>();
+    // The beginning of each is rounded up, and the end of the last.
+    assert!(parts + 6 * NODE_ALIGN <= MOTE_BASE_SIZE);
+    assert!(size_of::<Route>() == ROUTE_SIZE && size_of::<Entry>() == ENTRY_SIZE);
+};
+
+/// A mote. Only the library knows what is in it.
+pub struct MoteHandle {
+    /// See [`Handle::state`].
+    state: u32,
+    inner: Inner,
+}
+
+/// What the calls work with.
+pub(crate) struct Inner {
+    begin: NonNull<u8>,
+    plan: MotePlan,
+    limits: Limits,
+    platform: Platform,
+    link: LinkCounters,
+    runs: bool,
+}
+
+/// Where the parts lie, in bytes from the beginning of the memory.
+struct MotePlan {
+    mote: usize,
+    generator: usize,
+    running: usize,
+    tables: TablePlan,
+    routes: usize,
+    document: usize,
+    /// Bytes of all of it.
+    size: usize,
+}
+
+impl MotePlan {
+    fn new(limits: &Limits) -> Result<Self, Status> {
+        // The store keeps no digests of other filters whole.
+        if limits.document == 0 || !motemix_mote::Limits::has_whole_digests(limits.replay.into()) {
+            return Err(Status::BadLimits);
+        }
+        limits.check()?;
+        Self::lay_out(limits).map_err(|_| Status::BadLimits)
+    }
+
+    fn lay_out(limits: &Limits) -> Result<Self, LayoutError> {
+        let (end, mote) = Layout::new::<MoteHandle>().extend(Layout::new::<MoteOfC>())?;
+        let (end, generator) = end.extend(Layout::new::<Generator>())?;
+        let (end, running) = end.extend(Layout::new::<RunningOfC>())?;
+        let (tables, end) = TablePlan::after(end, limits)?;
+        let (end, routes) = end.extend(Layout::array::<Route>(limits.nodes.into())?)?;
+        let (end, document) = end.extend(Layout::array::<u8>(limits.document.into())?)?;
+        Ok(Self { mote, generator, running, tables, routes, document, size: end.pad_to_align().size() })
+    }
+}
+
+/// The bytes that a mote with these limits needs.
+pub(super) fn size(limits: &Limits) -> Result<usize, Status> {
+    MotePlan::new(limits).map(|plan| plan.size)
+}
+
+/// Makes a mote in lent memory, which opens its flash.
+///
+/// # Safety
+/// `memory` is null, or `len` bytes can be read and written there for as long as the mote lives,
+/// and nobody else does so. The callbacks can be called for as long.
+pub(super) unsafe fn open(
+    memory: *mut u8,
+    len: usize,
+    limits: &Limits,
+    platform: &Platform,
+) -> Result<*mut MoteHandle, Status> {
+    let plan = MotePlan::new(limits)?;
+    let begin = NonNull::new(memory).ok_or(Status::Null)?;
+    if !begin.addr().get().is_multiple_of(NODE_ALIGN) {
+        return Err(Status::Misaligned);
+    }
+    if len < plan.size {
+        return Err(Status::MemoryTooSmall);
+    }
+    platform.send.ok_or(Status::Null)?;
+    // SAFETY: the caller's promise.
+    let (source, flash) = unsafe { (Source::new(&platform.random)?, Callbacks::new(&platform.flash)?) };
+    let generator = Generator::new(source)?;
+    let inner = Inner {
+        begin,
+        plan,
+        limits: *limits,
+        platform: *platform,
+        link: LinkCounters::default(),
+        runs: false,
+    };
+    // SAFETY: the plan has room for a generator there, in memory that is the mote's.
+    let draws = unsafe {
+        let place = inner.part::<Generator>(inner.plan.generator);
+        place.write(generator);
+        Draws::new(place)
+    };
+    let mote = Mote::new(flash, layout(&platform.flash), draws);
+    match mote {
+        Ok(mote) => {
+            let handle = begin.cast::<MoteHandle>().as_ptr();
+            // SAFETY: the plan begins with the handle and has room for a mote, in memory that is
+            // the mote's.
+            unsafe {
+                inner.part::<MoteOfC>(inner.plan.mote).write(mote);
+                handle.write(MoteHandle { state: MoteHandle::READY, inner });
+            }
+            Ok(handle)
+        }
+        Err(error) => {
+            // SAFETY: written above, and nobody has a handle any more.
+            unsafe { inner.part::<Generator>(inner.plan.generator).drop_in_place() };
+            Err(error.into())
+        }
+    }
+}
+
+impl Inner {
+    /// Where a part lies.
+    ///
+    /// # Safety
+    /// `offset` is that of a part of this type in the plan.
+    unsafe fn part<T>(&self, offset: usize) -> NonNull<T> {
+        // SAFETY: the plan's parts lie inside its size, `open` found the memory that large, and the
+        // plan aligns each, on top of memory aligned for all of them.
+        unsafe { self.begin.add(offset) }.cast()
+    }
+
+    /// The memory for a network document. It is used by nobody while the mote stands, and by
+    /// `running` alone while it runs.
+    ///
+    /// # Safety
+    /// Nobody else uses it during `'a`.
+    unsafe fn document<'a>(&self) -> &'a mut [u8] {
+        // SAFETY: the plan has as many bytes there, and the caller promises that they are free.
+        unsafe {
+            let first = self.part::<u8>(self.plan.document);
+            slice::from_raw_parts_mut(first.as_ptr(), self.limits.document.into())
+        }
+    }
+
+    /// The mote, while it stands.
+    pub(super) fn standing(&mut self) -> Result<&mut MoteOfC, Status> {
+        if self.runs {
+            return Err(Status::Runs);
+        }
+        // SAFETY: `open` wrote it, and only `running` borrows it besides, which is not there.
+        Ok(unsafe { self.part(self.plan.mote).as_mut() })
+    }
+
+    /// The mote, while it runs.
+    pub(super) fn running(&mut self) -> Result<&mut RunningOfC, Status> {
+        if !self.runs {
+            return Err(Status::Stands);
+        }
+        // SAFETY: `start` wrote it before it set `runs`.
+        Ok(unsafe { self.part(self.plan.running).as_mut() })
+    }
+
+    pub(super) fn set_address(&mut self, address: SocketAddrV6) -> Result<(), Status> {
+        self.standing()?.set_reached_at(address);
+        Ok(())
+    }
+
+    /// Obeys one line.
+    pub(super) fn command(&mut self, now: Instant, line: &[u8]) -> Result<(), Status> {
+        if self.runs {
+            return self.command_running(now, line);
+        }
+        let Some(asked) = self.command_standing(now, line)? else { return Ok(()) };
+        let started = self.begin(now, asked);
+        self.answer(started);
+        Ok(())
+    }
+
+    // Not inlined, nor are the next two: nothing of them may lie on the stack beneath a start.
+    #[inline(never)]
+    fn command_running(&mut self, now: Instant, line: &[u8]) -> Result<(), Status> {
+        // It borrows nothing that lasts, and callbacks need a platform that no part overlaps.
+        let platform = self.platform;
+        let mut counters = self.link;
+        let sockets = Sockets { platform: &platform, counters: &mut counters, waiting: None };
+        let mut terminal = Terminal::new(&platform, line);
+        let running = self.running()?;
+        running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);
+        if running.is_stopped() {
+            self.stop();
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn command_standing(&mut self, now: Instant, line: &[u8]) -> Result<Option<StartAsked>, Status> {
+        let platform = self.platform;
+        // SAFETY: the mote stands.
+        let scratch = unsafe { self.document() };
+        Ok(self.standing()?.attend(now, &mut Terminal::new(&platform, line), scratch))
+    }
+
+    /// Says what became of a start that was typed.
+    #[inline(never)]
+    fn answer(&self, started: Result<(), motemix_mote::Refusal>) {
+        use core::fmt::Write as _;
+        let mut terminal = Terminal::new(&self.platform, &[]);
+        // A terminal takes everything.
+        let _ = match started {
+            Ok(()) => Text(&mut terminal).write_str("ok\n"),
+            Err(refusal) => writeln!(Text(&mut terminal), "error: {refusal}"),
+        };
+    }
+
+    /// Runs the node.
+    pub(super) fn start(&mut self, now: Instant) -> Result<(), Status> {
+        if self.runs {
+            return Err(Status::Runs);
+        }
+        Ok(self.begin(now, StartAsked::without_console())?)
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, now: Instant, asked: StartAsked) -> Result<(), motemix_mote::Refusal> {
+        // SAFETY: the mote stands, so both are free; `running`, which borrows them from here on, is
+        // dropped before anybody else uses them, or before they go.
+        let (mote, scratch) = unsafe {
+            let mote: &'static mut MoteOfC = self.part(self.plan.mote).as_mut();
+            let scratch: &'static mut [u8] = self.document();
+            (mote, scratch)
+        };
+        let place = mote.admit(asked, now, scratch)?;
+        let key = mote.draw_window_key();
+        let (storage, routes) = self.tables();
+        // SAFETY: the plan has room for it there; what was there is over.
+        let running = unsafe { self.part::<MaybeUninit<RunningOfC>>(self.plan.running).as_mut() };
+        let running = make_running(running, mote, &place, storage, routes, key);
+        // SAFETY: just written.
+        let started = unsafe { (*running).start(now, &place) };
+        drop(place);
+        self.runs = true;
+        if let Err(refusal) = started {
+            self.stop();
+            return Err(refusal);
+        }
+        self.link = LinkCounters::default();
+        // SAFETY: the network document in it was dropped, and from now on it is `running`'s.
+        unsafe { (*running).lend_document(self.document()) };
+        Ok(())
+    }
+
+    /// Empty tables.
+    #[inline(never)]
+    fn tables(&self) -> (Storage<'static, Motes>, &'static mut [Route]) {
+        // SAFETY: the plan has these tables at these places, and nothing uses them: `running` is
+        // not there.
+        unsafe {
+            let storage = self.plan.tables.fill(self.begin, &self.limits);
+            let first = self.part::<Route>(self.plan.routes);
+            let routes = usize::from(self.limits.nodes);
+            for at in 0..routes {
+                first.add(at).write(Route::NONE);
+            }
+            (storage, slice::from_raw_parts_mut(first.as_ptr(), routes))
+        }
+    }
+
+    /// Ends the node and all messages under way, and wipes all that it worked with.
+    // Not inlined: it must not lie on the stack beneath a round.
+    #[inline(never)]
+    pub(super) fn stop(&mut self) {
+        let platform = self.platform;
+        if let Ok(running) = self.running() {
+            running.give_up_messages(&mut Ear(&platform));
+        }
+        self.wipe_running();
+    }
+
+    /// Wipes all that a node that runs works with.
+    fn wipe_running(&mut self) {
+        if !core::mem::take(&mut self.runs) {
+            return;
+        }
+        // SAFETY: `begin` wrote it; nobody uses it any more. What follows it in the plan holds
+        // nothing but bytes, and nobody borrows them.
+        unsafe {
+            self.part::<RunningOfC>(self.plan.running).drop_in_place();
+            let rest = self.plan.size - self.plan.running;
+            ptr::write_bytes(self.begin.add(self.plan.running).as_ptr(), 0, rest);
+        }
+    }
+
+    /// Takes a datagram in.
+    pub(super) fn handle_datagram(&mut self, now: Instant, from: u64, bytes: &[u8]) -> Result<(), Status> {
+        let platform = self.platform;
+        self.turn(now, &platform)?;
+        let mut waiting = Some(Waiting { from, bytes });
+        while waiting.is_some() {
+            if self.round(now, &platform, &mut waiting)? == Next::Stop {
+                return Err(Status::Stands);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what is due.
+    pub(super) fn poll(&mut self, now: Instant) -> Result<Next, Status> {
+        let platform = self.platform;
+        self.turn(now, &platform)?;
+        self.round(now, &platform, &mut None)
+    }
+
+    /// Turns to the next epoch when it is time. A round does so itself, but its packet would lie on
+    /// the stack beneath the check of signatures.
+    #[inline(never)]
+    fn turn(&mut self, now: Instant, platform: &Platform) -> Result<(), Status> {
+        self.running()?.turn(now, &mut Ear(platform));
+        Ok(())
+    }
+
+    /// A round of the run loop, or half of one.
+    #[inline(never)]
+    fn round(
+        &mut self,
+        now: Instant,
+        platform: &Platform,
+        waiting: &mut Option<Waiting<'_>>,
+    ) -> Result<Next, Status> {
+        let mut counters = self.link;
+        let mut link = Sockets { platform, counters: &mut counters, waiting: waiting.take() };
+        let next = self.running()?.poll(now, &mut Ear(platform), &mut link, &mut [0; PACKET_LEN]);
+        *waiting = link.waiting;
+        self.link = counters;
+        if next == Next::Stop {
+            self.stop();
+        }
+        Ok(next)
+    }
+
+    /// Puts a piece of a network document into the memory for one.
+    pub(super) fn give_piece(&mut self, at: usize, piece: &[u8]) -> Result<(), Status> {
+        let memory = if self.runs {
+            self.running()?.document_memory()
+        } else {
+            // SAFETY: the mote stands.
+            unsafe { self.document() }
+        };
+        let place = memory.get_mut(at..).and_then(|rest| rest.get_mut(..piece.len()));
+        place.ok_or(Status::TooLong)?.copy_from_slice(piece);
+        Ok(())
+    }
+
+    /// Keeps the network document that was given: the current one while the mote stands, the next
+    /// one while it runs.
+    pub(super) fn keep_document(&mut self, now: Instant, len: usize) -> Result<(), Status> {
+        if self.runs {
+            let running = self.running()?;
+            if len > running.document_memory().len() {
+                return Err(Status::TooLong);
+            }
+            running.take_lent_document(now, len)?;
+        } else {
+            // SAFETY: the mote stands.
+            let memory = unsafe { self.document() };
+            let bytes = memory.get(..len).ok_or(Status::TooLong)?;
+            self.standing()?.keep_document(now, bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_time(&mut self, now: Instant, time: UnixTime) -> Result<(), Status> {
+        self.standing()?.set_clock(now, time);
+        Ok(())
+    }
+
+    /// The public key of an epoch.
+    pub(super) fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Status> {
+        Ok(if self.runs { self.running()?.public_key(epoch)? } else { self.standing()?.public_key(epoch)? })
+    }
+
+    /// The message that has been in flash longest.
+    pub(super) fn message<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<(MessageId, &'b [u8])>, Status> {
+        Ok(if self.runs { self.running()?.message(out)? } else { self.standing()?.message(out)? })
+    }
+
+    /// Removes it.
+    pub(super) fn forget_message(&mut self) -> Result<(), Status> {
+        if self.runs {
+            self.running()?.forget_message()?;
+        } else {
+            self.standing()?.forget_message()?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a node that is in no epoch yet to its place.
+// Not inlined: it is made on the stack, which must not add to what the check of signatures needs.
+// With the window named, because `Running::new` is a second copy on the stack.
+#[inline(never)]
+fn make_running(
+    running: &mut MaybeUninit<RunningOfC>,
+    mote: &'static mut MoteOfC,
+    place: &PlaceInNetwork<'_>,
+    storage: Storage<'static, Motes>,
+    routes: &'static mut [Route],
+    key: WindowKey,
+) -> *mut RunningOfC {
+    let window = Window::SHARED_CHANNEL;
+    running.write(Running::with_window_key(mote, place, storage, routes, window, key))
+}
+
+// SAFETY: two fields.
+unsafe impl Handle for MoteHandle {
+    type Inner = Inner;
+    const READY: u32 = 0x6d6f_7431;
+    const ENTERED: u32 = 0x6d6f_7432;
+    const ABSENT: Status = Status::NotAMote;
+
+    unsafe fn state(handle: *mut Self) -> *mut u32 {
+        // SAFETY: the caller's promise.
+        unsafe { &raw mut (*handle).state }
+    }
+
+    unsafe fn inner(handle: *mut Self) -> *mut Inner {
+        // SAFETY: the caller's promise.
+        unsafe { &raw mut (*handle).inner }
+    }
+}
+
+impl Entered<MoteHandle> {
+    /// Wipes the mote and all that belongs to it, but not its flash.
+    pub(super) fn close(mut self) {
+        self.wipe_running();
+        let size = self.plan.size;
+        // SAFETY: a mote is there, and its node was ended, so nobody borrows its parts. Each wipes
+        // what it holds; behind them is nothing but bytes.
+        unsafe {
+            self.part::<MoteOfC>(self.plan.mote).drop_in_place();
+            self.part::<Generator>(self.plan.generator).drop_in_place();
+            self.wipe(size);
+        }
+    }
+}
+
+/// A terminal, for `write!`.
+struct Text<'t, 'c>(&'t mut Terminal<'c>);
+
+impl core::fmt::Write for Text<'_, '_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        motemix_mote::Console::write(self.0, text);
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! What carries datagrams to neighbours: a board's own radio, or the network stack of an operating
+//! system.
+
+use core::net::SocketAddrV6;
+
+use motemix_link::counters::LinkCounters;
+use motemix_link::radio::{Radio, Transceiver};
+pub use motemix_link::stack::Received;
+use motemix_link::stack::Stack;
+use motemix_node::Instant;
+
+/// A way to neighbours, for one mote that runs.
+pub trait Link {
+    /// Moves what it keeps forward.
+    fn poll(&mut self, now: Instant);
+    /// When [`poll`](Self::poll) has something to do, besides when something arrives.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// The next datagram that arrived, written to the beginning of `out`.
+    fn receive(&mut self, out: &mut [u8]) -> Option<Received>;
+    /// Whether another datagram may leave now.
+    fn can_send(&self) -> bool;
+    /// Sends a datagram, and tells whether it was accepted; one that was not is counted.
+    fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool;
+    /// What happened so far.
+    fn counters(&self) -> &LinkCounters;
+}
+
+/// A board's own radio, with the layers above it. Every neighbour has the one port that 6LoWPAN
+/// writes in four bits, whatever a network document says.
+pub struct OnAir<'a, 's, T> {
+    /// UDP over 6LoWPAN.
+    pub stack: &'a mut Stack<'s>,
+    /// The radio, which outlives the stack.
+    pub radio: &'a mut Radio<T>,
+}
+
+impl<T: Transceiver> Link for OnAir<'_, '_, T> {
+    fn poll(&mut self, now: Instant) {
+        self.stack.poll(now, self.radio);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.stack.poll_timeout(self.radio)
+    }
+
+    fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
+        self.stack.receive(out)
+    }
+
+    fn can_send(&self) -> bool {
+        self.stack.can_send()
+    }
+
+    fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool {
+        self.stack.send(*to.ip(), datagram).is_ok()
+    }
+
+    fn counters(&self) -> &LinkCounters {
+        self.stack.counters()
+    }
+}

@@ -1,0 +1,179 @@
+//! What is said to a mote that stands still, and what it answers.
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_directory::{Epoch, Role};
+use motemix_node::Instant;
+use motemix_sphinx::Profile;
+use rand_core::CryptoRng;
+
+use super::{Mote, StartAsked};
+use crate::command::{Command, HELP, Hex, TRUST, read_hex};
+use crate::console::{Console, Ended, or_say, say};
+use crate::network::{self, Refusal, address_of};
+use crate::store::MAX_AUTHORITIES;
+
+/// What is left to do of a line.
+enum Heard {
+    Done,
+    Start,
+    DocumentEnd,
+}
+
+impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
+    /// Does what the console says, until it says `start`. `scratch` holds a network document while
+    /// it is given: lend the same memory each time.
+    pub fn attend<C: Console>(
+        &mut self,
+        now: Instant,
+        console: &mut C,
+        scratch: &mut [u8],
+    ) -> Option<StartAsked> {
+        while let Some(character) = console.read() {
+            match self.line.push(character) {
+                None => {}
+                Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
+                Some(Ended::Line) => match self.hear(now, console, scratch) {
+                    Heard::Done => {}
+                    Heard::Start => return Some(StartAsked(())),
+                    Heard::DocumentEnd => self.take_document(now, console, scratch),
+                },
+            }
+        }
+        None
+    }
+
+    // Not inlined: the line must not lie on the stack beneath a check of signatures.
+    #[inline(never)]
+    fn hear<C: Console>(&mut self, now: Instant, console: &mut C, scratch: &mut [u8]) -> Heard {
+        let line = self.line.take();
+        match Command::read(line.text()) {
+            Ok(Command::Start) if self.document.is_none() => return Heard::Start,
+            Ok(Command::DocumentEnd) => return Heard::DocumentEnd,
+            Ok(command) => self.obey(now, &command, console, scratch),
+            Err(misread) => say!(console, "error: {misread}"),
+        }
+        Heard::Done
+    }
+
+    /// Does what needs no node.
+    // Not inlined, nor are those below: what one command needs on the stack must not add to what
+    // another needs, and small boards have little of it.
+    #[inline(never)]
+    fn obey<C: Console>(&mut self, now: Instant, command: &Command<'_>, console: &mut C, scratch: &mut [u8]) {
+        match command {
+            // They need the memory in which the document is.
+            Command::Network | Command::Inbox | Command::Start if self.document.is_some() => {
+                say!(console, "error: a network document is being given; end it with `document end` first");
+            }
+            Command::Help => say!(console, "{HELP}"),
+            Command::Key(epoch) => self.key(*epoch, console),
+            Command::Trust { threshold, keys, count, joins } => {
+                self.take_authorities(*threshold, keys.get(..*count).unwrap_or_default(), *joins, console);
+            }
+            Command::Time(time) => {
+                self.set_clock(now, *time);
+                say!(console, "ok");
+            }
+            Command::DocumentBegin => {
+                self.document = Some(0);
+                say!(console, "ok");
+            }
+            Command::DocumentPiece(piece) => self.take_piece(piece, console, scratch),
+            Command::Network => self.print_network(console, scratch),
+            Command::Inbox => self.inbox(console, scratch),
+            Command::Status => say!(console, "the node is stopped"),
+            Command::Stop | Command::Start | Command::DocumentEnd => say!(console, "ok"),
+            Command::Send { .. } => say!(console, "error: the node does not run; `start` runs it"),
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn key<C: Console>(&mut self, epoch: Epoch, console: &mut C) {
+        let key = or_say!(console, self.public_key(epoch));
+        say!(console, "address {} key {}", self.reached_at, Hex(&key.0));
+    }
+
+    #[inline(never)]
+    fn take_authorities<C: Console>(
+        &mut self,
+        threshold: u8,
+        given: &[[u8; 32]],
+        joins: bool,
+        console: &mut C,
+    ) {
+        let before = self.trust.filter(|_| joins);
+        let before = before.as_ref().and_then(|trust| trust.keys.get(..trust.count)).unwrap_or_default();
+        let mut all = heapless::Vec::<[u8; 32], MAX_AUTHORITIES>::new();
+        let fit = all.extend_from_slice(before).and_then(|()| all.extend_from_slice(given));
+        if fit.is_err() || usize::from(threshold) > all.len() {
+            return say!(console, "error: usage: {TRUST}");
+        }
+        or_say!(console, self.trust(threshold, &all));
+        say!(console, "ok");
+    }
+
+    fn take_piece<C: Console>(&mut self, piece: &str, console: &mut C, scratch: &mut [u8]) {
+        let Some(len) = self.document else {
+            return say!(console, "error: a document begins with `document begin`");
+        };
+        let added = read_hex(piece, scratch.get_mut(len..).unwrap_or_default());
+        self.document = added.map(|added| len + added);
+        if let Some(len) = self.document {
+            say!(console, "ok {len}");
+        } else {
+            let room = scratch.len();
+            say!(console, "error: not hex digits in pairs, or more than {room} bytes in all; begin again");
+        }
+    }
+
+    fn take_document<C: Console>(&mut self, now: Instant, console: &mut C, scratch: &mut [u8]) {
+        let Some(len) = self.document.take() else {
+            return say!(console, "error: a document begins with `document begin`");
+        };
+        let bytes = scratch.get(..len).unwrap_or_default();
+        let kept = self.keep_document(now, bytes);
+        if let Err(Refusal::KeyMoved { .. }) = kept {
+            self.document = Some(len);
+        }
+        let (epoch, nodes) = or_say!(console, kept);
+        say!(console, "ok epoch {epoch}, {nodes} nodes");
+    }
+
+    #[inline(never)]
+    fn print_network<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
+        let trust = or_say!(console, self.trust.ok_or(Refusal::NoTrust));
+        let bytes = or_say!(console, self.store.document(scratch));
+        let bytes = or_say!(console, bytes.ok_or(Refusal::NoDocument));
+        let document = or_say!(console, trust.authenticate(bytes).and_then(network::read));
+        say!(console, "network {}, epoch {}", document.network_name(), document.epoch());
+        for node in document.nodes() {
+            let (id, name) = (node.id.get(), node.name);
+            match node.role {
+                Role::Mix { layer } => say!(console, "{id} {name} mix, layer {layer}"),
+                Role::Endpoint => say!(console, "{id} {name} endpoint"),
+            }
+            match address_of(&node).map(|at| *at.ip()) {
+                Some(address) if address == *self.reached_at.ip() => say!(console, "  {address}, this node"),
+                Some(address) => say!(console, "  {address}"),
+                None => say!(console, "  not on the radio"),
+            }
+        }
+        say!(console, "ok {} nodes", document.node_count());
+    }
+
+    #[inline(never)]
+    pub(crate) fn inbox<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
+        let mut count = 0;
+        while let Some((id, data)) = or_say!(console, self.store.oldest_message(scratch)) {
+            match str::from_utf8(data) {
+                Ok(text) if !text.contains(|character: char| character.is_control()) => {
+                    say!(console, "{} {text}", Hex(&id.0));
+                }
+                _ => say!(console, "{} hex {}", Hex(&id.0), Hex(data)),
+            }
+            or_say!(console, self.store.remove_oldest_message());
+            count += 1;
+        }
+        say!(console, "ok {count} messages");
+    }
+}
