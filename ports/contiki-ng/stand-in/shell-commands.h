@@ -3,6 +3,8 @@
 #ifndef SHELL_COMMANDS_H_
 #define SHELL_COMMANDS_H_
 
+#include "shell.h"
+
 typedef char (shell_commands_func)(struct pt *pt, shell_output_func output, char *args);
 
 struct shell_command_t {

@@ -4,16 +4,12 @@
 #define SHELL_H_
 
 #include <stdio.h>
-#include <string.h>
 
 #include "contiki.h"
 
 typedef void (shell_output_func)(const char *str);
 
-char *shell_next_argument(char **rest);
-
-#define SHELL_ARGS_INIT(args, next_args) (next_args) = (args)
-#define SHELL_ARGS_NEXT(args, next_args) (args) = shell_next_argument(&(next_args))
+/* What is longer is cut off. */
 #define SHELL_OUTPUT(output, ...) \
   do { \
     char buffer[192]; \

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "container.h"
+
 typedef struct event event_t;
 typedef void (*event_handler_t)(event_t *);
 

@@ -1,9 +1,12 @@
 /*
  * What the stand-in's headers declare, on Linux: threads are POSIX threads, an event queue waits in
- * poll, the network is the loopback interface, flash is a file. For tests. See README.md.
+ * poll, neighbours are sockets of the loopback interface. For tests. The flash is in mtd.c.
  *
  *   RIOT_STAND_IN_SOCKET   number of an inherited UDP socket that is bound already
- *   RIOT_STAND_IN_FLASH    the file
+ *   RIOT_STAND_IN_LINK     the UDP ports of all that is on the link, as in "40001 40002". The first
+ *                          has the address fe80::1, and so on; who is not among them is
+ *                          fe80::1:PORT. Every board's port is the one that the program asks for
+ *   RIOT_STAND_IN_NO_THREAD  if it is set, no thread can be made
  */
 
 #define _GNU_SOURCE
@@ -22,10 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "board.h"
 #include "event.h"
 #include "event/timeout.h"
+#include "msg.h"
 #include "mutex.h"
+#include "net/ipv6/addr.h"
+#include "net/netif.h"
 #include "net/sock/async/event.h"
 #include "net/sock/udp.h"
 #include "periph/hwrng.h"
@@ -52,43 +57,69 @@ static uint64_t clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* As with ztimer_ondemand: a clock that nobody has acquired stands. */
+static bool is_acquired;
+
+bool ztimer_acquire(ztimer_clock_t *clock)
+{
+    (void)clock;
+    bool is_first = !is_acquired;
+    is_acquired = true;
+    return is_first;
+}
+
 uint32_t ztimer_now(ztimer_clock_t *clock)
 {
     (void)clock;
+    if (!is_acquired) {
+        return 0;
+    }
     return (uint32_t)clock_ms();
 }
 
-void ztimer_sleep(ztimer_clock_t *clock, uint32_t duration)
-{
-    (void)clock;
-    struct timespec time = { duration / 1000, (long)(duration % 1000) * 1000000 };
-    nanosleep(&time, NULL);
-}
+/* Threads. POSIX forbids that another thread unlocks a mutex, so that those of RIOT are words. */
 
-/* Threads. */
+static pthread_mutex_t words = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t word_changed = PTHREAD_COND_INITIALIZER;
+
+void mutex_init(mutex_t *mutex)
+{
+    mutex->is_locked = 0;
+}
 
 void mutex_lock(mutex_t *mutex)
 {
-    check(pthread_mutex_lock(mutex) == 0, "mutex_lock");
+    pthread_mutex_lock(&words);
+    while (mutex->is_locked) {
+        pthread_cond_wait(&word_changed, &words);
+    }
+    mutex->is_locked = 1;
+    pthread_mutex_unlock(&words);
 }
 
 void mutex_unlock(mutex_t *mutex)
 {
-    check(pthread_mutex_unlock(mutex) == 0, "mutex_unlock");
+    pthread_mutex_lock(&words);
+    mutex->is_locked = 0;
+    pthread_cond_broadcast(&word_changed);
+    pthread_mutex_unlock(&words);
 }
 
-static struct {
-    thread_task_func_t run;
-    void *arg;
-} task;
-static int running;
+/* The thread of main, and the one that it makes. */
+#define PIDS 2
 
-static void *run_task(void *unused)
+static _Thread_local kernel_pid_t own_pid = 1;
+static thread_task_func_t made_task;
+
+static void *begin_thread(void *arg)
 {
-    (void)unused;
-    task.run(task.arg);
-    __atomic_store_n(&running, 0, __ATOMIC_SEQ_CST);
-    return NULL;
+    own_pid = PIDS;
+    return made_task(arg);
+}
+
+kernel_pid_t thread_getpid(void)
+{
+    return own_pid;
 }
 
 kernel_pid_t thread_create(char *stack, int stacksize, uint8_t priority, int flags,
@@ -96,16 +127,18 @@ kernel_pid_t thread_create(char *stack, int stacksize, uint8_t priority, int fla
 {
     pthread_t thread;
     (void)stack, (void)stacksize, (void)priority, (void)flags, (void)name;
-    task.run = task_func;
-    task.arg = arg;
-    __atomic_store_n(&running, 1, __ATOMIC_SEQ_CST);
-    check(pthread_create(&thread, NULL, run_task, NULL) == 0 && pthread_detach(thread) == 0, "thread_create");
-    return 2;
+    if (getenv("RIOT_STAND_IN_NO_THREAD") != NULL) {
+        return -EOVERFLOW;
+    }
+    made_task = task_func;
+    check(pthread_create(&thread, NULL, begin_thread, arg) == 0 && pthread_detach(thread) == 0,
+          "thread_create");
+    return PIDS;
 }
 
-thread_status_t thread_getstatus(kernel_pid_t pid)
+void msg_init_queue(msg_t *array, int num)
 {
-    return pid == 2 && __atomic_load_n(&running, __ATOMIC_SEQ_CST) ? STATUS_RUNNING : STATUS_NOT_FOUND;
+    (void)array, (void)num;
 }
 
 /* Events: a list that any thread may post to, and one thread that waits. */
@@ -211,23 +244,110 @@ void event_timeout_clear(event_timeout_t *event_timeout)
     event_timeout->queue->timeout = NULL;
 }
 
-/* Network: the inherited socket, whatever port is asked for. */
+/* Network: one interface, whose address says which place the inherited socket has on the link. */
+
+#define INTERFACE 6
+
+int16_t stand_in_interface = INTERFACE;
+#define PLACES 32
+
+static uint16_t places[PLACES];
+static unsigned place_count;
+/* What the program takes its port to be. */
+static uint16_t asked_port;
+
+static int inherited_socket(void)
+{
+    const char *inherited = getenv("RIOT_STAND_IN_SOCKET");
+    return inherited != NULL ? atoi(inherited) : -1;
+}
+
+static void read_link(void)
+{
+    const char *at = getenv("RIOT_STAND_IN_LINK");
+    char *end;
+
+    place_count = 0;
+    while (at != NULL && *at != '\0' && place_count < PLACES) {
+        places[place_count++] = (uint16_t)strtoul(at, &end, 10);
+        check(end != at, "RIOT_STAND_IN_LINK");
+        at = end;
+    }
+}
+
+/* fe80::1 and so on, in the link's order. */
+static void address_of(uint16_t port, uint8_t address[16])
+{
+    memset(address, 0, 16);
+    address[0] = 0xfe;
+    address[1] = 0x80;
+    for (unsigned place = 0; place < place_count; place++) {
+        if (places[place] == port) {
+            address[15] = (uint8_t)(place + 1);
+            return;
+        }
+    }
+    address[13] = 1;
+    address[14] = (uint8_t)(port >> 8);
+    address[15] = (uint8_t)port;
+}
+
+netif_t *netif_iter(const netif_t *last)
+{
+    static int interface;
+    return last == NULL ? (netif_t *)(void *)&interface : NULL;
+}
+
+int16_t netif_get_id(const netif_t *netif)
+{
+    (void)netif;
+    return stand_in_interface;
+}
+
+/* A global address in front of the link-local one, as a board has that hears a router. */
+int netif_get_opt(netif_t *netif, netopt_t opt, uint16_t context, void *value, size_t max_len)
+{
+    struct sockaddr_in6 bound;
+    socklen_t len = sizeof(bound);
+    uint8_t addresses[2][16] = { { 0xfd, [15] = 9 } };
+
+    (void)netif, (void)context;
+    if (opt != NETOPT_IPV6_ADDR) {
+        return -ENOTSUP;
+    }
+    read_link();
+    if (getsockname(inherited_socket(), (struct sockaddr *)&bound, &len) != 0 || place_count == 0) {
+        return 0;
+    }
+    address_of(ntohs(bound.sin6_port), addresses[1]);
+    if (max_len < sizeof(addresses)) {
+        return -EOVERFLOW;
+    }
+    memcpy(value, addresses, sizeof(addresses));
+    return sizeof(addresses);
+}
+
+char *ipv6_addr_to_str(char *result, const ipv6_addr_t *addr, uint8_t result_len)
+{
+    return (char *)(uintptr_t)inet_ntop(AF_INET6, addr->u8, result, result_len);
+}
 
 int sock_udp_create(sock_udp_t *sock, const sock_udp_ep_t *local, const sock_udp_ep_t *remote, uint16_t flags)
 {
-    const char *inherited = getenv("RIOT_STAND_IN_SOCKET");
-    (void)local, (void)remote, (void)flags;
+    (void)remote, (void)flags;
     memset(sock, 0, sizeof(*sock));
-    sock->fd = inherited != NULL ? dup(atoi(inherited)) : -1;
+    sock->fd = dup(inherited_socket());
     if (sock->fd < 0 || fcntl(sock->fd, F_SETFL, O_NONBLOCK) < 0) {
         return -EADDRINUSE;
     }
+    read_link();
+    asked_port = local->port;
     return 0;
 }
 
 static void on_readable(event_t *event)
 {
-    sock_udp_t *sock = (sock_udp_t *)(void *)((char *)event - offsetof(sock_udp_t, event));
+    sock_udp_t *sock = container_of(event, sock_udp_t, event);
     sock->handler(sock, SOCK_ASYNC_MSG_RECV, sock->arg);
 }
 
@@ -239,26 +359,37 @@ void sock_udp_event_init(sock_udp_t *sock, event_queue_t *ev_queue, sock_udp_cb_
     ev_queue->sock = sock;
 }
 
-void sock_udp_close(sock_udp_t *sock)
-{
-    close(sock->fd);
-    sock->fd = -1;
-}
-
 ssize_t sock_udp_recv(sock_udp_t *sock, void *data, size_t max_len, uint32_t timeout, sock_udp_ep_t *remote)
 {
-    (void)timeout, (void)remote;
-    ssize_t len = recv(sock->fd, data, max_len, MSG_TRUNC);
+    struct sockaddr_in6 from;
+    socklen_t from_len = sizeof(from);
+    (void)timeout;
+    ssize_t len = recvfrom(sock->fd, data, max_len, MSG_TRUNC, (struct sockaddr *)&from, &from_len);
     if (len < 0) {
         return -EAGAIN;
     }
+    remote->family = AF_INET6;
+    remote->netif = INTERFACE;
+    remote->port = asked_port;
+    address_of(ntohs(from.sin6_port), remote->addr.ipv6);
     return (size_t)len > max_len ? -ENOBUFS : len;
 }
 
+/* Only to neighbours: their addresses mean something on one interface, so that has to be named. */
 ssize_t sock_udp_send(sock_udp_t *sock, const void *data, size_t len, const sock_udp_ep_t *remote)
 {
-    struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(remote->port) };
-    memcpy(&to.sin6_addr, remote->addr.ipv6, 16);
+    struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    uint8_t address[16];
+
+    for (unsigned place = 0; place < place_count; place++) {
+        address_of(places[place], address);
+        if (memcmp(address, remote->addr.ipv6, sizeof(address)) == 0) {
+            to.sin6_port = htons(places[place]);
+        }
+    }
+    if (to.sin6_port == 0 || remote->netif != INTERFACE || remote->port != asked_port) {
+        return -EHOSTUNREACH;
+    }
     ssize_t sent = sendto(sock->fd, data, len, 0, (struct sockaddr *)&to, sizeof(to));
     return sent < 0 ? -errno : sent;
 }
@@ -268,75 +399,67 @@ void hwrng_read(void *buf, unsigned int num)
     check(getrandom(buf, num, 0) == (ssize_t)num, "getrandom");
 }
 
-/* Flash: a file that is 0xff where nothing was written, and whose bits a write can only clear. */
-
-static mtd_dev_t flash = { .sector_count = 4, .pages_per_sector = 16, .page_size = 256 };
-mtd_dev_t *mtd0 = &flash;
-static int flash_fd = -1;
-
-int mtd_init(mtd_dev_t *mtd)
-{
-    const char *name = getenv("RIOT_STAND_IN_FLASH");
-    uint32_t size = mtd->sector_count * mtd->pages_per_sector * mtd->page_size;
-    if (flash_fd >= 0) {
-        return 0;
-    }
-    flash_fd = name != NULL ? open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (flash_fd < 0) {
-        return -ENODEV;
-    }
-    return lseek(flash_fd, 0, SEEK_END) == (off_t)size ? 0 : mtd_erase(mtd, 0, size);
-}
-
-int mtd_read(mtd_dev_t *mtd, void *dest, uint32_t addr, uint32_t count)
-{
-    (void)mtd;
-    return pread(flash_fd, dest, count, addr) == (ssize_t)count ? 0 : -EIO;
-}
-
-int mtd_write(mtd_dev_t *mtd, const void *src, uint32_t addr, uint32_t count)
-{
-    uint8_t bytes[256];
-    if (count > mtd->page_size || addr % mtd->page_size + count > mtd->page_size ||
-        mtd_read(mtd, bytes, addr, count) != 0) {
-        return -EOVERFLOW;
-    }
-    for (uint32_t at = 0; at < count; at++) {
-        bytes[at] &= ((const uint8_t *)src)[at];
-    }
-    return pwrite(flash_fd, bytes, count, addr) == (ssize_t)count ? 0 : -EIO;
-}
-
-int mtd_erase(mtd_dev_t *mtd, uint32_t addr, uint32_t count)
-{
-    uint32_t sector = mtd->pages_per_sector * mtd->page_size;
-    if (addr % sector != 0 || count % sector != 0) {
-        return -EOVERFLOW;
-    }
-    for (uint32_t at = addr; at < addr + count; at++) {
-        if (pwrite(flash_fd, "\xff", 1, at) != 1) {
-            return -EIO;
-        }
-    }
-    return 0;
-}
-
 /* The shell: words between spaces, until the input ends. */
+
+#define COMMANDS 8
+
+static const shell_command_t *added[COMMANDS];
+
+void stand_in_add_command(const shell_command_t *command)
+{
+    unsigned at = 0;
+    while (at < COMMANDS && added[at] != NULL) {
+        at++;
+    }
+    check(at < COMMANDS, "too many commands");
+    added[at] = command;
+}
+
+/* Drops the rest of a line that is too long, as RIOT does. */
+static bool is_whole(char *line)
+{
+    char *end = strchr(line, '\n');
+    if (end != NULL) {
+        *end = '\0';
+        return true;
+    }
+    for (int dropped = getchar(); dropped != '\n' && dropped != EOF; dropped = getchar()) {
+    }
+    puts("shell: maximum line length exceeded");
+    return false;
+}
+
+/* Before any thread: whoever reads waits for lines. */
+__attribute__((constructor(101))) static void write_lines_at_once(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+}
 
 void shell_run(const shell_command_t *commands, char *line_buf, int len)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    (void)commands;
     while (fgets(line_buf, len, stdin) != NULL) {
-        char *argv[32];
+        char *argv[64];
         int argc = 0;
-        for (char *word = strtok(line_buf, " \n"); word != NULL && argc < 31; word = strtok(NULL, " \n")) {
+        if (!is_whole(line_buf)) {
+            continue;
+        }
+        for (char *word = strtok(line_buf, " "); word != NULL && argc < 63; word = strtok(NULL, " ")) {
             argv[argc++] = word;
         }
         argv[argc] = NULL;
-        for (const shell_command_t *command = commands; argc > 0 && command->name != NULL; command++) {
-            if (strcmp(command->name, argv[0]) == 0) {
-                command->handler(argc, argv);
-            }
+        unsigned at = 0;
+        if (argc == 0) {
+            continue;
+        }
+        while (at < COMMANDS && added[at] != NULL && strcmp(added[at]->name, argv[0]) != 0) {
+            at++;
+        }
+        if (at < COMMANDS && added[at] != NULL) {
+            added[at]->handler(argc, argv);
+        }
+        else {
+            printf("shell: command not found: %s\n", argv[0]);
         }
     }
 }

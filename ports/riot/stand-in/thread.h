@@ -7,15 +7,14 @@
 
 typedef int16_t kernel_pid_t;
 typedef void *(*thread_task_func_t)(void *arg);
-typedef enum { STATUS_RUNNING } thread_status_t;
 
 #define KERNEL_PID_UNDEF 0
-#define STATUS_NOT_FOUND ((thread_status_t)-1)
 #define THREAD_PRIORITY_MAIN 7
+#define THREAD_STACKSIZE_DEFAULT 1024
 #define THREAD_CREATE_STACKTEST 8
 
 kernel_pid_t thread_create(char *stack, int stacksize, uint8_t priority, int flags,
                            thread_task_func_t task_func, void *arg, const char *name);
-thread_status_t thread_getstatus(kernel_pid_t pid);
+kernel_pid_t thread_getpid(void);
 
 #endif

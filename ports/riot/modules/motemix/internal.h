@@ -3,21 +3,49 @@
 #ifndef MOTEMIX_INTERNAL_H
 #define MOTEMIX_INTERNAL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "motemix.h"
+#include "event.h"
+
+#include "motemix_riot.h"
 
 /* Random bytes from the hardware, for motemix_random. */
-int motemix_riot_fill(void *context, uint8_t *out, size_t len);
+int motemix_fill(void *context, uint8_t *out, size_t len);
 
-/*
- * The journal of one epoch, in flash. Without the module mtd there is none, and a restarted node takes for new
- * what it saw before the restart.
- */
+/* The flash of the mote. 0 if it can be used. */
+int motemix_flash_open(motemix_flash *flash);
 
-/* Gives what the flash has of `epoch` back to the node; makes room if it holds another epoch. */
-int motemix_riot_tags_restore(motemix_node *node, uint32_t epoch);
-/* Writes down what the node admits. */
-motemix_journal motemix_riot_journal(void);
+/* Lets the mote's thread handle an event. From any thread but that one, which must not wait:
+ * MOTEMIX_STATUS_BUSY. */
+motemix_status motemix_post(event_t *event);
+
+/* --- for events that the mote's thread handles, and for nobody else --- */
+
+/* The mote, or why there is none. */
+motemix_status motemix_opened(motemix_mote **opened);
+
+/* Microseconds that do not go back. */
+uint64_t motemix_now_us(void);
+
+/* The first link-local address of any interface, and that interface. */
+bool motemix_find_address(motemix_address *address, uint16_t *from);
+
+/* Chooses the interface through which neighbours are reached, and tells the mote its address there.
+ * Once the node runs, both stay. */
+motemix_status motemix_settle(void);
+
+/* Where the mote prints what it answers; null for nowhere. */
+void motemix_print_to(motemix_print_t to, void *arg);
+
+/* Remembers a message that was sent, until it ends. */
+void motemix_await(motemix_sent_t *sent);
+
+/* Whether it is that of a message that has not ended. */
+bool motemix_is_awaited(const motemix_sent_t *sent);
+
+/* Hands messages to this function from now on, and those at once that nobody wanted before. */
+void motemix_hand_to(motemix_received_t to, void *arg);
 
 #endif /* MOTEMIX_INTERNAL_H */

@@ -11,6 +11,10 @@
 typedef struct netif netif_t;
 
 netif_t *netif_iter(const netif_t *last);
+int16_t netif_get_id(const netif_t *netif);
 int netif_get_opt(netif_t *netif, netopt_t opt, uint16_t context, void *value, size_t max_len);
+
+/* The interface that netif_iter finds. Neighbours are on 6 alone. */
+extern int16_t stand_in_interface;
 
 #endif

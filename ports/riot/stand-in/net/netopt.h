@@ -3,6 +3,6 @@
 #ifndef NET_NETOPT_H
 #define NET_NETOPT_H
 
-typedef enum { NETOPT_RANDOM } netopt_t;
+typedef enum { NETOPT_IPV6_ADDR, NETOPT_RANDOM } netopt_t;
 
 #endif
