@@ -675,6 +675,12 @@ motemix_status motemix_mote_trust(struct motemix_mote *mote,
                                   const uint8_t *authority_keys,
                                   uint8_t authorities);
 
+// The same of these authorities and of those that are trusted already: four in all.
+motemix_status motemix_mote_trust_also(struct motemix_mote *mote,
+                                       uint8_t threshold,
+                                       const uint8_t *authority_keys,
+                                       uint8_t authorities);
+
 // Puts `len` bytes of a network document, those from its byte `at` on, into the mote's memory for
 // one. MOTEMIX_STATUS_TOO_LONG if they do not fit into `motemix_limits.document` bytes.
 motemix_status motemix_mote_give_document(struct motemix_mote *mote,

@@ -129,13 +129,25 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// They are no keys, they are too many, or the flash does not work.
     pub fn trust(&mut self, threshold: u8, known: &[[u8; 32]]) -> Result<(), Refusal> {
         let mut keys = [[0; 32]; MAX_AUTHORITIES];
-        let too_many = Refusal::Store(StoreError::TooLong { most: MAX_AUTHORITIES });
-        keys.get_mut(..known.len()).ok_or(too_many)?.copy_from_slice(known);
+        keys.get_mut(..known.len()).ok_or(Refusal::BadAuthority)?.copy_from_slice(known);
         let trust = Trust { threshold, keys, count: known.len() };
         trust.check()?;
         self.store.keep_authorities(threshold, known)?;
         (self.trust, self.network) = (Some(trust), None);
         Ok(())
+    }
+
+    /// Trusts these authorities and those that were trusted before: [`MAX_AUTHORITIES`] in all.
+    ///
+    /// # Errors
+    /// As for [`trust`](Self::trust).
+    pub fn trust_also(&mut self, threshold: u8, given: &[[u8; 32]]) -> Result<(), Refusal> {
+        let before = self.trust;
+        let before = before.as_ref().and_then(|trust| trust.keys.get(..trust.count)).unwrap_or_default();
+        let mut all = heapless::Vec::<[u8; 32], MAX_AUTHORITIES>::new();
+        let fit = all.extend_from_slice(before).and_then(|()| all.extend_from_slice(given));
+        fit.map_err(|_| Refusal::BadAuthority)?;
+        self.trust(threshold, &all)
     }
 
     /// The public key of an epoch, for an authority. The first epoch that is asked for, if no

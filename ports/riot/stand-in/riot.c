@@ -359,12 +359,24 @@ void sock_udp_event_init(sock_udp_t *sock, event_queue_t *ev_queue, sock_udp_cb_
     ev_queue->sock = sock;
 }
 
-ssize_t sock_udp_recv(sock_udp_t *sock, void *data, size_t max_len, uint32_t timeout, sock_udp_ep_t *remote)
+/* As GNRC's: a datagram, and nothing when it is let go. Whoever does not let it go has one less of
+ * the few that there is memory for, so that is a mistake from the first one on. */
+ssize_t sock_udp_recv_buf(sock_udp_t *sock, void **data, void **buf_ctx, uint32_t timeout,
+                          sock_udp_ep_t *remote)
 {
+    static uint8_t datagram[65536];
+    static bool is_held;
     struct sockaddr_in6 from;
     socklen_t from_len = sizeof(from);
+
     (void)timeout;
-    ssize_t len = recvfrom(sock->fd, data, max_len, MSG_TRUNC, (struct sockaddr *)&from, &from_len);
+    if (*buf_ctx != NULL) {
+        *data = *buf_ctx = NULL;
+        is_held = false;
+        return 0;
+    }
+    check(!is_held, "a datagram was not let go");
+    ssize_t len = recvfrom(sock->fd, datagram, sizeof(datagram), 0, (struct sockaddr *)&from, &from_len);
     if (len < 0) {
         return -EAGAIN;
     }
@@ -372,7 +384,9 @@ ssize_t sock_udp_recv(sock_udp_t *sock, void *data, size_t max_len, uint32_t tim
     remote->netif = INTERFACE;
     remote->port = asked_port;
     address_of(ntohs(from.sin6_port), remote->addr.ipv6);
-    return (size_t)len > max_len ? -ENOBUFS : len;
+    is_held = true;
+    *data = *buf_ctx = datagram;
+    return len;
 }
 
 /* Only to neighbours: their addresses mean something on one interface, so that has to be named. */

@@ -132,12 +132,37 @@ pub unsafe extern "C" fn motemix_mote_trust(
     authorities: u8,
 ) -> Status {
     call(|| {
-        let len = usize::from(authorities) * 32;
         // SAFETY: the caller's promise.
-        let (mut mote, keys) = unsafe { (Entered::new(mote)?, raw::bytes(authority_keys, len)?) };
-        let (keys, _) = keys.as_chunks::<32>();
+        let (mut mote, keys) = unsafe { (Entered::new(mote)?, keys_of(authority_keys, authorities)?) };
         Ok(mote.standing()?.trust(threshold, keys)?)
     })
+}
+
+/// The same of these authorities and of those that are trusted already: four in all.
+///
+/// # Safety
+/// As for motemix_mote_trust.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn motemix_mote_trust_also(
+    mote: *mut MoteHandle,
+    threshold: u8,
+    authority_keys: *const u8,
+    authorities: u8,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (mut mote, keys) = unsafe { (Entered::new(mote)?, keys_of(authority_keys, authorities)?) };
+        Ok(mote.standing()?.trust_also(threshold, keys)?)
+    })
+}
+
+/// # Safety
+/// `authority_keys` is null or valid for as many keys during `'a`.
+unsafe fn keys_of<'a>(authority_keys: *const u8, authorities: u8) -> Result<&'a [[u8; 32]], Status> {
+    let len = usize::from(authorities) * 32;
+    // SAFETY: the caller's promise.
+    let (keys, _) = unsafe { raw::bytes(authority_keys, len)? }.as_chunks::<32>();
+    Ok(keys)
 }
 
 /// Puts `len` bytes of a network document, those from its byte `at` on, into the mote's memory for

@@ -195,7 +195,9 @@ static void standing(motemix_mote *mote)
     for (size_t at = 0; at < 5; at++) {
         memcpy(keys + 32 * at, authority, 32);
     }
-    EXPECT(TOO_LONG, motemix_mote_trust(mote, 1, keys, 5));
+    EXPECT(BAD_AUTHORITIES, motemix_mote_trust(mote, 1, keys, 5));
+    EXPECT(BAD_AUTHORITIES, motemix_mote_trust_also(mote, 1, keys, 5));
+    EXPECT(NULL, motemix_mote_trust_also(mote, 1, NULL, 1));
     EXPECT(BAD_AUTHORITIES, motemix_mote_trust(mote, 1, keys, 2));
     EXPECT(BAD_AUTHORITIES, motemix_mote_trust(mote, 0, authority, 1));
     EXPECT(BAD_AUTHORITIES, motemix_mote_trust(mote, 2, authority, 1));

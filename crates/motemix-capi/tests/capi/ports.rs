@@ -26,6 +26,15 @@ macro_rules! on_both_ports {
     };
 }
 
+/// And one with the commands that RIOT's shell has on boards.
+macro_rules! and_on_riots_boards {
+    ($($story:ident),+ $(,)?) => {
+        mod riot_on_boards {
+            $(#[test] fn $story() { super::$story(&crate::riot::ON_BOARDS) })+
+        }
+    };
+}
+
 mod flash;
 mod lines;
 mod random;
@@ -89,6 +98,7 @@ pub(crate) struct Words {
     pub(crate) epoch_passed: &'static str,
     pub(crate) bad_threshold: &'static str,
     pub(crate) bad_authority: &'static str,
+    pub(crate) too_many_authorities: &'static str,
     pub(crate) document: DocumentWords,
     pub(crate) flash: FlashWords,
 }
@@ -101,6 +111,8 @@ pub(crate) struct DocumentWords {
     pub(crate) empty: &'static str,
     pub(crate) cut_off: &'static str,
     pub(crate) unsigned: &'static str,
+    /// One of two authorities signed.
+    pub(crate) signed_by_one: &'static str,
     pub(crate) expired: &'static str,
     pub(crate) for_later: &'static str,
     pub(crate) other_key: &'static str,

@@ -38,6 +38,8 @@ const SOURCES: [&str; 6] = [
     "modules/motemix/random.c",
     "modules/motemix/shell.c",
 ];
+/// What the shell's commands do: on a PC, and on boards.
+const COMMANDS: [&str; 2] = ["modules/motemix/console.c", "modules/motemix/commands.c"];
 
 const STAND_IN: [&str; 2] = ["stand-in/riot.c", "stand-in/mtd.c"];
 /// What RIOT's build says about a PC.
@@ -51,9 +53,14 @@ const NATIVE: [&str; 5] = [
 
 /// Links the application with the stand-in.
 fn link(name: &str, flags: &[&str]) -> PathBuf {
+    link_with(COMMANDS[0], name, flags)
+}
+
+fn link_with(commands: &str, name: &str, flags: &[&str]) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("riot-{name}"));
     let mut command = gcc("gcc", &NATIVE);
-    command.args(flags).args(SOURCES.iter().chain(&STAND_IN).map(|source| port().join(source)));
+    let sources = SOURCES.iter().chain(&STAND_IN).chain([&commands]);
+    command.args(flags).args(sources.map(|source| port().join(source)));
     succeed(command.arg(library()).args(SYSTEM).arg("-o").arg(&program));
     program
 }
@@ -61,6 +68,15 @@ fn link(name: &str, flags: &[&str]) -> PathBuf {
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| link("app", &SANITIZERS))
+}
+
+fn link_for_boards(name: &str, flags: &[&str]) -> PathBuf {
+    link_with(COMMANDS[1], &format!("boards-{name}"), flags)
+}
+
+fn program_for_boards() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| link_for_boards("app", &SANITIZERS))
 }
 
 pub(crate) const PORT: Port = Port {
@@ -75,3 +91,7 @@ pub(crate) const PORT: Port = Port {
     },
     words: words::WORDS,
 };
+
+/// The same with the commands that a board has.
+pub(crate) const ON_BOARDS: Port =
+    Port { program: program_for_boards, link: link_for_boards, words: words::ON_BOARDS, ..PORT };

@@ -101,14 +101,13 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         joins: bool,
         console: &mut C,
     ) {
-        let before = self.trust.filter(|_| joins);
-        let before = before.as_ref().and_then(|trust| trust.keys.get(..trust.count)).unwrap_or_default();
-        let mut all = heapless::Vec::<[u8; 32], MAX_AUTHORITIES>::new();
-        let fit = all.extend_from_slice(before).and_then(|()| all.extend_from_slice(given));
-        if fit.is_err() || usize::from(threshold) > all.len() {
+        let before = self.trust.filter(|_| joins).map_or(0, |trust| trust.count);
+        let count = before + given.len();
+        if count > MAX_AUTHORITIES || usize::from(threshold) > count {
             return say!(console, "error: usage: {TRUST}");
         }
-        or_say!(console, self.trust(threshold, &all));
+        let trusted = if joins { self.trust_also(threshold, given) } else { self.trust(threshold, given) };
+        or_say!(console, trusted);
         say!(console, "ok");
     }
 

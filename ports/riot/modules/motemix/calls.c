@@ -100,6 +100,17 @@ motemix_status motemix_trust_authorities(uint8_t threshold, const uint8_t *keys,
     return ask(&(call_t){ .run = run_trust, .number = threshold, .in = keys, .len = count });
 }
 
+static motemix_status run_trust_also(motemix_mote *mote, call_t *call)
+{
+    return motemix_mote_trust_also(mote, (uint8_t)call->number, call->in, (uint8_t)call->len);
+}
+
+motemix_status motemix_trust_also(uint8_t threshold, const uint8_t *keys, uint8_t count)
+{
+    return ask(&(call_t){
+        .run = run_trust_also, .number = threshold, .in = keys, .len = count });
+}
+
 static motemix_status run_set_time(motemix_mote *mote, call_t *call)
 {
     return motemix_mote_set_time(mote, motemix_now_us(), call->number);
@@ -158,16 +169,15 @@ static motemix_status run_send(motemix_mote *mote, call_t *call)
 {
     const char *name = call->more;
     motemix_sent_t *sent = call->out;
-    uint64_t message;
 
     if (sent != NULL && motemix_is_awaited(sent)) {
         return MOTEMIX_STATUS_UNDER_WAY;
     }
     motemix_status status = motemix_mote_send(mote, motemix_now_us(), (const uint8_t *)name,
-                                              strlen(name), call->in, call->len, &message);
+                                              strlen(name), call->in, call->len, &call->number);
 
     if (status == MOTEMIX_STATUS_OK && sent != NULL) {
-        sent->message = message;
+        sent->message = call->number;
         motemix_await(sent);
     }
     return status;
@@ -180,6 +190,16 @@ motemix_status motemix_send(const char *name, const void *data, size_t len, mote
     }
     return ask(&(call_t){
         .run = run_send, .more = (void *)(uintptr_t)name, .in = data, .len = len, .out = sent });
+}
+
+motemix_status motemix_send_numbered(const char *name, const void *data, size_t len,
+                                     uint64_t *message)
+{
+    call_t call = { .run = run_send, .more = (void *)(uintptr_t)name, .in = data, .len = len };
+    motemix_status status = ask(&call);
+
+    *message = call.number;
+    return status;
 }
 
 /* A message whose end a thread waits for. */

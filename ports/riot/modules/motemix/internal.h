@@ -21,6 +21,14 @@ int motemix_flash_open(motemix_flash *flash);
  * MOTEMIX_STATUS_BUSY. */
 motemix_status motemix_post(event_t *event);
 
+/* Does what the words of a line say, and prints the answer: commands.c, or console.c. What the shell
+ * returns: 0 if it was done. */
+int motemix_obey(int argc, char **argv);
+
+/* motemix_send for somebody who prints what becomes of messages: the number of this one. */
+motemix_status motemix_send_numbered(const char *name, const void *data, size_t len,
+                                     uint64_t *message);
+
 /* --- for events that the mote's thread handles, and for nobody else --- */
 
 /* The mote, or why there is none. */

@@ -62,8 +62,12 @@ uint64_t motemix_now_us(void)
     static uint32_t last_ms;
     static uint64_t elapsed_ms;
     uint32_t ms = ztimer_now(ZTIMER_MSEC);
-    elapsed_ms += ms - last_ms;
-    last_ms = ms;
+    uint32_t since = ms - last_ms;
+    /* A timer that seems to go back by a tick must not count as 49 days. */
+    if (since <= INT32_MAX) {
+        elapsed_ms += since;
+        last_ms = ms;
+    }
     return elapsed_ms * 1000;
 }
 
@@ -262,6 +266,28 @@ static uint64_t link_of(const sock_udp_ep_t *remote)
     return halves[0] ^ halves[1];
 }
 
+/* Takes a datagram out of the network stack's memory: its length, of which `room` bytes at most are
+ * in `bytes`, or negative if none waits. sock_udp_recv does not let go of an empty datagram, so that
+ * a few of them would use up the memory of RIOT's network stack for ever. */
+static ssize_t receive(uint8_t *bytes, size_t room, sock_udp_ep_t *remote)
+{
+    void *part, *held = NULL;
+    ssize_t len = 0;
+
+    do {
+        ssize_t more = sock_udp_recv_buf(&sock, &part, &held, 0, remote);
+        if (more < 0) {
+            return more;
+        }
+        if (more > 0 && (size_t)len < room) {
+            size_t fits = room - (size_t)len;
+            memcpy(bytes + len, part, (size_t)more < fits ? (size_t)more : fits);
+        }
+        len += more;
+    } while (held != NULL);
+    return len;
+}
+
 static void take_in(event_t *event);
 static event_t more = { .handler = take_in };
 
@@ -273,12 +299,12 @@ static void take_in(event_t *event)
     (void)event;
     for (unsigned taken = 0; taken < BATCH; taken++) {
         sock_udp_ep_t remote = { .family = AF_UNSPEC };
-        ssize_t len = sock_udp_recv(&sock, bytes, sizeof(bytes), 0, &remote);
-        if (len == -ENOBUFS) {
-            continue;
-        }
+        ssize_t len = receive(bytes, sizeof(bytes), &remote);
         if (len < 0) {
             return;
+        }
+        if ((size_t)len > sizeof(bytes)) {
+            len = sizeof(bytes);
         }
         /* What is not taken, the counters say; while the node stands, nobody wants it. */
         (void)motemix_mote_handle_datagram(mote, motemix_now_us(), link_of(&remote), bytes,

@@ -12,6 +12,11 @@ on_both_ports! {
     a_flash_that_fails_while_the_node_runs_stops_the_node,
 }
 
+and_on_riots_boards! {
+    a_flash_that_cannot_be_used_is_told_by_every_command,
+    a_flash_that_fails_while_the_node_runs_stops_the_node,
+}
+
 const PAGE_LEN: usize = 4096;
 
 /// Asks for everything, and gets the same answer each time.

@@ -14,6 +14,13 @@ on_both_ports! {
     a_mote_without_an_address_says_so,
 }
 
+and_on_riots_boards! {
+    wrong_lines_are_explained_and_change_nothing,
+    documents_that_do_not_hold_are_refused,
+    authorities_are_typed_in_a_line_each,
+    a_mote_without_an_address_says_so,
+}
+
 /// A network in which this mote is with three others that nobody switches on.
 fn members_with(mote: &mut Mote) -> Vec<Member> {
     [mote.member(0, FIRST)].into_iter().chain(absent(1..4)).collect()
@@ -184,9 +191,9 @@ fn authorities_are_typed_in_a_line_each(port: &'static Port) {
     for key in &keys[1..] {
         mote.ask(&format!("motemix trust 2 and {key}"), "ok");
     }
-    mote.ask(&format!("motemix trust 2 and {}", "ab".repeat(32)), "error: usage: trust K KEY");
+    mote.ask(&format!("motemix trust 2 and {}", "ab".repeat(32)), port.words.too_many_authorities);
     let document = Authority::new(4).sign(FIRST, &members);
-    mote.give(&document, "error: 1 of 2 signatures needed are valid");
+    mote.give(&document, port.words.document.signed_by_one);
 }
 
 fn the_largest_network_that_the_limits_allow_starts_and_a_larger_one_does_not(port: &'static Port) {

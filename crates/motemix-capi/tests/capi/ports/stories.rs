@@ -27,6 +27,13 @@ on_both_ports! {
     motes_turn_to_the_next_epoch_and_say_when_there_is_none,
 }
 
+and_on_riots_boards! {
+    motes_with_one_image_make_keys_and_write_to_each_other,
+    a_message_under_way_ends_with_the_node,
+    junk_from_a_stranger_stops_nobody,
+    motes_turn_to_the_next_epoch_and_say_when_there_is_none,
+}
+
 fn motes_with_one_image_make_keys_and_write_to_each_other(port: &'static Port) {
     let (link, words) = (Link::of(port, 5), &port.words);
     let mut motes: Vec<_> = (0..5).map(|mote| link.start(mote)).collect();

@@ -4,7 +4,7 @@ use std::env;
 use std::fs::File;
 use std::process::Command;
 
-use super::{NATIVE, SOURCES, gcc, port};
+use super::{COMMANDS, NATIVE, SOURCES, gcc, port};
 use crate::succeed;
 
 /// The boards' processors, as gcc names them.
@@ -40,7 +40,7 @@ fn the_module_compiles_for_the_boards() {
     ];
     for core in CORES {
         for variant in variants {
-            for source in SOURCES {
+            for source in SOURCES.iter().chain(&COMMANDS) {
                 let mut command = gcc("arm-none-eabi-gcc", &[core, &["-mthumb"], variant].concat());
                 succeed(command.arg("-c").arg(port().join(source)).arg("-o").arg(&object));
             }

@@ -111,6 +111,9 @@ motemix_status motemix_key(uint32_t epoch, motemix_address *address, uint8_t key
 /* Takes documents that `threshold` of these Ed25519 keys signed, 32 bytes each, four at most. */
 motemix_status motemix_trust_authorities(uint8_t threshold, const uint8_t *keys, uint8_t count);
 
+/* The same of these keys and of those that are trusted already, four in all. */
+motemix_status motemix_trust_also(uint8_t threshold, const uint8_t *keys, uint8_t count);
+
 /* Sets the clock, in seconds since 1970. It stops with the power. */
 motemix_status motemix_set_time(uint64_t unix_time);
 
