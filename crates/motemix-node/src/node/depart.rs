@@ -105,9 +105,12 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         begun
     }
 
-    /// Whether the network has enough mixes for any path to `to`. What it refuses, it always
-    /// refuses.
+    /// Whether `to` is in the network, with enough mixes for any path to it. What this refuses, the
+    /// network refuses until its next epoch.
     fn has_path(&mut self, to: NodeId) -> bool {
+        if !self.nodes.knows(to) {
+            return false;
+        }
         let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
         let mut path = [self.me; MAX_HOPS];
         match (Topology::new(self.nodes.get()), path.get_mut(..mixes)) {

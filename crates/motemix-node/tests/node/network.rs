@@ -192,11 +192,16 @@ impl<C: Curve + 'static> NetworkOf<C> {
         self.roles[0] = Role::Mix { layer: 0 };
     }
 
-    /// All nodes enter the next epoch at once.
+    /// From the next epoch on, the last node is not in the network.
+    pub fn dismiss_last(&mut self) {
+        self.roles.pop();
+    }
+
+    /// All nodes of the network enter the next epoch at once.
     pub fn next_epoch(&mut self, config: Config) {
         let epoch = Epoch(self.epoch.0 + 1);
         let entries = self.entries(epoch);
-        for node in 0..self.nodes.len() {
+        for node in 0..self.roles.len() {
             let key = self.mix_key(node, epoch);
             self.nodes[node].prepare_epoch(epoch, key).expect("a later epoch");
             self.nodes[node]

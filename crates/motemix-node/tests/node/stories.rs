@@ -394,6 +394,26 @@ fn a_receiver_that_no_path_can_reach_is_refused_and_a_network_that_shrinks_ends_
 }
 
 #[test]
+fn messages_to_a_node_that_left_the_network_end_and_hold_up_no_other() {
+    let mut network = Network::new(layered(3), usual(), 32);
+    network.lose(1.0);
+    let under_way = network.send(6, 8, b"lost, to be tried again");
+    network.run(Duration::ZERO);
+    let unsent = network.send(6, 8, b"waits for its header");
+    network.dismiss_last();
+    network.next_epoch(usual());
+    network.lose(0.0);
+    let to_another = network.send(6, 7, b"to one that stays");
+    network.run(20 * SECOND);
+    let ended = |message| network.ended.iter().find(|ended| ended.message == message);
+    assert!(ended(to_another).is_some_and(|ended| ended.reply.is_some()), "{:?}", network.ended);
+    for message in [under_way, unsent] {
+        assert!(ended(message).is_some_and(|ended| ended.reply.is_none()), "{:?}", network.ended);
+    }
+    assert_eq!(network.nodes[6].counters().discarded, 2);
+}
+
+#[test]
 fn a_try_that_waits_for_its_turn_too_long_is_given_up() {
     let mut config = usual();
     config.parameters.transmissions = 2;
