@@ -252,8 +252,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         self.store.remove_oldest_message()
     }
 
-    /// Checks the network document in flash for use now, and finds this node in it; its bytes are
-    /// in `scratch` then.
+    /// Checks the network document in flash for use now, the next epoch's if that has begun, and
+    /// finds this node in it; its bytes are in `scratch` then. Nothing changes in flash: the clock
+    /// may be wrong, and what is refused by one time may be right by another.
     ///
     /// # Errors
     /// There is none, it is not of this time, its authorities are not trusted, or this node is not
@@ -267,12 +268,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
         self.trust.as_ref().ok_or(Refusal::NoTrust)?;
-        if self.store.next_document_head()?.is_some_and(|next| next.valid_after <= time) {
-            self.store.promote_document()?;
-        }
         let newest = self.store.newest_epoch()?;
-        let bytes = self.store.document(scratch)?.ok_or(Refusal::NoDocument)?;
-        self.find_in_bytes(bytes, time, newest, InForce::Now)
+        let next = self.store.next_document_head()?.is_some_and(|next| next.valid_after <= time);
+        let bytes = if next { self.store.next_document(scratch)? } else { self.store.document(scratch)? };
+        self.find_in_bytes(bytes.ok_or(Refusal::NoDocument)?, time, newest, InForce::Now)
     }
 
     /// Finds this node in a document that the caller admitted, which need not be in flash.
@@ -297,7 +296,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         self.find_in_bytes(bytes, time, Some(oldest), InForce::NowOrLater)
     }
 
-    /// Checks the next epoch's document in flash for use now; from then on it is the current one.
+    /// Checks the next epoch's document in flash for use now.
     #[inline(never)]
     pub(crate) fn admit_next<'s>(
         &mut self,
@@ -306,8 +305,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     ) -> Result<PlaceInNetwork<'s>, Refusal> {
         let time = self.clock.ok_or(Refusal::NoClock)?.at(now);
         let newest = self.store.newest_epoch()?;
-        self.store.promote_document()?;
-        let bytes = self.store.document(memory)?.ok_or(Refusal::NoDocument)?;
+        let bytes = self.store.next_document(memory)?.ok_or(Refusal::NoDocument)?;
         self.find_in_bytes(bytes, time, newest, InForce::Now)
     }
 
@@ -348,11 +346,21 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Err(Refusal::KeyMoved { to })
     }
 
-    /// Begins an epoch in flash: forgets keys and replay tags of all epochs before this one,
-    /// because whoever takes the board must not find the keys.
+    /// Begins an epoch in flash: its document becomes the current one if it was the next one's.
+    /// Then forgets keys and replay tags of all epochs before this one, because whoever takes the
+    /// board must not find the keys.
     pub(crate) fn move_to(&mut self, head: DocumentHead) -> Result<(), Refusal> {
+        self.promote(head)?;
         self.network = Some(head.network);
         self.advance(head.epoch, head.epoch)
+    }
+
+    // Not inlined: what it needs on the stack must not add to what the rest needs.
+    #[inline(never)]
+    fn promote(&mut self, head: DocumentHead) -> Result<(), StoreError> {
+        // A document that begins need not be one in flash.
+        let begins = self.store.next_document_head()?.is_some_and(|next| next.epoch == head.epoch);
+        if begins { self.store.promote_document() } else { Ok(()) }
     }
 
     /// Ends an epoch in flash, though no next one begins: its key goes, and then its replay tags.

@@ -233,6 +233,11 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.next_document_head()
     }
 
+    /// That document, in `out`.
+    pub fn next_document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
+        self.settings()?.next_document(out)
+    }
+
     /// Makes the later document the current one. Without a later one nothing changes.
     pub fn promote_document(&mut self) -> Result<(), StoreError> {
         self.settings()?.promote_document()

@@ -180,6 +180,17 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
         let Some(head) = self.head(DOCUMENT)? else { return Ok(None) };
+        self.pieces(head, out).map(Some)
+    }
+
+    pub(super) fn next_document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
+        let Some(head) = self.next_head()? else { return Ok(None) };
+        self.pieces(head, out).map(Some)
+    }
+
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
+    fn pieces<'b>(&mut self, head: Head, out: &'b mut [u8]) -> Result<&'b [u8], StoreError> {
         let needed = head.len as usize;
         let out = out.get_mut(..needed).ok_or(StoreError::BufferTooShort { needed })?;
         let mut item = Item::new();
@@ -189,7 +200,7 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
                 _ => return Err(StoreError::DocumentDamaged),
             }
         }
-        if CRC.checksum(out) == head.crc { Ok(Some(out)) } else { Err(StoreError::DocumentDamaged) }
+        if CRC.checksum(out) == head.crc { Ok(out) } else { Err(StoreError::DocumentDamaged) }
     }
 
     // Not inlined, because small boards have little flash.

@@ -74,6 +74,53 @@ fn a_board_that_was_off_when_the_epoch_began_starts_in_it() {
 }
 
 #[test]
+fn a_start_that_is_refused_by_a_mistyped_time_changes_nothing_in_flash() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 96);
+    let next = after(&terms);
+    give_next(&mut world, &next);
+    world.say(0, "stop");
+    let flash = world.boards[0].chip.bytes();
+    // The next epoch's document has expired by then, and the present one's long before.
+    let mistyped = next.valid_after + LIFETIME + 1;
+    assert_eq!(world.say(0, &format!("time {mistyped}")), "ok\n");
+    let said = world.say(0, "start");
+    assert!(said.starts_with("error: ") && said.contains("expired"), "{said}");
+    assert!(world.boards[0].chip.bytes() == flash, "something changed in flash");
+    world.set_clock(0);
+    assert_eq!(world.say(0, "start"), "ok\n");
+    world.exchange(0, 1, "in the present epoch");
+    let left = next.valid_after - world.unix_time();
+    world.seconds(left + 1);
+    assert!(world.printed(0).contains("epoch 8 begins\n"));
+    world.exchange(0, 1, "in the next one");
+}
+
+#[test]
+fn a_start_in_a_far_epoch_keeps_the_present_document_until_it_succeeds() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 97);
+    let far = Terms { epoch: 4000, ..after(&terms) };
+    let mut nodes = world.list(8);
+    nodes[0].key = [9; 32];
+    for asked in [2000, 3000, 4000] {
+        // What is refused because this node is not in it moves the key in memory.
+        let document = Terms { epoch: asked, ..far.clone() }.sign(&nodes);
+        while world.give(0, &document).contains("part of the way") {}
+        nodes[0].key = world.enlist(0, asked).key;
+    }
+    let document = far.sign(&nodes);
+    assert!(world.give(0, &document).starts_with("ok epoch 4000 begins at "));
+    world.switch_off(0);
+    world.switch_on(0);
+    assert_eq!(world.say(0, &format!("time {}", far.valid_after + 1)), "ok\n");
+    assert!(world.say(0, "start").contains("part of the way"));
+    world.set_clock(0);
+    assert_eq!(world.say(0, "start"), "ok\n");
+    world.exchange(0, 1, "in the present epoch");
+}
+
+#[test]
 fn a_board_restarted_ahead_of_the_epoch_turns_to_it() {
     let terms = terms();
     let mut world = World::running(3, &terms, 92);
