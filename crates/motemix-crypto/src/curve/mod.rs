@@ -24,13 +24,19 @@ pub struct SharedSecret(Secret<POINT_LEN>);
 
 impl SharedSecret {
     /// `None` if all bytes are zero: the other side's point had small order, and everybody knows
-    /// the "secret" (RFC 7748 §6.1). Every backend makes its shared secrets here, so none can
-    /// forget it.
+    /// the "secret" (RFC 7748 §6.1). Every backend makes its shared secrets here or in
+    /// [`of_product`](Self::of_product), so none can forget it.
     pub fn contributory(bytes: [u8; POINT_LEN]) -> Option<Self> {
-        let secret = Secret::new(bytes);
+        Self::of_product(&Secret::new(bytes))
+    }
+
+    /// The same of bytes that wipe themselves: bytes that are passed on are copied, and the copies
+    /// stay on the stack.
+    #[inline]
+    pub fn of_product(secret: &Secret<POINT_LEN>) -> Option<Self> {
         // Disclosed: whether the secret is zero. Whoever chose the point knows that, and sees the
         // refusal.
-        if bool::from(secret.ct_eq(&Secret::zero())) { None } else { Some(Self(secret)) }
+        if bool::from(secret.ct_eq(&Secret::zero())) { None } else { Some(Self(secret.duplicate())) }
     }
 
     /// The 32 bytes, as key of the extraction that follows.

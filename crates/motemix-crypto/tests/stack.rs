@@ -1,0 +1,103 @@
+//! What operations with secrets leave on the stack below them.
+
+use std::hint::black_box;
+use std::ptr;
+
+use motemix_crypto::curve::words::Words;
+use motemix_crypto::curve::words::product::{Long, OfHalves};
+use motemix_crypto::{Curve, Portable, PublicKey, Secret};
+use zeroize::zeroize_stack;
+
+/// More than any operation here takes.
+const DEPTH: usize = 16 * 1024;
+/// More than the frame of whoever looks takes.
+const LOOKING: usize = 1024;
+/// What is looked for is kept in disguise, so that it is not found where it is kept.
+const DISGUISE: u8 = 0xa5;
+/// A quarter of a secret is one register or two.
+const PART: usize = 8;
+
+type Operation = fn(&Secret<32>, &PublicKey);
+
+struct Case {
+    secret: Secret<32>,
+    point: PublicKey,
+    /// The secret and the shared one, in disguise.
+    wanted: [[u8; 32]; 2],
+}
+
+impl Case {
+    fn new() -> Self {
+        let secret = std::array::from_fn(|at| 0x31 + 5 * at as u8);
+        let point = Portable::public_key(&Secret::new([0x42; 32]));
+        let shared = Portable::diffie_hellman(&Secret::new(secret), &point);
+        let shared = *shared.expect("a point of the large group").expose();
+        let wanted = [secret, shared].map(|bytes| bytes.map(|byte| byte ^ DISGUISE));
+        Self { secret: Secret::new(secret), point, wanted }
+    }
+}
+
+/// Whether a part of a secret lies below the caller.
+#[inline(never)]
+fn is_left(below: *const u8, wanted: &[[u8; 32]; 2]) -> bool {
+    let mut bytes = [0_u8; PART];
+    for depth in LOOKING..DEPTH {
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            // SAFETY: the stack reaches further down than this, and whatever lies there is bytes.
+            *byte = unsafe { ptr::read_volatile(below.wrapping_sub(depth).wrapping_add(at)) } ^ DISGUISE;
+        }
+        if wanted.iter().flat_map(|secret| secret.as_chunks::<PART>().0).any(|part| *part == bytes) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Calls the operation so far below that nothing which it leaves is overwritten by who looks.
+#[inline(never)]
+fn call_below(operation: Operation, case: &Case) {
+    let distance = black_box([0_u8; LOOKING]);
+    operation(&case.secret, &case.point);
+    black_box(&distance);
+}
+
+#[inline(never)]
+fn leaves_a_secret(operation: Operation, case: &Case) -> bool {
+    let here = black_box(0_u8);
+    zeroize_stack::<DEPTH>();
+    call_below(operation, case);
+    is_left(&raw const here, &case.wanted)
+}
+
+fn public_key<C: Curve>(secret: &Secret<32>, _: &PublicKey) {
+    black_box(&C::public_key(secret));
+}
+
+fn diffie_hellman<C: Curve>(secret: &Secret<32>, point: &PublicKey) {
+    // Wiped where it is, when it is dropped.
+    let shared = C::diffie_hellman(secret, point);
+    black_box(&shared);
+}
+
+#[test]
+fn a_secret_that_is_left_is_found() {
+    let leave: Operation = |secret, _| {
+        let copy = *secret.expose();
+        black_box(&copy);
+    };
+    assert!(leaves_a_secret(leave, &Case::new()));
+}
+
+#[test]
+fn words_leave_neither_the_secret_nor_what_is_agreed() {
+    let case = Case::new();
+    let operations: [(&str, Operation); 4] = [
+        ("public key of long products", public_key::<Words<Long>>),
+        ("public key of halves", public_key::<Words<OfHalves>>),
+        ("agreement of long products", diffie_hellman::<Words<Long>>),
+        ("agreement of halves", diffie_hellman::<Words<OfHalves>>),
+    ];
+    let left: Vec<_> =
+        operations.iter().filter(|(_, operation)| leaves_a_secret(*operation, &case)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
