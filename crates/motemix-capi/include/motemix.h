@@ -17,8 +17,11 @@
  *                                  then motemix_node_poll_transmit until MOTEMIX_STATUS_NOTHING
  *   7. when nothing else is to do: motemix_node_work, one scalar multiplication a call
  *
- * Units. Times named ..._us are microseconds of any clock that does not go back, 64 bits wide; times of
- * documents are seconds since 1970. Lengths are bytes. Keys are 32 bytes.
+ * Units. Times of documents are seconds since 1970. Lengths are bytes. Keys are 32 bytes. Times named
+ * ..._us, now_us above all, are microseconds of one monotonic clock, 64 bits wide: it begins anywhere, and
+ * neither stands still nor goes back nor jumps. A counter of 32 bits has to be extended before it wraps,
+ * and a clock that stops while the board sleeps has to be moved on by that time. A jump ahead ends epochs,
+ * whose keys are erased in flash too, and gives up messages; what is done then cannot be undone.
  *
  * Lifetimes. Memory lent to a node is the node's until motemix_node_end; do not move it. Everything else
  * that a call is given it has done with when it returns, but for the bytes of a document, which stay until
