@@ -46,6 +46,7 @@ mod random;
 mod raw;
 mod status;
 mod tables;
+mod wiped;
 
 pub use counters::{Counters, DROP_REASONS, motemix_drop_reason_text};
 pub use descriptor::{About, Address, Descriptor, MAX_ADDRESSES, NAME_SIZE};

@@ -3,6 +3,9 @@
 use core::fmt;
 
 use subtle::{Choice, ConstantTimeEq};
+/// Overwrites so many bytes of the stack below its caller. What is to be wiped ran there, in a
+/// function that was not inlined: moves of secrets leave copies that nobody drops.
+pub use zeroize::zeroize_stack;
 use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
 /// `N` secret bytes. There is no `Clone`: a copy of a secret is made by name, with

@@ -261,7 +261,6 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             Phase::SendOn { busy } => busy,
             Phase::TakeIn => {
                 self.turn(now, console);
-                self.expire(now, console);
                 self.watch_fill(now, console);
                 let heeded = self.attend(now, console, link, scratch);
                 link.poll(now);

@@ -16,10 +16,16 @@ use crate::limits::Limits;
 use crate::node_face::NEVER;
 use crate::raw;
 use crate::status::{Status, done};
+use crate::wiped::{self, wiped};
 
 /// Runs a call's body, in which `?` answers with a status.
 fn call(body: impl FnOnce() -> Result<(), Status>) -> Status {
     done(body())
+}
+
+/// The same of a body that works with keys.
+fn call_with_keys<const DEPTH: usize>(body: impl FnOnce() -> Result<(), Status>) -> Status {
+    wiped::<DEPTH, _>(|| call(body))
 }
 
 /// The bytes of memory that a mote with these limits needs on this machine; 0 if the limits make no
@@ -48,7 +54,7 @@ pub unsafe extern "C" fn motemix_mote_open(
     platform: *const Platform,
     mote: *mut *mut MoteHandle,
 ) -> Status {
-    call(|| {
+    call_with_keys::<{ wiped::OPEN }>(|| {
         // SAFETY: the caller's promise.
         let (limits, platform, out) =
             unsafe { (raw::value(limits)?, raw::value(platform)?, raw::place(mote)?) };
@@ -111,7 +117,7 @@ pub unsafe extern "C" fn motemix_mote_public_key(
     epoch: u32,
     public_key: *mut u8,
 ) -> Status {
-    call(|| {
+    call_with_keys::<{ wiped::KEY }>(|| {
         // SAFETY: the caller's promise.
         let (mut mote, out) = unsafe { (Entered::new(mote)?, raw::place::<[u8; 32]>(public_key.cast())?) };
         out.put(mote.public_key(Epoch(epoch))?.0);
@@ -196,7 +202,7 @@ pub unsafe extern "C" fn motemix_mote_keep_document(
     now_us: u64,
     len: usize,
 ) -> Status {
-    call(|| {
+    call_with_keys::<{ wiped::DOCUMENT }>(|| {
         // SAFETY: the caller's promise.
         let mut mote = unsafe { Entered::new(mote)? };
         mote.keep_document(Instant::from_micros(now_us), len)
@@ -216,7 +222,7 @@ pub unsafe extern "C" fn motemix_mote_command(
     line: *const u8,
     len: usize,
 ) -> Status {
-    call(|| {
+    call_with_keys::<{ wiped::START }>(|| {
         // SAFETY: the caller's promise.
         let (mut mote, line) = unsafe { (Entered::new(mote)?, raw::bytes(line, len)?) };
         mote.command(Instant::from_micros(now_us), line)
@@ -231,7 +237,7 @@ pub unsafe extern "C" fn motemix_mote_command(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn motemix_mote_start(mote: *mut MoteHandle, now_us: u64) -> Status {
     // SAFETY: the caller's promise.
-    call(|| unsafe { Entered::new(mote)? }.start(Instant::from_micros(now_us)))
+    call_with_keys::<{ wiped::START }>(|| unsafe { Entered::new(mote)? }.start(Instant::from_micros(now_us)))
 }
 
 /// Stops the node and wipes its keys from memory. Messages under way are given up, with a call of

@@ -31,6 +31,7 @@ use crate::limits::{ENTRY_SIZE, Limits, MOTE_BASE_SIZE, Motes, NODE_ALIGN, PACKE
 use crate::random::Source;
 use crate::status::Status;
 use crate::tables::TablePlan;
+use crate::wiped::{self, zeroize_stack};
 
 /// Bytes for one node of the network, beside MOTEMIX_ENTRY_SIZE.
 pub const ROUTE_SIZE: usize = 26;
@@ -357,7 +358,9 @@ impl Inner {
     /// the stack beneath the check of signatures.
     #[inline(never)]
     fn turn(&mut self, now: Instant, platform: &Platform) -> Result<(), Status> {
-        self.running()?.turn(now, &mut Ear(platform));
+        if self.running()?.turn(now, &mut Ear(platform)) {
+            zeroize_stack::<{ wiped::TURN }>();
+        }
         Ok(())
     }
 

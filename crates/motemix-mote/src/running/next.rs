@@ -148,10 +148,20 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         restored.map_err(|_| Refusal::ReplayFilter)
     }
 
-    /// Turns to the next epoch when it is time. [`poll`](Self::poll) does so; where stacks are
-    /// small it is called before, with nothing of a round on the stack.
+    /// Turns to the next epoch when it is time, and ends this one when its document has run out.
+    /// [`poll`](Self::poll) does so; where stacks are small it is called before, with nothing of a
+    /// round on the stack. `true` if either was due, and the mote's keys were at work.
+    pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) -> bool {
+        let due = [self.turn_due(now), self.expiry_due(now)].into_iter().flatten().any(|due| due <= now);
+        if due {
+            self.turn_to_next(now, console);
+            self.expire(now, console);
+        }
+        due
+    }
+
     #[inline(never)]
-    pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) {
+    fn turn_to_next<C: Console>(&mut self, now: Instant, console: &mut C) {
         let (Some(next), Some(clock)) = (self.next, self.mote.clock) else { return };
         let time = clock.at(now);
         // A far epoch's key takes many rounds, so that packets do not wait for all of it.

@@ -1,0 +1,38 @@
+//! Wiping the stack after calls that work with keys.
+//!
+//! A secret wipes itself where it is dropped, but each move of it leaves a copy on the stack. The
+//! stack belongs to the C program, which may hand its memory on.
+
+pub(crate) use motemix_crypto::secret::zeroize_stack;
+
+/// What opening a mote, which makes its key, takes of the stack, but for its last frames.
+pub(crate) const OPEN: usize = depth(2944);
+/// What a public key takes.
+pub(crate) const KEY: usize = depth(1408);
+/// What checking a network document takes.
+pub(crate) const DOCUMENT: usize = depth(3456);
+/// What turning to the next epoch takes.
+pub(crate) const TURN: usize = depth(3584);
+/// What a start takes, whether it is called or typed.
+pub(crate) const START: usize = depth(3904);
+
+/// How deep that is on this machine. On boards no more is wiped than the call has used, or wiping
+/// would be what needs the most stack: `tests/capi/boards.rs` measures that. Elsewhere there is
+/// enough.
+const fn depth(on_a_board: usize) -> usize {
+    let is_board = cfg!(all(target_os = "none", target_pointer_width = "32"));
+    if is_board { on_a_board } else { 3 * on_a_board }
+}
+
+/// Does what works with keys, and wipes `DEPTH` bytes of the stack that it did it on.
+pub(crate) fn wiped<const DEPTH: usize, T>(work: impl FnOnce() -> T) -> T {
+    let done = framed(work);
+    zeroize_stack::<DEPTH>();
+    done
+}
+
+/// In a frame of its own, so that the frame can be wiped.
+#[inline(never)]
+fn framed<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
