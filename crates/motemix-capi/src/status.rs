@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use motemix_directory::{AuthoritiesError, DocumentError, TopologyError};
+use motemix_directory::{AuthoritiesError, DocumentError, RatchetError, TopologyError};
 use motemix_mote::Refusal;
 use motemix_mote::store::StoreError;
 use motemix_node::{EpochError, ReplyError, SendError};
@@ -250,7 +250,10 @@ impl From<Refusal> for Status {
             Refusal::NoTrust => Self::NoAuthorities,
             Refusal::NoDocument => Self::NoDocument,
             Refusal::Store(error) => error.into(),
-            Refusal::Key(_) => Self::EpochPassed,
+            Refusal::Key(RatchetError::Passed { .. }) => Self::EpochPassed,
+            Refusal::Key(RatchetError::TooFarAhead { .. }) | Refusal::KeyFarBehind { .. } => {
+                Self::KeyFarBehind
+            }
             Refusal::Epoch(error) => error.into(),
             Refusal::BadAuthority => Self::BadAuthorities,
             Refusal::Document(error) => error.into(),
@@ -260,7 +263,6 @@ impl From<Refusal> for Status {
             Refusal::OtherId => Self::OtherId,
             Refusal::OtherNetwork => Self::OtherNetwork,
             Refusal::ReplayFilter => Self::FilterFull,
-            Refusal::KeyFarBehind { .. } => Self::KeyFarBehind,
             Refusal::KeyMoved { .. } => Self::KeyMoved,
             _ => Self::Refused,
         }

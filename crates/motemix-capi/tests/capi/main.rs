@@ -186,10 +186,12 @@ fn misused_mote() -> TempDir {
         |first: [u8; 32]| [first, [2; 32], [3; 32], [4; 32]].into_iter().enumerate().map(member).collect();
     let (authority, with, without): (_, Vec<_>, Vec<_>) =
         (signed::Authority::new(1), network(own), network([5; 32]));
+    let present = (signed::BEGINS, signed::BEGINS + signed::EPOCH_LEN);
     for (name, bytes) in [
         ("authority", authority.key().to_vec()),
         ("document", authority.sign(signed::FIRST, &with)),
         ("others", authority.sign(signed::FIRST, &without)),
+        ("far", authority.sign_for(Epoch(4_000_000_000), present, &without)),
     ] {
         fs::write(place.path().join(name), bytes).expect("a file");
     }

@@ -5,7 +5,7 @@
  *   misuse_mote                prints the key of the mote that runs: what is random here is always
  *                              the same
  *   misuse_mote DIRECTORY      with the files `authority`, `document` of a network with that mote,
- *                              and `others` of one without it
+ *                              `others` of one without it, and `far` of an epoch that no key reaches
  */
 
 #include "lent.h"
@@ -14,8 +14,8 @@
 #define PRESENT 1000010u
 #define EPOCH 7u
 
-static uint8_t others[8192];
-static size_t others_len;
+static uint8_t others[8192], far[8192];
+static size_t others_len, far_len;
 
 /* --- how it is made --- */
 
@@ -210,6 +210,9 @@ static void standing(motemix_mote *mote)
     EXPECT(OK, motemix_mote_give_document(mote, 0, others, others_len));
     EXPECT(DOCUMENT_MALFORMED, motemix_mote_keep_document(mote, 0, others_len - 1));
     EXPECT(KEY_MISMATCH, motemix_mote_keep_document(mote, 0, others_len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, far, far_len));
+    EXPECT(KEY_FAR_BEHIND, motemix_mote_keep_document(mote, 0, far_len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, others, others_len));
     EXPECT(OK, motemix_mote_set_time(mote, 0, PRESENT * 10ull));
     EXPECT(DOCUMENT_EXPIRED, motemix_mote_keep_document(mote, 0, others_len));
     EXPECT(NO_DOCUMENT, motemix_mote_start(mote, 0));
@@ -413,6 +416,7 @@ int main(int argc, char **argv)
     CHECK(argc == 2);
     read_file(argv[1], "document", bytes, sizeof(bytes), &len);
     read_file(argv[1], "others", others, sizeof(others), &others_len);
+    read_file(argv[1], "far", far, sizeof(far), &far_len);
     read_file(argv[1], "authority", authority, sizeof(authority), &got);
     memory();
     order();
