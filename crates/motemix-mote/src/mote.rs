@@ -350,17 +350,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// Then forgets keys and replay tags of all epochs before this one, because whoever takes the
     /// board must not find the keys.
     pub(crate) fn move_to(&mut self, head: DocumentHead) -> Result<(), Refusal> {
-        self.promote(head)?;
+        self.store.promote_document(head.epoch)?;
         self.network = Some(head.network);
         self.advance(head.epoch, head.epoch)
-    }
-
-    // Not inlined: what it needs on the stack must not add to what the rest needs.
-    #[inline(never)]
-    fn promote(&mut self, head: DocumentHead) -> Result<(), StoreError> {
-        // A document that begins need not be one in flash.
-        let begins = self.store.next_document_head()?.is_some_and(|next| next.epoch == head.epoch);
-        if begins { self.store.promote_document() } else { Ok(()) }
     }
 
     /// Ends an epoch in flash, though no next one begins: its key goes, and then its replay tags.

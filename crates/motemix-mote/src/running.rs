@@ -286,9 +286,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         // What is due but cannot leave waits for the link.
         let can_send = link.can_send();
         let node = self.node.poll_timeout().filter(|due| can_send || *due > now);
-        Next::Wait(
-            [link.poll_timeout(), node, self.turn_due(now), self.expiry_due(now)].into_iter().flatten().min(),
-        )
+        Next::Wait([link.poll_timeout(), node, self.turn_due(now)].into_iter().flatten().min())
     }
 
     #[inline(never)]

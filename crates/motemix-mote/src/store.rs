@@ -238,9 +238,9 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.settings()?.next_document(out)
     }
 
-    /// Makes the later document the current one. Without a later one nothing changes.
-    pub fn promote_document(&mut self) -> Result<(), StoreError> {
-        self.settings()?.promote_document()
+    /// Makes the later document the current one. Without one of this epoch nothing changes.
+    pub fn promote_document(&mut self, epoch: Epoch) -> Result<(), StoreError> {
+        self.settings()?.promote_document(epoch)
     }
 
     /// Keeps what the replay filter admitted, in one word; call it before the packet is sent on.

@@ -7,6 +7,7 @@
 //! A document that begins later puts an end to either.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_directory::UnixTime;
 use motemix_node::Instant;
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
@@ -61,13 +62,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// When [`expire`](Self::expire) has something to do.
-    pub(super) fn expiry_due(&self, now: Instant) -> Option<Instant> {
-        let at = match self.expiry {
-            Expiry::InForce => self.network.valid_until,
-            Expiry::Silent => self.network.overlap_until,
-            Expiry::Over => return None,
-        };
-        Some(self.mote.clock?.when(now, at))
+    pub(super) const fn expiry_due(&self) -> Option<UnixTime> {
+        match self.expiry {
+            Expiry::InForce => Some(self.network.valid_until),
+            Expiry::Silent => Some(self.network.overlap_until),
+            Expiry::Over => None,
+        }
     }
 
     /// How the next document comes here.

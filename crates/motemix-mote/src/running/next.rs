@@ -152,7 +152,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// [`poll`](Self::poll) does so; where stacks are small it is called before, with nothing of a
     /// round on the stack. `true` if either was due, and the mote's keys were at work.
     pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) -> bool {
-        let due = [self.turn_due(now), self.expiry_due(now)].into_iter().flatten().any(|due| due <= now);
+        let due = self.turn_due(now).is_some_and(|due| due <= now);
         if due {
             self.turn_to_next(now, console);
             self.expire(now, console);
@@ -181,9 +181,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// When [`turn`](Self::turn) has something to do.
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     pub(super) fn turn_due(&self, now: Instant) -> Option<Instant> {
-        let (next, clock) = (self.next?, self.mote.clock?);
-        Some(clock.when(now, next.due()))
+        let next = self.next.map(|next| next.due());
+        let first = [next, self.expiry_due()].into_iter().flatten().min()?;
+        Some(self.mote.clock?.when(now, first))
     }
 
     /// The epoch has ended, and the next one's key with it: that is prepared again.

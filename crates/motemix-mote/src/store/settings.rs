@@ -161,12 +161,16 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         Ok(self.next_head()?.map(|head| head.of))
     }
 
-    pub(super) fn promote_document(&mut self) -> Result<(), StoreError> {
-        let Some(next) = self.next_head()? else { return Ok(()) };
+    // Not inlined: what it needs on the stack must not add to what a new key needs.
+    #[inline(never)]
+    pub(super) fn promote_document(&mut self, epoch: Epoch) -> Result<(), StoreError> {
+        let Some(next) = self.next_head()?.filter(|next| next.of.epoch == epoch) else { return Ok(()) };
         // From now on both name one place, and there is no next one.
         self.put(DOCUMENT, &next.emit())
     }
 
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     fn next_head(&mut self) -> Result<Option<Head>, StoreError> {
         let (current, next) = (self.head(DOCUMENT)?, self.head(NEXT_DOCUMENT)?);
         // A current one that was given since may be of a later epoch, or of another network.
@@ -179,18 +183,19 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
     }
 
     pub(super) fn document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
-        let Some(head) = self.head(DOCUMENT)? else { return Ok(None) };
-        self.pieces(head, out).map(Some)
+        let head = self.head(DOCUMENT)?;
+        self.pieces(head, out)
     }
 
     pub(super) fn next_document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
-        let Some(head) = self.next_head()? else { return Ok(None) };
-        self.pieces(head, out).map(Some)
+        let head = self.next_head()?;
+        self.pieces(head, out)
     }
 
     // Not inlined, because small boards have little flash.
     #[inline(never)]
-    fn pieces<'b>(&mut self, head: Head, out: &'b mut [u8]) -> Result<&'b [u8], StoreError> {
+    fn pieces<'b>(&mut self, head: Option<Head>, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
+        let Some(head) = head else { return Ok(None) };
         let needed = head.len as usize;
         let out = out.get_mut(..needed).ok_or(StoreError::BufferTooShort { needed })?;
         let mut item = Item::new();
@@ -200,7 +205,7 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
                 _ => return Err(StoreError::DocumentDamaged),
             }
         }
-        if CRC.checksum(out) == head.crc { Ok(out) } else { Err(StoreError::DocumentDamaged) }
+        if CRC.checksum(out) == head.crc { Ok(Some(out)) } else { Err(StoreError::DocumentDamaged) }
     }
 
     // Not inlined, because small boards have little flash.

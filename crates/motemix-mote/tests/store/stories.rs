@@ -164,7 +164,10 @@ fn a_document_follows_one_of_an_earlier_epoch_and_of_its_own_network() {
         store.keep_next_document(b"next", next).unwrap();
         assert_eq!(store.document_head(), Ok(Some(current)));
         assert_eq!(store.next_document_head(), Ok(follows.then_some(next)));
-        store.promote_document().unwrap();
+        // Only when its epoch begins.
+        store.promote_document(Epoch(10)).unwrap();
+        assert_eq!(store.document_head(), Ok(Some(current)));
+        store.promote_document(next.epoch).unwrap();
         let (head, bytes) =
             if follows { (next, b"next".as_slice()) } else { (current, b"current".as_slice()) };
         assert_eq!(store.document_head(), Ok(Some(head)));

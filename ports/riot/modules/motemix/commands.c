@@ -15,6 +15,8 @@
 /* Of `trust`: as many as a mote knows. */
 #define MOST_KEYS 4
 #define KEY_LEN 32
+/* Of a command whose words are not as its usage has them. */
+#define MISUSED (-1)
 
 static int say(motemix_status status)
 {
@@ -24,12 +26,6 @@ static int say(motemix_status status)
     }
     puts("ok");
     return 0;
-}
-
-static int usage(const char *how)
-{
-    printf("error: usage: %s\n", how);
-    return 1;
 }
 
 /* Reads decimal digits and nothing else. */
@@ -89,7 +85,7 @@ static int key(int argc, char **argv)
     char ip[IPV6_ADDR_MAX_STR_LEN];
 
     if (argc != 1 || !read_number(argv[0], UINT32_MAX, &epoch)) {
-        return usage("key EPOCH");
+        return MISUSED;
     }
     motemix_status status = motemix_key((uint32_t)epoch, &address, bytes);
     if (status != MOTEMIX_STATUS_OK) {
@@ -111,11 +107,11 @@ static int trust(int argc, char **argv)
 
     if (argc <= first || argc - first > MOST_KEYS ||
         !read_number(argv[0], MOST_KEYS, &threshold)) {
-        return usage("trust K KEY..., trust K and KEY...");
+        return MISUSED;
     }
     for (int at = first; at < argc; at++) {
         if (read_hex(argv[at], keys + (at - first) * KEY_LEN, KEY_LEN) != KEY_LEN) {
-            return usage("trust K KEY..., each of 64 hex digits");
+            return MISUSED;
         }
     }
     uint8_t count = (uint8_t)(argc - first);
@@ -128,7 +124,7 @@ static int set_time(int argc, char **argv)
     uint64_t seconds;
 
     if (argc != 1 || !read_number(argv[0], UINT64_MAX, &seconds)) {
-        return usage("time SECONDS, since 1970");
+        return MISUSED;
     }
     return say(motemix_set_time(seconds));
 }
@@ -140,7 +136,7 @@ static int document(int argc, char **argv)
     uint8_t piece[MOTEMIX_LINE_LEN / 2];
 
     if (argc != 1) {
-        return usage("document begin, document HEX, document end");
+        return MISUSED;
     }
     motemix_status status = motemix_give_document(0, NULL, 0);
     if (status != MOTEMIX_STATUS_OK) {
@@ -187,7 +183,7 @@ static int send(int argc, char **argv)
     uint64_t message;
 
     if (argc < 2) {
-        return usage("send NAME TEXT");
+        return MISUSED;
     }
     for (int at = 1; at < argc && len < sizeof(text); at++) {
         len += (size_t)snprintf(text + len, sizeof(text) - len, at > 1 ? " %s" : "%s", argv[at]);
@@ -214,13 +210,17 @@ static void print_message(const uint8_t *data, size_t len)
 }
 
 /* Each is printed before it leaves the flash, so that none is lost if the power fails. */
-static int inbox(void)
+static int inbox(int argc, char **argv)
 {
     uint8_t data[MOTEMIX_DATA_LEN];
     size_t len;
     unsigned count = 0;
     motemix_status status;
 
+    (void)argv;
+    if (argc != 0) {
+        return MISUSED;
+    }
     while ((status = motemix_message(data, &len)) == MOTEMIX_STATUS_OK) {
         print_message(data, len);
         status = motemix_forget_message();
@@ -236,12 +236,16 @@ static int inbox(void)
     return 0;
 }
 
-static int status(void)
+static int status(int argc, char **argv)
 {
     motemix_counters counters;
     uint32_t epoch;
-    motemix_status status = motemix_counters_get(&counters, &epoch);
 
+    (void)argv;
+    if (argc != 0) {
+        return MISUSED;
+    }
+    motemix_status status = motemix_counters_get(&counters, &epoch);
     if (status == MOTEMIX_STATUS_OK) {
         printf("the node runs in epoch %" PRIu32 "\n", epoch);
     }
@@ -278,63 +282,67 @@ static int status(void)
     return say(MOTEMIX_STATUS_OK);
 }
 
-static int help(void)
+static int start(int argc, char **argv)
 {
-    puts("key EPOCH             this node's address and public key, for the authority\n"
-         "trust K KEY...        takes network documents that K of these signed\n"
-         "trust K and KEY...    the same, of these and of those before\n"
-         "time SECONDS          sets the clock, in seconds since 1970\n"
-         "document begin        then `document HEX` for each piece, and `document end`\n"
-         "start, stop           runs the node, and stops it\n"
-         "send NAME TEXT        sends a message and waits for its acknowledgement\n"
-         "inbox                 prints the messages received and forgets them\n"
-         "status                what the node did");
+    (void)argv;
+    return argc != 0 ? MISUSED : say(motemix_start());
+}
+
+static int stop(int argc, char **argv)
+{
+    (void)argv;
+    return argc != 0 ? MISUSED : say(motemix_stop());
+}
+
+static int help(int argc, char **argv);
+
+/* How each is used, its name first; docs/spec/mote.md says what it does. */
+static const struct {
+    const char *usage;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    { "key EPOCH", key },
+    { "trust K KEY..., trust K and KEY...", trust },
+    { "time SECONDS, since 1970", set_time },
+    { "document begin, document HEX, document end", document },
+    { "start", start },
+    { "stop", stop },
+    { "send NAME TEXT", send },
+    { "inbox", inbox },
+    { "status", status },
+    { "help", help },
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    for (size_t at = 0; at < COMMANDS; at++) {
+        puts(commands[at].usage);
+    }
     return 0;
 }
 
-/* Lines of one word. */
-static int command_alone(const char *word)
+static bool is_name(const char *word, const char *usage)
 {
-    if (strcmp(word, "help") == 0) {
-        return help();
-    }
-    if (strcmp(word, "start") == 0) {
-        return say(motemix_start());
-    }
-    if (strcmp(word, "stop") == 0) {
-        return say(motemix_stop());
-    }
-    if (strcmp(word, "inbox") == 0) {
-        return inbox();
-    }
-    if (strcmp(word, "status") == 0) {
-        return status();
-    }
-    return -1;
+    size_t len = strlen(word);
+    return strncmp(word, usage, len) == 0 && (usage[len] == ' ' || usage[len] == '\0');
 }
 
 int motemix_obey(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } commands[] = {
-        { "key", key }, { "trust", trust }, { "time", set_time },
-        { "document", document }, { "send", send },
-    };
-
     if (argc == 0) {
-        return help();
+        return help(argc, argv);
     }
-    for (size_t at = 0; at < sizeof(commands) / sizeof(commands[0]); at++) {
-        if (strcmp(argv[0], commands[at].name) == 0) {
-            return commands[at].run(argc - 1, argv + 1);
+    for (size_t at = 0; at < COMMANDS; at++) {
+        if (is_name(argv[0], commands[at].usage)) {
+            int done = commands[at].run(argc - 1, argv + 1);
+            if (done == MISUSED) {
+                printf("error: usage: %s\n", commands[at].usage);
+            }
+            return done;
         }
     }
-    int done = argc == 1 ? command_alone(argv[0]) : -1;
-    if (done < 0) {
-        puts("error: there is no such command; `motemix help` lists them");
-        return 1;
-    }
-    return done;
+    puts("error: there is no such command; `motemix help` lists them");
+    return 1;
 }
