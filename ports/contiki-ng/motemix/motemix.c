@@ -103,9 +103,13 @@ now_us(void)
   static clock_time_t last;
   static uint64_t elapsed;
   clock_time_t now = clock_time();
+  clock_time_t since = now - last;
 
-  elapsed += (clock_time_t)(now - last);
-  last = now;
+  /* A clock that seems to go back by a tick must not count as 49 days. */
+  if(since <= (clock_time_t)-1 / 2) {
+    elapsed += since;
+    last = now;
+  }
   return elapsed * 1000000 / CLOCK_SECOND;
 }
 /*---------------------------------------------------------------------------*/
