@@ -22,6 +22,7 @@ mod ports;
 mod riot;
 mod shell;
 mod signed;
+mod systems;
 
 use network::{Plan, Planned};
 

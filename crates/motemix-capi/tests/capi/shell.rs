@@ -30,8 +30,13 @@ impl Shell {
     pub fn start(program: &Path, socket: &UdpSocket, variables: &[(&str, &OsStr)]) -> Self {
         let parent_fd: OwnedFd = socket.try_clone().expect("a second descriptor").into();
         let mut command = Command::new(program);
-        command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.envs(variables.iter().copied());
         command.fd_mappings(vec![FdMapping { parent_fd, child_fd: SOCKET }]).expect("one mapping");
+        Self::of(&mut command)
+    }
+
+    pub fn of(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
         let (sender, lines) = channel();

@@ -1,10 +1,4 @@
-//! The module for boards: compiled for their processors, and built by Contiki-NG where that is.
-
-use std::env;
-use std::ffi::OsStr;
-use std::fs::File;
-use std::path::Path;
-use std::process::Command;
+//! The module, compiled for boards' processors.
 
 use super::{NATIVE, SOURCES, gcc, port};
 use crate::succeed;
@@ -72,27 +66,4 @@ fn a_board_without_a_generator_or_a_place_for_its_key_does_not_compile() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && stderr.contains(reason), "{flags:?}: {stderr}");
     }
-}
-
-/// Builds the application as a user does.
-pub(super) fn make(contiki: &OsStr, target: &str, place: &Path) {
-    let mut make = Command::new("make");
-    make.arg("-C").arg(port().join("app")).arg(format!("TARGET={target}")).arg("RELSTR=test");
-    make.arg(format!("BUILD_DIR={}", place.display()));
-    let mut contiki_is = std::ffi::OsString::from("CONTIKI=");
-    contiki_is.push(contiki);
-    let nothing = File::open("/dev/null").expect("the null device");
-    println!("{}", String::from_utf8_lossy(&succeed(make.arg(contiki_is).stdin(nothing)).stdout));
-}
-
-pub(super) fn contiki() -> std::ffi::OsString {
-    env::var_os("CONTIKI").expect("CONTIKI names Contiki-NG")
-}
-
-#[test]
-#[ignore = "needs Contiki-NG: CONTIKI names where it is"]
-fn contikis_application_builds_for_a_board_where_contiki_is() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    make(&contiki(), "cc2538dk", place.path());
-    assert!(place.path().join("cc2538dk/motemix-app.cc2538dk").is_file());
 }

@@ -1,23 +1,18 @@
-//! The radio of a PC against a dispatcher that the test plays, and on the laboratory's air; there,
-//! where Contiki-NG is, motes of Contiki-NG too.
+//! The radio of a PC against a dispatcher that the test plays, and on the laboratory's air.
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use motemix_air::channel::Settings;
-use motemix_air::server::{Server, Setup};
-
-use super::build::{contiki, make};
 use super::{PORT, link, port, sources};
 use crate::SANITIZERS;
-use crate::ports::{Link, Mote, run};
+use crate::ports::Link;
 use crate::shell::Shell;
-use crate::signed::{Authority, to_hex};
+use crate::signed::to_hex;
+use crate::systems::laboratory;
 
 const HEADER_LEN: usize = 32;
 const CHANNEL: u8 = 26;
@@ -245,50 +240,4 @@ fn two_radios_hear_each_other_on_the_laboratorys_air() {
         sender.ask(&format!("transmit {}", to_hex(&frame)), "acknowledged");
         assert_eq!(receiver.until("input "), format!("input {}", to_hex(&frame)));
     }
-}
-
-#[test]
-#[ignore = "needs Contiki-NG: CONTIKI names where it is"]
-fn motes_of_contiki_write_to_each_other_where_contiki_is() {
-    let link = Link::of(&PORT, 5);
-    let place = link.place.path().join("build");
-    make(&contiki(), "native", &place);
-    let program = place.join("native/motemix-app.native");
-    let (zep, _stop) = laboratory();
-    let zep = zep.to_string();
-    let motes = (0..5)
-        .map(|mote| {
-            let flash = link.flash(mote);
-            let variables = [("MOTEMIX_ZEP", zep.as_ref()), ("MOTEMIX_FLASH", flash.as_os_str())];
-            Mote { port: &PORT, shell: Shell::start(&program, &link.sockets[mote], &variables) }
-        })
-        .collect();
-    // Frames take longer than datagrams.
-    let mut authority = Authority::new(1);
-    authority.parameters.hop_allowance = Duration::from_millis(500);
-    let mut motes = run(motes, &authority);
-    for (from, mote) in motes.iter_mut().enumerate() {
-        mote.send(&format!("node-{}", (from + 1) % 5), "hello");
-    }
-    for mote in &mut motes {
-        mote.ask("motemix inbox", "ok 1 messages");
-    }
-}
-
-/// The laboratory's air, on a thread that ends with the sender.
-fn laboratory() -> (SocketAddr, UnixStream) {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let setup = Setup {
-        dir: place.path().to_owned(),
-        stations: Vec::new(),
-        channel: Settings::default(),
-        seed: 1,
-        capture: None,
-        zep: Some("[::1]:0".parse().expect("an address")),
-    };
-    let mut server = Server::open(&setup).expect("it opens");
-    let address = server.zep().expect("it takes ZEP");
-    let (stop, stopped) = UnixStream::pair().expect("a pair");
-    thread::spawn(move || server.run(&stopped).expect("it runs"));
-    (address, stop)
 }

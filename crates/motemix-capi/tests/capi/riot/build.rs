@@ -1,8 +1,4 @@
-//! The module for boards: compiled for their processors, and built by RIOT where there is one.
-
-use std::env;
-use std::fs::File;
-use std::process::Command;
+//! The module, compiled for boards' processors.
 
 use super::{COMMANDS, NATIVE, SOURCES, gcc, port};
 use crate::succeed;
@@ -61,14 +57,4 @@ fn a_board_without_a_generator_or_a_place_for_its_key_does_not_compile() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && stderr.contains(reason), "{stderr}");
     }
-}
-
-#[test]
-#[ignore = "needs RIOT: RIOTBASE names where it is"]
-fn riots_application_builds_where_riot_is() {
-    let riot = env::var_os("RIOTBASE").expect("RIOTBASE names RIOT");
-    let mut make = Command::new("make");
-    make.arg("-C").arg(port().join("app")).args(["BOARD=native", "all"]).env("RIOTBASE", riot);
-    let nothing = File::open("/dev/null").expect("the null device");
-    println!("{}", String::from_utf8_lossy(&succeed(make.stdin(nothing)).stdout));
 }

@@ -1,0 +1,150 @@
+//! RIOT and Contiki-NG as they are, where the environment names them: both build the application,
+//! and their motes write to each other on the laboratory's air, with stacks of their own.
+
+use std::env;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use motemix_air::channel::Settings;
+use motemix_air::server::{Server, Setup};
+
+use crate::ports::{Mote, run};
+use crate::shell::Shell;
+use crate::signed::Authority;
+use crate::{contiki, riot, succeed};
+
+#[test]
+#[ignore = "needs Contiki-NG: CONTIKI names where it is"]
+fn contikis_application_builds_for_a_board_where_contiki_is() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    assert!(build_with_contiki("cc2538dk", place.path()).is_file());
+}
+
+#[test]
+#[ignore = "needs RIOT: RIOTBASE names where it is"]
+fn motes_of_riot_write_to_each_other_where_riot_is() {
+    let air = Air::new();
+    let program = build_with_riot(air.place.path());
+    air.all_write_in_a_ring((0..5).map(|number| air.mote_of_riot(&program, number)).collect());
+}
+
+#[test]
+#[ignore = "needs Contiki-NG: CONTIKI names where it is"]
+fn motes_of_contiki_write_to_each_other_where_contiki_is() {
+    let air = Air::new();
+    let program = build_with_contiki("native", air.place.path());
+    air.all_write_in_a_ring((0..5).map(|number| air.mote_of_contiki(&program, number)).collect());
+}
+
+#[test]
+#[ignore = "needs both: RIOTBASE and CONTIKI name where they are"]
+fn motes_of_both_write_to_each_other_where_both_are() {
+    let air = Air::new();
+    let riot = build_with_riot(air.place.path());
+    let contiki = build_with_contiki("native", air.place.path());
+    let motes = (0..6).map(|number| match number % 2 {
+        0 => air.mote_of_riot(&riot, number),
+        _ => air.mote_of_contiki(&contiki, number),
+    });
+    air.all_write_in_a_ring(motes.collect());
+}
+
+/// Builds for a PC whose radio is ZEP, as a user does.
+fn build_with_riot(place: &Path) -> PathBuf {
+    let riot = env::var_os("RIOTBASE").expect("RIOTBASE names RIOT");
+    let binaries = place.join("riot");
+    let mut make = Command::new("make");
+    make.arg("-C").arg(riot::port().join("app")).args(["BOARD=native", "USE_ZEP=1", "all"]);
+    make.env("RIOTBASE", riot).env("BINDIRBASE", &binaries);
+    println!("{}", String::from_utf8_lossy(&succeed(make.stdin(nothing())).stdout));
+    // `native` is another name for one of two boards in later releases.
+    let boards = fs::read_dir(&binaries).expect("what was built");
+    let mut programs = boards.map(|board| board.expect("a board").path().join("motemix.elf"));
+    programs.find(|program| program.is_file()).expect("the application")
+}
+
+fn build_with_contiki(target: &str, place: &Path) -> PathBuf {
+    let contiki = env::var("CONTIKI").expect("CONTIKI names Contiki-NG");
+    let binaries = place.join("contiki");
+    let mut make = Command::new("make");
+    make.arg("-C").arg(contiki::port().join("app")).arg(format!("TARGET={target}")).arg("RELSTR=test");
+    make.arg(format!("BUILD_DIR={}", binaries.display())).arg(format!("CONTIKI={contiki}"));
+    println!("{}", String::from_utf8_lossy(&succeed(make.stdin(nothing())).stdout));
+    binaries.join(format!("{target}/motemix-app.{target}"))
+}
+
+/// An input that has ended: a build that asks something must not wait for an answer.
+fn nothing() -> File {
+    File::open("/dev/null").expect("the null device")
+}
+
+/// The laboratory's air, and a folder with a mote's own in it for each.
+struct Air {
+    place: tempfile::TempDir,
+    zep: SocketAddr,
+    _stop: UnixStream,
+}
+
+impl Air {
+    fn new() -> Self {
+        let (zep, stop) = laboratory();
+        Self { place: tempfile::tempdir().expect("a temporary directory"), zep, _stop: stop }
+    }
+
+    /// A program in the folder in which its flash is.
+    fn command(&self, program: &Path, number: usize) -> Command {
+        let folder = self.place.path().join(format!("mote-{number}"));
+        fs::create_dir(&folder).expect("a folder");
+        let mut command = Command::new(program);
+        command.current_dir(folder);
+        command
+    }
+
+    fn mote_of_riot(&self, program: &Path, number: usize) -> Mote {
+        let mut command = self.command(program, number);
+        command.arg("-z").arg(self.zep.to_string()).arg(format!("--eui64=02:00:00:00:00:00:00:{number:02x}"));
+        Mote { port: &riot::PORT, shell: Shell::of(&mut command) }
+    }
+
+    fn mote_of_contiki(&self, program: &Path, number: usize) -> Mote {
+        let mut command = self.command(program, number);
+        Mote { port: &contiki::PORT, shell: Shell::of(command.env("MOTEMIX_ZEP", self.zep.to_string())) }
+    }
+
+    fn all_write_in_a_ring(&self, motes: Vec<Mote>) {
+        // Frames take longer than datagrams.
+        let mut authority = Authority::new(1);
+        authority.parameters.hop_allowance = Duration::from_millis(500);
+        let mut motes = run(motes, &authority);
+        let all = motes.len();
+        for (from, mote) in motes.iter_mut().enumerate() {
+            mote.send(&format!("node-{}", (from + 1) % all), "hello");
+        }
+        for mote in &mut motes {
+            mote.ask("motemix inbox", "ok 1 messages");
+        }
+    }
+}
+
+/// The laboratory's air, on a thread that ends with the sender.
+pub(crate) fn laboratory() -> (SocketAddr, UnixStream) {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let setup = Setup {
+        dir: place.path().to_owned(),
+        stations: Vec::new(),
+        channel: Settings::default(),
+        seed: 1,
+        capture: None,
+        zep: Some("[::1]:0".parse().expect("an address")),
+    };
+    let mut server = Server::open(&setup).expect("it opens");
+    let address = server.zep().expect("it takes ZEP");
+    let (stop, stopped) = UnixStream::pair().expect("a pair");
+    thread::spawn(move || server.run(&stopped).expect("it runs"));
+    (address, stop)
+}
