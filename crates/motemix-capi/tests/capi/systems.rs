@@ -30,7 +30,7 @@ fn contikis_application_builds_for_a_board_where_contiki_is() {
 fn motes_of_riot_write_to_each_other_where_riot_is() {
     let air = Air::new();
     let program = build_with_riot(air.place.path());
-    air.all_write_in_a_ring((0..5).map(|number| air.mote_of_riot(&program, number)).collect());
+    all_write_in_a_ring((0..5).map(|number| air.mote_of_riot(&program, number)).collect());
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn motes_of_riot_write_to_each_other_where_riot_is() {
 fn motes_of_contiki_write_to_each_other_where_contiki_is() {
     let air = Air::new();
     let program = build_with_contiki("native", air.place.path());
-    air.all_write_in_a_ring((0..5).map(|number| air.mote_of_contiki(&program, number)).collect());
+    all_write_in_a_ring((0..5).map(|number| air.mote_of_contiki(&program, number)).collect());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn motes_of_both_write_to_each_other_where_both_are() {
         0 => air.mote_of_riot(&riot, number),
         _ => air.mote_of_contiki(&contiki, number),
     });
-    air.all_write_in_a_ring(motes.collect());
+    all_write_in_a_ring(motes.collect());
 }
 
 /// Builds for a PC whose radio is ZEP, as a user does.
@@ -115,19 +115,19 @@ impl Air {
         let mut command = self.command(program, number);
         Mote { port: &contiki::PORT, shell: Shell::of(command.env("MOTEMIX_ZEP", self.zep.to_string())) }
     }
+}
 
-    fn all_write_in_a_ring(&self, motes: Vec<Mote>) {
-        // Frames take longer than datagrams.
-        let mut authority = Authority::new(1);
-        authority.parameters.hop_allowance = Duration::from_millis(500);
-        let mut motes = run(motes, &authority);
-        let all = motes.len();
-        for (from, mote) in motes.iter_mut().enumerate() {
-            mote.send(&format!("node-{}", (from + 1) % all), "hello");
-        }
-        for mote in &mut motes {
-            mote.ask("motemix inbox", "ok 1 messages");
-        }
+fn all_write_in_a_ring(motes: Vec<Mote>) {
+    // Frames take longer than datagrams.
+    let mut authority = Authority::new(1);
+    authority.parameters.hop_allowance = Duration::from_millis(500);
+    let mut motes = run(motes, &authority);
+    let all = motes.len();
+    for (from, mote) in motes.iter_mut().enumerate() {
+        mote.send(&format!("node-{}", (from + 1) % all), "hello");
+    }
+    for mote in &mut motes {
+        mote.ask("motemix inbox", "ok 1 messages");
     }
 }
 
