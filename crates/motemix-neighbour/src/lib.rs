@@ -1,0 +1,25 @@
+//! What two neighbours do before they trust each other's bytes. They have never met, and there is
+//! no server and no third party.
+//!
+//! | module | what | source |
+//! |---|---|---|
+//! | [`suite`] | the primitives behind a trait, so that an accelerator can take their place | FIPS 186-5, SP 800-56A, SP 800-38C |
+//! | [`functions`] | the six functions of IoT-CryptoDiet, under its names too | IoT-CryptoDiet, section 4.1 |
+//! | [`diet`] | its protocol: as the paper has it, and settled | section 5.3 and `docs/spec/link-diet.md` |
+//!
+//! Deliberately absent: packets, addresses, sockets, a clock, an allocator, and a source of
+//! randomness. Nothing here works before a caller brings a generator: it is an argument.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod diet;
+pub mod functions;
+pub mod suite;
+
+pub use suite::{PrivateKey, PublicKey, Refused, Signature, Suite};
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

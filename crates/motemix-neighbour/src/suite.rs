@@ -1,0 +1,292 @@
+//! The primitives of a link: P-256, AES-128 and SHA-256. A [`Suite`] is a value, because an
+//! accelerator has registers; [`P256`] computes in software and in constant time.
+
+use aes::Aes128;
+use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use ccm::aead::AeadInOut;
+use ccm::consts::{U8, U13};
+use core::fmt;
+use motemix_crypto::Secret;
+use p256::ecdsa::signature::hazmat::{PrehashVerifier, RandomizedPrehashSigner};
+use p256::ecdsa::{SigningKey, VerifyingKey};
+use p256::elliptic_curve::sec1::ToSec1Point;
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha256};
+
+/// Bytes of a private key: a scalar, big-endian.
+pub const PRIVATE_KEY_LEN: usize = 32;
+/// Bytes of a compressed point (SEC 1, 2.3.3).
+pub const PUBLIC_KEY_LEN: usize = 33;
+/// Bytes of a point's two coordinates, as TinyCrypt has public keys.
+pub const COORDINATES_LEN: usize = 64;
+/// Bytes of an ECDSA signature: r and s, big-endian (FIPS 186-5).
+pub const SIGNATURE_LEN: usize = 64;
+/// Bytes of an AES-128 key.
+pub const KEY_LEN: usize = 16;
+/// Bytes of a block of AES.
+pub const BLOCK_LEN: usize = 16;
+/// Bytes of the nonce of AES-CCM-16-64-128 (RFC 9053, section 4.2).
+pub const NONCE_LEN: usize = 13;
+/// Bytes of its tag.
+pub const TAG_LEN: usize = 8;
+
+/// Why a suite, or the protocol on top of it, refuses bytes. A peer is told none of this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The bytes are too short or too long for what they should be.
+    Length,
+    /// The message is of another kind.
+    Kind,
+    /// A private key is zero or not below the group's order.
+    PrivateKey,
+    /// A public key is no point of the curve.
+    PublicKey,
+    /// A signature was not made by this key over these bytes.
+    Signature,
+    /// A ciphertext was altered, or is under another key.
+    Ciphertext,
+    /// The message has arrived before, or is too old to tell.
+    Replayed,
+    /// The peer's identity is not admitted.
+    Stranger,
+    /// All message numbers of the session are used; another handshake is due.
+    Exhausted,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Length => "the length is wrong",
+            Self::Kind => "the message is of another kind",
+            Self::PrivateKey => "not a private key",
+            Self::PublicKey => "the public key is no point of the curve",
+            Self::Signature => "the signature is wrong",
+            Self::Ciphertext => "the ciphertext was altered, or its key is another",
+            Self::Replayed => "the message arrived before, or is too old",
+            Self::Stranger => "the peer is not admitted",
+            Self::Exhausted => "the session's message numbers are used up; begin another handshake",
+        })
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// A scalar of P-256, which is wiped when it is dropped.
+#[derive(Debug)]
+pub struct PrivateKey(Secret<PRIVATE_KEY_LEN>);
+
+impl PrivateKey {
+    /// A uniformly random key. Takes 32 bytes from the generator, and as many again with a
+    /// probability of 2⁻³².
+    pub fn generate<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
+        loop {
+            let mut bytes = Secret::zero();
+            rng.fill_bytes(bytes.expose_mut());
+            if let Ok(key) = Self::new(bytes) {
+                return key;
+            }
+        }
+    }
+
+    /// A key that was kept. [`Refused::PrivateKey`] if it is zero or not below the group's order.
+    pub fn new(bytes: Secret<PRIVATE_KEY_LEN>) -> Result<Self, Refused> {
+        p256::SecretKey::from_slice(bytes.expose()).map_err(|_| Refused::PrivateKey)?;
+        Ok(Self(bytes))
+    }
+
+    /// The scalar, to be kept.
+    pub const fn expose(&self) -> &[u8; PRIVATE_KEY_LEN] {
+        self.0.expose()
+    }
+
+    /// A second copy, which wipes itself as well.
+    #[must_use]
+    pub const fn duplicate(&self) -> Self {
+        Self(self.0.duplicate())
+    }
+}
+
+/// A point of P-256 that is not the point at infinity, compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PublicKey([u8; PUBLIC_KEY_LEN]);
+
+impl PublicKey {
+    /// [`Refused::PublicKey`] if no point of the curve has these bytes.
+    pub fn new(bytes: [u8; PUBLIC_KEY_LEN]) -> Result<Self, Refused> {
+        p256::PublicKey::from_sec1_bytes(&bytes).map_err(|_| Refused::PublicKey)?;
+        Ok(Self(bytes))
+    }
+
+    /// From both coordinates, big-endian. [`Refused::PublicKey`] if the point is not on the curve.
+    pub fn from_coordinates(bytes: &[u8; COORDINATES_LEN]) -> Result<Self, Refused> {
+        let mut point = [4; 1 + COORDINATES_LEN];
+        point[1..].copy_from_slice(bytes);
+        let key = p256::PublicKey::from_sec1_bytes(&point).map_err(|_| Refused::PublicKey)?;
+        Self::of(&key)
+    }
+
+    /// Both coordinates, big-endian.
+    pub fn coordinates(&self) -> [u8; COORDINATES_LEN] {
+        let mut bytes = [0; COORDINATES_LEN];
+        // A value of this type is a point.
+        if let Ok(key) = p256::PublicKey::from_sec1_bytes(&self.0) {
+            bytes.copy_from_slice(&key.to_sec1_point(false).as_bytes()[1..]);
+        }
+        bytes
+    }
+
+    /// The compressed point.
+    pub const fn as_bytes(&self) -> &[u8; PUBLIC_KEY_LEN] {
+        &self.0
+    }
+
+    fn of(key: &p256::PublicKey) -> Result<Self, Refused> {
+        let bytes = key.to_sec1_point(true).as_bytes().try_into().map_err(|_| Refused::PublicKey)?;
+        Ok(Self(bytes))
+    }
+}
+
+/// An ECDSA signature over a SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Signature(pub [u8; SIGNATURE_LEN]);
+
+/// What a link computes with. Key pairs, signatures and shared secrets are P-256's, messages are
+/// AES-128's.
+pub trait Suite {
+    /// The public key of a private one. One scalar multiplication.
+    fn public_key(&mut self, private: &PrivateKey) -> PublicKey;
+
+    /// The x-coordinate of the shared point (SP 800-56A, 5.7.1.2). One scalar multiplication.
+    fn agree(&mut self, private: &PrivateKey, peer: &PublicKey) -> Result<Secret<32>, Refused>;
+
+    /// Signs a digest. The nonce is RFC 6979's with random bytes added (its section 3.6), so a
+    /// weak generator gives no key away, and a fault in one signature repeats in no other.
+    fn sign<R: CryptoRng + ?Sized>(
+        &mut self,
+        private: &PrivateKey,
+        digest: &[u8; 32],
+        rng: &mut R,
+    ) -> Result<Signature, Refused>;
+
+    /// Checks a signature of a digest: [`Refused::Signature`].
+    fn verify(&mut self, public: &PublicKey, digest: &[u8; 32], signature: &Signature)
+    -> Result<(), Refused>;
+
+    /// One block of AES-128, in place.
+    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]);
+
+    /// The inverse.
+    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]);
+
+    /// AES-CCM-16-64-128 in place (RFC 3610, RFC 9053). Messages of up to 65,535 bytes. A nonce
+    /// may be used once with a key.
+    fn seal(
+        &mut self,
+        key: &Secret<KEY_LEN>,
+        nonce: &[u8; NONCE_LEN],
+        associated: &[u8],
+        message: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Refused>;
+
+    /// The inverse. [`Refused::Ciphertext`] if the tag is wrong; the bytes are then not to be used.
+    fn open(
+        &mut self,
+        key: &Secret<KEY_LEN>,
+        nonce: &[u8; NONCE_LEN],
+        associated: &[u8],
+        ciphertext: &mut [u8],
+        tag: &[u8; TAG_LEN],
+    ) -> Result<(), Refused>;
+}
+
+/// SHA-256 of several pieces.
+pub(crate) fn digest(pieces: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for piece in pieces {
+        hash.update(piece);
+    }
+    hash.finalize().into()
+}
+
+type Ccm = ccm::Ccm<Aes128, U8, U13>;
+
+/// The suite in software: the crates `p256`, `aes` and `ccm`.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct P256;
+
+impl Suite for P256 {
+    fn public_key(&mut self, private: &PrivateKey) -> PublicKey {
+        let key = secret_key(private).map(|key| key.public_key());
+        // A value of `PrivateKey` has a public key, and that has bytes.
+        key.and_then(|key| PublicKey::of(&key)).expect("a private key was checked when it was made")
+    }
+
+    fn agree(&mut self, private: &PrivateKey, peer: &PublicKey) -> Result<Secret<32>, Refused> {
+        let peer = p256::PublicKey::from_sec1_bytes(&peer.0).map_err(|_| Refused::PublicKey)?;
+        let shared = secret_key(private)?.diffie_hellman(&peer);
+        let mut secret = Secret::zero();
+        secret.expose_mut().copy_from_slice(shared.raw_secret_bytes());
+        Ok(secret)
+    }
+
+    fn sign<R: CryptoRng + ?Sized>(
+        &mut self,
+        private: &PrivateKey,
+        digest: &[u8; 32],
+        rng: &mut R,
+    ) -> Result<Signature, Refused> {
+        let key = SigningKey::from(secret_key(private)?);
+        let signature: p256::ecdsa::Signature =
+            key.sign_prehash_with_rng(rng, digest).map_err(|_| Refused::PrivateKey)?;
+        Ok(Signature(signature.to_bytes().into()))
+    }
+
+    fn verify(
+        &mut self,
+        public: &PublicKey,
+        digest: &[u8; 32],
+        signature: &Signature,
+    ) -> Result<(), Refused> {
+        let key = VerifyingKey::from_sec1_bytes(&public.0).map_err(|_| Refused::PublicKey)?;
+        let signature = p256::ecdsa::Signature::from_slice(&signature.0).map_err(|_| Refused::Signature)?;
+        key.verify_prehash(digest, &signature).map_err(|_| Refused::Signature)
+    }
+
+    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
+        Aes128::new(&Array(*key.expose())).encrypt_block(block.into());
+    }
+
+    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
+        Aes128::new(&Array(*key.expose())).decrypt_block(block.into());
+    }
+
+    fn seal(
+        &mut self,
+        key: &Secret<KEY_LEN>,
+        nonce: &[u8; NONCE_LEN],
+        associated: &[u8],
+        message: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Refused> {
+        let ccm = Ccm::new(&Array(*key.expose()));
+        let tag = ccm.encrypt_inout_detached(&Array(*nonce), associated, message.into());
+        tag.map(Into::into).map_err(|_| Refused::Length)
+    }
+
+    fn open(
+        &mut self,
+        key: &Secret<KEY_LEN>,
+        nonce: &[u8; NONCE_LEN],
+        associated: &[u8],
+        ciphertext: &mut [u8],
+        tag: &[u8; TAG_LEN],
+    ) -> Result<(), Refused> {
+        let ccm = Ccm::new(&Array(*key.expose()));
+        ccm.decrypt_inout_detached(&Array(*nonce), associated, ciphertext.into(), &Array(*tag))
+            .map_err(|_| Refused::Ciphertext)
+    }
+}
+
+fn secret_key(private: &PrivateKey) -> Result<p256::SecretKey, Refused> {
+    p256::SecretKey::from_slice(private.0.expose()).map_err(|_| Refused::PrivateKey)
+}
