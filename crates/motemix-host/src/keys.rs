@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use motemix_crypto::Secret;
 use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch, KeyRatchet, RatchetError};
+use motemix_neighbour::PrivateKey;
 use zeroize::Zeroizing;
 
 use crate::store::file::{folder_open_to_all, open};
@@ -20,6 +21,7 @@ pub use file::{KeyError, KeyProblem};
 
 const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";
+const NEIGHBOUR_TITLE: &str = "motemix neighbour key 1";
 
 /// A node's forward-secure key and the file it lives in.
 pub struct NodeKey {
@@ -159,6 +161,40 @@ impl fmt::Debug for AuthorityKeyFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorityKeyFile(..)")
     }
+}
+
+/// Makes the key by which neighbours know a node, and writes it to a new file.
+///
+/// # Errors
+/// There is such a file already, it cannot be written, or the platform has no entropy.
+pub fn create_neighbour_key(path: impl AsRef<Path>) -> Result<PrivateKey, KeyError> {
+    let path = path.as_ref();
+    let key = loop {
+        // One seed of 2³² is no scalar of the curve.
+        if let Ok(key) = PrivateKey::new(Secret::new(*fresh_seed(path)?)) {
+            break key;
+        }
+    };
+    let mut text = Zeroizing::new(Vec::with_capacity(256));
+    text.extend_from_slice(NEIGHBOUR_TITLE.as_bytes());
+    text.push(b'\n');
+    file::push_seed(&mut text, "key", key.expose());
+    write(path, &text, Replace::Never)?;
+    Ok(key)
+}
+
+/// Reads such a file.
+///
+/// # Errors
+/// It cannot be read, others than its owner may use it, or its text is malformed.
+pub fn load_neighbour_key(path: impl AsRef<Path>) -> Result<PrivateKey, KeyError> {
+    const FORMAT: &str = "`key` and 64 hex digits, which are a P-256 key";
+    let path = path.as_ref();
+    let text = file::read(path)?;
+    let lines = file::Lines::below(path, &text, NEIGHBOUR_TITLE)?;
+    let key = lines.last_seed("key", FORMAT)?;
+    PrivateKey::new(Secret::new(*key))
+        .map_err(|_| KeyError::new(path, KeyProblem::Malformed { line: 2, expected: FORMAT }))
 }
 
 #[derive(Clone, Copy)]

@@ -76,10 +76,10 @@ impl Settled {
 }
 
 fn handshake(sensor: &Identity, router: &Identity, rng: &mut Rng) -> (Session, Pending) {
-    let (known, knows) = ([sensor.public_key()], [router.public_key()]);
+    let (sensors, routers) = ([sensor.public_key()], [router.public_key()]);
     let (initiator, hello) = sensor.hello(&mut P256, rng);
-    let (pending, answer) = router.answer(&hello, Admission::Of(&known), &mut P256, rng).expect("a hello");
-    (initiator.finish(&answer, Admission::Of(&knows), &mut P256).expect("an answer"), pending)
+    let (pending, answer) = router.answer(&hello, Admission::Of(&sensors), &mut P256, rng).expect("a hello");
+    (initiator.finish(&answer, Admission::Of(&routers), &mut P256).expect("an answer"), pending)
 }
 
 fn seal(session: &mut Session, text: &[u8], rng: &mut Rng) -> Datagram {
@@ -153,9 +153,9 @@ fn attack_a_replay_after_the_receiver_forgot_or_restarted() {
 fn a_replayed_hello_gives_nobody_a_session() {
     let mut rng = Rng::seed_from_u64(4);
     let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, &mut rng));
-    let known = [sensor.public_key()];
+    let sensors = [sensor.public_key()];
     let (initiator, hello) = sensor.hello(&mut P256, &mut rng);
-    let mut answers = || router.answer(&hello, Admission::Of(&known), &mut P256, &mut rng).unwrap();
+    let mut answers = || router.answer(&hello, Admission::Of(&sensors), &mut P256, &mut rng).unwrap();
     let ((first, answer), (again, _)) = (answers(), answers());
     let mut session = initiator.finish(&answer, Admission::Anybody, &mut P256).unwrap();
     let old = seal(&mut session, b"open the door", &mut rng);
@@ -193,23 +193,23 @@ fn attack_a_man_in_the_middle_exchanges_the_keys() {
 
     let mut settled = Settled::new(6);
     let mallory = Identity::generate(&mut P256, &mut settled.rng);
-    let (known, knows) = ([settled.sensor.public_key()], [settled.router.public_key()]);
+    let (sensors, routers) = ([settled.sensor.public_key()], [settled.router.public_key()]);
     let (initiator, hello) = settled.sensor.hello(&mut P256, &mut settled.rng);
     let answer = mallory.answer(&hello, Admission::Anybody, &mut P256, &mut settled.rng).unwrap().1;
-    let finished = initiator.finish(&answer, Admission::Of(&knows), &mut P256);
+    let finished = initiator.finish(&answer, Admission::Of(&routers), &mut P256);
     assert_eq!(finished.err(), Some(Refused::Stranger));
     let (_, hello_of_mallory) = mallory.hello(&mut P256, &mut settled.rng);
     let answered =
-        settled.router.answer(&hello_of_mallory, Admission::Of(&known), &mut P256, &mut settled.rng);
+        settled.router.answer(&hello_of_mallory, Admission::Of(&sensors), &mut P256, &mut settled.rng);
     assert_eq!(answered.err(), Some(Refused::Stranger));
     // Nor with the router's name on keys of Mallory's.
     let mut hello = hello;
     hello[9..42].copy_from_slice(&hello_of_mallory[9..42]);
     let (_, answer) = settled
         .router
-        .answer(&hello, Admission::Of(&known), &mut P256, &mut settled.rng)
+        .answer(&hello, Admission::Of(&sensors), &mut P256, &mut settled.rng)
         .expect("the sensor's identity, but not its key");
-    let finished = initiator.finish(&answer, Admission::Of(&knows), &mut P256);
+    let finished = initiator.finish(&answer, Admission::Of(&routers), &mut P256);
     assert_eq!(finished.err(), Some(Refused::Signature));
 }
 

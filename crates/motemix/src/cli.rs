@@ -2,6 +2,7 @@
 
 mod demo;
 mod directory;
+mod link;
 mod loopix;
 mod net;
 mod node;
@@ -9,6 +10,7 @@ mod shape;
 
 pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
+pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
     LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile,
@@ -74,6 +76,9 @@ pub enum Command {
     #[command(subcommand)]
     Directory(Directory),
     Demo(Demo),
+    /// Sends messages to a neighbour with which nothing was agreed before.
+    #[command(subcommand)]
+    Link(Link),
     /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.
     #[command(subcommand)]
     Loopix(Loopix),

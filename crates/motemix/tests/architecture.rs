@@ -58,6 +58,7 @@ const RULES: [Rule; 17] = [
             "motemix-sphinx",
             "motemix-directory",
             "motemix-node",
+            "motemix-neighbour",
             "motemix-link",
             "motemix-toml",
         ],
@@ -84,6 +85,7 @@ const RULES: [Rule; 17] = [
             "motemix-sphinx",
             "motemix-directory",
             "motemix-node",
+            "motemix-neighbour",
             "motemix-host",
             "motemix-loopix",
         ],
@@ -140,7 +142,7 @@ const RULES: [Rule; 17] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 16] = [
+const PROTOCOL_LIBRARIES: [&str; 20] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -150,6 +152,11 @@ const PROTOCOL_LIBRARIES: [&str; 16] = [
     "ed25519-dalek",
     // The hash of Ed25519, for boards that check signatures without tables.
     "sha2",
+    // The primitives between neighbours.
+    "aes",
+    "ccm",
+    "hkdf",
+    "p256",
     // The store of a mote: its library speaks in futures, which one call runs to their end.
     "embassy-futures",
     "embedded-storage",

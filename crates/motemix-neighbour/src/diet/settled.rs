@@ -284,8 +284,8 @@ impl Session {
         self.peer
     }
 
-    /// Puts a message into `out`, of which it returns what it used: [`OVERHEAD`] bytes more than the
-    /// text. One signature.
+    /// Puts a message into `out`, of which it returns what it used: [`OVERHEAD`] bytes more than
+    /// the text. One signature.
     pub fn seal<'o, S: Suite, R: CryptoRng + ?Sized>(
         &mut self,
         message: &[u8],

@@ -3,12 +3,13 @@
 mod demo;
 mod directory;
 mod inbox;
+mod link;
 mod loopix;
 mod net;
 mod node;
 mod send;
 
-use crate::cli::{Cli, Command, Directory, Net};
+use crate::cli::{Cli, Command, Directory, Link, Net};
 use crate::failure::Failure;
 use crate::program;
 use clap::CommandFactory;
@@ -32,6 +33,9 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
         Command::Directory(Directory::Sign(args)) => directory::sign(&args),
+        Command::Link(Link::Identity(args)) => link::identity(&args),
+        Command::Link(Link::Router(args)) => link::router(&args),
+        Command::Link(Link::Sensor(args)) => link::sensor(&args),
         Command::Loopix(command) => loopix::run(&command),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),

@@ -1,0 +1,111 @@
+//! `motemix link`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use motemix_neighbour::PublicKey;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub enum Link {
+    Identity(LinkIdentity),
+    Router(LinkRouter),
+    Sensor(LinkSensor),
+}
+
+/// Prints the identity of a key, by which neighbours admit it.
+///
+/// Makes the key if there is no such file.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix link identity sensor.key")]
+pub struct LinkIdentity {
+    /// The file of the private key.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+}
+
+/// Answers neighbours and prints their messages until SIGINT or SIGTERM.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix link router --listen '[::1]:61618' --key router.key \\
+      --admit \"$(motemix link identity sensor.key)\"
+  motemix link router --listen 0.0.0.0:61618 --mode plain")]
+pub struct LinkRouter {
+    /// Address and UDP port. Port 0 takes a free one, which is printed.
+    #[arg(long, value_name = "ADDRESS", default_value = "[::1]:61618")]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub neighbours: Neighbours,
+    /// Prints each message as one line of JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Sends messages to a neighbour.
+///
+/// In the mode `diet` a message is sent again until the neighbour has acknowledged it, three times
+/// at most; then a new handshake is tried once. It may be printed twice if acknowledgements were
+/// lost.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix link sensor --to '[::1]:61618' --key sensor.key \\
+      --admit \"$(motemix link identity router.key)\" '21.5 degrees'
+  motemix link sensor --to 255.255.255.255:61618 --key sensor.key \\
+      --anybody hello
+  vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
+pub struct LinkSensor {
+    /// Address and UDP port of a router, or a broadcast or multicast address.
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: SocketAddr,
+    #[command(flatten)]
+    pub neighbours: Neighbours,
+    /// How long to wait for an answer before the datagram is sent again.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    pub wait: Duration,
+    /// Prints JSON: a line for each message.
+    #[arg(long)]
+    pub json: bool,
+    /// The message; without it, each line of stdin is one.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<String>,
+}
+
+/// How neighbours treat each other.
+#[derive(Debug, Args)]
+pub struct Neighbours {
+    /// How messages are protected.
+    #[arg(long, value_enum, default_value_t = Mode::Diet)]
+    pub mode: Mode,
+    /// The file of this node's private key, for the mode `diet`; made if it does not exist.
+    #[arg(long, value_name = "FILE", required_if_eq("mode", "diet"))]
+    pub key: Option<PathBuf>,
+    /// A neighbour's identity, 66 hex digits, as `motemix link identity` prints it there. May be
+    /// repeated.
+    #[arg(long = "admit", value_name = "HEX", value_parser = parse_identity)]
+    pub admitted: Vec<PublicKey>,
+    /// Admits whoever comes, and prints who it is. Somebody between the two can then read and
+    /// change everything.
+    #[arg(long, conflicts_with = "admitted")]
+    pub anybody: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Signed, fresh and encrypted: docs/spec/link-diet.md.
+    Diet,
+    /// The protocol of the paper to the letter, with its weaknesses. Not for use.
+    Literal,
+    /// Neither signed nor encrypted.
+    Plain,
+}
+
+fn parse_identity(text: &str) -> Result<PublicKey, String> {
+    let mut bytes = [0; motemix_neighbour::suite::PUBLIC_KEY_LEN];
+    hex::decode_to_slice(text.trim(), &mut bytes)
+        .map_err(|_| "66 hex digits are expected, as `motemix link identity` prints".to_owned())?;
+    PublicKey::new(bytes).map_err(|error| error.to_string())
+}

@@ -1,0 +1,129 @@
+//! `motemix link`: messages between two neighbours, protected or not.
+//!
+//! ```text
+//! sensor: text ─ seal ─ datagram ─ UDP ─ router: open ─ print ─ receipt ─ UDP ─ sensor: open ─ print
+//! ```
+
+mod router;
+mod sensor;
+
+pub use router::router;
+pub use sensor::sensor;
+
+use crate::cli::{LinkIdentity, Mode, Neighbours};
+use crate::failure::Failure;
+use crate::report;
+use anyhow::Context;
+use motemix_host::keys::{create_neighbour_key, load_neighbour_key};
+use motemix_host::rng::HostRng;
+use motemix_neighbour::PublicKey;
+use motemix_neighbour::diet::settled::{Admission, Identity};
+use motemix_neighbour::suite::P256;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::time::Duration;
+
+/// More than any datagram has.
+const DATAGRAM_LEN: usize = 1 << 16;
+
+pub fn identity(args: &LinkIdentity) -> Result<(), Failure> {
+    let identity = identity_in(&args.key)?;
+    Ok(report::print(format!("{}\n", in_hex(&identity.public_key())).as_bytes())?)
+}
+
+/// The identity in a file, which is made if it is not there.
+fn identity_in(path: &Path) -> Result<Identity, Failure> {
+    let key = if path.exists() { load_neighbour_key(path) } else { create_neighbour_key(path) };
+    Ok(Identity::new(key.map_err(Failure::broken)?, &mut P256))
+}
+
+fn in_hex(identity: &PublicKey) -> String {
+    hex::encode(identity.as_bytes())
+}
+
+/// What this node is, and whom it admits.
+struct Us {
+    identity: Identity,
+    admitted: Option<Vec<PublicKey>>,
+}
+
+impl Us {
+    fn new(neighbours: &Neighbours) -> Result<Self, Failure> {
+        let Some(path) = &neighbours.key else {
+            return Err(Failure::broken("--key: name the file of this node's private key"));
+        };
+        let admitted = match (&neighbours.admitted[..], neighbours.anybody) {
+            ([], true) => None,
+            ([], false) => {
+                return Err(Failure::broken(
+                    "nobody is admitted; give a neighbour's identity with --admit (it is printed there by `motemix link \
+                     identity KEY`), or say --anybody",
+                ));
+            }
+            (known, _) => Some(known.to_vec()),
+        };
+        Ok(Self { identity: identity_in(path)?, admitted })
+    }
+
+    fn admission(&self) -> Admission<'_> {
+        self.admitted.as_deref().map_or(Admission::Anybody, Admission::Of)
+    }
+
+    /// Tells a person whom to compare, if nobody was named.
+    fn warn_of(&self, peer: &PublicKey, address: SocketAddr) {
+        if self.admitted.is_none() {
+            let peer = in_hex(peer);
+            eprintln!("motemix: {address} says it is {peer}; compare, and name it with --admit");
+        }
+    }
+}
+
+/// What does not protect is said once.
+fn warn_of_mode(mode: Mode) {
+    if mode == Mode::Literal {
+        eprintln!("motemix: --mode literal can be attacked; docs/spec/link-diet.md says how");
+    }
+}
+
+/// A socket that waits so long at a time.
+fn socket(address: SocketAddr, wait: Duration) -> Result<UdpSocket, Failure> {
+    let open = || {
+        let socket = UdpSocket::bind(address)?;
+        socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
+        if address.is_ipv4() {
+            socket.set_broadcast(true)?;
+        }
+        Ok::<_, std::io::Error>(socket)
+    };
+    open().map_err(|error| {
+        Failure::failed(format!("cannot use UDP {address}: {error}; choose another --listen"))
+    })
+}
+
+/// The next datagram; `None` if none came in time, or a signal did.
+fn receive<'b>(
+    socket: &UdpSocket,
+    buffer: &'b mut [u8],
+) -> Result<Option<(&'b mut [u8], SocketAddr)>, Failure> {
+    match socket.recv_from(buffer) {
+        Ok((len, from)) => Ok(Some((&mut buffer[..len], from))),
+        // Linux tells the next call that an earlier datagram found no socket.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock
+                    | ErrorKind::TimedOut
+                    | ErrorKind::Interrupted
+                    | ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(Failure::failed(format!("cannot receive: {error}"))),
+    }
+}
+
+fn rng() -> Result<HostRng, Failure> {
+    Ok(HostRng::new().context("the system has no random numbers")?)
+}

@@ -1,0 +1,314 @@
+//! `motemix link router`: answers neighbours, and prints what they say.
+
+use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
+use crate::cli::{LinkRouter as Args, Mode};
+use crate::failure::Failure;
+use crate::program::on_interrupt;
+use crate::report::{self, printable};
+use motemix_host::rng::HostRng;
+use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer};
+use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session};
+use motemix_neighbour::suite::P256;
+use motemix_neighbour::{PublicKey, Refused};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How often it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(200);
+/// Neighbours at a time.
+const PLACES: usize = 64;
+/// Who said nothing for so long may lose its place to another.
+const IDLE: Duration = Duration::from_hours(1);
+/// A handshake of which nothing more came for so long gives way to another from its address.
+const HANDSHAKE: Duration = Duration::from_secs(3);
+/// Answers a second. Each takes three scalar multiplications, and its asker may be invented.
+const ANSWERS: f64 = 50.0;
+
+pub fn router(args: &Args) -> Result<(), Failure> {
+    let interrupted = on_interrupt()?;
+    warn_of_mode(args.neighbours.mode);
+    let mut router = Router::new(args)?;
+    let socket = socket(args.listen, LOOK)?;
+    let address = socket.local_addr().map_err(Failure::failed)?;
+    eprintln!("motemix: listening on {address}{}", router.protocol.who());
+    let mut buffer = vec![0; DATAGRAM_LEN];
+    while !interrupted.load(Ordering::Relaxed) {
+        let Some((datagram, from)) = receive(&socket, &mut buffer)? else { continue };
+        let (heard, reply) = router.protocol.handle(datagram, from);
+        if let Some(reply) = reply {
+            // A receipt that is lost is asked for again.
+            let _ = socket.send_to(&reply, from);
+        }
+        match heard {
+            Heard::Message { text, peer } => show(&text, from, peer.as_ref(), args.json)?,
+            Heard::Nothing => {}
+            Heard::Refused(reason) => *router.refused.entry(reason).or_default() += 1,
+        }
+    }
+    router.report();
+    Ok(())
+}
+
+fn show(text: &[u8], from: SocketAddr, peer: Option<&PublicKey>, json: bool) -> Result<(), Failure> {
+    let text = String::from_utf8_lossy(text);
+    let line = if json {
+        json!({ "from": from.to_string(), "identity": peer.map(in_hex), "text": text }).to_string()
+    } else {
+        let who = peer.map_or_else(|| from.to_string(), |peer| in_hex(peer)[..12].to_owned());
+        format!("{who}  {}", printable(&text))
+    };
+    Ok(report::print(format!("{line}\n").as_bytes())?)
+}
+
+struct Router {
+    protocol: Protocol,
+    /// Datagrams that were dropped, by reason.
+    refused: BTreeMap<&'static str, u64>,
+}
+
+impl Router {
+    fn new(args: &Args) -> Result<Self, Failure> {
+        let mut rng = rng()?;
+        let protocol = match args.neighbours.mode {
+            Mode::Plain => Protocol::Plain,
+            Mode::Literal => {
+                let node = Node::generate(&mut P256, &mut rng);
+                Protocol::Literal(Box::new(Literal { node, peers: HashMap::new() }))
+            }
+            Mode::Diet => Protocol::Diet(Box::new(Diet::new(Us::new(&args.neighbours)?, rng))),
+        };
+        Ok(Self { protocol, refused: BTreeMap::new() })
+    }
+
+    fn report(&self) {
+        for (reason, count) in &self.refused {
+            eprintln!("motemix: {count} datagrams dropped: {reason}");
+        }
+    }
+}
+
+/// What a datagram was.
+enum Heard {
+    Message { text: Vec<u8>, peer: Option<PublicKey> },
+    Nothing,
+    Refused(&'static str),
+}
+
+enum Protocol {
+    Plain,
+    Literal(Box<Literal>),
+    Diet(Box<Diet>),
+}
+
+impl Protocol {
+    fn who(&self) -> String {
+        match self {
+            Self::Diet(diet) => format!(" as {}", in_hex(&diet.us.identity.public_key())),
+            Self::Plain | Self::Literal(_) => String::new(),
+        }
+    }
+
+    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
+        match self {
+            Self::Plain => (Heard::Message { text: datagram.to_vec(), peer: None }, None),
+            Self::Literal(literal) => literal.handle(datagram, from),
+            Self::Diet(diet) => diet.handle(datagram, from),
+        }
+    }
+}
+
+fn refused(reason: Refused) -> Heard {
+    Heard::Refused(match reason {
+        Refused::Stranger => "not admitted",
+        Refused::Replayed => "replayed",
+        Refused::Signature | Refused::Ciphertext => "altered, or of another handshake",
+        _ => "no message of the protocol",
+    })
+}
+
+/// The paper's router. It believes the keys that come first from an address.
+struct Literal {
+    node: Node,
+    peers: HashMap<SocketAddr, Peer>,
+}
+
+impl Literal {
+    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
+        if let Ok(keys) = <[u8; KEYS_LEN]>::try_from(&*datagram) {
+            return match self.node.meet(&keys, &mut P256) {
+                Ok(_) if self.peers.len() >= PLACES && !self.peers.contains_key(&from) => {
+                    (Heard::Refused("all places are taken"), None)
+                }
+                Ok(peer) => {
+                    self.peers.insert(from, peer);
+                    (Heard::Nothing, Some(self.node.keys().to_vec()))
+                }
+                Err(reason) => (refused(reason), None),
+            };
+        }
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return (Heard::Refused("no handshake before"), None);
+        };
+        match peer.open(datagram, &mut P256) {
+            Ok(text) => (Heard::Message { text: text.to_vec(), peer: None }, None),
+            Err(reason) => (refused(reason), None),
+        }
+    }
+}
+
+/// The settled protocol, with its neighbours by address.
+struct Diet {
+    us: Us,
+    rng: HostRng,
+    neighbours: HashMap<SocketAddr, Neighbour>,
+    /// Answers that may be given now, and since when.
+    answers: (f64, Instant),
+}
+
+struct Neighbour {
+    handshake: Option<Handshake>,
+    session: Option<Session>,
+    /// Whom a person was told of.
+    known: Option<PublicKey>,
+    /// What acknowledged its last message: once more, if the message comes once more.
+    receipt: Vec<u8>,
+    heard: Instant,
+}
+
+struct Handshake {
+    hello: [u8; HELLO_LEN],
+    answer: [u8; ANSWER_LEN],
+    pending: Pending,
+    begun: Instant,
+}
+
+impl Diet {
+    fn new(us: Us, rng: HostRng) -> Self {
+        Self { us, rng, neighbours: HashMap::new(), answers: (ANSWERS, Instant::now()) }
+    }
+
+    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
+        let now = Instant::now();
+        let done = match <&[u8; HELLO_LEN]>::try_from(&*datagram) {
+            // No message is as short: it has more bytes besides its text.
+            Ok(hello) => self.hello(hello, from, now).map(|answer| (Heard::Nothing, answer)),
+            Err(_) => self.message(datagram, from, now),
+        };
+        match done {
+            Ok((heard, reply)) => (heard, reply),
+            Err(heard) => (heard, None),
+        }
+    }
+
+    fn hello(
+        &mut self,
+        hello: &[u8; HELLO_LEN],
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<Option<Vec<u8>>, Heard> {
+        let handshake = self.neighbours.get(&from).and_then(|neighbour| neighbour.handshake.as_ref());
+        match handshake {
+            // The answer was lost.
+            Some(handshake) if handshake.hello == *hello => return Ok(Some(handshake.answer.to_vec())),
+            Some(handshake) if now - handshake.begun < HANDSHAKE => {
+                return Err(Heard::Refused("another handshake is under way"));
+            }
+            _ => {}
+        }
+        self.make_room(from, now)?;
+        self.spend_answer(now)?;
+        let admission = self.us.admission();
+        let answered = self.us.identity.answer(hello, admission, &mut P256, &mut self.rng);
+        let (pending, answer) = answered.map_err(refused)?;
+        let neighbour = self.neighbours.entry(from).or_insert_with(|| Neighbour {
+            handshake: None,
+            session: None,
+            known: None,
+            receipt: Vec::new(),
+            heard: now,
+        });
+        neighbour.handshake = Some(Handshake { hello: *hello, answer, pending, begun: now });
+        Ok(Some(answer.to_vec()))
+    }
+
+    /// A place for one more, if there is none: of a handshake that came to nothing, or of who is
+    /// silent.
+    fn make_room(&mut self, from: SocketAddr, now: Instant) -> Result<(), Heard> {
+        if self.neighbours.len() < PLACES || self.neighbours.contains_key(&from) {
+            return Ok(());
+        }
+        let patience = |neighbour: &Neighbour| if neighbour.session.is_some() { IDLE } else { HANDSHAKE };
+        self.neighbours.retain(|_, neighbour| now - neighbour.heard < patience(neighbour));
+        if self.neighbours.len() < PLACES { Ok(()) } else { Err(Heard::Refused("all places are taken")) }
+    }
+
+    fn spend_answer(&mut self, now: Instant) -> Result<(), Heard> {
+        let (left, since) = self.answers;
+        let left = (left + ANSWERS * (now - since).as_secs_f64()).min(ANSWERS);
+        self.answers = (left, now);
+        if left < 1.0 {
+            return Err(Heard::Refused("too many handshakes a second"));
+        }
+        self.answers.0 -= 1.0;
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<(Heard, Option<Vec<u8>>), Heard> {
+        let Some(neighbour) = self.neighbours.get_mut(&from) else {
+            return Err(Heard::Refused("no handshake before"));
+        };
+        let opened = neighbour.open(datagram);
+        if opened == Err(Refused::Replayed) && !neighbour.receipt.is_empty() {
+            return Ok((refused(Refused::Replayed), Some(neighbour.receipt.clone())));
+        }
+        let text = opened.map_err(refused)?;
+        let Some(session) = &mut neighbour.session else { return Ok((Heard::Nothing, None)) };
+        if neighbour.known != Some(session.peer()) {
+            self.us.warn_of(&session.peer(), from);
+            neighbour.known = Some(session.peer());
+        }
+        let mut room = [0; OVERHEAD];
+        let receipt = session.seal(&[], &mut room, &mut P256, &mut self.rng).map_err(refused)?;
+        neighbour.receipt = receipt.to_vec();
+        neighbour.heard = now;
+        let peer = session.peer();
+        Ok((Heard::Message { text, peer: Some(peer) }, Some(neighbour.receipt.clone())))
+    }
+}
+
+impl Neighbour {
+    /// Opens a message of the session, or the first one of the handshake, which then becomes the
+    /// session.
+    fn open(&mut self, datagram: &mut [u8]) -> Result<Vec<u8>, Refused> {
+        let mut copy = datagram.to_vec();
+        let of_session = match &mut self.session {
+            Some(session) => session.open(datagram, &mut P256).map(|text| text.to_vec()),
+            None => Err(Refused::Ciphertext),
+        };
+        let Some(mut handshake) = self.handshake.take() else { return of_session };
+        if of_session.is_ok() {
+            self.handshake = Some(handshake);
+            return of_session;
+        }
+        match handshake.pending.open(&mut copy, &mut P256) {
+            Ok((session, text)) => {
+                self.session = Some(session);
+                Ok(text.to_vec())
+            }
+            Err((pending, _)) => {
+                handshake.pending = pending;
+                self.handshake = Some(handshake);
+                of_session
+            }
+        }
+    }
+}

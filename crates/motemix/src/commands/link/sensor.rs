@@ -1,0 +1,235 @@
+//! `motemix link sensor`: sends messages to a neighbour.
+
+use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
+use crate::cli::{LinkSensor as Args, Mode};
+use crate::failure::Failure;
+use crate::program::on_interrupt;
+use crate::report;
+use anyhow::Context;
+use motemix_host::rng::HostRng;
+use motemix_neighbour::Refused;
+use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer, message_len};
+use motemix_neighbour::diet::settled::{OVERHEAD, Session};
+use motemix_neighbour::suite::P256;
+use serde_json::json;
+use std::io::BufRead;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tries of each datagram.
+const TRIES: u32 = 3;
+/// Text of a message that every path of IPv6 carries whole (RFC 8200, section 5), with the rest.
+const MOST_TEXT: usize = 1100;
+
+pub fn sensor(args: &Args) -> Result<(), Failure> {
+    warn_of_mode(args.neighbours.mode);
+    let mut sensor = Sensor::new(args)?;
+    if let Some(text) = &args.text {
+        return sensor.say(text.as_bytes());
+    }
+    for line in std::io::stdin().lock().lines() {
+        let line = line.context("cannot read stdin")?;
+        sensor.say(line.as_bytes())?;
+        if sensor.air.interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+struct Sensor<'a> {
+    args: &'a Args,
+    air: Air,
+    rng: HostRng,
+    protocol: Protocol,
+}
+
+enum Protocol {
+    Plain,
+    Literal(Box<Node>, Option<Box<Peer>>),
+    Diet(Box<Us>, Option<Box<Session>>),
+}
+
+/// The socket, and the router once it has answered.
+struct Air {
+    socket: UdpSocket,
+    to: SocketAddr,
+    wait: Duration,
+    buffer: Vec<u8>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Air {
+    /// Sends a datagram until `take` makes something of an answer; `None` if it never does.
+    /// Datagrams from other addresses are nobody's, unless the datagram went to all.
+    fn ask<T>(
+        &mut self,
+        datagram: &[u8],
+        mut take: impl FnMut(&mut [u8]) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
+        let to_all = is_for_many(self.to);
+        for _ in 0..TRIES {
+            self.send(datagram)?;
+            let until = Instant::now() + self.wait;
+            while Instant::now() < until {
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Err(Failure::failed("interrupted"));
+                }
+                let Some((answer, from)) = receive(&self.socket, &mut self.buffer)? else { continue };
+                if !to_all && from != self.to {
+                    continue;
+                }
+                if let Some(taken) = take(answer) {
+                    self.to = from;
+                    return Ok(Some(taken));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn send(&self, datagram: &[u8]) -> Result<(), Failure> {
+        match self.socket.send_to(datagram, self.to) {
+            Ok(_) => Ok(()),
+            // Nobody was there a moment ago; somebody may be now.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) => Err(Failure::failed(format!("cannot send to {}: {error}", self.to))),
+        }
+    }
+}
+
+/// Whether all that hear it are meant.
+fn is_for_many(address: SocketAddr) -> bool {
+    match address {
+        SocketAddr::V4(address) => address.ip().is_broadcast() || address.ip().octets()[3] == 255,
+        SocketAddr::V6(address) => address.ip().is_multicast(),
+    }
+}
+
+impl<'a> Sensor<'a> {
+    fn new(args: &'a Args) -> Result<Self, Failure> {
+        let mut rng = rng()?;
+        let any = if args.to.is_ipv4() {
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+        } else {
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+        };
+        let protocol = match args.neighbours.mode {
+            Mode::Plain => Protocol::Plain,
+            Mode::Literal => Protocol::Literal(Box::new(Node::generate(&mut P256, &mut rng)), None),
+            Mode::Diet => Protocol::Diet(Box::new(Us::new(&args.neighbours)?), None),
+        };
+        let air = Air {
+            // It looks for interrupts as often as this.
+            socket: socket(any, args.wait.min(Duration::from_millis(100)))?,
+            to: args.to,
+            wait: args.wait,
+            buffer: vec![0; DATAGRAM_LEN],
+            interrupted: on_interrupt()?,
+        };
+        Ok(Self { args, air, rng, protocol })
+    }
+
+    /// Sends one message, and prints what became of it.
+    fn say(&mut self, text: &[u8]) -> Result<(), Failure> {
+        if text.len() > MOST_TEXT {
+            let len = text.len();
+            return Err(Failure::broken(format!("the text has {len} bytes; a message takes {MOST_TEXT}")));
+        }
+        let begun = Instant::now();
+        let acknowledged = match &mut self.protocol {
+            Protocol::Plain => self.air.send(text).map(|()| None)?,
+            Protocol::Literal(node, peer) => {
+                let peer = match peer {
+                    Some(peer) => peer,
+                    None => peer.insert(Box::new(meet(&mut self.air, node)?)),
+                };
+                let mut room = vec![0; message_len(text.len())];
+                let datagram = node.protect(peer, text, &mut room, &mut P256, &mut self.rng);
+                self.air.send(datagram.map_err(Failure::failed)?).map(|()| None)?
+            }
+            Protocol::Diet(us, session) => {
+                let known = session.is_some();
+                let mut done = deliver(&mut self.air, us, session, text, &mut self.rng)?;
+                if !done && known {
+                    // The router has restarted, or moved: another handshake, once.
+                    *session = None;
+                    self.air.to = self.args.to;
+                    done = deliver(&mut self.air, us, session, text, &mut self.rng)?;
+                }
+                if !done {
+                    return Err(Failure::failed(format!(
+                        "{} did not acknowledge the message; look there for what was dropped",
+                        self.air.to
+                    )));
+                }
+                session.as_ref().map(|session| in_hex(&session.peer()))
+            }
+        };
+        let elapsed = begun.elapsed();
+        let to = self.air.to;
+        let line = if self.args.json {
+            let ms = elapsed.as_secs_f64() * 1000.0;
+            json!({ "to": to.to_string(), "acknowledged_by": acknowledged, "elapsed_ms": ms }).to_string()
+        } else {
+            match acknowledged {
+                Some(peer) => format!("acknowledged by {} after {} ms", &peer[..12], elapsed.as_millis()),
+                None => format!("sent to {to}"),
+            }
+        };
+        Ok(report::print(format!("{line}\n").as_bytes())?)
+    }
+}
+
+/// Steps 1 and 2 of the paper.
+fn meet(air: &mut Air, node: &Node) -> Result<Peer, Failure> {
+    let answered = air.ask(&node.keys(), |answer| {
+        (answer.len() == KEYS_LEN).then(|| node.meet(answer, &mut P256).ok()).flatten()
+    });
+    answered?.ok_or_else(|| nobody(air, None))
+}
+
+/// One message in the session, which is made if there is none. Whether it was acknowledged.
+fn deliver(
+    air: &mut Air,
+    us: &Us,
+    session: &mut Option<Box<Session>>,
+    text: &[u8],
+    rng: &mut HostRng,
+) -> Result<bool, Failure> {
+    let session = match session {
+        Some(session) => session,
+        None => session.insert(Box::new(shake_hands(air, us, rng)?)),
+    };
+    let mut room = vec![0; OVERHEAD + text.len()];
+    let datagram = session.seal(text, &mut room, &mut P256, rng).map_err(Failure::failed)?;
+    let receipt = air.ask(datagram, |answer| session.open(answer, &mut P256).ok().map(|_| ()))?;
+    Ok(receipt.is_some())
+}
+
+fn shake_hands(air: &mut Air, us: &Us, rng: &mut HostRng) -> Result<Session, Failure> {
+    let (initiator, hello) = us.identity.hello(&mut P256, rng);
+    let mut refused = None;
+    let answered = air.ask(&hello, |answer| {
+        initiator.finish(answer, us.admission(), &mut P256).map_err(|reason| refused = Some(reason)).ok()
+    });
+    let session = answered?.ok_or_else(|| nobody(air, refused))?;
+    us.warn_of(&session.peer(), air.to);
+    Ok(session)
+}
+
+fn nobody(air: &Air, refused: Option<Refused>) -> Failure {
+    let to = air.to;
+    Failure::failed(match refused {
+        None => format!(
+            "no answer from {to}; check that a router of the same --mode listens there, and that it admits this \
+             node"
+        ),
+        Some(Refused::Stranger) => {
+            format!("{to} is answered by a node that is not admitted; compare its identity with --admit")
+        }
+        Some(reason) => format!("an answer from {to} was refused: {reason}"),
+    })
+}

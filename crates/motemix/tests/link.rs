@@ -1,0 +1,265 @@
+//! Two neighbours that were never introduced, as two processes.
+
+mod program;
+
+use program::{Run, motemix};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// For what has to happen in the end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with a sensor's key and a router's, and their identities.
+struct Keys {
+    folder: TempDir,
+    sensor: String,
+    router: String,
+}
+
+impl Keys {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let identity = |name| {
+            let path = folder.path().join(name);
+            motemix(["link", "identity", path.to_str().expect("UTF-8")]).succeeds().trim().to_owned()
+        };
+        let (sensor, router) = (identity("sensor"), identity("router"));
+        Self { folder, sensor, router }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    /// What the router says in order to admit the sensor.
+    fn of_router(&self) -> [String; 4] {
+        ["--key".into(), self.path("router"), "--admit".into(), self.sensor.clone()]
+    }
+
+    /// What the sensor says in order to admit the router.
+    fn of_sensor(&self) -> [String; 4] {
+        ["--key".into(), self.path("sensor"), "--admit".into(), self.router.clone()]
+    }
+}
+
+/// A router that runs until the value is dropped.
+struct Router {
+    child: Child,
+    address: String,
+    printed: Receiver<String>,
+}
+
+impl Router {
+    fn start(words: &[String]) -> Self {
+        Self::listening("[::1]:0", words)
+    }
+
+    fn listening(address: &str, words: &[String]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        command.args(["link", "router", "--json", "--listen", address]).args(words);
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.env_remove("MOTEMIX_LOG").spawn().expect("the program starts");
+        let printed = lines(child.stdout.take().expect("its output"));
+        let said = lines(child.stderr.take().expect("its errors"));
+        let address = loop {
+            let line = said.recv_timeout(PATIENCE).expect("it listens");
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                break rest.split(' ').next().expect("an address").to_owned();
+            }
+        };
+        Self { child, address, printed }
+    }
+
+    /// The text of the next message.
+    fn hears(&self) -> String {
+        let line = self.printed.recv_timeout(PATIENCE).expect("a message");
+        let message: Value = serde_json::from_str(&line).expect("JSON");
+        message["text"].as_str().expect("a text").to_owned()
+    }
+
+    fn hears_nothing_more(mut self) {
+        self.kill();
+        let more: Vec<_> = self.printed.iter().collect();
+        assert!(more.is_empty(), "{more:?}");
+    }
+
+    fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+fn sensor(to: &str, words: &[String], more: &[&str]) -> Run {
+    let fixed = ["link", "sensor", "--to", to, "--wait", "20s"];
+    motemix(fixed.into_iter().chain(words.iter().map(String::as_str)).chain(more.iter().copied()))
+}
+
+fn mode(mode: &str) -> [String; 2] {
+    ["--mode".into(), mode.into()]
+}
+
+#[test]
+fn a_reading_arrives_and_is_acknowledged() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router());
+    let said = sensor(&router.address, &keys.of_sensor(), &["21.5 degrees"]).succeeds();
+    assert!(said.starts_with(&format!("acknowledged by {} after ", &keys.router[..12])), "{said}");
+    let line = router.printed.recv_timeout(PATIENCE).expect("a message");
+    let message: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(
+        (&message["text"], &message["identity"]),
+        (&"21.5 degrees".into(), &keys.sensor.as_str().into())
+    );
+    router.hears_nothing_more();
+}
+
+#[test]
+fn the_papers_protocol_and_the_plain_one_run_too() {
+    for name in ["literal", "plain"] {
+        let router = Router::start(&mode(name));
+        let said = sensor(&router.address, &mode(name), &["21.5 degrees"]).succeeds();
+        assert_eq!(said, format!("sent to {}\n", router.address), "{name}");
+        assert_eq!(router.hears(), "21.5 degrees", "{name}");
+    }
+}
+
+#[test]
+fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router());
+    let quick = ["--wait", "300ms", "hello"];
+    let stranger = ["--key".into(), keys.path("stranger"), "--anybody".into()];
+    let to = ["link", "sensor", "--to", &router.address];
+    let run = |words: &[String]| motemix(to.into_iter().chain(words.iter().map(String::as_str)).chain(quick));
+    run(&stranger).fails(1, &[&router.address, "no answer", "admits this node"]);
+    // The sensor does not take this router for the one that it knows.
+    let other = ["--key".into(), keys.path("sensor"), "--admit".into(), keys.sensor.clone()];
+    run(&other).fails(1, &[&router.address, "not admitted", "--admit"]);
+    router.hears_nothing_more();
+}
+
+#[test]
+fn a_sensor_goes_on_after_its_router_has_restarted() {
+    let keys = Keys::new();
+    let mut router = Router::start(&keys.of_router());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    command.args(["link", "sensor", "--to", &router.address, "--wait", "300ms"]).args(keys.of_sensor());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let (mut input, said) = (child.stdin.take().expect("piped"), lines(child.stdout.take().expect("piped")));
+    let mut say = |text: &str| {
+        writeln!(input, "{text}").expect("it reads");
+        let line = said.recv_timeout(PATIENCE).expect("an answer");
+        assert!(line.starts_with("acknowledged"), "{line}");
+    };
+    say("before");
+    assert_eq!(router.hears(), "before");
+    let address = router.address.clone();
+    router.kill();
+    let router = Router::listening(&address, &keys.of_router());
+    say("after");
+    assert_eq!(router.hears(), "after");
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn messages_arrive_once_over_a_channel_that_loses_doubles_and_reorders() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router());
+    let relay = relay(&router.address);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    command.args(["link", "sensor", "--to", &relay, "--wait", "200ms"]).args(keys.of_sensor());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    let said = lines(child.stdout.take().expect("piped"));
+    let texts: Vec<_> = (0..20).map(|number| format!("reading {number}")).collect();
+    for text in &texts {
+        writeln!(input, "{text}").expect("it reads");
+    }
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(said.iter().count(), texts.len());
+    let heard: Vec<_> = texts.iter().map(|_| router.hears()).collect();
+    assert_eq!(heard, texts);
+    router.hears_nothing_more();
+}
+
+/// Passes datagrams between whoever writes to it and the router. Of five, it loses one, doubles
+/// one, and holds one back until the next. Never more than one in a row is lost: three tries are
+/// enough.
+fn relay(router: &str) -> String {
+    let socket = UdpSocket::bind("[::1]:0").expect("a port");
+    let (address, router) = (socket.local_addr().expect("bound"), router.parse().expect("an address"));
+    thread::spawn(move || {
+        let (mut buffer, mut sensor, mut held) = ([0; 2048], None, None);
+        for number in 0_u32.. {
+            let Ok((len, from)) = socket.recv_from(&mut buffer) else { return };
+            let to = if from == router { sensor } else { Some(router) };
+            if from != router {
+                sensor = Some(from);
+            }
+            let Some(to) = to else { continue };
+            let datagram = buffer[..len].to_vec();
+            let out = match number % 5 {
+                1 => vec![],
+                2 => vec![(datagram.clone(), to), (datagram, to)],
+                3 => {
+                    held = Some((datagram, to));
+                    vec![]
+                }
+                _ => std::iter::once((datagram, to)).chain(held.take()).collect(),
+            };
+            for (datagram, to) in out {
+                // Whoever has ended hears nothing.
+                let _ = socket.send_to(&datagram, to);
+            }
+        }
+    });
+    address.to_string()
+}
+
+#[test]
+fn what_cannot_work_is_said_in_one_line() {
+    let keys = Keys::new();
+    let nobody = UdpSocket::bind("[::1]:0").expect("a port").local_addr().expect("bound").to_string();
+    let words = |more: &[&'static str]| {
+        let to = ["link".to_owned(), "sensor".into(), "--to".into(), nobody.clone()];
+        let more = more.iter().map(|word| (*word).to_owned());
+        to.into_iter().chain(["--key".into(), keys.path("sensor")]).chain(more).collect::<Vec<_>>()
+    };
+    motemix(words(&["hello"])).fails(2, &["nobody is admitted", "--admit", "--anybody"]);
+    let quick = ["--anybody", "--wait", "100ms", "hello"];
+    motemix(words(&quick)).fails(1, &["no answer from", &nobody, "--mode"]);
+    let long = ["--anybody", Box::leak("x".repeat(1101).into_boxed_str())];
+    motemix(words(&long)).fails(2, &["1101 bytes", "1100"]);
+    let broken = keys.path("broken");
+    std::fs::write(&broken, "motemix neighbour key 1\nkey 00\n").expect("a file");
+    motemix(["link", "identity", &broken]).fails(2, &["broken", "others may use this key", "chmod 600"]);
+    Command::new("chmod").args(["600", &broken]).status().expect("chmod starts");
+    motemix(["link", "identity", &broken]).fails(2, &["broken", "line 2", "64 hex digits"]);
+}
