@@ -1,14 +1,16 @@
 //! The primitives of a link: P-256, AES-128 and SHA-256. A [`Suite`] is a value, because an
-//! accelerator has registers; [`P256`] computes in software and in constant time.
+//! accelerator has registers; [`P256`] computes in software.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use ccm::aead::AeadInOut;
 use ccm::consts::{U8, U13};
 use core::fmt;
+use ecdsa::hazmat::sign_prehashed_rfc6979;
 use motemix_crypto::Secret;
-use p256::ecdsa::signature::hazmat::{PrehashVerifier, RandomizedPrehashSigner};
-use p256::ecdsa::{SigningKey, VerifyingKey};
+use p256::NistP256;
+use p256::ecdsa::VerifyingKey;
+use p256::ecdsa::signature::hazmat::PrehashVerifier;
 use p256::elliptic_curve::sec1::ToSec1Point;
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
@@ -211,7 +213,9 @@ pub(crate) fn digest(pieces: &[&[u8]]) -> [u8; 32] {
 
 type Ccm = ccm::Ccm<Aes128, U8, U13>;
 
-/// The suite in software: the crates `p256`, `aes` and `ccm`.
+/// The suite in software: the crates `p256`, `aes` and `ccm`. In constant time wherever the core
+/// multiplies in constant time, which a Cortex-M3 does not: there, whoever measures how long a node
+/// computes learns something of its keys.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct P256;
 
@@ -236,9 +240,11 @@ impl Suite for P256 {
         digest: &[u8; 32],
         rng: &mut R,
     ) -> Result<Signature, Refused> {
-        let key = SigningKey::from(secret_key(private)?);
-        let signature: p256::ecdsa::Signature =
-            key.sign_prehash_with_rng(rng, digest).map_err(|_| Refused::PrivateKey)?;
+        let scalar = secret_key(private)?.to_nonzero_scalar();
+        let mut fresh = Secret::<32>::zero();
+        rng.fill_bytes(fresh.expose_mut());
+        // A signing key would compute its public key first, which is half of all the work.
+        let (signature, _) = sign_prehashed_rfc6979::<NistP256, Sha256>(&scalar, digest, fresh.expose());
         Ok(Signature(signature.to_bytes().into()))
     }
 

@@ -142,7 +142,7 @@ const RULES: [Rule; 17] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 20] = [
+const PROTOCOL_LIBRARIES: [&str; 21] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -155,6 +155,7 @@ const PROTOCOL_LIBRARIES: [&str; 20] = [
     // The primitives between neighbours.
     "aes",
     "ccm",
+    "ecdsa",
     "hkdf",
     "p256",
     // The store of a mote: its library speaks in futures, which one call runs to their end.

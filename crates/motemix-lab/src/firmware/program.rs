@@ -25,6 +25,8 @@ pub enum Purpose {
     SecretsSmall,
     /// The thesis' operations on TweetNaCl: `boards measure`.
     Baseline,
+    /// The functions of IoT-CryptoDiet, one by one: `boards cycles`.
+    Diet,
     /// A mote on a board that is not emulated.
     Mote,
 }
