@@ -143,7 +143,7 @@ statuses! {
     MemoryTooSmall => c"the memory is too small; lend MOTEMIX_NODE_SIZE bytes",
     BadLimits => c"the limits make no node; allow a packet, a message, a return and a node at least",
     NotANode => c"not a node; make it with motemix_node_new, and do not use it after motemix_node_end",
-    Busy => c"the node is in another call; use it from one thread, and not from its callbacks",
+    Busy => c"the node is in another call; do not call it from what it calls back",
     NotADocument => c"not an open document; open it with motemix_document_open",
     RandomFailed => c"the random source failed; use a board's hardware generator or seed",
     BufferTooSmall => c"the buffer is too small; lend MOTEMIX_PACKET_LEN bytes",

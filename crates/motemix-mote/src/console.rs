@@ -135,7 +135,26 @@ pub(crate) use or_warn;
 pub(crate) struct Line {
     bytes: [u8; LINE_LEN],
     len: usize,
-    too_long: bool,
+    /// Why it will not be read.
+    unread: Option<Unread>,
+}
+
+/// Why a line is not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// It has more than [`LINE_LEN`] bytes.
+    TooLong,
+    /// It has other characters, without which it would say something else.
+    NotAscii,
+}
+
+impl Unread {
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::TooLong => "the line is too long and was not read",
+            Self::NotAscii => "only printable ASCII is read; type the line again",
+        }
+    }
 }
 
 /// A line was ended.
@@ -143,21 +162,21 @@ pub(crate) struct Line {
 pub(crate) enum Ended {
     /// It is in [`Line::text`].
     Line,
-    /// It had more than [`LINE_LEN`] bytes and is gone.
-    TooLong,
+    /// It is gone.
+    Unread(Unread),
 }
 
 impl Line {
     pub(crate) const fn new() -> Self {
-        Self { bytes: [0; LINE_LEN], len: 0, too_long: false }
+        Self { bytes: [0; LINE_LEN], len: 0, unread: None }
     }
 
     /// Takes a character; some terminals end a line with a return, some with a new line.
     pub(crate) fn push(&mut self, character: u8) -> Option<Ended> {
         match character {
-            b'\r' | b'\n' if self.too_long => {
+            b'\r' | b'\n' if let Some(reason) = self.unread => {
                 self.clear();
-                return Some(Ended::TooLong);
+                return Some(Ended::Unread(reason));
             }
             b'\r' | b'\n' if self.len > 0 => return Some(Ended::Line),
             0x08 | 0x7f => self.len = self.len.saturating_sub(1),
@@ -166,8 +185,9 @@ impl Line {
                     *place = character;
                     self.len += 1;
                 }
-                None => self.too_long = true,
+                None => self.unread = Some(Unread::TooLong),
             },
+            0x80.. => self.unread = Some(Unread::NotAscii),
             _ => {}
         }
         None
@@ -185,7 +205,7 @@ impl Line {
 
     pub(crate) fn clear(&mut self) {
         self.len = 0;
-        self.too_long = false;
+        self.unread = None;
     }
 }
 
@@ -211,12 +231,20 @@ mod tests {
     }
 
     #[test]
+    fn a_line_with_other_characters_is_refused_as_a_whole() {
+        let mut line = Line::new();
+        assert_eq!(type_in(&mut line, "send b grüß\n"), Some(Ended::Unread(Unread::NotAscii)));
+        assert_eq!(type_in(&mut line, "stop\n"), Some(Ended::Line));
+        assert_eq!(line.text(), "stop");
+    }
+
+    #[test]
     fn a_line_that_is_too_long_is_refused_as_a_whole() {
         let mut line = Line::new();
         for _ in 0..=LINE_LEN {
             assert_eq!(line.push(b'x'), None);
         }
-        assert_eq!(line.push(b'\n'), Some(Ended::TooLong));
+        assert_eq!(line.push(b'\n'), Some(Ended::Unread(Unread::TooLong)));
         assert_eq!(type_in(&mut line, "stop\n"), Some(Ended::Line));
         assert_eq!(line.text(), "stop");
     }

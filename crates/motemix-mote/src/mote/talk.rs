@@ -31,7 +31,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         while let Some(character) = console.read() {
             match self.line.push(character) {
                 None => {}
-                Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
+                Some(Ended::Unread(reason)) => say!(console, "error: {}", reason.words()),
                 Some(Ended::Line) => match self.hear(now, console, scratch) {
                     Heard::Done => {}
                     Heard::Start => return Some(StartAsked(())),

@@ -65,7 +65,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             let Some(character) = console.read() else { return false };
             match self.mote.line.push(character) {
                 None => continue,
-                Some(Ended::TooLong) => say!(console, "error: the line is too long and was not read"),
+                Some(Ended::Unread(reason)) => say!(console, "error: {}", reason.words()),
                 Some(Ended::Line) => {
                     if self.hear(now, console, link, scratch) == Heard::DocumentEnd {
                         self.end_document(now, console);

@@ -34,6 +34,14 @@ pub fn sign(args: &DirectorySign) -> Result<(), Failure> {
     let number = args.epoch.map_or_else(|| u32::try_from(now.0 / length).ok(), Some);
     let epoch =
         Epoch(number.ok_or_else(|| Failure::broken("--epoch-length: too short; take an hour or more"))?);
+    let path = network.document(epoch);
+    if path.exists() {
+        return Err(Failure::broken(format!(
+            "{}: there is a document of epoch {epoch} already; give the next one with --epoch {}, or remove the file",
+            path.display(),
+            epoch.0.saturating_add(1)
+        )));
+    }
     let from = args.epoch.map_or(now.0 / length * length, |epoch| u64::from(epoch) * length);
     let mut parameters = Parameters::new(3, 3);
     parameters.mean_delay = args.mean_delay;
