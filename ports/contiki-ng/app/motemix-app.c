@@ -69,11 +69,14 @@ say(const struct motemix_news *news)
     printf("received a message; `motemix inbox` prints it\n");
     break;
   case MOTEMIX_NEWS_ACKNOWLEDGED:
-    printf("acknowledged %lu after %lu ms\n", (unsigned long)news->message,
-           (unsigned long)news->round_trip_ms);
+    printf("acknowledged %lu after %lu ms, tries %u\n", (unsigned long)news->message,
+           (unsigned long)news->round_trip_ms, news->tries);
     break;
   case MOTEMIX_NEWS_DISCARDED:
-    printf("discarded %lu\n", (unsigned long)news->message);
+    printf("discarded %lu after tries %u\n", (unsigned long)news->message, news->tries);
+    break;
+  case MOTEMIX_NEWS_EPOCH:
+    printf("epoch %lu begins\n", (unsigned long)news->message);
     break;
   default:
     /* The log says it. */

@@ -86,7 +86,9 @@ enum motemix_news_kind {
 struct motemix_news {
   enum motemix_news_kind kind;
   uint64_t message;
+  /* Of the try that was acknowledged. */
   uint32_t round_trip_ms;
+  uint8_t tries;
   motemix_warning warning;
   motemix_status reason;
   /* So many more came behind these and are lost, because eight were waiting already. That takes a

@@ -29,6 +29,8 @@
 #define CHANNEL 26
 #define DATA 1
 #define HELLO 255
+/* A dispatcher that was started later, or again, knows nobody. */
+#define HELLO_INTERVAL (2 * CLOCK_SECOND)
 /* Frames that wait until Contiki-NG reads them. */
 #define FRAMES 8
 /* Datagrams taken in at a time. Whoever floods the socket must not keep the program there. */
@@ -49,6 +51,8 @@ static bool awaits_acknowledgement;
 static struct frame acknowledgement;
 static struct frame prepared;
 static uint32_t sequence;
+/* There is no dispatcher, and that was said. */
+static bool is_refused;
 
 PROCESS(motemix_zep_process, "ZEP");
 /*---------------------------------------------------------------------------*/
@@ -62,7 +66,19 @@ send_datagram(uint8_t kind, const uint8_t *frame, size_t len)
   datagram[31] = (uint8_t)len;
   memcpy(datagram + HEADER_LEN, frame, len);
   /* One that the kernel does not take is a frame that nobody heard. */
-  (void)!send(zep, datagram, HEADER_LEN + len, 0);
+  if(send(zep, datagram, HEADER_LEN + len, 0) >= 0) {
+    is_refused = false;
+  } else if(errno == ECONNREFUSED && !is_refused) {
+    is_refused = true;
+    fprintf(stderr, "nobody is at MOTEMIX_ZEP; start `motemix-lab air --zep`\n");
+  }
+}
+
+/* So that others' frames come before the first of one's own left. */
+static void
+say_hello(void)
+{
+  send_datagram(HELLO, linkaddr_node_addr.u8, sizeof(linkaddr_node_addr.u8));
 }
 /*---------------------------------------------------------------------------*/
 static bool
@@ -183,8 +199,7 @@ init(void)
     exit(EXIT_FAILURE);
   }
   process_start(&motemix_zep_process, NULL);
-  /* So that others' frames come before the first of one's own left. */
-  send_datagram(HELLO, linkaddr_node_addr.u8, sizeof(linkaddr_node_addr.u8));
+  say_hello();
   return 1;
 }
 
@@ -342,14 +357,21 @@ const struct radio_driver motemix_zep_driver = {
 /*---------------------------------------------------------------------------*/
 PROCESS_THREAD(motemix_zep_process, ev, data)
 {
+  static struct etimer hello;
   unsigned turn;
   int len;
 
   PROCESS_BEGIN();
   (void)data;
 
+  etimer_set(&hello, HELLO_INTERVAL);
   while(1) {
-    PROCESS_YIELD_UNTIL(ev == PROCESS_EVENT_POLL);
+    PROCESS_YIELD_UNTIL(ev == PROCESS_EVENT_POLL || ev == PROCESS_EVENT_TIMER);
+    if(ev == PROCESS_EVENT_TIMER) {
+      say_hello();
+      etimer_set(&hello, HELLO_INTERVAL);
+      continue;
+    }
     /* What an acknowledgement was awaited for is over. */
     forget_acknowledgement();
     take_in();

@@ -147,16 +147,20 @@ acknowledged(void *context, uint64_t message, uint64_t round_trip_us, uint8_t tr
 {
   struct motemix_news *told = motemix_news_of(MOTEMIX_NEWS_ACKNOWLEDGED);
 
-  (void)context, (void)tries;
+  (void)context;
   told->message = message;
+  told->tries = tries;
   told->round_trip_ms = (uint32_t)(round_trip_us / 1000);
 }
 
 static void
 discarded(void *context, uint64_t message, uint8_t tries)
 {
-  (void)context, (void)tries;
-  motemix_news_of(MOTEMIX_NEWS_DISCARDED)->message = message;
+  struct motemix_news *told = motemix_news_of(MOTEMIX_NEWS_DISCARDED);
+
+  (void)context;
+  told->message = message;
+  told->tries = tries;
 }
 
 static void

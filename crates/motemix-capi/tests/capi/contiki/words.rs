@@ -7,7 +7,7 @@ pub(crate) const CONSOLE: Words = Words {
     last: ["motemix-stack", "bytes of the mote's stack"],
     runs_in: |_| "the node runs".to_owned(),
     runs_in_no_epoch: "the node runs",
-    epoch_begins: None,
+    epoch_begins: Some("epoch 8 begins"),
     kept: |epoch, nodes| format!("ok epoch {epoch}, {nodes} nodes"),
     kept_next: |epoch, begins| format!("ok epoch {epoch} begins at {begins}"),
     sent_to: |_| "sent ".to_owned(),

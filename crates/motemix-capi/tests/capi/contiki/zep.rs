@@ -57,12 +57,16 @@ impl Air {
         Self { socket, program, shell, hello: buffer[..len].to_vec(), _link: link }
     }
 
-    /// The next datagram.
+    /// The next datagram that is no hello: those come again and again.
     fn hear(&self) -> Vec<u8> {
         let mut buffer = [0; 2048];
-        let (len, from) = self.socket.recv_from(&mut buffer).expect("a datagram");
-        assert_eq!(from, self.program);
-        buffer[..len].to_vec()
+        loop {
+            let (len, from) = self.socket.recv_from(&mut buffer).expect("a datagram");
+            assert_eq!(from, self.program);
+            if buffer[3] != 255 {
+                return buffer[..len].to_vec();
+            }
+        }
     }
 
     fn say(&self, datagram: &[u8]) {
@@ -117,6 +121,16 @@ fn a_radio_says_hello_and_sends_each_frame_in_a_datagram() {
         }
         assert!(numbers.is_sorted() && numbers.iter().collect::<HashSet<_>>().len() == 5, "{numbers:?}");
         air.shell.ask("transmit", "error");
+    }
+}
+
+#[test]
+fn a_dispatcher_that_starts_late_hears_of_the_radio() {
+    let air = Air::new("[::1]:0");
+    let mut buffer = [0; 2048];
+    for _ in 0..2 {
+        let (len, _) = air.socket.recv_from(&mut buffer).expect("another hello");
+        assert_eq!((&buffer[..5], &buffer[HEADER_LEN..len]), (&air.hello[..5], &air.hello[HEADER_LEN..]));
     }
 }
 
