@@ -56,6 +56,16 @@ static bool is_refused;
 
 PROCESS(motemix_zep_process, "ZEP");
 /*---------------------------------------------------------------------------*/
+/* The kernel tells whoever sends or receives next that nobody took the last datagram. */
+static void
+say_refused(void)
+{
+  if(errno == ECONNREFUSED && !is_refused) {
+    is_refused = true;
+    fprintf(stderr, "nobody is at MOTEMIX_ZEP; start `motemix-lab air --zep`\n");
+  }
+}
+
 static void
 send_datagram(uint8_t kind, const uint8_t *frame, size_t len)
 {
@@ -66,11 +76,8 @@ send_datagram(uint8_t kind, const uint8_t *frame, size_t len)
   datagram[31] = (uint8_t)len;
   memcpy(datagram + HEADER_LEN, frame, len);
   /* One that the kernel does not take is a frame that nobody heard. */
-  if(send(zep, datagram, HEADER_LEN + len, 0) >= 0) {
-    is_refused = false;
-  } else if(errno == ECONNREFUSED && !is_refused) {
-    is_refused = true;
-    fprintf(stderr, "nobody is at MOTEMIX_ZEP; start `motemix-lab air --zep`\n");
+  if(send(zep, datagram, HEADER_LEN + len, 0) < 0) {
+    say_refused();
   }
 }
 
@@ -100,8 +107,10 @@ take_in(void)
   for(taken = 0; taken < BATCH && count < FRAMES; taken++) {
     len = recv(zep, datagram, sizeof(datagram), MSG_DONTWAIT);
     if(len < 0) {
+      say_refused();
       break;
     }
+    is_refused = false;
     if(len < HEADER_LEN + CHECK_LEN || len > HEADER_LEN + MOST_FRAME ||
        memcmp(datagram, "EX\2\1", 4) != 0 || datagram[4] != CHANNEL ||
        datagram[31] != len - HEADER_LEN) {
