@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -36,7 +37,8 @@ impl Shell {
     }
 
     pub fn of(command: &mut Command) -> Self {
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // RIOT on a PC has a second process, which reads its input: both are ended together.
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("the program starts");
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
         let (sender, lines) = channel();
@@ -99,8 +101,14 @@ impl Shell {
 
     /// As when the power fails.
     pub fn kill(&mut self) {
-        self.child.kill().expect("the process is there");
+        self.kill_group();
         self.child.wait().expect("it ends");
+    }
+
+    fn kill_group(&self) {
+        let group = format!("-{}", self.child.id());
+        // It may have ended already.
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
     }
 
     pub fn is_alive(&mut self) -> bool {
@@ -111,7 +119,7 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         drop(self.input.take());
-        let _ = self.child.kill();
+        self.kill_group();
         let _ = self.child.wait();
     }
 }
