@@ -164,6 +164,21 @@ fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
 }
 
 #[test]
+fn what_nobody_could_read_is_not_acknowledged() {
+    let keys = Keys::new();
+    let mut router = Router::start(&keys.of_router());
+    // The reader goes. Its thread ends with the first line that it cannot pass on.
+    drop(std::mem::replace(&mut router.printed, channel().1));
+    let words = |more: [&'static str; 3]| {
+        let words = ["link", "sensor", "--to", &router.address].map(str::to_owned);
+        words.into_iter().chain(keys.of_sensor()).chain(more.map(str::to_owned)).collect::<Vec<_>>()
+    };
+    // The first was read and lost by its reader, and so may be others before the reader has ended.
+    let is_refused = |_| motemix(words(["--wait", "300ms", "hello"])).status() == 1;
+    assert!((0..1000).any(is_refused), "messages are acknowledged that nobody can read");
+}
+
+#[test]
 fn a_sensor_goes_on_after_its_router_has_restarted() {
     let keys = Keys::new();
     let mut router = Router::start(&keys.of_router());

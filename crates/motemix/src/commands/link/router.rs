@@ -4,15 +4,16 @@ use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
 use crate::cli::{LinkRouter as Args, Mode};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
-use crate::report::{self, printable};
+use crate::report::printable;
+use anyhow::Context;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer};
 use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session};
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PublicKey, Refused};
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -39,14 +40,15 @@ pub fn router(args: &Args) -> Result<(), Failure> {
     while !interrupted.load(Ordering::Relaxed) {
         let Some((datagram, from)) = receive(&socket, &mut buffer)? else { continue };
         let (heard, reply) = router.protocol.handle(datagram, from);
-        if let Some(reply) = reply {
-            // A receipt that is lost is asked for again.
-            let _ = socket.send_to(&reply, from);
-        }
+        // What is acknowledged has been printed.
         match heard {
             Heard::Message { text, peer } => show(&text, from, peer.as_ref(), args.json)?,
             Heard::Nothing => {}
             Heard::Refused(reason) => *router.refused.entry(reason).or_default() += 1,
+        }
+        if let Some(reply) = reply {
+            // A receipt that is lost is asked for again.
+            let _ = socket.send_to(&reply, from);
         }
     }
     router.report();
@@ -61,7 +63,10 @@ fn show(text: &[u8], from: SocketAddr, peer: Option<&PublicKey>, json: bool) -> 
         let who = peer.map_or_else(|| from.to_string(), |peer| in_hex(peer)[..12].to_owned());
         format!("{who}  {}", printable(&text))
     };
-    Ok(report::print(format!("{line}\n").as_bytes())?)
+    // A reader that has gone is an error here: nobody has the message, so it is not acknowledged.
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).context("cannot write a message to stdout")?;
+    Ok(())
 }
 
 struct Router {
@@ -223,6 +228,10 @@ impl Diet {
         self.spend_answer(now)?;
         let admission = self.us.admission();
         let answered = self.us.identity.answer(hello, admission, &mut P256, &mut self.rng);
+        if matches!(answered, Err(Refused::Stranger)) {
+            // Nothing was computed: strangers do not use up the answers of those who are admitted.
+            self.answers.0 += 1.0;
+        }
         let (pending, answer) = answered.map_err(refused)?;
         let neighbour = self.neighbours.entry(from).or_insert_with(|| Neighbour {
             handshake: None,
@@ -310,5 +319,26 @@ impl Neighbour {
                 of_session
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use motemix_neighbour::diet::settled::Identity;
+
+    #[test]
+    fn a_flood_of_strangers_leaves_neighbours_their_answers() {
+        let mut rng = rng().expect("random numbers");
+        let [neighbour, stranger, identity] = [(); 3].map(|()| Identity::generate(&mut P256, &mut rng));
+        let us = Us { identity, admitted: Some(vec![neighbour.public_key()]) };
+        let hellos = [stranger, neighbour].map(|who| who.hello(&mut P256, &mut rng).1);
+        let mut diet = Diet::new(us, rng);
+        let from = "[::1]:1".parse().expect("an address");
+        for _ in 0..10_000 {
+            let (heard, answer) = diet.handle(&mut hellos[0].clone(), from);
+            assert!(matches!(heard, Heard::Refused("not admitted")) && answer.is_none());
+        }
+        assert!(diet.handle(&mut hellos[1].clone(), from).1.is_some());
     }
 }
