@@ -7,6 +7,7 @@
 //! | [`ed25519`] | Ed25519 signatures checked on boards | RFC 8032 |
 //! | [`p224`] | NIST P-224, for packets of Loopix | FIPS 186-4 |
 //! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |
+//! | [`aes_ccm`] | AES-CCM between neighbours | RFC 3610, RFC 9053 |
 //! | [`hash`] | keyed BLAKE2s and BLAKE2b | RFC 7693 |
 //! | [`wide_block`] | LIONESS | Anderson and Biham, FSE 1996 |
 //! | [`uniform`] | random numbers below a bound | Lemire, TOMACS 29(1), 2019 |
@@ -19,6 +20,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod aes_ccm;
 pub mod curve;
 pub mod ed25519;
 pub mod hash;

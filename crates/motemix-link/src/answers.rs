@@ -34,13 +34,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn frame(&self, me: ExtendedAddress) -> Frame {
-        let mut frame = Frame::new(me, self.to, self.sequence);
+    /// Appends it to a frame.
+    pub(crate) fn write(&self, me: ExtendedAddress, frame: &mut Frame) {
         match self.reply {
-            Reply::RfragAck(ack) => ack.write(&mut frame),
-            Reply::Advertisement => write_advertisement(&mut frame, me, self.to),
+            Reply::RfragAck(ack) => ack.write(frame),
+            Reply::Advertisement => write_advertisement(frame, me, self.to),
         }
-        frame
     }
 
     /// Whether the other one says the same, or more.

@@ -62,6 +62,18 @@ drops! {
     Unwanted => "unwanted",
     /// An answer to a neighbour for which there was no place, or which could not be sent.
     Unanswered => "unanswered",
+    /// A frame that is not protected, where all but handshakes have to be.
+    Unprotected => "unprotected",
+    /// A protected frame of a station for which there is no key; a datagram that waited for one in
+    /// vain.
+    NoKey => "no-key",
+    /// A protected frame that was altered, or was made with another key.
+    Forged => "forged",
+    /// A protected frame whose counter is not above that of the one before it: it was repeated, or
+    /// came too late.
+    RepeatedFrame => "repeated-frame",
+    /// A message of a handshake that came while another one was waiting.
+    HandshakeBusy => "handshake-busy",
 }
 
 impl LinkDrop {
@@ -96,6 +108,8 @@ pub struct LinkCounters {
     pub spared: u32,
     /// Fragments that were sent again because their receiver did not have them.
     pub recovered: u32,
+    /// Keys of neighbours that had to go for another's, because all places were taken.
+    pub keys_replaced: u32,
     dropped: [u32; LinkDrop::ALL.len()],
 }
 

@@ -4,17 +4,18 @@
 use motemix_time::Instant;
 
 use crate::counters::LinkDrop;
-use crate::lowpan::frag::{self, Frag1, FragN};
+use crate::lowpan::frag::{Frag1, FragN, in_frag_n, in_frag1};
 use crate::lowpan::iphc::{COMPRESSED, UNCOMPRESSED};
-use crate::lowpan::rfrag::{self, Rfrag};
-use crate::mac::{FRAME_PAYLOAD, Frame, LinkAddress};
-use crate::serial::ExtendedAddress;
+use crate::lowpan::rfrag::{Rfrag, in_first_rfrag, in_rfrag};
+use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::settings::Recovery;
 use crate::slots::MAX_PAYLOAD;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Free,
+    /// There are no keys yet with whom it is for; they are waited for until then.
+    AwaitingKeys(Instant),
     /// Its next frame may leave from then on.
     Sending(Instant),
     /// Its receiver was asked which fragments it has, and is waited for until then.
@@ -33,45 +34,51 @@ pub(crate) enum Fragmentation {
 }
 
 impl Fragmentation {
-    pub(crate) const fn of(payload_len: usize, recovery: Recovery) -> Self {
+    /// How a payload is cut whose frames carry `room` bytes each.
+    pub(crate) const fn of(payload_len: usize, recovery: Recovery, room: usize) -> Self {
         match recovery {
-            _ if payload_len <= FRAME_PAYLOAD - COMPRESSED => Self::None,
+            _ if payload_len <= room - COMPRESSED => Self::None,
             Recovery::None => Self::Rfc4944,
             Recovery::Selective => Self::Rfc8931,
         }
     }
 
     /// Bytes of the payload in the first frame, and in each of the others.
-    const fn lens(self) -> (usize, usize) {
+    const fn lens(self, room: usize) -> (usize, usize) {
         match self {
-            Self::None => (FRAME_PAYLOAD - COMPRESSED, FRAME_PAYLOAD),
-            Self::Rfc4944 => (frag::IN_FRAG1, frag::IN_FRAGN),
-            Self::Rfc8931 => (rfrag::IN_FIRST_RFRAG, rfrag::IN_RFRAG),
+            Self::None => (room - COMPRESSED, room),
+            Self::Rfc4944 => (in_frag1(room), in_frag_n(room)),
+            Self::Rfc8931 => (in_first_rfrag(room), in_rfrag(room)),
         }
     }
 
     /// Where the fragment begins and ends in a payload of this length.
-    fn range(self, index: usize, payload_len: usize) -> (usize, usize) {
-        let (first, other) = self.lens();
+    fn range(self, index: usize, payload_len: usize, room: usize) -> (usize, usize) {
+        let (first, other) = self.lens(room);
         let end = first + index * other;
         (if index == 0 { 0 } else { (end - other).min(payload_len) }, end.min(payload_len))
     }
 
     /// One bit for each fragment of a payload of this length.
-    const fn bitmap(self, payload_len: usize) -> u32 {
-        let (first, other) = self.lens();
+    const fn bitmap(self, payload_len: usize, room: usize) -> u32 {
+        let (first, other) = self.lens(room);
         let others = payload_len.saturating_sub(first).div_ceil(other);
         u32::MAX >> (31 - others)
     }
 }
 
 // A bitmap has a bit for each fragment of the longest datagram.
-const _: u32 = Fragmentation::Rfc4944.bitmap(MAX_PAYLOAD) | Fragmentation::Rfc8931.bitmap(MAX_PAYLOAD);
+const _: () = {
+    let room = Envelope::ProtectedToExtended.room();
+    let fragments = Fragmentation::Rfc4944.bitmap(MAX_PAYLOAD, room);
+    assert!(fragments | Fragmentation::Rfc8931.bitmap(MAX_PAYLOAD, room) < u32::MAX);
+};
 
 /// A slot for one datagram that leaves.
 #[derive(Clone, Copy)]
 pub struct DepartureSlot {
     pub(crate) state: State,
+    pub(crate) envelope: Envelope,
     pub(crate) fragmentation: Fragmentation,
     pub(crate) to: LinkAddress,
     /// The compressed headers.
@@ -99,6 +106,7 @@ impl DepartureSlot {
     /// A slot without a datagram.
     pub const FREE: Self = Self {
         state: State::Free,
+        envelope: Envelope::Plain,
         fragmentation: Fragmentation::None,
         to: LinkAddress::BROADCAST,
         headers: [0; COMPRESSED],
@@ -119,7 +127,7 @@ impl DepartureSlot {
 
     /// One bit for each of its fragments.
     pub(crate) const fn all(&self) -> u32 {
-        self.fragmentation.bitmap(self.payload_len as usize)
+        self.fragmentation.bitmap(self.payload_len as usize, self.envelope.room())
     }
 
     /// Whether the next frame asks what its receiver has.
@@ -127,22 +135,21 @@ impl DepartureSlot {
         matches!(self.fragmentation, Fragmentation::Rfc8931) && self.asks && self.pending.is_power_of_two()
     }
 
-    /// Its next frame; `buffer` begins with its payload.
-    pub(crate) fn frame(&self, me: ExtendedAddress, buffer: &[u8]) -> Frame {
+    /// Appends its next fragment to a frame; `buffer` begins with its payload.
+    pub(crate) fn write(&self, frame: &mut Frame, buffer: &[u8]) {
         let index = self.pending.trailing_zeros() as usize;
         let payload_len = usize::from(self.payload_len);
-        let (begin, end) = self.fragmentation.range(index, payload_len);
+        let (begin, end) = self.fragmentation.range(index, payload_len, self.envelope.room());
         let (datagram_tag, datagram_size) = (self.datagram_tag, self.payload_len + UNCOMPRESSED as u16);
         let headers = if index == 0 { &self.headers[..] } else { &[] };
-        let mut frame = Frame::new(me, self.to, self.sequence);
         match self.fragmentation {
             Fragmentation::None => {}
             Fragmentation::Rfc4944 if index == 0 => {
-                Frag1 { datagram_size, datagram_tag, rest: &[] }.write(&mut frame)
+                Frag1 { datagram_size, datagram_tag, rest: &[] }.write(frame)
             }
             Fragmentation::Rfc4944 => {
                 let datagram_offset = UNCOMPRESSED + begin;
-                FragN { datagram_size, datagram_tag, datagram_offset, rest: &[] }.write(&mut frame)
+                FragN { datagram_size, datagram_tag, datagram_offset, rest: &[] }.write(frame)
             }
             Fragmentation::Rfc8931 => {
                 let fragment = Rfrag {
@@ -152,12 +159,11 @@ impl DepartureSlot {
                     fragment_offset: (COMPRESSED + if index == 0 { payload_len } else { begin }) as u16,
                     rest: &[],
                 };
-                fragment.write(&mut frame, headers.len() + end - begin)
+                fragment.write(frame, headers.len() + end - begin)
             }
         }
         frame.push(headers);
         frame.push(&buffer[begin..end]);
-        frame
     }
 
     /// It is given up.

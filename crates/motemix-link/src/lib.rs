@@ -65,6 +65,7 @@ mod lowpan;
 mod mac;
 mod outgoing;
 mod pacing;
+pub mod protection;
 pub mod radio;
 mod reassembly;
 pub mod serial;

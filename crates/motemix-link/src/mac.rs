@@ -4,16 +4,28 @@
 //! ```text
 //! control   sequence  PAN    destination     source   6LoWPAN
 //! 61 dc     1         23 00  8, or 2: short  8        104 at most
+//!
+//! protected (9.2 and 9.4): level ENC-MIC-64, the key is that of the two addresses
+//! control   sequence  PAN    destination     source    control  frame counter  6LoWPAN      MIC
+//! 69 98     1         23 00  2: short        2: short  06       4              103 at most  8
+//! 69 9c     1         23 00  8               2: short  06       4              97 at most   8
 //! ```
 
 use core::net::Ipv6Addr;
+
+use motemix_crypto::aes_ccm::TAG_LEN;
 
 use crate::serial::{ExtendedAddress, MAX_FRAME};
 
 /// The personal area network of all nodes, RIOT's default.
 pub const PAN: u16 = 0x0023;
-/// Bytes that a frame between two extended addresses carries.
-pub(crate) const FRAME_PAYLOAD: usize = MAX_FRAME - 21;
+/// Bytes before what a frame carries, without addresses: control, sequence number, PAN.
+const FIXED: usize = 5;
+/// Bytes of the auxiliary security header: security control and frame counter.
+const SECURITY_HEADER: usize = 5;
+/// Security control (9.4.2): level 6, ENC-MIC-64; key identifier mode 0, the key is known from the
+/// addresses.
+const ENC_MIC_64: u8 = 6;
 
 const TYPE: u8 = 0b111;
 const DATA: u8 = 0b001;
@@ -23,10 +35,44 @@ const ONE_PAN: u8 = 1 << 6;
 const VERSION_2006: u8 = 1;
 const SHORT: u8 = 2;
 const EXTENDED: u8 = 3;
+const SHORT_LEN: usize = 2;
+const EXTENDED_LEN: usize = 8;
 /// The universal/local bit, flipped between an EUI-64 and an IPv6 interface identifier (RFC 4291,
 /// appendix A).
 const UNIVERSAL: u8 = 0x02;
 const LINK_LOCAL: [u8; 8] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];
+
+impl ExtendedAddress {
+    /// The short address of the same station: its last 15 bits. The first bit is 0 in a short
+    /// address that is not a group's (RFC 4944, 9).
+    pub const fn short(self) -> [u8; 2] {
+        let [low, high, ..] = self.0;
+        [low, high & 0x7f]
+    }
+}
+
+/// How the frames of a datagram are addressed and protected, and so how much each carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Envelope {
+    /// Not protected; both addresses are extended.
+    Plain,
+    /// Protected; both addresses are short.
+    Protected,
+    /// Protected, for a station that shares its short address with another one.
+    ProtectedToExtended,
+}
+
+impl Envelope {
+    /// Bytes that a frame carries.
+    pub(crate) const fn room(self) -> usize {
+        const PROTECTION: usize = SECURITY_HEADER + TAG_LEN;
+        match self {
+            Self::Plain => MAX_FRAME - FIXED - 2 * EXTENDED_LEN,
+            Self::Protected => MAX_FRAME - FIXED - 2 * SHORT_LEN - PROTECTION,
+            Self::ProtectedToExtended => MAX_FRAME - FIXED - EXTENDED_LEN - SHORT_LEN - PROTECTION,
+        }
+    }
+}
 
 /// An address on the link, in the order of the air: least significant byte first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +113,20 @@ impl LinkAddress {
         })
     }
 
+    const fn mode(&self) -> u8 {
+        match self {
+            Self::Short(_) => SHORT,
+            Self::Extended(_) => EXTENDED,
+        }
+    }
+
+    const fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(short) => short,
+            Self::Extended(ExtendedAddress(extended)) => extended,
+        }
+    }
+
     fn read(mode: u8, bytes: &[u8]) -> Option<(Self, &[u8])> {
         match mode {
             SHORT => bytes.split_first_chunk().map(|(short, rest)| (Self::Short(*short), rest)),
@@ -100,12 +160,21 @@ pub(crate) struct SourceAndDestination {
     pub(crate) destination: LinkAddress,
 }
 
-impl SourceAndDestination {
-    /// Reads a frame without its check sequence: a data frame of this network, not secured. The
-    /// rest is what it carries.
-    pub(crate) fn read(frame: &[u8]) -> Option<(Self, &[u8])> {
-        let (&[control, addressing, _sequence, pan @ ..], rest) = frame.split_first_chunk::<5>()?;
-        let is_data = control & (TYPE | SECURED | ONE_PAN) == DATA | ONE_PAN;
+/// The header of a data frame of this network, read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MacHeader {
+    pub(crate) addresses: SourceAndDestination,
+    /// The frame counter of a protected frame.
+    pub(crate) frame_counter: Option<u32>,
+    /// Bytes that it took in the frame.
+    pub(crate) len: usize,
+}
+
+impl MacHeader {
+    /// Reads a frame without its check sequence.
+    pub(crate) fn read(frame: &[u8]) -> Option<Self> {
+        let (&[control, addressing, _sequence, pan @ ..], rest) = frame.split_first_chunk::<FIXED>()?;
+        let is_data = control & (TYPE | ONE_PAN) == DATA | ONE_PAN;
         let version = (addressing >> 4) & 0b11;
         let is_here = [PAN, 0xffff].contains(&u16::from_le_bytes(pan));
         if !is_data || version > VERSION_2006 || !is_here {
@@ -113,7 +182,17 @@ impl SourceAndDestination {
         }
         let (destination, rest) = LinkAddress::read((addressing >> 2) & 0b11, rest)?;
         let (source, rest) = LinkAddress::read(addressing >> 6, rest)?;
-        Some((Self { source, destination }, rest))
+        let addresses = SourceAndDestination { source, destination };
+        if control & SECURED == 0 {
+            return Some(Self { addresses, frame_counter: None, len: frame.len() - rest.len() });
+        }
+        let (&[security, counter @ ..], rest) = rest.split_first_chunk::<SECURITY_HEADER>()?;
+        // Version 2003 had another kind of security.
+        if security != ENC_MIC_64 || version != VERSION_2006 {
+            return None;
+        }
+        let frame_counter = Some(u32::from_le_bytes(counter));
+        Some(Self { addresses, frame_counter, len: frame.len() - rest.len() })
     }
 }
 
@@ -121,27 +200,52 @@ impl SourceAndDestination {
 pub(crate) struct Frame {
     bytes: [u8; MAX_FRAME],
     len: usize,
+    /// Bytes of its header.
+    header_len: usize,
 }
 
 impl Frame {
     /// The header. It asks for an acknowledgement, which nobody gives to a broadcast.
     pub(crate) fn new(source: ExtendedAddress, destination: LinkAddress, sequence: u8) -> Self {
-        let mut frame = Self { bytes: [0; MAX_FRAME], len: 0 };
-        let (mode, request) = match destination {
-            LinkAddress::BROADCAST => (SHORT, 0),
-            LinkAddress::Short(_) => (SHORT, ACKNOWLEDGEMENT_REQUEST),
-            LinkAddress::Extended(_) => (EXTENDED, ACKNOWLEDGEMENT_REQUEST),
-        };
-        let addressing = EXTENDED << 6 | VERSION_2006 << 4 | mode << 2;
-        frame.push(&[DATA | ONE_PAN | request, addressing, sequence]);
+        Self::begin(LinkAddress::Extended(source), destination, sequence, None)
+    }
+
+    /// The header of a frame that is to be protected.
+    pub(crate) fn protected(
+        source: ExtendedAddress,
+        destination: LinkAddress,
+        sequence: u8,
+        frame_counter: u32,
+    ) -> Self {
+        Self::begin(LinkAddress::Short(source.short()), destination, sequence, Some(frame_counter))
+    }
+
+    fn begin(
+        source: LinkAddress,
+        destination: LinkAddress,
+        sequence: u8,
+        frame_counter: Option<u32>,
+    ) -> Self {
+        let mut frame = Self { bytes: [0; MAX_FRAME], len: 0, header_len: 0 };
+        let request = if destination == LinkAddress::BROADCAST { 0 } else { ACKNOWLEDGEMENT_REQUEST };
+        let secured = if frame_counter.is_some() { SECURED } else { 0 };
+        let addressing = source.mode() << 6 | VERSION_2006 << 4 | destination.mode() << 2;
+        frame.push(&[DATA | ONE_PAN | request | secured, addressing, sequence]);
         frame.push(&PAN.to_le_bytes());
-        match destination {
-            LinkAddress::Short(short) => frame.push(&short),
-            LinkAddress::Extended(ExtendedAddress(extended)) => frame.push(&extended),
+        frame.push(destination.as_bytes());
+        frame.push(source.as_bytes());
+        if let Some(frame_counter) = frame_counter {
+            frame.push(&[ENC_MIC_64]);
+            frame.push(&frame_counter.to_le_bytes());
         }
-        let ExtendedAddress(source) = source;
-        frame.push(&source);
+        frame.header_len = frame.len;
         frame
+    }
+
+    /// The header, and what was appended to it.
+    pub(crate) fn split_mut(&mut self) -> (&[u8], &mut [u8]) {
+        let (header, carried) = self.bytes[..self.len].split_at_mut(self.header_len);
+        (header, carried)
     }
 
     /// Appends bytes.
@@ -175,10 +279,47 @@ mod tests {
             frame.push(&[0xaa; 3]);
             let asks = destination != LinkAddress::BROADCAST;
             assert_eq!(frame.as_bytes()[0], if asks { 0x61 } else { 0x41 });
-            let (addresses, inside) = SourceAndDestination::read(frame.as_bytes()).expect("a frame");
-            assert_eq!(addresses, SourceAndDestination { source: LinkAddress::Extended(ME), destination });
-            assert_eq!(inside, [0xaa; 3]);
+            let header = MacHeader::read(frame.as_bytes()).expect("a frame");
+            let addresses = SourceAndDestination { source: LinkAddress::Extended(ME), destination };
+            assert_eq!((header.addresses, header.frame_counter), (addresses, None));
+            assert_eq!(frame.as_bytes()[header.len..], [0xaa; 3]);
         }
+    }
+
+    #[test]
+    fn a_protected_frame_has_short_addresses_and_a_counter() {
+        for (destination, len) in
+            [(LinkAddress::Short(OTHER.short()), 14), (LinkAddress::Extended(OTHER), 20)]
+        {
+            let mut frame = Frame::protected(ME, destination, 77, 0x0102_0304);
+            frame.push(&[0xaa; 3]);
+            let addresses = SourceAndDestination { source: LinkAddress::Short(ME.short()), destination };
+            let header = MacHeader { addresses, frame_counter: Some(0x0102_0304), len };
+            assert_eq!(MacHeader::read(frame.as_bytes()), Some(header));
+            let (header, carried) = frame.split_mut();
+            assert_eq!((header.len(), &*carried), (len, &[0xaa; 3][..]));
+        }
+    }
+
+    #[test]
+    fn other_levels_and_other_ways_to_find_keys_are_not_read() {
+        let frame = Frame::protected(ME, LinkAddress::Short(OTHER.short()), 77, 1);
+        let good = frame.as_bytes();
+        assert!(MacHeader::read(good).is_some());
+        for security in (0..=255).filter(|security| *security != 6) {
+            let mut bad = good.to_vec();
+            bad[9] = security;
+            assert_eq!(MacHeader::read(&bad), None, "{security:#x}");
+        }
+        for len in 0..good.len() {
+            assert_eq!(MacHeader::read(&good[..len]), None, "{len}");
+        }
+    }
+
+    #[test]
+    fn protection_costs_a_byte_of_room_with_short_addresses() {
+        let rooms = [Envelope::Plain, Envelope::Protected, Envelope::ProtectedToExtended].map(Envelope::room);
+        assert_eq!(rooms, [104, 103, 97]);
     }
 
     #[test]
@@ -186,17 +327,17 @@ mod tests {
         let mut frame = Frame::new(ME, LinkAddress::Extended(OTHER), 0);
         frame.push(&[1]);
         let good = frame.as_bytes();
-        assert!(SourceAndDestination::read(good).is_some());
-        // A beacon, a secured one, two networks, a later version, no addresses, another network.
+        assert!(MacHeader::read(good).is_some());
+        // A beacon, a secured one without its header, two networks, a later version, no addresses, another network.
         for (at, byte) in
             [(0, 0x60), (0, 0x69), (0, 0x21), (1, 0xec), (1, 0xd0), (1, 0x1c), (3, 0x24), (4, 0x01)]
         {
             let mut bad = good.to_vec();
             bad[at] = byte;
-            assert_eq!(SourceAndDestination::read(&bad), None, "{byte:#x} at {at}");
+            assert_eq!(MacHeader::read(&bad), None, "{byte:#x} at {at}");
         }
         for len in 0..21 {
-            assert_eq!(SourceAndDestination::read(&good[..len]), None, "{len}");
+            assert_eq!(MacHeader::read(&good[..len]), None, "{len}");
         }
     }
 
@@ -204,7 +345,7 @@ mod tests {
     #[should_panic(expected = "out of range")]
     fn a_frame_never_grows_beyond_the_longest() {
         let mut frame = Frame::new(ME, LinkAddress::Extended(OTHER), 0);
-        frame.push(&[0; FRAME_PAYLOAD]);
+        frame.push(&[0; Envelope::Plain.room()]);
         assert_eq!(frame.as_bytes().len(), MAX_FRAME);
         frame.push(&[0]);
     }

@@ -6,10 +6,11 @@ use motemix_time::Instant;
 use crate::answers::{Answer, Answers, Reply};
 use crate::counters::LinkDrop;
 use crate::departure::{DepartureSlot, Fragmentation, Progress, State};
-use crate::lowpan::iphc::compress;
+use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT, compress};
 use crate::lowpan::rfrag::{NULL, RfragAck};
-use crate::mac::{Frame, LinkAddress};
+use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::pacing::{Attempt, Pace};
+use crate::protection::{HandshakeMessage, KeysWanted, Protection};
 use crate::radio::Ending;
 use crate::serial::ExtendedAddress;
 use crate::settings::LinkSettings;
@@ -27,6 +28,17 @@ struct DatagramId {
 enum InFlight {
     Datagram(DatagramId),
     Answer(Answer),
+    Handshake,
+}
+
+/// A message of a handshake that leaves.
+struct Leaving {
+    message: HandshakeMessage,
+    /// How often it was put back.
+    requeues: u8,
+    /// It may leave from then on.
+    ready: Instant,
+    sequence: u8,
 }
 
 /// What became of the frame that was under way, and of what it belongs to.
@@ -43,6 +55,9 @@ pub(crate) struct Outgoing<'s> {
     settings: LinkSettings,
     pace: Pace,
     answers: Answers,
+    handshake: Option<Leaving>,
+    /// To whom one could not be delivered.
+    undelivered: Option<ExtendedAddress>,
     slots: Slots<'s, DepartureSlot>,
     in_flight: Option<InFlight>,
     /// The number of the last datagram.
@@ -74,6 +89,8 @@ impl<'s> Outgoing<'s> {
             settings: *settings,
             pace,
             answers: Answers::NONE,
+            handshake: None,
+            undelivered: None,
             slots: Slots::new(slots, bytes),
             in_flight: None,
             number: 0,
@@ -91,28 +108,99 @@ impl<'s> Outgoing<'s> {
         self.slots.position(DepartureSlot::is_free).is_some()
     }
 
-    /// Takes a datagram in.
-    pub(crate) fn push(&mut self, to: LinkAddress, payload: &[u8]) -> Result<(), SendError> {
+    /// Takes a datagram in. On a link that protects frames it waits for keys, if there are none.
+    pub(crate) fn push(
+        &mut self,
+        to: LinkAddress,
+        payload: &[u8],
+        protection: Option<&mut Protection<'_>>,
+    ) -> Result<(), SendError> {
         let index = self.slots.position(DepartureSlot::is_free).ok_or(SendError::Full)?;
+        let envelope = match (protection, to) {
+            (None, _) => Some(Envelope::Plain),
+            (Some(protection), LinkAddress::Extended(peer)) => {
+                let envelope = protection.envelope(peer);
+                if envelope.is_none() {
+                    protection.want(KeysWanted::ToSend(peer));
+                }
+                envelope
+            }
+            (Some(_), LinkAddress::Short(_)) => return Err(SendError::NoNeighbour),
+        };
         let buffer = self.slots.buffer_mut(index).get_mut(..payload.len());
         buffer.ok_or(SendError::TooLong)?.copy_from_slice(payload);
         self.number = self.number.wrapping_add(1);
         self.datagram_tag = self.datagram_tag.wrapping_add(1);
-        let fragmentation = Fragmentation::of(payload.len(), self.settings.recovery);
-        let mut slot = DepartureSlot {
-            state: State::Sending(self.pace.now()),
-            fragmentation,
+        self.slots[index] = DepartureSlot {
+            state: State::AwaitingKeys(self.pace.now() + self.settings.keys_within),
             to,
-            headers: compress(LinkAddress::Extended(self.address), to, payload),
             payload_len: payload.len() as u16,
             datagram_tag: self.datagram_tag,
             number: self.number,
             asks: !self.settings.when_in_doubt,
             ..DepartureSlot::FREE
         };
-        slot.pending = slot.all();
-        self.slots[index] = slot;
+        if let Some(envelope) = envelope {
+            self.cut(index, envelope);
+        }
         Ok(())
+    }
+
+    /// Cuts a datagram for frames of this kind. It may leave from now on.
+    fn cut(&mut self, index: usize, envelope: Envelope) {
+        let me = self.address;
+        let payload_len = usize::from(self.slots[index].payload_len);
+        let (source, destination) = match (envelope, self.slots[index].to) {
+            (Envelope::Plain, to) => (LinkAddress::Extended(me), to),
+            (Envelope::Protected, LinkAddress::Extended(peer)) => {
+                (LinkAddress::Short(me.short()), LinkAddress::Short(peer.short()))
+            }
+            (_, to) => (LinkAddress::Short(me.short()), to),
+        };
+        let payload = self.slots.buffer(index).get(..payload_len).unwrap_or_default();
+        let headers = compress(source, destination, PORT, payload);
+        let (now, recovery) = (self.pace.now(), self.settings.recovery);
+        let slot = &mut self.slots[index];
+        (slot.headers, slot.envelope) = (headers, envelope);
+        slot.fragmentation = Fragmentation::of(payload_len, recovery, envelope.room());
+        slot.pending = slot.all();
+        slot.state = State::Sending(now);
+    }
+
+    /// There are keys with a neighbour: what waited for them leaves.
+    pub(crate) fn keys_set(&mut self, peer: ExtendedAddress, envelope: Envelope) {
+        while let Some(index) = self.awaiting_keys(peer) {
+            self.cut(index, envelope);
+        }
+    }
+
+    /// There will be no keys with a neighbour: what waits for them is dropped, one with each call.
+    pub(crate) fn keys_refused(&mut self, peer: ExtendedAddress) -> Option<Progress> {
+        let index = self.awaiting_keys(peer)?;
+        Some(self.slots[index].dropped(LinkDrop::NoKey))
+    }
+
+    fn awaiting_keys(&self, peer: ExtendedAddress) -> Option<usize> {
+        let to = LinkAddress::Extended(peer);
+        self.slots.position(|slot| matches!(slot.state, State::AwaitingKeys(_)) && slot.to == to)
+    }
+
+    pub(crate) const fn can_send_handshake(&self) -> bool {
+        self.handshake.is_none()
+    }
+
+    /// Takes a message of a handshake in; `false` if another one is leaving.
+    pub(crate) fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
+        if self.handshake.is_some() {
+            return false;
+        }
+        let sequence = self.next_sequence();
+        self.handshake = Some(Leaving { message, requeues: 0, ready: self.pace.now(), sequence });
+        true
+    }
+
+    pub(crate) const fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
+        self.undelivered.take()
     }
 
     /// Takes an answer in.
@@ -125,10 +213,19 @@ impl<'s> Outgoing<'s> {
     }
 
     /// The frame that leaves now, if one may. It is under way until [`attempted`](Self::attempted).
-    pub(crate) fn next_frame(&mut self) -> Option<Frame> {
-        if let Some(answer) = self.answers.next(self.pace.now()) {
+    pub(crate) fn next_frame(&mut self, mut protection: Option<&mut Protection<'_>>) -> Option<Frame> {
+        while let Some(answer) = self.answers.next(self.pace.now()) {
+            // The key that it came under may be gone.
+            let Some(mut frame) = self.begin(answer.to, None, answer.sequence, &mut protection) else {
+                continue;
+            };
+            answer.write(self.address, &mut frame);
             self.in_flight = Some(InFlight::Answer(answer));
-            return Some(answer.frame(self.address));
+            return Some(finish(frame, answer.to, protection));
+        }
+        if let Some(leaving) = self.handshake.as_ref().filter(|leaving| leaving.ready <= self.pace.now()) {
+            self.in_flight = Some(InFlight::Handshake);
+            return Some(leaving.frame(self.address));
         }
         if self.pace.is_quiet() {
             return None;
@@ -140,9 +237,42 @@ impl<'s> Outgoing<'s> {
         if self.slots[index].requeues == 0 {
             self.slots[index].sequence = self.next_sequence();
         }
-        let slot = &self.slots[index];
-        self.in_flight = Some(InFlight::Datagram(DatagramId { index, number: slot.number }));
-        Some(slot.frame(self.address, self.slots.buffer(index)))
+        let DepartureSlot { to, envelope, sequence, number, .. } = self.slots[index];
+        let Some(mut frame) = self.begin(to, Some(envelope), sequence, &mut protection) else {
+            self.await_keys(index, protection);
+            return None;
+        };
+        self.slots[index].write(&mut frame, self.slots.buffer(index));
+        self.in_flight = Some(InFlight::Datagram(DatagramId { index, number }));
+        Some(finish(frame, to, protection))
+    }
+
+    /// The header of a frame. `None`: it is to be protected, and there is no key for it.
+    fn begin(
+        &self,
+        to: LinkAddress,
+        envelope: Option<Envelope>,
+        sequence: u8,
+        protection: &mut Option<&mut Protection<'_>>,
+    ) -> Option<Frame> {
+        match (protection, to) {
+            (None, _) => Some(Frame::new(self.address, to, sequence)),
+            (Some(protection), LinkAddress::Extended(peer)) => {
+                let envelope = envelope.or_else(|| protection.envelope(peer))?;
+                protection.begin(peer, envelope, sequence)
+            }
+            (Some(_), LinkAddress::Short(_)) => None,
+        }
+    }
+
+    /// The key of a datagram that was to leave is gone: it waits for another one, from its
+    /// beginning.
+    fn await_keys(&mut self, index: usize, protection: Option<&mut Protection<'_>>) {
+        if let (Some(protection), LinkAddress::Extended(peer)) = (protection, self.slots[index].to) {
+            protection.want(KeysWanted::ToSend(peer));
+        }
+        self.slots[index].requeues = 0;
+        self.slots[index].state = State::AwaitingKeys(self.pace.now() + self.settings.keys_within);
     }
 
     /// When the next frame may leave, or the next receiver is waited for no longer.
@@ -150,9 +280,10 @@ impl<'s> Outgoing<'s> {
         let datagrams = self.next_to_each().filter_map(|(_, slot)| match slot.state {
             State::Free => None,
             State::Sending(at) => Some(at.max(self.pace.quiet_until())),
-            State::AwaitingAck(until) => Some(until),
+            State::AwaitingAck(until) | State::AwaitingKeys(until) => Some(until),
         });
-        datagrams.chain(self.answers.due()).min()
+        let handshake = self.handshake.as_ref().map(|leaving| leaving.ready);
+        datagrams.chain(self.answers.due()).chain(handshake).min()
     }
 
     /// The frame under way has ended. `None`: it was none of this stack's.
@@ -173,6 +304,12 @@ impl<'s> Outgoing<'s> {
             InFlight::Answer(answer) => {
                 let attempt = self.pace.attempted(ending, answer.requeues);
                 Attempted { attempt, progress: self.answer_attempted(answer, attempt) }
+            }
+            InFlight::Handshake => {
+                let requeues = self.handshake.as_ref().map_or(0, |leaving| leaving.requeues);
+                let attempt = self.pace.attempted(ending, requeues);
+                self.handshake_attempted(attempt);
+                Attempted { attempt, progress: Progress::Continues }
             }
         })
     }
@@ -220,6 +357,18 @@ impl<'s> Outgoing<'s> {
         }
     }
 
+    fn handshake_attempted(&mut self, attempt: Attempt) {
+        let Some(leaving) = self.handshake.as_mut() else { return };
+        match attempt {
+            Attempt::Sent => self.handshake = None,
+            Attempt::Requeued(at) => (leaving.ready, leaving.requeues) = (at, leaving.requeues + 1),
+            Attempt::GivenUp(_) => {
+                self.undelivered = Some(leaving.message.peer);
+                self.handshake = None;
+            }
+        }
+    }
+
     /// A receiver says which fragments it has. `None`: it speaks of no datagram of this stack.
     pub(crate) fn acknowledged(&mut self, from: LinkAddress, ack: RfragAck) -> Option<Progress> {
         let is_meant = |slot: &&mut DepartureSlot| {
@@ -254,10 +403,15 @@ impl<'s> Outgoing<'s> {
         Some(Progress::Resends { fragments: missing.count_ones() })
     }
 
-    /// Asks a receiver again that did not answer in time, by its last fragment; `None` if there is
-    /// none.
+    /// Asks a receiver again that did not answer in time, by its last fragment, or drops a datagram
+    /// that waited for keys in vain; `None` if there is neither.
     pub(crate) fn time_out(&mut self) -> Option<Progress> {
         let now = self.pace.now();
+        let is_refused =
+            |slot: &DepartureSlot| matches!(slot.state, State::AwaitingKeys(until) if until <= now);
+        if let Some(index) = self.slots.position(is_refused) {
+            return Some(self.slots[index].dropped(LinkDrop::NoKey));
+        }
         let is_late = |slot: &DepartureSlot| matches!(slot.state, State::AwaitingAck(until) if until <= now);
         let index = self.slots.position(is_late)?;
         let all = self.slots[index].all();
@@ -299,4 +453,23 @@ impl<'s> Outgoing<'s> {
         self.sequence = self.sequence.wrapping_add(1);
         self.sequence
     }
+}
+
+impl Leaving {
+    fn frame(&self, me: ExtendedAddress) -> Frame {
+        let to = LinkAddress::Extended(self.message.peer);
+        let message = self.message.as_bytes();
+        let mut frame = Frame::new(me, to, self.sequence);
+        frame.push(&compress(LinkAddress::Extended(me), to, HANDSHAKE_PORT, message));
+        frame.push(message);
+        frame
+    }
+}
+
+/// Protects a frame that was begun, if the link does.
+fn finish(mut frame: Frame, to: LinkAddress, protection: Option<&mut Protection<'_>>) -> Frame {
+    if let (Some(protection), LinkAddress::Extended(peer)) = (protection, to) {
+        protection.seal(peer, &mut frame);
+    }
+    frame
 }

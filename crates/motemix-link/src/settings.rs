@@ -32,6 +32,12 @@ pub struct LinkSettings {
     /// An incomplete datagram that received no fragment for this time is given up. After half of
     /// it, another datagram that needs its slot may evict it.
     pub reassembled_within: Duration,
+    /// How long a datagram waits for keys with its neighbour, on a link that protects frames. A
+    /// handshake takes a small board seconds.
+    pub keys_within: Duration,
+    /// Another key is asked for when this frame counter is reached. Frames go on under the key of
+    /// before until there is one, or all its counters are used.
+    pub rekey_at: u32,
 }
 
 /// Pauses between the frames of one station: a train of fragments holds the channel longer than the
@@ -74,6 +80,8 @@ impl LinkSettings {
             recovery_tries: 4,
             acknowledged_within: Duration::from_millis(600),
             reassembled_within: Duration::from_secs(3),
+            keys_within: Duration::from_secs(15),
+            rekey_at: u32::MAX - 0xffff,
         }
     }
 }

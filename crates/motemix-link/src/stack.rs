@@ -8,6 +8,7 @@
 use core::fmt;
 use core::net::Ipv6Addr;
 
+use motemix_crypto::Secret;
 use motemix_time::Instant;
 
 use crate::answers::Reply;
@@ -16,13 +17,14 @@ pub use crate::departure::DepartureSlot;
 use crate::departure::Progress;
 use crate::lowpan::Dispatch;
 use crate::lowpan::frag::{Frag1, FragN, UNIT};
-pub use crate::lowpan::iphc::PORT;
 use crate::lowpan::iphc::{COMPRESSED, Header, Next, UNCOMPRESSED};
+pub use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT};
 use crate::lowpan::neighbour::is_solicitation;
 use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
-use crate::mac::{LinkAddress, SourceAndDestination};
+use crate::mac::{LinkAddress, MacHeader, SourceAndDestination};
 use crate::outgoing::{Attempted, Outgoing};
+use crate::protection::{HandshakeMessage, KEY_LEN, KeySlot, Keys, KeysWanted, Protection};
 use crate::radio::{Radio, Transceiver};
 pub use crate::reassembly::ArrivalSlot;
 use crate::reassembly::{DatagramKey, Fragment, Headers, Kind, Reassembly, Stored};
@@ -134,6 +136,10 @@ pub struct Stack<'s> {
     address: ExtendedAddress,
     reassembly: Reassembly<'s>,
     outgoing: Outgoing<'s>,
+    protection: Option<Protection<'s>>,
+    /// A message of a handshake that nobody has taken yet.
+    handshake: Option<HandshakeMessage>,
+    rekey_at: u32,
     counters: LinkCounters,
 }
 
@@ -155,8 +161,24 @@ impl<'s> Stack<'s> {
             address,
             reassembly: Reassembly::new(arrivals, arriving, settings.reassembled_within),
             outgoing: Outgoing::new(address, seed, settings, departures, departing),
+            protection: None,
+            handshake: None,
+            rekey_at: settings.rekey_at,
             counters: LinkCounters::default(),
         }
+    }
+
+    /// Protects all frames from now on, with the keys of as many neighbours at a time as there are
+    /// slots. Nothing else is taken in but messages of handshakes; see [`keys`](Self::keys).
+    #[must_use]
+    pub fn protected(mut self, slots: &'s mut [KeySlot]) -> Self {
+        self.protection = Some(Protection::new(self.address, self.rekey_at, slots));
+        self
+    }
+
+    /// The side that makes keys, if the stack protects frames.
+    pub fn keys(&mut self) -> Option<&mut (dyn Keys + 's)> {
+        if self.protection.is_some() { Some(self) } else { None }
     }
 
     /// What happened so far.
@@ -203,7 +225,7 @@ impl<'s> Stack<'s> {
     /// Why it was not accepted, which is counted as well.
     pub fn send(&mut self, to: Ipv6Addr, datagram: &[u8]) -> Result<(), SendError> {
         let to = LinkAddress::of(to).ok_or(SendError::NoNeighbour);
-        let accepted = to.and_then(|to| self.outgoing.push(to, datagram));
+        let accepted = to.and_then(|to| self.outgoing.push(to, datagram, self.protection.as_mut()));
         match accepted {
             Ok(()) => self.counters.sent += 1,
             Err(error) => self.counters.drop(error.into()),
@@ -229,7 +251,7 @@ impl<'s> Stack<'s> {
     // another needs.
     #[inline(never)]
     fn transmit<T: Transceiver>(&mut self, now: Instant, radio: &mut Radio<T>) {
-        if let Some(frame) = self.outgoing.next_frame() {
+        if let Some(frame) = self.outgoing.next_frame(self.protection.as_mut()) {
             radio.transmit(now, frame.as_bytes());
         }
     }
@@ -246,23 +268,42 @@ impl<'s> Stack<'s> {
     }
 
     fn frame(&mut self, frame: &[u8]) -> Result<(), LinkDrop> {
-        let me = LinkAddress::Extended(self.address);
-        let (addresses, payload) = SourceAndDestination::read(frame).ok_or(LinkDrop::Foreign)?;
+        let header = MacHeader::read(frame).ok_or(LinkDrop::Foreign)?;
+        let addresses = header.addresses;
+        let extended = LinkAddress::Extended(self.address);
+        let is_mine = match addresses.destination {
+            LinkAddress::Short(short) => self.protection.is_some() && short == self.address.short(),
+            address => address == extended,
+        };
         // Multicast addresses of RFC 4944 reach everybody, as does a broadcast.
         let is_for_many = matches!(addresses.destination, LinkAddress::Short([_, high]) if high >= 0x80);
-        if addresses.destination != me && !is_for_many {
+        if !is_mine && !is_for_many {
             return Err(LinkDrop::Foreign);
         }
-        let stored = match Dispatch::read(payload).ok_or(LinkDrop::BadHeader)? {
-            Dispatch::Unfragmented(message) => return self.unfragmented(&addresses, message),
-            Dispatch::Frag1(fragment) => self.frag1(&addresses, &fragment)?,
-            Dispatch::FragN(fragment) => self.frag_n(&addresses, &fragment)?,
-            Dispatch::Rfrag(fragment) if fragment.is_abort() => {
-                return self.aborted(addresses.source, &fragment);
+        let me = if is_mine { addresses.destination } else { extended };
+        let payload = frame.get(header.len..).unwrap_or_default();
+        match (&mut self.protection, header.frame_counter) {
+            (None, None) => self.lowpan(&Way { addresses, from: addresses.source, me }, payload),
+            (None, Some(_)) => Err(LinkDrop::Foreign),
+            (Some(protection), Some(counter)) => {
+                let mut buffer = [0; MAX_FRAME];
+                let (peer, payload) = protection.open(&header, counter, frame, &mut buffer)?;
+                self.lowpan(&Way { addresses, from: LinkAddress::Extended(peer), me }, payload)
             }
-            Dispatch::Rfrag(fragment) => self.rfrag(&addresses, &fragment)?,
+            (Some(_), None) => self.handshake(&addresses, payload),
+        }
+    }
+
+    /// Takes in what a frame carries.
+    fn lowpan(&mut self, way: &Way, payload: &[u8]) -> Result<(), LinkDrop> {
+        let stored = match Dispatch::read(payload).ok_or(LinkDrop::BadHeader)? {
+            Dispatch::Unfragmented(message) => return self.unfragmented(way, message),
+            Dispatch::Frag1(fragment) => self.frag1(way, &fragment)?,
+            Dispatch::FragN(fragment) => self.frag_n(way, &fragment)?,
+            Dispatch::Rfrag(fragment) if fragment.is_abort() => return self.aborted(way.from, &fragment),
+            Dispatch::Rfrag(fragment) => self.rfrag(way, &fragment)?,
             Dispatch::RfragAck(ack) => {
-                if let Some(progress) = self.outgoing.acknowledged(addresses.source, ack) {
+                if let Some(progress) = self.outgoing.acknowledged(way.from, ack) {
                     self.count(progress);
                 }
                 return Ok(());
@@ -272,27 +313,46 @@ impl<'s> Stack<'s> {
         Ok(())
     }
 
-    fn unfragmented(&mut self, addresses: &SourceAndDestination, message: &[u8]) -> Result<(), LinkDrop> {
+    /// Takes in a frame that is not protected: it may be a message of a handshake, and nothing
+    /// else.
+    fn handshake(&mut self, addresses: &SourceAndDestination, payload: &[u8]) -> Result<(), LinkDrop> {
         let me = LinkAddress::Extended(self.address);
+        let LinkAddress::Extended(peer) = addresses.source else { return Err(LinkDrop::Unprotected) };
+        let Some(Dispatch::Unfragmented(message)) = Dispatch::read(payload) else {
+            return Err(LinkDrop::Unprotected);
+        };
+        let header = Header::read(message, addresses).ok_or(LinkDrop::Unprotected)?;
+        let check = header.udp_check(me, HANDSHAKE_PORT).map_err(|_| LinkDrop::Unprotected)?;
+        let message = message.get(header.len..).unwrap_or_default();
+        check.verify(message)?;
+        if self.handshake.is_some() {
+            return Err(LinkDrop::HandshakeBusy);
+        }
+        self.handshake = Some(HandshakeMessage::new(peer, message).ok_or(LinkDrop::TooLong)?);
+        Ok(())
+    }
+
+    fn unfragmented(&mut self, way: &Way, message: &[u8]) -> Result<(), LinkDrop> {
+        let Way { addresses, from, me } = way;
         let header = Header::read(message, addresses).ok_or(LinkDrop::BadHeader)?;
         let payload = &message[header.len..];
         if header.next != Next::Icmp {
-            let stored = self.reassembly.store_whole(addresses.source, header.udp_check(me)?, payload)?;
+            let stored = self.reassembly.store_whole(*from, header.udp_check(*me, PORT)?, payload)?;
             self.count_stored(stored);
             return Ok(());
         }
-        if !is_solicitation(&header, payload, addresses, me) {
+        // Whoever has keys knows where this station is.
+        if self.protection.is_some() || !is_solicitation(&header, payload, addresses, *me) {
             return Err(LinkDrop::BadHeader);
         }
-        self.outgoing.answer(addresses.source, Reply::Advertisement)
+        self.outgoing.answer(*from, Reply::Advertisement)
     }
 
-    fn frag1(&mut self, addresses: &SourceAndDestination, fragment: &Frag1<'_>) -> Result<Stored, LinkDrop> {
-        let (headers, payload) = self.headers(addresses, fragment.rest, |_| {
-            usize::from(fragment.datagram_size).checked_sub(UNCOMPRESSED)
-        })?;
+    fn frag1(&mut self, way: &Way, fragment: &Frag1<'_>) -> Result<Stored, LinkDrop> {
+        let (headers, payload) =
+            way.headers(fragment.rest, |_| usize::from(fragment.datagram_size).checked_sub(UNCOMPRESSED))?;
         let key = DatagramKey {
-            from: addresses.source,
+            from: way.from,
             datagram_tag: fragment.datagram_tag,
             kind: Kind::Rfc4944 { payload_len: headers.payload_len as u16 },
         };
@@ -300,7 +360,7 @@ impl<'s> Stack<'s> {
         self.reassembly.store(key, &Fragment { at: 0, bits, payload, headers: Some(headers) })
     }
 
-    fn frag_n(&mut self, addresses: &SourceAndDestination, fragment: &FragN<'_>) -> Result<Stored, LinkDrop> {
+    fn frag_n(&mut self, way: &Way, fragment: &FragN<'_>) -> Result<Stored, LinkDrop> {
         let payload_len =
             fragment.datagram_size.checked_sub(UNCOMPRESSED as u16).ok_or(LinkDrop::BadHeader)?;
         let at = fragment.datagram_offset.checked_sub(UNCOMPRESSED).ok_or(LinkDrop::BadHeader)?;
@@ -308,7 +368,7 @@ impl<'s> Stack<'s> {
             return Err(LinkDrop::BadHeader);
         }
         let key = DatagramKey {
-            from: addresses.source,
+            from: way.from,
             datagram_tag: fragment.datagram_tag,
             kind: Kind::Rfc4944 { payload_len },
         };
@@ -321,9 +381,9 @@ impl<'s> Stack<'s> {
         if was_incomplete { Err(LinkDrop::AbortedByPeer) } else { Ok(()) }
     }
 
-    fn rfrag(&mut self, addresses: &SourceAndDestination, fragment: &Rfrag<'_>) -> Result<Stored, LinkDrop> {
-        let key = rfrag_key(addresses.source, fragment);
-        let stored = self.store_rfrag(addresses, key, fragment);
+    fn rfrag(&mut self, way: &Way, fragment: &Rfrag<'_>) -> Result<Stored, LinkDrop> {
+        let key = rfrag_key(way.from, fragment);
+        let stored = self.store_rfrag(way, key, fragment);
         let bitmap = match stored {
             Ok(_) if fragment.ack_request => self.reassembly.bitmap(&key),
             // There may be room when it is sent again.
@@ -333,19 +393,14 @@ impl<'s> Stack<'s> {
         };
         if let Some(bitmap) = bitmap {
             let ack = RfragAck { datagram_tag: fragment.datagram_tag, bitmap };
-            if let Err(reason) = self.outgoing.answer(addresses.source, Reply::RfragAck(ack)) {
+            if let Err(reason) = self.outgoing.answer(way.from, Reply::RfragAck(ack)) {
                 self.counters.drop(reason);
             }
         }
         stored
     }
 
-    fn store_rfrag(
-        &mut self,
-        addresses: &SourceAndDestination,
-        key: DatagramKey,
-        fragment: &Rfrag<'_>,
-    ) -> Result<Stored, LinkDrop> {
+    fn store_rfrag(&mut self, way: &Way, key: DatagramKey, fragment: &Rfrag<'_>) -> Result<Stored, LinkDrop> {
         let bits = (usize::from(fragment.sequence), 1);
         let offset = usize::from(fragment.fragment_offset);
         if fragment.sequence > 0 {
@@ -353,23 +408,8 @@ impl<'s> Stack<'s> {
             let fragment = Fragment { at, bits, payload: fragment.rest, headers: None };
             return self.reassembly.store(key, &fragment);
         }
-        let (headers, payload) =
-            self.headers(addresses, fragment.rest, |header| offset.checked_sub(header.len))?;
+        let (headers, payload) = way.headers(fragment.rest, |header| offset.checked_sub(header.len))?;
         self.reassembly.store(key, &Fragment { at: 0, bits, payload, headers: Some(headers) })
-    }
-
-    /// Reads a first fragment: its headers, for a UDP datagram of this node, and its part of the
-    /// payload.
-    fn headers<'f>(
-        &self,
-        addresses: &SourceAndDestination,
-        fragment: &'f [u8],
-        payload_len: impl FnOnce(&Header) -> Option<usize>,
-    ) -> Result<(Headers, &'f [u8]), LinkDrop> {
-        let header = Header::read(fragment, addresses).ok_or(LinkDrop::BadHeader)?;
-        let check = header.udp_check(LinkAddress::Extended(self.address))?;
-        let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
-        Ok((Headers { check, len: header.len, payload_len }, &fragment[header.len..]))
     }
 
     fn count_stored(&mut self, stored: Stored) {
@@ -388,6 +428,77 @@ impl<'s> Stack<'s> {
                 self.counters.drop(reason);
                 self.counters.spared += unsent;
             }
+        }
+    }
+}
+
+/// From whom a frame came, and to whom.
+struct Way {
+    /// As the frame says. IPv6 addresses that are not written out are made of these.
+    addresses: SourceAndDestination,
+    /// By which the neighbour goes here: its extended address, if the frame is protected.
+    from: LinkAddress,
+    /// This station, as the frame names it.
+    me: LinkAddress,
+}
+
+impl Way {
+    /// Reads a first fragment: its headers, for a UDP datagram of this node, and its part of the
+    /// payload.
+    fn headers<'f>(
+        &self,
+        fragment: &'f [u8],
+        payload_len: impl FnOnce(&Header) -> Option<usize>,
+    ) -> Result<(Headers, &'f [u8]), LinkDrop> {
+        let header = Header::read(fragment, &self.addresses).ok_or(LinkDrop::BadHeader)?;
+        let check = header.udp_check(self.me, PORT)?;
+        let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
+        Ok((Headers { check, len: header.len, payload_len }, &fragment[header.len..]))
+    }
+}
+
+impl Keys for Stack<'_> {
+    fn poll_wanted(&mut self) -> Option<KeysWanted> {
+        self.protection.as_mut()?.poll_wanted()
+    }
+
+    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
+        self.handshake.take()
+    }
+
+    fn can_send_handshake(&self) -> bool {
+        self.outgoing.can_send_handshake()
+    }
+
+    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
+        self.outgoing.send_handshake(message)
+    }
+
+    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
+        self.outgoing.poll_undelivered()
+    }
+
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+        let Some(protection) = &mut self.protection else { return };
+        let replaced = protection.set_key(peer, key, shares_short);
+        self.counters.keys_replaced += u32::from(replaced);
+        if let Some(envelope) = protection.envelope(peer) {
+            self.outgoing.keys_set(peer, envelope);
+        }
+    }
+
+    fn forget_key(&mut self, peer: ExtendedAddress) {
+        if let Some(protection) = &mut self.protection {
+            protection.retain(|other| other != peer);
+        }
+        while let Some(progress) = self.outgoing.keys_refused(peer) {
+            self.count(progress);
+        }
+    }
+
+    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
+        if let Some(protection) = &mut self.protection {
+            protection.retain(keep);
         }
     }
 }

@@ -7,19 +7,23 @@
 //! ```
 
 use super::iphc::UNCOMPRESSED;
-use crate::mac::{FRAME_PAYLOAD, Frame};
+use crate::mac::Frame;
 
 const FRAG1: u16 = 0b11000 << 11;
 const FRAGN: u16 = 0b11100 << 11;
 const SIZE: u16 = (1 << 11) - 1;
 /// Bytes in a unit of `datagram_offset`.
 pub(crate) const UNIT: usize = 8;
-/// Payload of a first fragment whose headers take [`COMPRESSED`](super::iphc::COMPRESSED) bytes:
-/// with uncompressed headers, a whole number of units.
-pub(crate) const IN_FRAG1: usize =
-    (FRAME_PAYLOAD - 4 - super::iphc::COMPRESSED + UNCOMPRESSED) / UNIT * UNIT - UNCOMPRESSED;
+/// Payload of a first fragment in a frame that carries so many bytes, whose headers take
+/// [`COMPRESSED`](super::iphc::COMPRESSED): with uncompressed headers, a whole number of units.
+pub(crate) const fn in_frag1(room: usize) -> usize {
+    (room - 4 - super::iphc::COMPRESSED + UNCOMPRESSED) / UNIT * UNIT - UNCOMPRESSED
+}
+
 /// Payload of each subsequent fragment but the last.
-pub(crate) const IN_FRAGN: usize = (FRAME_PAYLOAD - 5) / UNIT * UNIT;
+pub(crate) const fn in_frag_n(room: usize) -> usize {
+    (room - 5) / UNIT * UNIT
+}
 
 /// The first fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,7 +105,9 @@ mod tests {
         second.write(&mut frame);
         assert_eq!(frame.as_bytes()[21..26], [0xe1, 0x48, 0xbe, 0xef, 17]);
         assert_eq!(FragN::read(&frame.as_bytes()[21..]), Some(second));
-        assert_eq!((IN_FRAG1, IN_FRAGN), (88, 96));
+        for (room, lens) in [(104, (88, 96)), (103, (88, 96)), (97, (80, 88))] {
+            assert_eq!((in_frag1(room), in_frag_n(room)), lens);
+        }
     }
 
     #[test]

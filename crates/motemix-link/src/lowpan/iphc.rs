@@ -23,6 +23,8 @@ use crate::mac::{LinkAddress, SourceAndDestination, link_local_of};
 /// The UDP port of all nodes on the radio: in 61616–61631, which 6LoWPAN compresses best (RFC 6282,
 /// 4.3.3).
 pub const PORT: u16 = 61_616;
+/// The port of handshakes.
+pub const HANDSHAKE_PORT: u16 = PORT + 1;
 /// Bytes of uncompressed IPv6 and UDP headers.
 pub(crate) const UNCOMPRESSED: usize = 48;
 /// Bytes of the same headers between neighbours, compressed as far as RFC 6282 allows.
@@ -86,12 +88,12 @@ impl Header {
         Some(Self { len: bytes.len() - rest.len(), ..header })
     }
 
-    /// What to keep of a UDP datagram's headers, if it is for the node at `me`.
-    pub(crate) fn udp_check(&self, me: LinkAddress) -> Result<UdpCheck, LinkDrop> {
+    /// What to keep of a UDP datagram's headers, if it is for this port of the node at `me`.
+    pub(crate) fn udp_check(&self, me: LinkAddress, port: u16) -> Result<UdpCheck, LinkDrop> {
         let Next::Udp { ports: [from, to], checksum, carried_len } = self.next else {
             return Err(LinkDrop::BadHeader);
         };
-        if to != PORT || self.destination != me.link_local() {
+        if to != port || self.destination != me.link_local() {
             return Err(LinkDrop::OtherPort);
         }
         // Over IPv6 a checksum is not optional.
@@ -103,19 +105,25 @@ impl Header {
     }
 }
 
-/// The compressed headers of a datagram between neighbours.
-pub(crate) fn compress(source: LinkAddress, destination: LinkAddress, payload: &[u8]) -> [u8; COMPRESSED] {
-    const PORTS: u8 = (PORT as u8 & 0xf) << 4 | PORT as u8 & 0xf;
+/// The compressed headers of a datagram between neighbours, from a port to the same; one of the
+/// sixteen that take four bits.
+pub(crate) fn compress(
+    source: LinkAddress,
+    destination: LinkAddress,
+    port: u16,
+    payload: &[u8],
+) -> [u8; COMPRESSED] {
+    let ports = (port as u8 & 0xf) << 4 | port as u8 & 0xf;
     let len = (payload.len() + 8) as u16;
     let [source, destination] = [source, destination].map(|address| address.link_local().octets());
     let sum = Sum::pseudo_header(&source, &destination, UDP)
         .word(len)
         .word(len)
-        .word(PORT)
-        .word(PORT)
+        .word(port)
+        .word(port)
         .bytes(payload);
     let [high, low] = sum.checksum().to_be_bytes();
-    [0x7e, 0x33, 0xf3, PORTS, high, low]
+    [0x7e, 0x33, 0xf3, ports, high, low]
 }
 
 struct Reader<'b>(&'b [u8]);
@@ -266,12 +274,12 @@ mod tests {
         let bytes = [header, PAYLOAD].concat();
         let read = Header::read(&bytes, addresses).ok_or(LinkDrop::BadHeader)?;
         assert_eq!(read.len, header.len());
-        read.udp_check(US)?.verify(&bytes[read.len..])
+        read.udp_check(US, PORT)?.verify(&bytes[read.len..])
     }
 
     #[test]
     fn the_shortest_form_is_what_is_sent() {
-        let header = compress(THEM, US, PAYLOAD);
+        let header = compress(THEM, US, PORT, PAYLOAD);
         let [c1, c0] = CHECKSUM;
         assert_eq!(header, [0x7e, 0x33, 0xf3, 0x00, c1, c0]);
         assert_eq!(takes(&header, &WAY), Ok(()));
@@ -312,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_short_address_makes_another_ipv6_address() {
-        let header = compress(SHORT, US, PAYLOAD);
+        let header = compress(SHORT, US, PORT, PAYLOAD);
         assert_eq!(takes(&header, &SourceAndDestination { source: SHORT, destination: US }), Ok(()));
         assert_eq!(takes(&header, &WAY), Err(LinkDrop::BadChecksum));
         let [_, _, form, ports, c1, c0] = header;

@@ -12,20 +12,26 @@
 //! explicit congestion notification, has no meaning between neighbours.
 
 use super::iphc::COMPRESSED;
-use crate::mac::{FRAME_PAYLOAD, Frame};
+use crate::mac::Frame;
 
 const RFRAG: u8 = 0b111_0100 << 1;
 const RFRAG_ACK: u8 = 0b111_0101 << 1;
 const ACK_REQUEST: u16 = 1 << 15;
 const SIZE: u16 = (1 << 10) - 1;
-/// The compressed datagram's bytes in each fragment but the last.
-pub(crate) const IN_RFRAG: usize = FRAME_PAYLOAD - 6;
-/// The payload's bytes in the first.
-pub(crate) const IN_FIRST_RFRAG: usize = IN_RFRAG - COMPRESSED;
 /// The bitmap that says: the datagram is there.
 pub(crate) const FULL: u32 = u32::MAX;
 /// The bitmap that says: the datagram is not wanted.
 pub(crate) const NULL: u32 = 0;
+
+/// The compressed datagram's bytes in each fragment but the last, in frames that carry so many.
+pub(crate) const fn in_rfrag(room: usize) -> usize {
+    room - 6
+}
+
+/// The payload's bytes in the first.
+pub(crate) const fn in_first_rfrag(room: usize) -> usize {
+    in_rfrag(room) - COMPRESSED
+}
 
 /// A fragment that can be sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +122,7 @@ mod tests {
             assert_eq!(Rfrag::read(&frame.as_bytes()[21..]), Some(fragment));
             assert!(!fragment.is_abort());
         }
-        assert_eq!((IN_RFRAG, IN_FIRST_RFRAG), (98, 92));
+        assert_eq!((in_rfrag(104), in_first_rfrag(104)), (98, 92));
     }
 
     #[test]

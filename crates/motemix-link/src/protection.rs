@@ -1,0 +1,251 @@
+//! Protection of frames (IEEE 802.15.4-2020, 9): the keys of neighbours, and who is to get one.
+//!
+//! Each neighbour has a key of its own, which serves both directions: a nonce begins with its
+//! sender's extended address. Frames name stations by their short addresses, which saves what the
+//! protection costs. A frame counter is used once with a key. A frame whose counter is not above
+//! that of the last one is a repetition, and is refused before anything is computed; the order of
+//! a neighbour's frames is that in which they were sent.
+//!
+//! How two neighbours come to a key is not for this crate to know: it carries their messages,
+//! which are not protected, and is told the outcome.
+
+use motemix_crypto::Secret;
+pub use motemix_crypto::aes_ccm::KEY_LEN;
+use motemix_crypto::aes_ccm::{NONCE_LEN, TAG_LEN, open, seal};
+
+use crate::counters::LinkDrop;
+use crate::mac::{Envelope, Frame, LinkAddress, MacHeader};
+use crate::serial::{ExtendedAddress, MAX_FRAME};
+
+/// The longest message of a handshake: it is one frame.
+pub const MAX_HANDSHAKE: usize = Envelope::Plain.room() - crate::lowpan::iphc::COMPRESSED;
+
+/// Level ENC-MIC-64, the last byte of a nonce.
+const LEVEL: u8 = 6;
+/// Neighbours of one short address whose keys are tried: more than two are not met.
+const CANDIDATES: usize = 3;
+
+/// A place for the key of one neighbour.
+#[derive(Debug)]
+pub struct KeySlot {
+    peer: Option<ExtendedAddress>,
+    key: Secret<KEY_LEN>,
+    /// The frame counter of the next frame to it.
+    next: u32,
+    /// The least that the counter of its next frame may be.
+    expected: u32,
+    envelope: Envelope,
+    /// The slot with the lowest number was used longest ago.
+    used: u32,
+}
+
+impl KeySlot {
+    /// A place without a key.
+    pub const FREE: Self = Self {
+        peer: None,
+        key: Secret::zero(),
+        next: 0,
+        expected: 0,
+        envelope: Envelope::Protected,
+        used: 0,
+    };
+
+    const fn is_of(&self, peer: ExtendedAddress) -> bool {
+        matches!(self.peer, Some(it) if u64::from_le_bytes(it.0) == u64::from_le_bytes(peer.0))
+    }
+}
+
+/// With whom keys are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeysWanted {
+    /// A datagram waits for this neighbour, or the counters of its key will be used up.
+    ToSend(ExtendedAddress),
+    /// A protected frame came from a station with this short address, and there is no key for it.
+    /// That may be a neighbour that does not know that this station was restarted; or a lie.
+    Heard([u8; 2]),
+}
+
+/// A message of a handshake, and with whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandshakeMessage {
+    /// From whom it came, as the frame says. Nobody vouches for it.
+    pub peer: ExtendedAddress,
+    len: u8,
+    bytes: [u8; MAX_HANDSHAKE],
+}
+
+impl HandshakeMessage {
+    /// `None` if it is longer than [`MAX_HANDSHAKE`].
+    pub fn new(peer: ExtendedAddress, message: &[u8]) -> Option<Self> {
+        let mut bytes = [0; MAX_HANDSHAKE];
+        bytes.get_mut(..message.len())?.copy_from_slice(message);
+        Some(Self { peer, len: message.len() as u8, bytes })
+    }
+
+    /// The message.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+/// The side of a link that makes keys: what a [`Stack`](crate::stack::Stack) that protects frames
+/// asks for, and is given. Full is a state of each: one message of a handshake that arrived waits
+/// until it is taken, and one that leaves until it has left.
+pub trait Keys {
+    /// With whom keys are wanted. It is asked for again when it is still so.
+    fn poll_wanted(&mut self) -> Option<KeysWanted>;
+    /// A message of a handshake that arrived.
+    fn poll_handshake(&mut self) -> Option<HandshakeMessage>;
+    /// Whether a message of a handshake can leave.
+    fn can_send_handshake(&self) -> bool;
+    /// Sends a message of a handshake. `false`: another one is still leaving.
+    fn send_handshake(&mut self, message: HandshakeMessage) -> bool;
+    /// To whom a message of a handshake could not be delivered: its radio does not answer.
+    fn poll_undelivered(&mut self) -> Option<ExtendedAddress>;
+    /// Protects frames to and from a neighbour with this key from now on, instead of the one
+    /// before. `shares_short`: another station of the network has the same short address. If all
+    /// places are taken, the neighbour that was silent longest loses its key, which is counted.
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool);
+    /// There will be no key for a neighbour: datagrams that wait for it are dropped, and if it has
+    /// one, that is forgotten.
+    fn forget_key(&mut self, peer: ExtendedAddress);
+    /// Forgets the keys of all neighbours but those for which this says `true`.
+    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool);
+}
+
+/// The keys of a station's neighbours.
+pub(crate) struct Protection<'s> {
+    me: ExtendedAddress,
+    slots: &'s mut [KeySlot],
+    /// Another key is wanted from this counter on.
+    rekey_at: u32,
+    uses: u32,
+    wanted: Option<KeysWanted>,
+}
+
+impl<'s> Protection<'s> {
+    pub(crate) fn new(me: ExtendedAddress, rekey_at: u32, slots: &'s mut [KeySlot]) -> Self {
+        // A stack before this one may have left keys in it.
+        slots.fill_with(|| KeySlot::FREE);
+        Self { me, slots, rekey_at, uses: 0, wanted: None }
+    }
+
+    pub(crate) const fn poll_wanted(&mut self) -> Option<KeysWanted> {
+        self.wanted.take()
+    }
+
+    pub(crate) fn want(&mut self, wanted: KeysWanted) {
+        self.wanted.get_or_insert(wanted);
+    }
+
+    /// How frames to a neighbour are addressed; `None` if there is no key for it.
+    pub(crate) fn envelope(&self, peer: ExtendedAddress) -> Option<Envelope> {
+        self.slots.iter().find(|slot| slot.is_of(peer)).map(|slot| slot.envelope)
+    }
+
+    /// Keeps a key; `true` if another neighbour's had to go.
+    pub(crate) fn set_key(
+        &mut self,
+        peer: ExtendedAddress,
+        key: &Secret<KEY_LEN>,
+        shares_short: bool,
+    ) -> bool {
+        let envelope = if shares_short { Envelope::ProtectedToExtended } else { Envelope::Protected };
+        self.uses += 1;
+        let used = self.uses;
+        let by_age = |slot: &&mut KeySlot| (!slot.is_of(peer), slot.peer.is_some(), slot.used);
+        let Some(slot) = self.slots.iter_mut().min_by_key(by_age) else { return false };
+        let replaces = slot.peer.is_some() && !slot.is_of(peer);
+        *slot = KeySlot { peer: Some(peer), key: key.duplicate(), envelope, used, ..KeySlot::FREE };
+        replaces
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(ExtendedAddress) -> bool) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.peer.is_some_and(|peer| !keep(peer))) {
+            *slot = KeySlot::FREE;
+        }
+    }
+
+    /// Begins a frame to a neighbour, which takes one of its frame counters; `None` if there is no
+    /// key for it, or all counters of that are used.
+    pub(crate) fn begin(&mut self, peer: ExtendedAddress, envelope: Envelope, sequence: u8) -> Option<Frame> {
+        self.uses += 1;
+        let slot = self.slots.iter_mut().find(|slot| slot.is_of(peer))?;
+        if slot.next >= self.rekey_at {
+            self.wanted.get_or_insert(KeysWanted::ToSend(peer));
+        }
+        let counter = slot.next;
+        // The highest is not used (9.4.3).
+        slot.next = counter.checked_add(1)?;
+        slot.used = self.uses;
+        let destination = match envelope {
+            Envelope::Protected => LinkAddress::Short(peer.short()),
+            Envelope::ProtectedToExtended | Envelope::Plain => LinkAddress::Extended(peer),
+        };
+        Some(Frame::protected(self.me, destination, sequence, counter))
+    }
+
+    /// Encrypts what a frame carries, and appends its MIC.
+    pub(crate) fn seal(&self, peer: ExtendedAddress, frame: &mut Frame) {
+        let counter = MacHeader::read(frame.as_bytes()).and_then(|header| header.frame_counter);
+        let slot = self.slots.iter().find(|slot| slot.is_of(peer));
+        let (Some(counter), Some(slot)) = (counter, slot) else { return };
+        let (header, carried) = frame.split_mut();
+        // A frame is never too long for it.
+        if let Ok(tag) = seal(&slot.key, &nonce(self.me, counter), header, carried) {
+            frame.push(&tag);
+        }
+    }
+
+    /// Decrypts a frame with this header and counter. Whose it is, and what it carries.
+    ///
+    /// # Errors
+    /// There is no key for its source, its counter is no new one, or it was altered.
+    pub(crate) fn open<'b>(
+        &mut self,
+        header: &MacHeader,
+        counter: u32,
+        frame: &[u8],
+        buffer: &'b mut [u8; MAX_FRAME],
+    ) -> Result<(ExtendedAddress, &'b [u8]), LinkDrop> {
+        let LinkAddress::Short(short) = header.addresses.source else { return Err(LinkDrop::Foreign) };
+        let (associated, carried) = frame.split_at_checked(header.len).ok_or(LinkDrop::BadHeader)?;
+        let (ciphertext, tag) = carried.split_last_chunk::<TAG_LEN>().ok_or(LinkDrop::BadHeader)?;
+        self.uses += 1;
+        let mut reason = LinkDrop::NoKey;
+        let candidates = self.slots.iter_mut().filter(|slot| slot.peer.is_some_and(|it| it.short() == short));
+        for slot in candidates.take(CANDIDATES) {
+            let Some(peer) = slot.peer else { continue };
+            if counter < slot.expected || counter == u32::MAX {
+                if reason != LinkDrop::Forged {
+                    reason = LinkDrop::RepeatedFrame;
+                }
+                continue;
+            }
+            // What does not open is no ciphertext any more: each key has a copy.
+            let text = buffer.get_mut(..ciphertext.len()).ok_or(LinkDrop::BadHeader)?;
+            text.copy_from_slice(ciphertext);
+            if open(&slot.key, &nonce(peer, counter), associated, text, tag).is_ok() {
+                (slot.expected, slot.used) = (counter + 1, self.uses);
+                return Ok((peer, buffer.get(..ciphertext.len()).unwrap_or_default()));
+            }
+            reason = LinkDrop::Forged;
+        }
+        if reason == LinkDrop::NoKey {
+            self.want(KeysWanted::Heard(short));
+        }
+        Err(reason)
+    }
+}
+
+/// The nonce of a frame (9.3.3.1): its sender's extended address, most significant byte first, its
+/// counter and its level.
+fn nonce(ExtendedAddress(mut sender): ExtendedAddress, counter: u32) -> [u8; NONCE_LEN] {
+    sender.reverse();
+    let mut nonce = [0; NONCE_LEN];
+    let (address, rest) = nonce.split_at_mut(sender.len());
+    address.copy_from_slice(&sender);
+    let [c3, c2, c1, c0] = counter.to_be_bytes();
+    rest.copy_from_slice(&[c3, c2, c1, c0, LEVEL]);
+    nonce
+}
