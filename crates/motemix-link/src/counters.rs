@@ -64,9 +64,10 @@ drops! {
     Unanswered => "unanswered",
     /// A frame that is not protected, where all but handshakes have to be.
     Unprotected => "unprotected",
-    /// A protected frame of a station for which there is no key; a datagram that waited for one in
-    /// vain.
+    /// A protected frame of a station for which there is no key.
     NoKey => "no-key",
+    /// A datagram for a neighbour with whom no handshake succeeded in time.
+    NoHandshake => "no-handshake",
     /// A protected frame that was altered, or was made with another key.
     Forged => "forged",
     /// A protected frame whose counter is not above that of the one before it: it was repeated, or
@@ -87,6 +88,7 @@ impl LinkDrop {
                 | Self::NoOutcome
                 | Self::Unconfirmed
                 | Self::Unwanted
+                | Self::NoHandshake
         )
     }
 }

@@ -177,7 +177,7 @@ impl<'s> Outgoing<'s> {
     /// There will be no keys with a neighbour: what waits for them is dropped, one with each call.
     pub(crate) fn keys_refused(&mut self, peer: ExtendedAddress) -> Option<Progress> {
         let index = self.awaiting_keys(peer)?;
-        Some(self.slots[index].dropped(LinkDrop::NoKey))
+        Some(self.slots[index].dropped(LinkDrop::NoHandshake))
     }
 
     fn awaiting_keys(&self, peer: ExtendedAddress) -> Option<usize> {
@@ -410,7 +410,7 @@ impl<'s> Outgoing<'s> {
         let is_refused =
             |slot: &DepartureSlot| matches!(slot.state, State::AwaitingKeys(until) if until <= now);
         if let Some(index) = self.slots.position(is_refused) {
-            return Some(self.slots[index].dropped(LinkDrop::NoKey));
+            return Some(self.slots[index].dropped(LinkDrop::NoHandshake));
         }
         let is_late = |slot: &DepartureSlot| matches!(slot.state, State::AwaitingAck(until) if until <= now);
         let index = self.slots.position(is_late)?;

@@ -172,6 +172,17 @@ impl World {
         Self { stations: stations.collect(), air, now, take: true }
     }
 
+    /// A stack of this station by itself.
+    pub fn stack(index: usize, settings: LinkSettings) -> Stack<'static> {
+        Self::stack_of(address(index), settings)
+    }
+
+    /// A stack with this address.
+    pub fn stack_of(address: ExtendedAddress, settings: LinkSettings) -> Stack<'static> {
+        let memory = Box::leak(Box::new(StackMemory::<PACKET, 4, 4>::new()));
+        Stack::new(address, 1, &settings, memory.lend())
+    }
+
     /// Decides about frames from now on.
     pub fn judge(&self, judge: impl FnMut(&Sent) -> Fate + 'static) {
         self.air.borrow_mut().judge = Box::new(judge);
