@@ -1,5 +1,5 @@
-//! Everything that leaves: answers first, then datagrams, side by side, but one neighbour's one
-//! after the other. Which frame is next, and what becomes of it.
+//! Everything that leaves: answers and frames of datagrams in turn. Datagrams leave side by side,
+//! but one neighbour's one after the other. Which frame is next, and what becomes of it.
 
 use motemix_time::Instant;
 
@@ -15,6 +15,7 @@ use crate::serial::ExtendedAddress;
 use crate::settings::LinkSettings;
 use crate::slots::Slots;
 use crate::stack::SendError;
+use crate::tags::Tags;
 
 /// A datagram in its slot, however often the slot is used again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,8 +48,9 @@ pub(crate) struct Outgoing<'s> {
     in_flight: Option<InFlight>,
     /// The number of the last datagram.
     number: u32,
-    /// The tag of the last datagram.
-    datagram_tag: u16,
+    tags: Tags,
+    /// Whether the last frame was an answer, so that a datagram's is next.
+    answered: bool,
     /// The sequence number of the last data frame (IEEE 802.15.4-2020, 7.2.2).
     sequence: u8,
 }
@@ -66,7 +68,7 @@ impl<'s> Outgoing<'s> {
         bytes: &'s mut [u8],
     ) -> Self {
         let mut pace = Pace::new(settings, seed);
-        let [t1, t0, sequence, _] = pace.draw().to_be_bytes();
+        let [_, _, sequence, _] = pace.draw().to_be_bytes();
         // A stack before this one may have left datagrams in it.
         slots.fill(DepartureSlot::FREE);
         Self {
@@ -77,7 +79,8 @@ impl<'s> Outgoing<'s> {
             slots: Slots::new(slots, bytes),
             in_flight: None,
             number: 0,
-            datagram_tag: u16::from_be_bytes([t1, t0]),
+            tags: Tags::new(seed),
+            answered: false,
             sequence,
         }
     }
@@ -97,7 +100,6 @@ impl<'s> Outgoing<'s> {
         let buffer = self.slots.buffer_mut(index).get_mut(..payload.len());
         buffer.ok_or(SendError::TooLong)?.copy_from_slice(payload);
         self.number = self.number.wrapping_add(1);
-        self.datagram_tag = self.datagram_tag.wrapping_add(1);
         let fragmentation = Fragmentation::of(payload.len(), self.settings.recovery);
         let mut slot = DepartureSlot {
             state: State::Sending(self.pace.now()),
@@ -105,7 +107,7 @@ impl<'s> Outgoing<'s> {
             to,
             headers: compress(LinkAddress::Extended(self.address), to, payload),
             payload_len: payload.len() as u16,
-            datagram_tag: self.datagram_tag,
+            datagram_tag: self.tags.next(),
             number: self.number,
             asks: !self.settings.when_in_doubt,
             ..DepartureSlot::FREE
@@ -126,10 +128,22 @@ impl<'s> Outgoing<'s> {
 
     /// The frame that leaves now, if one may. It is under way until [`attempted`](Self::attempted).
     pub(crate) fn next_frame(&mut self) -> Option<Frame> {
-        if let Some(answer) = self.answers.next(self.pace.now()) {
-            self.in_flight = Some(InFlight::Answer(answer));
-            return Some(answer.frame(self.address));
+        // In turn: whoever asks without end must not keep datagrams from leaving.
+        if self.answered {
+            self.next_datagram_frame().or_else(|| self.next_answer())
+        } else {
+            self.next_answer().or_else(|| self.next_datagram_frame())
         }
+    }
+
+    fn next_answer(&mut self) -> Option<Frame> {
+        let answer = self.answers.next(self.pace.now())?;
+        self.answered = true;
+        self.in_flight = Some(InFlight::Answer(answer));
+        Some(answer.frame(self.address))
+    }
+
+    fn next_datagram_frame(&mut self) -> Option<Frame> {
         if self.pace.is_quiet() {
             return None;
         }
@@ -140,6 +154,7 @@ impl<'s> Outgoing<'s> {
         if self.slots[index].requeues == 0 {
             self.slots[index].sequence = self.next_sequence();
         }
+        self.answered = false;
         let slot = &self.slots[index];
         self.in_flight = Some(InFlight::Datagram(DatagramId { index, number: slot.number }));
         Some(slot.frame(self.address, self.slots.buffer(index)))
@@ -171,7 +186,7 @@ impl<'s> Outgoing<'s> {
                 Attempted { attempt, progress }
             }
             InFlight::Answer(answer) => {
-                let attempt = self.pace.attempted(ending, answer.requeues);
+                let attempt = self.pace.answer_attempted(ending, answer.requeues);
                 Attempted { attempt, progress: self.answer_attempted(answer, attempt) }
             }
         })
