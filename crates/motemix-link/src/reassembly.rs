@@ -363,12 +363,13 @@ impl<'s> Reassembly<'s> {
         } else {
             headers.check.verify(payload)
         };
+        if checked == Err(LinkDrop::BadChecksum) && key.kind != Kind::Rfc8931 {
+            // It is counted once.
+            let had_failed = core::mem::replace(&mut self.slots[index].failed, true);
+            return if had_failed { Ok(()) } else { checked };
+        }
         if checked.is_err() {
-            if checked == Err(LinkDrop::BadChecksum) && key.kind != Kind::Rfc8931 {
-                self.slots[index].failed = true;
-            } else {
-                self.free(index);
-            }
+            self.free(index);
             return checked;
         }
         self.duplicates.insert(self.now, key);

@@ -9,7 +9,7 @@ use motemix_link::counters::LinkDrop;
 use motemix_link::serial::MAX_FRAME;
 use motemix_link::settings::LinkSettings;
 use proptest::prelude::*;
-use world::{Fate, PACKET, World, address, careful, datagram};
+use world::{Fate, PACKET, World, address, careful, datagram, solicitation_of};
 
 /// The frames of packets of either kind, of an acknowledgement, a short datagram, and a question
 /// where a station is.
@@ -26,22 +26,8 @@ fn real_frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// A neighbour solicitation, as Contiki-NG sends it to one that it knew before (RFC 4861, 4.3; RFC
-/// 6282).
 fn solicitation(from: usize, to: usize) -> Vec<u8> {
-    let [from, to] = [from, to].map(|index| {
-        let mut ip = [0; 16];
-        ip[..2].copy_from_slice(&[0xfe, 0x80]);
-        ip[15] = index as u8;
-        (address(index).0, ip)
-    });
-    let mut message =
-        [&[135, 0, 0, 0, 0, 0, 0, 0], &to.1[..], &[1, 2, 2, 0, 0, 0, 0, 0, 0, from.1[15]], &[0; 6]].concat();
-    let all = [&from.1[..], &to.1, &[0, 0, 0, message.len() as u8, 0, 0, 0, 58], &message].concat();
-    let sum: u32 = all.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    message[2..4].copy_from_slice(&sum.to_be_bytes());
-    [&[0x61, 0xdc, 9, 0x23, 0][..], &to.0, &from.0, &[0x7b, 0x33, 58], &message].concat()
+    solicitation_of(address(from), to)
 }
 
 #[test]
