@@ -295,7 +295,7 @@ impl<'s> Reassembly<'s> {
             return Err(LinkDrop::TooLong);
         }
         let len = fragment.payload.len();
-        if key.kind != Kind::Rfc8931 && len % UNIT != 0 && at + len != payload_len {
+        if key.kind != Kind::Rfc8931 && !len.is_multiple_of(UNIT) && at + len != payload_len {
             return Err(LinkDrop::BadHeader);
         }
         if at + fragment.payload.len() > payload_len {
