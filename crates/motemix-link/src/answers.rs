@@ -1,5 +1,6 @@
 //! Short frames that neighbours wait for: RFRAG-ACKs and neighbour advertisements. They leave
-//! before datagrams and without pauses, because somebody's memory is occupied until they arrive.
+//! without pauses, because somebody's memory is occupied until they arrive, and in turn with
+//! datagrams, because somebody may ask without end.
 
 use motemix_time::Instant;
 

@@ -25,6 +25,11 @@ macro_rules! drops {
 drops! {
     /// A frame that is not of this network, or not for this station.
     Foreign => "foreign",
+    /// A frame of a station that the network document does not name, or whose datagrams the owner
+    /// of the link refuses.
+    Stranger => "stranger",
+    /// A datagram that was not read, because too much that came from its neighbour was no packet.
+    OverShare => "over-share",
     /// A frame or datagram that is cut off, contradicts itself, or says what no neighbour has to
     /// say.
     BadHeader => "bad-header",

@@ -72,5 +72,6 @@ pub mod serial;
 pub mod settings;
 mod slots;
 pub mod stack;
+mod tags;
 
 pub use motemix_time::Instant;

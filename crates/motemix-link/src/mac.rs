@@ -95,6 +95,11 @@ impl LinkAddress {
         }
     }
 
+    /// The same as a number.
+    pub(crate) fn number(self) -> u64 {
+        u64::from_be_bytes(self.interface())
+    }
+
     /// The address that every neighbour has without asking for it.
     pub(crate) fn link_local(self) -> Ipv6Addr {
         link_local_of(self.interface())

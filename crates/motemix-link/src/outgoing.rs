@@ -1,5 +1,5 @@
-//! Everything that leaves: answers first, then datagrams, side by side, but one neighbour's one
-//! after the other. Which frame is next, and what becomes of it.
+//! Everything that leaves: answers and frames of datagrams in turn. Datagrams leave side by side,
+//! but one neighbour's one after the other. Which frame is next, and what becomes of it.
 
 use motemix_time::Instant;
 
@@ -16,6 +16,7 @@ use crate::serial::ExtendedAddress;
 use crate::settings::LinkSettings;
 use crate::slots::Slots;
 use crate::stack::SendError;
+use crate::tags::Tags;
 
 /// A datagram in its slot, however often the slot is used again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,8 +63,9 @@ pub(crate) struct Outgoing<'s> {
     in_flight: Option<InFlight>,
     /// The number of the last datagram.
     number: u32,
-    /// The tag of the last datagram.
-    datagram_tag: u16,
+    tags: Tags,
+    /// Whether the last frame was an answer, so that a datagram's is next.
+    answered: bool,
     /// The sequence number of the last data frame (IEEE 802.15.4-2020, 7.2.2).
     sequence: u8,
 }
@@ -81,7 +83,7 @@ impl<'s> Outgoing<'s> {
         bytes: &'s mut [u8],
     ) -> Self {
         let mut pace = Pace::new(settings, seed);
-        let [t1, t0, sequence, _] = pace.draw().to_be_bytes();
+        let [_, _, sequence, _] = pace.draw().to_be_bytes();
         // A stack before this one may have left datagrams in it.
         slots.fill(DepartureSlot::FREE);
         Self {
@@ -94,7 +96,8 @@ impl<'s> Outgoing<'s> {
             slots: Slots::new(slots, bytes),
             in_flight: None,
             number: 0,
-            datagram_tag: u16::from_be_bytes([t1, t0]),
+            tags: Tags::new(seed),
+            answered: false,
             sequence,
         }
     }
@@ -130,12 +133,11 @@ impl<'s> Outgoing<'s> {
         let buffer = self.slots.buffer_mut(index).get_mut(..payload.len());
         buffer.ok_or(SendError::TooLong)?.copy_from_slice(payload);
         self.number = self.number.wrapping_add(1);
-        self.datagram_tag = self.datagram_tag.wrapping_add(1);
         self.slots[index] = DepartureSlot {
             state: State::AwaitingKeys(self.pace.now() + self.settings.keys_within),
             to,
             payload_len: payload.len() as u16,
-            datagram_tag: self.datagram_tag,
+            datagram_tag: self.tags.next(),
             number: self.number,
             asks: !self.settings.when_in_doubt,
             ..DepartureSlot::FREE
@@ -214,19 +216,31 @@ impl<'s> Outgoing<'s> {
 
     /// The frame that leaves now, if one may. It is under way until [`attempted`](Self::attempted).
     pub(crate) fn next_frame(&mut self, mut protection: Option<&mut Protection<'_>>) -> Option<Frame> {
+        let protection = &mut protection;
+        // In turn: whoever asks without end must not keep datagrams from leaving.
+        if self.answered {
+            self.next_datagram_frame(protection).or_else(|| self.next_answer(protection))
+        } else {
+            self.next_answer(protection).or_else(|| self.next_datagram_frame(protection))
+        }
+    }
+
+    fn next_answer(&mut self, protection: &mut Option<&mut Protection<'_>>) -> Option<Frame> {
         while let Some(answer) = self.answers.next(self.pace.now()) {
             // The key that it came under may be gone.
-            let Some(mut frame) = self.begin(answer.to, None, answer.sequence, &mut protection) else {
-                continue;
-            };
+            let Some(mut frame) = self.begin(answer.to, None, answer.sequence, protection) else { continue };
             answer.write(self.address, &mut frame);
+            self.answered = true;
             self.in_flight = Some(InFlight::Answer(answer));
             return Some(finish(frame, answer.to, protection));
         }
-        if let Some(leaving) = self.handshake.as_ref().filter(|leaving| leaving.ready <= self.pace.now()) {
-            self.in_flight = Some(InFlight::Handshake);
-            return Some(leaving.frame(self.address));
-        }
+        let leaving = self.handshake.as_ref().filter(|leaving| leaving.ready <= self.pace.now())?;
+        self.answered = true;
+        self.in_flight = Some(InFlight::Handshake);
+        Some(leaving.frame(self.address))
+    }
+
+    fn next_datagram_frame(&mut self, protection: &mut Option<&mut Protection<'_>>) -> Option<Frame> {
         if self.pace.is_quiet() {
             return None;
         }
@@ -238,11 +252,12 @@ impl<'s> Outgoing<'s> {
             self.slots[index].sequence = self.next_sequence();
         }
         let DepartureSlot { to, envelope, sequence, number, .. } = self.slots[index];
-        let Some(mut frame) = self.begin(to, Some(envelope), sequence, &mut protection) else {
+        let Some(mut frame) = self.begin(to, Some(envelope), sequence, protection) else {
             self.await_keys(index, protection);
             return None;
         };
         self.slots[index].write(&mut frame, self.slots.buffer(index));
+        self.answered = false;
         self.in_flight = Some(InFlight::Datagram(DatagramId { index, number }));
         Some(finish(frame, to, protection))
     }
@@ -267,7 +282,7 @@ impl<'s> Outgoing<'s> {
 
     /// The key of a datagram that was to leave is gone: it waits for another one, from its
     /// beginning.
-    fn await_keys(&mut self, index: usize, protection: Option<&mut Protection<'_>>) {
+    fn await_keys(&mut self, index: usize, protection: &mut Option<&mut Protection<'_>>) {
         if let (Some(protection), LinkAddress::Extended(peer)) = (protection, self.slots[index].to) {
             protection.want(KeysWanted::ToSend(peer));
         }
@@ -302,7 +317,7 @@ impl<'s> Outgoing<'s> {
                 Attempted { attempt, progress }
             }
             InFlight::Answer(answer) => {
-                let attempt = self.pace.attempted(ending, answer.requeues);
+                let attempt = self.pace.answer_attempted(ending, answer.requeues);
                 Attempted { attempt, progress: self.answer_attempted(answer, attempt) }
             }
             InFlight::Handshake => {
@@ -467,7 +482,7 @@ impl Leaving {
 }
 
 /// Protects a frame that was begun, if the link does.
-fn finish(mut frame: Frame, to: LinkAddress, protection: Option<&mut Protection<'_>>) -> Frame {
+fn finish(mut frame: Frame, to: LinkAddress, protection: &Option<&mut Protection<'_>>) -> Frame {
     if let (Some(protection), LinkAddress::Extended(peer)) = (protection, to) {
         protection.seal(peer, &mut frame);
     }

@@ -124,6 +124,22 @@ impl Pace {
         Attempt::Requeued(again)
     }
 
+    /// The attempt of an answer that was put back so often has ended. Whoever asked may be nobody,
+    /// so the outcome says nothing about the channel, and what was sent in vain is not sent again:
+    /// a neighbour that is there asks again.
+    pub(crate) fn answer_attempted(&mut self, ending: Ending, requeues: u8) -> Attempt {
+        match ending {
+            Ending::Sent => Attempt::Sent,
+            Ending::ChannelBusy if requeues < self.requeues => {
+                Attempt::Requeued(self.now + self.prng.backoff(self.requeue_after, requeues))
+            }
+            Ending::ChannelBusy => Attempt::GivenUp(LinkDrop::ChannelBusy),
+            Ending::NoAcknowledgement => Attempt::GivenUp(LinkDrop::Unacknowledged),
+            Ending::Refused => Attempt::GivenUp(LinkDrop::Refused),
+            Ending::Unknown => Attempt::GivenUp(LinkDrop::NoOutcome),
+        }
+    }
+
     /// Until when the receiver of a datagram that was taken up again so often is waited for.
     pub(crate) fn ack_timeout(&mut self, retries: u8) -> Instant {
         self.now + self.prng.backoff(self.ack_timeout, retries.min(MOST_DOUBLINGS))

@@ -2,8 +2,13 @@
 //!
 //! Each slot holds one datagram's payload; headers are read when they come, and only a checksum is
 //! kept of them. A slot belongs to its datagram as long as fragments keep coming. A datagram that
-//! received no fragment for half its timeout may be evicted for another. A neighbour's incomplete
-//! datagrams never take the last slot: its next one replaces its oldest.
+//! received no fragment for [`IDLE`] may be evicted by another's first fragment, and by any other
+//! after half its timeout. A neighbour's incomplete datagrams never take the last slot: its next one
+//! replaces its oldest.
+//!
+//! Of two fragments of RFC 4944 for the same part of a datagram the later one counts, and a datagram
+//! whose checksum was wrong is checked again with each: what was forged ahead of a datagram does not
+//! spoil it. Where RFC 8931 is spoken, the sender is left to ask, and sends all of it again.
 
 use core::time::Duration;
 
@@ -11,10 +16,16 @@ use motemix_time::Instant;
 
 use crate::counters::LinkDrop;
 use crate::duplicates::DuplicateFilter;
+use crate::lowpan::frag::UNIT;
 use crate::lowpan::iphc::{COMPRESSED, UdpCheck};
 use crate::lowpan::rfrag::FULL;
 use crate::mac::LinkAddress;
 use crate::slots::{MAX_PAYLOAD, Slots};
+
+/// How long an incomplete datagram is safe from the first fragments of others: longer than fragments
+/// of one train lie apart, unless the channel is full. First fragments come unasked, and whoever has
+/// a radio can send one after the other.
+const IDLE: Duration = Duration::from_millis(50);
 
 /// Which datagram a fragment is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +58,7 @@ pub(crate) struct Fragment<'f> {
 }
 
 /// What the first fragment says about all of the datagram.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Headers {
     pub(crate) check: UdpCheck,
     /// Bytes of the compressed headers.
@@ -81,6 +92,8 @@ pub struct ArrivalSlot {
     received: u16,
     /// Which fragments have arrived, one bit each.
     bitmap: [u32; MAX_PAYLOAD.div_ceil(8 * 32)],
+    /// Whether all of it came, but not as it was sent.
+    failed: bool,
     /// When its last fragment arrived.
     touched: Instant,
     /// The datagram with the lowest number arrived first.
@@ -89,8 +102,14 @@ pub struct ArrivalSlot {
 
 impl ArrivalSlot {
     /// A slot without a datagram.
-    pub const FREE: Self =
-        Self { state: State::Free, received: 0, bitmap: [0; _], touched: Instant::from_micros(0), number: 0 };
+    pub const FREE: Self = Self {
+        state: State::Free,
+        received: 0,
+        bitmap: [0; _],
+        failed: false,
+        touched: Instant::from_micros(0),
+        number: 0,
+    };
 
     const fn key(&self) -> Option<&DatagramKey> {
         match &self.state {
@@ -115,12 +134,27 @@ impl ArrivalSlot {
         matches!(self.state, State::Incomplete { .. }) && self.touched + after <= now
     }
 
+    /// Whether its place may be another's.
+    fn is_evictable(&self, now: Instant, after: Duration) -> bool {
+        self.failed || self.is_stale(now, after)
+    }
+
     fn has_any(&self, (first, count): (usize, usize)) -> bool {
         (first..first + count).any(|bit| self.bitmap[bit / 32] & 1 << (bit % 32) != 0)
     }
 
-    fn mark(&mut self, (first, count): (usize, usize)) {
-        (first..first + count).for_each(|bit| self.bitmap[bit / 32] |= 1 << (bit % 32));
+    /// Marks a fragment of so many bytes. How many of them are new: units of RFC 4944 may have come
+    /// one by one.
+    fn mark(&mut self, (first, count): (usize, usize), len: usize) -> usize {
+        let mut new = 0;
+        for (index, bit) in (first..first + count).enumerate() {
+            let (word, bit) = (&mut self.bitmap[bit / 32], 1 << (bit % 32));
+            if *word & bit == 0 {
+                *word |= bit;
+                new += if count == 1 { len } else { UNIT.min(len - index * UNIT) };
+            }
+        }
+        new
     }
 }
 
@@ -172,7 +206,8 @@ impl<'s> Reassembly<'s> {
             return Err(LinkDrop::TooLong);
         }
         check.verify(payload)?;
-        let Vacancy { index, replaces } = self.vacancy(None).ok_or(LinkDrop::ReassemblyFull)?;
+        let vacancy = self.vacancy(None, self.timeout / 2);
+        let Vacancy { index, replaces } = vacancy.ok_or(LinkDrop::ReassemblyFull)?;
         self.occupy(index, State::Whole { from });
         self.slots.buffer_mut(index)[..payload.len()].copy_from_slice(payload);
         self.slots[index].received = payload.len() as u16;
@@ -182,15 +217,19 @@ impl<'s> Reassembly<'s> {
     /// Keeps a fragment.
     ///
     /// # Errors
-    /// Why it was refused: it is not kept, and no other datagram was forgotten for it. After a
-    /// wrong checksum the rest of its own datagram is not kept either.
+    /// Why it was refused: it is not kept, and no other datagram was forgotten for it. A wrong
+    /// checksum of the whole is the exception: of RFC 4944's the datagram is kept, to be checked
+    /// again, and of RFC 8931's all is forgotten.
     pub(crate) fn store(&mut self, key: DatagramKey, fragment: &Fragment<'_>) -> Result<Stored, LinkDrop> {
         if self.duplicates.contains(self.now, &key) {
             return Ok(Stored::Duplicate);
         }
         let known = self.position(&key);
         let known_headers = known.and_then(|index| self.slots[index].headers());
-        let headers = known_headers.or(fragment.headers);
+        let headers = match key.kind {
+            Kind::Rfc4944 { .. } => fragment.headers.or(known_headers),
+            Kind::Rfc8931 => known_headers.or(fragment.headers),
+        };
         // Offsets of RFRAG count compressed headers, which may be longer than the shortest.
         let longer = match (key.kind, headers) {
             (Kind::Rfc8931, Some(headers)) => headers.len.saturating_sub(COMPRESSED),
@@ -207,7 +246,9 @@ impl<'s> Reassembly<'s> {
         let Vacancy { index, replaces } = if let Some(index) = known {
             Vacancy { index, replaces: false }
         } else {
-            let vacancy = self.vacancy(Some(key.from)).ok_or(LinkDrop::ReassemblyFull)?;
+            let after =
+                if fragment.headers.is_some() { IDLE.min(self.timeout / 2) } else { self.timeout / 2 };
+            let vacancy = self.vacancy(Some(key.from), after).ok_or(LinkDrop::ReassemblyFull)?;
             self.occupy(vacancy.index, State::Incomplete { key, headers: None });
             vacancy
         };
@@ -216,15 +257,18 @@ impl<'s> Reassembly<'s> {
             let buffer = self.slots.buffer_mut(index);
             buffer.copy_within(longer.min(buffer.len()).., 0);
         }
-        let slot = &mut self.slots[index];
-        if slot.has_any(fragment.bits) {
+        let part = at..at + fragment.payload.len();
+        let is_same =
+            || headers == known_headers && self.slots.buffer(index)[part.clone()] == *fragment.payload;
+        if self.slots[index].has_any(fragment.bits) && (key.kind == Kind::Rfc8931 || is_same()) {
             return Ok(Stored::Duplicate);
         }
-        slot.mark(fragment.bits);
-        slot.received = slot.received.saturating_add(fragment.payload.len() as u16);
+        let slot = &mut self.slots[index];
+        let new = slot.mark(fragment.bits, fragment.payload.len());
+        slot.received = slot.received.saturating_add(new as u16);
         slot.touched = self.now;
         slot.state = State::Incomplete { key, headers };
-        self.slots.buffer_mut(index)[at..][..fragment.payload.len()].copy_from_slice(fragment.payload);
+        self.slots.buffer_mut(index)[part].copy_from_slice(fragment.payload);
         if let Some(headers) = headers {
             self.finish(index, &key, &headers)?;
         }
@@ -249,6 +293,10 @@ impl<'s> Reassembly<'s> {
         let at = at.ok_or(LinkDrop::BadHeader)?;
         if payload_len > room {
             return Err(LinkDrop::TooLong);
+        }
+        let len = fragment.payload.len();
+        if key.kind != Kind::Rfc8931 && !len.is_multiple_of(UNIT) && at + len != payload_len {
+            return Err(LinkDrop::BadHeader);
         }
         if at + fragment.payload.len() > payload_len {
             return Err(if headers.is_some() { LinkDrop::BadHeader } else { LinkDrop::TooLong });
@@ -280,7 +328,8 @@ impl<'s> Reassembly<'s> {
         let mut expired = 0;
         for slot in self.slots.iter_mut().filter(|slot| slot.is_stale(self.now, self.timeout)) {
             slot.state = State::Free;
-            expired += 1;
+            // That it was changed on the way was counted then.
+            expired += u32::from(!core::mem::take(&mut slot.failed));
         }
         expired
     }
@@ -314,6 +363,11 @@ impl<'s> Reassembly<'s> {
         } else {
             headers.check.verify(payload)
         };
+        if checked == Err(LinkDrop::BadChecksum) && key.kind != Kind::Rfc8931 {
+            // It is counted once.
+            let had_failed = core::mem::replace(&mut self.slots[index].failed, true);
+            return if had_failed { Ok(()) } else { checked };
+        }
         if checked.is_err() {
             self.free(index);
             return checked;
@@ -322,23 +376,29 @@ impl<'s> Reassembly<'s> {
         self.number = self.number.wrapping_add(1);
         let slot = &mut self.slots[index];
         slot.state = State::Whole { from: key.from };
+        slot.failed = false;
         slot.number = self.number;
         Ok(())
     }
 
-    /// A slot for another datagram: of this neighbour, if it comes in fragments.
-    fn vacancy(&self, from: Option<LinkAddress>) -> Option<Vacancy> {
+    /// A slot for another datagram: of this neighbour, if it comes in fragments. Another one gives
+    /// way to it that received nothing for so long.
+    fn vacancy(&self, from: Option<LinkAddress>, after: Duration) -> Option<Vacancy> {
+        let replacing = |index: usize| Vacancy { index, replaces: !self.slots[index].failed };
         if let Some(from) = from {
             let is_theirs = |slot: &ArrivalSlot| slot.is_incomplete_of(from);
             let theirs = self.slots.iter().filter(|slot| is_theirs(slot)).count();
             if theirs > 0 && theirs + 1 >= self.slots.len() {
-                return self.oldest(is_theirs).map(|index| Vacancy { index, replaces: true });
+                let failed = self.slots.position(|slot| is_theirs(slot) && slot.failed);
+                return failed.or_else(|| self.oldest(is_theirs)).map(replacing);
             }
         }
         let free = self.slots.position(|slot| matches!(slot.state, State::Free));
         free.map(|index| Vacancy { index, replaces: false }).or_else(|| {
-            let stale = self.oldest(|slot| slot.is_stale(self.now, self.timeout / 2));
-            stale.map(|index| Vacancy { index, replaces: true })
+            let slots = self.slots.iter().enumerate();
+            let evictable = slots.filter(|(_, slot)| slot.is_evictable(self.now, after));
+            let least = evictable.min_by_key(|(_, slot)| (!slot.failed, slot.touched));
+            least.map(|(index, _)| replacing(index))
         })
     }
 
@@ -361,5 +421,6 @@ impl<'s> Reassembly<'s> {
 
     fn free(&mut self, index: usize) {
         self.slots[index].state = State::Free;
+        self.slots[index].failed = false;
     }
 }

@@ -145,7 +145,8 @@ pub struct Stack<'s> {
 
 impl<'s> Stack<'s> {
     /// A stack for the radio with this address, which sends as the settings say. `seed` is a random
-    /// number: it only has to differ between nodes and restarts.
+    /// number: it has to differ between nodes and restarts, and nobody else should know it, or tags
+    /// of datagrams can be guessed.
     ///
     /// # Panics
     /// The memory has not as many bytes for each slot, or more than the 1232 of the longest
@@ -186,8 +187,21 @@ impl<'s> Stack<'s> {
         &self.counters
     }
 
-    /// Moves frames in and out, a few at a time.
+    /// Moves frames in and out, a few at a time, when nobody knows who the neighbours are: frames
+    /// of every station are taken in.
     pub fn poll<T: Transceiver>(&mut self, now: Instant, radio: &mut Radio<T>) {
+        self.poll_among(now, radio, &|_| true);
+    }
+
+    /// Moves frames in and out, a few at a time. Frames of a station whose interface identifier
+    /// (see [`Received::from`]) is no neighbour's are dropped as [`LinkDrop::Stranger`] before
+    /// anything else is done with them: they take no place, and are not answered.
+    pub fn poll_among<T: Transceiver>(
+        &mut self,
+        now: Instant,
+        radio: &mut Radio<T>,
+        is_neighbour: &dyn Fn(u64) -> bool,
+    ) {
         self.reassembly.advance(now);
         self.outgoing.advance(now);
         if let Some(ending) = radio.poll_ending(now)
@@ -196,7 +210,7 @@ impl<'s> Stack<'s> {
             radio.count(attempt);
             self.count(progress);
         }
-        self.take_in(radio);
+        self.take_in(radio, is_neighbour);
         for _ in 0..self.reassembly.expire() {
             self.counters.drop(LinkDrop::TimedOut);
         }
@@ -240,11 +254,16 @@ impl<'s> Stack<'s> {
             match self.reassembly.take(out)? {
                 Ok((len, from)) => {
                     self.counters.received += 1;
-                    return Some(Received { len, from: u64::from_be_bytes(from.interface()) });
+                    return Some(Received { len, from: from.number() });
                 }
                 Err(reason) => self.counters.drop(reason),
             }
         }
+    }
+
+    /// Counts a datagram that was received, and that its receiver did not read.
+    pub fn refuse(&mut self, reason: LinkDrop) {
+        self.counters.drop(reason);
     }
 
     // Not inlined, nor is what follows: what one of them needs on the stack must not add to what
@@ -257,17 +276,17 @@ impl<'s> Stack<'s> {
     }
 
     #[inline(never)]
-    fn take_in<T: Transceiver>(&mut self, radio: &mut Radio<T>) {
+    fn take_in<T: Transceiver>(&mut self, radio: &mut Radio<T>, is_neighbour: &dyn Fn(u64) -> bool) {
         let mut buffer = [0; MAX_FRAME];
         for _ in 0..FRAMES_AT_ONCE {
             let Some(frame) = radio.receive(&mut buffer) else { return };
-            if let Err(reason) = self.frame(frame) {
+            if let Err(reason) = self.frame(frame, is_neighbour) {
                 self.counters.drop(reason);
             }
         }
     }
 
-    fn frame(&mut self, frame: &[u8]) -> Result<(), LinkDrop> {
+    fn frame(&mut self, frame: &[u8], is_neighbour: &dyn Fn(u64) -> bool) -> Result<(), LinkDrop> {
         let header = MacHeader::read(frame).ok_or(LinkDrop::Foreign)?;
         let addresses = header.addresses;
         let extended = LinkAddress::Extended(self.address);
@@ -282,6 +301,10 @@ impl<'s> Stack<'s> {
         }
         let me = if is_mine { addresses.destination } else { extended };
         let payload = frame.get(header.len..).unwrap_or_default();
+        // A protected frame names its sender by a short address, and proves it.
+        if header.frame_counter.is_none() && !is_neighbour(addresses.source.number()) {
+            return Err(LinkDrop::Stranger);
+        }
         match (&mut self.protection, header.frame_counter) {
             (None, None) => self.lowpan(&Way { addresses, from: addresses.source, me }, payload),
             (None, Some(_)) => Err(LinkDrop::Foreign),
@@ -386,8 +409,9 @@ impl<'s> Stack<'s> {
         let stored = self.store_rfrag(way, key, fragment);
         let bitmap = match stored {
             Ok(_) if fragment.ack_request => self.reassembly.bitmap(&key),
-            // There may be room when it is sent again.
-            Ok(_) | Err(LinkDrop::ReassemblyFull) => None,
+            // There may be room when it is sent again. A wrong checksum may be due to one forged
+            // fragment: who hears nothing asks, and sends all of it again.
+            Ok(_) | Err(LinkDrop::ReassemblyFull | LinkDrop::BadChecksum) => None,
             // It will never be a datagram.
             Err(_) => Some(NULL),
         };
@@ -506,6 +530,12 @@ impl Keys for Stack<'_> {
 /// Which datagram an RFRAG is part of.
 fn rfrag_key(from: LinkAddress, fragment: &Rfrag<'_>) -> DatagramKey {
     DatagramKey { from, datagram_tag: fragment.datagram_tag.into(), kind: Kind::Rfc8931 }
+}
+
+/// The interface identifier of a neighbour's address, as in [`Received::from`]; `None` if the
+/// address is not link-local, or of no radio.
+pub fn interface_of(address: Ipv6Addr) -> Option<u64> {
+    LinkAddress::of(address).map(LinkAddress::number)
 }
 
 /// The link-local address of a radio (RFC 4291, appendix A).

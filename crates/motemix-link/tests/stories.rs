@@ -277,11 +277,11 @@ fn a_place_is_its_datagrams_while_fragments_come_and_anyones_when_they_stop() {
     );
     world.send(1, 0, &datagram(1, PACKET));
     world.send(2, 0, &datagram(2, PACKET));
-    world.run(Duration::from_millis(100));
+    world.run(Duration::from_millis(10));
     world.send(3, 0, &datagram(3, PACKET));
-    world.run(Duration::from_millis(100));
+    world.run(Duration::from_millis(30));
     assert_eq!(world.drops(0), [(LinkDrop::ReassemblyFull, 3)]);
-    world.run(LinkSettings::new().reassembled_within / 2);
+    world.run(Duration::from_millis(50));
     world.send(3, 0, &datagram(4, PACKET));
     world.run(Duration::from_millis(100));
     assert_eq!(world.inbox(0), [datagram(4, PACKET)]);

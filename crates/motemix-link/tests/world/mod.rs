@@ -11,7 +11,7 @@ use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};
 use motemix_link::settings::{LinkSettings, Recovery};
-use motemix_link::stack::{Stack, StackMemory, link_local};
+use motemix_link::stack::{Stack, StackMemory, interface_of, link_local};
 
 pub const PACKET: usize = 280;
 /// How long a frame takes, acknowledgement included.
@@ -134,10 +134,17 @@ pub struct World {
     pub stations: Vec<Station>,
     /// Whether applications take what arrives.
     pub take: bool,
+    /// Whether stations know who belongs to their network: all of them, and nobody else.
+    pub acquainted: bool,
 }
 
 pub fn address(index: usize) -> ExtendedAddress {
     ExtendedAddress([index as u8, 0, 0, 0, 0, 0, 0, 0x02])
+}
+
+/// The station's interface identifier.
+pub fn interface(index: usize) -> u64 {
+    interface_of(link_local(address(index))).expect("it is a radio's")
 }
 
 /// Fragments are recovered, and their receiver is always asked.
@@ -169,7 +176,7 @@ impl World {
             let stack = Stack::new(address(index), index as u64, &settings, memory.lend());
             Station { radio, stack, inbox: Vec::new() }
         });
-        Self { stations: stations.collect(), air, now, take: true }
+        Self { stations: stations.collect(), air, now, take: true, acquainted: false }
     }
 
     /// A stack of this station by itself.
@@ -220,9 +227,14 @@ impl World {
     /// Does what is due now. When something is due next.
     fn settle(&mut self) -> Option<Instant> {
         let now = self.now.get();
+        let all: Vec<_> = (0..self.stations.len()).map(interface).collect();
         for _ in 0..10_000 {
             for station in &mut self.stations {
-                station.stack.poll(now, &mut station.radio);
+                if self.acquainted {
+                    station.stack.poll_among(now, &mut station.radio, &|from| all.contains(&from));
+                } else {
+                    station.stack.poll(now, &mut station.radio);
+                }
                 let mut arrived = [0; 2000];
                 while let Some(received) = self.take.then(|| station.stack.receive(&mut arrived)).flatten() {
                     station.inbox.push(arrived[..received.len].to_vec());
@@ -271,6 +283,22 @@ impl World {
 /// A datagram that is unlike others, and no part of it like another part.
 pub fn datagram(number: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251 + number * 31) as u8).collect()
+}
+
+/// A neighbour solicitation, as Contiki-NG sends it to one that it knew before (RFC 4861, 4.3; RFC
+/// 6282).
+pub fn solicitation_of(from: ExtendedAddress, to: usize) -> Vec<u8> {
+    let [from, to] = [from, address(to)].map(|address| (address.0, link_local(address).octets()));
+    let mut eui_64 = from.0;
+    eui_64.reverse();
+    let mut message = [&[135, 0, 0, 0, 0, 0, 0, 0], &to.1[..], &[1, 2], &eui_64, &[0; 6]].concat();
+    let all = [&from.1[..], &to.1, &[0, 0, 0, message.len() as u8, 0, 0, 0, 58], &message].concat();
+    let mut sum: u32 = all.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    message[2..4].copy_from_slice(&(!sum as u16).to_be_bytes());
+    [&[0x61, 0xdc, 9, 0x23, 0][..], &to.0, &from.0, &[0x7b, 0x33, 58], &message].concat()
 }
 
 /// Small random numbers with a seed.
