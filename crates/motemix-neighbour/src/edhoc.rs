@@ -41,6 +41,8 @@ mod message;
 pub mod responder;
 mod schedule;
 pub mod session;
+#[cfg(test)]
+mod traces;
 
 use core::fmt;
 

@@ -95,7 +95,7 @@ impl Statement<'_> {
         }
     }
 
-    fn mac<const N: usize>(&self, prk: &Prk) -> Result<Secret<N>, Refused> {
+    pub(super) fn mac<const N: usize>(&self, prk: &Prk) -> Result<Secret<N>, Refused> {
         let id = self.id.header_map()?;
         let [label, id_head, id] = id.pieces();
         let [c_head, c] = self.connection;
@@ -120,7 +120,7 @@ impl Statement<'_> {
 
     /// Hands over the pieces that a signature covers: `["Signature1", ID_CRED, (TH, CRED, EAD),
     /// MAC]`, the second and third wrapped in byte strings.
-    fn with_signed<T>(
+    pub(super) fn with_signed<T>(
         &self,
         mac: &Secret<HASH_LEN>,
         then: impl FnOnce(&[&[u8]]) -> Result<T, Refused>,
