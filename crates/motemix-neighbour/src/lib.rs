@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod diet;
+pub mod edhoc;
 pub mod functions;
 pub mod suite;
 

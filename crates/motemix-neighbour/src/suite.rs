@@ -213,6 +213,31 @@ pub(crate) fn digest(pieces: &[&[u8]]) -> [u8; 32] {
 
 type Ccm = ccm::Ccm<Aes128, U8, U13>;
 
+/// [`Suite::seal`] in software.
+pub(crate) fn seal(
+    key: &Secret<KEY_LEN>,
+    nonce: &[u8; NONCE_LEN],
+    associated: &[u8],
+    message: &mut [u8],
+) -> Result<[u8; TAG_LEN], Refused> {
+    let ccm = Ccm::new(&Array(*key.expose()));
+    let tag = ccm.encrypt_inout_detached(&Array(*nonce), associated, message.into());
+    tag.map(Into::into).map_err(|_| Refused::Length)
+}
+
+/// [`Suite::open`] in software.
+pub(crate) fn open(
+    key: &Secret<KEY_LEN>,
+    nonce: &[u8; NONCE_LEN],
+    associated: &[u8],
+    ciphertext: &mut [u8],
+    tag: [u8; TAG_LEN],
+) -> Result<(), Refused> {
+    let ccm = Ccm::new(&Array(*key.expose()));
+    ccm.decrypt_inout_detached(&Array(*nonce), associated, ciphertext.into(), &Array(tag))
+        .map_err(|_| Refused::Ciphertext)
+}
+
 /// The suite in software: the crates `p256`, `aes` and `ccm`. In constant time wherever the core
 /// multiplies in constant time, which a Cortex-M3 does not: there, whoever measures how long a node
 /// computes learns something of its keys.
@@ -274,9 +299,7 @@ impl Suite for P256 {
         associated: &[u8],
         message: &mut [u8],
     ) -> Result<[u8; TAG_LEN], Refused> {
-        let ccm = Ccm::new(&Array(*key.expose()));
-        let tag = ccm.encrypt_inout_detached(&Array(*nonce), associated, message.into());
-        tag.map(Into::into).map_err(|_| Refused::Length)
+        seal(key, nonce, associated, message)
     }
 
     fn open(
@@ -287,9 +310,7 @@ impl Suite for P256 {
         ciphertext: &mut [u8],
         tag: &[u8; TAG_LEN],
     ) -> Result<(), Refused> {
-        let ccm = Ccm::new(&Array(*key.expose()));
-        ccm.decrypt_inout_detached(&Array(*nonce), associated, ciphertext.into(), &Array(*tag))
-            .map_err(|_| Refused::Ciphertext)
+        open(key, nonce, associated, ciphertext, *tag)
     }
 }
 
