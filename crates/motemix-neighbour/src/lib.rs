@@ -4,6 +4,7 @@
 //! | module | what | source |
 //! |---|---|---|
 //! | [`suite`] | the primitives behind a trait, so that an accelerator can take their place | FIPS 186-5, SP 800-56A, SP 800-38C |
+//! | [`handshakes`] | who begins a handshake, who answers, what is sent again | `docs/spec/link-security.md` |
 //! | [`functions`] | the six functions of IoT-CryptoDiet, under its names too | IoT-CryptoDiet, section 4.1 |
 //! | [`diet`] | its protocol: as the paper has it, and settled | section 5.3 and `docs/spec/link-diet.md` |
 //!
@@ -16,6 +17,7 @@
 pub mod diet;
 pub mod edhoc;
 pub mod functions;
+pub mod handshakes;
 pub mod suite;
 
 pub use suite::{PrivateKey, PublicKey, Refused, Signature, Suite};

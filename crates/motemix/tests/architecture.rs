@@ -41,7 +41,7 @@ const RULES: [Rule; 17] = [
         kind: Kind::Protocol,
     },
     // Knows neither packets nor addresses.
-    Rule { name: "motemix-neighbour", may_use: &["motemix-crypto"], kind: Kind::Protocol },
+    Rule { name: "motemix-neighbour", may_use: &["motemix-time", "motemix-crypto"], kind: Kind::Protocol },
     // Its payload is opaque: what it carries is nothing to the link.
     Rule { name: "motemix-link", may_use: &["motemix-time", "motemix-crypto"], kind: Kind::Protocol },
     Rule {

@@ -1,0 +1,501 @@
+//! Neighbours that have never met make keys, over an air that loses and a stranger who forges.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chacha20::ChaCha20Rng;
+use motemix_crypto::{Compact, Curve, PublicKey, Secret, SharedSecret};
+use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
+use motemix_neighbour::handshakes::{
+    Admission, Admitted, Event, Failure, HandshakeDrop, Handshakes, Identity, MAX_MESSAGE, Peer,
+};
+use motemix_time::Instant;
+use proptest::prelude::*;
+use rand_core::SeedableRng as _;
+
+thread_local! {
+    static MULTIPLICATIONS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// X25519 that counts how often it multiplies.
+struct Counting;
+
+impl Curve for Counting {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
+        Compact::public_key(secret)
+    }
+
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
+        Compact::diffie_hellman(secret, point)
+    }
+}
+
+type Suite = WithoutSignatures<Suite0<Counting>>;
+
+#[derive(Clone, Default)]
+struct List(BTreeMap<Peer, Admitted>);
+
+impl Admission for List {
+    fn admitted(&self, peer: Peer) -> Option<Admitted> {
+        self.0.get(&peer).copied()
+    }
+}
+
+struct Node {
+    me: Peer,
+    secret: [u8; 32],
+    handshakes: Handshakes<Suite>,
+    list: List,
+    rng: ChaCha20Rng,
+    events: Vec<Event>,
+    /// The most multiplications in one call of any kind.
+    most: u32,
+}
+
+fn peer(number: u8) -> Peer {
+    Peer([number; 8])
+}
+
+fn admitted(secret: [u8; 32], kid: u8) -> Admitted {
+    Admitted { key: CoseKey::X25519(Compact::public_key(&Secret::new(secret)).0), kid }
+}
+
+impl Node {
+    fn new(number: u8, seed: u64) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed * 1000 + u64::from(number));
+        let mut secret = [0; 32];
+        rng.fill_bytes(&mut secret);
+        let suite = WithoutSignatures(Suite0::new());
+        let mut handshakes = Handshakes::new(suite, peer(number), &mut rng);
+        handshakes.set_identity(Some(Identity::new(Secret::new(secret), admitted(secret, 3))));
+        Self { me: peer(number), secret, handshakes, list: List::default(), rng, events: Vec::new(), most: 0 }
+    }
+
+    /// The key that a handshake ended with.
+    fn key(&self, with: Peer) -> Option<[u8; 16]> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::Key { peer, key } if *peer == with => Some(*key.expose()),
+            _ => None,
+        })
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::Failed { reason, .. } => Some(*reason),
+            Event::Key { .. } => None,
+        })
+    }
+
+    fn dropped(&self) -> Vec<(HandshakeDrop, u32)> {
+        let counters = self.handshakes.counters();
+        let all = HandshakeDrop::ALL.iter().map(|reason| (*reason, counters.dropped(*reason)));
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// A message on its way.
+#[derive(Clone, Debug)]
+struct Sent {
+    at: Instant,
+    from: Peer,
+    to: Peer,
+    bytes: Vec<u8>,
+}
+
+/// How often a message arrives, and after how many milliseconds each time.
+type Fate = Box<dyn FnMut(&Sent) -> Vec<u64>>;
+
+struct World {
+    now: Instant,
+    nodes: Vec<Node>,
+    under_way: Vec<Sent>,
+    sent: Vec<Sent>,
+    fate: Fate,
+}
+
+impl World {
+    /// Nodes that all admit each other.
+    fn new(count: u8, seed: u64) -> Self {
+        let mut nodes: Vec<_> = (1..=count).map(|number| Node::new(number, seed)).collect();
+        let list = List(nodes.iter().map(|node| (node.me, admitted(node.secret, 3))).collect());
+        nodes.iter_mut().for_each(|node| node.list = list.clone());
+        Self {
+            now: Instant::from_micros(50_000_000),
+            nodes,
+            under_way: Vec::new(),
+            sent: Vec::new(),
+            fate: Box::new(|_| vec![3]),
+        }
+    }
+
+    fn call(&mut self, from: usize, to: usize) {
+        let to = self.nodes[to].me;
+        let node = &mut self.nodes[from];
+        node.handshakes.call(self.now, to, &node.list);
+    }
+
+    fn run(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            self.settle();
+            let timeouts = self.nodes.iter().filter_map(|node| node.handshakes.poll_timeout());
+            let next = timeouts.chain(self.under_way.iter().map(|sent| sent.at)).min();
+            let Some(next) = next.filter(|next| *next <= until) else { break };
+            assert!(next > self.now, "what is due now was done: {next:?} {:?}", self.now);
+            self.now = next;
+        }
+        self.now = until;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let mut moved = false;
+            let due: Vec<_> = self.under_way.extract_if(.., |sent| sent.at <= self.now).collect();
+            for sent in due {
+                if let Some(node) = self.nodes.iter_mut().find(|node| node.me == sent.to) {
+                    let _ = node.handshakes.handle(self.now, sent.from, &sent.bytes, &node.list);
+                    moved = true;
+                }
+            }
+            for node in &mut self.nodes {
+                MULTIPLICATIONS.set(0);
+                node.handshakes.handle_timeout(self.now);
+                moved |= node.handshakes.work(self.now, &node.list, &mut node.rng);
+                node.most = node.most.max(MULTIPLICATIONS.get());
+                while let Some(event) = node.handshakes.poll_event() {
+                    node.events.push(event);
+                    moved = true;
+                }
+                while let Some(transmit) = node.handshakes.poll_transmit(self.now) {
+                    let bytes = transmit.as_bytes().to_vec();
+                    let sent = Sent { at: self.now, from: node.me, to: transmit.to, bytes };
+                    for after in (self.fate)(&sent) {
+                        let at = self.now + Duration::from_millis(after);
+                        self.under_way.push(Sent { at, ..sent.clone() });
+                    }
+                    self.sent.push(sent);
+                    moved = true;
+                }
+            }
+            if !moved {
+                return;
+            }
+        }
+        panic!("the nodes do not come to rest");
+    }
+
+    fn keys(&self) -> [Option<[u8; 16]>; 2] {
+        [self.nodes[0].key(self.nodes[1].me), self.nodes[1].key(self.nodes[0].me)]
+    }
+}
+
+#[test]
+fn two_neighbours_make_a_key_in_six_messages_of_one_frame_each() {
+    let mut world = World::new(2, 1);
+    world.call(0, 1);
+    world.run(Duration::from_millis(100));
+    let [one, other] = world.keys();
+    assert!(one.is_some() && one == other);
+    let lens: Vec<_> = world.sent.iter().map(|sent| sent.bytes.len()).collect();
+    assert_eq!(lens, [1, 9, 46, 46, 20, 10]);
+    assert!(lens.iter().all(|len| *len <= MAX_MESSAGE));
+    // What is EDHOC's of it: no kinds, no cookies.
+    assert_eq!(lens[2] - 9 + lens[3] - 1 + lens[4] - 1 + lens[5] - 1, 110);
+    assert!(world.nodes.iter().all(|node| node.most == 1), "multiplications in one step");
+    assert!(world.nodes.iter().all(|node| node.dropped().is_empty()));
+}
+
+#[test]
+fn each_handshake_has_another_key_and_so_has_each_pair() {
+    let mut world = World::new(3, 1);
+    let mut keys = std::collections::BTreeSet::new();
+    for (from, to) in [(0, 1), (1, 0), (0, 2), (1, 2), (0, 1)] {
+        world.call(from, to);
+        world.run(Duration::from_secs(1));
+        keys.insert(world.nodes[from].key(world.nodes[to].me).expect("a key"));
+    }
+    assert_eq!(keys.len(), 5);
+}
+
+#[test]
+fn whichever_message_is_lost_it_is_sent_again() {
+    for lost in 0..6 {
+        let mut world = World::new(2, 2);
+        let mut count = 0;
+        world.fate = Box::new(move |_| {
+            count += 1;
+            if count == lost + 1 { vec![] } else { vec![3] }
+        });
+        world.call(0, 1);
+        world.run(Duration::from_secs(14));
+        let [one, other] = world.keys();
+        assert!(one.is_some() && one == other, "{lost} was lost");
+        assert!(world.nodes.iter().all(|node| node.events.len() == 1), "{lost}");
+    }
+}
+
+/// A third of all messages is lost, some come twice, all after another time.
+#[test]
+fn on_a_bad_air_there_is_a_key_or_a_failure_in_its_time() {
+    let mut agreed = 0;
+    for seed in 0..60 {
+        let mut world = World::new(2, seed);
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        world.fate = Box::new(move |_| {
+            let draw = rng.next_u32();
+            let after = |shift: u32| u64::from(draw >> shift & 0xff);
+            match draw % 100 {
+                0..33 => vec![],
+                33..43 => vec![after(8), after(16)],
+                _ => vec![after(8)],
+            }
+        });
+        world.call(0, 1);
+        world.run(Duration::from_secs(15));
+        let [one, other] = world.keys();
+        assert_eq!(world.nodes[0].events.len(), 1, "seed {seed}: the caller is told once");
+        // Whoever is told of a key has that of the other side.
+        assert!(one.is_none() || one == other, "seed {seed}");
+        agreed += u32::from(one.is_some());
+    }
+    assert!(agreed >= 50, "{agreed} of 60");
+}
+
+#[test]
+fn neighbours_that_call_each_other_at_once_make_one_key() {
+    let mut world = World::new(2, 3);
+    world.call(0, 1);
+    world.call(1, 0);
+    world.run(Duration::from_secs(2));
+    let [one, other] = world.keys();
+    assert!(one.is_some() && one == other);
+    assert!(world.nodes.iter().all(|node| node.events.len() == 1));
+}
+
+#[test]
+fn many_neighbours_call_each_other_and_all_have_keys_at_last() {
+    let mut world = World::new(6, 4);
+    for _ in 0..40 {
+        for from in 0..6 {
+            let missing =
+                (0..6).find(|to| *to != from && world.nodes[from].key(world.nodes[*to].me).is_none());
+            if let Some(to) = missing {
+                world.call(from, to);
+            }
+        }
+        world.run(Duration::from_secs(1));
+    }
+    for one in 0..6 {
+        for other in 0..one {
+            let [one, other] = [&world.nodes[one], &world.nodes[other]];
+            assert!(one.key(other.me).is_some() && one.key(other.me) == other.key(one.me));
+        }
+    }
+}
+
+#[test]
+fn a_stranger_gets_no_answer_and_costs_no_multiplication() {
+    let mut world = World::new(2, 5);
+    world.nodes[1].list.0.remove(&peer(1));
+    world.call(0, 1);
+    world.run(Duration::from_secs(15));
+    assert_eq!(world.nodes[0].failure(), Some(Failure::Silent));
+    assert!(world.sent.iter().all(|sent| sent.from == peer(1)));
+    assert_eq!((world.nodes[1].most, world.nodes[1].dropped()), (0, vec![(HandshakeDrop::Stranger, 6)]));
+    // It is not called either.
+    world.call(1, 0);
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.nodes[1].failure(), Some(Failure::NotAdmitted));
+}
+
+#[test]
+fn a_flood_of_first_messages_takes_no_place_and_no_multiplication() {
+    let mut world = World::new(3, 6);
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    for _ in 0..2000 {
+        let node = &mut world.nodes[1];
+        // In the name of a neighbour: a hello, and a guessed cookie with a message_1.
+        let _ = node.handshakes.handle(world.now, peer(3), &[1], &node.list);
+        let mut forged = vec![3; 46];
+        rng.fill_bytes(&mut forged[1..]);
+        let refused = node.handshakes.handle(world.now, peer(3), &forged, &node.list);
+        assert_eq!(refused, Err(HandshakeDrop::WrongCookie));
+        let node = &mut world.nodes[1];
+        assert!(!node.handshakes.has_work());
+        let answer = node.handshakes.poll_transmit(world.now).expect("a cookie");
+        assert_eq!((answer.to, answer.as_bytes().len()), (peer(3), 9));
+        world.now = world.now + Duration::from_millis(5);
+    }
+    assert_eq!(world.nodes[1].handshakes.counters().answered, 0);
+    world.call(0, 1);
+    world.run(Duration::from_secs(1));
+    assert!(world.keys()[0].is_some());
+}
+
+#[test]
+fn who_has_another_key_than_is_known_proves_nothing() {
+    for impostor in 0..2 {
+        let mut world = World::new(2, 7);
+        let identity = Identity::new(Secret::new([9; 32]), admitted([9; 32], 3));
+        world.nodes[impostor].handshakes.set_identity(Some(identity));
+        world.call(0, 1);
+        world.run(Duration::from_secs(20));
+        assert_eq!(world.keys()[0], None);
+        assert_eq!(world.keys()[1], None);
+        assert_eq!(world.nodes[0].failure(), Some(Failure::Unproved));
+        let honest = &world.nodes[1 - impostor];
+        assert!(honest.handshakes.counters().dropped(HandshakeDrop::Unproved) > 0);
+    }
+}
+
+#[test]
+fn a_neighbour_in_another_epoch_is_told_apart_from_a_liar() {
+    let mut world = World::new(2, 8);
+    let secret = world.nodes[1].secret;
+    world.nodes[1].handshakes.set_identity(Some(Identity::new(Secret::new(secret), admitted(secret, 4))));
+    world.call(0, 1);
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.nodes[0].failure(), Some(Failure::OtherKey));
+    assert_eq!(world.nodes[0].dropped(), [(HandshakeDrop::OtherKey, 1)]);
+}
+
+/// What came of a message that was sent in place of the one with this number, and before it.
+fn with_forged(number: usize, forge: impl Fn(&[u8]) -> Vec<u8> + 'static) -> World {
+    let mut world = World::new(2, 9);
+    world.call(0, 1);
+    let mut count = 0;
+    while count < 100 && world.sent.len() <= number {
+        world.run(Duration::from_millis(1));
+        count += 1;
+    }
+    // The genuine one is under way.
+    let sent = world.sent[number].clone();
+    let forged = forge(&sent.bytes);
+    let node = world.nodes.iter_mut().find(|node| node.me == sent.to).expect("a node");
+    let _ = node.handshakes.handle(world.now, sent.from, &forged, &node.list);
+    world
+}
+
+#[test]
+fn points_of_small_order_are_refused_and_the_right_message_still_comes() {
+    for (number, at) in [(2, 12), (3, 3)] {
+        for point in [[0; 32], {
+            let mut one = [0; 32];
+            one[0] = 1;
+            one
+        }] {
+            let mut world = with_forged(number, move |bytes| {
+                let mut bytes = bytes.to_vec();
+                bytes[at..at + 32].copy_from_slice(&point);
+                bytes
+            });
+            world.run(Duration::from_secs(14));
+            let dropped: u32 =
+                world.nodes.iter().flat_map(|node| node.dropped()).map(|(_, count)| count).sum();
+            assert!(dropped > 0, "message {number}");
+            let [one, other] = world.keys();
+            assert!(one.is_some() && one == other, "message {number}: {:?}", world.nodes[1].dropped());
+        }
+    }
+}
+
+#[test]
+fn a_node_without_a_key_of_its_own_makes_no_handshakes() {
+    let mut world = World::new(2, 10);
+    world.nodes[1].handshakes.set_identity(None);
+    world.call(0, 1);
+    world.call(1, 0);
+    world.run(Duration::from_secs(10));
+    assert_eq!(world.nodes[0].failure(), Some(Failure::Silent));
+    assert_eq!(world.nodes[1].failure(), Some(Failure::NotAdmitted));
+}
+
+#[test]
+fn a_neighbour_that_was_restarted_in_the_middle_is_answered_again() {
+    for stop_after in 1..6 {
+        let mut world = World::new(2, 11);
+        world.call(0, 1);
+        while world.sent.len() < stop_after {
+            world.run(Duration::from_millis(1));
+        }
+        world.under_way.clear();
+        let mut rng = ChaCha20Rng::seed_from_u64(77);
+        let node = &mut world.nodes[0];
+        node.handshakes = Handshakes::new(WithoutSignatures(Suite0::new()), node.me, &mut rng);
+        let identity = Identity::new(Secret::new(node.secret), admitted(node.secret, 3));
+        node.handshakes.set_identity(Some(identity));
+        node.events.clear();
+        world.call(0, 1);
+        world.run(Duration::from_secs(12));
+        let [one, other] = world.keys();
+        assert!(one.is_some() && one == other, "after {stop_after}");
+    }
+}
+
+#[test]
+fn a_radio_that_does_not_answer_ends_a_call_early() {
+    let mut world = World::new(2, 12);
+    world.fate = Box::new(|_| vec![]);
+    world.call(0, 1);
+    world.run(Duration::from_millis(10));
+    world.nodes[0].handshakes.undelivered(peer(2));
+    assert_eq!(world.nodes[0].events.len(), 0, "one more try");
+    world.run(Duration::from_secs(1));
+    world.nodes[0].handshakes.undelivered(peer(2));
+    world.run(Duration::from_millis(10));
+    assert_eq!(world.nodes[0].failure(), Some(Failure::Silent));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A forged message before the genuine one: one counted reason, and the handshake ends well.
+    #[test]
+    fn an_altered_message_stops_nobody(number in 1usize..6, at in 0usize..64, change in 1u8..=255) {
+        let mut world = with_forged(number, move |bytes| {
+            let mut bytes = bytes.to_vec();
+            let at = at % bytes.len();
+            bytes[at] ^= change;
+            bytes
+        });
+        world.run(Duration::from_secs(20));
+        let [one, other] = world.keys();
+        // A cookie or a key of message_1 that was altered makes another handshake fail.
+        if world.nodes[0].failure().is_none() {
+            prop_assert!(one.is_some());
+            prop_assert_eq!(one, other);
+        } else {
+            world.call(0, 1);
+            world.run(Duration::from_secs(14));
+            let [one, other] = world.keys();
+            prop_assert!(one.is_some());
+            prop_assert_eq!(one, other);
+        }
+    }
+
+    /// Any bytes in any order.
+    #[test]
+    fn no_bytes_do_harm(messages in proptest::collection::vec(
+        (1u8..4, proptest::collection::vec(any::<u8>(), 0..80), 0u8..9), 0..40)
+    ) {
+        let mut world = World::new(3, 13);
+        for (from, mut bytes, kind) in messages {
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            let node = &mut world.nodes[1];
+            let _ = node.handshakes.handle(world.now, peer(from), &bytes, &node.list);
+            world.run(Duration::from_millis(20));
+        }
+        world.run(Duration::from_secs(15));
+        world.call(0, 1);
+        world.run(Duration::from_secs(14));
+        let [one, other] = world.keys();
+        prop_assert!(one.is_some());
+        prop_assert_eq!(one, other);
+    }
+}
