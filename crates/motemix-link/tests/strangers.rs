@@ -146,7 +146,7 @@ fn tags_of(from: usize, to: usize, count: usize) -> Vec<[u8; 2]> {
 fn later_fragment(tag: [u8; 2], which: usize) -> Vec<u8> {
     let (begin, len) = [(88, 96), (184, 96)][which];
     let size = (48 + PACKET as u16).to_be_bytes();
-    let head = [0xe0 | size[0], size[1], tag[0], tag[1], ((48 + begin) / 8) as u8];
+    let head = [0xe0 | size[0], size[1], tag[0], tag[1], (48 + begin) / 8];
     [&[0x61, 0xdc, 0, 0x23, 0][..], &address(0).0, &address(1).0, &head, &vec![0xee; len]].concat()
 }
 

@@ -3,7 +3,7 @@
 
 use core::net::SocketAddrV6;
 
-use motemix_link::counters::LinkCounters;
+use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::radio::{Radio, Transceiver};
 pub use motemix_link::stack::Received;
 use motemix_link::stack::Stack;
@@ -11,8 +11,10 @@ use motemix_node::Instant;
 
 /// A way to neighbours, for one mote that runs.
 pub trait Link {
-    /// Moves what it keeps forward.
-    fn poll(&mut self, now: Instant);
+    /// Moves what it keeps forward. `is_neighbour` tells, by the interface identifier of a
+    /// link-local address, whether the network document names a station; a link that sees such
+    /// addresses takes nothing from others.
+    fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool);
     /// When [`poll`](Self::poll) has something to do, besides when something arrives.
     fn poll_timeout(&self) -> Option<Instant>;
     /// The next datagram that arrived, written to the beginning of `out`.
@@ -21,6 +23,8 @@ pub trait Link {
     fn can_send(&self) -> bool;
     /// Sends a datagram, and tells whether it was accepted; one that was not is counted.
     fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool;
+    /// Counts a datagram that was received and not read.
+    fn refuse(&mut self, reason: LinkDrop);
     /// What happened so far.
     fn counters(&self) -> &LinkCounters;
 }
@@ -35,8 +39,8 @@ pub struct OnAir<'a, 's, T> {
 }
 
 impl<T: Transceiver> Link for OnAir<'_, '_, T> {
-    fn poll(&mut self, now: Instant) {
-        self.stack.poll(now, self.radio);
+    fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool) {
+        self.stack.poll_among(now, self.radio, is_neighbour);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -53,6 +57,10 @@ impl<T: Transceiver> Link for OnAir<'_, '_, T> {
 
     fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool {
         self.stack.send(*to.ip(), datagram).is_ok()
+    }
+
+    fn refuse(&mut self, reason: LinkDrop) {
+        self.stack.refuse(reason);
     }
 
     fn counters(&self) -> &LinkCounters {

@@ -17,6 +17,8 @@ use crate::store::{DocumentHead, MAX_AUTHORITIES, StoreError};
 
 /// What names are hashed with.
 const NAME: &[u8] = b"motemix/1 name";
+/// What link-local addresses begin with.
+const LINK_LOCAL: [u8; 8] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];
 
 /// Another node, as this one finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,11 +39,21 @@ impl Route {
         Self { address, port: port.to_le_bytes(), name: digest(node.name).to_le_bytes() }
     }
 
+    fn is_left_out_by(&self, document: &NetworkDocument<'_>) -> bool {
+        let address = self.address();
+        address.is_some() && !document.nodes().any(|node| address_of(&node) == address)
+    }
+
     /// `None` for a node without an IPv6 address.
     pub(crate) fn address(&self) -> Option<SocketAddrV6> {
         let address = Ipv6Addr::from(self.address);
         let at = SocketAddrV6::new(address, u16::from_le_bytes(self.port), 0, 0);
         (!address.is_unspecified()).then_some(at)
+    }
+
+    /// Whether its address is the link-local one with this interface identifier.
+    pub(crate) fn is_at(&self, interface: u64) -> bool {
+        self.address.starts_with(&LINK_LOCAL) && self.address.ends_with(&interface.to_be_bytes())
     }
 
     pub(crate) fn is_named(&self, name: &str) -> bool {
@@ -298,12 +310,30 @@ impl Network {
     pub(crate) const NONE: Self =
         Self { epoch: Epoch(0), valid_until: UnixTime(0), overlap_until: UnixTime(0), nodes: 0 };
 
-    /// Writes where all nodes are into `routes`, by their ids.
-    pub(crate) fn of(document: &NetworkDocument<'_>, routes: &mut [Route]) -> Result<Self, Refusal> {
+    /// Writes where all nodes are into `routes`, by their ids. Behind them stay those of the
+    /// document before that this one does not name, as far as there is room: packets that they
+    /// have are under way.
+    pub(crate) fn followed_by(
+        &self,
+        document: &NetworkDocument<'_>,
+        routes: &mut [Route],
+    ) -> Result<Self, Refusal> {
         let (nodes, room) = (document.node_count(), routes.len());
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
         }
+        routes.iter_mut().skip(self.nodes).for_each(|route| *route = Route::NONE);
+        // Those that are left out come to the end.
+        let (mut at, mut end) = (0, room);
+        while at < end {
+            if routes.get(at).is_some_and(|route| route.is_left_out_by(document)) {
+                end -= 1;
+                routes.swap(at, end);
+            } else {
+                at += 1;
+            }
+        }
+        routes.iter_mut().take(end).for_each(|route| *route = Route::NONE);
         for (route, node) in routes.iter_mut().zip(document.nodes()) {
             *route = Route::of(&node);
         }

@@ -8,9 +8,10 @@ mod talk;
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::PublicKey;
 use motemix_directory::Epoch;
+use motemix_link::counters::LinkDrop;
 use motemix_node::{
-    Admitted, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken, SendError, Storage, Window,
-    WindowKey,
+    Admitted, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReadingShares, ReceiptToken,
+    SendError, Storage, Window, WindowKey,
 };
 use motemix_sphinx::{MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
@@ -71,6 +72,7 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
     given: Option<usize>,
     next: Option<NextEpoch>,
     fill: Fill,
+    shares: ReadingShares,
 }
 
 /// The journal of the node: each packet that is admitted is in flash at once.
@@ -148,6 +150,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             given: None,
             next: None,
             fill: Fill::new(),
+            shares: ReadingShares::new(key),
         }
     }
 
@@ -263,7 +266,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                 self.turn(now, console);
                 self.watch_fill(now, console);
                 let heeded = self.attend(now, console, link, scratch);
-                link.poll(now);
+                link.poll(now, &|from| self.routes.iter().any(|route| route.is_at(from)));
                 if self.take_in(now, console, link, scratch) {
                     self.phase = Phase::SendOn { busy: true };
                     return Next::TookIn;
@@ -275,7 +278,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.handle_timeout(now);
         self.handle_events(now, console);
         self.transmit(now, console, link, scratch);
-        link.poll(now);
+        link.poll(now, &|from| self.routes.iter().any(|route| route.is_at(from)));
         let more = self.work(now);
         if self.stopped {
             return Next::Stop;
@@ -310,7 +313,13 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         link: &mut L,
         scratch: &mut [u8],
     ) -> bool {
-        let Some(received) = link.receive(scratch) else { return false };
+        let received = loop {
+            let Some(received) = link.receive(scratch) else { return false };
+            if self.shares.admits(now, LinkId(received.from)) {
+                break received;
+            }
+            link.refuse(LinkDrop::OverShare);
+        };
         let datagram = scratch.get_mut(..received.len).unwrap_or_default();
         console.notice(News::Datagram(datagram));
         let from = LinkId(received.from);
@@ -321,6 +330,10 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         };
         // Refusals are counted by the node.
         if let Err(reason) = self.node.handle_datagram(now, from, datagram, &mut journal) {
+            if matches!(reason, DropReason::BadHeaderMac | DropReason::NonContributory | DropReason::Replayed)
+            {
+                self.shares.was_in_vain(from);
+            }
             console.notice(News::Dropped(reason));
         }
         if let (Some(error), false) = (self.failed, self.stopped) {

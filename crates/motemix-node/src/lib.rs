@@ -123,6 +123,7 @@ mod queue;
 mod rate;
 mod receive;
 mod replay;
+mod shares;
 mod storage;
 mod tag_table;
 
@@ -139,6 +140,7 @@ pub use node::Node;
 pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;
+pub use shares::ReadingShares;
 pub use storage::{Array, Lengths, Memory, Storage};
 pub use tag_table::WindowKey;
 

@@ -23,7 +23,8 @@ pub(super) struct Sockets<'c, 'd> {
 }
 
 impl Link for Sockets<'_, '_> {
-    fn poll(&mut self, _now: Instant) {}
+    // The operating system's stack has the addresses.
+    fn poll(&mut self, _now: Instant, _is_neighbour: &dyn Fn(u64) -> bool) {}
 
     fn poll_timeout(&self) -> Option<Instant> {
         None
@@ -57,6 +58,10 @@ impl Link for Sockets<'_, '_> {
             self.counters.drop(LinkDrop::Refused);
         }
         accepted
+    }
+
+    fn refuse(&mut self, reason: LinkDrop) {
+        self.counters.drop(reason);
     }
 
     fn counters(&self) -> &LinkCounters {

@@ -5,16 +5,17 @@
 //! out over many calls; those behind it wait here, as many as a mote could have for us in a few
 //! seconds.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::Ipv6Addr;
 use std::path::Path;
 
+use motemix_link::Instant;
 use motemix_link::radio::{Radio, RadioCounters, Transceiver};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
 use motemix_link::settings::LinkSettings;
-use motemix_link::stack::{Stack, StackMemory, link_local};
+use motemix_link::stack::{Stack, StackMemory, interface_of, link_local};
 use tokio::net::UnixStream;
 use tokio::time::sleep_until;
 
@@ -79,6 +80,9 @@ pub struct RadioLink {
     address: ExtendedAddress,
     outgoing: VecDeque<(Ipv6Addr, Vec<u8>)>,
     refused: u64,
+    /// Interface identifiers of the document's nodes, and of those of the document before. `None`
+    /// before there is a document: everybody is heard.
+    neighbours: Option<[HashSet<u64>; 2]>,
     clock: HostClock,
 }
 
@@ -104,6 +108,7 @@ impl RadioLink {
             address,
             outgoing: VecDeque::new(),
             refused: 0,
+            neighbours: None,
             clock: HostClock::start(),
         })
     }
@@ -111,6 +116,13 @@ impl RadioLink {
     /// The address at which neighbours reach this node.
     pub fn local_addr(&self) -> Ipv6Addr {
         link_local(self.address)
+    }
+
+    /// Hears nobody from now on but the nodes at these addresses, and those of the call before.
+    pub fn set_neighbours(&mut self, addresses: impl Iterator<Item = Ipv6Addr>) {
+        let named = addresses.filter_map(interface_of).collect();
+        let before = self.neighbours.take().map(|[latest, _]| latest).unwrap_or_default();
+        self.neighbours = Some([named, before]);
     }
 
     /// Waits until there is something to do: the line has news, or a timer is due.
@@ -185,6 +197,13 @@ impl RadioLink {
         *self.radio.counters()
     }
 
+    fn poll_stack(&mut self, now: Instant) {
+        let neighbours = self.neighbours.as_ref();
+        self.stack.poll_among(now, &mut self.radio, &|from| {
+            neighbours.is_none_or(|known| known.iter().any(|nodes| nodes.contains(&from)))
+        });
+    }
+
     fn pump(&mut self) -> io::Result<()> {
         let mut bytes = [0; READ];
         match self.stream.try_read(&mut bytes) {
@@ -194,13 +213,13 @@ impl RadioLink {
             Err(error) => return Err(error),
         }
         let now = self.clock.now();
-        self.stack.poll(now, &mut self.radio);
+        self.poll_stack(now);
         if self.stack.can_send()
             && let Some((to, datagram)) = self.outgoing.pop_front()
         {
             // It can, and the datagram is a packet of motes.
             let _ = self.stack.send(to, &datagram);
-            self.stack.poll(now, &mut self.radio);
+            self.poll_stack(now);
         }
         let to_write = &mut self.radio.transceiver_mut().to_write;
         while !to_write.is_empty() {
@@ -238,6 +257,40 @@ mod tests {
             tokio::task::yield_now().await;
         }
         (link, listener)
+    }
+
+    #[tokio::test]
+    async fn from_the_first_document_on_strangers_are_not_heard() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut link, _listener) = old_link(folder.path()).await;
+        let station = |number| ExtendedAddress([number, 0, 0, 0, 0, 0, 0, 2]);
+        // A datagram of one byte in the name of a station, as its own stack writes it.
+        let frame = |from: ExtendedAddress| {
+            let mut radio = Radio::new(Line::default());
+            let mut memory = StackMemory::<PACKET, 1, 1>::new();
+            let mut stack = Stack::new(from, 1, &LinkSettings::new(), memory.lend());
+            stack.send(link_local(station(1)), &[7]).expect("there is room");
+            stack.poll(Instant::default(), &mut radio);
+            let mut decoder = Decoder::default();
+            let items = radio.transceiver().to_write.iter().filter_map(|&byte| match decoder.push(byte) {
+                Some(Item::Message(Message::Transmit { frame, .. })) => Some(frame.to_vec()),
+                _ => None,
+            });
+            items.last().expect("a frame has left")
+        };
+        let mut heard = |link: &mut RadioLink, from: u8| {
+            let mut out = [0; PACKET];
+            link.radio.transceiver_mut().arrived.push_back(frame(station(from)));
+            link.pump().expect("the line is there");
+            link.stack.receive(&mut out).is_some()
+        };
+        assert!(heard(&mut link, 2) && heard(&mut link, 3), "nobody knows yet");
+        link.set_neighbours([2].map(|number| link_local(station(number))).into_iter());
+        assert!(heard(&mut link, 2) && !heard(&mut link, 3));
+        link.set_neighbours([3].map(|number| link_local(station(number))).into_iter());
+        assert!(heard(&mut link, 2) && heard(&mut link, 3), "packets of the epoch before are under way");
+        link.set_neighbours([3].map(|number| link_local(station(number))).into_iter());
+        assert!(!heard(&mut link, 2) && heard(&mut link, 3));
     }
 
     #[tokio::test]

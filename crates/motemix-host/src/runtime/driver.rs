@@ -367,6 +367,7 @@ impl<P: Profile> Driver<'_, P> {
         config.parameters.overlap = self.epochs.overlap_left(self.time.now());
         let addresses = self.network.nodes.iter().flat_map(|node| node.addresses.iter().copied());
         self.sources.set_nodes(addresses);
+        self.links.set_neighbours(&self.network.nodes);
         self.routes = self.network.nodes.iter().map(|node| self.links.route(node)).collect();
         let now = self.clock.now();
         let begun = self.node.begin_epoch(now, epoch, now + lasts, self.network.entries(), config);

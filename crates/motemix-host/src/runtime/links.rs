@@ -60,6 +60,15 @@ impl Links {
             .find(|to| if on_radio(*to).is_some() { by_radio(to) } else { by_socket(to) })
     }
 
+    /// Whom the radio hears from now on: the nodes of a network document, and for one epoch more
+    /// those of the document before, whose packets are under way.
+    pub(super) fn set_neighbours(&mut self, nodes: &[NetworkNode]) {
+        if let Some(radio) = &mut self.radio {
+            let addresses = nodes.iter().flat_map(|node| node.addresses.iter().copied());
+            radio.set_neighbours(addresses.filter_map(on_radio));
+        }
+    }
+
     /// Waits until datagrams may be there.
     pub(super) async fn readable(&mut self) -> io::Result<()> {
         let first = self.sockets.first().map(UdpLink::readable);

@@ -125,7 +125,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let document = &place.document;
         let (epoch, parameters) = (document.epoch(), document.parameters());
         self.prepare(epoch, MixKey::new(place.secret.duplicate()))?;
-        let network = Network::of(document, self.routes)?;
+        let network = self.network.followed_by(document, self.routes)?;
         let left = self.mote.clock.map(|clock| network.valid_until.0.saturating_sub(clock.at(now).0));
         let ends = left.map_or(Instant::NEVER, |left| now + Duration::from_secs(left));
         let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });

@@ -198,3 +198,32 @@ fn power_cut_at_any_byte_of_the_turn_loses_neither_key_nor_document() {
     }
     assert!(cuts > 5, "{cuts}");
 }
+
+#[test]
+fn a_station_that_the_next_document_leaves_out_is_heard_for_one_epoch_more() {
+    let mut terms = terms();
+    let mut world = World::running(4, &terms, 97);
+    // A frame of the last board that says nothing.
+    let [from, to] = [3, 0].map(|board| world.air.borrow().address(board).0);
+    let frame = [&[0x61, 0xdc, 0, 0x23, 0][..], &to, &from, &[0x41]].concat();
+    let strangers = |world: &mut World| {
+        world.air.borrow_mut().inject(0, frame.clone());
+        world.seconds(1);
+        world.status(0, "link dropped stranger")
+    };
+    assert_eq!(strangers(&mut world), 0);
+    for heard in [true, false] {
+        let next = after(&terms);
+        let nodes: Vec<_> = (0..3).map(|board| world.enlist(board, next.epoch)).collect();
+        let document = next.sign(&nodes);
+        for board in 0..3 {
+            world.give(board, &document);
+        }
+        let left = next.valid_after - world.unix_time();
+        world.seconds(left + 1);
+        assert!(world.printed(0).contains(&format!("epoch {} begins", next.epoch)));
+        assert_eq!(strangers(&mut world) == 0, heard, "in epoch {}", next.epoch);
+        world.exchange(0, 1, "without it");
+        terms = next;
+    }
+}
