@@ -185,6 +185,19 @@ impl Keys {
         }
     }
 
+    /// Reads the next key if it is there: that of a field which came later.
+    pub(crate) fn optional<'r, 'a>(
+        &mut self,
+        reader: &'r mut Reader<'a>,
+        field: Field,
+    ) -> Read<Option<&'r mut Reader<'a>>> {
+        let expected = u8::try_from(self.expected + 1).ok().filter(|key| *key < 24);
+        if self.remaining == 0 || reader.rest().first().copied() != expected {
+            return Ok(None);
+        }
+        self.next(reader, field).map(Some)
+    }
+
     /// Skips the fields that may be ignored: negative keys, with byte strings as values.
     pub(crate) fn finish(self, reader: &mut Reader<'_>, field: Field) -> Read<()> {
         reader.at(field);

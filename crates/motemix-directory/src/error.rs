@@ -84,6 +84,8 @@ pub enum Field {
     DropMean,
     PayloadMean,
     Overlap,
+    /// Whether links between neighbours are protected.
+    Links,
     Nodes,
     NodeName,
     NodeRole,
@@ -201,6 +203,7 @@ impl fmt::Display for Field {
             Self::DropMean => "drop_mean",
             Self::PayloadMean => "payload_mean",
             Self::Overlap => "overlap",
+            Self::Links => "links",
             Self::Nodes => "nodes",
             Self::NodeName => "name",
             Self::NodeRole => "role",

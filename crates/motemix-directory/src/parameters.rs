@@ -44,6 +44,9 @@ pub struct Parameters {
     /// For how long before and after its epoch a mix key is accepted. Whole seconds, not above the
     /// length of the epoch.
     pub overlap: Duration,
+    /// Whether neighbours on a radio protect their frames with keys of their own. All nodes on a
+    /// radio do, or none: a node whose radio cannot refuses the document.
+    pub protected_links: bool,
 }
 
 /// Hops of a round trip.
@@ -69,6 +72,7 @@ impl Parameters {
             drop_mean: None,
             payload_mean: None,
             overlap: Duration::ZERO,
+            protected_links: false,
         }
     }
 
@@ -110,15 +114,21 @@ impl Parameters {
             drop_mean: mean(Field::DropMean)?,
             payload_mean: mean(Field::PayloadMean)?,
             overlap: keys.next(reader, Field::Overlap)?.uint(0, epoch_len).map(Duration::from_secs)?,
+            protected_links: false,
+        };
+        // There is one way to say that they are not: to say nothing.
+        let protected_links = match keys.optional(reader, Field::Links)? {
+            Some(links) => links.uint(1, 1)? == 1,
+            None => false,
         };
         keys.finish(reader, Field::Parameters)?;
-        Ok(parameters)
+        Ok(Self { protected_links, ..parameters })
     }
 
     pub(crate) fn write(&self, writer: &mut Writer<'_>) -> Result<(), Full> {
         let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let mean = |duration: Option<Duration>| micros(duration.unwrap_or_default());
-        writer.map(9)?;
+        writer.map(if self.protected_links { 10 } else { 9 })?;
         writer.pair(1, u64::from(self.min_hops))?;
         writer.pair(2, u64::from(self.max_hops))?;
         writer.pair(3, micros(self.mean_delay))?;
@@ -127,7 +137,8 @@ impl Parameters {
         writer.pair(6, mean(self.loop_mean))?;
         writer.pair(7, mean(self.drop_mean))?;
         writer.pair(8, mean(self.payload_mean))?;
-        writer.pair(9, self.overlap.as_secs())
+        writer.pair(9, self.overlap.as_secs())?;
+        if self.protected_links { writer.pair(10, 1) } else { Ok(()) }
     }
 
     /// The first parameter that its unit on the wire cannot express, if any.

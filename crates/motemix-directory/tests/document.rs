@@ -296,6 +296,29 @@ fn drafts_that_no_network_follows() {
     assert_eq!(build(&draft(), &nodes(), &[]), Err(BuildError::NotSigned));
 }
 
+/// The field came later: a document without it is the same byte for byte, and there is one way to
+/// say either.
+#[test]
+fn a_document_says_that_links_are_protected_or_nothing() {
+    let plain = payload(&build(&draft(), &nodes(), &[1]).unwrap());
+    let mut draft = draft();
+    draft.parameters.protected_links = true;
+    let document = build(&draft, &nodes(), &[1]).unwrap();
+    open(&document, &[1], 1).unwrap();
+    let protected = payload(&document);
+    assert_eq!(protected.len(), plain.len() + 2);
+    let at = plain.iter().zip(&protected).position(|(one, other)| one != other).expect("they differ");
+    assert_eq!((plain[at], protected[at]), (0xa9, 0xaa), "nine parameters, and ten");
+    let value = protected.iter().zip(&plain).skip(at + 1).position(|(one, other)| one != other);
+    let value = at + 1 + value.expect("the last parameter") + 1;
+    assert_eq!(protected[value - 1..=value], [10, 1]);
+    for wrong in [0, 2, 0x17] {
+        let mut wrongly = protected.clone();
+        wrongly[value] = wrong;
+        assert_eq!(signed_flaw(&wrongly), (Field::Links, Flaw::Range { least: 1, most: 1 }));
+    }
+}
+
 /// The flaw of a payload that an authority did sign.
 fn signed_flaw(payload: &[u8]) -> (Field, Flaw) {
     match open(&sign_payload(payload, 1), &[1], 1).unwrap_err() {

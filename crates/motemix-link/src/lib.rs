@@ -63,6 +63,7 @@ mod departure;
 mod duplicates;
 mod lowpan;
 mod mac;
+pub mod meeting;
 mod outgoing;
 mod pacing;
 pub mod protection;

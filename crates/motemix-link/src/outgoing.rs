@@ -10,7 +10,7 @@ use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT, compress};
 use crate::lowpan::rfrag::{NULL, RfragAck};
 use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::pacing::{Attempt, Pace};
-use crate::protection::{HandshakeMessage, KeysWanted, Protection};
+use crate::protection::{HandshakeMessage, Protection};
 use crate::radio::Ending;
 use crate::serial::ExtendedAddress;
 use crate::settings::LinkSettings;
@@ -116,18 +116,12 @@ impl<'s> Outgoing<'s> {
         &mut self,
         to: LinkAddress,
         payload: &[u8],
-        protection: Option<&mut Protection<'_>>,
+        protection: Option<&Protection<'_>>,
     ) -> Result<(), SendError> {
         let index = self.slots.position(DepartureSlot::is_free).ok_or(SendError::Full)?;
         let envelope = match (protection, to) {
             (None, _) => Some(Envelope::Plain),
-            (Some(protection), LinkAddress::Extended(peer)) => {
-                let envelope = protection.envelope(peer);
-                if envelope.is_none() {
-                    protection.want(KeysWanted::ToSend(peer));
-                }
-                envelope
-            }
+            (Some(protection), LinkAddress::Extended(peer)) => protection.envelope(peer),
             (Some(_), LinkAddress::Short(_)) => return Err(SendError::NoNeighbour),
         };
         let buffer = self.slots.buffer_mut(index).get_mut(..payload.len());
@@ -180,6 +174,14 @@ impl<'s> Outgoing<'s> {
     pub(crate) fn keys_refused(&mut self, peer: ExtendedAddress) -> Option<Progress> {
         let index = self.awaiting_keys(peer)?;
         Some(self.slots[index].dropped(LinkDrop::NoHandshake))
+    }
+
+    /// For whose keys a datagram waits.
+    pub(crate) fn awaits_keys_of(&self) -> Option<ExtendedAddress> {
+        self.slots.iter().find_map(|slot| match (slot.state, slot.to) {
+            (State::AwaitingKeys(_), LinkAddress::Extended(peer)) => Some(peer),
+            _ => None,
+        })
     }
 
     fn awaiting_keys(&self, peer: ExtendedAddress) -> Option<usize> {
@@ -253,7 +255,9 @@ impl<'s> Outgoing<'s> {
         }
         let DepartureSlot { to, envelope, sequence, number, .. } = self.slots[index];
         let Some(mut frame) = self.begin(to, Some(envelope), sequence, protection) else {
-            self.await_keys(index, protection);
+            // The key is gone: another one is waited for, and all of the datagram is sent under it.
+            self.slots[index].requeues = 0;
+            self.slots[index].state = State::AwaitingKeys(now + self.settings.keys_within);
             return None;
         };
         self.slots[index].write(&mut frame, self.slots.buffer(index));
@@ -278,16 +282,6 @@ impl<'s> Outgoing<'s> {
             }
             (Some(_), LinkAddress::Short(_)) => None,
         }
-    }
-
-    /// The key of a datagram that was to leave is gone: it waits for another one, from its
-    /// beginning.
-    fn await_keys(&mut self, index: usize, protection: &mut Option<&mut Protection<'_>>) {
-        if let (Some(protection), LinkAddress::Extended(peer)) = (protection, self.slots[index].to) {
-            protection.want(KeysWanted::ToSend(peer));
-        }
-        self.slots[index].requeues = 0;
-        self.slots[index].state = State::AwaitingKeys(self.pace.now() + self.settings.keys_within);
     }
 
     /// When the next frame may leave, or the next receiver is waited for no longer.

@@ -239,7 +239,7 @@ impl<'s> Stack<'s> {
     /// Why it was not accepted, which is counted as well.
     pub fn send(&mut self, to: Ipv6Addr, datagram: &[u8]) -> Result<(), SendError> {
         let to = LinkAddress::of(to).ok_or(SendError::NoNeighbour);
-        let accepted = to.and_then(|to| self.outgoing.push(to, datagram, self.protection.as_mut()));
+        let accepted = to.and_then(|to| self.outgoing.push(to, datagram, self.protection.as_ref()));
         match accepted {
             Ok(()) => self.counters.sent += 1,
             Err(error) => self.counters.drop(error.into()),
@@ -483,7 +483,8 @@ impl Way {
 
 impl Keys for Stack<'_> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        self.protection.as_mut()?.poll_wanted()
+        let wanted = self.protection.as_mut()?.poll_wanted();
+        wanted.or_else(|| self.outgoing.awaits_keys_of().map(KeysWanted::ToSend))
     }
 
     fn poll_handshake(&mut self) -> Option<HandshakeMessage> {

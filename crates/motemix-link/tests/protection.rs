@@ -87,8 +87,8 @@ fn a_datagram_waits_for_keys_and_leaves_when_they_are_there() {
     world.seconds(3);
     assert!(world.sent().is_empty());
     assert_eq!(keys(&mut world, 0).poll_wanted(), Some(KeysWanted::ToSend(address(1))));
-    assert_eq!(keys(&mut world, 0).poll_wanted(), None);
     acquaint(&mut world, 0, 1, 7);
+    assert_eq!(keys(&mut world, 0).poll_wanted(), None);
     world.seconds(1);
     assert_eq!(world.inbox(1), [datagram(1, PACKET)]);
 }

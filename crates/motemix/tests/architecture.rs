@@ -43,7 +43,11 @@ const RULES: [Rule; 17] = [
     // Knows neither packets nor addresses.
     Rule { name: "motemix-neighbour", may_use: &["motemix-time", "motemix-crypto"], kind: Kind::Protocol },
     // Its payload is opaque: what it carries is nothing to the link.
-    Rule { name: "motemix-link", may_use: &["motemix-time", "motemix-crypto"], kind: Kind::Protocol },
+    Rule {
+        name: "motemix-link",
+        may_use: &["motemix-time", "motemix-crypto", "motemix-neighbour"],
+        kind: Kind::Protocol,
+    },
     Rule {
         name: "motemix-mote",
         may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node", "motemix-link"],

@@ -1,0 +1,123 @@
+//! Keys with neighbours, made over the link itself: what a stack that protects frames asks for
+//! ([`Keys`]), made by [`Handshakes`].
+//!
+//! Static keys are those of X25519 that a network names its nodes by, so whoever is in a network
+//! document is admitted, and nobody else.
+
+use motemix_crypto::{Curve, Secret};
+use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
+pub use motemix_neighbour::handshakes::{
+    Admitted, Failure, HandshakeCounters, HandshakeDrop, Handshakes, MAX_KID,
+};
+use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer};
+use motemix_time::Instant;
+use rand_core::CryptoRng;
+
+use crate::protection::{HandshakeMessage, Keys, KeysWanted};
+use crate::serial::ExtendedAddress;
+
+/// The stations of a network, as their owner knows them.
+pub trait Neighbourhood {
+    /// The key that a station has to prove; `None` for a stranger.
+    fn admitted(&self, station: ExtendedAddress) -> Option<Admitted>;
+    /// The one station with this short address; `None` if there is none, or more than one.
+    fn station_with(&self, short: [u8; 2]) -> Option<ExtendedAddress>;
+    /// Whether another station has the same short address.
+    fn shares_short(&self, station: ExtendedAddress) -> bool;
+}
+
+struct ByPeer<'n>(&'n dyn Neighbourhood);
+
+impl Admission for ByPeer<'_> {
+    fn admitted(&self, Peer(station): Peer) -> Option<Admitted> {
+        self.0.admitted(ExtendedAddress(station))
+    }
+}
+
+/// The key of a station, as others know it.
+pub const fn admitted(mix_key: [u8; 32], epoch: u32) -> Admitted {
+    // One key an epoch: its number tells them apart, as far as they are known at a time.
+    Admitted { key: CoseKey::X25519(mix_key), kid: (epoch % (MAX_KID as u32 + 1)) as u8 }
+}
+
+/// The handshakes of one station. `C` is the backend of its curve.
+pub struct Meeting<C: Curve> {
+    handshakes: Handshakes<WithoutSignatures<Suite0<C>>>,
+}
+
+impl<C: Curve> Meeting<C> {
+    /// For the station with this address, which has no key of its own yet.
+    pub fn new<R: CryptoRng + ?Sized>(address: ExtendedAddress, rng: &mut R) -> Self {
+        let suite = WithoutSignatures(Suite0::new());
+        Self { handshakes: Handshakes::new(suite, Peer(address.0), rng) }
+    }
+
+    /// Proves this private key from now on, of which others know `public`; `None`: none, and no
+    /// more handshakes are made.
+    pub fn set_identity(&mut self, identity: Option<(Secret<32>, Admitted)>) {
+        self.handshakes.set_identity(identity.map(|(secret, public)| Identity::new(secret, public)));
+    }
+
+    /// What happened so far.
+    pub const fn counters(&self) -> &HandshakeCounters {
+        self.handshakes.counters()
+    }
+
+    /// Moves handshakes forward; `true` if there was a scalar multiplication in it. There is one at
+    /// most.
+    // Not inlined: what it needs on the stack must not add to what its caller's other calls need.
+    #[inline(never)]
+    pub fn poll<R: CryptoRng + ?Sized>(
+        &mut self,
+        now: Instant,
+        keys: &mut dyn Keys,
+        around: &dyn Neighbourhood,
+        rng: &mut R,
+    ) -> bool {
+        let (handshakes, admission) = (&mut self.handshakes, ByPeer(around));
+        handshakes.handle_timeout(now);
+        if let Some(ExtendedAddress(station)) = keys.poll_undelivered() {
+            handshakes.undelivered(Peer(station));
+        }
+        if let Some(message) = keys.poll_handshake() {
+            let ExtendedAddress(station) = message.peer;
+            // What is dropped is counted.
+            let _ = handshakes.handle(now, Peer(station), message.as_bytes(), &admission);
+        }
+        if handshakes.is_idle() {
+            let station = match keys.poll_wanted() {
+                Some(KeysWanted::ToSend(station)) => Some(station),
+                Some(KeysWanted::Heard(short)) => around.station_with(short),
+                None => None,
+            };
+            if let Some(ExtendedAddress(station)) = station {
+                handshakes.call(now, Peer(station), &admission);
+            }
+        }
+        let worked = handshakes.work(now, &admission, rng);
+        match handshakes.poll_event() {
+            Some(Event::Key { peer: Peer(station), key }) => {
+                let station = ExtendedAddress(station);
+                keys.set_key(station, &key, around.shares_short(station));
+            }
+            Some(Event::Failed { peer: Peer(station), .. }) => keys.forget_key(ExtendedAddress(station)),
+            None => {}
+        }
+        if keys.can_send_handshake()
+            && let Some(transmit) = handshakes.poll_transmit(now)
+            && let Some(message) = HandshakeMessage::new(ExtendedAddress(transmit.to.0), transmit.as_bytes())
+        {
+            keys.send_handshake(message);
+        }
+        worked
+    }
+
+    /// When [`poll`](Self::poll) has something to do, besides when the link has news.
+    pub fn poll_timeout(&self, keys: &dyn Keys) -> Option<Instant> {
+        if self.handshakes.has_work() {
+            return Some(Instant::default());
+        }
+        // A message that cannot leave yet is not due: the link has news when it can.
+        self.handshakes.poll_timeout().filter(|due| *due > Instant::default() || keys.can_send_handshake())
+    }
+}
