@@ -196,7 +196,7 @@ impl Script {
         let mut packet = [0; 280];
         let mut polls_at_once = 0;
         loop {
-            let mut link = OnAir { stack: &mut stack, radio };
+            let mut link = OnAir::<_> { stack: &mut stack, radio, meeting: None };
             match running.poll(self.now, &mut self.terminal, &mut link, &mut packet) {
                 Next::TookIn | Next::Again => {
                     polls_at_once += 1;

@@ -6,10 +6,10 @@
 
 use motemix_crypto::{Curve, Secret};
 use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
+use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer};
 pub use motemix_neighbour::handshakes::{
     Admitted, Failure, HandshakeCounters, HandshakeDrop, Handshakes, MAX_KID,
 };
-use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer};
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
@@ -63,8 +63,8 @@ impl<C: Curve> Meeting<C> {
         self.handshakes.counters()
     }
 
-    /// Moves handshakes forward; `true` if there was a scalar multiplication in it. There is one at
-    /// most.
+    /// Moves handshakes forward, by one scalar multiplication at most; `true` if there was one, or
+    /// a handshake ended.
     // Not inlined: what it needs on the stack must not add to what its caller's other calls need.
     #[inline(never)]
     pub fn poll<R: CryptoRng + ?Sized>(
@@ -95,7 +95,9 @@ impl<C: Curve> Meeting<C> {
             }
         }
         let worked = handshakes.work(now, &admission, rng);
-        match handshakes.poll_event() {
+        let event = handshakes.poll_event();
+        let ended = event.is_some();
+        match event {
             Some(Event::Key { peer: Peer(station), key }) => {
                 let station = ExtendedAddress(station);
                 keys.set_key(station, &key, around.shares_short(station));
@@ -109,7 +111,7 @@ impl<C: Curve> Meeting<C> {
         {
             keys.send_handshake(message);
         }
-        worked
+        worked || ended
     }
 
     /// When [`poll`](Self::poll) has something to do, besides when the link has news.

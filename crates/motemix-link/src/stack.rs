@@ -182,6 +182,11 @@ impl<'s> Stack<'s> {
         if self.protection.is_some() { Some(self) } else { None }
     }
 
+    /// The same, to be asked.
+    pub fn keys_ref(&self) -> Option<&(dyn Keys + 's)> {
+        if self.protection.is_some() { Some(self) } else { None }
+    }
+
     /// What happened so far.
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
@@ -537,6 +542,15 @@ fn rfrag_key(from: LinkAddress, fragment: &Rfrag<'_>) -> DatagramKey {
 /// address is not link-local, or of no radio.
 pub fn interface_of(address: Ipv6Addr) -> Option<u64> {
     LinkAddress::of(address).map(LinkAddress::number)
+}
+
+/// The radio with this link-local address; `None` if the address is not link-local, or made of a
+/// short address.
+pub fn station_of(address: Ipv6Addr) -> Option<ExtendedAddress> {
+    match LinkAddress::of(address)? {
+        LinkAddress::Extended(station) => Some(station),
+        LinkAddress::Short(_) => None,
+    }
 }
 
 /// The link-local address of a radio (RFC 4291, appendix A).

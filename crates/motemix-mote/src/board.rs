@@ -7,6 +7,8 @@
 //! ```
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_link::meeting::Meeting;
+use motemix_link::protection::KeySlot;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
@@ -102,12 +104,13 @@ macro_rules! run {
             { if $limits.document_while_running { $limits.document } else { 0 } },
             { $limits.arrivals },
             { $limits.departures },
+            { $limits.neighbours },
         >($board)
     }};
 }
 
 /// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document
-/// of `DOCUMENT` bytes and so many datagrams that arrive and leave. `run!` takes them from a
+/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, and keys of so many neighbours. `run!` takes them from a
 /// board's limits.
 pub fn run<
     B: Board,
@@ -117,6 +120,7 @@ pub fn run<
     const NEXT: usize,
     const ARRIVALS: usize,
     const DEPARTURES: usize,
+    const NEIGHBOURS: usize,
 >(
     mut board: B,
 ) -> ! {
@@ -142,7 +146,7 @@ pub fn run<
         let now = started.board.now();
         let mut admitted = started.mote.admit(asked, now, &mut scratch);
         let served = match &mut admitted {
-            Ok(place) => started.link::<T, PACKET, NEXT, ARRIVALS, DEPARTURES>(place),
+            Ok(place) => started.link::<T, PACKET, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(place),
             Err(refusal) => Err(*refusal),
         };
         if let Err(refusal) = served {
@@ -155,6 +159,9 @@ pub fn run<
 
 /// The mote of a board.
 type MoteOf<B> = Mote<<B as Board>::Profile, <B as Board>::Flash, <B as Board>::Random>;
+
+/// What makes keys with its neighbours.
+type MeetingOf<B> = Meeting<<<B as Board>::Profile as Profile>::Curve>;
 
 /// Opens the flash. Not inlined, as those below: what is needed in one place must not stay on the
 /// stack for good.
@@ -188,14 +195,22 @@ impl<B: Board> Started<'_, B> {
         const NEXT: usize,
         const ARRIVALS: usize,
         const DEPARTURES: usize,
+        const NEIGHBOURS: usize,
     >(
         &mut self,
         place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
-        let seed = self.board.random().next_u64();
+        let mut random = self.board.random();
         let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
-        let mut stack = Stack::new(self.mote.address(), seed, &LinkSettings::new(), memory.lend());
-        self.node::<T, PACKET, NEXT>(place, &mut stack)
+        let address = self.mote.address();
+        let mut stack = Stack::new(address, random.next_u64(), &LinkSettings::new(), memory.lend());
+        if !place.protects_links() {
+            return self.node::<T, PACKET, NEXT>(place, &mut stack, None);
+        }
+        let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
+        let mut stack = stack.protected(&mut keys);
+        let mut meeting = Meeting::new(address, &mut random);
+        self.node::<T, PACKET, NEXT>(place, &mut stack, Some(&mut meeting))
     }
 
     /// Makes the node, and runs it until somebody types `stop`.
@@ -204,6 +219,7 @@ impl<B: Board> Started<'_, B> {
         &mut self,
         place: &PlaceInNetwork<'_>,
         stack: &mut Stack<'_>,
+        meeting: Option<&mut MeetingOf<B>>,
     ) -> Result<(), Refusal> {
         let Self { board, radio, mote } = self;
         let mut document = [0; NEXT];
@@ -215,7 +231,7 @@ impl<B: Board> Started<'_, B> {
         let mut packet = [0; PACKET];
         let mut console = board.console();
         console.write("ok\n");
-        let mut link = OnAir { stack, radio };
+        let mut link = OnAir { stack, radio, meeting };
         loop {
             match running.poll(board.now(), &mut console, &mut link, &mut packet) {
                 Next::TookIn | Next::Again => {}

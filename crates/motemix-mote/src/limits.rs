@@ -58,6 +58,9 @@ pub struct Limits {
     pub arrivals: usize,
     /// Datagrams that leave side by side.
     pub departures: usize,
+    /// Neighbours with whom this node has keys at a time, where links are protected. When all
+    /// places are taken, the neighbour that was silent longest gives way.
+    pub neighbours: usize,
     /// Frames that the radio's interrupt keeps until the run loop takes them.
     pub frames: usize,
     /// Bytes of a network document.
@@ -166,6 +169,7 @@ pub const IOTLAB_M3: Limits = Limits {
     nodes: 64,
     arrivals: 6,
     departures: 1,
+    neighbours: 63,
     frames: 8,
     document: 4608,
     document_while_running: true,
@@ -183,6 +187,7 @@ pub const NRF52840DK: Limits = Limits {
     headers: 6,
     loops: 16,
     nodes: 96,
+    neighbours: 95,
     document: 6656,
     flash: FlashLimits { page: 4096, settings: 40, tags: 20, messages: 4 },
     part: Part { flash: 1024 * 1024, ram: 256 * 1024, clock_hz: 64_000_000 },
@@ -202,6 +207,7 @@ pub const SAMR21_XPRO: Limits = Limits {
     loops: 4,
     nodes: 32,
     arrivals: 4,
+    neighbours: 31,
     frames: 4,
     document: 2560,
     document_while_running: false,
@@ -222,6 +228,7 @@ pub const MICROBIT: Limits = Limits {
     loops: 2,
     nodes: 9,
     arrivals: 3,
+    neighbours: 8,
     frames: 2,
     document: 704,
     flash: FlashLimits { page: 1024, settings: 16, tags: 16, messages: 4 },

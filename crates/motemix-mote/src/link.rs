@@ -3,11 +3,15 @@
 
 use core::net::SocketAddrV6;
 
+use motemix_crypto::{Compact, Curve, Secret};
 use motemix_link::counters::{LinkCounters, LinkDrop};
+use motemix_link::meeting::{Admitted, Meeting, Neighbourhood};
 use motemix_link::radio::{Radio, Transceiver};
+use motemix_link::serial::ExtendedAddress;
 pub use motemix_link::stack::Received;
 use motemix_link::stack::Stack;
 use motemix_node::Instant;
+use rand_core::CryptoRng;
 
 /// A way to neighbours, for one mote that runs.
 pub trait Link {
@@ -27,24 +31,45 @@ pub trait Link {
     fn refuse(&mut self, reason: LinkDrop);
     /// What happened so far.
     fn counters(&self) -> &LinkCounters;
+
+    /// Proves this key to neighbours from now on, or none any more, and forgets the keys of those
+    /// for which `is_named` says `false`. A link that does not protect frames has no use for it.
+    fn set_identity(
+        &mut self,
+        identity: Option<(Secret<32>, Admitted)>,
+        is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
+    ) {
+        let _ = (identity, is_named);
+    }
+
+    /// Makes keys with neighbours, by one scalar multiplication at most; `true` if there was one.
+    fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {
+        let _ = (now, around, random);
+        false
+    }
 }
 
 /// A board's own radio, with the layers above it. Every neighbour has the one port that 6LoWPAN
 /// writes in four bits, whatever a network document says.
-pub struct OnAir<'a, 's, T> {
+pub struct OnAir<'a, 's, T, C: Curve = Compact> {
     /// UDP over 6LoWPAN.
     pub stack: &'a mut Stack<'s>,
     /// The radio, which outlives the stack.
     pub radio: &'a mut Radio<T>,
+    /// What makes keys with neighbours, if the stack protects frames.
+    pub meeting: Option<&'a mut Meeting<C>>,
 }
 
-impl<T: Transceiver> Link for OnAir<'_, '_, T> {
+impl<T: Transceiver, C: Curve> Link for OnAir<'_, '_, T, C> {
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool) {
         self.stack.poll_among(now, self.radio, is_neighbour);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.stack.poll_timeout(self.radio)
+        let stack = self.stack.poll_timeout(self.radio);
+        let meeting = self.meeting.as_ref().zip(self.stack.keys_ref());
+        let meeting = meeting.and_then(|(meeting, keys)| meeting.poll_timeout(keys));
+        [stack, meeting].into_iter().flatten().min()
     }
 
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
@@ -65,5 +90,23 @@ impl<T: Transceiver> Link for OnAir<'_, '_, T> {
 
     fn counters(&self) -> &LinkCounters {
         self.stack.counters()
+    }
+
+    fn set_identity(
+        &mut self,
+        identity: Option<(Secret<32>, Admitted)>,
+        is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
+    ) {
+        if let (Some(meeting), Some(keys)) = (&mut self.meeting, self.stack.keys()) {
+            meeting.set_identity(identity);
+            keys.retain_keys(is_named);
+        }
+    }
+
+    fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {
+        match (&mut self.meeting, self.stack.keys()) {
+            (Some(meeting), Some(keys)) => meeting.poll(now, keys, around, random),
+            _ => false,
+        }
     }
 }

@@ -89,6 +89,11 @@ impl<'s> PlaceInNetwork<'s> {
         Ok(Self { document, me, secret })
     }
 
+    /// Whether neighbours on a radio protect their frames.
+    pub fn protects_links(&self) -> bool {
+        self.document.parameters().protected_links
+    }
+
     /// What is kept in flash beside the document.
     pub(crate) fn head(&self) -> DocumentHead {
         let Self { document, .. } = self;
@@ -110,6 +115,8 @@ pub(crate) struct Network {
     /// Until when packets that are under way may come.
     pub(crate) overlap_until: UnixTime,
     pub(crate) nodes: usize,
+    /// Whether neighbours protect their frames.
+    pub(crate) protected_links: bool,
 }
 
 /// Whom this mote believes.
@@ -166,6 +173,11 @@ pub enum Refusal {
     OtherId,
     /// It is of another network than the document before.
     OtherNetwork,
+    /// Its nodes protect their links and those of the document before did not, or the other way
+    /// round.
+    OtherLinks,
+    /// Its nodes protect their links, and this node's link cannot.
+    UnprotectedLink,
     /// The replay filter has less room than was used before the restart.
     ReplayFilter,
     /// The epoch is further ahead of the key than it is moved at a time.
@@ -203,6 +215,12 @@ impl fmt::Display for Refusal {
             Self::OtherId => f.write_str("this node has another id in it; `stop` the node first"),
             Self::OtherNetwork => f.write_str(
                 "it is of another network than the document before; to change networks, `stop` and `trust` again",
+            ),
+            Self::OtherLinks => f.write_str(
+                "it protects links and the document before did not, or the other way round; `stop`, then `start` again",
+            ),
+            Self::UnprotectedLink => f.write_str(
+                "its nodes protect their links and this node's link cannot; leave this node out of the network",
             ),
             Self::ReplayFilter => f.write_str(
                 "the replay filter has no room for what was admitted before; wait for the next epoch",
@@ -307,8 +325,13 @@ pub(crate) fn read(document: AuthenticDocument<'_>) -> Result<NetworkDocument<'_
 
 impl Network {
     /// Before there is one.
-    pub(crate) const NONE: Self =
-        Self { epoch: Epoch(0), valid_until: UnixTime(0), overlap_until: UnixTime(0), nodes: 0 };
+    pub(crate) const NONE: Self = Self {
+        epoch: Epoch(0),
+        valid_until: UnixTime(0),
+        overlap_until: UnixTime(0),
+        nodes: 0,
+        protected_links: false,
+    };
 
     /// Writes where all nodes are into `routes`, by their ids. Behind them stay those of the
     /// document before that this one does not name, as far as there is room: packets that they
@@ -341,7 +364,8 @@ impl Network {
         // Documents count whole seconds, and so do clocks.
         let overlap = document.parameters().overlap.as_secs() + 1;
         let overlap_until = UnixTime(valid_until.0.saturating_add(overlap));
-        Ok(Self { epoch, valid_until, overlap_until, nodes })
+        let protected_links = document.parameters().protected_links;
+        Ok(Self { epoch, valid_until, overlap_until, nodes, protected_links })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod expiry;
 mod fill;
+mod neighbours;
 mod next;
 mod talk;
 
@@ -24,6 +25,7 @@ use crate::store::{Store, StoreError};
 
 use expiry::Expiry;
 use fill::Fill;
+use neighbours::OwnKey;
 use next::NextEpoch;
 pub use talk::NotSent;
 
@@ -73,6 +75,8 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
     next: Option<NextEpoch>,
     fill: Fill,
     shares: ReadingShares,
+    /// What the link was not told yet.
+    own_key: Option<OwnKey>,
 }
 
 /// The journal of the node: each packet that is admitted is in flash at once.
@@ -151,6 +155,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             next: None,
             fill: Fill::new(),
             shares: ReadingShares::new(key),
+            own_key: None,
         }
     }
 
@@ -278,8 +283,9 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.handle_timeout(now);
         self.handle_events(now, console);
         self.transmit(now, console, link, scratch);
+        let met = self.meet(now, link);
         link.poll(now, &|from| self.routes.iter().any(|route| route.is_at(from)));
-        let more = self.work(now);
+        let more = met || self.work(now);
         if self.stopped {
             return Next::Stop;
         }

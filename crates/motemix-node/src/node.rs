@@ -129,6 +129,11 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.me
     }
 
+    /// Another node, as the network document of the current epoch has it.
+    pub fn entry(&self, id: NodeId) -> Option<&Entry> {
+        self.nodes.get().get(usize::from(id.get()))
+    }
+
     /// What happened so far.
     pub const fn counters(&self) -> &Counters {
         &self.counters

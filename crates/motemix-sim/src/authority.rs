@@ -44,6 +44,7 @@ pub(crate) fn parameters(motes: &Motes) -> Parameters {
     parameters.drop_mean = motes.drop_mean.and_then(Time::unless_zero);
     parameters.payload_mean = motes.payload_mean.and_then(Time::unless_zero);
     parameters.overlap = motes.epoch.overlap.0;
+    parameters.protected_links = motes.link.protected;
     parameters
 }
 

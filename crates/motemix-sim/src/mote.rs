@@ -24,6 +24,8 @@ use motemix_air::Instant;
 use motemix_crypto::PublicKey;
 use motemix_directory::{Epoch, NetworkDocument, UnixTime};
 use motemix_link::counters::LinkDrop;
+use motemix_link::meeting::Meeting;
+use motemix_link::protection::KeySlot;
 use motemix_link::radio::Radio;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
@@ -311,6 +313,13 @@ impl<'d> Life<'d> {
         let seed = self.dice.next_u64();
         let link = &self.orders.link;
         let mut stack = Stack::new(mote.address(), seed, link, stack_memory.lend());
+        let mut keys: Vec<_> =
+            std::iter::repeat_with(|| KeySlot::FREE).take(self.limits.neighbours).collect();
+        let mut meeting = None;
+        if place.protects_links() {
+            stack = stack.protected(&mut keys);
+            meeting = Some(Meeting::<P::Curve>::new(mote.address(), &mut self.dice));
+        }
         let mut memory = Memory::new(&self.limits);
         let (storage, routes) = memory.lend();
         let window = self.orders.window;
@@ -347,8 +356,9 @@ impl<'d> Life<'d> {
                 let sent = NodeId::new(to).map(|to| running.send(now, to, &self.data));
                 self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
             }
-            let next =
-                running.poll(now, &mut ear, &mut OnAir { stack: &mut stack, radio: &mut radio }, &mut packet);
+            let meeting = meeting.as_mut();
+            let mut link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
+            let next = running.poll(now, &mut ear, &mut link, &mut packet);
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}

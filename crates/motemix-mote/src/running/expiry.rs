@@ -14,6 +14,7 @@ use rand_core::CryptoRng;
 
 use super::Running;
 use super::fill::Fill;
+use super::neighbours::OwnKey;
 use crate::console::{Console, News, Warning, or_warn, say};
 
 /// How far that is.
@@ -52,6 +53,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if self.expiry == Expiry::Silent && time >= self.network.overlap_until {
             self.expiry = Expiry::Over;
             self.node.end_epoch();
+            self.own_key = Some(OwnKey::Gone);
             self.fill = Fill::new();
             self.unprepare();
             or_warn!(console, self.mote.retire(self.network.epoch));

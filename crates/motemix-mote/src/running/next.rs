@@ -18,9 +18,10 @@ use rand_core::CryptoRng;
 
 use super::Running;
 use super::expiry::Expiry;
+use super::neighbours::OwnKey;
 use crate::command::read_hex;
 use crate::console::{Console, News, or_say, or_warn, say};
-use crate::network::{Network, PlaceInNetwork, Refusal};
+use crate::network::{PlaceInNetwork, Refusal};
 use crate::store::DocumentHead;
 
 /// An epoch whose document is in flash.
@@ -112,6 +113,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// Packets that wait name their next node by id, and this node goes by one.
     fn check_place(&self, place: &PlaceInNetwork<'_>) -> Result<(), Refusal> {
         self.mote.check_network(&place.document)?;
+        if place.protects_links() != self.network.protected_links {
+            return Err(Refusal::OtherLinks);
+        }
         let (nodes, room) = (place.document.node_count(), self.routes.len());
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
@@ -132,6 +136,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let config = Config::of_shared_channel(parameters).with_window(self.window);
         self.node.begin_epoch(now, epoch, ends, entries, config)?;
         (self.network, self.expiry) = (network, Expiry::InForce);
+        self.own_key = OwnKey::of(place);
         self.fill.begin(now, ends, self.node.counters());
         self.mote.move_to(place.head())
     }

@@ -113,8 +113,8 @@ impl Air {
         // Whoever is not there is a station that nobody is.
         let to = match destination(frame) {
             Some(address) => {
-                let known = self.posts.iter().position(|post| post.address == Some(address));
-                Some(known.unwrap_or(usize::MAX))
+                let is_it = |post: &Post| post.address.is_some_and(|it| address.is(it));
+                Some(self.posts.iter().position(is_it).unwrap_or(usize::MAX))
             }
             None => None,
         };
@@ -124,10 +124,30 @@ impl Air {
     }
 }
 
+/// One station.
+enum Address {
+    Short([u8; 2]),
+    Extended(ExtendedAddress),
+}
+
+impl Address {
+    fn is(&self, station: ExtendedAddress) -> bool {
+        match self {
+            Self::Short(short) => *short == station.short(),
+            Self::Extended(extended) => *extended == station,
+        }
+    }
+}
+
 /// IEEE 802.15.4-2020, 7.2: the destination, if it is one station.
-fn destination(frame: &[u8]) -> Option<ExtendedAddress> {
-    let extended = frame[1] & 0b1100 == 0b1100;
-    extended.then(|| ExtendedAddress(*frame[5..].first_chunk().expect("frames are whole")))
+fn destination(frame: &[u8]) -> Option<Address> {
+    match frame[1] >> 2 & 0b11 {
+        0b11 => {
+            Some(Address::Extended(ExtendedAddress(*frame[5..].first_chunk().expect("frames are whole"))))
+        }
+        0b10 if frame[5..7] != [0xff; 2] => Some(Address::Short([frame[5], frame[6]])),
+        _ => None,
+    }
 }
 
 /// A board's radio.

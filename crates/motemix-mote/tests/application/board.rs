@@ -10,6 +10,9 @@ use std::task::{Context, Waker};
 
 use embassy_futures::yield_now;
 use embedded_storage::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, NorFlashErrorKind, ReadNorFlash};
+use motemix_crypto::Compact;
+use motemix_link::meeting::Meeting;
+use motemix_link::protection::KeySlot;
 use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
@@ -278,7 +281,14 @@ impl Parts {
     ) -> Result<(), Refusal> {
         let now = self.now.get();
         let mut memory = Box::new(StackMemory::<PACKET, 4>::new());
-        let mut stack = Stack::new(mote.address(), self.dice.next_u64(), &LinkSettings::new(), memory.lend());
+        let address = mote.address();
+        let mut stack = Stack::new(address, self.dice.next_u64(), &LinkSettings::new(), memory.lend());
+        let mut keys = [const { KeySlot::FREE }; NODES];
+        let mut meeting = None;
+        if place.protects_links() {
+            stack = stack.protected(&mut keys);
+            meeting = Some(Meeting::<Compact>::new(address, &mut self.dice));
+        }
         let mut room = Box::new(Room::new());
         let mut routes = [Route::NONE; NODES];
         let mut replay = vec![0; self.replay.get()];
@@ -288,7 +298,7 @@ impl Parts {
         let mut document = [0; SCRATCH];
         running.lend_document(&mut document);
         let mut packet = [0; PACKET];
-        let mut link = OnAir { stack: &mut stack, radio };
+        let mut link = OnAir { stack: &mut stack, radio, meeting: meeting.as_mut() };
         self.line.write("ok\n");
         loop {
             let next = running.poll(self.now.get(), &mut self.line.clone(), &mut link, &mut packet);

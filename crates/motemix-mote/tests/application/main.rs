@@ -13,6 +13,7 @@ mod flash;
 mod full;
 mod hostile;
 mod next;
+mod protected;
 mod refused;
 mod session;
 mod stories;

@@ -96,6 +96,8 @@ pub struct LinkFixes {
     pub acknowledged_within: Time,
     /// For how long an incomplete datagram is kept.
     pub reassembled_within: Time,
+    /// Whether neighbours protect their frames with keys of their own.
+    pub protected: bool,
 }
 
 impl Default for LinkFixes {
@@ -115,6 +117,7 @@ impl Default for LinkFixes {
             recovery_tries: settings.recovery_tries,
             acknowledged_within: Time(settings.acknowledged_within),
             reassembled_within: Time(settings.reassembled_within),
+            protected: false,
         }
     }
 }
