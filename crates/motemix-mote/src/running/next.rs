@@ -20,7 +20,7 @@ use super::Running;
 use super::expiry::Expiry;
 use crate::command::read_hex;
 use crate::console::{Console, News, or_say, or_warn, say};
-use crate::network::{Network, PlaceInNetwork, Refusal};
+use crate::network::{PlaceInNetwork, Refusal};
 use crate::store::DocumentHead;
 
 /// An epoch whose document is in flash.
