@@ -5,11 +5,14 @@ mod capture;
 mod program;
 
 use capture::Capture;
+use motemix_link::serial::{ExtendedAddress, Message};
 use program::{Installed, Run, build_nodes, lab, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::Ipv6Addr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -48,12 +51,28 @@ impl BoardsNetwork {
         let machine = machine();
         let installed = Installed::new().with_nodes();
         lab(["boards", "build", "network", "--out", text(&installed.images())]).succeeds();
-        let [keep, pcap] = ["kept", "air.pcap"].map(|name| installed.path().join(name));
+        let pcap = installed.path().join("air.pcap");
+        let keep = installed.path().join("kept");
+        let kept = if more.contains(&"--keep") { vec![] } else { vec!["--keep", text(&keep)] };
         let mut command = installed.command();
         command.args(["boards", "network", "--seconds", "20", "--json"]).args(more);
-        let report = Run::by(command.arg("--keep").arg(keep).arg("--pcap").arg(pcap)).succeeds();
+        let report = Run::by(command.args(kept).arg("--pcap").arg(pcap)).succeeds();
         let report = serde_json::from_str(&report).expect("JSON");
         Self { installed, report, _machine: machine }
+    }
+
+    /// The same beside a stranger that speaks to a board.
+    fn beside_a_stranger(a_second: u32, frame: fn(&mut Stranger) -> Vec<u8>) -> Self {
+        let air = tempfile::tempdir().expect("a folder");
+        let kept = air.path().to_owned();
+        let speaking = thread::spawn(move || {
+            let stranger = Stranger::join(&kept.join("air"), BOARDS[0]);
+            stranger.speaks(a_second, frame)
+        });
+        let network = Self::run(&["--station", "stranger", "--keep", text(air.path())]);
+        let spoken = speaking.join().expect("it speaks until the air ends");
+        println!("\n{a_second} frames a second, {spoken} in all: {}", network.report["boards"][BOARDS[0]]);
+        network
     }
 
     fn figure(&self, name: &str) -> u64 {
@@ -104,6 +123,86 @@ impl BoardsNetwork {
         assert!(self.host("sent") > 0);
         assert_eq!(self.host("acknowledged"), self.host("sent"));
         assert_eq!(processes(self.installed.path()), Vec::<u32>::new(), "they outlived the run");
+    }
+}
+
+/// A station of the air that belongs to nobody, and speaks to one board.
+struct Stranger {
+    line: UnixStream,
+    board: [u8; 8],
+    /// SplitMix64.
+    state: u64,
+}
+
+impl Stranger {
+    /// Joins when the board has said its address.
+    fn join(air: &Path, board: &str) -> Self {
+        let said = air.join(board).with_extension("log");
+        let address = || {
+            let said = fs::read_to_string(&said).ok()?;
+            let (_, rest) = said.split_once("address [")?;
+            rest.split_once(']')?.0.parse::<Ipv6Addr>().ok()
+        };
+        let mut found = None;
+        wait_until("the board says its address", || {
+            found = address();
+            found.is_some()
+        });
+        let mut board: [u8; 8] = *found.expect("an address").octets().last_chunk().expect("it is longer");
+        // RFC 4291, appendix A; least significant byte first on the air.
+        board[0] ^= 2;
+        board.reverse();
+        let line = UnixStream::connect(air.join("stranger.air")).expect("the air listens");
+        let mut stranger = Self { line, board, state: 1 };
+        stranger.say(Message::Join(ExtendedAddress([0xbb, 1, 2, 3, 4, 5, 6, 0x02])));
+        stranger
+    }
+
+    fn say(&mut self, message: Message<'_>) -> bool {
+        let mut bytes = Vec::new();
+        message.write(|byte| bytes.push(byte));
+        self.line.write_all(&bytes).is_ok()
+    }
+
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// To the board, from a station that does not exist.
+    fn frame(&mut self, inside: &[u8]) -> Vec<u8> {
+        let mut from = self.random().to_le_bytes();
+        from[7] = from[7] & 0xfc | 2;
+        [&[0x61, 0xdc, self.random() as u8, 0x23, 0][..], &self.board, &from, inside].concat()
+    }
+
+    /// The first of three fragments (RFC 4944, 5.3).
+    fn first_fragment(&mut self) -> Vec<u8> {
+        let [t1, t0, c1, c0, ..] = self.random().to_be_bytes();
+        let head = [0xc1, 0x48, t1, t0, 0x7e, 0x33, 0xf3, 0, c1, c0];
+        self.frame(&[&head[..], &[7; 88]].concat())
+    }
+
+    /// A first fragment that asks what has come (RFC 8931, 5.1).
+    fn question(&mut self) -> Vec<u8> {
+        let [tag, c1, c0, ..] = self.random().to_be_bytes();
+        let head = [0xe8, tag, 0x80, 98, 0x01, 0x1e, 0x7e, 0x33, 0xf3, 0, c1, c0];
+        self.frame(&[&head[..], &[7; 92]].concat())
+    }
+
+    /// Speaks so often until the air has ended. How many frames it was rid of.
+    fn speaks(mut self, a_second: u32, frame: fn(&mut Self) -> Vec<u8>) -> u32 {
+        let mut spoken = 0;
+        loop {
+            let frame = frame(&mut self);
+            if !self.say(Message::Transmit { handle: 0, frame: &frame }) {
+                return spoken;
+            }
+            spoken += 1;
+            thread::sleep(Duration::from_secs(1) / a_second);
+        }
     }
 }
 
@@ -202,6 +301,22 @@ fn every_message_of_six_boards_and_a_host_is_acknowledged_though_the_air_loses_f
     println!("{} frames on the air, {} datagrams in three of them", capture.frames(), datagrams);
     let messages = network.figure("acknowledged") + network.host("acknowledged");
     assert!(datagrams >= HOPS * messages, "{datagrams} datagrams for {messages} messages there and back");
+}
+
+#[test]
+fn every_message_is_acknowledged_while_a_stranger_floods_a_board_with_first_fragments() {
+    for a_second in [5, 20, 100] {
+        let network = BoardsNetwork::beside_a_stranger(a_second, Stranger::first_fragment);
+        network.is_complete();
+        assert!(network.count(BOARDS[0], "link dropped stranger") > 0);
+    }
+}
+
+#[test]
+fn every_message_is_acknowledged_while_a_stranger_asks_a_board_and_none_of_it_is_answered() {
+    let network = BoardsNetwork::beside_a_stranger(30, Stranger::question);
+    network.is_complete();
+    assert!(network.count(BOARDS[0], "link dropped stranger") > 0);
 }
 
 #[test]

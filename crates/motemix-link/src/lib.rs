@@ -8,7 +8,8 @@
 //!    stacks that use it.
 //! 2. Lend memory, [`StackMemory`](stack::StackMemory), and make a [`Stack`](stack::Stack).
 //! 3. When the transceiver has news, or [`poll_timeout`](stack::Stack::poll_timeout) is reached:
-//!    [`poll`](stack::Stack::poll) with the time.
+//!    [`poll_among`](stack::Stack::poll_among) with the time and who the neighbours are, or
+//!    [`poll`](stack::Stack::poll) if nobody knows.
 //! 4. Then [`receive`](stack::Stack::receive) until `None`.
 //! 5. While [`can_send`](stack::Stack::can_send), [`send`](stack::Stack::send); then `poll` again,
 //!    so that the first frame leaves.
@@ -26,8 +27,8 @@
 //! ```text
 //! a radio elsewhere: serial line ─ serial (escapes, CRC) ─ transceiver
 //!
-//! transceiver ─ radio ─ stack ─ mac (for this station?) ─ lowpan (dispatch)
-//!    ┌───────────────────────────────────────────────────────┘
+//! transceiver ─ radio ─ stack ─ mac (for this station? a neighbour's?) ─ lowpan (dispatch)
+//!    ┌──────────────────────────────────────────────────────────────────────┘
 //!    ├─ one frame ──── iphc (headers) ─┬─ neighbour (where is this station?) ─ answers
 //!    │                                 └─ reassembly ─ checksum ─ receive
 //!    ├─ FRAG1, FRAGN ─ frag, iphc ─ duplicates ─ reassembly ─ all there? checksum ─ receive

@@ -216,6 +216,10 @@ pub struct BoardsNetwork {
     /// Makes the network in this folder, and keeps it; by default it is in a temporary one.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// A further station in the channel, for a program of your own: its line is air/NAME.air in the
+    /// folder that is kept.
+    #[arg(long, value_name = "NAME", requires = "keep")]
+    pub station: Option<String>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,

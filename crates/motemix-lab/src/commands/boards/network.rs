@@ -73,7 +73,7 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     progress.at(0, "starting the boards");
     let numbered = |board| (1..=OF_EACH).map(move |number| format!("{board}-{number}"));
     let names: Vec<String> = models.iter().flat_map(|model| numbered(model.board)).collect();
-    let stations = names.iter().map(String::as_str).chain(HOSTS);
+    let stations = names.iter().map(String::as_str).chain(HOSTS).chain(args.station.as_deref());
     let mut air = Air::start(&root.join("air"), stations, args)?;
     let boards = names.iter().enumerate().map(|(index, name)| {
         let model = index / OF_EACH;
