@@ -269,11 +269,11 @@ fn read_under_garbage(from: impl Fn(&mut Stranger) -> ExtendedAddress) -> (u64, 
     world.exchange(0, 1, "before");
     let mut stranger = Stranger::new(&world, 59);
     world.inbox(1);
-    for round in 0..240 {
+    for round in 0..240_u8 {
         let frames = stranger.udp(1, 61_616, 280);
         let source = from(&mut stranger);
         for mut frame in frames_in_the_name_of(source, frames) {
-            frame[2] = round as u8;
+            frame[2] = round;
             world.air.borrow_mut().inject(1, frame);
         }
         if round == 60 {

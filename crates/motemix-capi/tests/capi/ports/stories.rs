@@ -134,7 +134,9 @@ fn what_a_mote_took_in_survives_a_power_cut(port: &'static Port) {
     motes[2].ask("motemix start", "ok");
     assert!(datagrams.len() >= 4, "{}", datagrams.len());
     let stranger = UdpSocket::bind("[::1]:0").expect("a port");
-    for (before, datagram) in datagrams.iter().enumerate() {
+    // As many as are read in vain of one neighbour at once, from the first to the last.
+    let some = datagrams.iter().step_by(datagrams.len().div_ceil(4));
+    for (before, datagram) in some.enumerate() {
         stranger.send_to(datagram, ("::1", link.udp_ports()[2])).expect("it leaves");
         motes[2].until_status(&[&format!("dropped replayed {}", before + 1)]);
     }
