@@ -8,10 +8,12 @@ mod batch;
 pub mod fair;
 pub mod faults;
 pub mod radio;
+mod stations;
 pub mod udp;
 
 pub use batch::{BATCH, Batch, Outbox, Outgoing};
 pub use fair::{FairQueue, Sources};
 pub use faults::Loss;
 pub use radio::RadioLink;
+pub use stations::RadioNetwork;
 pub use udp::{LinkCounters, UdpLink};

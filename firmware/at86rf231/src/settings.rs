@@ -33,6 +33,7 @@ const SEED_1: u8 = 0b111;
 pub(crate) fn settings(config: Config, address: ExtendedAddress) -> impl Iterator<Item = (Register, u8)> {
     let [pan_low, pan_high] = config.pan.to_le_bytes();
     let [seed_low, seed_high] = config.seed.to_le_bytes();
+    let [short_low, short_high] = address.short();
     let address = (IEEE_ADDR_0.0..).map(Register).zip(address.0);
     let others = [
         (TRX_CTRL_0, NO_CLOCK_OUT),
@@ -45,8 +46,8 @@ pub(crate) fn settings(config: Config, address: ExtendedAddress) -> impl Iterato
         (CSMA_SEED_1, FRAME_VERSIONS | seed_high & SEED_1),
         (CSMA_BE, BACKOFF),
         // None but that of all.
-        (SHORT_ADDR_0, 0xff),
-        (SHORT_ADDR_1, 0xff),
+        (SHORT_ADDR_0, short_low),
+        (SHORT_ADDR_1, short_high),
         (PAN_ID_0, pan_low),
         (PAN_ID_1, pan_high),
         (IRQ_MASK, TRX_END),

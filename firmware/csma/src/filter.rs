@@ -35,10 +35,10 @@ pub fn accept(frame: &[u8], pan: u16, address: ExtendedAddress) -> Option<Accept
                 return None;
             }
             let mine = match addressing >> 2 & 0b11 {
-                0b10 => {
-                    return (rest.first_chunk() == Some(&BROADCAST))
-                        .then_some(Accepted::Data { acknowledge: None });
+                0b10 if rest.first_chunk() == Some(&BROADCAST) => {
+                    return Some(Accepted::Data { acknowledge: None });
                 }
+                0b10 => rest.first_chunk() == Some(&address.short()),
                 0b11 => rest.first_chunk() == Some(&address.0),
                 _ => false,
             };

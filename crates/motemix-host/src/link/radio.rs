@@ -5,22 +5,28 @@
 //! out over many calls; those behind it wait here, as many as a mote could have for us in a few
 //! seconds.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::Ipv6Addr;
 use std::path::Path;
 
 use motemix_link::Instant;
+use motemix_link::meeting::{Meeting, admitted};
+use motemix_link::protection::KeySlot;
 use motemix_link::radio::{Radio, RadioCounters, Transceiver};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
 use motemix_link::settings::LinkSettings;
-use motemix_link::stack::{Stack, StackMemory, interface_of, link_local};
+use motemix_link::stack::{Stack, StackMemory, link_local};
+use rand_core::Rng as _;
 use tokio::net::UnixStream;
 use tokio::time::sleep_until;
 
+use super::stations::{RadioNetwork, Stations};
 use super::{Batch, LinkCounters};
 use crate::clock::HostClock;
+use crate::curve::HostCurve;
+use crate::rng::HostRng;
 
 /// The longest packet of motes, MOTE5's.
 const PACKET: usize = 376;
@@ -30,6 +36,10 @@ const ARRIVALS: usize = 16;
 const DEPARTURES: usize = 4;
 /// Datagrams that wait for those before them.
 const WAITING: usize = 64;
+/// Neighbours with whom there are keys at a time: as many as a network of motes has nodes.
+const NEIGHBOURS: usize = 255;
+/// Steps of handshakes in one round: a host multiplies in microseconds.
+const STEPS: usize = 8;
 /// Bytes and frames that are read at once.
 const READ: usize = 4096;
 
@@ -80,25 +90,25 @@ pub struct RadioLink {
     address: ExtendedAddress,
     outgoing: VecDeque<(Ipv6Addr, Vec<u8>)>,
     refused: u64,
-    /// Interface identifiers of the document's nodes, and of those of the document before. `None`
-    /// before there is a document: everybody is heard.
-    neighbours: Option<[HashSet<u64>; 2]>,
+    /// `None` before there is a document: everybody is heard.
+    stations: Option<Stations>,
+    /// What makes keys with neighbours, if frames are protected.
+    meeting: Option<Meeting<HostCurve>>,
+    rng: HostRng,
     clock: HostClock,
 }
 
 impl RadioLink {
-    /// Connects to the line, and joins the channel with this address. `seed` is a random number.
+    /// Connects to the line, and joins the channel with this address.
     ///
     /// # Errors
     /// There is no such socket, nobody listens there, or there is no tokio runtime.
-    pub fn connect(line: &Path, address: ExtendedAddress, seed: u64) -> io::Result<Self> {
+    pub fn connect(line: &Path, address: ExtendedAddress, mut rng: HostRng) -> io::Result<Self> {
         let stream = std::os::unix::net::UnixStream::connect(line)?;
         stream.set_nonblocking(true)?;
         let stream = UnixStream::from_std(stream)?;
         let mut radio = Radio::new(Line::default());
-        // One for each process, which keeps it to its end.
-        let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new()));
-        let stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
+        let stack = stack_of(address, rng.next_u64());
         let to_write = &mut radio.transceiver_mut().to_write;
         Message::Join(address).write(|byte| to_write.push_back(byte));
         Ok(Self {
@@ -108,7 +118,9 @@ impl RadioLink {
             address,
             outgoing: VecDeque::new(),
             refused: 0,
-            neighbours: None,
+            stations: None,
+            meeting: None,
+            rng,
             clock: HostClock::start(),
         })
     }
@@ -118,11 +130,31 @@ impl RadioLink {
         link_local(self.address)
     }
 
-    /// Hears nobody from now on but the nodes at these addresses, and those of the call before.
-    pub fn set_neighbours(&mut self, addresses: impl Iterator<Item = Ipv6Addr>) {
-        let named = addresses.filter_map(interface_of).collect();
-        let before = self.neighbours.take().map(|[latest, _]| latest).unwrap_or_default();
-        self.neighbours = Some([named, before]);
+    /// Hears nobody from now on but the nodes of this network, and those of the one before. With a
+    /// key of its own it protects frames, or else it does not.
+    pub fn set_network(&mut self, network: RadioNetwork) {
+        let stations = self.stations.get_or_insert_default();
+        stations.follow(&network);
+        let protects = network.own_key.is_some();
+        if protects != self.meeting.is_some() {
+            // What is under way was addressed otherwise.
+            let stack = stack_of(self.address, self.rng.next_u64());
+            self.meeting = protects.then(|| Meeting::new(self.address, &mut self.rng));
+            self.stack = if protects { stack.protected(key_slots()) } else { stack };
+        }
+        if let (Some(meeting), Some((secret, public))) = (&mut self.meeting, network.own_key) {
+            meeting.set_identity(Some((secret, admitted(public.0, network.epoch.0))));
+        }
+        if let Some(keys) = self.stack.keys() {
+            keys.retain_keys(&mut |station| stations.keeps(station));
+        }
+    }
+
+    /// The epoch is over, and its key is gone: no more handshakes until the next one.
+    pub fn forget_key(&mut self) {
+        if let Some(meeting) = &mut self.meeting {
+            meeting.set_identity(None);
+        }
     }
 
     /// Waits until there is something to do: the line has news, or a timer is due.
@@ -141,7 +173,10 @@ impl RadioLink {
                 stream.writable().await
             }
         };
-        let due = self.stack.poll_timeout(&self.radio).map(|due| self.clock.at(due));
+        let meeting = self.meeting.as_ref().zip(self.stack.keys_ref());
+        let meeting = meeting.and_then(|(meeting, keys)| meeting.poll_timeout(keys));
+        let due = self.stack.poll_timeout(&self.radio).into_iter().chain(meeting).min();
+        let due = due.map(|due| self.clock.at(due));
         let is_due = async {
             match due {
                 Some(due) => sleep_until(due.into()).await,
@@ -198,10 +233,18 @@ impl RadioLink {
     }
 
     fn poll_stack(&mut self, now: Instant) {
-        let neighbours = self.neighbours.as_ref();
-        self.stack.poll_among(now, &mut self.radio, &|from| {
-            neighbours.is_none_or(|known| known.iter().any(|nodes| nodes.contains(&from)))
-        });
+        let stations = self.stations.as_ref();
+        let is_neighbour = |from| stations.is_none_or(|stations| stations.names(from));
+        self.stack.poll_among(now, &mut self.radio, &is_neighbour);
+        if let (Some(meeting), Some(stations)) = (&mut self.meeting, stations) {
+            for _ in 0..STEPS {
+                let Some(keys) = self.stack.keys() else { break };
+                if !meeting.poll(now, keys, stations, &mut self.rng) {
+                    break;
+                }
+            }
+            self.stack.poll_among(now, &mut self.radio, &is_neighbour);
+        }
     }
 
     fn pump(&mut self) -> io::Result<()> {
@@ -233,6 +276,17 @@ impl RadioLink {
     }
 }
 
+fn key_slots() -> &'static mut [KeySlot] {
+    std::iter::repeat_with(|| KeySlot::FREE).take(NEIGHBOURS).collect::<Vec<_>>().leak()
+}
+
+/// A stack in memory that is never given back: there is one for a process, and another when a
+/// network begins or ends to protect its links.
+fn stack_of(address: ExtendedAddress, seed: u64) -> Stack<'static> {
+    let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new()));
+    Stack::new(address, seed, &LinkSettings::new(), memory.lend())
+}
+
 impl fmt::Debug for RadioLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RadioLink").field("address", &self.local_addr()).finish_non_exhaustive()
@@ -242,6 +296,8 @@ impl fmt::Debug for RadioLink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use motemix_crypto::PublicKey;
+    use motemix_directory::Epoch;
     use std::os::unix::net::UnixListener;
     use std::time::Duration;
 
@@ -250,7 +306,8 @@ mod tests {
         let socket = folder.join("air");
         let listener = UnixListener::bind(&socket).expect("a socket");
         let mut link =
-            RadioLink::connect(&socket, ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]), 1).expect("a line");
+            RadioLink::connect(&socket, ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]), HostRng::new().expect("it"))
+                .expect("a line");
         link.clock = HostClock::started(Duration::from_hours(2));
         while !link.radio.transceiver().to_write.is_empty() {
             link.pump().expect("it is written");
@@ -285,11 +342,16 @@ mod tests {
             link.stack.receive(&mut out).is_some()
         };
         assert!(heard(&mut link, 2) && heard(&mut link, 3), "nobody knows yet");
-        link.set_neighbours([2].map(|number| link_local(station(number))).into_iter());
+        let network = |number| RadioNetwork {
+            nodes: vec![(link_local(station(number)), PublicKey([number; 32]))],
+            epoch: Epoch(u32::from(number)),
+            own_key: None,
+        };
+        link.set_network(network(2));
         assert!(heard(&mut link, 2) && !heard(&mut link, 3));
-        link.set_neighbours([3].map(|number| link_local(station(number))).into_iter());
+        link.set_network(network(3));
         assert!(heard(&mut link, 2) && heard(&mut link, 3), "packets of the epoch before are under way");
-        link.set_neighbours([3].map(|number| link_local(station(number))).into_iter());
+        link.set_network(network(3));
         assert!(!heard(&mut link, 2) && heard(&mut link, 3));
     }
 

@@ -97,7 +97,7 @@ impl<P: Profile> Driver<'_, P> {
                 Due::Prepare(epoch) => self.prepare(epoch)?,
                 Due::Begin(epoch) => self.begin_later_epoch(now, epoch)?,
                 Due::Expired => self.expire(now),
-                Due::End => self.node.end_epoch(),
+                Due::End => self.end_epoch(),
                 Due::TooEarly => self.go_back(now)?,
             }
             self.undone = None;

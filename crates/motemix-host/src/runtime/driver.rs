@@ -361,13 +361,19 @@ impl<P: Profile> Driver<'_, P> {
         })
     }
 
+    /// Ends the epoch, whose key is gone.
+    pub(super) fn end_epoch(&mut self) {
+        self.node.end_epoch();
+        self.links.forget_key();
+    }
+
     /// Begins a prepared epoch, which lasts so long from now on.
     pub(super) fn begin(&mut self, epoch: Epoch, lasts: Duration) -> Result<(), RuntimeError> {
         let mut config = node_config(self.config, &self.network);
         config.parameters.overlap = self.epochs.overlap_left(self.time.now());
         let addresses = self.network.nodes.iter().flat_map(|node| node.addresses.iter().copied());
         self.sources.set_nodes(addresses);
-        self.links.set_neighbours(&self.network.nodes);
+        self.links.set_network(&self.network, self.key.mix_secret(epoch)?);
         self.routes = self.network.nodes.iter().map(|node| self.links.route(node)).collect();
         let now = self.clock.now();
         let begun = self.node.begin_epoch(now, epoch, now + lasts, self.network.entries(), config);

@@ -4,14 +4,15 @@ use std::future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use motemix_crypto::{Curve as _, Secret};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::PORT;
-use rand_core::Rng as _;
 
 use super::RuntimeError;
 use crate::config::{NodeConfig, RadioConfig};
-use crate::documents::NetworkNode;
-use crate::link::{BATCH, Batch, LinkCounters, Outbox, Outgoing, RadioLink, UdpLink};
+use crate::curve::HostCurve;
+use crate::documents::{Network, NetworkNode};
+use crate::link::{BATCH, Batch, LinkCounters, Outbox, Outgoing, RadioLink, RadioNetwork, UdpLink};
 use crate::rng::HostRng;
 
 /// One or two sockets, or a radio, or both.
@@ -36,10 +37,10 @@ impl Links {
         };
         let connect = |radio: &RadioConfig| {
             let failed = |error| RuntimeError::Radio { line: radio.line.clone(), problem: error };
-            let seed = HostRng::new().map_err(failed)?.next_u64();
+            let rng = HostRng::new().map_err(failed)?;
             let mut address = radio.address;
             address.reverse();
-            RadioLink::connect(&radio.line, ExtendedAddress(address), seed).map(Box::new).map_err(failed)
+            RadioLink::connect(&radio.line, ExtendedAddress(address), rng).map(Box::new).map_err(failed)
         };
         let radio = config.radio.as_ref().map(connect).transpose()?;
         Ok(Self { sockets: taken, radio })
@@ -61,11 +62,25 @@ impl Links {
     }
 
     /// Whom the radio hears from now on: the nodes of a network document, and for one epoch more
-    /// those of the document before, whose packets are under way.
-    pub(super) fn set_neighbours(&mut self, nodes: &[NetworkNode]) {
+    /// those of the document before, whose packets are under way. `secret` is this node's mix key.
+    pub(super) fn set_network(&mut self, network: &Network, secret: Secret<32>) {
+        let Some(radio) = &mut self.radio else { return };
+        let own = HostCurve::public_key(&secret);
+        let nodes = network.nodes.iter().filter_map(|node| {
+            let address = node.addresses.iter().copied().find_map(on_radio)?;
+            Some((address, node.mix_key))
+        });
+        radio.set_network(RadioNetwork {
+            nodes: nodes.collect(),
+            epoch: network.epoch,
+            own_key: network.parameters.protected_links.then_some((secret, own)),
+        });
+    }
+
+    /// The epoch is over, and its key is gone.
+    pub(super) fn forget_key(&mut self) {
         if let Some(radio) = &mut self.radio {
-            let addresses = nodes.iter().flat_map(|node| node.addresses.iter().copied());
-            radio.set_neighbours(addresses.filter_map(on_radio));
+            radio.forget_key();
         }
     }
 

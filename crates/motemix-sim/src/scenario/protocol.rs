@@ -138,6 +138,7 @@ impl LinkFixes {
             recovery_tries: self.recovery_tries,
             acknowledged_within: self.acknowledged_within.0,
             reassembled_within: self.reassembled_within.0,
+            ..LinkSettings::new()
         }
     }
 }

@@ -162,6 +162,7 @@ fn parameters(calendar: Calendar) -> Parameters {
     parameters.hop_allowance = HOP_ALLOWANCE;
     parameters.transmissions = TRANSMISSIONS;
     parameters.overlap = calendar.overlap();
+    parameters.protected_links = true;
     parameters
 }
 
