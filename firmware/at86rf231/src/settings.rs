@@ -45,7 +45,6 @@ pub(crate) fn settings(config: Config, address: ExtendedAddress) -> impl Iterato
         (CSMA_SEED_0, seed_low),
         (CSMA_SEED_1, FRAME_VERSIONS | seed_high & SEED_1),
         (CSMA_BE, BACKOFF),
-        // None but that of all.
         (SHORT_ADDR_0, short_low),
         (SHORT_ADDR_1, short_high),
         (PAN_ID_0, pan_low),

@@ -222,7 +222,7 @@ impl Model {
         let pan = frame[3..5] == self.registers[0x22..0x24];
         let me = match frame[1] & 0x0c {
             0x0c => frame[5..13] == self.registers[0x24..0x2c],
-            0x08 => frame[5..7] == [0xff, 0xff],
+            0x08 => frame[5..7] == [0xff, 0xff] || frame[5..7] == self.registers[0x20..0x22],
             _ => false,
         };
         pan && me && *check == CHECK.checksum(content).to_le_bytes()

@@ -83,6 +83,22 @@ fn frames_for_others_are_not_heard_and_those_for_all_are() {
 }
 
 #[test]
+fn a_frame_for_the_short_address_is_heard_and_acknowledged() {
+    let air = Air::new();
+    let mut radio = listening(&air);
+    for (short, is_mine) in [(ME.short(), true), ([0x12, 0x34], false)] {
+        let mut protected = vec![0x69, 0x98, 7];
+        protected.extend(PAN.to_le_bytes());
+        protected.extend(short);
+        protected.extend([9, 9, 6, 0, 0, 0, 0]);
+        protected.extend([5; 40]);
+        air.deliver(&protected);
+        assert_eq!(take(&mut radio, &air), is_mine.then_some(protected));
+    }
+    assert_eq!(air.0.borrow().acknowledged.len(), 1);
+}
+
+#[test]
 fn a_sent_frame_has_its_check_sequence_and_every_end_has_its_outcome() {
     let ends =
         [(0, Outcome::Sent), (1, Outcome::Sent), (3, Outcome::ChannelBusy), (5, Outcome::NoAcknowledgement)];
