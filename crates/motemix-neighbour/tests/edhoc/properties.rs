@@ -58,7 +58,9 @@ fn agree<S: Keys>(seed: u64, method: Method, choices: &[Choice; 2], label: u16, 
     for _ in 0..2 {
         let [first, second] = sessions.each_ref().map(|session| exported(session, label, context, len));
         assert_eq!(first, second);
-        sessions.iter_mut().for_each(|session| session.key_update(context).expect("a short context"));
+        for session in &mut sessions {
+            session.key_update(context).expect("a short context");
+        }
         assert!(len < 8 || first != exported(&sessions[0], label, context, len));
     }
 }
