@@ -59,7 +59,7 @@ pub use session::{Role, Session};
 pub enum Method {
     /// Method 0: both sign.
     Signatures = 0,
-    /// Method 3: both have static Diffie-Hellman keys. The messages are shorter by 112 bytes.
+    /// Method 3: both have static Diffie-Hellman keys. The messages are shorter by 115 bytes.
     StaticKeys = 3,
 }
 

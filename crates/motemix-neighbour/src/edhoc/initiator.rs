@@ -63,7 +63,8 @@ pub fn begin<'o, S: CipherSuite, R: CryptoRng + ?Sized>(
 }
 
 /// A handshake that waits for message_2. A wrong one changes nothing: keep this value until a peer
-/// was verified.
+/// was verified, and drop it then. The keys of message_3 follow from both messages before it, and
+/// must not encrypt two texts.
 pub struct AwaitingMessage2<S: CipherSuite> {
     method: Method,
     connection: ConnectionId,

@@ -29,12 +29,12 @@ fn lengths<S: Keys>(method: Method) -> [usize; 3] {
 }
 
 #[test]
-fn a_handshake_with_static_keys_takes_101_bytes_and_one_with_signatures_213() {
+fn a_handshake_with_static_keys_takes_101_bytes_and_one_with_signatures_216() {
     assert_eq!(lengths::<Host>(Method::StaticKeys), [37, 45, 19]);
     assert_eq!(lengths::<Suite2<P256>>(Method::StaticKeys), [37, 45, 19]);
     assert_eq!(lengths::<Board>(Method::StaticKeys), [37, 45, 19]);
     assert_eq!(lengths::<WithoutSignatures<Suite2<P256>>>(Method::StaticKeys), [37, 45, 19]);
-    // A signature has 56 bytes more than a MAC, and its head one more; so has the longer message.
+    // A signature has 56 bytes more than a MAC. Its head has one more, and message_3's too.
     assert_eq!(lengths::<Host>(Method::Signatures), [37, 102, 77]);
     assert_eq!(lengths::<Suite2<P256>>(Method::Signatures), [37, 102, 77]);
 }
