@@ -46,7 +46,7 @@ mod traces;
 
 use core::fmt;
 
-pub use ccs::{Ccs, CoseKey};
+pub use ccs::{Ccs, CoseKey, Y};
 pub use cipher_suite::{CipherSuite, Suite0, Suite2, WithoutSignatures};
 pub use credential::{Credential, CredentialId, OwnCredential, OwnKey, PeerCredential, PeerKey};
 pub use ead::{Ead, EadItem};

@@ -43,7 +43,7 @@ impl Keys for Suite2<P256> {
     fn static_key(rng: &mut ChaCha20Rng) -> (PrivateKey, CoseKey) {
         let private = PrivateKey::generate(rng);
         let public = P256.public_key(&private);
-        (private, CoseKey::P256(public))
+        (private, CoseKey::p256(&public))
     }
 
     fn signing_key(rng: &mut ChaCha20Rng) -> (PrivateKey, CoseKey) {

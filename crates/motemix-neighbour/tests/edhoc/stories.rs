@@ -7,8 +7,8 @@ use motemix_crypto::{Compact, HalfWords, Portable, Secret};
 use motemix_neighbour::edhoc::initiator::{self, Opening};
 use motemix_neighbour::edhoc::responder::{Message1, Offer};
 use motemix_neighbour::edhoc::{
-    Ccs, ConnectionId, CoseKey, Credential, CredentialId, Ead, Method, OwnKey, PeerCredential, PeerKey,
-    Refused, Session, Suite0, Suite2, WithoutSignatures,
+    Ccs, CipherSuite, ConnectionId, CoseKey, Credential, CredentialId, Ead, Method, OwnKey, PeerCredential,
+    PeerKey, Refused, Session, Suite0, Suite2, WithoutSignatures,
 };
 use motemix_neighbour::suite::P256;
 
@@ -369,11 +369,16 @@ fn a_claims_set_is_read_whatever_else_it_says_and_refused_without_a_key() {
     let sign = |y| {
         [&[0xa1, 8, 0xa1, 1, 0xa4, 1, 2, 0x20, 1, 0x21, 0x58, 0x20][..], &[0; 31], &[6], &[0x22, y]].concat()
     };
-    let [even, odd] = [0xf4, 0xf5].map(|y| Ccs::parse(&sign(y)).map(|ccs| ccs.key));
-    assert_ne!(even.expect("a point"), odd.expect("a point"));
+    let point = |bytes: &[u8]| Suite2::<P256>::public_key(&Ccs::parse(bytes).expect("a Claims Set").key);
+    let [even, odd] = [0xf4, 0xf5].map(|y| point(&sign(y)).expect("a point"));
+    assert_eq!(even.as_bytes()[1..], odd.as_bytes()[1..]);
+    assert_ne!(even, odd);
     let mut none = sign(0xf4);
     *none.iter_mut().rfind(|byte| **byte == 6).expect("x") = 7;
-    assert_eq!(Ccs::parse(&none), Err(Refused::PublicKey));
+    assert_eq!(point(&none), Err(Refused::PublicKey));
+    for ccs in [sign(0xf4), sign(0xf5)] {
+        assert_eq!(Ccs::parse(&ccs).expect("a Claims Set").emit(&mut [0; 64]), Ok(&ccs[..]));
+    }
 }
 
 #[test]

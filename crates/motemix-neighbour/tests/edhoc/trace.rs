@@ -8,15 +8,15 @@ use std::path::Path;
 use chacha20::rand_core::{TryCryptoRng, TryRng};
 use hkdf::Hkdf;
 use motemix_crypto::{Portable, Secret};
+use motemix_neighbour::PrivateKey;
 use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_neighbour::edhoc::initiator::{self, AwaitingMessage2, Opening, VerifiedResponder};
 use motemix_neighbour::edhoc::responder::{self, AwaitingMessage3, Message1, Offer};
 use motemix_neighbour::edhoc::{
     CipherSuite, ConnectionId, CoseKey, Credential, CredentialId, Ead, ErrorMessage, Method, OwnCredential,
-    OwnKey, PeerCredential, PeerKey, Refused, Session, Suite0, Suite2, Suites,
+    OwnKey, PeerCredential, PeerKey, Refused, Session, Suite0, Suite2, Suites, Y,
 };
 use motemix_neighbour::suite::P256;
-use motemix_neighbour::{PrivateKey, PublicKey};
 use serde_json::Value;
 use sha2::Sha256;
 
@@ -327,10 +327,8 @@ fn with_static_keys() -> Case<Suite2<P256>> {
     let own = ["SK_I", "SK_R"]
         .map(|name| Own::Static(PrivateKey::new(Secret::new(trace.array(name))).expect("a key")));
     let peers = ["PK_I", "PK_R"].map(|name| {
-        let coordinates =
-            [trace.array::<32>(&format!("{name}_x")), trace.array(&format!("{name}_y"))].concat();
-        let coordinates = coordinates.as_slice().try_into().expect("two of 32 bytes");
-        CoseKey::P256(PublicKey::from_coordinates(coordinates).expect("a point"))
+        let y = Y::Coordinate(trace.array(&format!("{name}_y")));
+        CoseKey::P256 { x: trace.array(&format!("{name}_x")), y }
     });
     Case::new(trace, Method::StaticKeys, own, peers)
 }
