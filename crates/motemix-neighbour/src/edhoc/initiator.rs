@@ -34,7 +34,8 @@ pub struct Opening<'a> {
 
 /// Begins a handshake: message_1 in `out`. One multiplication.
 ///
-/// [`Refused::Room`] if the message does not fit: 37 bytes with a connection identifier of one byte.
+/// [`Refused::Room`] if the message does not fit: 37 bytes with a connection identifier of one
+/// byte.
 pub fn begin<'o, S: CipherSuite, R: CryptoRng + ?Sized>(
     opening: &Opening,
     suite: &mut S,
