@@ -10,6 +10,7 @@
 
 mod controls;
 mod curves;
+mod edhoc;
 #[path = "../../../crates/motemix-host/src/curve.rs"]
 mod host_curve;
 mod key_files;
@@ -199,6 +200,7 @@ fn operations() -> impl Iterator<Item = &'static Operation> {
         packets::OPERATIONS,
         surbs::OPERATIONS,
         vectors::OPERATIONS,
+        edhoc::OPERATIONS,
     ];
     of_both.into_iter().chain(OF_HOSTS.into_iter().filter(|_| !IS_OF_BOARDS)).flatten()
 }

@@ -145,6 +145,13 @@ pub const MUTATIONS: &[Mutation] = &[
         ],
     },
     Mutation {
+        name: "MACs of EDHOC, byte by byte",
+        file: "crates/motemix-neighbour/src/edhoc/authentication.rs",
+        original: "bool::from(mac.ct_eq(&Secret::new(*proof)))",
+        mutant: "mac.expose().iter().zip(proof).all(|(a, b)| core::hint::black_box(*a) == *b)",
+        operations: &["EDHOC: refuse message_2 with one wrong byte in its MAC"],
+    },
+    Mutation {
         name: "key file: digits read one by one",
         file: "crates/motemix-host/src/keys/file.rs",
         original: "base16ct::mixed::decode(digits, &mut *seed).is_err()",
@@ -193,13 +200,14 @@ const ALSO: [(&str, &str, &str); 5] = [
 
 /// What the copy needs: the crates that are mutated, those that they depend on, and the workspace
 /// that names versions.
-const COPIED: [&str; 8] = [
+const COPIED: [&str; 9] = [
     "Cargo.toml",
     "checks/secrets",
     "crates/motemix-crypto",
     "crates/motemix-directory",
     "crates/motemix-host/src",
     "crates/motemix-loopix/src",
+    "crates/motemix-neighbour",
     "crates/motemix-sphinx",
     "vectors/packet.json",
 ];

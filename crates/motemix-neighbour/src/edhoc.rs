@@ -46,7 +46,7 @@ mod traces;
 
 use core::fmt;
 
-pub use ccs::{Ccs, CoseKey};
+pub use ccs::{Ccs, CoseKey, Y};
 pub use cipher_suite::{CipherSuite, Suite0, Suite2, WithoutSignatures};
 pub use credential::{Credential, CredentialId, OwnCredential, OwnKey, PeerCredential, PeerKey};
 pub use ead::{Ead, EadItem};
@@ -59,7 +59,7 @@ pub use session::{Role, Session};
 pub enum Method {
     /// Method 0: both sign.
     Signatures = 0,
-    /// Method 3: both have static Diffie-Hellman keys. The messages are shorter by 112 bytes.
+    /// Method 3: both have static Diffie-Hellman keys. The messages are shorter by 115 bytes.
     StaticKeys = 3,
 }
 

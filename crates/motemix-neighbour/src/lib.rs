@@ -7,6 +7,7 @@
 //! | [`handshakes`] | who begins a handshake, who answers, what is sent again | `docs/spec/link-security.md` |
 //! | [`functions`] | the six functions of IoT-CryptoDiet, under its names too | IoT-CryptoDiet, section 4.1 |
 //! | [`diet`] | its protocol: as the paper has it, and settled | section 5.3 and `docs/spec/link-diet.md` |
+//! | [`edhoc`] | EDHOC, in steps of one multiplication each | RFC 9528 and `docs/spec/link-edhoc.md` |
 //!
 //! Deliberately absent: packets, addresses, sockets, a clock, an allocator, and a source of
 //! randomness. Nothing here works before a caller brings a generator: it is an argument.

@@ -1,4 +1,4 @@
-//! CWT Claims Sets with one public key: a credential of about sixty bytes (RFC 8392, RFC 8747).
+//! CWT Claims Sets with one public key: a credential of 47 bytes for X25519 (RFC 8392, RFC 8747).
 //!
 //! ```text
 //! {? 2: subject, 8: {1: {1: key type, ? 2: kid, -1: curve, -2: x, ? -3: y}}}
@@ -10,7 +10,7 @@
 use super::Refused;
 use super::cbor::{BYTES, MAP, Reader, TEXT, Writer};
 use crate::PublicKey;
-use crate::suite::COORDINATES_LEN;
+use crate::suite::{COORDINATES_LEN, PUBLIC_KEY_LEN};
 
 /// Claims (RFC 8392, 3.1; RFC 8747, 3.1).
 const SUBJECT: i16 = 2;
@@ -20,8 +20,8 @@ const COSE_KEY: i16 = 1;
 const KEY_TYPE: i16 = 1;
 const KID: i16 = 2;
 const CURVE: i16 = -1;
-const X: i16 = -2;
-const Y: i16 = -3;
+const X_COORDINATE: i16 = -2;
+const Y_COORDINATE: i16 = -3;
 const OCTET_KEY_PAIR: i16 = 1;
 const TWO_COORDINATES: i16 = 2;
 const CURVE_P256: i16 = 1;
@@ -35,8 +35,63 @@ pub enum CoseKey {
     X25519([u8; 32]),
     /// A public key of Ed25519, for signatures in suite 0.
     Ed25519([u8; 32]),
-    /// A point of P-256, for either in suite 2.
-    P256(PublicKey),
+    /// A point of P-256, for either in suite 2. Whether it is one is seen when it becomes a
+    /// [`PublicKey`]: who speaks suite 0 alone needs no code for that.
+    P256 {
+        /// Its x-coordinate, big-endian.
+        x: [u8; 32],
+        /// Its other half.
+        y: Y,
+    },
+}
+
+/// The other half of a point (RFC 9053, 7.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Y {
+    /// The y-coordinate, big-endian.
+    Coordinate([u8; 32]),
+    /// Whether it is odd.
+    IsOdd(bool),
+}
+
+impl CoseKey {
+    /// A key of P-256 with both coordinates.
+    pub fn p256(key: &PublicKey) -> Self {
+        let coordinates = key.coordinates();
+        let (mut x, mut y) = ([0; 32], [0; 32]);
+        let (from_x, from_y) = coordinates.split_at(COORDINATES_LEN / 2);
+        x.copy_from_slice(from_x);
+        y.copy_from_slice(from_y);
+        Self::P256 { x, y: Y::Coordinate(y) }
+    }
+}
+
+impl Y {
+    /// The point with this x: [`Refused::PublicKey`] if there is none.
+    pub(super) fn point(&self, x: &[u8; 32]) -> Result<PublicKey, Refused> {
+        match self {
+            Self::Coordinate(y) => {
+                let mut coordinates = [0; COORDINATES_LEN];
+                let (to_x, to_y) = coordinates.split_at_mut(COORDINATES_LEN / 2);
+                to_x.copy_from_slice(x);
+                to_y.copy_from_slice(y);
+                Ok(PublicKey::from_coordinates(&coordinates)?)
+            }
+            Self::IsOdd(is_odd) => {
+                let mut point = [if *is_odd { 3 } else { 2 }; PUBLIC_KEY_LEN];
+                point[1..].copy_from_slice(x);
+                Ok(PublicKey::new(point)?)
+            }
+        }
+    }
+
+    fn parse(item: &[u8]) -> Result<Self, Refused> {
+        if let Ok(is_odd) = Reader::new(item).boolean() {
+            return Ok(Self::IsOdd(is_odd));
+        }
+        let y = Reader::new(item).string(BYTES).map_err(|_| Refused::Credential)?;
+        y.try_into().map(Self::Coordinate).map_err(|_| Refused::Credential)
+    }
 }
 
 /// What a Claims Set says.
@@ -67,15 +122,10 @@ impl<'a> Ccs<'a> {
     }
 
     fn emit_key(&self, writer: &mut Writer) -> Result<(), Refused> {
-        let coordinates;
         let (key_type, curve, x, y) = match &self.key {
-            CoseKey::X25519(x) => (OCTET_KEY_PAIR, CURVE_X25519, x.as_slice(), None),
-            CoseKey::Ed25519(x) => (OCTET_KEY_PAIR, CURVE_ED25519, x.as_slice(), None),
-            CoseKey::P256(key) => {
-                coordinates = key.coordinates();
-                let (x, y) = coordinates.split_at(COORDINATES_LEN / 2);
-                (TWO_COORDINATES, CURVE_P256, x, Some(y))
-            }
+            CoseKey::X25519(x) => (OCTET_KEY_PAIR, CURVE_X25519, x, None),
+            CoseKey::Ed25519(x) => (OCTET_KEY_PAIR, CURVE_ED25519, x, None),
+            CoseKey::P256 { x, y } => (TWO_COORDINATES, CURVE_P256, x, Some(y)),
         };
         writer.head(MAP, 3 + u16::from(self.kid.is_some()) + u16::from(y.is_some()))?;
         writer.int(KEY_TYPE)?;
@@ -86,18 +136,21 @@ impl<'a> Ccs<'a> {
         }
         writer.int(CURVE)?;
         writer.int(curve)?;
-        writer.int(X)?;
+        writer.int(X_COORDINATE)?;
         writer.string(BYTES, x)?;
         if let Some(y) = y {
-            writer.int(Y)?;
-            writer.string(BYTES, y)?;
+            writer.int(Y_COORDINATE)?;
+            match y {
+                Y::Coordinate(y) => writer.string(BYTES, y)?,
+                Y::IsOdd(is_odd) => writer.boolean(*is_odd)?,
+            }
         }
         Ok(())
     }
 
     /// Reads a Claims Set of somebody's: claims and parameters of any kind in any order, of which
-    /// those above are looked at. [`Refused::Credential`] if it has no key of a kind above, and
-    /// [`Refused::PublicKey`] if a key of P-256 is no point. Two claims with one name are refused.
+    /// those above are looked at. [`Refused::Credential`] if it has no key of a kind above. Two
+    /// claims with one name are refused.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Refused> {
         let mut reader = Reader::new(bytes);
         let (mut subject, mut confirmation) = (None, None);
@@ -133,8 +186,8 @@ fn parse_key(bytes: &[u8]) -> Result<(Option<&[u8]>, CoseKey), Refused> {
         Some(KEY_TYPE) => once(&mut key_type, value),
         Some(KID) => once(&mut kid, value),
         Some(CURVE) => once(&mut curve, value),
-        Some(X) => once(&mut x, value),
-        Some(Y) => once(&mut y, value),
+        Some(X_COORDINATE) => once(&mut x, value),
+        Some(Y_COORDINATE) => once(&mut y, value),
         _ => Ok(()),
     })?;
     let int = |item: Option<&[u8]>| {
@@ -147,26 +200,10 @@ fn parse_key(bytes: &[u8]) -> Result<(Option<&[u8]>, CoseKey), Refused> {
     let key = match (int(key_type)?, int(curve)?) {
         (OCTET_KEY_PAIR, CURVE_X25519) => CoseKey::X25519(*x),
         (OCTET_KEY_PAIR, CURVE_ED25519) => CoseKey::Ed25519(*x),
-        (TWO_COORDINATES, CURVE_P256) => CoseKey::P256(point(x, y.ok_or(Refused::Credential)?)?),
+        (TWO_COORDINATES, CURVE_P256) => CoseKey::P256 { x: *x, y: Y::parse(y.ok_or(Refused::Credential)?)? },
         _ => return Err(Refused::Credential),
     };
     Ok((kid.map(bytes_of).transpose()?, key))
-}
-
-/// The point with this x, and with this y, which is an item: bytes, or whether y is odd.
-fn point(x: &[u8; 32], y: &[u8]) -> Result<PublicKey, Refused> {
-    if let Ok(is_odd) = Reader::new(y).boolean() {
-        let mut point = [if is_odd { 3 } else { 2 }; 33];
-        point[1..].copy_from_slice(x);
-        return Ok(PublicKey::new(point)?);
-    }
-    let y = Reader::new(y).string(BYTES).map_err(|_| Refused::Credential)?;
-    let y: &[u8; 32] = y.try_into().map_err(|_| Refused::Credential)?;
-    let mut coordinates = [0; COORDINATES_LEN];
-    let (to_x, to_y) = coordinates.split_at_mut(COORDINATES_LEN / 2);
-    to_x.copy_from_slice(x);
-    to_y.copy_from_slice(y);
-    Ok(PublicKey::from_coordinates(&coordinates)?)
 }
 
 /// Hands each entry of a map over: its name if that is a small integer, and its value.

@@ -65,10 +65,11 @@ pub trait CipherSuite {
         signature: &[u8; SIGNATURE_LEN],
     ) -> Result<(), Refused>;
 
-    /// The static Diffie-Hellman key in a credential: [`Refused::Key`] if it is another suite's.
+    /// The static Diffie-Hellman key in a credential: [`Refused::Key`] if it is another suite's,
+    /// [`Refused::PublicKey`] if it is no point of P-256.
     fn public_key(key: &CoseKey) -> Result<Self::PublicKey, Refused>;
 
-    /// The signature key in a credential: [`Refused::Key`] if it is another suite's.
+    /// The signature key in a credential, with the same reasons.
     fn verifying_key(key: &CoseKey) -> Result<Self::VerifyingKey, Refused>;
 
     /// AES-CCM-16-64-128 in place, in software unless a board does it otherwise.
@@ -257,7 +258,7 @@ impl<S: Suite> CipherSuite for Suite2<S> {
 
     fn public_key(key: &CoseKey) -> Result<PublicKey, Refused> {
         match key {
-            CoseKey::P256(key) => Ok(*key),
+            CoseKey::P256 { x, y } => y.point(x),
             _ => Err(Refused::Key),
         }
     }

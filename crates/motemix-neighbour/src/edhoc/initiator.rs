@@ -34,7 +34,8 @@ pub struct Opening<'a> {
 
 /// Begins a handshake: message_1 in `out`. One multiplication.
 ///
-/// [`Refused::Room`] if the message does not fit: 37 bytes with a connection identifier of one byte.
+/// [`Refused::Room`] if the message does not fit: 37 bytes with a connection identifier of one
+/// byte.
 pub fn begin<'o, S: CipherSuite, R: CryptoRng + ?Sized>(
     opening: &Opening,
     suite: &mut S,
@@ -63,7 +64,8 @@ pub fn begin<'o, S: CipherSuite, R: CryptoRng + ?Sized>(
 }
 
 /// A handshake that waits for message_2. A wrong one changes nothing: keep this value until a peer
-/// was verified.
+/// was verified, and drop it then. The keys of message_3 follow from both messages before it, and
+/// must not encrypt two texts.
 pub struct AwaitingMessage2<S: CipherSuite> {
     method: Method,
     connection: ConnectionId,

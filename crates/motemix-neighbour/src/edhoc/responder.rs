@@ -206,7 +206,7 @@ impl<S: CipherSuite> Agreed<S> {
 }
 
 /// A handshake that waits for message_3. A wrong one changes nothing: keep this value until a peer
-/// was verified.
+/// was verified, and drop it then. The keys of message_4 must not encrypt two texts.
 pub struct AwaitingMessage3<S: CipherSuite> {
     method: Method,
     connections: [ConnectionId; 2],

@@ -6,17 +6,19 @@ use std::fs;
 use std::path::Path;
 
 use chacha20::rand_core::{TryCryptoRng, TryRng};
+use hkdf::Hkdf;
 use motemix_crypto::{Portable, Secret};
+use motemix_neighbour::PrivateKey;
 use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_neighbour::edhoc::initiator::{self, AwaitingMessage2, Opening, VerifiedResponder};
 use motemix_neighbour::edhoc::responder::{self, AwaitingMessage3, Message1, Offer};
 use motemix_neighbour::edhoc::{
     CipherSuite, ConnectionId, CoseKey, Credential, CredentialId, Ead, ErrorMessage, Method, OwnCredential,
-    OwnKey, PeerCredential, PeerKey, Refused, Session, Suite0, Suite2, Suites,
+    OwnKey, PeerCredential, PeerKey, Refused, Session, Suite0, Suite2, Suites, Y,
 };
 use motemix_neighbour::suite::P256;
-use motemix_neighbour::{PrivateKey, PublicKey};
 use serde_json::Value;
+use sha2::Sha256;
 
 /// Gives the bytes of a trace instead of random ones.
 struct Replay(VecDeque<u8>);
@@ -220,6 +222,7 @@ impl<S: CipherSuite> Case<S> {
         for session in &mut sessions {
             assert_eq!(session.transcript()[..], self.trace.bytes("TH_4"));
             self.compare_exported(session, "");
+            self.compare_with_hkdf(session);
             session.key_update(&self.trace.bytes("context for KeyUpdate")).expect("a short context");
             self.compare_exported(session, " after KeyUpdate");
         }
@@ -229,6 +232,25 @@ impl<S: CipherSuite> Case<S> {
         assert_eq!([responder.own_connection(), responder.peer_connection()], [&c_r, &c_i]);
         // The OSCORE identifier of a sender is the one that its peer chose.
         assert_eq!(c_r.as_bytes(), self.trace.bytes("Client's OSCORE Sender ID"));
+    }
+
+    /// Numbers of every length in (label, context, length), against HKDF itself.
+    fn compare_with_hkdf(&self, session: &Session) {
+        let hkdf = Hkdf::<Sha256>::from_prk(&self.trace.bytes("PRK_exporter")).expect("32 bytes");
+        for (label, context, len, before, behind) in [
+            (23, 0, 23, &[0x17, 0x40][..], &[0x17][..]),
+            (24, 0, 32, &[0x18, 24, 0x40], &[0x18, 32]),
+            (25, 24, 255, &[0x18, 25, 0x58, 24], &[0x18, 255]),
+            (255, 255, 256, &[0x18, 255, 0x58, 255], &[0x19, 1, 0]),
+            (256, 256, 300, &[0x19, 1, 0, 0x59, 1, 0], &[0x19, 1, 44]),
+            (40_000, 300, 8160, &[0x19, 0x9c, 0x40, 0x59, 1, 44], &[0x19, 0x1f, 0xe0]),
+        ] {
+            let context = vec![7; context];
+            let (mut ours, mut expected) = (vec![0; len], vec![0; len]);
+            session.exporter(label, &context, &mut ours).expect("a length below the limit");
+            hkdf.expand(&[before, &context, behind].concat(), &mut expected).expect("the same");
+            assert_eq!(ours, expected, "label {label}");
+        }
     }
 
     fn compare_exported(&self, session: &Session, when: &str) {
@@ -305,10 +327,8 @@ fn with_static_keys() -> Case<Suite2<P256>> {
     let own = ["SK_I", "SK_R"]
         .map(|name| Own::Static(PrivateKey::new(Secret::new(trace.array(name))).expect("a key")));
     let peers = ["PK_I", "PK_R"].map(|name| {
-        let coordinates =
-            [trace.array::<32>(&format!("{name}_x")), trace.array(&format!("{name}_y"))].concat();
-        let coordinates = coordinates.as_slice().try_into().expect("two of 32 bytes");
-        CoseKey::P256(PublicKey::from_coordinates(coordinates).expect("a point"))
+        let y = Y::Coordinate(trace.array(&format!("{name}_y")));
+        CoseKey::P256 { x: trace.array(&format!("{name}_x")), y }
     });
     Case::new(trace, Method::StaticKeys, own, peers)
 }
