@@ -17,8 +17,9 @@ use crate::counters::LinkDrop;
 use crate::mac::{Envelope, Frame, LinkAddress, MacHeader};
 use crate::serial::{ExtendedAddress, MAX_FRAME};
 
-/// The longest message of a handshake: it is one frame.
-pub const MAX_HANDSHAKE: usize = Envelope::Plain.room() - crate::lowpan::iphc::COMPRESSED;
+/// The longest message of a handshake. A frame would have room for more, and small boards have
+/// none.
+pub const MAX_HANDSHAKE: usize = 48;
 
 /// Level ENC-MIC-64, the last byte of a nonce.
 const LEVEL: u8 = 6;

@@ -171,10 +171,8 @@ impl<'s> Stack<'s> {
 
     /// Protects all frames from now on, with the keys of as many neighbours at a time as there are
     /// slots. Nothing else is taken in but messages of handshakes; see [`keys`](Self::keys).
-    #[must_use]
-    pub fn protected(mut self, slots: &'s mut [KeySlot]) -> Self {
+    pub fn protect(&mut self, slots: &'s mut [KeySlot]) {
         self.protection = Some(Protection::new(self.address, self.rekey_at, slots));
-        self
     }
 
     /// The side that makes keys, if the stack protects frames.

@@ -22,8 +22,7 @@ fn protected<const PLACES: usize>(count: usize, settings: LinkSettings) -> World
     let mut world = World::new(count, settings);
     for station in &mut world.stations {
         let slots = Box::leak(Box::new([const { KeySlot::FREE }; PLACES]));
-        let stack = std::mem::replace(&mut station.stack, World::stack(0, settings));
-        station.stack = stack.protected(slots);
+        station.stack.protect(slots);
     }
     world
 }
@@ -119,7 +118,7 @@ fn messages_of_handshakes_pass_in_one_frame_without_keys() {
     world.seconds(1);
     let arrived = keys(&mut world, 1).poll_handshake().expect("a message");
     assert_eq!((arrived.peer, arrived.as_bytes()), (address(0), &message[..]));
-    assert_eq!((world.sent().len(), world.sent()[0].frame.len()), (1, MAX_FRAME));
+    assert_eq!((world.sent().len(), world.sent()[0].frame.len()), (1, 21 + 6 + MAX_HANDSHAKE));
     assert!(keys(&mut world, 0).can_send_handshake());
     assert_eq!(HandshakeMessage::new(address(1), &[0; MAX_HANDSHAKE + 1]), None);
     // Nobody takes the second one, so the third finds no place.
@@ -318,7 +317,8 @@ fn neighbours_of_one_short_address_are_told_apart() {
         let me = ExtendedAddress([2, 0, number, 0, 0, 0, 0, 0x02]);
         let mut sender = World::new(1, LinkSettings::new());
         let slots = Box::leak(Box::new([const { KeySlot::FREE }; 1]));
-        sender.stations[0].stack = World::stack_of(me, LinkSettings::new()).protected(slots);
+        sender.stations[0].stack = World::stack_of(me, LinkSettings::new());
+        sender.stations[0].stack.protect(slots);
         keys(&mut sender, 0).set_key(address(0), &key(number), false);
         assert!(sender.send(0, 0, &datagram(number.into(), 60)));
         sender.seconds(1);

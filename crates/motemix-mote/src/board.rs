@@ -208,7 +208,7 @@ impl<B: Board> Started<'_, B> {
             return self.node::<T, PACKET, NEXT>(place, &mut stack, None);
         }
         let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
-        let mut stack = stack.protected(&mut keys);
+        stack.protect(&mut keys);
         let mut meeting = Meeting::new(address, &mut random);
         self.node::<T, PACKET, NEXT>(place, &mut stack, Some(&mut meeting))
     }

@@ -261,8 +261,8 @@ impl<S: CipherSuite> Handshakes<S> {
             identity: None,
             cookies: Cookies::draw(rng),
             cookie: None,
-            call: Call::Idle,
-            answer: Answer::Idle,
+            call: Call::IDLE,
+            answer: Answer::IDLE,
             event: None,
             counters: HandshakeCounters::default(),
         }
@@ -272,8 +272,8 @@ impl<S: CipherSuite> Handshakes<S> {
     /// may fail of it, and is made again.
     pub fn set_identity(&mut self, identity: Option<Identity<S>>) {
         if identity.is_none() {
-            self.call = Call::Idle;
-            self.answer = Answer::Idle;
+            self.call.end();
+            self.answer.end();
         }
         self.identity = identity;
     }
@@ -285,7 +285,7 @@ impl<S: CipherSuite> Handshakes<S> {
 
     /// Whether nobody is being called: then [`call`](Self::call) works.
     pub const fn is_idle(&self) -> bool {
-        matches!(self.call, Call::Idle) && self.event.is_none()
+        self.call.peer().is_none() && self.event.is_none()
     }
 
     /// Begins a handshake with a neighbour, whose outcome [`poll_event`](Self::poll_event) tells.
@@ -299,7 +299,7 @@ impl<S: CipherSuite> Handshakes<S> {
             self.fail(peer, Failure::NotAdmitted);
             return;
         }
-        self.call = Call::hello(now, peer);
+        self.call.hello(now, peer);
     }
 
     /// Takes a message in. It computes a keyed hash at most; what takes longer is left to
@@ -356,7 +356,7 @@ impl<S: CipherSuite> Handshakes<S> {
                     if self.me < peer {
                         return Err(HandshakeDrop::Busy);
                     }
-                    self.call = Call::Idle;
+                    self.call.end();
                 }
                 self.counters.answered += u32::from(self.answer.message_1(now, peer, message_1)?);
                 Ok(())
@@ -457,7 +457,7 @@ impl<S: CipherSuite> Handshakes<S> {
 
     fn fail(&mut self, peer: Peer, reason: Failure) {
         self.counters.failed += 1;
-        self.call = Call::Idle;
+        self.call.end();
         self.event = Some(Event::Failed { peer, reason });
     }
 }

@@ -317,7 +317,7 @@ impl<'d> Life<'d> {
             std::iter::repeat_with(|| KeySlot::FREE).take(self.limits.neighbours).collect();
         let mut meeting = None;
         if place.protects_links() {
-            stack = stack.protected(&mut keys);
+            stack.protect(&mut keys);
             meeting = Some(Meeting::<P::Curve>::new(mote.address(), &mut self.dice));
         }
         let mut memory = Memory::new(&self.limits);

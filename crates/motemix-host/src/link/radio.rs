@@ -138,9 +138,11 @@ impl RadioLink {
         let protects = network.own_key.is_some();
         if protects != self.meeting.is_some() {
             // What is under way was addressed otherwise.
-            let stack = stack_of(self.address, self.rng.next_u64());
+            self.stack = stack_of(self.address, self.rng.next_u64());
             self.meeting = protects.then(|| Meeting::new(self.address, &mut self.rng));
-            self.stack = if protects { stack.protected(key_slots()) } else { stack };
+            if protects {
+                self.stack.protect(key_slots());
+            }
         }
         if let (Some(meeting), Some((secret, public))) = (&mut self.meeting, network.own_key) {
             meeting.set_identity(Some((secret, admitted(public.0, network.epoch.0))));

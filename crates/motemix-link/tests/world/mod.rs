@@ -179,11 +179,6 @@ impl World {
         Self { stations: stations.collect(), air, now, take: true, acquainted: false }
     }
 
-    /// A stack of this station by itself.
-    pub fn stack(index: usize, settings: LinkSettings) -> Stack<'static> {
-        Self::stack_of(address(index), settings)
-    }
-
     /// A stack with this address.
     pub fn stack_of(address: ExtendedAddress, settings: LinkSettings) -> Stack<'static> {
         let memory = Box::leak(Box::new(StackMemory::<PACKET, 4, 4>::new()));

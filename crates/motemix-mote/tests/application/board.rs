@@ -286,7 +286,7 @@ impl Parts {
         let mut keys = [const { KeySlot::FREE }; NODES];
         let mut meeting = None;
         if place.protects_links() {
-            stack = stack.protected(&mut keys);
+            stack.protect(&mut keys);
             meeting = Some(Meeting::<Compact>::new(address, &mut self.dice));
         }
         let mut room = Box::new(Room::new());

@@ -1,6 +1,6 @@
 //! The handshake that this node answers.
 
-use core::mem::replace;
+use core::mem::take;
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -19,42 +19,65 @@ use super::{
 /// A handshake whose peer says nothing for so long gives its place to another.
 const WITHIN: Duration = Duration::from_secs(10);
 
-#[derive(Default)]
-enum Step<S: CipherSuite> {
-    /// Between two steps.
-    #[default]
-    Moving,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
     /// An ephemeral key is to be made.
     Message1,
     /// The secret of both ephemeral keys is to be computed.
-    Agree(Ephemeral<S>),
+    Agree,
     /// message_2 is to be made.
-    Prove(Agreed<S>),
+    Prove,
     /// message_3 is waited for.
-    Message2 { waiting: AwaitingMessage3<S>, message: Bytes },
+    Message2,
     /// The initiator is to be verified.
-    Verify { waiting: AwaitingMessage3<S>, message: Bytes, received: Bytes },
+    Verify,
     /// There is a key. message_4 is sent again if message_3 comes again.
-    Message4 { received: Bytes, message: Bytes },
+    Message4,
 }
 
-/// Whom this node answers.
-pub(super) enum Answer<S: CipherSuite> {
-    /// Nobody.
-    Idle,
-    To(To<S>),
+/// What the steps hand to each other.
+#[derive(Default)]
+enum Held<S: CipherSuite> {
+    #[default]
+    Nothing,
+    Ephemeral(Ephemeral<S>),
+    Agreed(Agreed<S>),
+    Waiting(AwaitingMessage3<S>),
 }
 
-pub(super) struct To<S: CipherSuite> {
-    peer: Peer,
+/// Whom this node answers. What is big stays where it is, because small boards have small stacks.
+pub(super) struct Answer<S: CipherSuite> {
+    /// `None`: nobody, and the rest means nothing.
+    peer: Option<Peer>,
+    step: Step,
     message_1: Bytes,
-    step: Step<S>,
-    /// The message of this step is to be sent.
+    /// message_3.
+    received: Bytes,
+    /// message_2, or message_4.
+    message: Bytes,
+    held: Held<S>,
+    /// The message is to be sent.
     is_due: bool,
     until: Instant,
 }
 
 impl<S: CipherSuite> Answer<S> {
+    pub(super) const IDLE: Self = Self {
+        peer: None,
+        step: Step::Message1,
+        message_1: Bytes::EMPTY,
+        received: Bytes::EMPTY,
+        message: Bytes::EMPTY,
+        held: Held::Nothing,
+        is_due: false,
+        until: Instant::NEVER,
+    };
+
+    /// Ends it, whatever it was.
+    pub(super) fn end(&mut self) {
+        (self.peer, self.held) = (None, Held::Nothing);
+    }
+
     /// Begins an answer, if there is a place; `true` if it is to another message than before.
     pub(super) fn message_1(
         &mut self,
@@ -62,47 +85,41 @@ impl<S: CipherSuite> Answer<S> {
         peer: Peer,
         message_1: Bytes,
     ) -> Result<bool, HandshakeDrop> {
-        if let Self::To(to) = self {
-            if to.peer == peer && to.message_1 == message_1 {
-                // It has not got the answer.
-                to.is_due = matches!(to.step, Step::Message2 { .. });
-                return Ok(false);
-            }
-            let is_waiting = matches!(to.step, Step::Message2 { .. });
-            let is_over = matches!(to.step, Step::Message4 { .. });
-            if now < to.until && !is_over && !(is_waiting && to.peer == peer) {
-                return Err(HandshakeDrop::Busy);
-            }
+        if self.peer == Some(peer) && self.message_1 == message_1 {
+            // It has not got the answer.
+            self.is_due = self.step == Step::Message2;
+            return Ok(false);
         }
-        let offer = Offer { methods: &[Method::StaticKeys], suites: &[S::NUMBER], understood: &[] };
-        Message1::parse(message_1.as_ref(), &offer)?;
-        let until = now + WITHIN;
-        *self = Self::To(To { peer, message_1, step: Step::Message1, is_due: false, until });
+        let is_waiting = self.step == Step::Message2 && self.peer == Some(peer);
+        let is_over = self.step == Step::Message4;
+        if self.peer.is_some() && now < self.until && !is_over && !is_waiting {
+            return Err(HandshakeDrop::Busy);
+        }
+        parse::<S>(&message_1)?;
+        self.end();
+        (self.peer, self.step, self.message_1) = (Some(peer), Step::Message1, message_1);
+        (self.is_due, self.until) = (false, now + WITHIN);
         Ok(true)
     }
 
     pub(super) fn message_3(&mut self, peer: Peer, message_3: &[u8]) -> Result<(), HandshakeDrop> {
         let received = Bytes::new(message_3).ok_or(HandshakeDrop::Malformed)?;
-        let to = match self {
-            Self::To(to) if to.peer == peer => to,
-            _ => return Err(HandshakeDrop::Unexpected),
-        };
-        let (step, outcome) = match replace(&mut to.step, Step::Moving) {
-            Step::Message2 { waiting, message } => (Step::Verify { waiting, message, received }, Ok(())),
-            Step::Message4 { received: before, message } => {
-                to.is_due = before == received;
-                let outcome = if to.is_due { Ok(()) } else { Err(HandshakeDrop::Unexpected) };
-                (Step::Message4 { received: before, message }, outcome)
+        match self.step {
+            Step::Message2 if self.peer == Some(peer) => {
+                (self.received, self.step) = (received, Step::Verify);
+                Ok(())
             }
-            other => (other, Err(HandshakeDrop::Unexpected)),
-        };
-        to.step = step;
-        outcome
+            Step::Message4 if self.peer == Some(peer) && self.received == received => {
+                self.is_due = true;
+                Ok(())
+            }
+            _ => Err(HandshakeDrop::Unexpected),
+        }
     }
 
     pub(super) const fn has_work(&self) -> bool {
-        let Self::To(to) = self else { return false };
-        matches!(to.step, Step::Message1 | Step::Agree(_) | Step::Prove(_) | Step::Verify { .. })
+        let is_work = matches!(self.step, Step::Message1 | Step::Agree | Step::Prove | Step::Verify);
+        self.peer.is_some() && is_work
     }
 
     /// One multiplication. The key, if the peer has proved itself.
@@ -114,91 +131,98 @@ impl<S: CipherSuite> Answer<S> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<Option<(Peer, Secret<KEY_LEN>)>, HandshakeDrop> {
-        let Self::To(to) = self else { return Ok(None) };
-        let worked = to.work(now, identity, admission, suite, rng);
-        if worked.is_err() && matches!(to.step, Step::Moving) {
-            *self = Self::Idle;
+        let worked = match self.step {
+            Step::Message1 => self.ephemeral(suite, rng),
+            Step::Agree => self.agree(suite),
+            Step::Prove => self.prove(now, identity, suite, rng),
+            Step::Verify => return self.verify(now, admission, suite).map(Some),
+            Step::Message2 | Step::Message4 => Ok(()),
+        };
+        if worked.is_err() {
+            self.end();
         }
-        worked
+        worked.map(|()| None)
     }
 
-    pub(super) fn time_out(&mut self, now: Instant) {
-        if matches!(self, Self::To(to) if to.until <= now) {
-            *self = Self::Idle;
-        }
+    // None of these is inlined: what one needs on the stack must not add to what another needs.
+    #[inline(never)]
+    fn ephemeral<R: CryptoRng + ?Sized>(&mut self, suite: &mut S, rng: &mut R) -> Result<(), HandshakeDrop> {
+        self.held = Held::Ephemeral(parse::<S>(&self.message_1)?.ephemeral(suite, rng)?);
+        self.step = Step::Agree;
+        Ok(())
     }
 
-    pub(super) const fn due(&self) -> Option<Instant> {
-        match self {
-            Self::Idle => None,
-            Self::To(to) if to.is_due => Some(Instant::from_micros(0)),
-            Self::To(to) => Some(to.until),
-        }
+    #[inline(never)]
+    fn agree(&mut self, suite: &mut S) -> Result<(), HandshakeDrop> {
+        let Held::Ephemeral(ephemeral) = take(&mut self.held) else {
+            return Err(HandshakeDrop::Unexpected);
+        };
+        self.held = Held::Agreed(ephemeral.agree(suite)?);
+        self.step = Step::Prove;
+        Ok(())
     }
 
-    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
-        let Self::To(to) = self else { return None };
-        if !core::mem::take(&mut to.is_due) {
-            return None;
-        }
-        match to.step {
-            Step::Message2 { message, .. } | Step::Message4 { message, .. } => {
-                Some(Transmit { to: to.peer, message })
-            }
-            _ => None,
-        }
-    }
-}
-
-impl<S: CipherSuite> To<S> {
-    fn work<A: Admission + ?Sized, R: CryptoRng + ?Sized>(
+    #[inline(never)]
+    fn prove<R: CryptoRng + ?Sized>(
         &mut self,
         now: Instant,
         identity: &Identity<S>,
-        admission: &A,
         suite: &mut S,
         rng: &mut R,
-    ) -> Result<Option<(Peer, Secret<KEY_LEN>)>, HandshakeDrop> {
-        match replace(&mut self.step, Step::Moving) {
-            Step::Message1 => {
-                let offer = Offer { methods: &[Method::StaticKeys], suites: &[S::NUMBER], understood: &[] };
-                let message_1 = Message1::parse(self.message_1.as_ref(), &offer)?;
-                self.step = Step::Agree(message_1.ephemeral(suite, rng)?);
-            }
-            Step::Agree(ephemeral) => self.step = Step::Prove(ephemeral.agree(suite)?),
-            Step::Prove(agreed) => {
-                let (mut room, connection) = ([0; MAX_MESSAGE], ConnectionId::new(&CONNECTION)?);
-                let (waiting, message_2) = with_own(identity, |own| {
-                    agreed.authenticate(connection, own, Ead::default(), suite, rng, &mut room)
-                })?;
-                let message = Bytes::of(MESSAGE_2, message_2).ok_or(HandshakeDrop::Malformed)?;
-                self.step = Step::Message2 { waiting, message };
-                (self.is_due, self.until) = (true, now + WITHIN);
-            }
-            Step::Verify { waiting, message, received } => {
-                let completed = waiting.read_message_3(received, &[], suite).map_err(HandshakeDrop::from);
-                let completed = completed.and_then(|read| {
-                    with_peer::<S, _>(admission.admitted(self.peer), read.id(), |peer| {
-                        read.verify_peer(peer, suite)
-                    })
-                });
-                let completed = match completed {
-                    Ok(completed) => completed,
-                    // The right one may still come.
-                    Err(reason) => {
-                        self.step = Step::Message2 { waiting, message };
-                        return Err(reason);
-                    }
-                };
-                let mut room = [0; MAX_MESSAGE];
-                let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
-                let message = Bytes::of(MESSAGE_4, message_4).ok_or(HandshakeDrop::Malformed)?;
-                self.step = Step::Message4 { received, message };
-                (self.is_due, self.until) = (true, now + WITHIN);
-                return Ok(Some((self.peer, key_of(&session)?)));
-            }
-            other => self.step = other,
-        }
-        Ok(None)
+    ) -> Result<(), HandshakeDrop> {
+        let Held::Agreed(agreed) = take(&mut self.held) else { return Err(HandshakeDrop::Unexpected) };
+        let (mut room, connection) = ([0; MAX_MESSAGE], ConnectionId::new(&CONNECTION)?);
+        let (waiting, message_2) = with_own(identity, |own| {
+            agreed.authenticate(connection, own, Ead::default(), suite, rng, &mut room)
+        })?;
+        self.held = Held::Waiting(waiting);
+        self.message = Bytes::of(MESSAGE_2, message_2).ok_or(HandshakeDrop::Malformed)?;
+        (self.step, self.is_due, self.until) = (Step::Message2, true, now + WITHIN);
+        Ok(())
     }
+
+    #[inline(never)]
+    fn verify<A: Admission + ?Sized>(
+        &mut self,
+        now: Instant,
+        admission: &A,
+        suite: &mut S,
+    ) -> Result<(Peer, Secret<KEY_LEN>), HandshakeDrop> {
+        // If this one is wrong, the right one may still come.
+        self.step = Step::Message2;
+        let (Held::Waiting(waiting), Some(peer)) = (&self.held, self.peer) else {
+            return Err(HandshakeDrop::Unexpected);
+        };
+        let read = waiting.read_message_3(self.received, &[], suite)?;
+        let admitted = admission.admitted(peer);
+        let completed = with_peer::<S, _>(admitted, read.id(), |peer| read.verify_peer(peer, suite))?;
+        let mut room = [0; MAX_MESSAGE];
+        let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
+        self.message = Bytes::of(MESSAGE_4, message_4).ok_or(HandshakeDrop::Malformed)?;
+        self.held = Held::Nothing;
+        (self.step, self.is_due, self.until) = (Step::Message4, true, now + WITHIN);
+        Ok((peer, key_of(&session)?))
+    }
+
+    pub(super) fn time_out(&mut self, now: Instant) {
+        if self.until <= now {
+            self.end();
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.peer?;
+        Some(if self.is_due { Instant::default() } else { self.until })
+    }
+
+    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
+        let to = self.peer?;
+        let is_message = matches!(self.step, Step::Message2 | Step::Message4);
+        (take(&mut self.is_due) && is_message).then_some(Transmit { to, message: self.message })
+    }
+}
+
+fn parse<S: CipherSuite>(message_1: &Bytes) -> Result<Message1<'_>, HandshakeDrop> {
+    let offer = Offer { methods: &[Method::StaticKeys], suites: &[S::NUMBER], understood: &[] };
+    Ok(Message1::parse(message_1.as_ref(), &offer)?)
 }

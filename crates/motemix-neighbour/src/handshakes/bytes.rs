@@ -1,7 +1,7 @@
 //! A message in memory of its own.
 
-/// The longest message: one with the key of a curve, a cookie and the names of both.
-pub const MAX_MESSAGE: usize = 64;
+/// The longest message: one with the key of a curve, a cookie and the names of both has 46 bytes.
+pub const MAX_MESSAGE: usize = 48;
 
 /// A message of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! The handshake that this node begins.
 
-use core::mem::replace;
+use core::mem::{replace, take};
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -29,38 +29,48 @@ const TRIES: u8 = 6;
 const WITHIN: Duration = Duration::from_secs(14);
 
 /// What is waited for, or is to be computed.
-#[derive(Default)]
-enum Step<S: CipherSuite> {
-    /// Between two steps.
-    #[default]
-    Moving,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
     /// A cookie is waited for.
     Hello,
     /// message_1 is to be made.
-    Begin { cookie: [u8; COOKIE_LEN] },
+    Begin,
     /// message_2 is waited for.
-    Message1 { waiting: AwaitingMessage2<S>, message: Bytes },
+    Message1,
     /// message_2 is to be decrypted.
-    Read { waiting: AwaitingMessage2<S>, message: Bytes, received: Bytes },
+    Read,
     /// The responder is to be verified.
-    Verify { waiting: AwaitingMessage2<S>, message: Bytes, received: ReceivedMessage2<S, Bytes> },
+    Verify,
     /// message_3 is to be made.
-    Prove { verified: VerifiedResponder<S> },
+    Prove,
     /// message_4 is waited for.
-    Message3 { completed: Completed, message: Bytes },
+    Message3,
 }
 
-/// Whom this node calls.
-pub(super) enum Call<S: CipherSuite> {
-    /// Nobody.
-    Idle,
-    With(With<S>),
+/// What the steps hand to each other.
+#[derive(Default)]
+enum Held<S: CipherSuite> {
+    #[default]
+    Nothing,
+    Received(ReceivedMessage2<S, Bytes>),
+    Verified(VerifiedResponder<S>),
+    Completed(Completed),
 }
 
-pub(super) struct With<S: CipherSuite> {
-    peer: Peer,
-    step: Step<S>,
-    /// Its message is to be sent then.
+/// Whom this node calls. What is big stays where it is, because small boards have small stacks.
+pub(super) struct Call<S: CipherSuite> {
+    /// `None`: nobody, and the rest means nothing.
+    peer: Option<Peer>,
+    step: Step,
+    cookie: [u8; COOKIE_LEN],
+    /// What has arrived and was not read yet.
+    received: Bytes,
+    /// The message of this step, or of the step before.
+    message: Bytes,
+    /// Kept until a responder has proved itself.
+    waiting: Option<AwaitingMessage2<S>>,
+    held: Held<S>,
+    /// The message is to be sent then.
     due: Instant,
     /// How often it was sent.
     sent: u8,
@@ -68,55 +78,55 @@ pub(super) struct With<S: CipherSuite> {
 }
 
 impl<S: CipherSuite> Call<S> {
-    pub(super) const fn hello(now: Instant, peer: Peer) -> Self {
-        let micros = now.as_micros().saturating_add(WITHIN.as_micros() as u64);
-        Self::With(With {
-            peer,
-            step: Step::Hello,
-            due: now,
-            sent: 0,
-            deadline: Instant::from_micros(micros),
-        })
+    pub(super) const IDLE: Self = Self {
+        peer: None,
+        step: Step::Hello,
+        cookie: [0; COOKIE_LEN],
+        received: Bytes::EMPTY,
+        message: Bytes::EMPTY,
+        waiting: None,
+        held: Held::Nothing,
+        due: Instant::NEVER,
+        sent: 0,
+        deadline: Instant::NEVER,
+    };
+
+    pub(super) fn hello(&mut self, now: Instant, peer: Peer) {
+        self.end();
+        self.message = Bytes::new(&[HELLO]).unwrap_or(Bytes::EMPTY);
+        self.wait(now, Step::Hello);
+        (self.peer, self.deadline) = (Some(peer), now + WITHIN);
+    }
+
+    /// Ends it, whatever it was.
+    pub(super) fn end(&mut self) {
+        (self.peer, self.waiting, self.held) = (None, None, Held::Nothing);
     }
 
     pub(super) const fn peer(&self) -> Option<Peer> {
-        match self {
-            Self::Idle => None,
-            Self::With(with) => Some(with.peer),
-        }
+        self.peer
     }
 
     /// Whether this peer is called, and has not proved itself yet.
     pub(super) fn is_with(&self, peer: Peer) -> bool {
-        let Self::With(with) = self else { return false };
-        with.peer == peer && !matches!(with.step, Step::Prove { .. } | Step::Message3 { .. })
+        self.peer == Some(peer) && !matches!(self.step, Step::Prove | Step::Message3)
     }
 
-    fn with(&mut self, peer: Peer) -> Result<&mut With<S>, HandshakeDrop> {
-        match self {
-            Self::With(with) if with.peer == peer => Ok(with),
-            _ => Err(HandshakeDrop::Unexpected),
-        }
+    fn expects(&self, peer: Peer, step: Step) -> Result<(), HandshakeDrop> {
+        if self.peer == Some(peer) && self.step == step { Ok(()) } else { Err(HandshakeDrop::Unexpected) }
     }
 
     pub(super) fn cookie(&mut self, peer: Peer, cookie: [u8; COOKIE_LEN]) -> Result<(), HandshakeDrop> {
-        let with = self.with(peer)?;
-        if !matches!(with.step, Step::Hello) {
-            return Err(HandshakeDrop::Unexpected);
-        }
-        with.step = Step::Begin { cookie };
+        self.expects(peer, Step::Hello)?;
+        (self.cookie, self.step) = (cookie, Step::Begin);
         Ok(())
     }
 
     pub(super) fn message_2(&mut self, peer: Peer, message_2: &[u8]) -> Result<(), HandshakeDrop> {
-        let received = Bytes::new(message_2).ok_or(HandshakeDrop::Malformed)?;
-        let with = self.with(peer)?;
-        let (step, outcome) = match replace(&mut with.step, Step::Moving) {
-            Step::Message1 { waiting, message } => (Step::Read { waiting, message, received }, Ok(())),
-            other => (other, Err(HandshakeDrop::Unexpected)),
-        };
-        with.step = step;
-        outcome
+        self.expects(peer, Step::Message1)?;
+        self.received = Bytes::new(message_2).ok_or(HandshakeDrop::Malformed)?;
+        self.step = Step::Read;
+        Ok(())
     }
 
     /// The key, if the peer says that it has message_3.
@@ -126,21 +136,19 @@ impl<S: CipherSuite> Call<S> {
         message_4: &[u8],
         suite: &mut S,
     ) -> Result<Secret<KEY_LEN>, HandshakeDrop> {
+        self.expects(peer, Step::Message3)?;
         let mut received = Bytes::new(message_4).ok_or(HandshakeDrop::Malformed)?;
-        let with = self.with(peer)?;
-        let Step::Message3 { completed, .. } = &with.step else { return Err(HandshakeDrop::Unexpected) };
+        let Held::Completed(completed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         completed.read_message_4(received.as_mut(), &[], suite)?;
-        let Step::Message3 { completed, .. } = replace(&mut with.step, Step::Moving) else {
+        let Held::Completed(completed) = take(&mut self.held) else {
             return Err(HandshakeDrop::Unexpected);
         };
-        *self = Self::Idle;
+        self.end();
         Ok(key_of(&completed.into_session())?)
     }
 
     pub(super) const fn has_work(&self) -> bool {
-        use Step::{Begin, Prove, Read, Verify};
-        let Self::With(with) = self else { return false };
-        matches!(with.step, Begin { .. } | Read { .. } | Verify { .. } | Prove { .. })
+        self.peer.is_some() && matches!(self.step, Step::Begin | Step::Read | Step::Verify | Step::Prove)
     }
 
     /// One multiplication.
@@ -152,100 +160,123 @@ impl<S: CipherSuite> Call<S> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(), HandshakeDrop> {
-        let Self::With(with) = self else { return Ok(()) };
-        match replace(&mut with.step, Step::Moving) {
-            Step::Begin { cookie } => {
-                let opening = Opening {
-                    method: Method::StaticKeys,
-                    passed_over: &[],
-                    connection: ConnectionId::new(&CONNECTION)?,
-                    ead_1: Ead::default(),
-                };
-                let mut room = [0; MAX_MESSAGE];
-                let (waiting, message_1) = begin(&opening, suite, rng, &mut room)?;
-                let mut message = Bytes::of(MESSAGE_1, &cookie).ok_or(HandshakeDrop::Malformed)?;
-                message.append(message_1).ok_or(HandshakeDrop::Malformed)?;
-                with.wait(now, Step::Message1 { waiting, message });
-            }
-            Step::Read { waiting, message, received } => match waiting.read_message_2(received, &[], suite) {
-                Ok(received) => with.step = Step::Verify { waiting, message, received },
-                Err(refused) => {
-                    with.step = Step::Message1 { waiting, message };
-                    return Err(refused.into());
-                }
-            },
-            Step::Verify { waiting, message, received } => {
-                let verified = with_peer::<S, _>(admission.admitted(with.peer), received.id(), |peer| {
-                    received.verify_peer(peer, suite)
-                });
-                match verified {
-                    Ok(verified) => with.step = Step::Prove { verified },
-                    Err(reason) => {
-                        with.step = Step::Message1 { waiting, message };
-                        return Err(reason);
-                    }
-                }
-            }
-            Step::Prove { verified } => {
-                let mut room = [0; MAX_MESSAGE];
-                let (completed, message_3) =
-                    with_own(identity, |own| verified.message_3(own, Ead::default(), suite, rng, &mut room))?;
-                let message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
-                with.wait(now, Step::Message3 { completed, message });
-            }
-            other => with.step = other,
+        let worked = match self.step {
+            Step::Begin => self.begin(now, suite, rng),
+            Step::Read => self.read(suite),
+            Step::Verify => self.verify(admission, suite),
+            Step::Prove => self.prove(now, identity, suite, rng),
+            Step::Hello | Step::Message1 | Step::Message3 => Ok(()),
+        };
+        if worked.is_err() {
+            // The right message may still come.
+            (self.step, self.held) = (Step::Message1, Held::Nothing);
         }
+        worked
+    }
+
+    // None of these is inlined: what one needs on the stack must not add to what another needs.
+    #[inline(never)]
+    fn begin<R: CryptoRng + ?Sized>(
+        &mut self,
+        now: Instant,
+        suite: &mut S,
+        rng: &mut R,
+    ) -> Result<(), HandshakeDrop> {
+        let opening = Opening {
+            method: Method::StaticKeys,
+            passed_over: &[],
+            connection: ConnectionId::new(&CONNECTION)?,
+            ead_1: Ead::default(),
+        };
+        let mut room = [0; MAX_MESSAGE];
+        let (waiting, message_1) = begin(&opening, suite, rng, &mut room)?;
+        self.waiting = Some(waiting);
+        self.message = Bytes::of(MESSAGE_1, &self.cookie).ok_or(HandshakeDrop::Malformed)?;
+        self.message.append(message_1).ok_or(HandshakeDrop::Malformed)?;
         // Neighbours that were started together do not stay in step.
-        if with.sent > 0 {
-            with.due = with.due + jittered(Duration::from_millis(100), rng);
-        }
+        self.wait(now + jittered(Duration::from_millis(20), rng), Step::Message1);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn read(&mut self, suite: &mut S) -> Result<(), HandshakeDrop> {
+        let waiting = self.waiting.as_ref().ok_or(HandshakeDrop::Unexpected)?;
+        self.held = Held::Received(waiting.read_message_2(self.received, &[], suite)?);
+        self.step = Step::Verify;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn verify<A: Admission + ?Sized>(&mut self, admission: &A, suite: &mut S) -> Result<(), HandshakeDrop> {
+        let (Held::Received(received), Some(peer)) = (&self.held, self.peer) else {
+            return Err(HandshakeDrop::Unexpected);
+        };
+        let admitted = admission.admitted(peer);
+        let verified =
+            with_peer::<S, _>(admitted, received.id(), |peer| received.verify_peer(peer, suite))?;
+        self.held = Held::Verified(verified);
+        self.step = Step::Prove;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn prove<R: CryptoRng + ?Sized>(
+        &mut self,
+        now: Instant,
+        identity: &Identity<S>,
+        suite: &mut S,
+        rng: &mut R,
+    ) -> Result<(), HandshakeDrop> {
+        let Held::Verified(verified) = replace(&mut self.held, Held::Nothing) else {
+            return Err(HandshakeDrop::Unexpected);
+        };
+        self.waiting = None;
+        let mut room = [0; MAX_MESSAGE];
+        let (completed, message_3) =
+            with_own(identity, |own| verified.message_3(own, Ead::default(), suite, rng, &mut room))?;
+        self.held = Held::Completed(completed);
+        self.message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
+        self.wait(now, Step::Message3);
         Ok(())
     }
 
     /// Ends a call that lasts too long, or whose message was sent often enough.
     pub(super) fn time_out(&mut self, now: Instant) -> Option<(Peer, Failure)> {
-        let Self::With(with) = self else { return None };
-        let is_tried = with.sent >= TRIES && with.due <= now && with.message().is_some();
-        let failure = if matches!(with.step, Step::Hello) { Failure::Silent } else { Failure::Unproved };
-        (is_tried || with.deadline <= now).then_some((with.peer, failure))
+        let peer = self.peer?;
+        let is_tried = self.sent >= TRIES && self.due <= now && self.is_waiting();
+        let failure = if self.step == Step::Hello { Failure::Silent } else { Failure::Unproved };
+        (is_tried || self.deadline <= now).then_some((peer, failure))
     }
 
     /// Its radio does not answer: `true` if it is not called any more.
     pub(super) fn undelivered(&self, peer: Peer) -> bool {
         // One more try: it may have been busy with something else.
-        matches!(self, Self::With(with) if with.peer == peer && with.sent > 1)
+        self.peer == Some(peer) && self.sent > 1
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
-        let Self::With(with) = self else { return None };
-        Some(if with.message().is_some() { with.due.min(with.deadline) } else { with.deadline })
+        self.peer?;
+        Some(if self.is_waiting() { self.due.min(self.deadline) } else { self.deadline })
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let Self::With(with) = self else { return None };
-        if with.due > now || with.sent >= TRIES {
+        let to = self.peer?;
+        if self.due > now || self.sent >= TRIES || !self.is_waiting() {
             return None;
         }
-        let message = with.message()?;
-        let after = if matches!(with.step, Step::Hello) { HELLO_AFTER } else { MESSAGE_AFTER };
-        with.due = now + after.saturating_mul(if with.sent == 0 { 1 } else { 2 });
-        with.sent += 1;
-        Some(Transmit { to: with.peer, message })
-    }
-}
-
-impl<S: CipherSuite> With<S> {
-    /// Has a message sent, and an answer waited for.
-    fn wait(&mut self, now: Instant, step: Step<S>) {
-        (self.step, self.due, self.sent) = (step, now, 0);
+        let after = if self.step == Step::Hello { HELLO_AFTER } else { MESSAGE_AFTER };
+        self.due = now + after.saturating_mul(if self.sent == 0 { 1 } else { 2 });
+        self.sent += 1;
+        Some(Transmit { to, message: self.message })
     }
 
-    /// The message whose answer is waited for.
-    fn message(&self) -> Option<Bytes> {
-        match &self.step {
-            Step::Hello => Bytes::new(&[HELLO]),
-            Step::Message1 { message, .. } | Step::Message3 { message, .. } => Some(*message),
-            _ => None,
-        }
+    /// Has the message sent, and an answer waited for.
+    fn wait(&mut self, due: Instant, step: Step) {
+        (self.step, self.due, self.sent) = (step, due, 0);
+    }
+
+    /// Whether the message's answer is waited for.
+    const fn is_waiting(&self) -> bool {
+        matches!(self.step, Step::Hello | Step::Message1 | Step::Message3)
     }
 }
