@@ -308,7 +308,7 @@ fn every_message_is_acknowledged_while_a_stranger_floods_a_board_with_first_frag
     for a_second in [5, 20, 100] {
         let network = BoardsNetwork::beside_a_stranger(a_second, Stranger::first_fragment);
         network.is_complete();
-        assert!(network.count(BOARDS[0], "link dropped stranger") > 0);
+        assert!(network.count(BOARDS[0], "link_dropped_stranger") > 0);
     }
 }
 
@@ -316,7 +316,7 @@ fn every_message_is_acknowledged_while_a_stranger_floods_a_board_with_first_frag
 fn every_message_is_acknowledged_while_a_stranger_asks_a_board_and_none_of_it_is_answered() {
     let network = BoardsNetwork::beside_a_stranger(30, Stranger::question);
     network.is_complete();
-    assert!(network.count(BOARDS[0], "link dropped stranger") > 0);
+    assert!(network.count(BOARDS[0], "link_dropped_stranger") > 0);
 }
 
 #[test]
