@@ -47,6 +47,8 @@ pub struct Meeting<C: Curve> {
 
 impl<C: Curve> Meeting<C> {
     /// For the station with this address, which has no key of its own yet.
+    // Not inlined, so that it is made where it stays.
+    #[inline(never)]
     pub fn new<R: CryptoRng + ?Sized>(address: ExtendedAddress, rng: &mut R) -> Self {
         let suite = WithoutSignatures(Suite0::new());
         Self { handshakes: Handshakes::new(suite, Peer(address.0), rng) }
@@ -65,8 +67,6 @@ impl<C: Curve> Meeting<C> {
 
     /// Moves handshakes forward, by one scalar multiplication at most; `true` if there was one, or
     /// a handshake ended.
-    // Not inlined: what it needs on the stack must not add to what its caller's other calls need.
-    #[inline(never)]
     pub fn poll<R: CryptoRng + ?Sized>(
         &mut self,
         now: Instant,
@@ -74,6 +74,16 @@ impl<C: Curve> Meeting<C> {
         around: &dyn Neighbourhood,
         rng: &mut R,
     ) -> bool {
+        self.take_in(now, keys, around);
+        let worked = self.handshakes.work(now, &ByPeer(around), rng);
+        let ended = self.settle(keys, around);
+        self.transmit(now, keys);
+        worked || ended
+    }
+
+    // None of these is inlined: what one needs on the stack must not lie beneath a multiplication.
+    #[inline(never)]
+    fn take_in(&mut self, now: Instant, keys: &mut dyn Keys, around: &dyn Neighbourhood) {
         let (handshakes, admission) = (&mut self.handshakes, ByPeer(around));
         handshakes.handle_timeout(now);
         if let Some(ExtendedAddress(station)) = keys.poll_undelivered() {
@@ -84,34 +94,41 @@ impl<C: Curve> Meeting<C> {
             // What is dropped is counted.
             let _ = handshakes.handle(now, Peer(station), message.as_bytes(), &admission);
         }
-        if handshakes.is_idle() {
-            let station = match keys.poll_wanted() {
-                Some(KeysWanted::ToSend(station)) => Some(station),
-                Some(KeysWanted::Heard(short)) => around.station_with(short),
-                None => None,
-            };
-            if let Some(ExtendedAddress(station)) = station {
-                handshakes.call(now, Peer(station), &admission);
-            }
+        if !handshakes.is_idle() {
+            return;
         }
-        let worked = handshakes.work(now, &admission, rng);
-        let event = handshakes.poll_event();
-        let ended = event.is_some();
-        match event {
+        let station = match keys.poll_wanted() {
+            Some(KeysWanted::ToSend(station)) => Some(station),
+            Some(KeysWanted::Heard(short)) => around.station_with(short),
+            None => None,
+        };
+        if let Some(ExtendedAddress(station)) = station {
+            handshakes.call(now, Peer(station), &admission);
+        }
+    }
+
+    /// Tells the link how a handshake ended, if one did.
+    #[inline(never)]
+    fn settle(&mut self, keys: &mut dyn Keys, around: &dyn Neighbourhood) -> bool {
+        match self.handshakes.poll_event() {
             Some(Event::Key { peer: Peer(station), key }) => {
                 let station = ExtendedAddress(station);
                 keys.set_key(station, &key, around.shares_short(station));
             }
             Some(Event::Failed { peer: Peer(station), .. }) => keys.forget_key(ExtendedAddress(station)),
-            None => {}
+            None => return false,
         }
+        true
+    }
+
+    #[inline(never)]
+    fn transmit(&mut self, now: Instant, keys: &mut dyn Keys) {
         if keys.can_send_handshake()
-            && let Some(transmit) = handshakes.poll_transmit(now)
+            && let Some(transmit) = self.handshakes.poll_transmit(now)
             && let Some(message) = HandshakeMessage::new(ExtendedAddress(transmit.to.0), transmit.as_bytes())
         {
             keys.send_handshake(message);
         }
-        worked || ended
     }
 
     /// When [`poll`](Self::poll) has something to do, besides when the link has news.

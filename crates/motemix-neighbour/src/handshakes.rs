@@ -254,6 +254,8 @@ pub struct Handshakes<S: CipherSuite> {
 
 impl<S: CipherSuite> Handshakes<S> {
     /// For the node at this address, which has no key yet.
+    // Not inlined, so that it is made where it stays.
+    #[inline(never)]
     pub fn new<R: CryptoRng + ?Sized>(suite: S, me: Peer, rng: &mut R) -> Self {
         Self {
             suite,

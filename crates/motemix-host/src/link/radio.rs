@@ -307,9 +307,12 @@ mod tests {
     async fn old_link(folder: &Path) -> (RadioLink, UnixListener) {
         let socket = folder.join("air");
         let listener = UnixListener::bind(&socket).expect("a socket");
-        let mut link =
-            RadioLink::connect(&socket, ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]), HostRng::new().expect("it"))
-                .expect("a line");
+        let mut link = RadioLink::connect(
+            &socket,
+            ExtendedAddress([1, 0, 0, 0, 0, 0, 0, 2]),
+            HostRng::new().expect("it"),
+        )
+        .expect("a line");
         link.clock = HostClock::started(Duration::from_hours(2));
         while !link.radio.transceiver().to_write.is_empty() {
             link.pump().expect("it is written");

@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use super::authentication::{INITIATOR, RESPONDER, Statement};
 use super::cbor::{ARRAY, BYTES, Head, Reader, Writer};
 use super::cipher_suite::EPHEMERAL_LEN;
-use super::message::{Layout, MAX_HEAD_LEN, Sealing, apply_keystream_2, emit_parts, unwrap};
+use super::message::{Layout, MAX_HEAD_LEN, Proof, Sealing, apply_keystream_2, emit_parts, unwrap};
 use super::schedule::{HASH_LEN, Label, Prk, Transcript};
 use super::{
     CipherSuite, ConnectionId, CredentialId, Ead, Method, OwnCredential, PeerCredential, Refused, Role,
@@ -219,6 +219,20 @@ impl<S: CipherSuite> VerifiedResponder<S> {
         out: &'o mut [u8],
     ) -> Result<(Completed, &'o [u8]), Refused> {
         own.key.fits(self.method)?;
+        let proof = self.prove(own, ead_3, suite, rng)?;
+        self.seal(own, ead_3, proof, suite, out)
+    }
+
+    // Not inlined, nor is the next: what sealing needs on the stack must not lie beneath a
+    // multiplication.
+    #[inline(never)]
+    fn prove<R: CryptoRng + ?Sized>(
+        &self,
+        own: &OwnCredential<S>,
+        ead_3: Ead,
+        suite: &mut S,
+        rng: &mut R,
+    ) -> Result<(Prk, Proof), Refused> {
         let statement = Statement {
             labels: INITIATOR,
             prk: &self.prk_3e2m,
@@ -228,7 +242,18 @@ impl<S: CipherSuite> VerifiedResponder<S> {
             credential: own.credential,
             ead: ead_3,
         };
-        let (prk_4e3m, proof) = statement.prove(&own.key, &self.g_y, suite, rng)?;
+        statement.prove(&own.key, &self.g_y, suite, rng)
+    }
+
+    #[inline(never)]
+    fn seal<'o>(
+        &self,
+        own: &OwnCredential<S>,
+        ead_3: Ead,
+        (prk_4e3m, proof): (Prk, Proof),
+        suite: &mut S,
+        out: &'o mut [u8],
+    ) -> Result<(Completed, &'o [u8]), Refused> {
         let (_, content) = out.split_at_mut_checked(MAX_HEAD_LEN).ok_or(Refused::Room)?;
         let mut writer = Writer::new(content);
         emit_parts(&mut writer, own.id, &proof, ead_3)?;

@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use super::authentication::{INITIATOR, RESPONDER, Statement};
 use super::cbor::{ARRAY, BYTES, Reader, Writer};
 use super::cipher_suite::EPHEMERAL_LEN;
-use super::message::{Layout, MAX_HEAD_LEN, Sealing, apply_keystream_2, emit_parts, wrap};
+use super::message::{Layout, MAX_HEAD_LEN, Proof, Sealing, apply_keystream_2, emit_parts, wrap};
 use super::schedule::{HASH_LEN, Label, Prk, Transcript};
 use super::{
     CipherSuite, ConnectionId, CredentialId, Ead, Method, OwnCredential, PeerCredential, Refused, Role,
@@ -171,19 +171,45 @@ impl<S: CipherSuite> Agreed<S> {
         rng: &mut R,
         out: &'o mut [u8],
     ) -> Result<(AwaitingMessage3<S>, &'o [u8]), Refused> {
-        let Self { ephemeral, th_2, prk_2e } = self;
-        own.key.fits(ephemeral.method)?;
+        own.key.fits(self.ephemeral.method)?;
+        let proof = self.prove(&connection, own, ead_2, suite, rng)?;
+        self.seal(connection, own, ead_2, proof, out)
+    }
+
+    // Not inlined, nor is the next: what sealing needs on the stack must not lie beneath a
+    // multiplication.
+    #[inline(never)]
+    fn prove<R: CryptoRng + ?Sized>(
+        &self,
+        connection: &ConnectionId,
+        own: &OwnCredential<S>,
+        ead_2: Ead,
+        suite: &mut S,
+        rng: &mut R,
+    ) -> Result<(Prk, Proof), Refused> {
         let mut head = None;
         let statement = Statement {
             labels: RESPONDER,
-            prk: &prk_2e,
-            transcript: &th_2,
+            prk: &self.prk_2e,
+            transcript: &self.th_2,
             connection: connection.pieces(&mut head)?,
             id: own.id,
             credential: own.credential,
             ead: ead_2,
         };
-        let (prk_3e2m, proof) = statement.prove(&own.key, &ephemeral.g_x, suite, rng)?;
+        statement.prove(&own.key, &self.ephemeral.g_x, suite, rng)
+    }
+
+    #[inline(never)]
+    fn seal<'o>(
+        self,
+        connection: ConnectionId,
+        own: &OwnCredential<S>,
+        ead_2: Ead,
+        (prk_3e2m, proof): (Prk, Proof),
+        out: &'o mut [u8],
+    ) -> Result<(AwaitingMessage3<S>, &'o [u8]), Refused> {
+        let Self { ephemeral, th_2, prk_2e } = self;
         let (_, content) = out.split_at_mut_checked(MAX_HEAD_LEN).ok_or(Refused::Room)?;
         let (to_g_y, content) = content.split_first_chunk_mut().ok_or(Refused::Room)?;
         *to_g_y = ephemeral.g_y;

@@ -212,8 +212,7 @@ impl<S: CipherSuite> Call<S> {
             return Err(HandshakeDrop::Unexpected);
         };
         let admitted = admission.admitted(peer);
-        let verified =
-            with_peer::<S, _>(admitted, received.id(), |peer| received.verify_peer(peer, suite))?;
+        let verified = with_peer::<S, _>(admitted, received.id(), |peer| received.verify_peer(peer, suite))?;
         self.held = Held::Verified(verified);
         self.step = Step::Prove;
         Ok(())
