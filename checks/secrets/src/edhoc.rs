@@ -119,7 +119,7 @@ enum Marked {
     Responder,
 }
 
-/// A handshake up to what is marked; a byte of the MAC in message_2 may be changed.
+/// A handshake up to what is marked. One byte of the second MAC may be changed.
 fn run(trial: &Trial, marked: Marked, wrong: Option<usize>) -> Vec<u8> {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let suite = &mut Marking { suite: Suite::default(), trial, is_on: false };

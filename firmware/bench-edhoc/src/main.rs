@@ -8,13 +8,15 @@ use chacha20::rand_core::SeedableRng;
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, BoardCurve, verdict};
 use motemix_crypto::{Curve, Secret};
-use motemix_neighbour::edhoc::initiator::{self, AwaitingMessage2, Opening, ReceivedMessage2, VerifiedResponder};
+use motemix_neighbour::edhoc::initiator::{
+    self, AwaitingMessage2, Opening, ReceivedMessage2, VerifiedResponder,
+};
 use motemix_neighbour::edhoc::responder::{
     self, Agreed, AwaitingMessage3, Ephemeral, Message1, Offer, ReceivedMessage3,
 };
 use motemix_neighbour::edhoc::{
-    Ccs, CipherSuite as _, ConnectionId, CoseKey, Credential, CredentialId, Ead, Method, OwnCredential, OwnKey,
-    PeerCredential, Refused, Session, Suite0, WithoutSignatures,
+    Ccs, CipherSuite as _, ConnectionId, CoseKey, Credential, CredentialId, Ead, Method, OwnCredential,
+    OwnKey, PeerCredential, Refused, Session, Suite0, WithoutSignatures,
 };
 
 type Suite = WithoutSignatures<Suite0<BoardCurve>>;
