@@ -99,6 +99,7 @@ const RULES: [Rule; 17] = [
             "motemix-sphinx",
             "motemix-directory",
             "motemix-node",
+            "motemix-neighbour",
             "motemix-link",
             "motemix-mote",
         ],

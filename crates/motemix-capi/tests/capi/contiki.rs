@@ -46,12 +46,13 @@ fn sources() -> PathBuf {
 }
 
 /// The radio of a PC is not among them: its datagrams are the stand-in's.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "app/motemix-app.c",
     "motemix/motemix.c",
     "motemix/motemix-flash.c",
     "motemix/motemix-news.c",
     "motemix/motemix-random.c",
+    "motemix/motemix-stack.c",
 ];
 const NATIVE: &str = "-DCONTIKI_TARGET_NATIVE";
 
