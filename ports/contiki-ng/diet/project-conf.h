@@ -12,3 +12,8 @@
 
 /* The deepest call checks a signature: 8.5 kB on a Cortex-M3. The tests measure all of them. */
 #define MOTEMIX_CONF_STACK_SIZE 9472
+
+#ifdef MOTEMIX_CONF_TUN
+/* Nobody answers a neighbour solicitation in a tunnel: who is there is taken for a neighbour. */
+#define UIP_CONF_ND6_AUTOFILL_NBR_CACHE 1
+#endif

@@ -19,6 +19,7 @@ mod stack;
 mod words;
 mod zep;
 
+pub(crate) use diet::{link_identity, motemix};
 pub(crate) use stack::left_by_contiki;
 pub(crate) use words::CONSOLE;
 

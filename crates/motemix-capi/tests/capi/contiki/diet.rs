@@ -431,7 +431,8 @@ impl Drop for Router {
     }
 }
 
-fn link_identity(folder: &Path, name: &str) -> (String, String) {
+/// A key in a file, made for `motemix link`, and its identity.
+pub(crate) fn link_identity(folder: &Path, name: &str) -> (String, String) {
     let key = folder.join(name).to_str().expect("UTF-8").to_owned();
     let said = succeed(Command::new(motemix()).args(["link", "identity", &key])).stdout;
     (key, String::from_utf8(said).expect("hex digits").trim().to_owned())
