@@ -101,8 +101,8 @@ bool diet_is_receipt(const struct diet_datagram *in);
 /* The beginning of the router's identity; empty if it has none. */
 const char *diet_router_name(void);
 
-/* A router's side: what a datagram says, and what is to be answered once that was printed. It may be
- * overwritten. */
+/* A router's side: what a datagram says, and what is to be answered once that was printed. The
+ * datagram may be overwritten. */
 void diet_handle(const struct diet_address *from, struct diet_datagram *in,
                  struct diet_datagram *reply, struct diet_heard *heard);
 

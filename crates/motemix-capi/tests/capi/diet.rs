@@ -65,7 +65,7 @@ fn symbols(program: &Path) -> String {
 }
 
 #[test]
-fn a_program_that_does_not_call_it_has_nothing_of_it_in_flash() {
+fn a_program_that_does_not_call_it_has_no_code_of_it_in_flash() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let mote = "(void)motemix_mote_open(given(0), 4096, given(8), given(8), given(8)); \
                 (void)motemix_mote_start(given(0), 0); (void)motemix_mote_poll(given(0), 0, given(8));";
