@@ -16,11 +16,11 @@
 //! # Where the unsafe code is
 //!
 //! `raw` turns pointers into slices and references. `handle` lays out a node in lent memory, and
-//! `entered` lets one call at a time into it. `diet/memory` does the same for two neighbours. `random` and `journal` call back into C. The two
-//! faces put these together. Everything else is safe Rust. A face checks each pointer for null and
-//! for alignment, bounds each length, and recognises a node or a document by a word at its
-//! beginning. No check can find memory that does not exist, or two threads in one node; the header
-//! asks the caller to avoid them.
+//! `entered` lets one call at a time into it. `diet/memory` keeps what two neighbours share.
+//! `random` and `journal` call back into C. The faces put these together. Everything else is safe
+//! Rust. A face checks each pointer for null and for alignment, bounds each length, and recognises
+//! a node or a document by a word at its beginning. No check can find memory that does not exist,
+//! or two threads in one node; the header asks the caller to avoid them.
 //!
 //! Deliberately absent: an allocator, threads, sockets, clocks, other profiles, and any decision
 //! about the protocol.
