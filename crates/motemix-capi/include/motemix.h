@@ -17,6 +17,14 @@
  *                                  then motemix_node_poll_transmit until MOTEMIX_STATUS_NOTHING
  *   7. when nothing else is to do: motemix_node_work, one scalar multiplication a call
  *
+ * Two neighbours that have never met, without a network and without a server (docs/spec/link-diet.md):
+ *
+ *   1. motemix_diet_new            a source of random bytes; the six functions of IoT-CryptoDiet work now
+ *   2. motemix_diet_set_identity   with a private key that is kept
+ *   3. motemix_diet_hello          the one that begins; motemix_diet_finish with the answer
+ *      motemix_diet_answer         the other; motemix_diet_open_first with the first message
+ *   4. motemix_diet_seal_message   and motemix_diet_open_message; an empty message is a receipt
+ *
  * Units. Times of documents are seconds since 1970. Lengths are bytes. Keys are 32 bytes. Times named
  * ..._us, now_us above all, are microseconds of one monotonic clock, 64 bits wide: it begins anywhere, and
  * neither stands still nor goes back nor jumps. A counter of 32 bits has to be extended before it wraps,
@@ -102,6 +110,42 @@
 // The most addresses of a node.
 #define MOTEMIX_MAX_ADDRESSES 2
 
+// Bytes of a private key of P-256.
+#define MOTEMIX_DIET_PRIVATE_KEY_LEN 32
+
+// Bytes of a public key of the six functions: both coordinates, big-endian, as TinyCrypt has them.
+#define MOTEMIX_DIET_COORDINATES_LEN 64
+
+// Bytes of a key of AES-128.
+#define MOTEMIX_DIET_KEY_LEN 16
+
+// Bytes of an ECDSA signature: r and s, big-endian.
+#define MOTEMIX_DIET_SIGNATURE_LEN 64
+
+// Words of 64 bits of a motemix_diet.
+#define MOTEMIX_DIET_WORDS 18
+
+// Words of a motemix_diet_initiator.
+#define MOTEMIX_DIET_INITIATOR_WORDS 23
+
+// Words of a motemix_diet_pending.
+#define MOTEMIX_DIET_PENDING_WORDS 22
+
+// Words of a motemix_diet_session.
+#define MOTEMIX_DIET_SESSION_WORDS 22
+
+// Bytes of an identity: a compressed point of P-256.
+#define MOTEMIX_DIET_IDENTITY_LEN 33
+
+// Bytes of a hello. No message is as short.
+#define MOTEMIX_DIET_HELLO_LEN 75
+
+// Bytes of an answer.
+#define MOTEMIX_DIET_ANSWER_LEN 139
+
+// Bytes that a message has besides its text.
+#define MOTEMIX_DIET_OVERHEAD 81
+
 // No epoch was seen before: for motemix_document_open.
 #define MOTEMIX_NO_EPOCH 18446744073709551615ull
 
@@ -172,7 +216,7 @@ enum motemix_status
     MOTEMIX_STATUS_NOT_A_DOCUMENT = 9,
     // The random source failed, or gave nothing but zeros.
     MOTEMIX_STATUS_RANDOM_FAILED = 10,
-    // The buffer is shorter than a packet.
+    // The buffer is shorter than what goes into it: a packet, a ciphertext or a message.
     MOTEMIX_STATUS_BUFFER_TOO_SMALL = 11,
     // More data than MOTEMIX_DATA_LEN, or a longer network document than there is memory for.
     MOTEMIX_STATUS_TOO_LONG = 12,
@@ -255,6 +299,33 @@ enum motemix_status
     MOTEMIX_STATUS_UNDER_WAY = 50,
     // The thread in which the mote runs is not there.
     MOTEMIX_STATUS_NO_THREAD = 51,
+    // No source of random bytes was set: motemix_diet_new did not make this, or motemix_diet_end
+    // ended it.
+    MOTEMIX_STATUS_NOT_A_DIET = 52,
+    // The node has no identity yet.
+    MOTEMIX_STATUS_NO_IDENTITY = 53,
+    // No handshake is under way here.
+    MOTEMIX_STATUS_NOT_A_HANDSHAKE = 54,
+    // There is no session here.
+    MOTEMIX_STATUS_NOT_A_SESSION = 55,
+    // The bytes are too short or too long for what they should be.
+    MOTEMIX_STATUS_BAD_LENGTH = 56,
+    // The message is of another kind.
+    MOTEMIX_STATUS_OTHER_KIND = 57,
+    // A private key is zero or not below the group's order.
+    MOTEMIX_STATUS_BAD_PRIVATE_KEY = 58,
+    // A public key is no point of the curve.
+    MOTEMIX_STATUS_BAD_PUBLIC_KEY = 59,
+    // A signature was not made by this key over these bytes.
+    MOTEMIX_STATUS_BAD_SIGNATURE = 60,
+    // A ciphertext was altered, or is under another key.
+    MOTEMIX_STATUS_BAD_CIPHERTEXT = 61,
+    // The message has arrived before, or is too old to tell.
+    MOTEMIX_STATUS_REPLAYED = 62,
+    // The peer's identity is not admitted.
+    MOTEMIX_STATUS_STRANGER = 63,
+    // All message numbers of the session are used.
+    MOTEMIX_STATUS_EXHAUSTED = 64,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -330,6 +401,56 @@ typedef struct motemix_mote motemix_mote;
 
 // A node. Only the library knows what is in it.
 typedef struct motemix_node motemix_node;
+
+// A node of IoT-CryptoDiet: its source of random bytes, and its identity once it has one. Only the
+// library knows what is in it. It lies wherever the program puts it, and is not to be copied.
+typedef struct motemix_diet {
+    // The library's.
+    uint64_t opaque[MOTEMIX_DIET_WORDS];
+} motemix_diet;
+
+// Where random bytes come from: the hardware's generator, or a generator seeded by it. Whoever can
+// guess these bytes can read, trace and forge what the node sends.
+typedef struct motemix_random {
+    // Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called
+    // with 32 when the node is made and once in some thousand uses; the same 16 bytes twice count
+    // as failure. Must not call this library with the node that it is called for.
+    int (*fill)(void *context, uint8_t *out, size_t len);
+    // Handed to `fill`, and never looked at.
+    void *context;
+} motemix_random;
+
+// A handshake that waits for its answer. Not to be copied.
+typedef struct motemix_diet_initiator {
+    // The library's.
+    uint64_t opaque[MOTEMIX_DIET_INITIATOR_WORDS];
+} motemix_diet_initiator;
+
+// Whom a node takes for a neighbour.
+typedef struct motemix_diet_admission {
+    // Identities of MOTEMIX_DIET_IDENTITY_LEN bytes each, one after the other.
+    const uint8_t *identities;
+    // How many. With none, and without `anybody`, nobody is admitted.
+    size_t count;
+    // Whoever comes, instead. A man in the middle comes as well: remember the first identity at
+    // each address, and let a person compare it.
+    bool anybody;
+} motemix_diet_admission;
+
+// A handshake that was answered. Nobody has proved to share its keys, so it sends nothing. Not to
+// be copied.
+typedef struct motemix_diet_pending {
+    // The library's.
+    uint64_t opaque[MOTEMIX_DIET_PENDING_WORDS];
+} motemix_diet_pending;
+
+// What two neighbours share after a handshake. A copy would use numbers twice, which gives
+// messages away: not to be copied. It lives in RAM alone; after a restart there is another
+// handshake.
+typedef struct motemix_diet_session {
+    // The library's.
+    uint64_t opaque[MOTEMIX_DIET_SESSION_WORDS];
+} motemix_diet_session;
 
 // An opened document. Only the library knows what is in it; it lies wherever the program puts it,
 // and may be copied and forgotten. It borrows the bytes that it was opened from.
@@ -437,17 +558,6 @@ typedef struct motemix_limits {
     // keeps no document, has no use for it.
     uint16_t document;
 } motemix_limits;
-
-// Where random bytes come from: the hardware's generator, or a generator seeded by it. Whoever can
-// guess these bytes can read, trace and forge what the node sends.
-typedef struct motemix_random {
-    // Writes `len` unpredictable bytes to `out` and returns 0, or returns anything else. Is called
-    // with 32 when the node is made and once in some thousand uses; the same 16 bytes twice count
-    // as failure. Must not call this library with the node that it is called for.
-    int (*fill)(void *context, uint8_t *out, size_t len);
-    // Handed to `fill`, and never looked at.
-    void *context;
-} motemix_random;
 
 // The flash of a mote, from its address 0 on: three regions of whole pages, one after the other.
 //
@@ -597,6 +707,152 @@ extern "C" {
 // The name of a reason in `motemix_counters.dropped`, 0 to MOTEMIX_DROP_REASONS - 1, as in
 // "bad-header-mac". Null for any other number; the text is constant.
 const char *motemix_drop_reason_text(uint8_t reason);
+
+// Sets the source of random bytes, which is copied: nothing of motemix_diet_... works before, but
+// answers MOTEMIX_STATUS_NOT_A_DIET. Makes no key yet. The callback has to outlive `diet`.
+motemix_status motemix_diet_new(struct motemix_diet *diet, const struct motemix_random *random);
+
+// Wipes it, and its identity. Its sessions go on, but every call needs a motemix_diet: another
+// one.
+motemix_status motemix_diet_end(struct motemix_diet *diet);
+
+// ECC_GenKeyPair of the paper (algorithm 1): a key pair on P-256, for key exchange or for
+// signatures, not for both. Writes MOTEMIX_DIET_PRIVATE_KEY_LEN and MOTEMIX_DIET_COORDINATES_LEN
+// bytes. One scalar multiplication.
+motemix_status motemix_diet_generate_key_pair(struct motemix_diet *diet,
+                                              uint8_t *private_key,
+                                              uint8_t *public_key);
+
+// ECDH_GenSharedKey of the paper (algorithm 2): the key that the owners of two key pairs share,
+// MOTEMIX_DIET_KEY_LEN bytes to `key`. MOTEMIX_STATUS_BAD_PRIVATE_KEY or
+// MOTEMIX_STATUS_BAD_PUBLIC_KEY if one is none. One scalar multiplication.
+motemix_status motemix_diet_shared_key(struct motemix_diet *diet,
+                                       const uint8_t *private_key,
+                                       const uint8_t *peer_public_key,
+                                       uint8_t *key);
+
+// AES_Encrypt of the paper (algorithm 3): AES-128 block by block, padded as PKCS #7 does, which
+// shows which blocks are equal; motemix_diet_seal_message does not. Writes `len / 16 * 16 + 16`
+// bytes to `ciphertext`, which has room for `room` and is not the message, and their number to
+// `ciphertext_len`. MOTEMIX_STATUS_BUFFER_TOO_SMALL if there is less room.
+motemix_status motemix_diet_encrypt(struct motemix_diet *diet,
+                                    const uint8_t *key,
+                                    const uint8_t *message,
+                                    size_t len,
+                                    uint8_t *ciphertext,
+                                    size_t room,
+                                    size_t *ciphertext_len);
+
+// AES_Decrypt of the paper (algorithm 4), in place: the message is at the beginning of
+// `ciphertext`, and its length is written to `len_of_message`. MOTEMIX_STATUS_BAD_LENGTH if it is
+// not of whole blocks; MOTEMIX_STATUS_BAD_CIPHERTEXT if the padding is wrong, which that of an
+// altered one need not be.
+motemix_status motemix_diet_decrypt(struct motemix_diet *diet,
+                                    const uint8_t *key,
+                                    uint8_t *ciphertext,
+                                    size_t len,
+                                    size_t *len_of_message);
+
+// ECDSA_sign of the paper (algorithm 5), over the SHA-256 digest of a message: writes
+// MOTEMIX_DIET_SIGNATURE_LEN bytes. MOTEMIX_STATUS_BAD_PRIVATE_KEY if the key is none. One scalar
+// multiplication.
+motemix_status motemix_diet_sign(struct motemix_diet *diet,
+                                 const uint8_t *private_key,
+                                 const uint8_t *message,
+                                 size_t len,
+                                 uint8_t *signature);
+
+// ECDSA_verify of the paper (algorithm 6). MOTEMIX_STATUS_BAD_SIGNATURE if the signature is
+// another's, or the message is another; MOTEMIX_STATUS_BAD_PUBLIC_KEY if the key is none. Two
+// scalar multiplications.
+motemix_status motemix_diet_verify(struct motemix_diet *diet,
+                                   const uint8_t *public_key,
+                                   const uint8_t *message,
+                                   size_t len,
+                                   const uint8_t *signature);
+
+// Gives the node its identity: the private key of a pair from motemix_diet_generate_key_pair that
+// signs nothing else, and is kept over restarts. Writes MOTEMIX_DIET_IDENTITY_LEN bytes to
+// `identity`, by which others admit it. One scalar multiplication.
+motemix_status motemix_diet_set_identity(struct motemix_diet *diet,
+                                         const uint8_t *private_key,
+                                         uint8_t *identity);
+
+// Begins a handshake: writes a hello of MOTEMIX_DIET_HELLO_LEN bytes, to be sent or broadcast
+// until an answer comes. One scalar multiplication.
+motemix_status motemix_diet_hello(struct motemix_diet *diet,
+                                  struct motemix_diet_initiator *initiator,
+                                  uint8_t *hello);
+
+// Answers a hello of `len` bytes: writes an answer of MOTEMIX_DIET_ANSWER_LEN bytes. A hello that
+// is refused changes nothing: MOTEMIX_STATUS_BAD_LENGTH, _OTHER_KIND, _STRANGER or
+// _BAD_PUBLIC_KEY. Three scalar multiplications, none for a stranger. The sender of a hello may be
+// invented: bound how many you answer in a second, and how many wait. If the same hello comes
+// again, send the same answer again.
+motemix_status motemix_diet_answer(struct motemix_diet *diet,
+                                   const uint8_t *hello,
+                                   size_t len,
+                                   const struct motemix_diet_admission *admission,
+                                   struct motemix_diet_pending *pending,
+                                   uint8_t *answer);
+
+// Ends a handshake with its answer of `len` bytes: wipes `initiator` and makes `session`. An
+// answer that is refused changes nothing, for the right one may still come:
+// MOTEMIX_STATUS_BAD_LENGTH, _OTHER_KIND, _STRANGER, _BAD_PUBLIC_KEY or _BAD_SIGNATURE. Three
+// scalar multiplications, none for a stranger.
+motemix_status motemix_diet_finish(struct motemix_diet *diet,
+                                   struct motemix_diet_initiator *initiator,
+                                   const uint8_t *answer,
+                                   size_t len,
+                                   const struct motemix_diet_admission *admission,
+                                   struct motemix_diet_session *session);
+
+// Opens the first message of a handshake that was answered, which proves the peer: wipes `pending`
+// and makes `session`, whatever was there before. Otherwise as motemix_diet_open_message; a
+// message that is refused leaves both as they were.
+motemix_status motemix_diet_open_first(struct motemix_diet *diet,
+                                       struct motemix_diet_pending *pending,
+                                       uint8_t *datagram,
+                                       size_t len,
+                                       struct motemix_diet_session *session,
+                                       const uint8_t **text,
+                                       size_t *text_len);
+
+// Seals a message of `len` bytes into `datagram`, which has room for `room`, and writes to
+// `datagram_len` how many it has: MOTEMIX_DIET_OVERHEAD more than the text. A receipt is a message
+// without text. MOTEMIX_STATUS_BUFFER_TOO_SMALL if there is less room; MOTEMIX_STATUS_EXHAUSTED
+// after 2^64 - 1 messages. One scalar multiplication.
+motemix_status motemix_diet_seal_message(struct motemix_diet *diet,
+                                         struct motemix_diet_session *session,
+                                         const uint8_t *message,
+                                         size_t len,
+                                         uint8_t *datagram,
+                                         size_t room,
+                                         size_t *datagram_len);
+
+// Opens a datagram of `len` bytes in place: `text` is where the text is in it, `text_len` its
+// length. A datagram that is refused leaves the session as it was, but not the datagram, so keep a
+// copy if it is to be opened by another: MOTEMIX_STATUS_BAD_LENGTH, _OTHER_KIND, _REPLAYED,
+// _BAD_CIPHERTEXT or _BAD_SIGNATURE. A datagram of a stranger costs no scalar multiplication, one
+// of the peer two.
+motemix_status motemix_diet_open_message(struct motemix_diet *diet,
+                                         struct motemix_diet_session *session,
+                                         uint8_t *datagram,
+                                         size_t len,
+                                         const uint8_t **text,
+                                         size_t *text_len);
+
+// The identity of a session's peer: MOTEMIX_DIET_IDENTITY_LEN bytes.
+motemix_status motemix_diet_peer(struct motemix_diet_session *session, uint8_t *identity);
+
+// Wipes a handshake that is given up.
+motemix_status motemix_diet_end_initiator(struct motemix_diet_initiator *initiator);
+
+// Wipes a handshake that was answered and is given up.
+motemix_status motemix_diet_end_pending(struct motemix_diet_pending *pending);
+
+// Wipes a session.
+motemix_status motemix_diet_end_session(struct motemix_diet_session *session);
 
 // Opens a signed network document: counts the signatures, checks every field, its time and its
 // profile. `bytes` are borrowed, `len` of them, until the last use of `document`; they may lie in

@@ -10,16 +10,17 @@
 //! datagram ─ node_face ─ entered (is it one, is it busy?) ─ motemix-node ─ event, transmit ─ node_face
 //! random bytes ─ random (callback) ─ generator ─ motemix-node
 //! motemix-node ─ journal (callbacks) ─ flash
+//! keys and messages of two neighbours ─ diet ─ motemix-neighbour
 //! ```
 //!
 //! # Where the unsafe code is
 //!
 //! `raw` turns pointers into slices and references. `handle` lays out a node in lent memory, and
-//! `entered` lets one call at a time into it. `random` and `journal` call back into C. The two
-//! faces put these together. Everything else is safe Rust. A face checks each pointer for null and
-//! for alignment, bounds each length, and recognises a node or a document by a word at its
-//! beginning. No check can find memory that does not exist, or two threads in one node; the header
-//! asks the caller to avoid them.
+//! `entered` lets one call at a time into it. `diet/memory` keeps what two neighbours share.
+//! `random` and `journal` call back into C. The faces put these together. Everything else is safe
+//! Rust. A face checks each pointer for null and for alignment, bounds each length, and recognises
+//! a node or a document by a word at its beginning. No check can find memory that does not exist,
+//! or two threads in one node; the header asks the caller to avoid them.
 //!
 //! Deliberately absent: an allocator, threads, sockets, clocks, other profiles, and any decision
 //! about the protocol.
@@ -31,6 +32,7 @@ extern crate std;
 
 mod counters;
 mod descriptor;
+mod diet;
 mod document_face;
 mod entered;
 mod event;
@@ -50,6 +52,16 @@ mod wiped;
 
 pub use counters::{Counters, DROP_REASONS, motemix_drop_reason_text};
 pub use descriptor::{About, Address, Descriptor, MAX_ADDRESSES, NAME_SIZE};
+pub use diet::{
+    DIET_ANSWER_LEN, DIET_COORDINATES_LEN, DIET_HELLO_LEN, DIET_IDENTITY_LEN, DIET_INITIATOR_WORDS,
+    DIET_KEY_LEN, DIET_OVERHEAD, DIET_PENDING_WORDS, DIET_PRIVATE_KEY_LEN, DIET_SESSION_WORDS,
+    DIET_SIGNATURE_LEN, DIET_WORDS, Diet, DietAdmission, DietInitiator, DietPending, DietSession,
+    motemix_diet_answer, motemix_diet_decrypt, motemix_diet_encrypt, motemix_diet_end,
+    motemix_diet_end_initiator, motemix_diet_end_pending, motemix_diet_end_session, motemix_diet_finish,
+    motemix_diet_generate_key_pair, motemix_diet_hello, motemix_diet_new, motemix_diet_open_first,
+    motemix_diet_open_message, motemix_diet_peer, motemix_diet_seal_message, motemix_diet_set_identity,
+    motemix_diet_shared_key, motemix_diet_sign, motemix_diet_verify,
+};
 pub use document_face::{
     DOCUMENT_WORDS, Document, NO_EPOCH, TIME_UNKNOWN, Trust, motemix_document_about, motemix_document_close,
     motemix_document_find, motemix_document_find_key, motemix_document_node, motemix_document_open,

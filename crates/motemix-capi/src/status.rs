@@ -49,7 +49,7 @@ pub enum Status {
     NotADocument = 9,
     /// The random source failed, or gave nothing but zeros.
     RandomFailed = 10,
-    /// The buffer is shorter than a packet.
+    /// The buffer is shorter than what goes into it: a packet, a ciphertext or a message.
     BufferTooSmall = 11,
     /// More data than MOTEMIX_DATA_LEN, or a longer network document than there is memory for.
     TooLong = 12,
@@ -132,6 +132,33 @@ pub enum Status {
     UnderWay = 50,
     /// The thread in which the mote runs is not there.
     NoThread = 51,
+    /// No source of random bytes was set: motemix_diet_new did not make this, or motemix_diet_end
+    /// ended it.
+    NotADiet = 52,
+    /// The node has no identity yet.
+    NoIdentity = 53,
+    /// No handshake is under way here.
+    NotAHandshake = 54,
+    /// There is no session here.
+    NotASession = 55,
+    /// The bytes are too short or too long for what they should be.
+    BadLength = 56,
+    /// The message is of another kind.
+    OtherKind = 57,
+    /// A private key is zero or not below the group's order.
+    BadPrivateKey = 58,
+    /// A public key is no point of the curve.
+    BadPublicKey = 59,
+    /// A signature was not made by this key over these bytes.
+    BadSignature = 60,
+    /// A ciphertext was altered, or is under another key.
+    BadCiphertext = 61,
+    /// The message has arrived before, or is too old to tell.
+    Replayed = 62,
+    /// The peer's identity is not admitted.
+    Stranger = 63,
+    /// All message numbers of the session are used.
+    Exhausted = 64,
 }
 
 statuses! {
@@ -146,7 +173,7 @@ statuses! {
     Busy => c"the node is in another call; do not call it from what it calls back",
     NotADocument => c"not an open document; open it with motemix_document_open",
     RandomFailed => c"the random source failed; use a board's hardware generator or seed",
-    BufferTooSmall => c"the buffer is too small; lend MOTEMIX_PACKET_LEN bytes",
+    BufferTooSmall => c"the buffer is too small; lend as many bytes as the header asks for",
     TooLong => c"too much data; a message carries MOTEMIX_DATA_LEN bytes, a document motemix_limits.document",
     BadId => c"not the number of a node; use the id from the network document",
     BadAuthorities => c"authority keys or threshold are unusable; compare them with the network's",
@@ -187,6 +214,19 @@ statuses! {
     NoAddress => c"there is no address yet that neighbours could send to; see to the network interface",
     UnderWay => c"this belongs to a message that is under way; use it again when the message has ended",
     NoThread => c"the mote's thread is not there; call motemix_init, and see what it prints",
+    NotADiet => c"randomness is not set; call motemix_diet_new first",
+    NoIdentity => c"no identity; call motemix_diet_set_identity",
+    NotAHandshake => c"no handshake is under way here",
+    NotASession => c"no session is here; finish a handshake",
+    BadLength => c"the length is wrong",
+    OtherKind => c"a message of another kind",
+    BadPrivateKey => c"not a private key",
+    BadPublicKey => c"not a public key",
+    BadSignature => c"the signature is wrong",
+    BadCiphertext => c"altered, or under another key",
+    Replayed => c"arrived before, or too old to tell",
+    Stranger => c"the peer is not admitted",
+    Exhausted => c"message numbers are used up; begin a handshake",
 }
 
 impl From<SendError> for Status {

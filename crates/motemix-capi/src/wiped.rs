@@ -15,6 +15,23 @@ pub(crate) const DOCUMENT: usize = depth(3456);
 pub(crate) const TURN: usize = depth(3584);
 /// What a start takes, whether it is called or typed.
 pub(crate) const START: usize = depth(3904);
+/// What the calls of motemix_diet_… take that work with keys. The check of a signature takes more,
+/// and has no secrets.
+pub(crate) mod diet {
+    use super::depth;
+
+    pub(crate) const NEW: usize = depth(192);
+    pub(crate) const GENERATE: usize = depth(3072);
+    pub(crate) const AGREE: usize = depth(3456);
+    pub(crate) const CIPHER: usize = depth(1024);
+    pub(crate) const SIGN: usize = depth(3520);
+    pub(crate) const IDENTITY: usize = depth(2688);
+    pub(crate) const HELLO: usize = depth(3264);
+    pub(crate) const ANSWER: usize = depth(4352);
+    pub(crate) const FINISH: usize = depth(4352);
+    pub(crate) const SEAL: usize = depth(3712);
+    pub(crate) const OPEN: usize = depth(2048);
+}
 
 /// How deep that is on this machine. On boards no more is wiped than the call has used, or wiping
 /// would be what needs the most stack: `tests/capi/boards.rs` measures that. Elsewhere there is

@@ -24,6 +24,18 @@ pub struct KeyPair {
 #[derive(Debug)]
 pub struct SharedKey(pub(crate) Secret<KEY_LEN>);
 
+impl SharedKey {
+    /// One that was kept.
+    pub const fn new(bytes: Secret<KEY_LEN>) -> Self {
+        Self(bytes)
+    }
+
+    /// The key, to be kept.
+    pub const fn expose(&self) -> &[u8; KEY_LEN] {
+        self.0.expose()
+    }
+}
+
 /// Makes a key pair on P-256 (algorithm 1).
 #[doc(alias = "ECC_GenKeyPair")]
 #[doc(alias = "KeyGen")]

@@ -103,6 +103,7 @@ const RULES: [Rule; 17] = [
             "motemix-sphinx",
             "motemix-directory",
             "motemix-node",
+            "motemix-neighbour",
             "motemix-link",
             "motemix-mote",
         ],

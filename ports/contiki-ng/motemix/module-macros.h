@@ -30,7 +30,7 @@
 #define UIP_CONF_BUFFER_SIZE 360
 #endif
 
-#ifdef CONTIKI_TARGET_NATIVE
+#if defined(CONTIKI_TARGET_NATIVE) && !defined(MOTEMIX_CONF_TUN)
 /* The frames of a PC travel in datagrams. */
 #define NETSTACK_CONF_RADIO motemix_zep_driver
 #define NETSTACK_CONF_NETWORK sicslowpan_driver

@@ -41,4 +41,11 @@ motemix_call_with_stack(void (*run)(void *arg), void *arg, uint32_t *top)
 #endif
 }
 
+/* Fills the stack, so that motemix_stack_used can tell how much of it was used. Once, before the first
+ * call. */
+void motemix_stack_fill(void);
+
+/* Calls `run` on the stack of MOTEMIX_STACK_SIZE bytes, or where it is called from if that is large. */
+void motemix_on_stack(void (*run)(void *arg), void *arg);
+
 #endif /* MOTEMIX_STACK_H_ */

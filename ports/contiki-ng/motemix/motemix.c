@@ -35,67 +35,6 @@ static struct etimer timer;
 static void (*printer)(void *arg, const char *text, size_t len);
 static void *printer_arg;
 /*---------------------------------------------------------------------------*/
-/*
- * The mote's stack: Contiki-NG's CC2538 has 2 kB in all. Interrupts that come meanwhile use it as
- * well. A mote in Cooja has a small stack, too.
- */
-#if defined(__arm__) || (defined(CONTIKI_TARGET_COOJA) && defined(__x86_64__))
-#define STACK_FILL 0x6d6f7465u
-static uint32_t stack[MOTEMIX_STACK_SIZE / 4] __attribute__((aligned(16)));
-_Static_assert(MOTEMIX_STACK_SIZE % 16 == 0, "the processor wants its stack in steps of 16 bytes");
-static bool on_own_stack;
-
-static void
-fill_stack(void)
-{
-  size_t at;
-
-  for(at = 0; at < MOTEMIX_STACK_SIZE / 4; at++) {
-    stack[at] = STACK_FILL;
-  }
-}
-
-static void
-on_stack(void (*run)(void *arg), void *arg)
-{
-  if(on_own_stack) {
-    run(arg);
-    return;
-  }
-  on_own_stack = true;
-  motemix_call_with_stack(run, arg, stack + MOTEMIX_STACK_SIZE / 4);
-  on_own_stack = false;
-}
-
-size_t
-motemix_stack_used(void)
-{
-  size_t unused = 0;
-
-  while(unused < MOTEMIX_STACK_SIZE / 4 && stack[unused] == STACK_FILL) {
-    unused++;
-  }
-  return MOTEMIX_STACK_SIZE - 4 * unused;
-}
-#else
-static void
-fill_stack(void)
-{
-}
-
-static void
-on_stack(void (*run)(void *arg), void *arg)
-{
-  run(arg);
-}
-
-size_t
-motemix_stack_used(void)
-{
-  return 0;
-}
-#endif
-/*---------------------------------------------------------------------------*/
 /* Ticks may have 32 bits: they are counted on. */
 static uint64_t
 now_us(void)
@@ -321,7 +260,7 @@ call_mote(void (*run)(void *arg), struct call *call)
   if(broken != MOTEMIX_STATUS_OK) {
     return broken;
   }
-  on_stack(run, call);
+  motemix_on_stack(run, call);
   process_poll(&motemix_process);
   return call->status;
 }
@@ -349,7 +288,7 @@ service(void)
   clock_time_t wait = LONGEST_WAIT;
   uint64_t now;
 
-  on_stack(run_poll, &call);
+  motemix_on_stack(run_poll, &call);
   if(call.status == MOTEMIX_STATUS_OK) {
     /* Others take their turn, between two scalar multiplications at the latest. */
     process_poll(&motemix_process);
@@ -372,8 +311,8 @@ PROCESS_THREAD(motemix_process, ev, data)
   (void)data;
 
   motemix_news_event = process_alloc_event();
-  fill_stack();
-  on_stack(run_open, NULL);
+  motemix_stack_fill();
+  motemix_on_stack(run_open, NULL);
   if(broken == MOTEMIX_STATUS_OK &&
      !simple_udp_register(&connection, MOTEMIX_PORT, NULL, 0, on_datagram)) {
     broken = MOTEMIX_STATUS_REFUSED;

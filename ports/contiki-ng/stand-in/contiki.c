@@ -6,7 +6,8 @@
  *   CONTIKI_STAND_IN_SOCKET   number of an inherited UDP socket that is bound already
  *   CONTIKI_STAND_IN_LINK     the UDP ports of all that is on the link, as in "40001 40002". The
  *                             first has the address fe80::1, and so on; who is not among them is
- *                             fe80::1:PORT. Every mote's port is the one that the program asks for
+ *                             fe80::1:PORT. Every mote's port is the one that the program asks for.
+ *                             A datagram to a multicast address goes to all of them
  */
 
 #define _GNU_SOURCE
@@ -23,11 +24,17 @@
 #include <unistd.h>
 
 #include "contiki.h"
+#include "dev/serial-line.h"
 #include "lib/csprng.h"
 #include "net/ipv6/simple-udp.h"
 #include "net/ipv6/uip-ds6.h"
+#include "net/ipv6/uiplib.h"
 #include "shell.h"
 #include "shell-commands.h"
+
+#ifndef SERIAL_LINE_CONF_BUFSIZE
+#define SERIAL_LINE_CONF_BUFSIZE 128
+#endif
 
 extern struct process *const autostart_processes[];
 
@@ -153,6 +160,12 @@ clock_time(void)
 
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (clock_time_t)now.tv_sec * CLOCK_SECOND + (clock_time_t)now.tv_nsec / 1000000;
+}
+
+unsigned long
+clock_seconds(void)
+{
+  return clock_time() / CLOCK_SECOND;
 }
 
 void
@@ -359,23 +372,54 @@ simple_udp_register(struct simple_udp_connection *c, uint16_t local_port, uip_ip
   return select_set_callback(connection_fd, &datagrams);
 }
 
+static bool
+send_to_place(uint16_t port, const void *data, uint16_t datalen)
+{
+  struct sockaddr_in6 socket_of = { .sin6_family = AF_INET6,
+                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+                                    .sin6_port = htons(port) };
+
+  return sendto(connection_fd, data, datalen, 0, (struct sockaddr *)&socket_of,
+                sizeof(socket_of)) >= 0;
+}
+
 int
 simple_udp_sendto_port(struct simple_udp_connection *c, const void *data, uint16_t datalen,
                        const uip_ipaddr_t *to, uint16_t to_port)
 {
-  struct sockaddr_in6 socket_of = { .sin6_family = AF_INET6,
-                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-  uip_ipaddr_t address;
+  uip_ipaddr_t own = uip_ds6_get_link_local(-1)->ipaddr, address;
   unsigned place;
+  bool sent = false;
 
   for(place = 0; place < place_count; place++) {
+    bool is_meant;
+
     address_of(places[place], &address);
-    if(memcmp(&address, to, sizeof(address)) == 0 && to_port == c->local_port) {
-      socket_of.sin6_port = htons(places[place]);
+    is_meant = memcmp(&address, uip_is_addr_mcast(to) ? &own : to, sizeof(address)) == 0;
+    if(is_meant != uip_is_addr_mcast(to) && to_port == c->local_port) {
+      sent = send_to_place(places[place], data, datalen) || sent;
     }
   }
-  return socket_of.sin6_port != 0 && sendto(connection_fd, data, datalen, 0,
-                                            (struct sockaddr *)&socket_of, sizeof(socket_of)) >= 0;
+  /* Who is not on the link and has sent something. */
+  address_of(to->u8[14] << 8 | to->u8[15], &address);
+  if(address.u8[13] == 1 && memcmp(&address, to, sizeof(address)) == 0) {
+    sent = send_to_place((uint16_t)(to->u8[14] << 8 | to->u8[15]), data, datalen);
+  }
+  return sent;
+}
+
+int
+uiplib_ip6addrconv(const char *addrstr, uip_ipaddr_t *addr)
+{
+  return inet_pton(AF_INET6, addrstr, addr) == 1;
+}
+
+int
+uiplib_ipaddr_snprint(char *buffer, size_t size, const uip_ipaddr_t *addr)
+{
+  char text[INET6_ADDRSTRLEN];
+
+  return snprintf(buffer, size, "%s", inet_ntop(AF_INET6, addr, text, sizeof(text)));
 }
 /*---------------------------------------------------------------------------*/
 bool
@@ -384,7 +428,10 @@ csprng_rand(uint8_t *result, size_t len)
   return getrandom(result, len, 0) == (ssize_t)len;
 }
 /*---------------------------------------------------------------------------*/
-/* The shell: a command and the rest of the line, until the input ends. */
+/* The serial line, until the input ends: for the shell if a program has one, and for all processes
+ * otherwise. */
+
+process_event_t serial_line_event_message;
 
 static struct shell_command_set_t *command_sets;
 
@@ -408,7 +455,14 @@ do_line(char *line)
   const struct shell_command_set_t *set;
   const struct shell_command_t *command;
   struct pt pt = { 0 };
+  struct process *p;
 
+  if(command_sets == NULL) {
+    for(p = processes; p != NULL; p = p->next) {
+      process_post_synch(p, serial_line_event_message, line);
+    }
+    return;
+  }
   if(args != NULL) {
     *args++ = '\0';
   }
@@ -460,6 +514,7 @@ main(void)
   struct process *const *p;
 
   setvbuf(stdout, NULL, _IOLBF, 0);
+  serial_line_event_message = process_alloc_event();
   for(p = autostart_processes; *p != NULL; p++) {
     process_start(*p, NULL);
   }

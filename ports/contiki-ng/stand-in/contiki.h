@@ -51,6 +51,11 @@ struct process {
   struct process name = { NULL, text, process_thread_##name, { 0 }, false, false }
 #define PROCESS_BEGIN() PT_BEGIN(process_pt)
 #define PROCESS_END() PT_END(process_pt)
+#define PROCESS_EXIT() \
+  do { \
+    process_pt->line = 0; \
+    return PT_ENDED; \
+  } while(0)
 #define PROCESS_YIELD_UNTIL(condition) \
   do { \
     process_pt->line = __LINE__; \
@@ -73,6 +78,7 @@ process_event_t process_alloc_event(void);
 typedef unsigned long clock_time_t;
 #define CLOCK_SECOND 1000
 clock_time_t clock_time(void);
+unsigned long clock_seconds(void);
 
 struct etimer {
   struct etimer *next;

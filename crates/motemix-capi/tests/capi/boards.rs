@@ -106,6 +106,22 @@ fn no_call_of_a_mote_takes_more_stack_than_riots_thread_or_contikis_module_has()
     }
 }
 
+#[test]
+fn no_call_of_two_neighbours_takes_more_stack_than_the_application_on_contiki_has() {
+    let settings = root().join("../../ports/contiki-ng/diet/project-conf.h");
+    let settings = std::fs::read_to_string(settings).expect("the application's settings");
+    let size = settings.lines().find_map(|line| line.strip_prefix("#define MOTEMIX_CONF_STACK_SIZE "));
+    let size: u32 = size.and_then(|size| size.parse().ok()).expect("the size of its stack");
+    for core in CORES {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        println!("{}", core.target);
+        check(&core.run("stack_diet.c", place.path()), 16, size - OF_THE_APPLICATION);
+    }
+}
+
+/// The frames of the application in front of a call, and an interrupt.
+const OF_THE_APPLICATION: u32 = 512;
+
 fn run_motes(core: &Core, authority: &Authority, [document, next]: [Vec<u8>; 2]) -> String {
     let place = tempfile::tempdir().expect("a temporary directory");
     let arrays = [("document", &*document), ("next", &next), ("authority", &authority.key())];

@@ -11,6 +11,7 @@ use crate::ports::{Flash, Port};
 use crate::{SANITIZERS, SYSTEM, library, root, succeed};
 
 mod build;
+mod diet;
 mod flash;
 mod lines;
 mod news;
@@ -18,15 +19,21 @@ mod stack;
 mod words;
 mod zep;
 
+pub(crate) use diet::{link_identity, motemix};
 pub(crate) use stack::left_by_contiki;
 pub(crate) use words::CONSOLE;
 
 /// gcc with the port's headers, as Contiki-NG's build calls it: the application's and the module's
 /// settings are read in front of each source.
 pub(crate) fn gcc(gcc: &str, flags: &[&str]) -> Command {
+    gcc_for("app", gcc, flags)
+}
+
+/// The same with another application's settings.
+fn gcc_for(application: &str, gcc: &str, flags: &[&str]) -> Command {
     let mut command = Command::new(gcc);
     command.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
-    for settings in ["app/project-conf.h", "motemix/module-macros.h"] {
+    for settings in [&*format!("{application}/project-conf.h"), "motemix/module-macros.h"] {
         command.arg("-include").arg(port().join(settings));
     }
     command.arg("-I").arg(root().join("include"));
@@ -46,19 +53,23 @@ fn sources() -> PathBuf {
 }
 
 /// The radio of a PC is not among them: its datagrams are the stand-in's.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "app/motemix-app.c",
     "motemix/motemix.c",
     "motemix/motemix-flash.c",
     "motemix/motemix-news.c",
     "motemix/motemix-random.c",
+    "motemix/motemix-stack.c",
 ];
 const NATIVE: &str = "-DCONTIKI_TARGET_NATIVE";
 
 /// Links a program for this machine with the stand-in.
 fn link(name: &str, sources: &[PathBuf], flags: &[&str]) -> PathBuf {
+    link_with(gcc("gcc", &[NATIVE]), name, sources, flags)
+}
+
+fn link_with(mut command: Command, name: &str, sources: &[PathBuf], flags: &[&str]) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("contiki-{name}"));
-    let mut command = gcc("gcc", &[NATIVE]);
     command.args(flags).args(sources).arg(port().join("stand-in/contiki.c"));
     succeed(command.arg(library()).args(SYSTEM).arg("-o").arg(&program));
     program

@@ -1,6 +1,6 @@
 /*
  * What a program needs that uses the interface wrongly: it counts what came as expected and ends at
- * the first call that answers otherwise, reads files, and has generators, good and bad ones.
+ * the first call that answers otherwise, and has generators, good and bad ones.
  */
 
 #ifndef EXPECT_H
@@ -33,22 +33,6 @@
     } while (0)
 
 static unsigned expectations;
-static const motemix_limits limits = { MOTEMIX_MOTE };
-/* A network document, and the key of its authority. */
-static uint8_t bytes[8192], authority[32];
-static size_t len;
-/* For `counting`. */
-static unsigned char counter;
-
-static void read_file(const char *directory, const char *name, uint8_t *out, size_t most, size_t *got)
-{
-    char path[4096];
-    CHECK(snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path));
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL);
-    *got = fread(out, 1, most, file);
-    fclose(file);
-}
 
 static int counting(void *context, uint8_t *out, size_t count)
 {

@@ -12,11 +12,9 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include <pthread.h>
-
 #include "lent.h"
+#include "own_stack.h"
 
-#define STACK_SIZE (256u * 1024u)
 #define SECRET_LEN 32u
 /* A part of a secret is one register or two. */
 #define PART 8u
@@ -26,7 +24,6 @@
 static uint64_t memory[MOTEMIX_MOTE_SIZE(MOTEMIX_MOTE) / 8];
 static motemix_mote *mote;
 static uint64_t now = SECOND, next_us;
-static uint8_t stack[STACK_SIZE] __attribute__((aligned(4096)));
 static uint8_t secrets[16 * SECRET_LEN], key[32];
 static size_t secrets_len;
 static uint32_t epoch = EPOCH;
@@ -80,20 +77,6 @@ static motemix_status close_mote(void)
     return motemix_mote_close(mote);
 }
 
-typedef motemix_status call(void);
-
-struct job {
-    call *call;
-    motemix_status status;
-};
-
-static void *run(void *argument)
-{
-    struct job *job = argument;
-    job->status = job->call();
-    return NULL;
-}
-
 static bool is_part(const uint8_t *at, const uint8_t *disguised)
 {
     for (unsigned byte = 0; byte < PART; byte++) {
@@ -116,26 +99,6 @@ static void search(const char *name)
             }
         }
     }
-}
-
-/* A call that says that there is nothing more to do succeeds, too. */
-static void on_own_stack(const char *name, call *what)
-{
-    struct job job = { what, MOTEMIX_STATUS_OK };
-    pthread_attr_t attributes;
-    pthread_t thread;
-
-    memset(stack, 0, sizeof(stack));
-    CHECK(pthread_attr_init(&attributes) == 0);
-    CHECK(pthread_attr_setstack(&attributes, stack, sizeof(stack)) == 0);
-    CHECK(pthread_create(&thread, &attributes, run, &job) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-    pthread_attr_destroy(&attributes);
-    if (job.status != MOTEMIX_STATUS_OK && job.status != MOTEMIX_STATUS_NOTHING) {
-        fprintf(stderr, "%s: %s\n", name, motemix_status_text(job.status));
-        exit(EXIT_FAILURE);
-    }
-    search(name);
 }
 
 static void type(const char *typed)

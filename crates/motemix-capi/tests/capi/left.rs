@@ -17,13 +17,13 @@ const PAGES: usize = 10;
 /// Secrets are looked for in disguise, so that they are not found where they are kept.
 const DISGUISE: u8 = 0xa5;
 
-fn compile(to: &Path, library: &Path) -> PathBuf {
+fn compile(source: &str, to: &Path, library: &Path) -> PathBuf {
     let program = to.join("left");
     let mut gcc = Command::new("gcc");
     gcc.args(["-std=c99", "-g", "-O1", "-pthread"]).args(WARNINGS).arg("-Wno-unused-function");
     gcc.arg(format!("-DBEGINS={BEGINS}")).arg(format!("-DEPOCH_LEN={EPOCH_LEN}"));
     gcc.arg(format!("-DDISGUISE={DISGUISE}"));
-    gcc.arg("-I").arg(root().join("include")).arg("-o").arg(&program).arg(root().join("tests/capi/left.c"));
+    gcc.arg("-I").arg(root().join("include")).arg("-o").arg(&program).arg(root().join(source));
     succeed(gcc.arg(library).args(SYSTEM));
     program
 }
@@ -51,6 +51,14 @@ fn no_call_of_a_mote_leaves_a_secret_on_the_stack() {
 }
 
 #[test]
+fn no_call_of_two_neighbours_leaves_a_private_key_or_their_shared_key_on_the_stack() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let program = compile("tests/capi/left_diet.c", place.path(), library());
+    // It leaves one itself in the end, and finds that.
+    says(&succeed(&mut Command::new(program)), "0 parts left by 17 calls");
+}
+
+#[test]
 #[ignore = "builds the library a second time: two minutes"]
 fn no_call_of_a_released_mote_leaves_a_secret_on_the_stack() {
     build(&["--release"]);
@@ -59,7 +67,7 @@ fn no_call_of_a_released_mote_leaves_a_secret_on_the_stack() {
 
 fn leaves_no_secret(library: &Path) {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let program = compile(place.path(), library);
+    let program = compile("tests/capi/left.c", place.path(), library);
     let said = succeed(&mut Command::new(&program)).stdout;
     let said = String::from_utf8(said).expect("hex digits");
     let [first, second, flash] =

@@ -6,7 +6,7 @@
 #ifndef LENT_H
 #define LENT_H
 
-#include "expect.h"
+#include "given.h"
 
 #define PAGES 10
 

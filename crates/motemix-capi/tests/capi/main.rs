@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 mod boards;
 mod contiki;
+mod diet;
 mod left;
 #[path = "../../examples/provision/network.rs"]
 mod network;

@@ -5,7 +5,7 @@
  *   misuse DIRECTORY      a node's directory, as `provision` writes it
  */
 
-#include "expect.h"
+#include "given.h"
 
 static uint8_t secret[32];
 static motemix_node *reentered;

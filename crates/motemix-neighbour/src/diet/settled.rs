@@ -46,6 +46,8 @@ pub struct Identity(KeyPair);
 pub enum Admission<'a> {
     /// These identities.
     Of(&'a [PublicKey]),
+    /// The same as they came from somewhere else: what is no point is nobody's identity.
+    OfBytes(&'a [[u8; PUBLIC_KEY_LEN]]),
     /// Whoever comes. A man in the middle comes as well: the caller has to remember the first
     /// identity at each address, and to show it to a person.
     Anybody,
@@ -56,7 +58,8 @@ impl Admission<'_> {
     fn admit(self, peer: &[u8; PUBLIC_KEY_LEN]) -> Result<(), Refused> {
         match self {
             Self::Of(known) if known.iter().all(|known| known.as_bytes() != peer) => Err(Refused::Stranger),
-            Self::Of(_) | Self::Anybody => Ok(()),
+            Self::OfBytes(known) if !known.contains(peer) => Err(Refused::Stranger),
+            Self::Of(_) | Self::OfBytes(_) | Self::Anybody => Ok(()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The module, compiled for boards' processors.
 
-use super::{NATIVE, SOURCES, gcc, port};
+use super::{NATIVE, SOURCES, diet, gcc, gcc_for, port};
 use crate::succeed;
 
 /// Contiki-NG's platforms: what its build says of each, and its processor, as gcc names it.
@@ -40,6 +40,11 @@ fn the_module_compiles_for_the_boards() {
             let mut command = gcc("arm-none-eabi-gcc", &[flags, &["-mthumb"]].concat());
             succeed(command.arg("-c").arg(port().join(source)).arg("-o").arg(&object));
         }
+    }
+    for source in diet::SOURCES {
+        let flags = ["-DCONTIKI_TARGET_ZOUL", "-DDIET_CONF_INTERVAL=10", "-mcpu=cortex-m3", "-mthumb"];
+        let mut command = gcc_for("diet", "arm-none-eabi-gcc", &flags);
+        succeed(command.arg("-c").arg(port().join(source)).arg("-o").arg(&object));
     }
     for source in SOURCES {
         // The simulated mote has a stack of its own as well.

@@ -10,4 +10,8 @@ typedef union {
   uint16_t u16[8];
 } uip_ipaddr_t;
 
+#define uip_is_addr_mcast(a) ((a)->u8[0] == 0xff)
+#define uip_create_linklocal_allnodes_mcast(a) \
+  (*(a) = (uip_ipaddr_t){ .u8 = { 0xff, 2, [15] = 1 } })
+
 #endif
