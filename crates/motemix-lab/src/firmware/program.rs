@@ -27,6 +27,8 @@ pub enum Purpose {
     Baseline,
     /// The functions of IoT-CryptoDiet, one by one: `boards cycles`.
     Diet,
+    /// The steps of EDHOC, one by one: `boards cycles`.
+    Edhoc,
     /// A mote on a board that is not emulated.
     Mote,
 }
