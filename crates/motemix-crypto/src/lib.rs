@@ -23,6 +23,7 @@ pub mod curve;
 pub mod ed25519;
 pub mod hash;
 pub mod p224;
+pub mod p256;
 pub mod secret;
 pub mod stream;
 pub mod uniform;

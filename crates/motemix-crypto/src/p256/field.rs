@@ -1,0 +1,215 @@
+//! Integers modulo p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1, in Montgomery's form: an element is kept as
+//! 2²⁶⁰ times itself (P. Montgomery, 1985).
+//!
+//! An element has *weight* w if its limbs are at most w·2¹² in magnitude. What is multiplied is
+//! *carried*: of weight 1, with an uppermost limb below 2⁹; products are. Sums and differences add
+//! the weights of their terms, and factors may have weights whose product is 6
+//! (`product::product`).
+//!
+//! Carried elements are between −0.6 p and 0.6 p: a product a·b / 2²⁶⁰ with |a|, |b| < 5 p adds less
+//! than 2 p... see `reduce`.
+
+use core::hint::black_box;
+
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+use super::product::{product, square};
+use crate::curve::half_words::limbs::{COLUMNS, LIMBS, carry, pack, settle, unpack};
+
+/// p.
+const MODULUS: [i32; LIMBS] = [-1, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 1024, 0, 0, -8, 0, 512];
+/// 2⁵²⁰ modulo p.
+const RADIX_SQUARED: [i32; LIMBS] =
+    [768, 0, 0, 0, 0, -128, 0, 0, -4, 0, -64, 0, 0, 0, 0, -64, 0, 2048, 1, 0];
+
+/// Limb i counts 2^(13·i).
+#[derive(Clone, Copy, Debug)]
+pub struct Element([i32; LIMBS]);
+
+impl Element {
+    pub const ZERO: Self = Self([0; LIMBS]);
+    pub const ONE: Self = Self([16, 0, 0, 0, 0, 0, 0, -512, 0, 0, 0, 0, 0, 0, 0, -2, 0, 128, 0, 0]);
+
+    /// From limbs of Montgomery's form.
+    pub const fn new(limbs: [i32; LIMBS]) -> Self {
+        Self(limbs)
+    }
+
+    /// Big-endian, modulo p. Carried.
+    pub fn from_be_bytes(bytes: &[u8; 32]) -> Self {
+        let mut reversed = *bytes;
+        reversed.reverse();
+        Self(unpack(&reversed)).times(&Self(RADIX_SQUARED))
+    }
+
+    /// The representative below p, big-endian, of an element of weight 6 at most.
+    pub fn to_be_bytes(self) -> [u8; 32] {
+        // Between −p and p, as all products with so small a number.
+        let mut one = Self::ZERO;
+        one.0[0] = 1;
+        let mut limbs = self.times(&one).0;
+        // What is left above is −1 or 0: all bits, or none.
+        let negative = settle(&mut limbs);
+        for (limb, modulus) in limbs.iter_mut().zip(&MODULUS) {
+            *limb += modulus & negative;
+        }
+        settle(&mut limbs);
+        let mut bytes = pack(&limbs);
+        bytes.reverse();
+        bytes
+    }
+
+    /// Carried.
+    #[inline(never)]
+    pub fn times(&self, by: &Self) -> Self {
+        reduce(&product(&self.0, &by.0))
+    }
+
+    /// Carried.
+    #[inline(never)]
+    pub fn squared(&self) -> Self {
+        reduce(&square(&self.0))
+    }
+
+    pub fn plus(&self, other: &Self) -> Self {
+        self.plus_multiple(1, other)
+    }
+
+    pub fn minus(&self, other: &Self) -> Self {
+        self.plus_multiple(-1, other)
+    }
+
+    /// `self` + `factor` · `other`.
+    #[inline(never)]
+    pub fn plus_multiple(&self, factor: i32, other: &Self) -> Self {
+        let mut sum = *self;
+        for (limb, other) in sum.0.iter_mut().zip(&other.0) {
+            *limb += factor * *other;
+        }
+        sum
+    }
+
+    /// The same element, carried. Its weight may be 64.
+    #[inline(never)]
+    pub fn carried(mut self) -> Self {
+        // How often p is in it, but for a little.
+        let above = (self.0[LIMBS - 1] + (1 << 8)) >> 9;
+        for (limb, modulus) in self.0.iter_mut().zip(&MODULUS) {
+            *limb -= above * modulus;
+        }
+        let mut carried = 0;
+        for limb in &mut self.0[..LIMBS - 1] {
+            *limb = carry(*limb, &mut carried);
+        }
+        self.0[LIMBS - 1] += carried;
+        self
+    }
+
+    /// self^(2^squarings) · factor. Carried.
+    #[inline(never)]
+    fn power(&self, squarings: usize, factor: &Self) -> Self {
+        let mut power = *self;
+        for _ in 0..squarings {
+            power = power.squared();
+        }
+        power.times(factor)
+    }
+
+    /// To the powers of 2³⁰ − 1 and of 2³² − 1. A name is the number of ones in the exponent.
+    #[inline(never)]
+    #[allow(clippy::similar_names)]
+    fn powers_of_ones(&self) -> (Self, Self) {
+        let ones_2 = self.power(1, self);
+        let ones_3 = ones_2.power(1, self);
+        let ones_6 = ones_3.power(3, &ones_3);
+        let ones_12 = ones_6.power(6, &ones_6);
+        let ones_15 = ones_12.power(3, &ones_3);
+        let ones_30 = ones_15.power(15, &ones_15);
+        (ones_30, ones_30.power(2, &ones_2))
+    }
+
+    /// To the power of p − 2; zero stays zero. Carried.
+    #[inline(never)]
+    pub fn inverted(&self) -> Self {
+        let (ones_30, ones_32) = self.powers_of_ones();
+        // p − 2 in words: ffffffff 00000001 00000000 00000000 00000000 ffffffff ffffffff fffffffd
+        let upper = ones_32.power(32, self);
+        upper.power(128, &ones_32).power(32, &ones_32).power(30, &ones_30).power(2, self)
+    }
+
+    /// To the power of (p + 1) / 4: a root of a square. Carried.
+    pub fn root(&self) -> Self {
+        let (_, ones_32) = self.powers_of_ones();
+        // (p + 1) / 4 = (2³² − 1)·2²²² + 2¹⁹⁰ + 2⁹⁴
+        let mut root = ones_32.power(32, self).power(96, self);
+        for _ in 0..94 {
+            root = root.squared();
+        }
+        root
+    }
+
+    /// `other` if `choice`, in constant time.
+    pub fn select(&self, other: &Self, choice: Choice) -> Self {
+        let mut selected = *self;
+        for (limb, other) in selected.0.iter_mut().zip(&other.0) {
+            limb.conditional_assign(other, choice);
+        }
+        selected
+    }
+
+    /// The negative if `choice`, in constant time.
+    pub fn negated_if(&self, choice: Choice) -> Self {
+        let mask = black_box(-i32::from(choice.unwrap_u8()));
+        Self(self.0.map(|limb| (limb ^ mask) - mask))
+    }
+
+    /// Of weight 6 at most.
+    pub fn is_zero(&self) -> Choice {
+        self.to_be_bytes().as_slice().ct_eq([0; 32].as_slice())
+    }
+
+    /// In half the room. Of weight 7 at most.
+    pub fn packed(&self) -> Packed {
+        self.0.map(|limb| limb as i16)
+    }
+
+    pub fn unpacked(packed: &Packed) -> Self {
+        Self(packed.map(i32::from))
+    }
+}
+
+/// Limbs of an element in half the room.
+pub type Packed = [i16; LIMBS];
+
+/// Divides by 2²⁶⁰: multiples of p are added so that the lower half becomes zero. p is −1 modulo
+/// 2⁹⁶, so a factor of p is what its limb is, and p has but four more terms: 2⁹⁶ = 2^(13·7 + 5),
+/// 2¹⁹² = 2^(13·14 + 10), −2²²⁴ = −2^(13·17 + 3), 2²⁵⁶ = 2^(13·19 + 9).
+#[inline(never)]
+fn reduce(columns: &[i32; COLUMNS]) -> Element {
+    let mut factors = [0; LIMBS];
+    let mut limbs = [0; LIMBS];
+    let mut carried = 0;
+    macro_rules! each {
+        ($($at:literal)+; $($above:literal)+) => {
+            $( factors[$at] = carry(with_factors::<$at>(columns, &factors), &mut carried); )+
+            $( limbs[$above - LIMBS] = carry(with_factors::<$above>(columns, &factors), &mut carried); )+
+        };
+    }
+    each! {
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19;
+        20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+    }
+    // The uppermost limb keeps what it is given.
+    limbs[LIMBS - 1] = with_factors::<{ COLUMNS - 1 }>(columns, &factors) + carried;
+    Element(limbs)
+}
+
+/// A column, and what the factors of p below it add to it.
+#[inline(always)]
+fn with_factors<const AT: usize>(columns: &[i32; COLUMNS], factors: &[i32; LIMBS]) -> i32 {
+    let factor = |distance: usize| match AT.checked_sub(distance) {
+        Some(at) if at < LIMBS => factors[at],
+        _ => 0,
+    };
+    columns[AT] + (factor(7) << 5) + (factor(14) << 10) - (factor(17) << 3) + (factor(19) << 9)
+}

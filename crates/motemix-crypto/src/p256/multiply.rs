@@ -1,0 +1,168 @@
+//! Multiplication in constant time.
+//!
+//! Of k and n − k one is odd, and their products are each other's negatives. So the number that is
+//! multiplied, K, is odd and from 1 to n − 1. Odd numbers have digits none of which is zero, so
+//! that the work is always the same.
+//!
+//! **Any point.** K = Σ dᵢ 16ⁱ with odd digits (M. Joye, M. Tunstall, 2009): from every fourth bit
+//! on, five bits are read, the lowest of which counts as set, and 16 is subtracted. So dᵢ is ±1,
+//! ±3, … ±15; the uppermost digit takes what is there, and is positive.
+//!
+//! **The generator.** K = Σ sᵢ 2ⁱ for i < 256 with sᵢ = ±1: sᵢ is positive if bit i + 1 of K is
+//! set, and so is s₂₅₅. A comb of four teeth (C. Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and
+//! s₁₉₂₊ⱼ at once, j from 63 down to 0.
+//!
+//! Additions go wrong where both points are equal, or each other's negatives, or one is infinity.
+//! Let S be the sum so far, doubled as it is when a is added to it. Both are multiples of the point
+//! that is multiplied; their factors be called the same.
+//!
+//! - *Any point*, digit i: 16ⁱ·(S ± a) is K, less what all digits from i on downwards can make
+//!   together, twice for the digit itself: it is more than −2²⁵⁴ and less than n + 2²⁵⁴ if i < 63.
+//!   Of the multiples of n only 0 and n are there. S is even and a is odd, so it is not 0. It is n
+//!   only if 16ⁱ divides n: if i = 0. S, divided by what it was multiplied by, is odd in the same
+//!   way, and not a multiple of n.
+//! - *The generator*, column j: 2ʲ·(S ± a) is K but for less than 2^(194 + j), and so from −2²⁵⁶ to
+//!   n + 2²⁵⁶ if j < 63. Of the multiples of n, −n, 0, n and 2n are there. S is even and a is odd,
+//!   so it is not 0. 2ʲ divides none of the others if j > 1, and only 2n if j = 1, where
+//!   2¹⁹⁵ + n < 2n.
+//!
+//! So S and a are neither equal nor negatives of each other, but in the last addition (i = 0, j =
+//! 0). S + a is K there, and not 0; S and a may be equal.
+
+use core::array;
+use core::hint::black_box;
+
+use subtle::{Choice, ConstantTimeEq};
+
+use super::addition::Jacobian;
+use super::field::{Element, Packed};
+use super::generator::COMB;
+use super::point::Point;
+use super::scalar::{Odd, Scalar};
+
+/// Points of a table.
+pub const TABLE_LEN: usize = 8;
+/// Bits of a digit.
+const WINDOW: usize = 4;
+/// Digits of a number.
+const DIGITS: usize = 64;
+/// Columns of the comb.
+const COLUMNS: usize = 64;
+
+/// x and y of points.
+pub type Table = [[Packed; 2]; TABLE_LEN];
+
+/// The product of a point.
+pub fn variable_base(point: &Point, odd: &Odd) -> Point {
+    let table = odd_multiples(point);
+    let mut sum = Jacobian::from_point(&digit(&table, odd, DIGITS - 1));
+    for position in (1..DIGITS - 1).rev() {
+        sum = shifted(sum).plus_point(&digit(&table, odd, position)).0;
+    }
+    affine(shifted(sum).plus_any_point(&digit(&table, odd, 0)), odd)
+}
+
+/// The product of the generator.
+pub fn fixed_base(odd: &Odd) -> Point {
+    let mut sum = Jacobian::from_point(&column(odd, COLUMNS - 1));
+    for position in (1..COLUMNS - 1).rev() {
+        sum = sum.doubled().plus_point(&column(odd, position)).0;
+    }
+    affine(sum.doubled().plus_any_point(&column(odd, 0)), odd)
+}
+
+/// The sum of both products: None if it is infinity. In variable time.
+pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) -> Option<Jacobian> {
+    let (odd, comb) = (by.odd(), of_generator.map(Scalar::odd));
+    let signed = |taken: Point, odd: &Odd| taken.negated_if(odd.is_negative());
+    let table = odd_multiples(point);
+    let mut sum = Jacobian::from_point(&signed(digit(&table, &odd, DIGITS - 1), &odd));
+    for position in (0..WINDOW * (DIGITS - 1)).rev() {
+        sum = sum.doubled();
+        if position.is_multiple_of(WINDOW) {
+            sum = sum.plus_point(&signed(digit(&table, &odd, position / WINDOW), &odd)).0;
+        }
+        if let Some(comb) = comb.as_ref().filter(|_| position < COLUMNS) {
+            sum = sum.plus_point(&signed(column(comb, position), comb)).0;
+        }
+    }
+    if !bool::from(sum.z.is_zero()) {
+        return Some(sum);
+    }
+    // Z is zero from then on that an addition went wrong, which happens only to who wants it.
+    let product = variable_base(point, &odd);
+    match comb {
+        Some(comb) => Jacobian::of_points_vartime(&product, &fixed_base(&comb)),
+        None => Some(Jacobian::from_point(&product)),
+    }
+}
+
+fn affine(product: Jacobian, odd: &Odd) -> Point {
+    let product = product.to_affine(&product.z.inverted());
+    product.negated_if(odd.is_negative())
+}
+
+fn shifted(mut sum: Jacobian) -> Jacobian {
+    for _ in 0..WINDOW {
+        sum = sum.doubled();
+    }
+    sum
+}
+
+/// The digit's multiple.
+fn digit(table: &Table, odd: &Odd, position: usize) -> Point {
+    // The uppermost is positive: as if a bit were set above it.
+    let bits = odd.bits(WINDOW * position) | u8::from(position == DIGITS - 1) << WINDOW;
+    // −15 and 15 are next to each other, as −1 and 1 are.
+    let is_negative = Choice::from(bits >> WINDOW & 1 ^ 1);
+    let magnitude = bits ^ (bits >> WINDOW & 1).wrapping_sub(1);
+    at(table, magnitude >> 1 & 7, is_negative)
+}
+
+/// The column's point.
+fn column(odd: &Odd, position: usize) -> Point {
+    let bit = |tooth: usize| odd.sign(COLUMNS * tooth + position);
+    let upper = bit(3);
+    let index = [0, 1, 2].map(|tooth| (bit(tooth) ^ upper ^ 1) << tooth);
+    at(&COMB, index[0] | index[1] | index[2], Choice::from(upper ^ 1))
+}
+
+/// Looks at every entry, whichever it is.
+fn at(table: &Table, index: u8, is_negative: Choice) -> Point {
+    let mut taken = [[0; 20]; 2];
+    for (entry, place) in table.iter().zip(0..) {
+        let mask = black_box(-i16::from(index.ct_eq(&place).unwrap_u8()));
+        for (taken, limb) in taken.as_flattened_mut().iter_mut().zip(entry.as_flattened()) {
+            *taken |= limb & mask;
+        }
+    }
+    let [x, y] = taken.map(|coordinate| Element::unpacked(&coordinate));
+    Point::new(x, y).negated_if(is_negative)
+}
+
+/// P, 3 P, … 15 P.
+pub fn odd_multiples(point: &Point) -> Table {
+    let (mut twice, mut multiple) = Jacobian::twice_and_once(point);
+    // Coordinates of multiples, and by what Z was multiplied from one to the next.
+    let mut steps = [([[0; 20]; 2], [0; 20]); TABLE_LEN - 1];
+    for (coordinates, step) in &mut steps {
+        let (sum, twice_again, factor) = twice.sum_and_self(&multiple);
+        (multiple, twice) = (sum, twice_again);
+        *coordinates = [sum.x.packed(), sum.y.packed()];
+        *step = factor.packed();
+    }
+    // One inversion for all of them (P. Montgomery, 1987).
+    let mut inverse = multiple.z.inverted();
+    let mut table: Table = array::from_fn(|_| {
+        let (x, y) = point.coordinates();
+        [x.packed(), y.packed()]
+    });
+    for (entry, ([x, y], step)) in table[1..].iter_mut().zip(&steps).rev() {
+        let [x, y] = [x, y].map(Element::unpacked);
+        let affine = Jacobian { x, y, z: Element::ONE }.to_affine(&inverse);
+        let (x, y) = affine.coordinates();
+        *entry = [x.packed(), y.packed()];
+        inverse = inverse.times(&Element::unpacked(step));
+    }
+    table
+}

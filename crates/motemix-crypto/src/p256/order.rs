@@ -1,0 +1,119 @@
+//! Integers modulo n, the order of the group.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::product::product;
+use crate::curve::half_words::limbs::{BITS, LIMBS, MASK, carry, pack, settle, unpack};
+
+/// n, big-endian.
+pub const ORDER_BYTES: [u8; 32] = [
+    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc,
+    0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
+];
+/// n, whose upper half has but three terms.
+const ORDER: [i32; LIMBS] =
+    [1361, 793, -3905, -3178, 3900, 3906, -930, -2635, 1787, -537, 0, 0, 0, 0, 1024, 0, 0, -8, 0, 512];
+/// −n⁻¹ modulo 2¹³.
+const FACTOR: i32 = 7247;
+/// 2²⁶⁰ modulo n.
+const ONE: [i32; LIMBS] = [
+    2800, 3693, -3058, 1704, 3142, 3032, -1512, 1202, -4011, 397, 1, 0, 0, 0, 0, -2, 0, 128, 0, 0,
+];
+/// 2⁵²⁰ modulo n.
+const RADIX_SQUARED: [i32; LIMBS] = [
+    -407, -4011, -3396, -2045, -3767, 3971, 3003, 3440, 2752, 3268, -2472, -2087, -3401, -1763, 1303, 1016,
+    -1706, 2775, 2917, -62,
+];
+
+/// A number modulo n. What is made of it is between −n and n, each limb at most 2¹² in magnitude.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Residue([i32; LIMBS]);
+
+impl Residue {
+    /// From big-endian bytes, any of 32. Not reduced: between 0 and 2²⁵⁶, of limbs below 2¹³.
+    pub fn from_be_bytes(bytes: &[u8; 32]) -> Self {
+        let mut reversed = *bytes;
+        reversed.reverse();
+        let residue = Self(unpack(&reversed));
+        reversed.zeroize();
+        residue
+    }
+
+    /// The representative between 0 and n − 1, big-endian.
+    pub fn to_be_bytes(&self) -> [u8; 32] {
+        let mut limbs = self.divided_product(&Self(ONE)).0;
+        // What is left above is −1 or 0: all bits, or none.
+        let negative = settle(&mut limbs);
+        for (limb, order) in limbs.iter_mut().zip(&ORDER) {
+            *limb += order & negative;
+        }
+        settle(&mut limbs);
+        let mut bytes = pack(&limbs);
+        limbs.zeroize();
+        bytes.reverse();
+        bytes
+    }
+
+    /// 2²⁶⁰ times itself: what [`Self::divided_product`] takes away again.
+    pub fn raised(&self) -> Self {
+        self.divided_product(&Self(RADIX_SQUARED))
+    }
+
+    pub fn plus(&self, other: &Self) -> Self {
+        Self(core::array::from_fn(|limb| self.0[limb] + other.0[limb]))
+    }
+
+    /// a·b / 2²⁶⁰ (P. Montgomery, 1985), where |a·b| < 2⁵¹⁴ and limbs are up to 3·2¹² and 2¹² or up
+    /// to 2¹³: multiples of n are added so that the lower half becomes zero. Their factors are at
+    /// most 2¹² in magnitude, so all together are not much more than n/2.
+    #[inline(never)]
+    pub fn divided_product(&self, by: &Self) -> Self {
+        let mut columns = product(&self.0, &by.0);
+        let mut carried = 0;
+        for at in 0..LIMBS {
+            let Some(columns) = columns[at..].first_chunk_mut::<LIMBS>() else { continue };
+            columns[0] += carried;
+            let factor = carry(((columns[0] & MASK) * FACTOR) & MASK, &mut 0);
+            add_order(columns, factor);
+            carried = columns[0] >> BITS;
+        }
+        columns[LIMBS] += carried;
+        let mut carried = 0;
+        let mut limbs = core::array::from_fn(|at| carry(columns[LIMBS + at], &mut carried));
+        // The uppermost limb keeps what it is given: the number is far below 2²⁶⁰.
+        limbs[LIMBS - 1] += carried << BITS;
+        columns.zeroize();
+        Self(limbs)
+    }
+
+    /// To the power of n − 2, of a number that is raised, raised; zero stays zero.
+    pub fn inverted(&self) -> Self {
+        // To the powers of 0 to 15.
+        let mut powers: [Self; 16] = core::array::from_fn(|_| Self(ONE));
+        for power in 1..powers.len() {
+            powers[power] = powers[power - 1].divided_product(self);
+        }
+        let mut inverse = Self(ONE);
+        let mut exponent = ORDER_BYTES;
+        exponent[31] -= 2;
+        for byte in exponent {
+            // The exponent is known to everybody.
+            for digit in [byte >> 4, byte & 15] {
+                for _ in 0..4 {
+                    inverse = inverse.divided_product(&inverse);
+                }
+                inverse = inverse.divided_product(&powers[usize::from(digit)]);
+            }
+        }
+        inverse
+    }
+}
+
+/// Adds `factor` times n.
+#[inline(never)]
+fn add_order(columns: &mut [i32; LIMBS], factor: i32) {
+    macro_rules! add {
+        ($($at:literal)+) => { $( columns[$at] += factor * ORDER[$at]; )+ };
+    }
+    add!(0 1 2 3 4 5 6 7 8 9 14 17 19);
+}
