@@ -4,9 +4,9 @@
 use motemix_crypto::Secret;
 use motemix_crypto::p256::{Point, Scalar, diffie_hellman, ecdsa};
 use p256::ecdsa::signature::hazmat::PrehashVerifier;
-use p256::elliptic_curve::{Field, PrimeField};
 use p256::elliptic_curve::ops::Reduce;
 use p256::elliptic_curve::sec1::ToSec1Point;
+use p256::elliptic_curve::{Field, PrimeField};
 use p256::{NonZeroScalar, ProjectivePoint, PublicKey, U256};
 use proptest::prelude::*;
 

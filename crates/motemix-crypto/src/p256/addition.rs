@@ -1,7 +1,5 @@
 //! Doubling and addition.
 
-use subtle::Choice;
-
 use super::field::Element;
 use super::point::Point;
 
@@ -19,98 +17,127 @@ impl Jacobian {
         Self { x: *x, y: *y, z: Element::ONE }
     }
 
-    /// "dbl-2001-b" of the Explicit-Formulas Database (D. Bernstein), for a = −3. No point of the
-    /// curve has y = 0: it holds for all points.
-    #[must_use]
+    /// Doubles it: "dbl-2001-b" of the Explicit-Formulas Database (D. Bernstein), for a = −3. No
+    /// point of the curve has y = 0, so it holds for all points.
     #[inline(never)]
-    pub fn doubled(&self) -> Self {
+    pub fn double(&mut self) {
         let delta = self.z.squared();
-        let gamma = self.y.squared();
-        let beta = self.x.times(&gamma);
-        let alpha = self.x.minus(&delta).times(&self.x.plus(&delta));
-        let alpha = alpha.plus_multiple(2, &alpha).carried();
-        let x = alpha.squared().plus_multiple(-8, &beta).carried();
+        let mut gamma = self.y.squared();
+        let mut beta = self.x.times(&gamma);
+        let mut alpha = self.x.minus(&delta);
+        self.x.combine(1, 1, &delta);
+        alpha.multiply(&self.x);
+        alpha.combine(3, 0, &delta);
+        alpha.carry();
+
+        self.z.multiply(&self.y);
+        self.z.combine(2, 0, &delta);
+        self.x = alpha.squared();
+        self.x.combine(1, -8, &beta);
+        self.x.carry();
         // Of weight 5.
-        let difference = beta.plus_multiple(3, &beta).minus(&x);
-        let y = alpha.times(&difference).plus_multiple(-8, &gamma.squared()).carried();
-        let z = self.y.times(&self.z);
-        Self { x, y, z: z.plus(&z) }
+        beta.combine(4, -1, &self.x);
+        gamma.square();
+        self.y = alpha.times(&beta);
+        self.y.combine(1, -8, &gamma);
+        self.y.carry();
     }
 
-    /// The sum with a point that is not equal, not the negative, where neither is infinity, and the
-    /// difference of the x-coordinates, by which Z was multiplied.
-    #[must_use]
+    /// Adds a point that is not equal, not the negative, where neither is infinity. Returns the
+    /// difference of the x-coordinates, by which Z is multiplied.
     #[inline(never)]
     #[allow(clippy::many_single_char_names)] // those of the formulas
-    pub fn plus_point(&self, other: &Point) -> (Self, Element) {
+    pub fn add_point(&mut self, other: &Point) -> Element {
         let (x, y) = other.coordinates();
-        let zz = self.z.squared();
-        let h = x.times(&zz).minus(&self.x);
-        let r = y.times(&zz.times(&self.z)).minus(&self.y);
-        let hh = h.squared();
-        let hhh = h.times(&hh);
-        let v = self.x.times(&hh);
-        let x = r.squared().minus(&hhh).plus_multiple(-2, &v).carried();
-        let y = r.times(&v.minus(&x)).minus(&self.y.times(&hhh)).carried();
-        (Self { x, y, z: self.z.times(&h) }, h)
+        let mut zz = self.z.squared();
+        let mut h = x.times(&zz);
+        h.combine(1, -1, &self.x);
+        zz.multiply(&self.z);
+        let mut r = y.times(&zz);
+        r.combine(1, -1, &self.y);
+        self.z.multiply(&h);
+
+        let mut hhh = h.squared();
+        let mut v = self.x.times(&hhh);
+        hhh.multiply(&h);
+        self.x = r.squared();
+        self.x.combine(1, -1, &hhh);
+        self.x.combine(1, -2, &v);
+        self.x.carry();
+        v.combine(1, -1, &self.x);
+        r.multiply(&v);
+        self.y.multiply(&hhh);
+        self.y.combine(-1, 1, &r);
+        self.y.carry();
+        h
     }
 
-    /// The sum with a point that is not the negative, where neither is infinity, in constant time.
-    #[must_use]
-    pub fn plus_any_point(&self, other: &Point) -> Self {
-        let (sum, difference) = self.plus_point(other);
-        let twice = Self::from_point(other).doubled();
-        sum.select(&twice, difference.is_zero())
+    /// Adds a point that is not the negative, where neither is infinity, in constant time.
+    pub fn add_any_point(&mut self, other: &Point) {
+        let are_equal = self.add_point(other).is_zero();
+        let mut twice = Self::from_point(other);
+        twice.double();
+        self.x.assign_if(&twice.x, are_equal);
+        self.y.assign_if(&twice.y, are_equal);
+        self.z.assign_if(&twice.z, are_equal);
     }
 
     /// The sum of any two points that are not infinity: `None` if the sum is. In variable time.
     pub fn of_points_vartime(a: &Point, b: &Point) -> Option<Self> {
         let ((ax, ay), (bx, by)) = (a.coordinates(), b.coordinates());
         if !bool::from(ax.minus(bx).is_zero()) {
-            return Some(Self::from_point(a).plus_point(b).0);
+            let mut sum = Self::from_point(a);
+            sum.add_point(b);
+            return Some(sum);
         }
-        bool::from(ay.minus(by).is_zero()).then(|| Self::from_point(a).doubled())
+        let are_equal = bool::from(ay.minus(by).is_zero());
+        let mut twice = Self::from_point(a);
+        twice.double();
+        are_equal.then_some(twice)
     }
 
     /// The same point, given 1 / Z.
     pub fn to_affine(self, inverse: &Element) -> Point {
-        let squared = inverse.squared();
-        Point::new(self.x.times(&squared), self.y.times(&squared.times(inverse)))
+        let mut power = inverse.squared();
+        let x = self.x.times(&power);
+        power.multiply(inverse);
+        Point::new(x, self.y.times(&power))
     }
 
-    /// Twice a point, and the point itself with the same Z: [`Self::doubled`] where Z is 1.
-    pub fn twice_and_once(point: &Point) -> (Self, Self) {
-        let (_, y) = point.coordinates();
-        let twice = Self::from_point(point).doubled();
-        let zz = twice.z.squared();
-        let (x, _) = point.coordinates();
-        let once = Self { x: x.times(&zz), y: y.times(&zz.times(&twice.z)), z: twice.z };
-        (twice, once)
+    /// The same point, with the Z of another that has 1 as yet.
+    pub fn scale(&mut self, z: &Element) {
+        let mut power = z.squared();
+        self.x.multiply(&power);
+        power.multiply(z);
+        self.y.multiply(&power);
+        self.z = *z;
     }
 
-    /// The sum with a point that has the same Z, and `self` again with the Z of the sum (N. Meloni,
-    /// "New point addition formulae for ECC applications", 2007); and by what that Z is the old
-    /// one. The points are not equal, not each other's negatives, and not infinity.
-    #[must_use]
+    /// Adds a point that has the same Z, which is then given that of the sum (N. Meloni, "New point
+    /// addition formulae for ECC applications", 2007). Returns by what Z is multiplied. The points
+    /// are not equal, not each other's negatives, and not infinity.
     #[inline(never)]
-    pub fn sum_and_self(&self, other: &Self) -> (Self, Self, Element) {
-        let dx = self.x.minus(&other.x);
-        let dy = self.y.minus(&other.y);
+    pub fn add_alike(&mut self, other: &mut Self) -> Element {
+        let dx = other.x.minus(&self.x);
+        let mut dy = other.y.minus(&self.y);
         let squared = dx.squared();
-        let self_x = self.x.times(&squared);
-        let other_x = other.x.times(&squared);
-        let self_y = self.y.times(&self_x.minus(&other_x));
-        let x = dy.squared().minus(&self_x).minus(&other_x).carried();
-        let y = dy.times(&self_x.minus(&x)).minus(&self_y).carried();
-        let z = self.z.times(&dx);
-        (Self { x, y, z }, Self { x: self_x, y: self_y, z }, dx)
-    }
-
-    fn select(&self, other: &Self, choice: Choice) -> Self {
-        Self {
-            x: self.x.select(&other.x, choice),
-            y: self.y.select(&other.y, choice),
-            z: self.z.select(&other.z, choice),
-        }
+        // What was added, with the new Z, and what it is added to.
+        other.x.multiply(&squared);
+        self.x.multiply(&squared);
+        let mut difference = other.x.minus(&self.x);
+        other.y.multiply(&difference);
+        difference.combine(0, 1, &other.x);
+        self.x.combine(1, 1, &other.x);
+        let sum = dy.squared();
+        self.x.combine(-1, 1, &sum);
+        self.x.carry();
+        difference.combine(1, -1, &self.x);
+        dy.multiply(&difference);
+        self.y = dy;
+        self.y.combine(1, -1, &other.y);
+        self.y.carry();
+        self.z.multiply(&dx);
+        other.z = self.z;
+        dx
     }
 }

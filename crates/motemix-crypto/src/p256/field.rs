@@ -9,18 +9,18 @@
 //! Carried elements are between −0.6 p and 0.6 p: a product a·b / 2²⁶⁰ with |a|, |b| < 5 p adds less
 //! than 2 p... see `reduce`.
 
+use core::array;
 use core::hint::black_box;
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::product::{product, square};
-use crate::curve::half_words::limbs::{COLUMNS, LIMBS, carry, pack, settle, unpack};
+use super::product::{add_product, square};
+use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, carry, pack, settle, unpack};
 
 /// p.
 const MODULUS: [i32; LIMBS] = [-1, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 1024, 0, 0, -8, 0, 512];
 /// 2⁵²⁰ modulo p.
-const RADIX_SQUARED: [i32; LIMBS] =
-    [768, 0, 0, 0, 0, -128, 0, 0, -4, 0, -64, 0, 0, 0, 0, -64, 0, 2048, 1, 0];
+const RADIX_SQUARED: [i32; LIMBS] = [768, 0, 0, 0, 0, -128, 0, 0, -4, 0, -64, 0, 0, 0, 0, -64, 0, 2048, 1, 0];
 
 /// Limb i counts 2^(13·i).
 #[derive(Clone, Copy, Debug)]
@@ -62,47 +62,79 @@ impl Element {
     /// Carried.
     #[inline(never)]
     pub fn times(&self, by: &Self) -> Self {
-        reduce(&product(&self.0, &by.0))
+        let mut columns = [0; COLUMNS];
+        add_product(&mut columns, &self.0, &by.0);
+        reduce(&columns)
+    }
+
+    /// Carried.
+    #[inline(never)]
+    pub fn multiply(&mut self, by: &Self) {
+        let mut columns = [0; COLUMNS];
+        add_product(&mut columns, &self.0, &by.0);
+        *self = reduce(&columns);
     }
 
     /// Carried.
     #[inline(never)]
     pub fn squared(&self) -> Self {
-        reduce(&square(&self.0))
+        let mut columns = [0; COLUMNS];
+        square(&mut columns, &self.0);
+        reduce(&columns)
     }
 
+    /// Carried.
+    #[inline(never)]
+    pub fn square(&mut self) {
+        let mut columns = [0; COLUMNS];
+        square(&mut columns, &self.0);
+        *self = reduce(&columns);
+    }
+
+    /// The sum; its weight is the sum of theirs.
+    #[inline(never)]
     pub fn plus(&self, other: &Self) -> Self {
-        self.plus_multiple(1, other)
+        Self(array::from_fn(|limb| self.0[limb] + other.0[limb]))
     }
 
+    /// The difference; its weight is the sum of theirs.
+    #[inline(never)]
     pub fn minus(&self, other: &Self) -> Self {
-        self.plus_multiple(-1, other)
+        Self(array::from_fn(|limb| self.0[limb] - other.0[limb]))
     }
 
-    /// `self` + `factor` · `other`.
+    /// Makes `factor` · self + `other_factor` · `other` of it.
     #[inline(never)]
-    pub fn plus_multiple(&self, factor: i32, other: &Self) -> Self {
-        let mut sum = *self;
-        for (limb, other) in sum.0.iter_mut().zip(&other.0) {
-            *limb += factor * *other;
+    pub fn combine(&mut self, factor: i32, other_factor: i32, other: &Self) {
+        for (limbs, others) in self.0.as_chunks_mut::<5>().0.iter_mut().zip(other.0.as_chunks::<5>().0) {
+            // Written out, as products are.
+            macro_rules! each {
+                ($($at:literal)+) => {
+                    $( limbs[$at] = factor * limbs[$at] + other_factor * others[$at]; )+
+                };
+            }
+            each!(0 1 2 3 4);
         }
-        sum
     }
 
-    /// The same element, carried. Its weight may be 64.
+    /// Keeps its value modulo p, and makes it carried. Its weight may be 64.
     #[inline(never)]
-    pub fn carried(mut self) -> Self {
-        // How often p is in it, but for a little.
+    pub fn carry(&mut self) {
+        // How often p is in it, but for a little. The terms are those of p.
         let above = (self.0[LIMBS - 1] + (1 << 8)) >> 9;
-        for (limb, modulus) in self.0.iter_mut().zip(&MODULUS) {
-            *limb -= above * modulus;
-        }
+        self.0[0] += above;
+        self.0[7] -= above << 5;
+        self.0[14] -= above << 10;
+        self.0[17] += above << 3;
+        self.0[19] -= above << 9;
         let mut carried = 0;
-        for limb in &mut self.0[..LIMBS - 1] {
-            *limb = carry(*limb, &mut carried);
+        for limbs in self.0.as_chunks_mut::<5>().0 {
+            for limb in limbs {
+                *limb = carry(*limb, &mut carried);
+            }
         }
-        self.0[LIMBS - 1] += carried;
-        self
+        // The uppermost limb keeps what it has.
+        self.0[LIMBS - 1] += carried << BITS;
     }
 
     /// self^(2^squarings) · factor. Carried.
@@ -110,9 +142,10 @@ impl Element {
     fn power(&self, squarings: usize, factor: &Self) -> Self {
         let mut power = *self;
         for _ in 0..squarings {
-            power = power.squared();
+            power.square();
         }
-        power.times(factor)
+        power.multiply(factor);
+        power
     }
 
     /// To the powers of 2³⁰ − 1 and of 2³² − 1. A name is the number of ones in the exponent.
@@ -143,24 +176,24 @@ impl Element {
         // (p + 1) / 4 = (2³² − 1)·2²²² + 2¹⁹⁰ + 2⁹⁴
         let mut root = ones_32.power(32, self).power(96, self);
         for _ in 0..94 {
-            root = root.squared();
+            root.square();
         }
         root
     }
 
-    /// `other` if `choice`, in constant time.
-    pub fn select(&self, other: &Self, choice: Choice) -> Self {
-        let mut selected = *self;
-        for (limb, other) in selected.0.iter_mut().zip(&other.0) {
+    /// Becomes `other` if `choice`, in constant time.
+    pub fn assign_if(&mut self, other: &Self, choice: Choice) {
+        for (limb, other) in self.0.iter_mut().zip(&other.0) {
             limb.conditional_assign(other, choice);
         }
-        selected
     }
 
-    /// The negative if `choice`, in constant time.
-    pub fn negated_if(&self, choice: Choice) -> Self {
+    /// Becomes its negative if `choice`, in constant time.
+    pub fn negate_if(&mut self, choice: Choice) {
         let mask = black_box(-i32::from(choice.unwrap_u8()));
-        Self(self.0.map(|limb| (limb ^ mask) - mask))
+        for limb in &mut self.0 {
+            *limb = (*limb ^ mask) - mask;
+        }
     }
 
     /// Of weight 6 at most.
@@ -168,18 +201,19 @@ impl Element {
         self.to_be_bytes().as_slice().ct_eq([0; 32].as_slice())
     }
 
-    /// In half the room. Of weight 7 at most.
-    pub fn packed(&self) -> Packed {
-        self.0.map(|limb| limb as i16)
+    /// Two elements in the room of one. They are of weight 6 at most.
+    pub fn packed(&self, other: &Self) -> Packed {
+        array::from_fn(|limb| self.0[limb] as u16 as u32 | (other.0[limb] as u32) << 16)
     }
 
-    pub fn unpacked(packed: &Packed) -> Self {
-        Self(packed.map(i32::from))
+    /// The inverse of [`Self::packed`].
+    pub fn unpacked(packed: &Packed) -> [Self; 2] {
+        [packed.map(|pair| i32::from(pair as i16)), packed.map(|pair| pair as i32 >> 16)].map(Self)
     }
 }
 
-/// Limbs of an element in half the room.
-pub type Packed = [i16; LIMBS];
+/// Limbs of two elements, those of the first in the lower halves of words.
+pub type Packed = [u32; LIMBS];
 
 /// Divides by 2²⁶⁰: multiples of p are added so that the lower half becomes zero. p is −1 modulo
 /// 2⁹⁶, so a factor of p is what its limb is, and p has but four more terms: 2⁹⁶ = 2^(13·7 + 5),

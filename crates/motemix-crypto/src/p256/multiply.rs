@@ -32,7 +32,7 @@
 use core::array;
 use core::hint::black_box;
 
-use subtle::{Choice, ConstantTimeEq};
+use subtle::Choice;
 
 use super::addition::Jacobian;
 use super::field::{Element, Packed};
@@ -50,40 +50,45 @@ const DIGITS: usize = 64;
 const COLUMNS: usize = 64;
 
 /// x and y of points.
-pub type Table = [[Packed; 2]; TABLE_LEN];
+pub type Table = [Packed; TABLE_LEN];
 
 /// The product of a point.
 pub fn variable_base(point: &Point, odd: &Odd) -> Point {
     let table = odd_multiples(point);
     let mut sum = Jacobian::from_point(&digit(&table, odd, DIGITS - 1));
     for position in (1..DIGITS - 1).rev() {
-        sum = shifted(sum).plus_point(&digit(&table, odd, position)).0;
+        shift(&mut sum);
+        sum.add_point(&digit(&table, odd, position));
     }
-    affine(shifted(sum).plus_any_point(&digit(&table, odd, 0)), odd)
+    shift(&mut sum);
+    sum.add_any_point(&digit(&table, odd, 0));
+    affine(&sum, odd)
 }
 
 /// The product of the generator.
 pub fn fixed_base(odd: &Odd) -> Point {
     let mut sum = Jacobian::from_point(&column(odd, COLUMNS - 1));
     for position in (1..COLUMNS - 1).rev() {
-        sum = sum.doubled().plus_point(&column(odd, position)).0;
+        sum.double();
+        sum.add_point(&column(odd, position));
     }
-    affine(sum.doubled().plus_any_point(&column(odd, 0)), odd)
+    sum.double();
+    sum.add_any_point(&column(odd, 0));
+    affine(&sum, odd)
 }
 
-/// The sum of both products: None if it is infinity. In variable time.
+/// The sum of both products: `None` if it is infinity. In variable time.
 pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) -> Option<Jacobian> {
     let (odd, comb) = (by.odd(), of_generator.map(Scalar::odd));
-    let signed = |taken: Point, odd: &Odd| taken.negated_if(odd.is_negative());
     let table = odd_multiples(point);
     let mut sum = Jacobian::from_point(&signed(digit(&table, &odd, DIGITS - 1), &odd));
     for position in (0..WINDOW * (DIGITS - 1)).rev() {
-        sum = sum.doubled();
+        sum.double();
         if position.is_multiple_of(WINDOW) {
-            sum = sum.plus_point(&signed(digit(&table, &odd, position / WINDOW), &odd)).0;
+            sum.add_point(&signed(digit(&table, &odd, position / WINDOW), &odd));
         }
         if let Some(comb) = comb.as_ref().filter(|_| position < COLUMNS) {
-            sum = sum.plus_point(&signed(column(comb, position), comb)).0;
+            sum.add_point(&signed(column(comb, position), comb));
         }
     }
     if !bool::from(sum.z.is_zero()) {
@@ -97,16 +102,20 @@ pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) ->
     }
 }
 
-fn affine(product: Jacobian, odd: &Odd) -> Point {
-    let product = product.to_affine(&product.z.inverted());
-    product.negated_if(odd.is_negative())
+fn affine(product: &Jacobian, odd: &Odd) -> Point {
+    signed(product.to_affine(&product.z.inverted()), odd)
 }
 
-fn shifted(mut sum: Jacobian) -> Jacobian {
+/// The negative if the number's negative was multiplied.
+fn signed(mut point: Point, odd: &Odd) -> Point {
+    point.negate_if(odd.is_negative());
+    point
+}
+
+fn shift(sum: &mut Jacobian) {
     for _ in 0..WINDOW {
-        sum = sum.doubled();
+        sum.double();
     }
-    sum
 }
 
 /// The digit's multiple.
@@ -128,41 +137,51 @@ fn column(odd: &Odd, position: usize) -> Point {
 }
 
 /// Looks at every entry, whichever it is.
+#[inline(never)]
 fn at(table: &Table, index: u8, is_negative: Choice) -> Point {
-    let mut taken = [[0; 20]; 2];
-    for (entry, place) in table.iter().zip(0..) {
-        let mask = black_box(-i16::from(index.ct_eq(&place).unwrap_u8()));
-        for (taken, limb) in taken.as_flattened_mut().iter_mut().zip(entry.as_flattened()) {
-            *taken |= limb & mask;
-        }
-    }
-    let [x, y] = taken.map(|coordinate| Element::unpacked(&coordinate));
-    Point::new(x, y).negated_if(is_negative)
+    // All bits where it is, and none elsewhere. The compiler does not see that.
+    let [m0, m1, m2, m3, m4, m5, m6, m7] = black_box(array::from_fn(|at| {
+        ((u32::from(index) ^ at as u32).wrapping_sub(1).cast_signed() >> 31).cast_unsigned()
+    }));
+    let [t0, t1, t2, t3, t4, t5, t6, t7] = table;
+    let taken = array::from_fn(|limb| {
+        t0[limb] & m0
+            | t1[limb] & m1
+            | t2[limb] & m2
+            | t3[limb] & m3
+            | t4[limb] & m4
+            | t5[limb] & m5
+            | t6[limb] & m6
+            | t7[limb] & m7
+    });
+    let [x, y] = Element::unpacked(&taken);
+    let mut point = Point::new(x, y);
+    point.negate_if(is_negative);
+    point
 }
 
 /// P, 3 P, … 15 P.
-pub fn odd_multiples(point: &Point) -> Table {
-    let (mut twice, mut multiple) = Jacobian::twice_and_once(point);
-    // Coordinates of multiples, and by what Z was multiplied from one to the next.
-    let mut steps = [([[0; 20]; 2], [0; 20]); TABLE_LEN - 1];
-    for (coordinates, step) in &mut steps {
-        let (sum, twice_again, factor) = twice.sum_and_self(&multiple);
-        (multiple, twice) = (sum, twice_again);
-        *coordinates = [sum.x.packed(), sum.y.packed()];
-        *step = factor.packed();
+fn odd_multiples(point: &Point) -> Table {
+    let mut multiple = Jacobian::from_point(point);
+    let mut twice = multiple;
+    twice.double();
+    multiple.scale(&twice.z);
+    let (x, y) = point.coordinates();
+    let mut table: Table = [x.packed(y); TABLE_LEN];
+    // By what Z is multiplied from one to the next.
+    let mut steps = [Element::ZERO; TABLE_LEN - 1];
+    for (entry, step) in table[1..].iter_mut().zip(&mut steps) {
+        *step = multiple.add_alike(&mut twice);
+        *entry = multiple.x.packed(&multiple.y);
     }
     // One inversion for all of them (P. Montgomery, 1987).
     let mut inverse = multiple.z.inverted();
-    let mut table: Table = array::from_fn(|_| {
-        let (x, y) = point.coordinates();
-        [x.packed(), y.packed()]
-    });
-    for (entry, ([x, y], step)) in table[1..].iter_mut().zip(&steps).rev() {
-        let [x, y] = [x, y].map(Element::unpacked);
+    for (entry, step) in table[1..].iter_mut().zip(&steps).rev() {
+        let [x, y] = Element::unpacked(entry);
         let affine = Jacobian { x, y, z: Element::ONE }.to_affine(&inverse);
         let (x, y) = affine.coordinates();
-        *entry = [x.packed(), y.packed()];
-        inverse = inverse.times(&Element::unpacked(step));
+        *entry = x.packed(y);
+        inverse.multiply(step);
     }
     table
 }

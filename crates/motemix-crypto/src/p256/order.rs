@@ -2,8 +2,8 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::product::product;
-use crate::curve::half_words::limbs::{BITS, LIMBS, MASK, carry, pack, settle, unpack};
+use super::product::add_product;
+use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
 /// n, big-endian.
 pub const ORDER_BYTES: [u8; 32] = [
@@ -16,9 +16,8 @@ const ORDER: [i32; LIMBS] =
 /// −n⁻¹ modulo 2¹³.
 const FACTOR: i32 = 7247;
 /// 2²⁶⁰ modulo n.
-const ONE: [i32; LIMBS] = [
-    2800, 3693, -3058, 1704, 3142, 3032, -1512, 1202, -4011, 397, 1, 0, 0, 0, 0, -2, 0, 128, 0, 0,
-];
+const ONE: [i32; LIMBS] =
+    [2800, 3693, -3058, 1704, 3142, 3032, -1512, 1202, -4011, 397, 1, 0, 0, 0, 0, -2, 0, 128, 0, 0];
 /// 2⁵²⁰ modulo n.
 const RADIX_SQUARED: [i32; LIMBS] = [
     -407, -4011, -3396, -2045, -3767, 3971, 3003, 3440, 2752, 3268, -2472, -2087, -3401, -1763, 1303, 1016,
@@ -68,7 +67,8 @@ impl Residue {
     /// most 2¹² in magnitude, so all together are not much more than n/2.
     #[inline(never)]
     pub fn divided_product(&self, by: &Self) -> Self {
-        let mut columns = product(&self.0, &by.0);
+        let mut columns = [0; COLUMNS];
+        add_product(&mut columns, &self.0, &by.0);
         let mut carried = 0;
         for at in 0..LIMBS {
             let Some(columns) = columns[at..].first_chunk_mut::<LIMBS>() else { continue };

@@ -48,9 +48,10 @@ impl Point {
             _ => return None,
         };
         let x = coordinate(x)?;
-        let point = Self { x, y: right_side(&x).root() };
+        let mut point = Self { x, y: right_side(&x).root() };
         let wrong_sign = point.y.to_be_bytes()[ELEMENT_LEN - 1] & 1 ^ is_odd;
-        point.negated_if(Choice::from(wrong_sign)).on_curve()
+        point.negate_if(Choice::from(wrong_sign));
+        point.on_curve()
     }
 
     /// From x and y. `None` if they are not below p, or the point is not on the curve.
@@ -78,8 +79,9 @@ impl Point {
         (&self.x, &self.y)
     }
 
-    pub(super) fn negated_if(&self, choice: Choice) -> Self {
-        Self { x: self.x, y: self.y.negated_if(choice) }
+    /// Becomes its negative if `choice`, in constant time.
+    pub(super) fn negate_if(&mut self, choice: Choice) {
+        self.y.negate_if(choice);
     }
 
     /// x, big-endian.
@@ -112,5 +114,10 @@ fn coordinate(bytes: &[u8; ELEMENT_LEN]) -> Option<Element> {
 
 /// x³ − 3x + b. Carried.
 fn right_side(x: &Element) -> Element {
-    x.squared().times(x).plus_multiple(-3, x).plus(&B).carried()
+    let mut side = x.squared();
+    side.multiply(x);
+    side.combine(1, -3, x);
+    side.combine(1, 1, &B);
+    side.carry();
+    side
 }

@@ -14,15 +14,8 @@ macro_rules! sum {
     ($a:ident $($as:ident)+; $b:ident $($bs:ident)+) => { $a * $b + sum!($($as)+; $($bs)+) };
 }
 
-/// All products of two numbers' limbs, by column. Each column has to be below 2³¹: if limbs are at
-/// most v·2¹² and w·2¹² in magnitude, v·w may be up to 6 (20·6·2²⁴ < 2³¹ − 2²⁶).
-pub(super) fn product(a: &[i32; LIMBS], b: &[i32; LIMBS]) -> [i32; COLUMNS] {
-    let mut columns = [0; COLUMNS];
-    add_product(&mut columns, a, b);
-    columns
-}
-
-/// The same, added to columns.
+/// Adds all products of two numbers' limbs, by column. Each column has to stay below 2³¹: if limbs
+/// are at most v·2¹² and w·2¹² in magnitude, v·w may be up to 6 (20·6·2²⁴ < 2³¹ − 2²⁶).
 #[inline(never)]
 pub(super) fn add_product(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS], b: &[i32; LIMBS]) {
     for (i, row) in a.as_chunks().0.iter().enumerate() {
@@ -36,8 +29,7 @@ pub(super) fn add_product(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS], b: &[i
 
 /// The product of a number with itself.
 #[inline(never)]
-pub(super) fn square(a: &[i32; LIMBS]) -> [i32; COLUMNS] {
-    let mut columns = [0; COLUMNS];
+pub(super) fn square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
     let [low, high]: &[[i32; HALF]; 2] = a.as_chunks().0.as_array().expect("two halves are all");
     if let [lower, upper] = columns.as_chunks_mut().0 {
         square_half(lower, low);
@@ -49,7 +41,6 @@ pub(super) fn square(a: &[i32; LIMBS]) -> [i32; COLUMNS] {
             add_row(columns, &twice, high);
         }
     }
-    columns
 }
 
 /// Adds five limbs times ten.
