@@ -32,13 +32,13 @@ impl Jacobian {
 
         self.z.multiply(&self.y);
         self.z.combine(2, 0, &delta);
-        self.x = alpha.squared();
+        self.x.set_square(&alpha);
         self.x.combine(1, -8, &beta);
         self.x.carry();
         // Of weight 5.
         beta.combine(4, -1, &self.x);
         gamma.square();
-        self.y = alpha.times(&beta);
+        self.y.set_product(&alpha, &beta);
         self.y.combine(1, -8, &gamma);
         self.y.carry();
     }
@@ -60,7 +60,7 @@ impl Jacobian {
         let mut hhh = h.squared();
         let mut v = self.x.times(&hhh);
         hhh.multiply(&h);
-        self.x = r.squared();
+        self.x.set_square(&r);
         self.x.combine(1, -1, &hhh);
         self.x.combine(1, -2, &v);
         self.x.carry();
@@ -119,7 +119,7 @@ impl Jacobian {
     #[inline(never)]
     pub fn add_alike(&mut self, other: &mut Self) -> Element {
         let dx = other.x.minus(&self.x);
-        let mut dy = other.y.minus(&self.y);
+        let dy = other.y.minus(&self.y);
         let squared = dx.squared();
         // What was added, with the new Z, and what it is added to.
         other.x.multiply(&squared);
@@ -132,8 +132,7 @@ impl Jacobian {
         self.x.combine(-1, 1, &sum);
         self.x.carry();
         difference.combine(1, -1, &self.x);
-        dy.multiply(&difference);
-        self.y = dy;
+        self.y.set_product(&dy, &difference);
         self.y.combine(1, -1, &other.y);
         self.y.carry();
         self.z.multiply(&dx);

@@ -39,7 +39,7 @@ pub fn verify_vartime(public: &Point, digest: &[u8; 32], signature: &[u8; SIGNAT
     let (r, s) = signature.split_at(SCALAR_LEN);
     let scalar = |bytes: &[u8]| Scalar::from_be_bytes(&Secret::new(*bytes.first_chunk()?));
     let (Some(r), Some(s)) = (scalar(r), scalar(s)) else { return false };
-    let inverse = Residue::from_be_bytes(s.expose()).raised().inverted();
+    let inverse = Residue::inverted_vartime(s.expose());
     let over_s = |number| {
         let quotient = Residue::from_be_bytes(number).divided_product(&inverse);
         Scalar::from_be_bytes(&Secret::new(quotient.to_be_bytes()))

@@ -14,7 +14,7 @@ use core::hint::black_box;
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::product::{add_product, square};
+use super::product::{add_product, add_square};
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, carry, pack, settle, unpack};
 
 /// p.
@@ -59,36 +59,52 @@ impl Element {
         bytes
     }
 
-    /// Carried.
+    /// Becomes the product. Carried.
     #[inline(never)]
-    pub fn times(&self, by: &Self) -> Self {
+    pub fn set_product(&mut self, a: &Self, b: &Self) {
         let mut columns = [0; COLUMNS];
-        add_product(&mut columns, &self.0, &by.0);
-        reduce(&columns)
+        add_product(&mut columns, &a.0, &b.0);
+        reduce(&columns, self);
     }
 
-    /// Carried.
+    /// Becomes the square. Carried.
+    #[inline(never)]
+    pub fn set_square(&mut self, a: &Self) {
+        let mut columns = [0; COLUMNS];
+        add_square(&mut columns, &a.0);
+        reduce(&columns, self);
+    }
+
+    /// Becomes its product. Carried.
     #[inline(never)]
     pub fn multiply(&mut self, by: &Self) {
         let mut columns = [0; COLUMNS];
         add_product(&mut columns, &self.0, &by.0);
-        *self = reduce(&columns);
+        reduce(&columns, self);
     }
 
-    /// Carried.
-    #[inline(never)]
-    pub fn squared(&self) -> Self {
-        let mut columns = [0; COLUMNS];
-        square(&mut columns, &self.0);
-        reduce(&columns)
-    }
-
-    /// Carried.
+    /// Becomes its square. Carried.
     #[inline(never)]
     pub fn square(&mut self) {
         let mut columns = [0; COLUMNS];
-        square(&mut columns, &self.0);
-        *self = reduce(&columns);
+        add_square(&mut columns, &self.0);
+        reduce(&columns, self);
+    }
+
+    /// The product. Carried.
+    #[inline(never)]
+    pub fn times(&self, by: &Self) -> Self {
+        let mut product = Self::ZERO;
+        product.set_product(self, by);
+        product
+    }
+
+    /// The square. Carried.
+    #[inline(never)]
+    pub fn squared(&self) -> Self {
+        let mut square = Self::ZERO;
+        square.set_square(self);
+        square
     }
 
     /// The sum; its weight is the sum of theirs.
@@ -219,9 +235,9 @@ pub type Packed = [u32; LIMBS];
 /// 2⁹⁶, so a factor of p is what its limb is, and p has but four more terms: 2⁹⁶ = 2^(13·7 + 5),
 /// 2¹⁹² = 2^(13·14 + 10), −2²²⁴ = −2^(13·17 + 3), 2²⁵⁶ = 2^(13·19 + 9).
 #[inline(never)]
-fn reduce(columns: &[i32; COLUMNS]) -> Element {
+fn reduce(columns: &[i32; COLUMNS], element: &mut Element) {
+    let Element(limbs) = element;
     let mut factors = [0; LIMBS];
-    let mut limbs = [0; LIMBS];
     let mut carried = 0;
     macro_rules! each {
         ($($at:literal)+; $($above:literal)+) => {
@@ -235,7 +251,6 @@ fn reduce(columns: &[i32; COLUMNS]) -> Element {
     }
     // The uppermost limb keeps what it is given.
     limbs[LIMBS - 1] = with_factors::<{ COLUMNS - 1 }>(columns, &factors) + carried;
-    Element(limbs)
 }
 
 /// A column, and what the factors of p below it add to it.

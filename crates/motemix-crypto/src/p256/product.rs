@@ -4,9 +4,8 @@
 use crate::curve::half_words::limbs::{COLUMNS, LIMBS};
 
 const HALF: usize = LIMBS / 2;
-/// Limbs of a row: they stay in registers while it is multiplied.
+/// Limbs of a row: they stay in registers while it is multiplied, and as many of the other factor.
 const ROW: usize = 5;
-const ROW_COLUMNS: usize = ROW + HALF - 1;
 
 /// a₀·b₀ + a₁·b₁ + …
 macro_rules! sum {
@@ -19,42 +18,46 @@ macro_rules! sum {
 #[inline(never)]
 pub(super) fn add_product(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS], b: &[i32; LIMBS]) {
     for (i, row) in a.as_chunks().0.iter().enumerate() {
-        for (j, half) in b.as_chunks().0.iter().enumerate() {
-            if let Some(columns) = columns[ROW * i + HALF * j..].first_chunk_mut() {
-                add_row(columns, row, half);
-            }
+        if let Some(columns) = columns[ROW * i..].first_chunk_mut() {
+            add_row(columns, row, b);
         }
     }
 }
 
-/// The product of a number with itself.
+/// Adds the product of a number with itself to columns of zeros.
 #[inline(never)]
-pub(super) fn square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
+pub(super) fn add_square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
     let [low, high]: &[[i32; HALF]; 2] = a.as_chunks().0.as_array().expect("two halves are all");
     if let [lower, upper] = columns.as_chunks_mut().0 {
         square_half(lower, low);
         square_half(upper, high);
     }
-    for (i, row) in low.as_chunks().0.iter().enumerate() {
+    for (i, row) in low.as_chunks::<ROW>().0.iter().enumerate() {
         let twice = row.map(|limb| 2 * limb);
         if let Some(columns) = columns[HALF + ROW * i..].first_chunk_mut() {
-            add_row(columns, &twice, high);
+            add_half_row(columns, &twice, high);
         }
     }
 }
 
+/// Adds to columns: which one, limbs of the row, and where the other factor has those that they are
+/// multiplied by.
+macro_rules! add_row {
+    ($columns:ident, $by:ident; $($at:literal: $($a:ident)+, $($b:literal)+;)+) => {
+        $( $columns[$at] = add_row!(@ $columns[$at], $by; $($a $b)+); )+
+    };
+    (@ $sum:expr, $by:ident;) => { $sum };
+    (@ $sum:expr, $by:ident; $a:ident $b:literal $($rest:tt)*) => {
+        add_row!(@ $sum + $a * $by[$b], $by; $($rest)*)
+    };
+}
+
 /// Adds five limbs times ten.
 #[inline(never)]
-fn add_row(columns: &mut [i32; ROW_COLUMNS], row: &[i32; ROW], by: &[i32; HALF]) {
+fn add_half_row(columns: &mut [i32; ROW + HALF - 1], row: &[i32; ROW], by: &[i32; HALF]) {
     let [a0, a1, a2, a3, a4] = *row;
-    macro_rules! add {
-        ($($at:literal: $($a:ident)+, $($b:literal)+;)+) => { $({
-            columns[$at] += add!(@ $($a $b)+);
-        })+ };
-        (@ $a:ident $b:literal) => { $a * by[$b] };
-        (@ $a:ident $b:literal $($rest:tt)+) => { $a * by[$b] + add!(@ $($rest)+) };
-    }
-    add! {
+    add_row! {
+        columns, by;
         0: a0, 0;
         1: a0 a1, 1 0;
         2: a0 a1 a2, 2 1 0;
@@ -69,6 +72,39 @@ fn add_row(columns: &mut [i32; ROW_COLUMNS], row: &[i32; ROW], by: &[i32; HALF])
         11: a2 a3 a4, 9 8 7;
         12: a3 a4, 9 8;
         13: a4, 9;
+    }
+}
+
+/// Adds five limbs times twenty.
+#[inline(never)]
+fn add_row(columns: &mut [i32; ROW + LIMBS - 1], row: &[i32; ROW], by: &[i32; LIMBS]) {
+    let [a0, a1, a2, a3, a4] = *row;
+    add_row! {
+        columns, by;
+        0: a0, 0;
+        1: a0 a1, 1 0;
+        2: a0 a1 a2, 2 1 0;
+        3: a0 a1 a2 a3, 3 2 1 0;
+        4: a0 a1 a2 a3 a4, 4 3 2 1 0;
+        5: a0 a1 a2 a3 a4, 5 4 3 2 1;
+        6: a0 a1 a2 a3 a4, 6 5 4 3 2;
+        7: a0 a1 a2 a3 a4, 7 6 5 4 3;
+        8: a0 a1 a2 a3 a4, 8 7 6 5 4;
+        9: a0 a1 a2 a3 a4, 9 8 7 6 5;
+        10: a0 a1 a2 a3 a4, 10 9 8 7 6;
+        11: a0 a1 a2 a3 a4, 11 10 9 8 7;
+        12: a0 a1 a2 a3 a4, 12 11 10 9 8;
+        13: a0 a1 a2 a3 a4, 13 12 11 10 9;
+        14: a0 a1 a2 a3 a4, 14 13 12 11 10;
+        15: a0 a1 a2 a3 a4, 15 14 13 12 11;
+        16: a0 a1 a2 a3 a4, 16 15 14 13 12;
+        17: a0 a1 a2 a3 a4, 17 16 15 14 13;
+        18: a0 a1 a2 a3 a4, 18 17 16 15 14;
+        19: a0 a1 a2 a3 a4, 19 18 17 16 15;
+        20: a1 a2 a3 a4, 19 18 17 16;
+        21: a2 a3 a4, 19 18 17;
+        22: a3 a4, 19 18;
+        23: a4, 19;
     }
 }
 
