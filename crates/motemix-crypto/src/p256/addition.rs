@@ -27,20 +27,17 @@ impl Jacobian {
         let mut alpha = self.x.minus(&delta);
         self.x.combine(1, 1, &delta);
         alpha.multiply(&self.x);
-        alpha.combine(3, 0, &delta);
-        alpha.carry();
+        alpha.combine_and_carry(3, 0, &delta);
 
         self.z.multiply(&self.y);
         self.z.combine(2, 0, &delta);
         self.x.set_square(&alpha);
-        self.x.combine(1, -8, &beta);
-        self.x.carry();
+        self.x.combine_and_carry(1, -8, &beta);
         // Of weight 5.
         beta.combine(4, -1, &self.x);
         gamma.square();
         self.y.set_product(&alpha, &beta);
-        self.y.combine(1, -8, &gamma);
-        self.y.carry();
+        self.y.combine_and_carry(1, -8, &gamma);
     }
 
     /// Adds a point that is not equal, not the negative, where neither is infinity. Returns the
@@ -62,13 +59,11 @@ impl Jacobian {
         hhh.multiply(&h);
         self.x.set_square(&r);
         self.x.combine(1, -1, &hhh);
-        self.x.combine(1, -2, &v);
-        self.x.carry();
+        self.x.combine_and_carry(1, -2, &v);
         v.combine(1, -1, &self.x);
         r.multiply(&v);
         self.y.multiply(&hhh);
-        self.y.combine(-1, 1, &r);
-        self.y.carry();
+        self.y.combine_and_carry(-1, 1, &r);
         h
     }
 
@@ -129,12 +124,10 @@ impl Jacobian {
         difference.combine(0, 1, &other.x);
         self.x.combine(1, 1, &other.x);
         let sum = dy.squared();
-        self.x.combine(-1, 1, &sum);
-        self.x.carry();
+        self.x.combine_and_carry(-1, 1, &sum);
         difference.combine(1, -1, &self.x);
         self.y.set_product(&dy, &difference);
-        self.y.combine(1, -1, &other.y);
-        self.y.carry();
+        self.y.combine_and_carry(1, -1, &other.y);
         self.z.multiply(&dx);
         other.z = self.z;
         dx

@@ -14,13 +14,16 @@ use core::hint::black_box;
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::product::{add_product, add_square};
-use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, carry, pack, settle, unpack};
+use super::product::{add_product, set_square};
+use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
 /// p.
 const MODULUS: [i32; LIMBS] = [-1, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 1024, 0, 0, -8, 0, 512];
 /// 2⁵²⁰ modulo p.
 const RADIX_SQUARED: [i32; LIMBS] = [768, 0, 0, 0, 0, -128, 0, 0, -4, 0, -64, 0, 0, 0, 0, -64, 0, 2048, 1, 0];
+
+/// 1, whose form is 2²⁶⁰ times itself.
+const ONE_DIVIDED: [i32; LIMBS] = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// Limb i counts 2^(13·i).
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +47,11 @@ impl Element {
 
     /// The representative below p, big-endian, of an element of weight 6 at most.
     pub fn to_be_bytes(self) -> [u8; 32] {
-        // Between −p and p, as all products with so small a number.
-        let mut one = Self::ZERO;
-        one.0[0] = 1;
-        let mut limbs = self.times(&one).0;
+        // From 0 to p, as all products with so small a number: it adds less than half.
+        let mut limbs = self.times(&Self(ONE_DIVIDED)).0;
+        for (limb, modulus) in limbs.iter_mut().zip(&MODULUS) {
+            *limb -= modulus;
+        }
         // What is left above is −1 or 0: all bits, or none.
         let negative = settle(&mut limbs);
         for (limb, modulus) in limbs.iter_mut().zip(&MODULUS) {
@@ -71,7 +75,7 @@ impl Element {
     #[inline(never)]
     pub fn set_square(&mut self, a: &Self) {
         let mut columns = [0; COLUMNS];
-        add_square(&mut columns, &a.0);
+        set_square(&mut columns, &a.0);
         reduce(&columns, self);
     }
 
@@ -87,7 +91,7 @@ impl Element {
     #[inline(never)]
     pub fn square(&mut self) {
         let mut columns = [0; COLUMNS];
-        add_square(&mut columns, &self.0);
+        set_square(&mut columns, &self.0);
         reduce(&columns, self);
     }
 
@@ -119,7 +123,7 @@ impl Element {
         Self(array::from_fn(|limb| self.0[limb] - other.0[limb]))
     }
 
-    /// Makes `factor` · self + `other_factor` · `other` of it.
+    /// Becomes `factor` · self + `other_factor` · `other`.
     #[inline(never)]
     pub fn combine(&mut self, factor: i32, other_factor: i32, other: &Self) {
         for (limbs, others) in self.0.as_chunks_mut::<5>().0.iter_mut().zip(other.0.as_chunks::<5>().0) {
@@ -133,9 +137,10 @@ impl Element {
         }
     }
 
-    /// Keeps its value modulo p, and makes it carried. Its weight may be 64.
+    /// The same, carried. The factors' magnitudes times the weights may be 64 together.
     #[inline(never)]
-    pub fn carry(&mut self) {
+    pub fn combine_and_carry(&mut self, factor: i32, other_factor: i32, other: &Self) {
+        self.combine(factor, other_factor, other);
         // How often p is in it, but for a little. The terms are those of p.
         let above = (self.0[LIMBS - 1] + (1 << 8)) >> 9;
         self.0[0] += above;
@@ -145,9 +150,10 @@ impl Element {
         self.0[19] -= above << 9;
         let mut carried = 0;
         for limbs in self.0.as_chunks_mut::<5>().0 {
-            for limb in limbs {
-                *limb = carry(*limb, &mut carried);
+            macro_rules! each {
+                ($($at:literal)+) => { $( limbs[$at] = carry(limbs[$at], &mut carried); )+ };
             }
+            each!(0 1 2 3 4);
         }
         // The uppermost limb keeps what it has.
         self.0[LIMBS - 1] += carried << BITS;
@@ -241,8 +247,15 @@ fn reduce(columns: &[i32; COLUMNS], element: &mut Element) {
     let mut carried = 0;
     macro_rules! each {
         ($($at:literal)+; $($above:literal)+) => {
-            $( factors[$at] = carry(with_factors::<$at>(columns, &factors), &mut carried); )+
-            $( limbs[$above - LIMBS] = carry(with_factors::<$above>(columns, &factors), &mut carried); )+
+            $(
+                let sum = columns[$at] + multiple::<$at>(&factors) + carried;
+                factors[$at] = sum & MASK;
+                carried = sum >> BITS;
+            )+
+            $(
+                let sum = columns[$above] + multiple::<$above>(&factors);
+                limbs[$above - LIMBS] = carry(sum, &mut carried);
+            )+
         };
     }
     each! {
@@ -250,15 +263,15 @@ fn reduce(columns: &[i32; COLUMNS], element: &mut Element) {
         20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
     }
     // The uppermost limb keeps what it is given.
-    limbs[LIMBS - 1] = with_factors::<{ COLUMNS - 1 }>(columns, &factors) + carried;
+    limbs[LIMBS - 1] = columns[COLUMNS - 1] + multiple::<{ COLUMNS - 1 }>(&factors) + carried;
 }
 
-/// A column, and what the factors of p below it add to it.
+/// What multiples of p, by their factors, have in a column; but for −1 times the column's own.
 #[inline(always)]
-fn with_factors<const AT: usize>(columns: &[i32; COLUMNS], factors: &[i32; LIMBS]) -> i32 {
+fn multiple<const AT: usize>(factors: &[i32; LIMBS]) -> i32 {
     let factor = |distance: usize| match AT.checked_sub(distance) {
         Some(at) if at < LIMBS => factors[at],
         _ => 0,
     };
-    columns[AT] + (factor(7) << 5) + (factor(14) << 10) - (factor(17) << 3) + (factor(19) << 9)
+    (factor(7) << 5) + (factor(14) << 10) - (factor(17) << 3) + (factor(19) << 9)
 }

@@ -117,7 +117,6 @@ fn right_side(x: &Element) -> Element {
     let mut side = x.squared();
     side.multiply(x);
     side.combine(1, -3, x);
-    side.combine(1, 1, &B);
-    side.carry();
+    side.combine_and_carry(1, 1, &B);
     side
 }

@@ -24,9 +24,9 @@ pub(super) fn add_product(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS], b: &[i
     }
 }
 
-/// Adds the product of a number with itself to columns of zeros.
+/// Makes the columns all products of a number's limbs with each other.
 #[inline(never)]
-pub(super) fn add_square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
+pub(super) fn set_square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
     let [low, high]: &[[i32; HALF]; 2] = a.as_chunks().0.as_array().expect("two halves are all");
     if let [lower, upper] = columns.as_chunks_mut().0 {
         square_half(lower, low);
