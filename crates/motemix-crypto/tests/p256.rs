@@ -169,6 +169,36 @@ proptest! {
     }
 }
 
+/// RFC 6979, A.2.5, with SHA-256: the nonces that it names, and the signatures.
+#[test]
+fn signatures_are_those_of_rfc_6979() {
+    use sha2::{Digest, Sha256};
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        core::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex digits"))
+    }
+    let scalar = |hex| Scalar::from_be_bytes(&Secret::new(bytes(hex))).expect("from 1 to n − 1");
+    let private = scalar("c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721");
+    for (message, nonce, signature) in [
+        (
+            "sample",
+            "a6e3c57dd01abe90086538398355dd4c3b17aa873382b0f24d6129493d8aad60",
+            "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716\
+             f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8",
+        ),
+        (
+            "test",
+            "d16b6ae827f17175e040871a1c7ec3500192c4c92677336ec2537acaee0008e0",
+            "f1abb023518351cd71d881567b1ea663ed3efcf6c5132b354f28d3b0b7d38367\
+             019f4113742a2b14bd25926b49c649155f267e60d3814b4c0cc84250e46f0083",
+        ),
+    ] {
+        let digest = Sha256::digest(message).into();
+        let signature: [u8; 64] = bytes(signature);
+        assert_eq!(ecdsa::sign(&private, &scalar(nonce), &digest), Some(signature));
+        assert!(ecdsa::verify_vartime(&Point::mul_generator(&private), &digest, &signature));
+    }
+}
+
 /// Signatures whose two products meet on the way, as only the owner of the key can make them: the
 /// private key is a small number, and so are the factors of the generator and of the public key.
 #[test]

@@ -91,12 +91,12 @@ impl Jacobian {
         are_equal.then_some(twice)
     }
 
-    /// The same point, given 1 / Z.
-    pub fn to_affine(self, inverse: &Element) -> Point {
+    /// Makes X and Y into x and y, given 1 / Z.
+    pub fn make_affine(x: &mut Element, y: &mut Element, inverse: &Element) {
         let mut power = inverse.squared();
-        let x = self.x.times(&power);
+        x.multiply(&power);
         power.multiply(inverse);
-        Point::new(x, self.y.times(&power))
+        y.multiply(&power);
     }
 
     /// The same point, with the Z of another that has 1 as yet.

@@ -159,48 +159,58 @@ impl Element {
         self.0[LIMBS - 1] += carried << BITS;
     }
 
-    /// self^(2^squarings) · factor. Carried.
+    /// Becomes self^(2^squarings) · factor. Carried.
     #[inline(never)]
-    fn power(&self, squarings: usize, factor: &Self) -> Self {
-        let mut power = *self;
+    fn power(&mut self, squarings: usize, factor: &Self) {
         for _ in 0..squarings {
-            power.square();
+            self.square();
         }
-        power.multiply(factor);
-        power
+        self.multiply(factor);
     }
 
     /// To the powers of 2³⁰ − 1 and of 2³² − 1. A name is the number of ones in the exponent.
     #[inline(never)]
-    #[allow(clippy::similar_names)]
-    fn powers_of_ones(&self) -> (Self, Self) {
-        let ones_2 = self.power(1, self);
-        let ones_3 = ones_2.power(1, self);
-        let ones_6 = ones_3.power(3, &ones_3);
-        let ones_12 = ones_6.power(6, &ones_6);
-        let ones_15 = ones_12.power(3, &ones_3);
-        let ones_30 = ones_15.power(15, &ones_15);
-        (ones_30, ones_30.power(2, &ones_2))
+    fn powers_of_ones(&self) -> [Self; 2] {
+        let mut ones = *self;
+        ones.power(1, self);
+        let ones_2 = ones;
+        ones.power(1, self);
+        let ones_3 = ones;
+        ones.power(3, &ones_3);
+        let ones_6 = ones;
+        ones.power(6, &ones_6);
+        ones.power(3, &ones_3);
+        let ones_15 = ones;
+        ones.power(15, &ones_15);
+        let ones_30 = ones;
+        ones.power(2, &ones_2);
+        [ones_30, ones]
     }
 
-    /// To the power of p − 2; zero stays zero. Carried.
+    /// Becomes its power of p − 2: its inverse, but zero stays zero. Carried.
     #[inline(never)]
-    pub fn inverted(&self) -> Self {
-        let (ones_30, ones_32) = self.powers_of_ones();
+    pub fn invert(&mut self) {
+        let [ones_30, ones_32] = self.powers_of_ones();
         // p − 2 in words: ffffffff 00000001 00000000 00000000 00000000 ffffffff ffffffff fffffffd
-        let upper = ones_32.power(32, self);
-        upper.power(128, &ones_32).power(32, &ones_32).power(30, &ones_30).power(2, self)
+        let mut inverse = ones_32;
+        inverse.power(32, self);
+        inverse.power(128, &ones_32);
+        inverse.power(32, &ones_32);
+        inverse.power(30, &ones_30);
+        inverse.power(2, self);
+        *self = inverse;
     }
 
-    /// To the power of (p + 1) / 4: a root of a square. Carried.
-    pub fn root(&self) -> Self {
-        let (_, ones_32) = self.powers_of_ones();
+    /// Becomes its power of (p + 1) / 4: a root, if it is a square. Carried.
+    pub fn set_root(&mut self) {
+        let [_, mut root] = self.powers_of_ones();
         // (p + 1) / 4 = (2³² − 1)·2²²² + 2¹⁹⁰ + 2⁹⁴
-        let mut root = ones_32.power(32, self).power(96, self);
+        root.power(32, self);
+        root.power(96, self);
         for _ in 0..94 {
             root.square();
         }
-        root
+        *self = root;
     }
 
     /// Becomes `other` if `choice`, in constant time.
@@ -274,4 +284,123 @@ fn multiple<const AT: usize>(factors: &[i32; LIMBS]) -> i32 {
         _ => 0,
     };
     (factor(7) << 5) + (factor(14) << 10) - (factor(17) << 3) + (factor(19) << 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::p256::U256;
+    use ::p256::elliptic_curve::bigint::NonZero;
+    use proptest::prelude::*;
+
+    fn modulus() -> NonZero<U256> {
+        let p = U256::from_be_hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff");
+        NonZero::new(p).expect("not zero")
+    }
+
+    fn bytes(number: &U256) -> [u8; 32] {
+        number.to_be_bytes().into()
+    }
+
+    /// Any number below p; and long runs of ones and zeros, which are at the ends of what limbs
+    /// hold.
+    fn numbers() -> impl Strategy<Value = U256> {
+        let runs = prop::collection::vec((any::<bool>(), 1..100_usize), 1..8).prop_map(|runs| {
+            let mut bits = runs.into_iter().flat_map(|(bit, len)| core::iter::repeat_n(bit, len)).cycle();
+            core::array::from_fn(|_| {
+                (0..8).fold(0, |byte, _| byte << 1 | u8::from(bits.next() == Some(true)))
+            })
+        });
+        let small = (0..64_u32).prop_map(U256::from);
+        let near = (1..64_u32).prop_map(|less| modulus().get().wrapping_sub(&U256::from(less)));
+        let any = prop_oneof![any::<[u8; 32]>(), runs]
+            .prop_map(|bytes| U256::from_be_slice(&bytes).rem(&modulus()));
+        prop_oneof![any, small, near]
+    }
+
+    fn is_carried(element: &Element) -> bool {
+        element.0[..LIMBS - 1].iter().all(|limb| limb.abs() <= 4096) && element.0[LIMBS - 1].abs() < 1 << 10
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
+        #[test]
+        fn elements_are_the_integers_modulo_p(a in numbers(), b in numbers()) {
+            let p = modulus();
+            let (x, y) = (Element::from_be_bytes(&bytes(&a)), Element::from_be_bytes(&bytes(&b)));
+            prop_assert_eq!(x.to_be_bytes(), bytes(&a));
+            prop_assert_eq!(x.plus(&y).to_be_bytes(), bytes(&a.add_mod(&b, &p)));
+            prop_assert_eq!(x.minus(&y).to_be_bytes(), bytes(&a.sub_mod(&b, &p)));
+            let product = x.times(&y);
+            prop_assert!(is_carried(&product));
+            prop_assert_eq!(product.to_be_bytes(), bytes(&a.mul_mod(&b, &p)));
+            prop_assert!(is_carried(&x.squared()));
+            prop_assert_eq!(x.squared().to_be_bytes(), bytes(&a.mul_mod(&a, &p)));
+            let mut combined = x;
+            combined.combine_and_carry(3, -8, &y);
+            prop_assert!(is_carried(&combined));
+            let eight = b.mul_mod(&U256::from(8_u8), &p);
+            let expected = a.mul_mod(&U256::from(3_u8), &p).sub_mod(&eight, &p);
+            prop_assert_eq!(combined.to_be_bytes(), bytes(&expected));
+            prop_assert_eq!(x.minus(&x).is_zero().unwrap_u8(), 1);
+            prop_assert_eq!(x.minus(&y).is_zero().unwrap_u8(), u8::from(a == b));
+            let mut negative = x;
+            negative.negate_if(Choice::from(1));
+            prop_assert_eq!(negative.plus(&x).to_be_bytes(), [0; 32]);
+            let [first, second] = Element::unpacked(&x.packed(&negative));
+            prop_assert_eq!((first.0, second.0), (x.0, negative.0));
+        }
+
+        #[test]
+        fn an_element_times_its_inverse_is_one_and_a_root_squared_is_it(a in numbers()) {
+            let element = Element::from_be_bytes(&bytes(&a));
+            let mut inverse = element;
+            inverse.invert();
+            let one = element.times(&inverse).to_be_bytes();
+            prop_assert_eq!(one, bytes(&U256::from(u8::from(a != U256::ZERO))));
+            let square = element.squared();
+            let mut root = square;
+            root.set_root();
+            prop_assert_eq!(root.squared().to_be_bytes(), square.to_be_bytes());
+        }
+    }
+
+    #[test]
+    fn a_multiple_of_p_is_zero() {
+        for multiple in -5..=5 {
+            let element = Element(MODULUS.map(|limb| multiple * limb));
+            assert_eq!(element.to_be_bytes(), [0; 32], "{multiple} p");
+            assert!(bool::from(element.is_zero()));
+            let mut carried = element;
+            carried.combine_and_carry(1, 0, &element);
+            assert_eq!(carried.to_be_bytes(), [0; 32], "{multiple} p, carried");
+        }
+    }
+
+    #[test]
+    fn the_greatest_weights_may_be_multiplied() {
+        // Overflow would end this test: it runs with checks. Uppermost limbs are those of 6 p.
+        let of_weight = |weight: i32, sign: i32| {
+            let mut limbs = [sign * weight * (1 << 12); LIMBS];
+            limbs[LIMBS - 1] = sign * weight * (1 << 9);
+            Element(limbs)
+        };
+        for (v, w) in [(1, 6), (2, 3), (3, 2), (6, 1), (2, 2), (1, 1)] {
+            for (a, b) in [(1, 1), (1, -1), (-1, -1)] {
+                let (a, b) = (of_weight(v, a), of_weight(w, b));
+                let product = a.times(&b);
+                assert!(is_carried(&product), "{:?}", product.0);
+                let [mut x, mut y] = [a, b];
+                x.combine_and_carry(1, 0, &a);
+                y.combine_and_carry(1, 0, &b);
+                assert!(is_carried(&x) && is_carried(&y));
+                assert_eq!(product.to_be_bytes(), x.times(&y).to_be_bytes());
+            }
+        }
+        for sign in [1, -1] {
+            let element = of_weight(2, sign);
+            assert_eq!(element.squared().to_be_bytes(), element.times(&element).to_be_bytes());
+        }
+    }
 }

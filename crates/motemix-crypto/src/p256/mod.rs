@@ -35,14 +35,15 @@ pub use scalar::{SCALAR_LEN, Scalar};
 use crate::Secret;
 
 /// More than a multiplication and what it calls keep on the stack.
-const STACK_LEN: usize = 4096;
+const STACK_LEN: usize = if cfg!(target_pointer_width = "32") { 4096 } else { 8192 };
 
 /// The x-coordinate of the product of a secret and a point, big-endian (SP 800-56A, 5.7.1.2). In
 /// constant time.
 pub fn diffie_hellman(secret: &Scalar, point: &Point) -> Secret<32> {
     let mut shared = Secret::zero();
     wiped(|| *shared.expose_mut() = multiply::variable_base(point, &secret.odd()).x_bytes());
-    shared
+    // Moved, it would leave a copy here that nobody wipes.
+    shared.duplicate()
 }
 
 /// Wipes the stack below after the work was done: coordinates and limbs do not wipe themselves.

@@ -51,10 +51,12 @@ const COLUMNS: usize = 64;
 
 /// x and y of points.
 pub type Table = [Packed; TABLE_LEN];
+const EMPTY: Table = [[0; 20]; TABLE_LEN];
 
 /// The product of a point.
 pub fn variable_base(point: &Point, odd: &Odd) -> Point {
-    let table = odd_multiples(point);
+    let mut table = EMPTY;
+    set_odd_multiples(&mut table, point);
     let mut sum = Jacobian::from_point(&digit(&table, odd, DIGITS - 1));
     for position in (1..DIGITS - 1).rev() {
         shift(&mut sum);
@@ -62,7 +64,7 @@ pub fn variable_base(point: &Point, odd: &Odd) -> Point {
     }
     shift(&mut sum);
     sum.add_any_point(&digit(&table, odd, 0));
-    affine(&sum, odd)
+    affine(sum, odd)
 }
 
 /// The product of the generator.
@@ -74,13 +76,14 @@ pub fn fixed_base(odd: &Odd) -> Point {
     }
     sum.double();
     sum.add_any_point(&column(odd, 0));
-    affine(&sum, odd)
+    affine(sum, odd)
 }
 
 /// The sum of both products: `None` if it is infinity. In variable time.
 pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) -> Option<Jacobian> {
     let (odd, comb) = (by.odd(), of_generator.map(Scalar::odd));
-    let table = odd_multiples(point);
+    let mut table = EMPTY;
+    set_odd_multiples(&mut table, point);
     let mut sum = Jacobian::from_point(&signed(digit(&table, &odd, DIGITS - 1), &odd));
     for position in (0..WINDOW * (DIGITS - 1)).rev() {
         sum.double();
@@ -102,8 +105,10 @@ pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) ->
     }
 }
 
-fn affine(product: &Jacobian, odd: &Odd) -> Point {
-    signed(product.to_affine(&product.z.inverted()), odd)
+fn affine(mut product: Jacobian, odd: &Odd) -> Point {
+    product.z.invert();
+    Jacobian::make_affine(&mut product.x, &mut product.y, &product.z);
+    signed(Point::new(product.x, product.y), odd)
 }
 
 /// The negative if the number's negative was multiplied.
@@ -161,27 +166,98 @@ fn at(table: &Table, index: u8, is_negative: Choice) -> Point {
 }
 
 /// P, 3 P, … 15 P.
-fn odd_multiples(point: &Point) -> Table {
+#[inline(never)]
+fn set_odd_multiples(table: &mut Table, point: &Point) {
+    let (x, y) = point.coordinates();
+    table[0] = x.packed(y);
+    let mut steps = [Element::ZERO; TABLE_LEN - 1];
+    let mut z = make_multiples(table, &mut steps, point);
+    // One inversion for all of them (P. Montgomery, 1987).
+    z.invert();
+    make_affine(table, &steps, z);
+}
+
+/// Writes X and Y of 3 P and of those that follow, and by what Z is multiplied from one to the
+/// next. Returns the last Z.
+#[inline(never)]
+fn make_multiples(table: &mut Table, steps: &mut [Element; TABLE_LEN - 1], point: &Point) -> Element {
     let mut multiple = Jacobian::from_point(point);
-    let mut twice = multiple;
+    let mut twice = Jacobian::from_point(point);
     twice.double();
     multiple.scale(&twice.z);
-    let (x, y) = point.coordinates();
-    let mut table: Table = [x.packed(y); TABLE_LEN];
-    // By what Z is multiplied from one to the next.
-    let mut steps = [Element::ZERO; TABLE_LEN - 1];
-    for (entry, step) in table[1..].iter_mut().zip(&mut steps) {
+    for (entry, step) in table[1..].iter_mut().zip(steps) {
         *step = multiple.add_alike(&mut twice);
         *entry = multiple.x.packed(&multiple.y);
     }
-    // One inversion for all of them (P. Montgomery, 1987).
-    let mut inverse = multiple.z.inverted();
-    for (entry, step) in table[1..].iter_mut().zip(&steps).rev() {
-        let [x, y] = Element::unpacked(entry);
-        let affine = Jacobian { x, y, z: Element::ONE }.to_affine(&inverse);
-        let (x, y) = affine.coordinates();
-        *entry = x.packed(y);
+    multiple.z
+}
+
+/// Makes X and Y into x and y, given 1 / Z of the last.
+#[inline(never)]
+fn make_affine(table: &mut Table, steps: &[Element; TABLE_LEN - 1], mut inverse: Element) {
+    for (entry, step) in table[1..].iter_mut().zip(steps).rev() {
+        let [mut x, mut y] = Element::unpacked(entry);
+        Jacobian::make_affine(&mut x, &mut y, &inverse);
+        *entry = x.packed(&y);
         inverse.multiply(step);
     }
-    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secret;
+    use ::p256::elliptic_curve::{PrimeField, sec1::ToSec1Point};
+    use ::p256::{ProjectivePoint, PublicKey, Scalar as Theirs};
+
+    fn power_of_two(exponent: usize) -> Theirs {
+        (0..exponent).fold(Theirs::ONE, |power, _| power + power)
+    }
+
+    fn times_generator(by: Theirs) -> [u8; 64] {
+        let point =
+            PublicKey::from_affine((ProjectivePoint::GENERATOR * by).to_affine()).expect("not infinity");
+        point.to_sec1_point(false).as_bytes()[1..].try_into().expect("two coordinates")
+    }
+
+    #[test]
+    fn the_comb_is_what_it_is_called() {
+        for (signs, entry) in COMB.iter().enumerate() {
+            let lower = (0..3).map(|tooth| match signs >> tooth & 1 {
+                1 => power_of_two(COLUMNS * tooth),
+                _ => -power_of_two(COLUMNS * tooth),
+            });
+            let multiple = power_of_two(COLUMNS * 3) + lower.sum::<Theirs>();
+            let [x, y] = Element::unpacked(entry);
+            assert_eq!(Point::new(x, y).to_coordinates(), times_generator(multiple), "{signs:03b}");
+        }
+    }
+
+    #[test]
+    fn a_table_has_the_odd_multiples_in_order() {
+        let point = Point::from_coordinates(&times_generator(Theirs::from(77_u32))).expect("a point");
+        let mut table = EMPTY;
+        set_odd_multiples(&mut table, &point);
+        for (entry, multiple) in table.iter().zip((1_u32..).step_by(2)) {
+            let [x, y] = Element::unpacked(entry);
+            let expected = times_generator(Theirs::from(77_u32) * Theirs::from(multiple));
+            assert_eq!(Point::new(x, y).to_coordinates(), expected, "{multiple} times");
+        }
+    }
+
+    #[test]
+    fn a_number_is_the_sum_of_its_digits_and_of_its_signs() {
+        for value in [1, 2, 3, 4, 1000, u32::MAX] {
+            for scalar in [Theirs::from(value), -Theirs::from(value)] {
+                let own = Scalar::from_be_bytes(&Secret::new(scalar.to_repr().into())).expect("not zero");
+                let odd = own.odd();
+                let signs = (0..256).fold(Theirs::ZERO, |sum, at| match odd.sign(at) {
+                    1 => sum + power_of_two(at),
+                    _ => sum - power_of_two(at),
+                });
+                let expected = if bool::from(odd.is_negative()) { -scalar } else { scalar };
+                assert_eq!(signs, expected);
+            }
+        }
+    }
 }

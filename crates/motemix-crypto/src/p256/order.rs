@@ -1,7 +1,5 @@
 //! Integers modulo n, the order of the group.
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
-
 use super::product::add_product;
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
@@ -24,8 +22,9 @@ const RADIX_SQUARED: [i32; LIMBS] = [
     -1706, 2775, 2917, -62,
 ];
 
-/// A number modulo n. What is made of it is between −n and n, each limb at most 2¹² in magnitude.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+/// A number modulo n. What is made of it is between −n and n, each limb at most 2¹² in magnitude. It
+/// does not wipe itself: whoever works with secrets wipes the stack afterwards.
+#[derive(Clone, Copy)]
 pub struct Residue([i32; LIMBS]);
 
 impl Residue {
@@ -33,9 +32,7 @@ impl Residue {
     pub fn from_be_bytes(bytes: &[u8; 32]) -> Self {
         let mut reversed = *bytes;
         reversed.reverse();
-        let residue = Self(unpack(&reversed));
-        reversed.zeroize();
-        residue
+        Self(unpack(&reversed))
     }
 
     /// The representative between 0 and n − 1, big-endian.
@@ -48,7 +45,6 @@ impl Residue {
         }
         settle(&mut limbs);
         let mut bytes = pack(&limbs);
-        limbs.zeroize();
         bytes.reverse();
         bytes
     }
@@ -82,7 +78,6 @@ impl Residue {
         let mut limbs = core::array::from_fn(|at| carry(columns[LIMBS + at], &mut carried));
         // The uppermost limb keeps what it is given: the number is far below 2²⁶⁰.
         limbs[LIMBS - 1] += carried << BITS;
-        columns.zeroize();
         Self(limbs)
     }
 
@@ -91,12 +86,20 @@ impl Residue {
         Self::from_be_bytes(&inverse_vartime(number)).raised()
     }
 
+    /// Becomes self·b / 2²⁶⁰, as [`Self::divided_product`].
+    fn multiply(&mut self, by: &Self) {
+        *self = self.divided_product(by);
+    }
+
     /// To the power of n − 2, of a number that is raised, raised; zero stays zero.
+    #[inline(never)]
     pub fn inverted(&self) -> Self {
         // To the powers of 0 to 15.
-        let mut powers: [Self; 16] = core::array::from_fn(|_| Self(ONE));
-        for power in 1..powers.len() {
-            powers[power] = powers[power - 1].divided_product(self);
+        let mut powers = [Self(ONE); 16];
+        let mut power = Self(ONE);
+        for place in &mut powers[1..] {
+            power.multiply(self);
+            *place = power;
         }
         let mut inverse = Self(ONE);
         let mut exponent = ORDER_BYTES;
@@ -105,9 +108,10 @@ impl Residue {
             // The exponent is known to everybody.
             for digit in [byte >> 4, byte & 15] {
                 for _ in 0..4 {
-                    inverse = inverse.divided_product(&inverse);
+                    let root = inverse;
+                    inverse.multiply(&root);
                 }
-                inverse = inverse.divided_product(&powers[usize::from(digit)]);
+                inverse.multiply(&powers[usize::from(digit)]);
             }
         }
         inverse
@@ -189,5 +193,64 @@ fn halve(number: &mut Words, above: bool) {
     let mut above = u32::from(above);
     for word in number.iter_mut().rev() {
         (*word, above) = (*word >> 1 | above << 31, *word & 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::p256::Scalar as Theirs;
+    use ::p256::elliptic_curve::{PrimeField, ops::Reduce};
+    use proptest::prelude::*;
+
+    fn theirs(bytes: [u8; 32]) -> Theirs {
+        <Theirs as Reduce<::p256::U256>>::reduce(&::p256::U256::from_be_slice(&bytes))
+    }
+
+    fn ours(scalar: &Theirs) -> [u8; 32] {
+        scalar.to_repr().into()
+    }
+
+    fn check(a: [u8; 32], b: [u8; 32]) {
+        let [x, y] = [a, b].map(|bytes| Residue::from_be_bytes(&bytes));
+        let (their_x, their_y) = (theirs(a), theirs(b));
+        assert_eq!(x.to_be_bytes(), ours(&their_x));
+        assert_eq!(x.divided_product(&y.raised()).to_be_bytes(), ours(&(their_x * their_y)));
+        let sum = x.divided_product(&y.raised()).plus(&x);
+        assert_eq!(
+            sum.divided_product(&y.raised()).to_be_bytes(),
+            ours(&((their_x * their_y + their_x) * their_y))
+        );
+        let inverse = Option::<Theirs>::from(their_x.invert()).unwrap_or(Theirs::ZERO);
+        let one = Residue(core::array::from_fn(|limb| i32::from(limb == 0)));
+        assert_eq!(one.divided_product(&x.raised().inverted()).to_be_bytes(), ours(&inverse));
+        if inverse != Theirs::ZERO {
+            assert_eq!(inverse_vartime(&ours(&their_x)), ours(&inverse));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+        #[test]
+        fn residues_are_the_other_crates_scalars(a: [u8; 32], b: [u8; 32]) {
+            check(a, b);
+        }
+    }
+
+    #[test]
+    fn residues_near_zero_and_near_n_are_the_other_crates_scalars() {
+        let near = |offset: i8| {
+            let mut bytes = ORDER_BYTES;
+            bytes[31] = bytes[31].checked_add_signed(offset).expect("no carry");
+            bytes
+        };
+        let small = |value| core::array::from_fn(|at| if at == 31 { value } else { 0 });
+        let ends = [near(-2), near(-1), near(0), near(1), small(0), small(1), small(2), [0xff; 32]];
+        for a in ends {
+            for b in ends {
+                check(a, b);
+            }
+        }
     }
 }

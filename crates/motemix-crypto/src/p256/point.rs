@@ -48,7 +48,8 @@ impl Point {
             _ => return None,
         };
         let x = coordinate(x)?;
-        let mut point = Self { x, y: right_side(&x).root() };
+        let mut point = Self { x, y: right_side(&x) };
+        point.y.set_root();
         let wrong_sign = point.y.to_be_bytes()[ELEMENT_LEN - 1] & 1 ^ is_odd;
         point.negate_if(Choice::from(wrong_sign));
         point.on_curve()
