@@ -66,11 +66,9 @@ extern "C" fn prepare_encrypt() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_encrypt() -> u32 {
-    outcome(
-        KEY.with(|key| {
-            CIPHERTEXT.with(|room| encrypt(&mut HalfWordsP256, key, &MESSAGE, room).is_ok()).unwrap_or(false)
-        }),
-    )
+    outcome(KEY.with(|key| {
+        CIPHERTEXT.with(|room| encrypt(&mut HalfWordsP256, key, &MESSAGE, room).is_ok()).unwrap_or(false)
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -109,6 +107,8 @@ extern "C" fn prepare_verify() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn bench_verify() -> u32 {
     outcome(PAIR.with(|[mine, _]| {
-        SIGNATURE.with(|made| verify(&mut HalfWordsP256, &mine.public, &MESSAGE, made).is_ok()).unwrap_or(false)
+        SIGNATURE
+            .with(|made| verify(&mut HalfWordsP256, &mine.public, &MESSAGE, made).is_ok())
+            .unwrap_or(false)
     }))
 }

@@ -17,7 +17,7 @@ pub const SIGNATURE_LEN: usize = 64;
 /// p − n, big-endian.
 const MODULUS_LESS_ORDER: [u8; SCALAR_LEN] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x43,
-    0x19, 0x05, 0x52, 0x58, 0xe8, 0x61, 0x7b, 0x0c, 0x46, 0x35, 0x3d, 0x03, 0x9c, 0xda, 0xae,
+    0x19, 0x05, 0x53, 0x58, 0xe8, 0x61, 0x7b, 0x0c, 0x46, 0x35, 0x3d, 0x03, 0x9c, 0xda, 0xae,
 ];
 
 /// Signs a digest with a nonce that nobody knows and that is used for nothing else. In constant
@@ -68,4 +68,15 @@ fn signature(r: &[u8; SCALAR_LEN], s: &[u8; SCALAR_LEN]) -> Option<[u8; SIGNATUR
     let is_zero = |number: &[u8; SCALAR_LEN]| number.as_slice().ct_eq([0; SCALAR_LEN].as_slice());
     // Disclosed: whether a number of the signature is zero. Then there is none.
     if bool::from(is_zero(r) | is_zero(s)) { None } else { Some(signature) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_is_n_and_the_difference() {
+        let [n, more] = [ORDER_BYTES, MODULUS_LESS_ORDER].map(|bytes| Element::from_be_bytes(&bytes));
+        assert!(bool::from(n.plus(&more).is_zero()));
+    }
 }
