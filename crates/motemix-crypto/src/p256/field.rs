@@ -1,13 +1,14 @@
 //! Integers modulo p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1, in Montgomery's form: an element is kept as
 //! 2²⁶⁰ times itself (P. Montgomery, 1985).
 //!
-//! An element has *weight* w if its limbs are at most w·2¹² in magnitude. What is multiplied is
-//! *carried*: of weight 1, with an uppermost limb below 2⁹; products are. Sums and differences add
-//! the weights of their terms, and factors may have weights whose product is 6
-//! (`product::product`).
+//! An element has *weight* w if its limbs are at most w·2¹² in magnitude. It is *carried* if that
+//! is 1 and the uppermost limb below 2¹⁰; products are. Sums and differences add the weights of
+//! their terms. Factors may have weights whose product is 6 (`product::add_product`).
 //!
-//! Carried elements are between −0.6 p and 0.6 p: a product a·b / 2²⁶⁰ with |a|, |b| < 5 p adds less
-//! than 2 p... see `reduce`.
+//! Nor may the number itself grow. The magnitudes of two factors multiply to less than 6 p², so
+//! that a product, which is between a·b / 2²⁶⁰ and that and p, is between −0.4 p and 1.4 p. What
+//! [`Element::combine_and_carry`] leaves is between −0.6 p and 0.6 p. X and Y of a sum of points
+//! are such, and Z is below 2.4 p: of all that is multiplied, Z² comes closest to 6 p².
 
 use core::array;
 use core::hint::black_box;
@@ -33,7 +34,7 @@ impl Element {
     pub const ZERO: Self = Self([0; LIMBS]);
     pub const ONE: Self = Self([16, 0, 0, 0, 0, 0, 0, -512, 0, 0, 0, 0, 0, 0, 0, -2, 0, 128, 0, 0]);
 
-    /// From limbs of Montgomery's form.
+    /// From limbs of Montgomery's form, carried.
     pub const fn new(limbs: [i32; LIMBS]) -> Self {
         Self(limbs)
     }
@@ -47,7 +48,7 @@ impl Element {
 
     /// The representative below p, big-endian, of an element of weight 6 at most.
     pub fn to_be_bytes(self) -> [u8; 32] {
-        // From 0 to p, as all products with so small a number: it adds less than half.
+        // From 0 to p: what so small a factor adds is less than a half.
         let mut limbs = self.times(&Self(ONE_DIVIDED)).0;
         for (limb, modulus) in limbs.iter_mut().zip(&MODULUS) {
             *limb -= modulus;
@@ -249,7 +250,8 @@ pub type Packed = [u32; LIMBS];
 
 /// Divides by 2²⁶⁰: multiples of p are added so that the lower half becomes zero. p is −1 modulo
 /// 2⁹⁶, so a factor of p is what its limb is, and p has but four more terms: 2⁹⁶ = 2^(13·7 + 5),
-/// 2¹⁹² = 2^(13·14 + 10), −2²²⁴ = −2^(13·17 + 3), 2²⁵⁶ = 2^(13·19 + 9).
+/// 2¹⁹² = 2^(13·14 + 10), −2²²⁴ = −2^(13·17 + 3), 2²⁵⁶ = 2^(13·19 + 9). To a column they add less
+/// than 2²⁴, and what is carried less than 2¹⁹: columns of 6·20·2²⁴ stay below 2³¹.
 #[inline(never)]
 fn reduce(columns: &[i32; COLUMNS], element: &mut Element) {
     let Element(limbs) = element;

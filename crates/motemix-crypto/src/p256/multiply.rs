@@ -16,18 +16,19 @@
 //! Let S be the sum so far, doubled as it is when a is added to it. Both are multiples of the point
 //! that is multiplied; their factors be called the same.
 //!
-//! - *Any point*, digit i: 16ⁱ·(S ± a) is K, less what all digits from i on downwards can make
-//!   together, twice for the digit itself: it is more than −2²⁵⁴ and less than n + 2²⁵⁴ if i < 63.
-//!   Of the multiples of n only 0 and n are there. S is even and a is odd, so it is not 0. It is n
-//!   only if 16ⁱ divides n: if i = 0. S, divided by what it was multiplied by, is odd in the same
-//!   way, and not a multiple of n.
-//! - *The generator*, column j: 2ʲ·(S ± a) is K but for less than 2^(194 + j), and so from −2²⁵⁶ to
-//!   n + 2²⁵⁶ if j < 63. Of the multiples of n, −n, 0, n and 2n are there. S is even and a is odd,
-//!   so it is not 0. 2ʲ divides none of the others if j > 1, and only 2n if j = 1, where
-//!   2¹⁹⁵ + n < 2n.
+//! - *Any point*, digit i < 63: 16ⁱ·(S ± a) differs from K by the digits below i, less than 16ⁱ
+//!   together, and perhaps by 2·16ⁱ·|a|, which is up to 30·16ⁱ. So it is between −2²⁵⁴ and n + 2²⁵⁴,
+//!   where 0 and n are the only multiples of n. S is even and a is odd, so it is not 0. It is n only
+//!   if 16ⁱ divides n, which is odd: if i = 0.
+//! - *The generator*, column j < 63: the teeth's lower signs and 2·2ʲ·|a| make less than 2^(194 + j)
+//!   of difference. So 2ʲ·(S ± a) is between −2²⁵⁶ and n + 2²⁵⁶, where −n, 0, n and 2 n are the only
+//!   multiples of n. It is not 0, as before. 2ʲ divides none of the others if j > 1. It divides 2 n
+//!   if j = 1, but n + 2¹⁹⁵ is less than that.
+//! - S itself is no multiple of n: before it was doubled it was the odd sum of an addition, of which
+//!   the same holds.
 //!
 //! So S and a are neither equal nor negatives of each other, but in the last addition (i = 0, j =
-//! 0). S + a is K there, and not 0; S and a may be equal.
+//! 0). S + a is K there, and not a multiple of n; S and a may be equal.
 
 use core::array;
 use core::hint::black_box;
@@ -129,7 +130,7 @@ fn digit(table: &Table, odd: &Odd, position: usize) -> Point {
     let bits = odd.bits(WINDOW * position) | u8::from(position == DIGITS - 1) << WINDOW;
     // −15 and 15 are next to each other, as −1 and 1 are.
     let is_negative = Choice::from(bits >> WINDOW & 1 ^ 1);
-    let magnitude = bits ^ (bits >> WINDOW & 1).wrapping_sub(1);
+    let magnitude = bits ^ black_box((bits >> WINDOW & 1).wrapping_sub(1));
     at(table, magnitude >> 1 & 7, is_negative)
 }
 
@@ -144,9 +145,11 @@ fn column(odd: &Odd, position: usize) -> Point {
 /// Looks at every entry, whichever it is.
 #[inline(never)]
 fn at(table: &Table, index: u8, is_negative: Choice) -> Point {
-    // All bits where it is, and none elsewhere. The compiler does not see that.
+    // The compiler sees neither how great the index may be, nor that masks are all bits or none: of
+    // either it would make branches, on a Cortex-M0+ for one.
+    let index = black_box(u32::from(index));
     let [m0, m1, m2, m3, m4, m5, m6, m7] = black_box(array::from_fn(|at| {
-        ((u32::from(index) ^ at as u32).wrapping_sub(1).cast_signed() >> 31).cast_unsigned()
+        ((index ^ at as u32).wrapping_sub(1).cast_signed() >> 31).cast_unsigned()
     }));
     let [t0, t1, t2, t3, t4, t5, t6, t7] = table;
     let taken = array::from_fn(|limb| {

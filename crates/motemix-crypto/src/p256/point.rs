@@ -4,7 +4,7 @@ use subtle::Choice;
 
 use super::field::Element;
 use super::multiply;
-use super::scalar::Scalar;
+use super::scalar::{Scalar, difference};
 use super::wiped;
 
 /// Bytes of a coordinate, big-endian.
@@ -15,7 +15,6 @@ pub const COMPRESSED_LEN: usize = 1 + ELEMENT_LEN;
 pub const COORDINATES_LEN: usize = 2 * ELEMENT_LEN;
 
 const EVEN_Y: u8 = 2;
-const ODD_Y: u8 = 3;
 
 /// p, big-endian.
 const MODULUS: [u8; ELEMENT_LEN] = [
@@ -42,11 +41,10 @@ impl Point {
     /// one that belongs to no point.
     pub fn decompress(bytes: &[u8; COMPRESSED_LEN]) -> Option<Self> {
         let [sign, x @ ..] = bytes;
-        let is_odd = match *sign {
-            EVEN_Y => 0,
-            ODD_Y => 1,
-            _ => return None,
-        };
+        if *sign & !1 != EVEN_Y {
+            return None;
+        }
+        let is_odd = sign & 1;
         let x = coordinate(x)?;
         let mut point = Self { x, y: right_side(&x) };
         point.y.set_root();
@@ -110,7 +108,8 @@ impl Point {
 
 /// `None` unless it is below p.
 fn coordinate(bytes: &[u8; ELEMENT_LEN]) -> Option<Element> {
-    (*bytes < MODULUS).then(|| Element::from_be_bytes(bytes))
+    let (_, is_below) = difference(bytes, &MODULUS);
+    bool::from(is_below).then(|| Element::from_be_bytes(bytes))
 }
 
 /// x³ − 3x + b. Carried.

@@ -89,7 +89,7 @@ impl Odd {
 }
 
 /// a − b, and whether that went below zero; big-endian.
-fn difference(a: &[u8; SCALAR_LEN], b: &[u8; SCALAR_LEN]) -> ([u8; SCALAR_LEN], Choice) {
+pub fn difference(a: &[u8; SCALAR_LEN], b: &[u8; SCALAR_LEN]) -> ([u8; SCALAR_LEN], Choice) {
     let mut difference = [0; SCALAR_LEN];
     let mut borrow = 0;
     for ((out, a), b) in difference.iter_mut().zip(a).zip(b).rev() {
