@@ -99,6 +99,7 @@ impl PrivateKey {
     }
 
     /// A key that was kept. [`Refused::PrivateKey`] if it is zero or not below the group's order.
+    #[allow(clippy::needless_pass_by_value)] // the caller's is to be wiped
     pub fn new(bytes: Secret<PRIVATE_KEY_LEN>) -> Result<Self, Refused> {
         Scalar::from_be_bytes(&bytes).map(Self).ok_or(Refused::PrivateKey)
     }

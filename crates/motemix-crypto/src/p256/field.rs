@@ -236,12 +236,12 @@ impl Element {
 
     /// Two elements in the room of one. They are of weight 6 at most.
     pub fn packed(&self, other: &Self) -> Packed {
-        array::from_fn(|limb| self.0[limb] as u16 as u32 | (other.0[limb] as u32) << 16)
+        array::from_fn(|limb| self.0[limb].cast_unsigned() & 0xffff | other.0[limb].cast_unsigned() << 16)
     }
 
     /// The inverse of [`Self::packed`].
     pub fn unpacked(packed: &Packed) -> [Self; 2] {
-        [packed.map(|pair| i32::from(pair as i16)), packed.map(|pair| pair as i32 >> 16)].map(Self)
+        [packed.map(|pair| i32::from(pair as i16)), packed.map(|pair| pair.cast_signed() >> 16)].map(Self)
     }
 }
 
@@ -280,6 +280,7 @@ fn reduce(columns: &[i32; COLUMNS], element: &mut Element) {
 
 /// What multiples of p, by their factors, have in a column; but for −1 times the column's own.
 #[inline(always)]
+#[allow(clippy::inline_always)] // a call for each column would cost more than what it does
 fn multiple<const AT: usize>(factors: &[i32; LIMBS]) -> i32 {
     let factor = |distance: usize| match AT.checked_sub(distance) {
         Some(at) if at < LIMBS => factors[at],

@@ -36,7 +36,7 @@ impl Residue {
     }
 
     /// The representative between 0 and n − 1, big-endian.
-    pub fn to_be_bytes(&self) -> [u8; 32] {
+    pub fn to_be_bytes(self) -> [u8; 32] {
         let mut limbs = self.divided_product(&Self(ONE)).0;
         // What is left above is −1 or 0: all bits, or none.
         let negative = settle(&mut limbs);

@@ -44,12 +44,10 @@ pub(super) fn set_square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
 /// multiplied by.
 macro_rules! add_row {
     ($columns:ident, $by:ident; $($at:literal: $($a:ident)+, $($b:literal)+;)+) => {
-        $( $columns[$at] = add_row!(@ $columns[$at], $by; $($a $b)+); )+
+        $( $columns[$at] += add_row!(@ $by; $($a $b)+); )+
     };
-    (@ $sum:expr, $by:ident;) => { $sum };
-    (@ $sum:expr, $by:ident; $a:ident $b:literal $($rest:tt)*) => {
-        add_row!(@ $sum + $a * $by[$b], $by; $($rest)*)
-    };
+    (@ $by:ident; $a:ident $b:literal) => { $a * $by[$b] };
+    (@ $by:ident; $a:ident $b:literal $($rest:tt)+) => { $a * $by[$b] + add_row!(@ $by; $($rest)+) };
 }
 
 /// Adds five limbs times ten.

@@ -85,6 +85,6 @@ impl Suite for HalfWordsP256 {
         ciphertext: &mut [u8],
         tag: &[u8; TAG_LEN],
     ) -> Result<(), Refused> {
-        symmetric::open(key, nonce, associated, ciphertext, tag)
+        symmetric::open(key, nonce, associated, ciphertext, *tag)
     }
 }

@@ -86,7 +86,7 @@ impl Suite for P256 {
         ciphertext: &mut [u8],
         tag: &[u8; TAG_LEN],
     ) -> Result<(), Refused> {
-        symmetric::open(key, nonce, associated, ciphertext, tag)
+        symmetric::open(key, nonce, associated, ciphertext, *tag)
     }
 }
 

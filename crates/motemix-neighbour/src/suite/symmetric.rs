@@ -34,9 +34,9 @@ pub(super) fn open(
     nonce: &[u8; NONCE_LEN],
     associated: &[u8],
     ciphertext: &mut [u8],
-    tag: &[u8; TAG_LEN],
+    tag: [u8; TAG_LEN],
 ) -> Result<(), Refused> {
     let ccm = Ccm::new(&Array(*key.expose()));
-    ccm.decrypt_inout_detached(&Array(*nonce), associated, ciphertext.into(), &Array(*tag))
+    ccm.decrypt_inout_detached(&Array(*nonce), associated, ciphertext.into(), &Array(tag))
         .map_err(|_| Refused::Ciphertext)
 }
