@@ -1,5 +1,5 @@
-//! The group of NIST P-256 (FIPS 186-4; SEC 2, 2.4.2) for boards: y² = x³ − 3x + b over the integers
-//! modulo p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1, of prime order n.
+//! The group of NIST P-256 (FIPS 186-4; SEC 2, 2.4.2) for boards: y² = x³ − 3x + b over the
+//! integers modulo p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1, of prime order n.
 //!
 //! | module | what |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | `generator` | its table for the generator |
 //! | `ecdsa` | signatures |
 //!
-//! Whatever is done with a scalar takes the same time for all scalars, on a Cortex-M3 too: limbs are
-//! of 13 bits, as those of [`HalfWords`](crate::HalfWords) (`docs/constant-time.md`). What is
-//! written out stays fast where compilers make little code.
+//! Whatever is done with a scalar takes the same time for all scalars, on a Cortex-M3 too: limbs
+//! are of 13 bits, as those of [`HalfWords`](crate::HalfWords) (`docs/constant-time.md`). Products
+//! are written out, so they stay fast where compilers make little code.
 
 mod addition;
 pub mod ecdsa;

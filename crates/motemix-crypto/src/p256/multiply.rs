@@ -17,15 +17,15 @@
 //! that is multiplied; their factors be called the same.
 //!
 //! - *Any point*, digit i < 63: 16ⁱ·(S ± a) differs from K by the digits below i, less than 16ⁱ
-//!   together, and perhaps by 2·16ⁱ·|a|, which is up to 30·16ⁱ. So it is between −2²⁵⁴ and n + 2²⁵⁴,
-//!   where 0 and n are the only multiples of n. S is even and a is odd, so it is not 0. It is n only
-//!   if 16ⁱ divides n, which is odd: if i = 0.
-//! - *The generator*, column j < 63: the teeth's lower signs and 2·2ʲ·|a| make less than 2^(194 + j)
-//!   of difference. So 2ʲ·(S ± a) is between −2²⁵⁶ and n + 2²⁵⁶, where −n, 0, n and 2 n are the only
-//!   multiples of n. It is not 0, as before. 2ʲ divides none of the others if j > 1. It divides 2 n
-//!   if j = 1, but n + 2¹⁹⁵ is less than that.
-//! - S itself is no multiple of n: before it was doubled it was the odd sum of an addition, of which
-//!   the same holds.
+//!   together, and perhaps by 2·16ⁱ·|a|, which is up to 30·16ⁱ. So it is between −2²⁵⁴ and
+//!   n + 2²⁵⁴, where 0 and n are the only multiples of n. S is even and a is odd, so it is not 0.
+//!   It is n only if 16ⁱ divides n, which is odd: if i = 0.
+//! - *The generator*, column j < 63: the teeth's lower signs and 2·2ʲ·|a| make less than
+//!   2^(194 + j) of difference. So 2ʲ·(S ± a) is between −2²⁵⁶ and n + 2²⁵⁶, where −n, 0, n and 2 n
+//!   are the only multiples of n. It is not 0, as before. 2ʲ divides none of the others if j > 1.
+//!   It divides 2 n if j = 1, but n + 2¹⁹⁵ is less than that.
+//! - S itself is no multiple of n: before it was doubled it was the odd sum of an addition, of
+//!   which the same holds, or what the sum began with.
 //!
 //! So S and a are neither equal nor negatives of each other, but in the last addition (i = 0, j =
 //! 0). S + a is K there, and not a multiple of n; S and a may be equal.

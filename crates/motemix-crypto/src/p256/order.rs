@@ -22,8 +22,8 @@ const RADIX_SQUARED: [i32; LIMBS] = [
     -1706, 2775, 2917, -62,
 ];
 
-/// A number modulo n. What is made of it is between −n and n, each limb at most 2¹² in magnitude. It
-/// does not wipe itself: whoever works with secrets wipes the stack afterwards.
+/// A number modulo n. What is made of it is between −n and n, each limb at most 2¹² in magnitude.
+/// It does not wipe itself: whoever works with secrets wipes the stack afterwards.
 #[derive(Clone, Copy)]
 pub struct Residue([i32; LIMBS]);
 
