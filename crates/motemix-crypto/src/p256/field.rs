@@ -229,7 +229,7 @@ impl Element {
         }
     }
 
-    /// Of weight 6 at most.
+    /// Whether it is a multiple of p. Its weight is 6 at most.
     pub fn is_zero(&self) -> Choice {
         self.to_be_bytes().as_slice().ct_eq([0; 32].as_slice())
     }
