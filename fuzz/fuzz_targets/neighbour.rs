@@ -1,5 +1,5 @@
 //! Two neighbours make keys and exchange a message, of which one datagram is damaged or not, while
-//! a stranger sends whatever it likes.
+//! a stranger sends whatever it likes. The router computes with the suite of boards.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -10,7 +10,7 @@ use motemix_fuzz::Damage;
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{Node, message_len};
 use motemix_neighbour::diet::settled::{Admission, Identity, OVERHEAD};
-use motemix_neighbour::suite::P256;
+use motemix_neighbour::suite::{HalfWordsP256, P256};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -39,17 +39,17 @@ fn settled(input: &Input, rng: &mut ChaCha20Rng) -> Result<(), Refused> {
 
     let (initiator, mut hello) = sensor.hello(&mut P256, rng);
     damage(&input.hello, &mut hello);
-    assert!(router.answer(&input.raw, sensors, &mut P256, rng).is_err());
-    let (pending, mut answer) = router.answer(&hello, sensors, &mut P256, rng)?;
+    assert!(router.answer(&input.raw, sensors, &mut HalfWordsP256, rng).is_err());
+    let (pending, mut answer) = router.answer(&hello, sensors, &mut HalfWordsP256, rng)?;
     damage(&input.answer, &mut answer);
     assert!(initiator.finish(&input.raw, routers, &mut P256).is_err());
     let mut session = initiator.finish(&answer, routers, &mut P256)?;
     let message = session.seal(&input.text, &mut room, &mut P256, rng)?;
     damage(&input.message, message);
-    let (pending, _) = pending.open(&mut input.raw.clone(), &mut P256).expect_err("a stranger's");
-    let (mut at_router, text) = pending.open(message, &mut P256).map_err(|(_, refused)| refused)?;
+    let (pending, _) = pending.open(&mut input.raw.clone(), &mut HalfWordsP256).expect_err("a stranger's");
+    let (mut at_router, text) = pending.open(message, &mut HalfWordsP256).map_err(|(_, refused)| refused)?;
     assert_eq!(text, input.text);
-    assert!(at_router.open(&mut input.raw.clone(), &mut P256).is_err());
+    assert!(at_router.open(&mut input.raw.clone(), &mut HalfWordsP256).is_err());
     assert!(session.open(&mut input.raw.clone(), &mut P256).is_err());
     Ok(())
 }
@@ -57,14 +57,14 @@ fn settled(input: &Input, rng: &mut ChaCha20Rng) -> Result<(), Refused> {
 fn to_the_letter(input: &Input, rng: &mut ChaCha20Rng) {
     let [sensor, router] = [(); 2].map(|()| Node::generate(&mut P256, rng));
     let to_router = sensor.meet(&router.keys(), &mut P256).expect("keys");
-    let mut at_router = router.meet(&sensor.keys(), &mut P256).expect("keys");
+    let mut at_router = router.meet(&sensor.keys(), &mut HalfWordsP256).expect("keys");
     let mut room = vec![0; message_len(input.text.len())];
     let message = sensor.protect(&to_router, &input.text, &mut room, &mut P256, rng).expect("room");
     damage(&input.message, message);
-    assert!(at_router.open(&mut input.raw.clone(), &mut P256).is_err());
-    let opened = at_router.open(message, &mut P256);
+    assert!(at_router.open(&mut input.raw.clone(), &mut HalfWordsP256).is_err());
+    let opened = at_router.open(message, &mut HalfWordsP256);
     assert_eq!(opened.is_ok(), input.message.is_none());
-    let _ = router.meet(&input.raw, &mut P256);
+    let _ = router.meet(&input.raw, &mut HalfWordsP256);
 }
 
 fn damage(damage: &Option<Damage>, bytes: &mut [u8]) {

@@ -17,6 +17,7 @@ mod key_files;
 mod loopix;
 mod marks;
 mod p224;
+mod p256;
 mod packets;
 mod surbs;
 mod symmetric;
@@ -196,6 +197,7 @@ fn operations() -> impl Iterator<Item = &'static Operation> {
         controls::OPERATIONS,
         curves::OPERATIONS,
         p224::OPERATIONS,
+        p256::OPERATIONS,
         symmetric::OPERATIONS,
         packets::OPERATIONS,
         surbs::OPERATIONS,

@@ -6,6 +6,7 @@
 //! | [`curve`] | X25519 behind a trait, and the sender's blinded scalars | RFC 7748 |
 //! | [`ed25519`] | Ed25519 signatures checked on boards | RFC 8032 |
 //! | [`p224`] | NIST P-224, for packets of Loopix | FIPS 186-4 |
+//! | [`p256`] | NIST P-256 and ECDSA in half words, for boards | FIPS 186-5 |
 //! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |
 //! | [`aes_ccm`] | AES-CCM between neighbours | RFC 3610, RFC 9053 |
 //! | [`hash`] | keyed BLAKE2s and BLAKE2b | RFC 7693 |
@@ -25,6 +26,7 @@ pub mod curve;
 pub mod ed25519;
 pub mod hash;
 pub mod p224;
+pub mod p256;
 pub mod secret;
 pub mod stream;
 pub mod uniform;

@@ -5,6 +5,7 @@ use std::ptr;
 
 use motemix_crypto::curve::words::Words;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
+use motemix_crypto::p256;
 use motemix_crypto::{Curve, Portable, PublicKey, Secret};
 use zeroize::zeroize_stack;
 
@@ -100,4 +101,28 @@ fn words_leave_neither_the_secret_nor_what_is_agreed() {
     let left: Vec<_> =
         operations.iter().filter(|(_, operation)| leaves_a_secret(*operation, &case)).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn p256_leaves_neither_the_scalar_nor_the_nonce_nor_what_is_agreed() {
+    let scalar = |secret: &Secret<32>| p256::Scalar::from_be_bytes(secret).expect("below n");
+    let agree: Operation = |secret, _| {
+        let secret = p256::Scalar::from_be_bytes(secret).expect("below n");
+        let point = p256::Point::mul_generator(&secret);
+        black_box(&p256::diffie_hellman(&secret, &point));
+    };
+    let sign: Operation = |secret, _| {
+        let secret = p256::Scalar::from_be_bytes(secret).expect("below n");
+        black_box(&p256::ecdsa::sign(&secret, &secret, &[7; 32]));
+    };
+    let secret = Secret::new(*Case::new().secret.expose());
+    let shared = p256::diffie_hellman(&scalar(&secret), &p256::Point::mul_generator(&scalar(&secret)));
+    let reversed = |bytes: &[u8; 32]| core::array::from_fn(|at| bytes[31 - at]);
+    // Big-endian as it came, little-endian as it is worked with.
+    for bytes in [*secret.expose(), reversed(secret.expose()), *shared.expose()] {
+        let case = Case { wanted: [bytes.map(|byte| byte ^ DISGUISE); 2], ..Case::new() };
+        for (name, operation) in [("agreement", agree), ("signature", sign)] {
+            assert!(!leaves_a_secret(operation, &case), "{name}: {bytes:02x?}");
+        }
+    }
 }

@@ -1,19 +1,27 @@
 //! The primitives of a link: P-256, AES-128 and SHA-256. A [`Suite`] is a value, because an
-//! accelerator has registers; [`P256`] computes in software.
+//! accelerator has registers. Two compute in software:
+//!
+//! | suite | P-256 | for |
+//! |---|---|---|
+//! | [`P256`] | the crate `p256`: 64-bit or 32-bit products | hosts |
+//! | [`HalfWordsP256`] | [`motemix_crypto::p256`]: products of 13-bit numbers | boards; constant time on a Cortex-M3 too |
+//!
+//! Keys are checked with the arithmetic of [`motemix_crypto::p256`], whichever suite uses them: a
+//! program links no other for it.
 
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use ccm::aead::AeadInOut;
-use ccm::consts::{U8, U13};
+mod half_words;
+mod software;
+mod symmetric;
+
 use core::fmt;
-use ecdsa::hazmat::sign_prehashed_rfc6979;
 use motemix_crypto::Secret;
-use p256::NistP256;
-use p256::ecdsa::VerifyingKey;
-use p256::ecdsa::signature::hazmat::PrehashVerifier;
-use p256::elliptic_curve::sec1::ToSec1Point;
+use motemix_crypto::p256::{Point, Scalar};
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
+
+pub use half_words::HalfWordsP256;
+pub use software::P256;
+pub(crate) use symmetric::{open, seal};
 
 /// Bytes of a private key: a scalar, big-endian.
 pub const PRIVATE_KEY_LEN: usize = 32;
@@ -76,7 +84,7 @@ impl core::error::Error for Refused {}
 
 /// A scalar of P-256, which is wiped when it is dropped.
 #[derive(Debug)]
-pub struct PrivateKey(Secret<PRIVATE_KEY_LEN>);
+pub struct PrivateKey(Scalar);
 
 impl PrivateKey {
     /// A uniformly random key. Takes 32 bytes from the generator, and as many again with a
@@ -92,9 +100,9 @@ impl PrivateKey {
     }
 
     /// A key that was kept. [`Refused::PrivateKey`] if it is zero or not below the group's order.
+    #[allow(clippy::needless_pass_by_value)] // the caller's is to be wiped
     pub fn new(bytes: Secret<PRIVATE_KEY_LEN>) -> Result<Self, Refused> {
-        p256::SecretKey::from_slice(bytes.expose()).map_err(|_| Refused::PrivateKey)?;
-        Ok(Self(bytes))
+        Scalar::from_be_bytes(&bytes).map(Self).ok_or(Refused::PrivateKey)
     }
 
     /// The scalar, to be kept.
@@ -116,26 +124,19 @@ pub struct PublicKey([u8; PUBLIC_KEY_LEN]);
 impl PublicKey {
     /// [`Refused::PublicKey`] if no point of the curve has these bytes.
     pub fn new(bytes: [u8; PUBLIC_KEY_LEN]) -> Result<Self, Refused> {
-        p256::PublicKey::from_sec1_bytes(&bytes).map_err(|_| Refused::PublicKey)?;
-        Ok(Self(bytes))
+        let key = Self(bytes);
+        key.point().map(|_| key)
     }
 
     /// From both coordinates, big-endian. [`Refused::PublicKey`] if the point is not on the curve.
     pub fn from_coordinates(bytes: &[u8; COORDINATES_LEN]) -> Result<Self, Refused> {
-        let mut point = [4; 1 + COORDINATES_LEN];
-        point[1..].copy_from_slice(bytes);
-        let key = p256::PublicKey::from_sec1_bytes(&point).map_err(|_| Refused::PublicKey)?;
-        Self::of(&key)
+        Ok(Self::of(&Point::from_coordinates(bytes).ok_or(Refused::PublicKey)?))
     }
 
     /// Both coordinates, big-endian.
     pub fn coordinates(&self) -> [u8; COORDINATES_LEN] {
-        let mut bytes = [0; COORDINATES_LEN];
         // A value of this type is a point.
-        if let Ok(key) = p256::PublicKey::from_sec1_bytes(&self.0) {
-            bytes.copy_from_slice(&key.to_sec1_point(false).as_bytes()[1..]);
-        }
-        bytes
+        self.point().map_or([0; COORDINATES_LEN], |point| point.to_coordinates())
     }
 
     /// The compressed point.
@@ -143,9 +144,12 @@ impl PublicKey {
         &self.0
     }
 
-    fn of(key: &p256::PublicKey) -> Result<Self, Refused> {
-        let bytes = key.to_sec1_point(true).as_bytes().try_into().map_err(|_| Refused::PublicKey)?;
-        Ok(Self(bytes))
+    fn of(point: &Point) -> Self {
+        Self(point.compress())
+    }
+
+    fn point(&self) -> Result<Point, Refused> {
+        Point::decompress(&self.0).ok_or(Refused::PublicKey)
     }
 }
 
@@ -209,111 +213,4 @@ pub(crate) fn digest(pieces: &[&[u8]]) -> [u8; 32] {
         hash.update(piece);
     }
     hash.finalize().into()
-}
-
-type Ccm = ccm::Ccm<Aes128, U8, U13>;
-
-/// [`Suite::seal`] in software.
-pub(crate) fn seal(
-    key: &Secret<KEY_LEN>,
-    nonce: &[u8; NONCE_LEN],
-    associated: &[u8],
-    message: &mut [u8],
-) -> Result<[u8; TAG_LEN], Refused> {
-    let ccm = Ccm::new(&Array(*key.expose()));
-    let tag = ccm.encrypt_inout_detached(&Array(*nonce), associated, message.into());
-    tag.map(Into::into).map_err(|_| Refused::Length)
-}
-
-/// [`Suite::open`] in software.
-pub(crate) fn open(
-    key: &Secret<KEY_LEN>,
-    nonce: &[u8; NONCE_LEN],
-    associated: &[u8],
-    ciphertext: &mut [u8],
-    tag: [u8; TAG_LEN],
-) -> Result<(), Refused> {
-    let ccm = Ccm::new(&Array(*key.expose()));
-    ccm.decrypt_inout_detached(&Array(*nonce), associated, ciphertext.into(), &Array(tag))
-        .map_err(|_| Refused::Ciphertext)
-}
-
-/// The suite in software: the crates `p256`, `aes` and `ccm`. In constant time wherever the core
-/// multiplies in constant time, which a Cortex-M3 does not: there, whoever measures how long a node
-/// computes learns something of its keys.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct P256;
-
-impl Suite for P256 {
-    fn public_key(&mut self, private: &PrivateKey) -> PublicKey {
-        let key = secret_key(private).map(|key| key.public_key());
-        // A value of `PrivateKey` has a public key, and that has bytes.
-        key.and_then(|key| PublicKey::of(&key)).expect("a private key was checked when it was made")
-    }
-
-    fn agree(&mut self, private: &PrivateKey, peer: &PublicKey) -> Result<Secret<32>, Refused> {
-        let peer = p256::PublicKey::from_sec1_bytes(&peer.0).map_err(|_| Refused::PublicKey)?;
-        let shared = secret_key(private)?.diffie_hellman(&peer);
-        let mut secret = Secret::zero();
-        secret.expose_mut().copy_from_slice(shared.raw_secret_bytes());
-        Ok(secret)
-    }
-
-    fn sign<R: CryptoRng + ?Sized>(
-        &mut self,
-        private: &PrivateKey,
-        digest: &[u8; 32],
-        rng: &mut R,
-    ) -> Result<Signature, Refused> {
-        let scalar = secret_key(private)?.to_nonzero_scalar();
-        let mut fresh = Secret::<32>::zero();
-        rng.fill_bytes(fresh.expose_mut());
-        // A signing key would compute its public key first, which is half of all the work.
-        let (signature, _) = sign_prehashed_rfc6979::<NistP256, Sha256>(&scalar, digest, fresh.expose());
-        Ok(Signature(signature.to_bytes().into()))
-    }
-
-    fn verify(
-        &mut self,
-        public: &PublicKey,
-        digest: &[u8; 32],
-        signature: &Signature,
-    ) -> Result<(), Refused> {
-        let key = VerifyingKey::from_sec1_bytes(&public.0).map_err(|_| Refused::PublicKey)?;
-        let signature = p256::ecdsa::Signature::from_slice(&signature.0).map_err(|_| Refused::Signature)?;
-        key.verify_prehash(digest, &signature).map_err(|_| Refused::Signature)
-    }
-
-    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
-        Aes128::new(&Array(*key.expose())).encrypt_block(block.into());
-    }
-
-    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
-        Aes128::new(&Array(*key.expose())).decrypt_block(block.into());
-    }
-
-    fn seal(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        message: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Refused> {
-        seal(key, nonce, associated, message)
-    }
-
-    fn open(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        ciphertext: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Refused> {
-        open(key, nonce, associated, ciphertext, *tag)
-    }
-}
-
-fn secret_key(private: &PrivateKey) -> Result<p256::SecretKey, Refused> {
-    p256::SecretKey::from_slice(private.0.expose()).map_err(|_| Refused::PrivateKey)
 }

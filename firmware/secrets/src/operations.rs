@@ -5,12 +5,16 @@
 //! zero when it did its work.
 
 use crate::ShippedCurve;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, verdict};
 use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, PublicKey, Secret, WideBlake2s, hash, stream};
 use motemix_multiply as _;
+use motemix_neighbour::suite::{HalfWordsP256, PUBLIC_KEY_LEN, SIGNATURE_LEN};
+use motemix_neighbour::{PrivateKey, PublicKey as PublicKey256, Suite};
 use motemix_sphinx::{Hop, MOTE, MixKey, Mote, Packet, ReplayError, ReplayFilter, ReplayTag};
 use subtle::ConstantTimeEq;
 
@@ -120,6 +124,41 @@ extern "C" fn bench_mac() -> u32 {
         let matches = made.expose().as_slice().ct_eq(mac.as_slice());
         let out = buffer.last_mut()?;
         *out = matches.unwrap_u8();
+        Some(true)
+    })
+}
+
+/// Private key of P-256; its public key takes its place.
+#[unsafe(no_mangle)]
+extern "C" fn bench_p256_public_key() -> u32 {
+    with(|buffer| {
+        let private = PrivateKey::new(Secret::new(key(buffer, 0)?)).ok()?;
+        let public = HalfWordsP256.public_key(&private);
+        buffer.get_mut(..PUBLIC_KEY_LEN)?.copy_from_slice(public.as_bytes());
+        Some(true)
+    })
+}
+
+/// Private key of P-256, a public one; the shared secret takes the place of the first.
+#[unsafe(no_mangle)]
+extern "C" fn bench_p256_agree() -> u32 {
+    with(|buffer| {
+        let private = PrivateKey::new(Secret::new(key(buffer, 0)?)).ok()?;
+        let peer = PublicKey256::new(*buffer.get(32..)?.first_chunk()?).ok()?;
+        let shared = HalfWordsP256.agree(&private, &peer).ok()?;
+        buffer.get_mut(..32)?.copy_from_slice(shared.expose());
+        Some(true)
+    })
+}
+
+/// Private key of P-256, digest, seed of the generator; the signature takes their place.
+#[unsafe(no_mangle)]
+extern "C" fn bench_p256_sign() -> u32 {
+    with(|buffer| {
+        let private = PrivateKey::new(Secret::new(key(buffer, 0)?)).ok()?;
+        let mut rng = ChaCha20Rng::from_seed(key(buffer, 64)?);
+        let signature = HalfWordsP256.sign(&private, &key(buffer, 32)?, &mut rng).ok()?;
+        buffer.get_mut(..SIGNATURE_LEN)?.copy_from_slice(&signature.0);
         Some(true)
     })
 }

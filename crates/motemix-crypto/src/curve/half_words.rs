@@ -4,7 +4,7 @@
 //! what is made of such. See `docs/constant-time.md`.
 
 mod field;
-mod limbs;
+pub(crate) mod limbs;
 pub mod scalar;
 
 use subtle::Choice;

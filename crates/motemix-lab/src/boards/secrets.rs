@@ -5,6 +5,8 @@ use super::measure::call;
 use crate::failure::Failure;
 use motemix_crypto::{Portable, Secret, stream};
 use motemix_mcu::{Core, FlashTiming, Image, Machine};
+use motemix_neighbour::suite::{P256, PUBLIC_KEY_LEN};
+use motemix_neighbour::{PrivateKey, Suite};
 use motemix_sphinx::{HeaderBuilder, MOTE, MessageId, MixKey, Mote, NodeId, PathHop, Shape};
 use serde::Serialize;
 
@@ -21,7 +23,7 @@ struct Operation {
     here: fn(&mut [u8]) -> Option<()>,
 }
 
-const OPERATIONS: [Operation; 9] = [
+const OPERATIONS: [Operation; 12] = [
     Operation { name: "multiply", has_points: false, has_long: true, here: here::multiply },
     Operation { name: "x25519", has_points: true, has_long: false, here: here::x25519 },
     Operation { name: "x25519_base", has_points: true, has_long: false, here: here::x25519_base },
@@ -41,6 +43,9 @@ const OPERATIONS: [Operation; 9] = [
     },
     Operation { name: "stream", has_points: false, has_long: false, here: here::stream },
     Operation { name: "mac", has_points: false, has_long: false, here: here::mac },
+    Operation { name: "p256_public_key", has_points: true, has_long: false, here: here::p256_public_key },
+    Operation { name: "p256_agree", has_points: true, has_long: false, here: here::p256_agree },
+    Operation { name: "p256_sign", has_points: true, has_long: false, here: here::p256_sign },
 ];
 /// Operations, for whoever shows progress.
 pub const COUNT: usize = OPERATIONS.len();
@@ -132,9 +137,13 @@ fn cycles(board: &Board, image: &Image, operation: &Operation, count: usize) -> 
 /// The operations of the firmware's `mote_secrets`, on this host.
 mod here {
     use super::Motes;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
     use motemix_crypto::curve::scalar::BlindedScalar;
     use motemix_crypto::wide_block::WideBlockKeys;
     use motemix_crypto::{Curve, Portable, PublicKey, Secret, WideBlake2s, hash};
+    use motemix_neighbour::suite::{P256, PUBLIC_KEY_LEN, SIGNATURE_LEN};
+    use motemix_neighbour::{PrivateKey, Suite};
     use motemix_sphinx::{MOTE, MixKey, Packet, ReplayError, ReplayFilter, ReplayTag};
 
     const LABEL: &motemix_crypto::stream::Label = b"motemix/test";
@@ -202,6 +211,27 @@ mod here {
         Some(())
     }
 
+    pub fn p256_public_key(buffer: &mut [u8]) -> Option<()> {
+        let public = P256.public_key(&PrivateKey::new(key(buffer, 0)?).ok()?);
+        buffer[..PUBLIC_KEY_LEN].copy_from_slice(public.as_bytes());
+        Some(())
+    }
+
+    pub fn p256_agree(buffer: &mut [u8]) -> Option<()> {
+        let peer = motemix_neighbour::PublicKey::new(*buffer.get(32..)?.first_chunk()?).ok()?;
+        let shared = P256.agree(&PrivateKey::new(key(buffer, 0)?).ok()?, &peer).ok()?;
+        buffer[..32].copy_from_slice(shared.expose());
+        Some(())
+    }
+
+    pub fn p256_sign(buffer: &mut [u8]) -> Option<()> {
+        let private = PrivateKey::new(key(buffer, 0)?).ok()?;
+        let mut rng = ChaCha20Rng::from_seed(*key(buffer, 64)?.expose());
+        let signature = P256.sign(&private, key(buffer, 32)?.expose(), &mut rng).ok()?;
+        buffer[..SIGNATURE_LEN].copy_from_slice(&signature.0);
+        Some(())
+    }
+
     pub fn mac(buffer: &mut [u8]) -> Option<()> {
         let (mac, message) = buffer.get(32..)?.split_first_chunk::<16>()?;
         let made = hash::blake2s_128(key(buffer, 0)?.expose(), message.get(..MOTE.routing_info_len())?);
@@ -227,6 +257,10 @@ fn input(operation: &str, number: usize) -> Option<Vec<u8>> {
         let (key, rest) = bytes.split_first_chunk_mut::<32>()?;
         let (mac, message) = rest.split_first_chunk_mut::<16>()?;
         *mac = *motemix_crypto::hash::blake2s_128(key, &message[..MOTE.routing_info_len()]).expose();
+    }
+    if operation == "p256_agree" {
+        let other = PrivateKey::new(Secret::new(*bytes[64..].first_chunk()?)).ok()?;
+        bytes[32..32 + PUBLIC_KEY_LEN].copy_from_slice(P256.public_key(&other).as_bytes());
     }
     if operation == "forward" {
         let key = Secret::new(*bytes.first_chunk::<32>()?);

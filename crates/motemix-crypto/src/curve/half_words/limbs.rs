@@ -7,16 +7,16 @@
 // A call for each limb would cost more than what it does.
 #![allow(clippy::inline_always)]
 
-pub(super) const LIMBS: usize = 20;
-pub(super) const BITS: u32 = 13;
-pub(super) const MASK: i32 = (1 << BITS) - 1;
+pub(crate) const LIMBS: usize = 20;
+pub(crate) const BITS: u32 = 13;
+pub(crate) const MASK: i32 = (1 << BITS) - 1;
 /// Columns of a product.
-pub(super) const COLUMNS: usize = 2 * LIMBS;
+pub(crate) const COLUMNS: usize = 2 * LIMBS;
 /// A product is made of blocks of so many limbs of each factor.
 const BLOCK: usize = 5;
 
 /// From little-endian bytes; each limb is between 0 and 2¹³ − 1.
-pub(super) fn unpack(bytes: &[u8; 32]) -> [i32; LIMBS] {
+pub(crate) fn unpack(bytes: &[u8; 32]) -> [i32; LIMBS] {
     let (mut buffer, mut held, mut rest) = (0, 0, bytes.iter());
     core::array::from_fn(|_| {
         while held < BITS {
@@ -32,7 +32,7 @@ pub(super) fn unpack(bytes: &[u8; 32]) -> [i32; LIMBS] {
 }
 
 /// To little-endian bytes, from limbs between 0 and 2¹³ − 1.
-pub(super) fn pack(limbs: &[i32; LIMBS]) -> [u8; 32] {
+pub(crate) fn pack(limbs: &[i32; LIMBS]) -> [u8; 32] {
     let (mut buffer, mut held, mut rest) = (0, 0, limbs.iter());
     core::array::from_fn(|_| {
         if held < 8 {
@@ -48,7 +48,7 @@ pub(super) fn pack(limbs: &[i32; LIMBS]) -> [u8; 32] {
 
 /// Adds a product to as many columns as its factors have limbs together.
 #[inline(always)]
-pub(super) fn add_product(columns: &mut [i32], a: &[i32], b: &[i32]) {
+pub(crate) fn add_product(columns: &mut [i32], a: &[i32], b: &[i32]) {
     for (i, a) in a.as_chunks().0.iter().enumerate() {
         for (j, b) in b.as_chunks().0.iter().enumerate() {
             if let Some(columns) = columns[(i + j) * BLOCK..].first_chunk_mut() {
@@ -81,14 +81,14 @@ fn add_column<const AT: usize>(columns: &mut [i32; 2 * BLOCK - 1], a: &[i32; BLO
 
 /// Adds what is carried to a limb, and carries on the multiple of 2¹³ that is nearest.
 #[inline(always)]
-pub(super) fn carry(limb: i32, carried: &mut i32) -> i32 {
+pub(crate) fn carry(limb: i32, carried: &mut i32) -> i32 {
     let sum = limb + *carried;
     *carried = (sum + (1 << (BITS - 1))) >> BITS;
     sum - (*carried << BITS)
 }
 
 /// Carries so that each limb is between 0 and 2¹³ − 1. Returns what is left above.
-pub(super) fn settle(limbs: &mut [i32; LIMBS]) -> i32 {
+pub(crate) fn settle(limbs: &mut [i32; LIMBS]) -> i32 {
     let mut carried = 0;
     for limb in limbs {
         let sum = *limb + carried;

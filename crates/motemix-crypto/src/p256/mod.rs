@@ -1,0 +1,60 @@
+//! The group of NIST P-256 (FIPS 186-4; SEC 2, 2.4.2) for boards: y² = x³ − 3x + b over the
+//! integers modulo p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1, of prime order n.
+//!
+//! | module | what |
+//! |---|---|
+//! | `product` | products of numbers of twenty limbs, from MUL and MLA |
+//! | `field` | the coordinates |
+//! | `order` | the integers modulo n |
+//! | `scalar` | secrets |
+//! | `point` | a point as bytes and as coordinates |
+//! | `addition` | doubling and addition |
+//! | `multiply` | multiplication, in constant time |
+//! | `generator` | its table for the generator |
+//! | `ecdsa` | signatures |
+//!
+//! Whatever is done with a scalar takes the same time for all scalars, on a Cortex-M3 too: limbs
+//! are of 13 bits, as those of [`HalfWords`](crate::HalfWords) (`docs/constant-time.md`). Products
+//! are written out, so they stay fast where compilers make little code.
+
+mod addition;
+pub mod ecdsa;
+mod field;
+mod generator;
+mod multiply;
+mod order;
+mod point;
+mod product;
+mod scalar;
+
+use zeroize::zeroize_stack;
+
+pub use point::{COMPRESSED_LEN, COORDINATES_LEN, Point};
+pub use scalar::{SCALAR_LEN, Scalar};
+
+use crate::Secret;
+
+/// More than a multiplication and what it calls keep on the stack.
+const STACK_LEN: usize = if cfg!(target_pointer_width = "32") { 4096 } else { 8192 };
+
+/// The x-coordinate of the product of a secret and a point, big-endian (SP 800-56A, 5.7.1.2). In
+/// constant time.
+pub fn diffie_hellman(secret: &Scalar, point: &Point) -> Secret<32> {
+    let mut shared = Secret::zero();
+    wiped(|| *shared.expose_mut() = multiply::variable_base(point, &secret.odd()).x_bytes());
+    // Moved, it would leave a copy here that nobody wipes.
+    shared.duplicate()
+}
+
+/// Wipes the stack below after the work was done: coordinates and limbs do not wipe themselves.
+fn wiped<T>(work: impl FnOnce() -> T) -> T {
+    let made = framed(work);
+    zeroize_stack::<STACK_LEN>();
+    made
+}
+
+/// In a frame of its own, so that the frame can be wiped.
+#[inline(never)]
+fn framed<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}

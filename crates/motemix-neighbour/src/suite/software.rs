@@ -1,0 +1,95 @@
+//! The suite on the crates `p256` and `ecdsa`.
+
+use ecdsa::hazmat::sign_prehashed_rfc6979;
+use motemix_crypto::Secret;
+use p256::NistP256;
+use p256::ecdsa::VerifyingKey;
+use p256::ecdsa::signature::hazmat::PrehashVerifier;
+use p256::elliptic_curve::sec1::ToSec1Point;
+use rand_core::CryptoRng;
+use sha2::Sha256;
+
+use super::{
+    BLOCK_LEN, KEY_LEN, NONCE_LEN, PrivateKey, PublicKey, Refused, Signature, Suite, TAG_LEN, symmetric,
+};
+
+/// The suite in software: the crates `p256`, `aes` and `ccm`. In constant time wherever the core
+/// multiplies in constant time, which a Cortex-M3 does not: there, whoever measures how long a node
+/// computes learns something of its keys.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct P256;
+
+impl Suite for P256 {
+    fn public_key(&mut self, private: &PrivateKey) -> PublicKey {
+        let key = secret_key(private).map(|key| key.public_key().to_sec1_point(true));
+        // A value of `PrivateKey` has a public key, and that has bytes.
+        let bytes = key.ok().and_then(|point| point.as_bytes().try_into().ok());
+        PublicKey(bytes.expect("a private key was checked when it was made"))
+    }
+
+    fn agree(&mut self, private: &PrivateKey, peer: &PublicKey) -> Result<Secret<32>, Refused> {
+        let peer = p256::PublicKey::from_sec1_bytes(&peer.0).map_err(|_| Refused::PublicKey)?;
+        let shared = secret_key(private)?.diffie_hellman(&peer);
+        let mut secret = Secret::zero();
+        secret.expose_mut().copy_from_slice(shared.raw_secret_bytes());
+        Ok(secret)
+    }
+
+    fn sign<R: CryptoRng + ?Sized>(
+        &mut self,
+        private: &PrivateKey,
+        digest: &[u8; 32],
+        rng: &mut R,
+    ) -> Result<Signature, Refused> {
+        let scalar = secret_key(private)?.to_nonzero_scalar();
+        let mut fresh = Secret::<32>::zero();
+        rng.fill_bytes(fresh.expose_mut());
+        // A signing key would compute its public key first, which is half of all the work.
+        let (signature, _) = sign_prehashed_rfc6979::<NistP256, Sha256>(&scalar, digest, fresh.expose());
+        Ok(Signature(signature.to_bytes().into()))
+    }
+
+    fn verify(
+        &mut self,
+        public: &PublicKey,
+        digest: &[u8; 32],
+        signature: &Signature,
+    ) -> Result<(), Refused> {
+        let key = VerifyingKey::from_sec1_bytes(&public.0).map_err(|_| Refused::PublicKey)?;
+        let signature = p256::ecdsa::Signature::from_slice(&signature.0).map_err(|_| Refused::Signature)?;
+        key.verify_prehash(digest, &signature).map_err(|_| Refused::Signature)
+    }
+
+    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
+        symmetric::encrypt_block(key, block);
+    }
+
+    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
+        symmetric::decrypt_block(key, block);
+    }
+
+    fn seal(
+        &mut self,
+        key: &Secret<KEY_LEN>,
+        nonce: &[u8; NONCE_LEN],
+        associated: &[u8],
+        message: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Refused> {
+        symmetric::seal(key, nonce, associated, message)
+    }
+
+    fn open(
+        &mut self,
+        key: &Secret<KEY_LEN>,
+        nonce: &[u8; NONCE_LEN],
+        associated: &[u8],
+        ciphertext: &mut [u8],
+        tag: &[u8; TAG_LEN],
+    ) -> Result<(), Refused> {
+        symmetric::open(key, nonce, associated, ciphertext, *tag)
+    }
+}
+
+fn secret_key(private: &PrivateKey) -> Result<p256::SecretKey, Refused> {
+    p256::SecretKey::from_slice(private.0.expose()).map_err(|_| Refused::PrivateKey)
+}
