@@ -2,7 +2,7 @@
 //! [`Board`]; the phases of its life each need other memory:
 //!
 //! ```text
-//! reset ─ open the flash ─ stand ─ `start` ─ admit the network document ─ link ─ node ─ `stop` ─┐
+//! reset ─ open the flash ─ stand ─ `start` ─ admit the network document ─ node ─ link ─ `stop` ─┐
 //!                            └───────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -146,7 +146,7 @@ pub fn run<
         let now = started.board.now();
         let mut admitted = started.mote.admit(asked, now, &mut scratch);
         let served = match &mut admitted {
-            Ok(place) => started.link::<T, PACKET, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(place),
+            Ok(place) => started.node::<T, PACKET, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(place),
             Err(refusal) => Err(*refusal),
         };
         if let Err(refusal) = served {
@@ -161,7 +161,7 @@ pub fn run<
 type MoteOf<B> = Mote<<B as Board>::Profile, <B as Board>::Flash, <B as Board>::Random>;
 
 /// What makes keys with its neighbours.
-type MeetingOf<B> = Meeting<<<B as Board>::Profile as Profile>::Curve>;
+type MeetingOf<B> = Meeting<CurveOf<B>>;
 
 /// Opens the flash. Not inlined, as those below: what is needed in one place must not stay on the
 /// stack for good.
@@ -187,9 +187,10 @@ impl<B: Board> Started<'_, B> {
         }
     }
 
-    /// Makes the link, for as long as the node runs.
+    /// Makes the node, for as long as it runs. It comes before the link: to make its tables takes
+    /// much stack, and nothing may lie beneath that need not.
     #[inline(never)]
-    fn link<
+    fn node<
         T: Tables<Profile = B::Profile>,
         const PACKET: usize,
         const NEXT: usize,
@@ -200,47 +201,86 @@ impl<B: Board> Started<'_, B> {
         &mut self,
         place: &PlaceInNetwork<'_>,
     ) -> Result<(), Refusal> {
-        let mut random = self.board.random();
-        let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
-        let address = self.mote.address();
-        let mut stack = Stack::new(address, random.next_u64(), &LinkSettings::new(), memory.lend());
-        if !place.protects_links() {
-            return self.node::<T, PACKET, NEXT>(place, &mut stack, None);
-        }
-        let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
-        stack.protect(&mut keys);
-        let mut meeting = Meeting::new(address, &mut random);
-        self.node::<T, PACKET, NEXT>(place, &mut stack, Some(&mut meeting))
-    }
-
-    /// Makes the node, and runs it until somebody types `stop`.
-    #[inline(never)]
-    fn node<T: Tables<Profile = B::Profile>, const PACKET: usize, const NEXT: usize>(
-        &mut self,
-        place: &PlaceInNetwork<'_>,
-        stack: &mut Stack<'_>,
-        meeting: Option<&mut MeetingOf<B>>,
-    ) -> Result<(), Refusal> {
         let Self { board, radio, mote } = self;
         let mut document = [0; NEXT];
         let mut tables = T::new();
         let (storage, routes) = tables.lend();
+        let address = mote.address();
         let mut running = Running::new(mote, place, storage, routes);
         running.start(board.now(), place)?;
         running.lend_document(&mut document);
-        let mut packet = [0; PACKET];
-        let mut console = board.console();
-        console.write("ok\n");
-        let mut link = OnAir { stack, radio, meeting };
-        loop {
-            match running.poll(board.now(), &mut console, &mut link, &mut packet) {
-                Next::TookIn | Next::Again => {}
-                Next::Wait(due) => board.wait(due),
-                Next::Stop => return Ok(()),
-            }
+        board.console().write("ok\n");
+        if place.protects_links() {
+            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS>(board, radio, address, &mut running);
+        } else {
+            link::<B, PACKET, ARRIVALS, DEPARTURES>(board, radio, address, &mut running);
+        }
+        Ok(())
+    }
+}
+
+/// Makes a link that does not protect frames, and runs the node until somebody types `stop`.
+#[inline(never)]
+fn link<B: Board, const PACKET: usize, const ARRIVALS: usize, const DEPARTURES: usize>(
+    board: &mut B,
+    radio: &mut Radio<B::Radio>,
+    address: ExtendedAddress,
+    running: &mut RunningOf<'_, B>,
+) {
+    let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
+    let seed = board.random().next_u64();
+    let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
+    let meeting = None::<&mut MeetingOf<B>>;
+    serve::<B, PACKET>(board, running, OnAir { stack: &mut stack, radio, meeting });
+}
+
+/// The same with a link that protects them.
+#[inline(never)]
+fn protected<
+    B: Board,
+    const PACKET: usize,
+    const ARRIVALS: usize,
+    const DEPARTURES: usize,
+    const NEIGHBOURS: usize,
+>(
+    board: &mut B,
+    radio: &mut Radio<B::Radio>,
+    address: ExtendedAddress,
+    running: &mut RunningOf<'_, B>,
+) {
+    let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
+    let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
+    let mut meeting = MeetingOf::<B>::new(address, &mut board.random());
+    let seed = board.random().next_u64();
+    let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
+    stack.protect(&mut keys);
+    let meeting = Some(&mut meeting);
+    serve::<B, PACKET>(board, running, OnAir { stack: &mut stack, radio, meeting });
+}
+
+/// Runs the node until somebody types `stop`.
+#[inline(never)]
+fn serve<B: Board, const PACKET: usize>(
+    board: &mut B,
+    running: &mut RunningOf<'_, B>,
+    mut link: OnAir<'_, '_, B::Radio, CurveOf<B>>,
+) {
+    let mut packet = [0; PACKET];
+    let mut console = board.console();
+    loop {
+        match running.poll(board.now(), &mut console, &mut link, &mut packet) {
+            Next::TookIn | Next::Again => {}
+            Next::Wait(due) => board.wait(due),
+            Next::Stop => return,
         }
     }
 }
+
+/// The curve of its packets.
+type CurveOf<B> = <<B as Board>::Profile as Profile>::Curve;
+
+/// Its mote, while it runs.
+type RunningOf<'m, B> = Running<'m, <B as Board>::Profile, <B as Board>::Flash, <B as Board>::Random>;
 
 /// The console, for `write!`.
 struct Text<'c, C>(&'c mut C);
