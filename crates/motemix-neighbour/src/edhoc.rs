@@ -51,7 +51,9 @@ pub use cipher_suite::{CipherSuite, Suite0, Suite2, WithoutSignatures};
 pub use credential::{Credential, CredentialId, OwnCredential, OwnKey, PeerCredential, PeerKey};
 pub use ead::{Ead, EadItem};
 pub use error::{ErrorMessage, Suites};
+pub(crate) use message::Proof;
 pub use message::{ConnectionId, MAX_CONNECTION_ID_LEN, MAX_PLAINTEXT_LEN};
+pub(crate) use schedule::Prk;
 pub use session::{Role, Session};
 
 /// How the two authenticate (RFC 9528, 3.2).

@@ -223,10 +223,11 @@ impl<S: CipherSuite> VerifiedResponder<S> {
         self.seal(own, ead_3, proof, suite, out)
     }
 
+    /// The multiplication of [`message_3`](Self::message_3).
     // Not inlined, nor is the next: what sealing needs on the stack must not lie beneath a
     // multiplication.
     #[inline(never)]
-    fn prove<R: CryptoRng + ?Sized>(
+    pub(crate) fn prove<R: CryptoRng + ?Sized>(
         &self,
         own: &OwnCredential<S>,
         ead_3: Ead,
@@ -245,8 +246,9 @@ impl<S: CipherSuite> VerifiedResponder<S> {
         statement.prove(&own.key, &self.g_y, suite, rng)
     }
 
+    /// The rest of it, once.
     #[inline(never)]
-    fn seal<'o>(
+    pub(crate) fn seal<'o>(
         &self,
         own: &OwnCredential<S>,
         ead_3: Ead,

@@ -56,7 +56,7 @@ impl ConnectionId {
 }
 
 /// Signature or MAC, as long as its method has it.
-pub(super) struct Proof {
+pub(crate) struct Proof {
     pub(super) bytes: [u8; SIGNATURE_LEN],
     pub(super) len: usize,
 }

@@ -176,10 +176,11 @@ impl<S: CipherSuite> Agreed<S> {
         self.seal(connection, own, ead_2, proof, out)
     }
 
+    /// The multiplication of [`authenticate`](Self::authenticate).
     // Not inlined, nor is the next: what sealing needs on the stack must not lie beneath a
     // multiplication.
     #[inline(never)]
-    fn prove<R: CryptoRng + ?Sized>(
+    pub(crate) fn prove<R: CryptoRng + ?Sized>(
         &self,
         connection: &ConnectionId,
         own: &OwnCredential<S>,
@@ -200,8 +201,9 @@ impl<S: CipherSuite> Agreed<S> {
         statement.prove(&own.key, &self.ephemeral.g_x, suite, rng)
     }
 
+    /// The rest of it.
     #[inline(never)]
-    fn seal<'o>(
+    pub(crate) fn seal<'o>(
         self,
         connection: ConnectionId,
         own: &OwnCredential<S>,

@@ -65,7 +65,7 @@ impl Transcript {
 
 /// A pseudorandom key. Each use of it has a label and a context.
 #[derive(Debug)]
-pub(super) struct Prk(Secret<HASH_LEN>);
+pub(crate) struct Prk(Secret<HASH_LEN>);
 
 impl Prk {
     /// PRK_2e: what both get from their ephemeral keys.

@@ -7,8 +7,8 @@ use motemix_crypto::Secret;
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
-use crate::edhoc::responder::{Agreed, AwaitingMessage3, Ephemeral, Message1, Offer};
-use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method};
+use crate::edhoc::responder::{Agreed, AwaitingMessage3, Completed, Ephemeral, Message1, Offer};
+use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method, Prk, Proof};
 
 use super::bytes::Bytes;
 use super::{
@@ -170,14 +170,27 @@ impl<S: CipherSuite> Answer<S> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(), HandshakeDrop> {
+        let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let connection = ConnectionId::new(&CONNECTION)?;
+        let proof = with_own(identity, |own| agreed.prove(&connection, own, Ead::default(), suite, rng))?;
+        self.make_message_2(identity, &connection, proof)?;
+        (self.step, self.is_due, self.until) = (Step::Message2, true, now + WITHIN);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn make_message_2(
+        &mut self,
+        identity: &Identity<S>,
+        connection: &ConnectionId,
+        proof: (Prk, Proof),
+    ) -> Result<(), HandshakeDrop> {
         let Held::Agreed(agreed) = take(&mut self.held) else { return Err(HandshakeDrop::Unexpected) };
-        let (mut room, connection) = ([0; MAX_MESSAGE], ConnectionId::new(&CONNECTION)?);
-        let (waiting, message_2) = with_own(identity, |own| {
-            agreed.authenticate(connection, own, Ead::default(), suite, rng, &mut room)
-        })?;
+        let mut room = [0; MAX_MESSAGE];
+        let (waiting, message_2) =
+            with_own(identity, |own| agreed.seal(*connection, own, Ead::default(), proof, &mut room))?;
         self.held = Held::Waiting(waiting);
         self.message = Bytes::of(MESSAGE_2, message_2).ok_or(HandshakeDrop::Malformed)?;
-        (self.step, self.is_due, self.until) = (Step::Message2, true, now + WITHIN);
         Ok(())
     }
 
@@ -190,18 +203,37 @@ impl<S: CipherSuite> Answer<S> {
     ) -> Result<(Peer, Secret<KEY_LEN>), HandshakeDrop> {
         // If this one is wrong, the right one may still come.
         self.step = Step::Message2;
-        let (Held::Waiting(waiting), Some(peer)) = (&self.held, self.peer) else {
-            return Err(HandshakeDrop::Unexpected);
-        };
+        let peer = self.peer.ok_or(HandshakeDrop::Unexpected)?;
+        let completed = self.check(peer, admission, suite)?;
+        let key = self.make_message_4(completed, suite)?;
+        (self.step, self.is_due, self.until) = (Step::Message4, true, now + WITHIN);
+        Ok((peer, key))
+    }
+
+    #[inline(never)]
+    fn check<A: Admission + ?Sized>(
+        &self,
+        peer: Peer,
+        admission: &A,
+        suite: &mut S,
+    ) -> Result<Completed, HandshakeDrop> {
+        let Held::Waiting(waiting) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         let read = waiting.read_message_3(self.received, &[], suite)?;
         let admitted = admission.admitted(peer);
-        let completed = with_peer::<S, _>(admitted, read.id(), |peer| read.verify_peer(peer, suite))?;
+        with_peer::<S, _>(admitted, read.id(), |peer| read.verify_peer(peer, suite))
+    }
+
+    #[inline(never)]
+    fn make_message_4(
+        &mut self,
+        completed: Completed,
+        suite: &mut S,
+    ) -> Result<Secret<KEY_LEN>, HandshakeDrop> {
         let mut room = [0; MAX_MESSAGE];
         let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
         self.message = Bytes::of(MESSAGE_4, message_4).ok_or(HandshakeDrop::Malformed)?;
         self.held = Held::Nothing;
-        (self.step, self.is_due, self.until) = (Step::Message4, true, now + WITHIN);
-        Ok((peer, key_of(&session)?))
+        Ok(key_of(&session)?)
     }
 
     pub(super) fn time_out(&mut self, now: Instant) {

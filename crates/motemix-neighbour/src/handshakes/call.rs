@@ -1,6 +1,6 @@
 //! The handshake that this node begins.
 
-use core::mem::{replace, take};
+use core::mem::take;
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use crate::edhoc::initiator::{
     AwaitingMessage2, Completed, Opening, ReceivedMessage2, VerifiedResponder, begin,
 };
-use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method};
+use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method, Prk, Proof};
 
 use super::bytes::Bytes;
 use super::cookie::COOKIE_LEN;
@@ -226,16 +226,29 @@ impl<S: CipherSuite> Call<S> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(), HandshakeDrop> {
-        let Held::Verified(verified) = replace(&mut self.held, Held::Nothing) else {
+        let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let proof = with_own(identity, |own| verified.prove(own, Ead::default(), suite, rng))?;
+        self.make_message_3(identity, proof, suite)?;
+        self.wait(now, Step::Message3);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn make_message_3(
+        &mut self,
+        identity: &Identity<S>,
+        proof: (Prk, Proof),
+        suite: &mut S,
+    ) -> Result<(), HandshakeDrop> {
+        self.waiting = None;
+        let Held::Verified(verified) = take(&mut self.held) else {
             return Err(HandshakeDrop::Unexpected);
         };
-        self.waiting = None;
         let mut room = [0; MAX_MESSAGE];
         let (completed, message_3) =
-            with_own(identity, |own| verified.message_3(own, Ead::default(), suite, rng, &mut room))?;
+            with_own(identity, |own| verified.seal(own, Ead::default(), proof, suite, &mut room))?;
         self.held = Held::Completed(completed);
         self.message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
-        self.wait(now, Step::Message3);
         Ok(())
     }
 
