@@ -167,7 +167,18 @@ pub(super) fn emit_parts(
 /// PLAINTEXT_2 ⇄ CIPHERTEXT_2 in place (RFC 9528, 4.1.1.2): a keystream, and no tag. The MAC inside
 /// says whether it was altered.
 pub(super) fn apply_keystream_2(prk_2e: &Prk, th_2: &Transcript, text: &mut [u8]) -> Result<(), Refused> {
-    let mut keystream = Secret::<MAX_PLAINTEXT_LEN>::zero();
+    // What motes say to each other is short, and so are their stacks.
+    const SHORT: usize = 32;
+    if text.len() <= SHORT {
+        apply_within::<SHORT>(prk_2e, th_2, text)
+    } else {
+        apply_within::<MAX_PLAINTEXT_LEN>(prk_2e, th_2, text)
+    }
+}
+
+#[inline(never)]
+fn apply_within<const N: usize>(prk_2e: &Prk, th_2: &Transcript, text: &mut [u8]) -> Result<(), Refused> {
+    let mut keystream = Secret::<N>::zero();
     let keystream = keystream.expose_mut().get_mut(..text.len()).ok_or(Refused::Length)?;
     prk_2e.expand(Label::Keystream2 as u16, &[&th_2.0], keystream)?;
     text.iter_mut().zip(keystream).for_each(|(byte, key)| *byte ^= *key);
