@@ -244,8 +244,8 @@ pub struct Handshakes<S: CipherSuite> {
     me: Peer,
     identity: Option<Identity<S>>,
     cookies: Cookies,
-    /// A cookie that is to be sent.
-    cookie: Option<Transmit>,
+    /// To whom a cookie is to be sent.
+    cookie: Option<Peer>,
     call: Call<S>,
     answer: Answer<S>,
     event: Option<Event>,
@@ -338,8 +338,7 @@ impl<S: CipherSuite> Handshakes<S> {
                 if self.cookie.is_some() {
                     return Err(HandshakeDrop::Busy);
                 }
-                let cookie = self.cookies.bake(now, peer);
-                self.cookie = Bytes::of(COOKIE, &cookie).map(|message| Transmit { to: peer, message });
+                self.cookie = Some(peer);
                 Ok(())
             }
             [COOKIE, cookie @ ..] => {
@@ -443,7 +442,10 @@ impl<S: CipherSuite> Handshakes<S> {
 
     /// The next message that is to leave.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let cookie = self.cookie.take();
+        let cookie = self.cookie.take().and_then(|to| {
+            let message = Bytes::of(COOKIE, &self.cookies.bake(now, to))?;
+            Some(Transmit { to, message })
+        });
         cookie.or_else(|| self.answer.poll_transmit()).or_else(|| self.call.poll_transmit(now))
     }
 

@@ -204,7 +204,7 @@ impl<S: CipherSuite> Agreed<S> {
     /// The rest of it.
     #[inline(never)]
     pub(crate) fn seal<'o>(
-        self,
+        &self,
         connection: ConnectionId,
         own: &OwnCredential<S>,
         ead_2: Ead,
@@ -220,12 +220,12 @@ impl<S: CipherSuite> Agreed<S> {
         emit_parts(&mut writer, own.id, &proof, ead_2)?;
         let plaintext = writer.finish();
         let th_3 = th_2.and(plaintext, own.credential);
-        apply_keystream_2(&prk_2e, &th_2, plaintext)?;
+        apply_keystream_2(prk_2e, th_2, plaintext)?;
         let len = EPHEMERAL_LEN + plaintext.len();
         let waiting = AwaitingMessage3 {
             method: ephemeral.method,
             connections: [ephemeral.initiator, connection],
-            ephemeral: ephemeral.ephemeral,
+            ephemeral: S::duplicate(&ephemeral.ephemeral),
             th_3,
             prk_3e2m,
         };

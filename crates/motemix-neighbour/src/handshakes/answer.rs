@@ -170,25 +170,30 @@ impl<S: CipherSuite> Answer<S> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(), HandshakeDrop> {
-        let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
-        let connection = ConnectionId::new(&CONNECTION)?;
-        let proof = with_own(identity, |own| agreed.prove(&connection, own, Ead::default(), suite, rng))?;
-        self.make_message_2(identity, &connection, proof)?;
+        let proof = self.proof(identity, suite, rng)?;
+        self.make_message_2(identity, proof)?;
         (self.step, self.is_due, self.until) = (Step::Message2, true, now + WITHIN);
         Ok(())
     }
 
     #[inline(never)]
-    fn make_message_2(
-        &mut self,
+    fn proof<R: CryptoRng + ?Sized>(
+        &self,
         identity: &Identity<S>,
-        connection: &ConnectionId,
-        proof: (Prk, Proof),
-    ) -> Result<(), HandshakeDrop> {
-        let Held::Agreed(agreed) = take(&mut self.held) else { return Err(HandshakeDrop::Unexpected) };
-        let mut room = [0; MAX_MESSAGE];
+        suite: &mut S,
+        rng: &mut R,
+    ) -> Result<(Prk, Proof), HandshakeDrop> {
+        let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let connection = ConnectionId::new(&CONNECTION)?;
+        Ok(with_own(identity, |own| agreed.prove(&connection, own, Ead::default(), suite, rng))?)
+    }
+
+    #[inline(never)]
+    fn make_message_2(&mut self, identity: &Identity<S>, proof: (Prk, Proof)) -> Result<(), HandshakeDrop> {
+        let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let (mut room, connection) = ([0; MAX_MESSAGE], ConnectionId::new(&CONNECTION)?);
         let (waiting, message_2) =
-            with_own(identity, |own| agreed.seal(*connection, own, Ead::default(), proof, &mut room))?;
+            with_own(identity, |own| agreed.seal(connection, own, Ead::default(), proof, &mut room))?;
         self.held = Held::Waiting(waiting);
         self.message = Bytes::of(MESSAGE_2, message_2).ok_or(HandshakeDrop::Malformed)?;
         Ok(())

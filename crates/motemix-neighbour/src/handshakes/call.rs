@@ -226,11 +226,21 @@ impl<S: CipherSuite> Call<S> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(), HandshakeDrop> {
-        let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
-        let proof = with_own(identity, |own| verified.prove(own, Ead::default(), suite, rng))?;
+        let proof = self.proof(identity, suite, rng)?;
         self.make_message_3(identity, proof, suite)?;
         self.wait(now, Step::Message3);
         Ok(())
+    }
+
+    #[inline(never)]
+    fn proof<R: CryptoRng + ?Sized>(
+        &self,
+        identity: &Identity<S>,
+        suite: &mut S,
+        rng: &mut R,
+    ) -> Result<(Prk, Proof), HandshakeDrop> {
+        let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        Ok(with_own(identity, |own| verified.prove(own, Ead::default(), suite, rng))?)
     }
 
     #[inline(never)]
@@ -241,9 +251,7 @@ impl<S: CipherSuite> Call<S> {
         suite: &mut S,
     ) -> Result<(), HandshakeDrop> {
         self.waiting = None;
-        let Held::Verified(verified) = take(&mut self.held) else {
-            return Err(HandshakeDrop::Unexpected);
-        };
+        let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         let mut room = [0; MAX_MESSAGE];
         let (completed, message_3) =
             with_own(identity, |own| verified.seal(own, Ead::default(), proof, suite, &mut room))?;
