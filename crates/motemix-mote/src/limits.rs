@@ -227,7 +227,8 @@ pub const MICROBIT: Limits = Limits {
     headers: 1,
     loops: 2,
     nodes: 9,
-    arrivals: 3,
+    // Keys of neighbours take the place of a third.
+    arrivals: 2,
     neighbours: 8,
     frames: 2,
     document: 704,
