@@ -12,12 +12,13 @@ use motemix_air::Instant;
 use motemix_air::capture::Capture;
 use motemix_air::channel::{Channel, Event, Settings};
 use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_host::link::KeyLog;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
 use motemix_link::protection::{HandshakeMessage, KEY_LEN, KeySlot, Keys, KeysWanted};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::{CHECK, ExtendedAddress, MAX_FRAME, Outcome};
 use motemix_link::settings::{LinkSettings, Recovery};
-use motemix_link::stack::{HANDSHAKE_PORT, PAN, PORT, Stack, StackMemory, link_local};
+use motemix_link::stack::{HANDSHAKE_PORT, PORT, Stack, StackMemory, link_local};
 use rand_core::SeedableRng as _;
 
 const PACKET: usize = 280;
@@ -217,20 +218,14 @@ struct Read {
     is_protected: bool,
 }
 
-/// Has a capture read with this key, by no settings but ours.
-fn wireshark(folder: &Path, pcap: &[u8], key: &[u8; KEY_LEN]) -> Vec<Read> {
+/// Has a capture read with these keys, as a host writes them down, and by no other settings.
+fn wireshark(folder: &Path, pcap: &[u8], keys: &[[u8; KEY_LEN]]) -> Vec<Read> {
     let file = folder.join("air.pcap");
     fs::write(&file, pcap).expect("a file");
-    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    fs::write(folder.join("ieee802154_keys"), format!("\"{key}\",\"0\",\"No hash\"\n")).expect("a file");
-    let names = (0..2).map(|index| {
-        let ExtendedAddress(mut extended) = address(index);
-        let [low, high] = address(index).short();
-        extended.reverse();
-        let extended: String = extended.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("\"0x{high:02x}{low:02x}\",\"0x{PAN:04x}\",{extended}\n")
-    });
-    fs::write(folder.join("802154_addresses"), names.collect::<String>()).expect("a file");
+    let mut log = KeyLog::open(folder).expect("the folder is there");
+    for key in keys {
+        log.key([0, 1].map(address), &Secret::new(*key)).expect("there is room");
+    }
     let fields = ["wpan.security", "_ws.expert.message", "udp.dstport", "udp.payload"];
     let output = Command::new("tshark")
         .env("WIRESHARK_CONFIG_DIR", folder)
@@ -264,7 +259,8 @@ fn to_port(read: &[Read], port: u16) -> Vec<Vec<u8>> {
 fn with_the_key_wireshark_reads_what_neighbours_send_and_finds_no_fault() {
     for recovery in [Recovery::None, Recovery::Selective] {
         let (recorded, folder) = (record(recovery), tempfile::tempdir().expect("a folder"));
-        let read = wireshark(folder.path(), &recorded.pcap, &recorded.key);
+        // Keys of other links and other times are among them.
+        let read = wireshark(folder.path(), &recorded.pcap, &[[1; 16], recorded.key, [2; 16]]);
         assert_eq!(to_port(&read, PORT), recorded.packets, "{recovery:?}");
         assert_eq!(read.iter().filter(|read| read.is_protected).count(), FRAMES * recorded.packets.len());
         let faults: Vec<_> = read.iter().filter(|read| !read.complaints.is_empty()).collect();
@@ -276,7 +272,7 @@ fn with_the_key_wireshark_reads_what_neighbours_send_and_finds_no_fault() {
 fn messages_of_handshakes_are_datagrams_in_the_clear() {
     let (recorded, folder) = (record(Recovery::None), tempfile::tempdir().expect("a folder"));
     // No key is needed for them.
-    let read = wireshark(folder.path(), &recorded.pcap, &[0; KEY_LEN]);
+    let read = wireshark(folder.path(), &recorded.pcap, &[]);
     let messages = to_port(&read, HANDSHAKE_PORT);
     let kinds: Vec<_> = messages.iter().map(|message| (message[0], message.len())).collect();
     assert_eq!(kinds, [(1, 1), (2, 9), (3, 46), (4, 46), (5, 20), (6, 10)]);
@@ -290,7 +286,7 @@ fn without_the_right_key_wireshark_reads_nothing_and_says_so() {
     let (recorded, folder) = (record(Recovery::None), tempfile::tempdir().expect("a folder"));
     let mut key = recorded.key;
     key[KEY_LEN - 1] ^= 1;
-    let read = wireshark(folder.path(), &recorded.pcap, &key);
+    let read = wireshark(folder.path(), &recorded.pcap, &[key]);
     assert!(to_port(&read, PORT).is_empty());
     let protected: Vec<_> = read.iter().filter(|read| read.is_protected).collect();
     assert_eq!(protected.len(), FRAMES * recorded.packets.len());
@@ -308,7 +304,7 @@ fn wireshark_finds_each_byte_that_was_altered() {
     let mut capture = pcap[..24].to_vec();
     capture.extend(places.iter().flat_map(|at| altered(pcap, &frame, *at)));
     capture.extend(&pcap[frame.start - 16..frame.end + 2]);
-    let read = wireshark(folder.path(), &capture, &recorded.key);
+    let read = wireshark(folder.path(), &capture, &[recorded.key]);
     let (genuine, forged) = read.split_last().expect("the genuine one");
     assert_eq!(genuine.complaints, "");
     assert_eq!(forged.len(), places.len());
