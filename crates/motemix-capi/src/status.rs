@@ -159,6 +159,9 @@ pub enum Status {
     Stranger = 63,
     /// All message numbers of the session are used.
     Exhausted = 64,
+    /// The document's nodes protect their links on the radio, and an operating system's sockets
+    /// cannot.
+    ProtectedLinks = 65,
 }
 
 statuses! {
@@ -227,6 +230,7 @@ statuses! {
     Replayed => c"arrived before, or too old to tell",
     Stranger => c"the peer is not admitted",
     Exhausted => c"message numbers are used up; begin a handshake",
+    ProtectedLinks => c"its nodes protect their links; this one cannot",
 }
 
 impl From<SendError> for Status {
@@ -302,6 +306,7 @@ impl From<Refusal> for Status {
             Refusal::NotIn => Self::KeyMismatch,
             Refusal::OtherId => Self::OtherId,
             Refusal::OtherNetwork => Self::OtherNetwork,
+            Refusal::OtherLinks | Refusal::UnprotectedLink => Self::ProtectedLinks,
             Refusal::ReplayFilter => Self::FilterFull,
             Refusal::KeyMoved { .. } => Self::KeyMoved,
             _ => Self::Refused,

@@ -7,6 +7,7 @@
 mod batch;
 pub mod fair;
 pub mod faults;
+pub mod key_log;
 pub mod radio;
 mod stations;
 pub mod udp;
@@ -14,6 +15,7 @@ pub mod udp;
 pub use batch::{BATCH, Batch, Outbox, Outgoing};
 pub use fair::{FairQueue, Sources};
 pub use faults::Loss;
+pub use key_log::KeyLog;
 pub use radio::RadioLink;
 pub use stations::RadioNetwork;
 pub use udp::{LinkCounters, UdpLink};

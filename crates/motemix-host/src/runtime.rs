@@ -297,6 +297,14 @@ pub enum RuntimeError {
         /// What is wrong with it.
         problem: io::Error,
     },
+    /// Keys of links cannot be written where the environment says.
+    #[error("MOTEMIX_LINK_KEYS: {}: {problem}; name a folder of your own, or unset it", .folder.display())]
+    LinkKeys {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        problem: io::Error,
+    },
     /// A newer document has another packet format.
     #[error("the packet profile changed to {0}; start the node again")]
     Profile(ProfileName),

@@ -1,5 +1,5 @@
-//! The link between neighbours on the radio: UDP datagrams over 6LoWPAN, with lost fragments sent
-//! again and pauses for others. It has no input, output, clock or memory of its own: the same code
+//! The link between neighbours on the radio: UDP datagrams over 6LoWPAN, in frames that may be
+//! protected, with lost fragments sent again and pauses for others. It has no input, output, clock or memory of its own: the same code
 //! runs on boards, on hosts and in the simulator.
 //!
 //! # The run loop
@@ -14,6 +14,9 @@
 //! 5. While [`can_send`](stack::Stack::can_send), [`send`](stack::Stack::send); then `poll` again,
 //!    so that the first frame leaves.
 //!
+//! A stack that [protects](stack::Stack::protect) frames is asked with whom it wants keys
+//! ([`keys`](stack::Stack::keys)); [`Meeting::poll`](meeting::Meeting::poll) makes them.
+//!
 //! Only `poll` is told the time. On a board three loops nest, and a round of each is bounded:
 //!
 //! | loop | a round of it |
@@ -27,8 +30,11 @@
 //! ```text
 //! a radio elsewhere: serial line ─ serial (escapes, CRC) ─ transceiver
 //!
-//! transceiver ─ radio ─ stack ─ mac (for this station? a neighbour's?) ─ lowpan (dispatch)
-//!    ┌──────────────────────────────────────────────────────────────────────┘
+//! transceiver ─ radio ─ stack ─ mac (for this station? a neighbour's?) ─┬─ not protected: lowpan
+//!                                                                      ├─ protection (new? MIC) ─ lowpan
+//!                                                                      └─ handshake ─ meeting
+//!
+//! lowpan (dispatch)
 //!    ├─ one frame ──── iphc (headers) ─┬─ neighbour (where is this station?) ─ answers
 //!    │                                 └─ reassembly ─ checksum ─ receive
 //!    ├─ FRAG1, FRAGN ─ frag, iphc ─ duplicates ─ reassembly ─ all there? checksum ─ receive
@@ -37,17 +43,18 @@
 //!
 //! send ─ outgoing ─ departure (one frame, FRAG1 and FRAGN, or RFRAG) ─ pacing (now?) ─┐
 //! answers ────────────────────────────────────────────────────────────────────────────┤
-//!    ┌─ transceiver ─ radio ─ mac ────────────────────────────────────────────────────┘
+//! handshakes (meeting) ───────────────────────────────────────────────────────────────┤
+//!    ┌─ transceiver ─ radio ─ protection (next counter) ─ mac ─────────────────────────┘
 //!    └─ outcome ─ radio ─ pacing (again later?) ─ outgoing: the next fragment, the same, or none
 //! ```
 //!
 //! [`settings`] says what may be chosen, [`counters`] what happened. The bytes are specified in
-//! `docs/spec/link.md`.
+//! `docs/spec/link.md`, those of protected frames in `docs/spec/link-security.md`.
 //!
 //! Input never panics. What panics is a mistake of a program: memory that does not divide into its
 //! slots, or a transceiver that says that a frame is longer than frames are.
 //!
-//! Deliberately absent: security of frames, routing, contexts and extension headers of 6LoWPAN,
+//! Deliberately absent: keys for more than two stations, routing, contexts and extension headers of 6LoWPAN,
 //! questions to neighbours, and any knowledge of what a datagram holds. Full is a state: every
 //! table has an outcome for it.
 

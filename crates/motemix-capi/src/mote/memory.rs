@@ -274,6 +274,9 @@ impl Inner {
             (mote, scratch)
         };
         let place = mote.admit(asked, now, scratch)?;
+        if place.protects_links() {
+            return Err(motemix_mote::Refusal::UnprotectedLink);
+        }
         let key = mote.draw_window_key();
         let (storage, routes) = self.tables();
         // SAFETY: the plan has room for it there; what was there is over.

@@ -22,6 +22,7 @@ use rand_core::Rng as _;
 use tokio::net::UnixStream;
 use tokio::time::sleep_until;
 
+use super::key_log::{KeyLog, Logged};
 use super::stations::{RadioNetwork, Stations};
 use super::{Batch, LinkCounters};
 use crate::clock::HostClock;
@@ -94,6 +95,8 @@ pub struct RadioLink {
     stations: Option<Stations>,
     /// What makes keys with neighbours, if frames are protected.
     meeting: Option<Meeting<HostCurve>>,
+    /// Where keys are written down, if they are.
+    key_log: Option<KeyLog>,
     rng: HostRng,
     clock: HostClock,
 }
@@ -120,9 +123,15 @@ impl RadioLink {
             refused: 0,
             stations: None,
             meeting: None,
+            key_log: None,
             rng,
             clock: HostClock::start(),
         })
+    }
+
+    /// Writes the keys of neighbours down from now on.
+    pub fn write_keys(&mut self, log: KeyLog) {
+        self.key_log = Some(log);
     }
 
     /// The address at which neighbours reach this node.
@@ -241,7 +250,8 @@ impl RadioLink {
         if let (Some(meeting), Some(stations)) = (&mut self.meeting, stations) {
             for _ in 0..STEPS {
                 let Some(keys) = self.stack.keys() else { break };
-                if !meeting.poll(now, keys, stations, &mut self.rng) {
+                let mut keys = Logged { keys, log: &mut self.key_log, me: self.address };
+                if !meeting.poll(now, &mut keys, stations, &mut self.rng) {
                     break;
                 }
             }
@@ -340,7 +350,7 @@ mod tests {
             });
             items.last().expect("a frame has left")
         };
-        let mut heard = |link: &mut RadioLink, from: u8| {
+        let heard = |link: &mut RadioLink, from: u8| {
             let mut out = [0; PACKET];
             link.radio.transceiver_mut().arrived.push_back(frame(station(from)));
             link.pump().expect("the line is there");

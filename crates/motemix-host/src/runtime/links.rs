@@ -1,8 +1,10 @@
 //! How a node reaches the others: a socket for each address family that it speaks, or a radio.
 
+use std::env;
 use std::future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 
 use motemix_crypto::{Curve as _, Secret};
 use motemix_link::serial::ExtendedAddress;
@@ -12,7 +14,9 @@ use super::RuntimeError;
 use crate::config::{NodeConfig, RadioConfig};
 use crate::curve::HostCurve;
 use crate::documents::{Network, NetworkNode};
-use crate::link::{BATCH, Batch, LinkCounters, Outbox, Outgoing, RadioLink, RadioNetwork, UdpLink};
+use crate::link::{
+    BATCH, Batch, KeyLog, LinkCounters, Outbox, Outgoing, RadioLink, RadioNetwork, UdpLink, key_log,
+};
 use crate::rng::HostRng;
 
 /// One or two sockets, or a radio, or both.
@@ -34,13 +38,6 @@ impl Links {
         } else {
             let taken = sockets.into_iter().map(UdpLink::from_std).collect::<io::Result<_>>();
             taken.map_err(|error| RuntimeError::System("an inherited socket", error))?
-        };
-        let connect = |radio: &RadioConfig| {
-            let failed = |error| RuntimeError::Radio { line: radio.line.clone(), problem: error };
-            let rng = HostRng::new().map_err(failed)?;
-            let mut address = radio.address;
-            address.reverse();
-            RadioLink::connect(&radio.line, ExtendedAddress(address), rng).map(Box::new).map_err(failed)
         };
         let radio = config.radio.as_ref().map(connect).transpose()?;
         Ok(Self { sockets: taken, radio })
@@ -159,6 +156,20 @@ impl Links {
         }
         sum
     }
+}
+
+fn connect(radio: &RadioConfig) -> Result<Box<RadioLink>, RuntimeError> {
+    let failed = |problem| RuntimeError::Radio { line: radio.line.clone(), problem };
+    let rng = HostRng::new().map_err(failed)?;
+    let mut address = radio.address;
+    address.reverse();
+    let mut link = RadioLink::connect(&radio.line, ExtendedAddress(address), rng).map_err(failed)?;
+    if let Some(folder) = env::var_os(key_log::VARIABLE).map(PathBuf::from) {
+        let refused = |problem| RuntimeError::LinkKeys { folder: folder.clone(), problem };
+        link.write_keys(KeyLog::open(&folder).map_err(refused)?);
+        tracing::warn!("keys of links are written to {}: whoever has them reads frames", folder.display());
+    }
+    Ok(Box::new(link))
 }
 
 async fn or_never(ready: Option<impl Future<Output = io::Result<()>>>) -> io::Result<()> {

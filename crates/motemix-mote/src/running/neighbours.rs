@@ -11,22 +11,14 @@ use rand_core::CryptoRng;
 
 use super::Running;
 use crate::link::Link;
-use crate::network::{Network, PlaceInNetwork, Route};
+use crate::network::{Network, Route};
 
 /// What the link is to be told of this node's own key.
 pub(super) enum OwnKey {
-    /// Another epoch begins.
-    Changed(Secret<32>, Admitted),
+    /// Another epoch has begun, with this mix key.
+    Changed(Secret<32>),
     /// The epoch is over.
     Gone,
-}
-
-impl OwnKey {
-    pub(super) fn of(place: &PlaceInNetwork<'_>) -> Option<Self> {
-        let own = place.document.nodes().find(|node| node.id == place.me)?;
-        let public = admitted(own.mix_key.0, place.document.epoch().0);
-        Some(Self::Changed(place.secret.duplicate(), public))
-    }
 }
 
 /// The stations of the network document, and those of the document before.
@@ -75,9 +67,12 @@ impl<P: Profile, F, R: CryptoRng> Running<'_, P, F, R> {
     pub(super) fn meet<L: Link>(&mut self, now: Instant, link: &mut L) -> bool {
         let named = Named { routes: self.routes, network: &self.network, node: &self.node };
         if let Some(own) = self.own_key.take() {
-            let own = match own {
-                OwnKey::Changed(secret, public) => Some((secret, public)),
-                OwnKey::Gone => None,
+            let public = self.node.entry(self.node.id());
+            let own = match (own, public) {
+                (OwnKey::Changed(secret), Some(entry)) => {
+                    Some((secret, admitted(entry.mix_key.0, self.network.epoch.0)))
+                }
+                _ => None,
             };
             // Whom neither document names has no place here any more.
             link.set_identity(own, &mut |station| named.stations().any(|it| it == station));

@@ -136,7 +136,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let config = Config::of_shared_channel(parameters).with_window(self.window);
         self.node.begin_epoch(now, epoch, ends, entries, config)?;
         (self.network, self.expiry) = (network, Expiry::InForce);
-        self.own_key = OwnKey::of(place);
+        // Where links are not protected, no copy of it is made.
+        self.own_key = network.protected_links.then(|| OwnKey::Changed(place.secret.duplicate()));
         self.fill.begin(now, ends, self.node.counters());
         self.mote.move_to(place.head())
     }

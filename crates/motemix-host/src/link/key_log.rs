@@ -1,0 +1,151 @@
+//! The keys of links, written down for Wireshark. Off unless [`VARIABLE`] is set.
+//!
+//! Whoever reads these files and heard the radio reads the packets that passed between this node
+//! and its neighbours. Packets are encrypted for their hops all the same; what is lost is what the
+//! protection of frames adds.
+//!
+//! The folder is one of Wireshark's configuration: it takes keys of IEEE 802.15.4 from
+//! `ieee802154_keys`, and extended addresses, which nonces begin with, from `802154_addresses`.
+
+use std::collections::HashSet;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use motemix_crypto::Secret;
+use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted};
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::stack::PAN;
+use zeroize::Zeroizing;
+
+use crate::store::file::open_to_append;
+
+/// The environment variable that names the folder.
+pub const VARIABLE: &str = "MOTEMIX_LINK_KEYS";
+
+/// The files of keys and of addresses, which are appended to: several nodes may share them.
+#[derive(Debug)]
+pub struct KeyLog {
+    keys: File,
+    addresses: File,
+    named: HashSet<ExtendedAddress>,
+}
+
+impl KeyLog {
+    /// Opens the files in a folder, and makes all that is missing. Nobody but their owner may read
+    /// them.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let open = |name: &str| {
+            let file = open_to_append(&folder.join(name))?;
+            // One that was here may have had another mode.
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            Ok::<_, io::Error>(file)
+        };
+        Ok(Self {
+            keys: open("ieee802154_keys")?,
+            addresses: open("802154_addresses")?,
+            named: HashSet::new(),
+        })
+    }
+
+    /// Writes a key of two stations down.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn key(&mut self, stations: [ExtendedAddress; 2], key: &Secret<KEY_LEN>) -> io::Result<()> {
+        for station in stations {
+            if self.named.insert(station) {
+                let [low, high] = station.short();
+                let ExtendedAddress(mut extended) = station;
+                extended.reverse();
+                let extended = hex::encode(extended);
+                let line = format!("\"0x{high:02x}{low:02x}\",\"0x{PAN:04x}\",{extended}\n");
+                self.addresses.write_all(line.as_bytes())?;
+            }
+        }
+        // The key is that of the two addresses, not one with an index.
+        let digits = Zeroizing::new(hex::encode(key.expose()));
+        let line = Zeroizing::new(format!("\"{}\",\"0\",\"No hash\"\n", *digits));
+        self.keys.write_all(line.as_bytes())
+    }
+}
+
+/// Passes everything on, and writes keys down.
+pub(super) struct Logged<'k> {
+    pub(super) keys: &'k mut dyn Keys,
+    pub(super) log: &'k mut Option<KeyLog>,
+    pub(super) me: ExtendedAddress,
+}
+
+impl Keys for Logged<'_> {
+    fn poll_wanted(&mut self) -> Option<KeysWanted> {
+        self.keys.poll_wanted()
+    }
+
+    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
+        self.keys.poll_handshake()
+    }
+
+    fn can_send_handshake(&self) -> bool {
+        self.keys.can_send_handshake()
+    }
+
+    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
+        self.keys.send_handshake(message)
+    }
+
+    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
+        self.keys.poll_undelivered()
+    }
+
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+        if let Some(log) = self.log
+            && let Err(error) = log.key([self.me, peer], key)
+        {
+            tracing::warn!("{VARIABLE}: keys of links are no longer written: {error}");
+            *self.log = None;
+        }
+        self.keys.set_key(peer, key, shares_short);
+    }
+
+    fn forget_key(&mut self, peer: ExtendedAddress) {
+        self.keys.forget_key(peer);
+    }
+
+    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
+        self.keys.retain_keys(keep);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_lines_that_nobody_else_may_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().join("keys");
+        let station = |number| ExtendedAddress([number, 0x92, 3, 4, 5, 6, 7, 2]);
+        // Two nodes write to one folder, one of them twice.
+        for _ in 0..2 {
+            let mut log = KeyLog::open(&folder).expect("it opens");
+            for (peer, key) in [(2, 0xa0), (2, 0xa1), (3, 0xa2)] {
+                log.key([station(1), station(peer)], &Secret::new([key; 16])).expect("it is written");
+            }
+        }
+        let read = |name: &str| {
+            let path = folder.join(name);
+            assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+            fs::read_to_string(path).expect("text")
+        };
+        let key = |byte: &str| format!("\"{}\",\"0\",\"No hash\"\n", byte.repeat(16));
+        assert_eq!(read("ieee802154_keys"), ["a0", "a1", "a2"].map(key).concat().repeat(2));
+        let address = |number: u8| format!("\"0x120{number}\",\"0x0023\",020706050403920{number}\n");
+        assert_eq!(read("802154_addresses"), [1, 2, 3].map(address).concat().repeat(2));
+    }
+}
