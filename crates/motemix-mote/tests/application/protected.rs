@@ -129,11 +129,13 @@ fn a_stranger_stops_no_message() {
 
 #[test]
 fn a_neighbour_that_is_off_holds_up_no_other() {
-    let mut world = World::running(4, &protected(), 7);
-    world.switch_off(3);
-    world.send(0, 3, "into the dark");
+    let mut world = World::running(5, &protected(), 7);
+    world.switch_off(4);
+    world.send(0, 4, "into the dark");
     world.seconds(1);
+    // Tries whose path leads through it fail, and those behind them leave nevertheless.
     world.send(0, 1, "hello");
     world.seconds(60);
-    assert!(world.printed(0).contains("acknowledged 1 "), "{}", world.printed(0));
+    let said = world.printed(0);
+    assert!(said.contains("acknowledged 1 "), "{said} {}", world.say(0, "status"));
 }
