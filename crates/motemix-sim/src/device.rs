@@ -41,7 +41,12 @@ struct Inside {
     listens: bool,
     /// Frames that were acknowledged on the air and found no room here.
     overrun: u64,
+    /// Protected frames that were taken or given since somebody asked.
+    protected: u32,
 }
+
+/// Of the first byte of a frame: it is protected.
+const SECURED: u8 = 1 << 3;
 
 /// The bytes of a frame, without its check sequence.
 #[derive(Clone, Copy)]
@@ -62,6 +67,12 @@ impl Frame {
     }
 }
 
+impl Inside {
+    fn count(&mut self, frame: &[u8]) {
+        self.protected += u32::from(frame.first().is_some_and(|first| first & SECURED != 0));
+    }
+}
+
 impl Antenna {
     /// With room for so many frames that arrived.
     pub fn new(room: usize) -> Self {
@@ -72,6 +83,7 @@ impl Antenna {
             leaving: None,
             listens: true,
             overrun: 0,
+            protected: 0,
         })))
     }
 
@@ -109,6 +121,12 @@ impl Antenna {
         self.0.borrow().overrun
     }
 
+    /// Protected frames that were taken from it or given to it since the last call. Each of them
+    /// was computed with.
+    pub fn take_protected(&mut self) -> u32 {
+        std::mem::take(&mut self.0.borrow_mut().protected)
+    }
+
     /// The frame that is to leave now.
     pub fn take_leaving(&mut self) -> Option<Frame> {
         self.0.borrow_mut().leaving.take()
@@ -117,13 +135,17 @@ impl Antenna {
 
 impl Transceiver for Antenna {
     fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
-        let frame = self.0.borrow_mut().arrived.pop_front()?;
+        let inside = &mut *self.0.borrow_mut();
+        let frame = inside.arrived.pop_front()?;
+        inside.count(frame.bytes());
         *out = frame.bytes;
         Some(usize::from(frame.len))
     }
 
     fn transmit(&mut self, frame: &[u8]) {
-        self.0.borrow_mut().leaving = Frame::new(frame);
+        let inside = &mut *self.0.borrow_mut();
+        inside.leaving = Frame::new(frame);
+        inside.count(frame);
     }
 
     fn poll_outcome(&mut self) -> Option<Outcome> {

@@ -43,6 +43,7 @@ mod wear;
 mod world;
 
 pub use adversary::{Anonymity, Counted, Guesses};
+pub use meter::Handshakes;
 pub use observe::{News, Observers, Sight, Witness};
 pub use outcome::{Outcome, Percentiles, Tables};
 pub use run::{Impossible, run, run_with};

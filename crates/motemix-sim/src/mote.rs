@@ -24,7 +24,7 @@ use motemix_air::Instant;
 use motemix_crypto::PublicKey;
 use motemix_directory::{Epoch, NetworkDocument, UnixTime};
 use motemix_link::counters::LinkDrop;
-use motemix_link::meeting::Meeting;
+use motemix_link::meeting::{HandshakeDrop, Meeting};
 use motemix_link::protection::KeySlot;
 use motemix_link::radio::Radio;
 use motemix_link::serial::ExtendedAddress;
@@ -368,6 +368,7 @@ impl<'d> Life<'d> {
                 // It is read back from flash, and checked again.
                 besides += self.board.check(in_force);
             }
+            besides += u64::from(self.antenna.take_protected()) * u64::from(self.board.protection);
             let computed = self.compute(besides).await;
             match next {
                 // What came while it computed, it has not seen.
@@ -381,6 +382,7 @@ impl<'d> Life<'d> {
                 Next::Stop => break Stopped::ByItself,
             }
         };
+        let met = meeting.as_ref().map(|meeting| *meeting.counters());
         let counters = running.node().counters();
         let tally = &mut *self.desk.tally.borrow_mut();
         let meter = &mut tally.meter;
@@ -397,6 +399,12 @@ impl<'d> Life<'d> {
         for &reason in LinkDrop::ALL {
             let count = stack.counters().dropped(reason);
             meter.drop(format!("link: {}", reason.name()), u64::from(count));
+        }
+        if let Some(met) = met {
+            meter.handshakes.add(&met);
+            for &reason in HandshakeDrop::ALL {
+                meter.drop(format!("handshake: {}", reason.name()), u64::from(met.dropped(reason)));
+            }
         }
         Ok(stopped)
     }

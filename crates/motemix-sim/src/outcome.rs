@@ -2,7 +2,7 @@
 
 use crate::adversary::Anonymity;
 use crate::board::Traits;
-use crate::meter::Meter;
+use crate::meter::{Handshakes, Meter};
 use crate::mote::Mote;
 use crate::scenario::{Group, Protocol, Scenario};
 use crate::wear::{Wear, Worn};
@@ -58,7 +58,9 @@ pub struct Outcome {
     pub entropy_bits: Option<f64>,
     /// What else that observer does and does not know; if asked for.
     pub anonymity: Option<Anonymity>,
-    /// Lost frames, datagrams and packets by reason.
+    /// Handshakes for the keys of protected links; all zero without them.
+    pub handshakes: Handshakes,
+    /// Lost frames, datagrams, packets and messages of handshakes by reason.
     pub drops: BTreeMap<String, u64>,
     /// Epochs in which every mote ran; `None` for the thesis' protocols.
     pub epochs: Option<u32>,
@@ -195,6 +197,7 @@ impl Outcome {
             sum.discarded += meter.discarded;
             sum.delivered += meter.delivered;
             sum.duplicates += meter.duplicates;
+            sum.handshakes.add_all(&meter.handshakes);
             sum.round_trips.extend(meter.round_trips);
             for (reason, count) in meter.drops {
                 sum.drop(reason, count);
@@ -236,6 +239,7 @@ impl Outcome {
             rtt_s: Percentiles::of(sum.round_trips),
             entropy_bits: anonymity.as_ref().map(|known| known.there.entropy_bits),
             anonymity,
+            handshakes: sum.handshakes,
             drops: sum.drops.into_iter().map(|(reason, count)| (reason.into_owned(), count)).collect(),
             epochs,
             flash: Wear::of(&worn, lasted),

@@ -103,6 +103,13 @@ fn table(outcome: &Outcome) -> Table {
             table.figure(&format!("sender's anonymity, {name}"), &format!("{bits:.2}"), "bits");
         }
     }
+    let handshakes = &outcome.handshakes;
+    if handshakes.called > 0 {
+        table.figure("handshakes begun", &handshakes.called, "");
+        table.figure("  answered", &handshakes.answered, "");
+        table.figure("  failed", &handshakes.failed, "");
+        table.figure("keys of neighbours, both sides", &handshakes.keys, "");
+    }
     for (reason, count) in &outcome.drops {
         table.figure(&format!("dropped, {reason}"), count, "");
     }
