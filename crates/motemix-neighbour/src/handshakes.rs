@@ -23,6 +23,12 @@
 //!    [`poll_event`](Handshakes::poll_event) tells, and come back at
 //!    [`poll_timeout`](Handshakes::poll_timeout).
 //!
+//! # Credentials by name, or by value
+//!
+//! Boards name their credentials: who a neighbour is, its address says. On a network where it does
+//! not, messages hold the credentials themselves ([`Identity::by_value`]), in longer memory
+//! ([`Handshakes::with_room`], [`MAX_MESSAGE_BY_VALUE`]), and [`Admission::introduced`] decides.
+//!
 //! `docs/spec/link-security.md` has the reasons.
 
 mod answer;
@@ -38,11 +44,11 @@ use motemix_time::Instant;
 use rand_core::CryptoRng;
 
 use crate::edhoc::credential::{Credential, CredentialId, OwnCredential, OwnKey, PeerCredential, PeerKey};
-use crate::edhoc::{Ccs, CipherSuite, CoseKey, Refused, Session};
+use crate::edhoc::{Ccs, CipherSuite, CoseKey, Refused, Role, Session};
 
 use answer::Answer;
 use bytes::Bytes;
-pub use bytes::MAX_MESSAGE;
+pub use bytes::{MAX_MESSAGE, MAX_MESSAGE_BY_VALUE};
 use call::Call;
 use cookie::{COOKIE_LEN, Cookies};
 
@@ -67,6 +73,12 @@ const MESSAGE_2: u8 = 4;
 const MESSAGE_3: u8 = 5;
 const MESSAGE_4: u8 = 6;
 
+/// Whether these bytes ask for a handshake. If their cookie is good, that costs multiplications:
+/// a caller may bound how many it hands over in a time.
+pub const fn is_message_1(message: &[u8]) -> bool {
+    matches!(message, [MESSAGE_1, ..])
+}
+
 /// Where a neighbour is: its address on the link, whatever that is made of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Peer(pub [u8; 8]);
@@ -85,18 +97,39 @@ pub struct Admitted {
 pub trait Admission {
     /// The key that a neighbour has to prove; `None` for a stranger.
     fn admitted(&self, peer: Peer) -> Option<Admitted>;
+
+    /// Whether whoever is at this address is answered at all.
+    fn is_heard(&self, peer: Peer) -> bool {
+        self.admitted(peer).is_some()
+    }
+
+    /// Whether the neighbour at this address may have this key, which it says is its own and has
+    /// not proved yet. A node's own key is no neighbour's: its own messages may come back to it.
+    fn introduced(&self, _peer: Peer, _key: &CoseKey) -> bool {
+        false
+    }
+
+    /// The neighbour at this address has proved the key that it was introduced with.
+    fn proved(&self, _peer: Peer, _key: &CoseKey) {}
 }
 
 /// A node's own key.
 pub struct Identity<S: CipherSuite> {
     private: S::PrivateKey,
     public: Admitted,
+    is_by_value: bool,
 }
 
 impl<S: CipherSuite> Identity<S> {
     /// A private key, and what others know of it.
     pub const fn new(private: S::PrivateKey, public: Admitted) -> Self {
-        Self { private, public }
+        Self { private, public, is_by_value: false }
+    }
+
+    /// The same for a network where nobody knows it by its name: messages hold the whole
+    /// credential. The handshakes need room for [`MAX_MESSAGE_BY_VALUE`].
+    pub const fn by_value(private: S::PrivateKey, public: Admitted) -> Self {
+        Self { private, public, is_by_value: true }
     }
 }
 
@@ -109,6 +142,8 @@ pub enum Event {
         peer: Peer,
         /// The key.
         key: Secret<KEY_LEN>,
+        /// Which side of the handshake this node was.
+        role: Role,
     },
     /// There will be no key: the neighbour that was called does not answer, or proves nothing.
     Failed {
@@ -128,6 +163,8 @@ pub enum Failure {
     Silent,
     /// It answered, and never proved that it has the key that is known of it.
     Unproved,
+    /// It proved its key, and never said that it takes this node's.
+    Unconfirmed,
     /// It uses another of its keys than the one that is known here: it is of another epoch.
     OtherKey,
 }
@@ -138,6 +175,7 @@ impl fmt::Display for Failure {
             Self::NotAdmitted => "the neighbour is not admitted",
             Self::Silent => "the neighbour does not answer",
             Self::Unproved => "the neighbour did not prove its key",
+            Self::Unconfirmed => "the neighbour did not confirm the handshake",
             Self::OtherKey => "the neighbour uses another key than the one that is known of it",
         })
     }
@@ -225,29 +263,29 @@ impl HandshakeCounters {
 
 /// A message that leaves.
 #[derive(Clone, Copy, Debug)]
-pub struct Transmit {
+pub struct Transmit<const LEN: usize = MAX_MESSAGE> {
     /// To whom.
     pub to: Peer,
-    message: Bytes,
+    message: Bytes<LEN>,
 }
 
-impl Transmit {
+impl<const LEN: usize> Transmit<LEN> {
     /// The message.
     pub fn as_bytes(&self) -> &[u8] {
         self.message.as_ref()
     }
 }
 
-/// The handshakes of one node.
-pub struct Handshakes<S: CipherSuite> {
+/// The handshakes of one node, with messages of up to `LEN` bytes.
+pub struct Handshakes<S: CipherSuite, const LEN: usize = MAX_MESSAGE> {
     suite: S,
     me: Peer,
     identity: Option<Identity<S>>,
     cookies: Cookies,
     /// A cookie that is to be sent.
-    cookie: Option<Transmit>,
-    call: Call<S>,
-    answer: Answer<S>,
+    cookie: Option<Transmit<LEN>>,
+    call: Call<S, LEN>,
+    answer: Answer<S, LEN>,
     event: Option<Event>,
     counters: HandshakeCounters,
 }
@@ -257,6 +295,15 @@ impl<S: CipherSuite> Handshakes<S> {
     // Not inlined, so that it is made where it stays.
     #[inline(never)]
     pub fn new<R: CryptoRng + ?Sized>(suite: S, me: Peer, rng: &mut R) -> Self {
+        Self::with_room(suite, me, rng)
+    }
+}
+
+impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
+    /// The same with room for messages of `LEN` bytes, up to 255.
+    #[inline]
+    pub fn with_room<R: CryptoRng + ?Sized>(suite: S, me: Peer, rng: &mut R) -> Self {
+        const { assert!(LEN >= MAX_MESSAGE && LEN <= u8::MAX as usize) };
         Self {
             suite,
             me,
@@ -297,7 +344,7 @@ impl<S: CipherSuite> Handshakes<S> {
             return;
         }
         self.counters.called += 1;
-        if self.identity.is_none() || admission.admitted(peer).is_none() || peer == self.me {
+        if self.identity.is_none() || !admission.is_heard(peer) || peer == self.me {
             self.fail(peer, Failure::NotAdmitted);
             return;
         }
@@ -330,7 +377,7 @@ impl<S: CipherSuite> Handshakes<S> {
         message: &[u8],
         admission: &A,
     ) -> Result<(), HandshakeDrop> {
-        if self.identity.is_none() || admission.admitted(peer).is_none() || peer == self.me {
+        if self.identity.is_none() || !admission.is_heard(peer) || peer == self.me {
             return Err(HandshakeDrop::Stranger);
         }
         match message {
@@ -367,7 +414,7 @@ impl<S: CipherSuite> Handshakes<S> {
             [MESSAGE_3, message_3 @ ..] => self.answer.message_3(peer, message_3),
             [MESSAGE_4, message_4 @ ..] => {
                 let key = self.call.message_4(peer, message_4, &mut self.suite)?;
-                self.complete(peer, key);
+                self.complete(peer, key, Role::Initiator);
                 Ok(())
             }
             _ => Err(HandshakeDrop::Unexpected),
@@ -391,7 +438,7 @@ impl<S: CipherSuite> Handshakes<S> {
         if self.answer.has_work() {
             match self.answer.work(now, identity, admission, &mut self.suite, rng) {
                 Ok(None) => {}
-                Ok(Some((peer, key))) => self.complete(peer, key),
+                Ok(Some((peer, key))) => self.complete(peer, key, Role::Responder),
                 Err(reason) => self.counters.drop(reason),
             }
             return true;
@@ -442,7 +489,7 @@ impl<S: CipherSuite> Handshakes<S> {
     }
 
     /// The next message that is to leave.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let cookie = self.cookie.take();
         cookie.or_else(|| self.answer.poll_transmit()).or_else(|| self.call.poll_transmit(now))
     }
@@ -452,9 +499,9 @@ impl<S: CipherSuite> Handshakes<S> {
         self.event.take()
     }
 
-    fn complete(&mut self, peer: Peer, key: Secret<KEY_LEN>) {
+    fn complete(&mut self, peer: Peer, key: Secret<KEY_LEN>, role: Role) {
         self.counters.completed += 1;
-        self.event = Some(Event::Key { peer, key });
+        self.event = Some(Event::Key { peer, key, role });
     }
 
     fn fail(&mut self, peer: Peer, reason: Failure) {
@@ -478,25 +525,40 @@ fn credential<'o>(public: &Admitted, out: &'o mut [u8; MAX_CREDENTIAL]) -> Resul
 }
 
 /// Calls `then` with this node's own credential.
-fn with_own<S: CipherSuite, T>(
+fn with_own<S: CipherSuite, T, const LEN: usize>(
     identity: &Identity<S>,
     then: impl FnOnce(&OwnCredential<'_, S>) -> Result<T, Refused>,
 ) -> Result<T, Refused> {
     let (mut room, kid) = ([0; MAX_CREDENTIAL], [identity.public.kid]);
+    let credential = credential(&identity.public, &mut room)?;
+    let is_by_value = travels_by_value::<LEN>() && identity.is_by_value;
     then(&OwnCredential {
-        id: CredentialId::Kid(&kid),
-        credential: credential(&identity.public, &mut room)?,
+        id: if is_by_value { CredentialId::Ccs(credential.as_bytes()) } else { CredentialId::Kid(&kid) },
+        credential,
         key: OwnKey::Static(&identity.private),
     })
 }
 
-/// Calls `then` with the credential of a peer, if `id` names the one that is known.
-fn with_peer<S: CipherSuite, T>(
-    admitted: Option<Admitted>,
+/// Calls `then` with the credential of a peer, if `id` is one that may be its.
+fn with_peer<S: CipherSuite, A: Admission + ?Sized, T, const LEN: usize>(
+    admission: &A,
+    peer: Peer,
     id: CredentialId<'_>,
     then: impl FnOnce(&PeerCredential<'_, S>) -> Result<T, Refused>,
 ) -> Result<T, HandshakeDrop> {
-    let admitted = admitted.ok_or(HandshakeDrop::Stranger)?;
+    if travels_by_value::<LEN>()
+        && let CredentialId::Ccs(ccs) = id
+    {
+        let cose = Ccs::parse(ccs)?.key;
+        let key = PeerKey::Static(S::public_key(&cose)?);
+        if !admission.introduced(peer, &cose) {
+            return Err(HandshakeDrop::Stranger);
+        }
+        let verified = then(&PeerCredential { credential: Credential::ccs(ccs)?, key })?;
+        admission.proved(peer, &cose);
+        return Ok(verified);
+    }
+    let admitted = admission.admitted(peer).ok_or(HandshakeDrop::Stranger)?;
     if id != CredentialId::Kid(&[admitted.kid]) {
         return Err(HandshakeDrop::OtherKey);
     }
@@ -504,6 +566,12 @@ fn with_peer<S: CipherSuite, T>(
     let credential = credential(&admitted, &mut room)?;
     let key = PeerKey::Static(S::public_key(&admitted.key)?);
     Ok(then(&PeerCredential { credential, key })?)
+}
+
+/// Whether messages have room for credentials. A board's have not, and its image has no code for
+/// them.
+const fn travels_by_value<const LEN: usize>() -> bool {
+    LEN >= MAX_MESSAGE_BY_VALUE
 }
 
 /// From half to one and a half of a time, so that neighbours that began at once do not go on so.

@@ -77,7 +77,7 @@ impl Node {
     /// The key that a handshake ended with.
     fn key(&self, with: Peer) -> Option<[u8; 16]> {
         self.events.iter().rev().find_map(|event| match event {
-            Event::Key { peer, key } if *peer == with => Some(*key.expose()),
+            Event::Key { peer, key, .. } if *peer == with => Some(*key.expose()),
             _ => None,
         })
     }
