@@ -71,8 +71,7 @@ impl<'d> Datagram<'d> {
                 if is_padding(padding) { Ok(Self::Handshake(message)) } else { Err(Refused::Kind) }
             }
             [PROTECTED, ..] => {
-                let (header, rest) =
-                    datagram.split_first_chunk::<HEADER_LEN>().ok_or(Refused::Length)?;
+                let (header, rest) = datagram.split_first_chunk::<HEADER_LEN>().ok_or(Refused::Length)?;
                 let (ciphertext, tag) = rest.split_last_chunk().ok_or(Refused::Length)?;
                 let [_, number @ ..] = *header;
                 let number = u32::from_be_bytes(number);

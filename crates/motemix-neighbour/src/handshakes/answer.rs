@@ -12,8 +12,8 @@ use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method};
 
 use super::bytes::Bytes;
 use super::{
-    Admission, CONNECTION, HandshakeDrop, Identity, KEY_LEN, MESSAGE_2, MESSAGE_4, Peer,
-    Transmit, key_of, with_own, with_peer,
+    Admission, CONNECTION, HandshakeDrop, Identity, KEY_LEN, MESSAGE_2, MESSAGE_4, Peer, Transmit, key_of,
+    with_own, with_peer,
 };
 
 /// A handshake whose peer says nothing for so long gives its place to another.

@@ -15,8 +15,8 @@ use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method};
 use super::bytes::Bytes;
 use super::cookie::COOKIE_LEN;
 use super::{
-    Admission, CONNECTION, Failure, HELLO, HandshakeDrop, Identity, KEY_LEN, MESSAGE_1,
-    MESSAGE_3, Peer, Transmit, jittered, key_of, with_own, with_peer,
+    Admission, CONNECTION, Failure, HELLO, HandshakeDrop, Identity, KEY_LEN, MESSAGE_1, MESSAGE_3, Peer,
+    Transmit, jittered, key_of, with_own, with_peer,
 };
 
 /// A hello is sent again after this time, then each time after twice as long.
@@ -232,8 +232,9 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         };
         self.waiting = None;
         let mut room = [0; LEN];
-        let (completed, message_3) =
-            with_own::<S, _, LEN>(identity, |own| verified.message_3(own, Ead::default(), suite, rng, &mut room))?;
+        let (completed, message_3) = with_own::<S, _, LEN>(identity, |own| {
+            verified.message_3(own, Ead::default(), suite, rng, &mut room)
+        })?;
         self.held = Held::Completed(completed);
         self.message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
         self.wait(now, Step::Message3);

@@ -117,7 +117,9 @@ impl Asking<'_> {
         if known.at(&self.place).is_none() {
             known.learn(&self.place, identity)?;
             let (identity, file) = (in_hex(identity), known.path());
-            eprintln!("motemix: {address} is met for the first time, as {identity}; compare it. Kept in {file}");
+            eprintln!(
+                "motemix: {address} is met for the first time, as {identity}; compare it. Kept in {file}"
+            );
         }
         Ok(())
     }
@@ -133,7 +135,9 @@ impl Asking<'_> {
                 in_hex(&first),
                 known.borrow().path()
             ),
-            (Why::Own, _) => format!("{address} says it is this node itself; each node needs a --key of its own"),
+            (Why::Own, _) => {
+                format!("{address} says it is this node itself; each node needs a --key of its own")
+            }
             _ => format!(
                 "{address} says it is {identity}, which is not admitted; if that is a neighbour, name it with --admit"
             ),

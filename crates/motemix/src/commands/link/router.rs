@@ -124,11 +124,7 @@ impl Protocol {
         }
     }
 
-    fn handle(
-        &mut self,
-        datagram: &mut [u8],
-        from: SocketAddr,
-    ) -> Result<(Heard, Option<Vec<u8>>), Failure> {
+    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
         Ok(match self {
             Self::Plain => (Heard::Message { text: datagram.to_vec(), peer: None }, None),
             Self::Literal(literal) => literal.handle(datagram, from),

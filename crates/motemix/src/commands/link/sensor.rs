@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// How often it looks for interrupts.
+pub const LOOK: Duration = Duration::from_millis(100);
 /// Tries of each datagram.
 const TRIES: u32 = 3;
 /// Text of a message that every path of IPv6 carries whole (RFC 8200, section 5), with the rest.
@@ -58,7 +60,7 @@ enum Protocol {
 pub struct Air {
     pub socket: UdpSocket,
     to: SocketAddr,
-    wait: Duration,
+    pub wait: Duration,
     pub buffer: Vec<u8>,
     pub interrupted: Arc<AtomicBool>,
 }
@@ -91,6 +93,12 @@ impl Air {
             }
         }
         Ok(None)
+    }
+
+    /// Waits for a datagram no longer than this at a time.
+    pub fn look_after(&self, time: Duration) -> Result<(), Failure> {
+        let time = time.max(Duration::from_millis(1));
+        self.socket.set_read_timeout(Some(time)).map_err(Failure::failed)
     }
 
     /// Whom datagrams are sent to.
@@ -131,8 +139,7 @@ impl<'a> Sensor<'a> {
             Mode::Diet => Protocol::Diet(Box::new(Us::new(&args.neighbours)?), None),
         };
         let air = Air {
-            // It looks for interrupts as often as this.
-            socket: socket(any, args.wait.min(Duration::from_millis(100)))?,
+            socket: socket(any, args.wait.min(LOOK))?,
             to: args.to,
             wait: args.wait,
             buffer: vec![0; DATAGRAM_LEN],

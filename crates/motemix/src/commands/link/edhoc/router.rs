@@ -80,11 +80,7 @@ impl Router {
     }
 
     /// Takes a datagram in. An error is this host's own: it cannot keep what it learnt.
-    pub fn handle(
-        &mut self,
-        datagram: &[u8],
-        from: SocketAddr,
-    ) -> Result<(Heard, Option<Vec<u8>>), Failure> {
+    pub fn handle(&mut self, datagram: &[u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
         if datagram.len() != self.length {
             return Ok((Heard::Refused("not of --length bytes"), None));
         }
@@ -95,11 +91,7 @@ impl Router {
         }
     }
 
-    fn handshake(
-        &mut self,
-        message: &[u8],
-        from: SocketAddr,
-    ) -> Result<(Heard, Option<Vec<u8>>), Failure> {
+    fn handshake(&mut self, message: &[u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
         let [which, whose] = self.addresses.each_ref().map(|state| state.hash_one(from));
         let peer = Peer(whose.to_be_bytes());
         let (now, slot) = (self.clock.now(), which as usize % HANDSHAKES);
@@ -231,7 +223,9 @@ impl Neighbour {
                 }
                 Err(Refused::Replayed) => {
                     let is_last = |receipt: &&(u32, Vec<u8>)| receipt.0 == protected.number();
-                    return Opened::Again(session.receipt.as_ref().filter(is_last).map(|last| last.1.clone()));
+                    return Opened::Again(
+                        session.receipt.as_ref().filter(is_last).map(|last| last.1.clone()),
+                    );
                 }
                 Ok((_, Content::Receipt(_))) | Err(Refused::Kind) => reason = "no message of the protocol",
                 Err(Refused::Exhausted) => {

@@ -2,7 +2,7 @@
 
 use super::{Asking, Clock, Host, Shakes, carried};
 use crate::cli::LinkSensor as Args;
-use crate::commands::link::sensor::{Air, is_for_many};
+use crate::commands::link::sensor::{Air, LOOK, is_for_many};
 use crate::commands::link::{in_hex, receive, rng};
 use crate::failure::Failure;
 use motemix_host::rng::HostRng;
@@ -93,6 +93,12 @@ impl Sensor {
 
     /// A handshake. It ends within 14 seconds.
     fn call(&mut self, air: &mut Air) -> Result<(SecurityContext, String), Failure> {
+        let called = self.make_keys(air);
+        air.look_after(air.wait.min(LOOK))?;
+        called
+    }
+
+    fn make_keys(&mut self, air: &mut Air) -> Result<(SecurityContext, String), Failure> {
         let asking = self.host.asking(air.to().to_string());
         self.handshakes.call(self.clock.now(), ROUTER, &asking);
         let before = *self.handshakes.counters();
@@ -119,6 +125,8 @@ impl Sensor {
                 None => {}
             }
             let to = air.to();
+            let due = self.handshakes.poll_timeout().map(|due| due - self.clock.now());
+            air.look_after(due.unwrap_or(LOOK).min(LOOK))?;
             let Some((datagram, from)) = receive(&air.socket, &mut air.buffer)? else { continue };
             if from == to
                 && datagram.len() == self.length
@@ -149,9 +157,13 @@ fn failure(
         ),
         _ => match asking.refusal(to) {
             Some(line) => line,
-            None if has(HandshakeDrop::PublicKey) => format!("{to} answers with a key that is no point of the curve"),
+            None if has(HandshakeDrop::PublicKey) => {
+                format!("{to} answers with a key that is no point of the curve")
+            }
             None if has(HandshakeDrop::Unproved) => {
-                format!("{to} answers, but proves nothing: altered on the way, or it has not the key that it shows")
+                format!(
+                    "{to} answers, but proves nothing: altered on the way, or it has not the key that it shows"
+                )
             }
             None => format!("{to} answered once and then no more: {reason}"),
         },
