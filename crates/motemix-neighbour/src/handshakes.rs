@@ -396,7 +396,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
             [MESSAGE_1, rest @ ..] => {
                 let (cookie, message_1) =
                     rest.split_first_chunk::<COOKIE_LEN>().ok_or(HandshakeDrop::Malformed)?;
-                if !self.cookies.is_good(now, peer, cookie) {
+                if !self.cookies.is_good(now, peer, *cookie) {
                     return Err(HandshakeDrop::WrongCookie);
                 }
                 let message_1 = Bytes::new(message_1).ok_or(HandshakeDrop::Malformed)?;
