@@ -63,8 +63,8 @@ impl Host {
         Ok(Self { private: identity.private_key().duplicate(), public: identity.public_key(), policy })
     }
 
-    fn handshakes(&self, rng: &mut HostRng) -> Box<Shakes> {
-        let mut handshakes = Box::new(Shakes::with_room(Suite2(P256), OWN_ADDRESS, rng));
+    fn handshakes(&self, rng: &mut HostRng) -> Shakes {
+        let mut handshakes = Shakes::with_room(Suite2(P256), OWN_ADDRESS, rng);
         let public = Admitted { key: CoseKey::p256(&self.public), kid: KID };
         handshakes.set_identity(Some(Identity::by_value(self.private.duplicate(), public)));
         handshakes

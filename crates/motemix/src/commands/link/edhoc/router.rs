@@ -34,7 +34,7 @@ pub struct Router {
     clock: Clock,
     /// A stranger must not choose which handshake it is in the way of.
     addresses: [RandomState; 2],
-    handshakes: Vec<Box<Shakes>>,
+    handshakes: Vec<Shakes>,
     neighbours: HashMap<PublicKey, Neighbour>,
     /// Answers that may be given now, and since when.
     answers: (f64, Instant),

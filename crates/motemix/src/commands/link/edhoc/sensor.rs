@@ -22,7 +22,7 @@ pub struct Sensor {
     length: usize,
     renew_after: u32,
     clock: Clock,
-    handshakes: Box<Shakes>,
+    handshakes: Shakes,
     session: Option<(SecurityContext, String)>,
 }
 
@@ -76,8 +76,7 @@ impl Sensor {
         text: &[u8],
     ) -> Result<Option<String>, Failure> {
         let mut datagram = vec![0; self.length];
-        let content = Content::Text { name, text };
-        let number = context.seal(&content, &mut datagram).map_err(Failure::failed)?;
+        let number = context.seal(&Content::Text { name, text }, &mut datagram).map_err(Failure::failed)?;
         let mut room = vec![0; self.length];
         let acknowledged = air.ask(&datagram, TRIES, |answer| {
             let Ok(Datagram::Protected(protected)) = Datagram::parse(answer) else { return None };
