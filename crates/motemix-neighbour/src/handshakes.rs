@@ -16,7 +16,8 @@
 //!
 //! # The loop of whoever drives it
 //!
-//! 1. [`call`](Handshakes::call) a neighbour to make keys with it, if [`is_idle`](Handshakes::is_idle).
+//! 1. [`call`](Handshakes::call) a neighbour to make keys with it, if
+//!    [`is_idle`](Handshakes::is_idle).
 //! 2. [`handle`](Handshakes::handle) what arrives. It computes no multiplication.
 //! 3. [`work`](Handshakes::work): one scalar multiplication, if there is one to do.
 //! 4. Send what [`poll_transmit`](Handshakes::poll_transmit) gives, take what
@@ -35,6 +36,8 @@ mod answer;
 mod bytes;
 mod call;
 mod cookie;
+mod credentials;
+mod drops;
 
 use core::fmt;
 use core::time::Duration;
@@ -43,14 +46,15 @@ use motemix_crypto::Secret;
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
-use crate::edhoc::credential::{Credential, CredentialId, OwnCredential, OwnKey, PeerCredential, PeerKey};
-use crate::edhoc::{Ccs, CipherSuite, CoseKey, Refused, Role, Session};
+use crate::edhoc::{CipherSuite, CoseKey, Refused, Role, Session};
 
 use answer::Answer;
 use bytes::Bytes;
 pub use bytes::{MAX_MESSAGE, MAX_MESSAGE_BY_VALUE};
 use call::Call;
 use cookie::{COOKIE_LEN, Cookies};
+use credentials::{with_own, with_peer};
+pub use drops::{HandshakeCounters, HandshakeDrop};
 
 /// Bytes of the key of two neighbours.
 pub const KEY_LEN: usize = 16;
@@ -63,8 +67,6 @@ const KEY_LABEL: u16 = 24;
 /// How this side names a connection. Neighbours have one with each other at a time, so it says
 /// nothing.
 const CONNECTION: [u8; 1] = [0];
-/// Bytes of a Claims Set with a key of 32 bytes, or of twice as many.
-const MAX_CREDENTIAL: usize = 96;
 
 const HELLO: u8 = 1;
 const COOKIE: u8 = 2;
@@ -182,84 +184,6 @@ impl fmt::Display for Failure {
 }
 
 impl core::error::Error for Failure {}
-
-macro_rules! drops {
-    ($($(#[$doc:meta])* $name:ident => $text:literal,)+) => {
-        /// Why a message went no further. Whoever sent it never learns which it was.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum HandshakeDrop {
-            $($(#[$doc])* $name,)+
-        }
-
-        impl HandshakeDrop {
-            /// All reasons, in the order of their numbers.
-            pub const ALL: &[Self] = &[$(Self::$name,)+];
-
-            /// A name for tables and metrics.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$name => $text,)+ }
-            }
-        }
-    };
-}
-
-drops! {
-    /// It is none, or of another kind than is waited for.
-    Unexpected => "unexpected",
-    /// It is of a peer that is not admitted.
-    Stranger => "stranger",
-    /// Its cookie is wrong or too old.
-    WrongCookie => "wrong-cookie",
-    /// Another handshake has the place.
-    Busy => "busy",
-    /// It is malformed.
-    Malformed => "malformed",
-    /// It offers another method or suite.
-    OtherSuite => "other-suite",
-    /// A key in it is no point of the curve, or of small order.
-    PublicKey => "public-key",
-    /// It was altered, or its sender has not the key that is known of it.
-    Unproved => "unproved",
-    /// It names another key of its sender than is known here.
-    OtherKey => "other-key",
-}
-
-impl From<Refused> for HandshakeDrop {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Method | Refused::Suite => Self::OtherSuite,
-            Refused::PublicKey => Self::PublicKey,
-            Refused::Mac | Refused::Signature | Refused::Ciphertext => Self::Unproved,
-            _ => Self::Malformed,
-        }
-    }
-}
-
-/// Totals since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct HandshakeCounters {
-    /// Handshakes that this node began.
-    pub called: u32,
-    /// Those that it answered.
-    pub answered: u32,
-    /// Handshakes that ended with a key.
-    pub completed: u32,
-    /// Calls that failed.
-    pub failed: u32,
-    dropped: [u32; HandshakeDrop::ALL.len()],
-}
-
-impl HandshakeCounters {
-    /// How many messages were dropped for this reason.
-    pub const fn dropped(&self, reason: HandshakeDrop) -> u32 {
-        self.dropped[reason as usize]
-    }
-
-    const fn drop(&mut self, reason: HandshakeDrop) {
-        let count = &mut self.dropped[reason as usize];
-        *count = count.saturating_add(1);
-    }
-}
 
 /// A message that leaves.
 #[derive(Clone, Copy, Debug)]
@@ -516,62 +440,6 @@ fn key_of(session: &Session) -> Result<Secret<KEY_LEN>, Refused> {
     let mut key = Secret::zero();
     session.exporter(KEY_LABEL, &[], key.expose_mut())?;
     Ok(key)
-}
-
-/// The credential of a key, written to `out`.
-fn credential<'o>(public: &Admitted, out: &'o mut [u8; MAX_CREDENTIAL]) -> Result<Credential<'o>, Refused> {
-    let ccs = Ccs { subject: None, kid: Some(&[public.kid]), key: public.key }.emit(out)?;
-    Credential::ccs(ccs)
-}
-
-/// Calls `then` with this node's own credential.
-fn with_own<S: CipherSuite, T, const LEN: usize>(
-    identity: &Identity<S>,
-    then: impl FnOnce(&OwnCredential<'_, S>) -> Result<T, Refused>,
-) -> Result<T, Refused> {
-    let (mut room, kid) = ([0; MAX_CREDENTIAL], [identity.public.kid]);
-    let credential = credential(&identity.public, &mut room)?;
-    let is_by_value = travels_by_value::<LEN>() && identity.is_by_value;
-    then(&OwnCredential {
-        id: if is_by_value { CredentialId::Ccs(credential.as_bytes()) } else { CredentialId::Kid(&kid) },
-        credential,
-        key: OwnKey::Static(&identity.private),
-    })
-}
-
-/// Calls `then` with the credential of a peer, if `id` is one that may be its.
-fn with_peer<S: CipherSuite, A: Admission + ?Sized, T, const LEN: usize>(
-    admission: &A,
-    peer: Peer,
-    id: CredentialId<'_>,
-    then: impl FnOnce(&PeerCredential<'_, S>) -> Result<T, Refused>,
-) -> Result<T, HandshakeDrop> {
-    if travels_by_value::<LEN>()
-        && let CredentialId::Ccs(ccs) = id
-    {
-        let cose = Ccs::parse(ccs)?.key;
-        let key = PeerKey::Static(S::public_key(&cose)?);
-        if !admission.introduced(peer, &cose) {
-            return Err(HandshakeDrop::Stranger);
-        }
-        let verified = then(&PeerCredential { credential: Credential::ccs(ccs)?, key })?;
-        admission.proved(peer, &cose);
-        return Ok(verified);
-    }
-    let admitted = admission.admitted(peer).ok_or(HandshakeDrop::Stranger)?;
-    if id != CredentialId::Kid(&[admitted.kid]) {
-        return Err(HandshakeDrop::OtherKey);
-    }
-    let mut room = [0; MAX_CREDENTIAL];
-    let credential = credential(&admitted, &mut room)?;
-    let key = PeerKey::Static(S::public_key(&admitted.key)?);
-    Ok(then(&PeerCredential { credential, key })?)
-}
-
-/// Whether messages have room for credentials. A board's have not, and its image has no code for
-/// them.
-const fn travels_by_value<const LEN: usize>() -> bool {
-    LEN >= MAX_MESSAGE_BY_VALUE
 }
 
 /// From half to one and a half of a time, so that neighbours that began at once do not go on so.

@@ -121,7 +121,9 @@ impl World {
     fn new(count: u8, seed: u64) -> Self {
         let mut nodes: Vec<_> = (1..=count).map(|number| Node::new(number, seed)).collect();
         let list = List(nodes.iter().map(|node| (node.me, admitted(node.secret, 3))).collect());
-        nodes.iter_mut().for_each(|node| node.list = list.clone());
+        for node in &mut nodes {
+            node.list = list.clone();
+        }
         Self {
             now: Instant::from_micros(50_000_000),
             nodes,
@@ -396,8 +398,7 @@ fn points_of_small_order_are_refused_and_the_right_message_still_comes() {
                 bytes
             });
             world.run(Duration::from_secs(14));
-            let dropped: u32 =
-                world.nodes.iter().flat_map(|node| node.dropped()).map(|(_, count)| count).sum();
+            let dropped: u32 = world.nodes.iter().flat_map(Node::dropped).map(|(_, count)| count).sum();
             assert!(dropped > 0, "message {number}");
             let [one, other] = world.keys();
             assert!(one.is_some() && one == other, "message {number}: {:?}", world.nodes[1].dropped());

@@ -48,8 +48,8 @@ pub struct LinkRouter {
 /// Sends messages to a neighbour.
 ///
 /// In the mode `edhoc` a message is sent up to five times until the neighbour has acknowledged it;
-/// then a new handshake and five more are tried. It is printed once, unless the router was restarted
-/// in between. In the mode `diet` it is three times, and a message may be printed twice if
+/// then a new handshake and five more are tried. It is printed once, unless the router was
+/// restarted in between. In the mode `diet` it is three times, and a message may be printed twice if
 /// acknowledgements were lost. The mode `edhoc` needs the address of one router.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -96,7 +96,8 @@ pub struct Neighbours {
     #[arg(long = "admit", value_name = "HEX", value_parser = parse_identity)]
     pub admitted: Vec<PublicKey>,
     /// Admits whoever comes, and prints who it is. Somebody between the two can then read and
-    /// change everything. In the mode `edhoc` that is so at the first meeting only: it needs --known.
+    /// change everything. In the mode `edhoc`, which needs --known, that is so at the first meeting
+    /// only.
     #[arg(long, conflicts_with = "admitted")]
     pub anybody: bool,
     /// Keeps whom --anybody met first at each address in this file, and refuses another key there.

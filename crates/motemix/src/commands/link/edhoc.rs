@@ -19,7 +19,7 @@ use motemix_neighbour::handshakes::{
 };
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PrivateKey, PublicKey};
-use motemix_time::Instant;
+use motemix_node::Instant;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 
