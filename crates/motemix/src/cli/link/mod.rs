@@ -49,8 +49,10 @@ pub struct LinkRouter {
 ///
 /// In the mode `edhoc` a message is sent up to five times until the neighbour has acknowledged it;
 /// then a new handshake and five more are tried. It is printed once, unless the router was
-/// restarted in between. In the mode `diet` it is three times, and a message may be printed twice if
-/// acknowledgements were lost. The mode `edhoc` needs the address of one router.
+/// restarted in between. The mode needs the address of one router.
+///
+/// In the mode `diet` it is three times, and a message may be printed twice if acknowledgements
+/// were lost.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
