@@ -111,7 +111,7 @@ impl<C: Curve> Meeting<C> {
     #[inline(never)]
     fn settle(&mut self, keys: &mut dyn Keys, around: &dyn Neighbourhood) -> bool {
         match self.handshakes.poll_event() {
-            Some(Event::Key { peer: Peer(station), key }) => {
+            Some(Event::Key { peer: Peer(station), key, .. }) => {
                 let station = ExtendedAddress(station);
                 keys.set_key(station, &key, around.shares_short(station));
             }

@@ -16,12 +16,19 @@
 //!
 //! # The loop of whoever drives it
 //!
-//! 1. [`call`](Handshakes::call) a neighbour to make keys with it, if [`is_idle`](Handshakes::is_idle).
+//! 1. [`call`](Handshakes::call) a neighbour to make keys with it, if
+//!    [`is_idle`](Handshakes::is_idle).
 //! 2. [`handle`](Handshakes::handle) what arrives. It computes no multiplication.
 //! 3. [`work`](Handshakes::work): one scalar multiplication, if there is one to do.
 //! 4. Send what [`poll_transmit`](Handshakes::poll_transmit) gives, take what
 //!    [`poll_event`](Handshakes::poll_event) tells, and come back at
 //!    [`poll_timeout`](Handshakes::poll_timeout).
+//!
+//! # Credentials by name, or by value
+//!
+//! Boards name their credentials: who a neighbour is, its address says. On a network where it does
+//! not, messages hold the credentials themselves ([`Identity::by_value`]), in longer memory
+//! ([`Handshakes::with_room`], [`MAX_MESSAGE_BY_VALUE`]), and [`Admission::introduced`] decides.
 //!
 //! `docs/spec/link-security.md` has the reasons.
 
@@ -29,6 +36,8 @@ mod answer;
 mod bytes;
 mod call;
 mod cookie;
+mod credentials;
+mod drops;
 
 use core::fmt;
 use core::time::Duration;
@@ -37,14 +46,15 @@ use motemix_crypto::Secret;
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
-use crate::edhoc::credential::{Credential, CredentialId, OwnCredential, OwnKey, PeerCredential, PeerKey};
-use crate::edhoc::{Ccs, CipherSuite, CoseKey, Refused, Session};
+use crate::edhoc::{CipherSuite, CoseKey, Refused, Role, Session};
 
 use answer::Answer;
 use bytes::Bytes;
-pub use bytes::MAX_MESSAGE;
+pub use bytes::{MAX_MESSAGE, MAX_MESSAGE_BY_VALUE};
 use call::Call;
 use cookie::{COOKIE_LEN, Cookies};
+use credentials::{with_own, with_peer};
+pub use drops::{HandshakeCounters, HandshakeDrop};
 
 /// Bytes of the key of two neighbours.
 pub const KEY_LEN: usize = 16;
@@ -57,8 +67,6 @@ const KEY_LABEL: u16 = 24;
 /// How this side names a connection. Neighbours have one with each other at a time, so it says
 /// nothing.
 const CONNECTION: [u8; 1] = [0];
-/// Bytes of a Claims Set with a key of 32 bytes, or of twice as many.
-const MAX_CREDENTIAL: usize = 96;
 
 const HELLO: u8 = 1;
 const COOKIE: u8 = 2;
@@ -66,6 +74,12 @@ const MESSAGE_1: u8 = 3;
 const MESSAGE_2: u8 = 4;
 const MESSAGE_3: u8 = 5;
 const MESSAGE_4: u8 = 6;
+
+/// Whether these bytes ask for a handshake. If their cookie is good, that costs multiplications:
+/// a caller may bound how many it hands over in a time.
+pub const fn is_message_1(message: &[u8]) -> bool {
+    matches!(message, [MESSAGE_1, ..])
+}
 
 /// Where a neighbour is: its address on the link, whatever that is made of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -85,18 +99,39 @@ pub struct Admitted {
 pub trait Admission {
     /// The key that a neighbour has to prove; `None` for a stranger.
     fn admitted(&self, peer: Peer) -> Option<Admitted>;
+
+    /// Whether whoever is at this address is answered at all.
+    fn is_heard(&self, peer: Peer) -> bool {
+        self.admitted(peer).is_some()
+    }
+
+    /// Whether the neighbour at this address may have this key, which it says is its own and has
+    /// not proved yet. A node's own key is no neighbour's: its own messages may come back to it.
+    fn introduced(&self, _peer: Peer, _key: &CoseKey) -> bool {
+        false
+    }
+
+    /// The neighbour at this address has proved the key that it was introduced with.
+    fn proved(&self, _peer: Peer, _key: &CoseKey) {}
 }
 
 /// A node's own key.
 pub struct Identity<S: CipherSuite> {
     private: S::PrivateKey,
     public: Admitted,
+    is_by_value: bool,
 }
 
 impl<S: CipherSuite> Identity<S> {
     /// A private key, and what others know of it.
     pub const fn new(private: S::PrivateKey, public: Admitted) -> Self {
-        Self { private, public }
+        Self { private, public, is_by_value: false }
+    }
+
+    /// The same for a network where nobody knows it by its name: messages hold the whole
+    /// credential. The handshakes need room for [`MAX_MESSAGE_BY_VALUE`].
+    pub const fn by_value(private: S::PrivateKey, public: Admitted) -> Self {
+        Self { private, public, is_by_value: true }
     }
 }
 
@@ -109,6 +144,8 @@ pub enum Event {
         peer: Peer,
         /// The key.
         key: Secret<KEY_LEN>,
+        /// Which side of the handshake this node was.
+        role: Role,
     },
     /// There will be no key: the neighbour that was called does not answer, or proves nothing.
     Failed {
@@ -128,6 +165,8 @@ pub enum Failure {
     Silent,
     /// It answered, and never proved that it has the key that is known of it.
     Unproved,
+    /// It proved its key, and never said that it takes this node's.
+    Unconfirmed,
     /// It uses another of its keys than the one that is known here: it is of another epoch.
     OtherKey,
 }
@@ -138,6 +177,7 @@ impl fmt::Display for Failure {
             Self::NotAdmitted => "the neighbour is not admitted",
             Self::Silent => "the neighbour does not answer",
             Self::Unproved => "the neighbour did not prove its key",
+            Self::Unconfirmed => "the neighbour did not confirm the handshake",
             Self::OtherKey => "the neighbour uses another key than the one that is known of it",
         })
     }
@@ -145,109 +185,31 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-macro_rules! drops {
-    ($($(#[$doc:meta])* $name:ident => $text:literal,)+) => {
-        /// Why a message went no further. Whoever sent it never learns which it was.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum HandshakeDrop {
-            $($(#[$doc])* $name,)+
-        }
-
-        impl HandshakeDrop {
-            /// All reasons, in the order of their numbers.
-            pub const ALL: &[Self] = &[$(Self::$name,)+];
-
-            /// A name for tables and metrics.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$name => $text,)+ }
-            }
-        }
-    };
-}
-
-drops! {
-    /// It is none, or of another kind than is waited for.
-    Unexpected => "unexpected",
-    /// It is of a peer that is not admitted.
-    Stranger => "stranger",
-    /// Its cookie is wrong or too old.
-    WrongCookie => "wrong-cookie",
-    /// Another handshake has the place.
-    Busy => "busy",
-    /// It is malformed.
-    Malformed => "malformed",
-    /// It offers another method or suite.
-    OtherSuite => "other-suite",
-    /// A key in it is no point of the curve, or of small order.
-    PublicKey => "public-key",
-    /// It was altered, or its sender has not the key that is known of it.
-    Unproved => "unproved",
-    /// It names another key of its sender than is known here.
-    OtherKey => "other-key",
-}
-
-impl From<Refused> for HandshakeDrop {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Method | Refused::Suite => Self::OtherSuite,
-            Refused::PublicKey => Self::PublicKey,
-            Refused::Mac | Refused::Signature | Refused::Ciphertext => Self::Unproved,
-            _ => Self::Malformed,
-        }
-    }
-}
-
-/// Totals since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct HandshakeCounters {
-    /// Handshakes that this node began.
-    pub called: u32,
-    /// Those that it answered.
-    pub answered: u32,
-    /// Handshakes that ended with a key.
-    pub completed: u32,
-    /// Calls that failed.
-    pub failed: u32,
-    dropped: [u32; HandshakeDrop::ALL.len()],
-}
-
-impl HandshakeCounters {
-    /// How many messages were dropped for this reason.
-    pub const fn dropped(&self, reason: HandshakeDrop) -> u32 {
-        self.dropped[reason as usize]
-    }
-
-    const fn drop(&mut self, reason: HandshakeDrop) {
-        let count = &mut self.dropped[reason as usize];
-        *count = count.saturating_add(1);
-    }
-}
-
 /// A message that leaves.
 #[derive(Clone, Copy, Debug)]
-pub struct Transmit {
+pub struct Transmit<const LEN: usize = MAX_MESSAGE> {
     /// To whom.
     pub to: Peer,
-    message: Bytes,
+    message: Bytes<LEN>,
 }
 
-impl Transmit {
+impl<const LEN: usize> Transmit<LEN> {
     /// The message.
     pub fn as_bytes(&self) -> &[u8] {
         self.message.as_ref()
     }
 }
 
-/// The handshakes of one node.
-pub struct Handshakes<S: CipherSuite> {
+/// The handshakes of one node, with messages of up to `LEN` bytes.
+pub struct Handshakes<S: CipherSuite, const LEN: usize = MAX_MESSAGE> {
     suite: S,
     me: Peer,
     identity: Option<Identity<S>>,
     cookies: Cookies,
     /// To whom a cookie is to be sent.
     cookie: Option<Peer>,
-    call: Call<S>,
-    answer: Answer<S>,
+    call: Call<S, LEN>,
+    answer: Answer<S, LEN>,
     event: Option<Event>,
     counters: HandshakeCounters,
 }
@@ -257,6 +219,15 @@ impl<S: CipherSuite> Handshakes<S> {
     // Not inlined, so that it is made where it stays.
     #[inline(never)]
     pub fn new<R: CryptoRng + ?Sized>(suite: S, me: Peer, rng: &mut R) -> Self {
+        Self::with_room(suite, me, rng)
+    }
+}
+
+impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
+    /// The same with room for messages of `LEN` bytes, up to 255.
+    #[inline]
+    pub fn with_room<R: CryptoRng + ?Sized>(suite: S, me: Peer, rng: &mut R) -> Self {
+        const { assert!(LEN >= MAX_MESSAGE && LEN <= u8::MAX as usize) };
         Self {
             suite,
             me,
@@ -297,7 +268,7 @@ impl<S: CipherSuite> Handshakes<S> {
             return;
         }
         self.counters.called += 1;
-        if self.identity.is_none() || admission.admitted(peer).is_none() || peer == self.me {
+        if self.identity.is_none() || !admission.is_heard(peer) || peer == self.me {
             self.fail(peer, Failure::NotAdmitted);
             return;
         }
@@ -330,7 +301,7 @@ impl<S: CipherSuite> Handshakes<S> {
         message: &[u8],
         admission: &A,
     ) -> Result<(), HandshakeDrop> {
-        if self.identity.is_none() || admission.admitted(peer).is_none() || peer == self.me {
+        if self.identity.is_none() || !admission.is_heard(peer) || peer == self.me {
             return Err(HandshakeDrop::Stranger);
         }
         match message {
@@ -348,7 +319,7 @@ impl<S: CipherSuite> Handshakes<S> {
             [MESSAGE_1, rest @ ..] => {
                 let (cookie, message_1) =
                     rest.split_first_chunk::<COOKIE_LEN>().ok_or(HandshakeDrop::Malformed)?;
-                if !self.cookies.is_good(now, peer, cookie) {
+                if !self.cookies.is_good(now, peer, *cookie) {
                     return Err(HandshakeDrop::WrongCookie);
                 }
                 let message_1 = Bytes::new(message_1).ok_or(HandshakeDrop::Malformed)?;
@@ -366,7 +337,7 @@ impl<S: CipherSuite> Handshakes<S> {
             [MESSAGE_3, message_3 @ ..] => self.answer.message_3(peer, message_3),
             [MESSAGE_4, message_4 @ ..] => {
                 let key = self.call.message_4(peer, message_4, &mut self.suite)?;
-                self.complete(peer, key);
+                self.complete(peer, key, Role::Initiator);
                 Ok(())
             }
             _ => Err(HandshakeDrop::Unexpected),
@@ -390,7 +361,7 @@ impl<S: CipherSuite> Handshakes<S> {
         if self.answer.has_work() {
             match self.answer.work(now, identity, admission, &mut self.suite, rng) {
                 Ok(None) => {}
-                Ok(Some((peer, key))) => self.complete(peer, key),
+                Ok(Some((peer, key))) => self.complete(peer, key, Role::Responder),
                 Err(reason) => self.counters.drop(reason),
             }
             return true;
@@ -441,7 +412,7 @@ impl<S: CipherSuite> Handshakes<S> {
     }
 
     /// The next message that is to leave.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let cookie = self.cookie.take().and_then(|to| {
             let message = Bytes::of(COOKIE, &self.cookies.bake(now, to))?;
             Some(Transmit { to, message })
@@ -454,9 +425,9 @@ impl<S: CipherSuite> Handshakes<S> {
         self.event.take()
     }
 
-    fn complete(&mut self, peer: Peer, key: Secret<KEY_LEN>) {
+    fn complete(&mut self, peer: Peer, key: Secret<KEY_LEN>, role: Role) {
         self.counters.completed += 1;
-        self.event = Some(Event::Key { peer, key });
+        self.event = Some(Event::Key { peer, key, role });
     }
 
     fn fail(&mut self, peer: Peer, reason: Failure) {
@@ -471,41 +442,6 @@ fn key_of(session: &Session) -> Result<Secret<KEY_LEN>, Refused> {
     let mut key = Secret::zero();
     session.exporter(KEY_LABEL, &[], key.expose_mut())?;
     Ok(key)
-}
-
-/// The credential of a key, written to `out`.
-fn credential<'o>(public: &Admitted, out: &'o mut [u8; MAX_CREDENTIAL]) -> Result<Credential<'o>, Refused> {
-    let ccs = Ccs { subject: None, kid: Some(&[public.kid]), key: public.key }.emit(out)?;
-    Credential::ccs(ccs)
-}
-
-/// Calls `then` with this node's own credential.
-fn with_own<S: CipherSuite, T>(
-    identity: &Identity<S>,
-    then: impl FnOnce(&OwnCredential<'_, S>) -> Result<T, Refused>,
-) -> Result<T, Refused> {
-    let (mut room, kid) = ([0; MAX_CREDENTIAL], [identity.public.kid]);
-    then(&OwnCredential {
-        id: CredentialId::Kid(&kid),
-        credential: credential(&identity.public, &mut room)?,
-        key: OwnKey::Static(&identity.private),
-    })
-}
-
-/// Calls `then` with the credential of a peer, if `id` names the one that is known.
-fn with_peer<S: CipherSuite, T>(
-    admitted: Option<Admitted>,
-    id: CredentialId<'_>,
-    then: impl FnOnce(&PeerCredential<'_, S>) -> Result<T, Refused>,
-) -> Result<T, HandshakeDrop> {
-    let admitted = admitted.ok_or(HandshakeDrop::Stranger)?;
-    if id != CredentialId::Kid(&[admitted.kid]) {
-        return Err(HandshakeDrop::OtherKey);
-    }
-    let mut room = [0; MAX_CREDENTIAL];
-    let credential = credential(&admitted, &mut room)?;
-    let key = PeerKey::Static(S::public_key(&admitted.key)?);
-    Ok(then(&PeerCredential { credential, key })?)
 }
 
 /// From half to one and a half of a time, so that neighbours that began at once do not go on so.

@@ -1,5 +1,7 @@
 //! Two neighbours that were never introduced, as two processes.
 
+#[path = "link/edhoc.rs"]
+mod edhoc;
 mod program;
 
 use program::{Run, motemix};
@@ -38,13 +40,18 @@ impl Keys {
     }
 
     /// What the router says in order to admit the sensor.
-    fn of_router(&self) -> [String; 4] {
-        ["--key".into(), self.path("router"), "--admit".into(), self.sensor.clone()]
+    fn of_router(&self, mode: &str) -> [String; 6] {
+        self.of("router", &self.sensor, mode)
     }
 
     /// What the sensor says in order to admit the router.
-    fn of_sensor(&self) -> [String; 4] {
-        ["--key".into(), self.path("sensor"), "--admit".into(), self.router.clone()]
+    fn of_sensor(&self, mode: &str) -> [String; 6] {
+        self.of("sensor", &self.router, mode)
+    }
+
+    fn of(&self, name: &str, admitted: &str, mode: &str) -> [String; 6] {
+        let key = self.path(name);
+        ["--mode", mode, "--key", &key, "--admit", admitted].map(str::to_owned)
     }
 }
 
@@ -53,7 +60,11 @@ struct Router {
     child: Child,
     address: String,
     printed: Receiver<String>,
+    said: Receiver<String>,
 }
+
+/// Modes with keys.
+const KEYED: [&str; 2] = ["edhoc", "diet"];
 
 impl Router {
     fn start(words: &[String]) -> Self {
@@ -73,7 +84,7 @@ impl Router {
                 break rest.split(' ').next().expect("an address").to_owned();
             }
         };
-        Self { child, address, printed }
+        Self { child, address, printed, said }
     }
 
     /// The text of the next message.
@@ -87,6 +98,14 @@ impl Router {
         self.kill();
         let more: Vec<_> = self.printed.iter().collect();
         assert!(more.is_empty(), "{more:?}");
+    }
+
+    /// Ends it as a person does. What it said besides messages.
+    fn ends(mut self) -> String {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        assert!(self.child.wait().expect("it ends").success());
+        self.said.iter().collect::<Vec<_>>().join("\n")
     }
 
     fn kill(&mut self) {
@@ -125,17 +144,19 @@ fn mode(mode: &str) -> [String; 2] {
 
 #[test]
 fn a_reading_arrives_and_is_acknowledged() {
-    let keys = Keys::new();
-    let router = Router::start(&keys.of_router());
-    let said = sensor(&router.address, &keys.of_sensor(), &["21.5 degrees"]).succeeds();
-    assert!(said.starts_with(&format!("acknowledged by {} after ", &keys.router[..12])), "{said}");
-    let line = router.printed.recv_timeout(PATIENCE).expect("a message");
-    let message: Value = serde_json::from_str(&line).expect("JSON");
-    assert_eq!(
-        (&message["text"], &message["identity"]),
-        (&"21.5 degrees".into(), &keys.sensor.as_str().into())
-    );
-    router.hears_nothing_more();
+    for mode in KEYED {
+        let keys = Keys::new();
+        let router = Router::start(&keys.of_router(mode));
+        let said = sensor(&router.address, &keys.of_sensor(mode), &["21.5 degrees"]).succeeds();
+        assert!(said.starts_with(&format!("acknowledged by {} after ", &keys.router[..12])), "{said}");
+        let line = router.printed.recv_timeout(PATIENCE).expect("a message");
+        let message: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(
+            (&message["text"], &message["identity"]),
+            (&"21.5 degrees".into(), &keys.sensor.as_str().into())
+        );
+        router.hears_nothing_more();
+    }
 }
 
 #[test]
@@ -151,14 +172,14 @@ fn the_papers_protocol_and_the_plain_one_run_too() {
 #[test]
 fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
     let keys = Keys::new();
-    let router = Router::start(&keys.of_router());
+    let router = Router::start(&keys.of_router("diet"));
     let quick = ["--wait", "300ms", "hello"];
-    let stranger = ["--key".into(), keys.path("stranger"), "--anybody".into()];
+    let stranger = ["--mode", "diet", "--key", &keys.path("stranger"), "--anybody"].map(str::to_owned);
     let to = ["link", "sensor", "--to", &router.address];
     let run = |words: &[String]| motemix(to.into_iter().chain(words.iter().map(String::as_str)).chain(quick));
     run(&stranger).fails(1, &[&router.address, "no answer", "admits this node"]);
     // The sensor does not take this router for the one that it knows.
-    let other = ["--key".into(), keys.path("sensor"), "--admit".into(), keys.sensor.clone()];
+    let other = keys.of("sensor", &keys.sensor, "diet");
     run(&other).fails(1, &[&router.address, "not admitted", "--admit"]);
     router.hears_nothing_more();
 }
@@ -166,12 +187,12 @@ fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
 #[test]
 fn what_nobody_could_read_is_not_acknowledged() {
     let keys = Keys::new();
-    let mut router = Router::start(&keys.of_router());
+    let mut router = Router::start(&keys.of_router("diet"));
     // The reader goes. Its thread ends with the first line that it cannot pass on.
     drop(std::mem::replace(&mut router.printed, channel().1));
     let words = |more: [&'static str; 3]| {
         let words = ["link", "sensor", "--to", &router.address].map(str::to_owned);
-        words.into_iter().chain(keys.of_sensor()).chain(more.map(str::to_owned)).collect::<Vec<_>>()
+        words.into_iter().chain(keys.of_sensor("diet")).chain(more.map(str::to_owned)).collect::<Vec<_>>()
     };
     // The first was read and lost by its reader, and so may be others before the reader has ended.
     let is_refused = |_| motemix(words(["--wait", "300ms", "hello"])).status() == 1;
@@ -180,10 +201,14 @@ fn what_nobody_could_read_is_not_acknowledged() {
 
 #[test]
 fn a_sensor_goes_on_after_its_router_has_restarted() {
+    KEYED.into_iter().for_each(restart_router);
+}
+
+fn restart_router(mode: &str) {
     let keys = Keys::new();
-    let mut router = Router::start(&keys.of_router());
+    let mut router = Router::start(&keys.of_router(mode));
     let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
-    command.args(["link", "sensor", "--to", &router.address, "--wait", "300ms"]).args(keys.of_sensor());
+    command.args(["link", "sensor", "--to", &router.address, "--wait", "300ms"]).args(keys.of_sensor(mode));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let (mut input, said) = (child.stdin.take().expect("piped"), lines(child.stdout.take().expect("piped")));
     let mut say = |text: &str| {
@@ -195,7 +220,7 @@ fn a_sensor_goes_on_after_its_router_has_restarted() {
     assert_eq!(router.hears(), "before");
     let address = router.address.clone();
     router.kill();
-    let router = Router::listening(&address, &keys.of_router());
+    let router = Router::listening(&address, &keys.of_router(mode));
     say("after");
     assert_eq!(router.hears(), "after");
     drop(input);
@@ -204,11 +229,15 @@ fn a_sensor_goes_on_after_its_router_has_restarted() {
 
 #[test]
 fn messages_arrive_once_over_a_channel_that_loses_doubles_and_reorders() {
+    KEYED.into_iter().for_each(over_a_bad_channel);
+}
+
+fn over_a_bad_channel(mode: &str) {
     let keys = Keys::new();
-    let router = Router::start(&keys.of_router());
+    let router = Router::start(&keys.of_router(mode));
     let relay = relay(&router.address);
     let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
-    command.args(["link", "sensor", "--to", &relay, "--wait", "200ms"]).args(keys.of_sensor());
+    command.args(["link", "sensor", "--to", &relay, "--wait", "200ms"]).args(keys.of_sensor(mode));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let mut input = child.stdin.take().expect("piped");
     let said = lines(child.stdout.take().expect("piped"));
@@ -265,7 +294,8 @@ fn what_cannot_work_is_said_in_one_line() {
     let words = |more: &[&'static str]| {
         let to = ["link".to_owned(), "sensor".into(), "--to".into(), nobody.clone()];
         let more = more.iter().map(|word| (*word).to_owned());
-        to.into_iter().chain(["--key".into(), keys.path("sensor")]).chain(more).collect::<Vec<_>>()
+        let own = ["--mode".into(), "diet".into(), "--key".into(), keys.path("sensor")];
+        to.into_iter().chain(own).chain(more).collect::<Vec<_>>()
     };
     motemix(words(&["hello"])).fails(2, &["nobody is admitted", "--admit", "--anybody"]);
     let quick = ["--anybody", "--wait", "100ms", "hello"];

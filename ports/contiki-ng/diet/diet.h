@@ -1,7 +1,7 @@
 /*
  * Messages between two neighbours that have never met: the application of IoT-CryptoDiet's paper, a
  * sensor and a router over simple_udp. `motemix link sensor` and `motemix link router` are the same
- * on a PC.
+ * on a PC, with the same mode.
  *
  * diet-sensor.c and diet-router.c send, wait and print. One of three files makes datagrams of texts
  * and texts of datagrams, as MODE says to make: diet-plain.c, diet-literal.c, diet-settled.c.

@@ -12,8 +12,8 @@ use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method, Prk, Proof};
 
 use super::bytes::Bytes;
 use super::{
-    Admission, CONNECTION, HandshakeDrop, Identity, KEY_LEN, MAX_MESSAGE, MESSAGE_2, MESSAGE_4, Peer,
-    Transmit, key_of, with_own, with_peer,
+    Admission, CONNECTION, HandshakeDrop, Identity, KEY_LEN, MESSAGE_2, MESSAGE_4, Peer, Transmit, key_of,
+    with_own, with_peer,
 };
 
 /// A handshake whose peer says nothing for so long gives its place to another.
@@ -37,7 +37,7 @@ enum Step {
 
 /// What the steps hand to each other.
 #[derive(Default)]
-enum Held<S: CipherSuite> {
+enum Held<S: CipherSuite, const LEN: usize> {
     #[default]
     Nothing,
     Ephemeral(Ephemeral<S>),
@@ -46,22 +46,22 @@ enum Held<S: CipherSuite> {
 }
 
 /// Whom this node answers. What is big stays where it is, because small boards have small stacks.
-pub(super) struct Answer<S: CipherSuite> {
+pub(super) struct Answer<S: CipherSuite, const LEN: usize> {
     /// `None`: nobody, and the rest means nothing.
     peer: Option<Peer>,
     step: Step,
-    message_1: Bytes,
+    message_1: Bytes<LEN>,
     /// message_3.
-    received: Bytes,
+    received: Bytes<LEN>,
     /// message_2, or message_4.
-    message: Bytes,
-    held: Held<S>,
+    message: Bytes<LEN>,
+    held: Held<S, LEN>,
     /// The message is to be sent.
     is_due: bool,
     until: Instant,
 }
 
-impl<S: CipherSuite> Answer<S> {
+impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
     pub(super) const IDLE: Self = Self {
         peer: None,
         step: Step::Message1,
@@ -83,7 +83,7 @@ impl<S: CipherSuite> Answer<S> {
         &mut self,
         now: Instant,
         peer: Peer,
-        message_1: Bytes,
+        message_1: Bytes<LEN>,
     ) -> Result<bool, HandshakeDrop> {
         if self.peer == Some(peer) && self.message_1 == message_1 {
             // It has not got the answer.
@@ -95,7 +95,7 @@ impl<S: CipherSuite> Answer<S> {
         if self.peer.is_some() && now < self.until && !is_over && !is_waiting {
             return Err(HandshakeDrop::Busy);
         }
-        parse::<S>(&message_1)?;
+        parse::<S, LEN>(&message_1)?;
         self.end();
         (self.peer, self.step, self.message_1) = (Some(peer), Step::Message1, message_1);
         (self.is_due, self.until) = (false, now + WITHIN);
@@ -147,7 +147,7 @@ impl<S: CipherSuite> Answer<S> {
     // None of these is inlined: what one needs on the stack must not add to what another needs.
     #[inline(never)]
     fn ephemeral<R: CryptoRng + ?Sized>(&mut self, suite: &mut S, rng: &mut R) -> Result<(), HandshakeDrop> {
-        self.held = Held::Ephemeral(parse::<S>(&self.message_1)?.ephemeral(suite, rng)?);
+        self.held = Held::Ephemeral(parse::<S, LEN>(&self.message_1)?.ephemeral(suite, rng)?);
         self.step = Step::Agree;
         Ok(())
     }
@@ -185,15 +185,16 @@ impl<S: CipherSuite> Answer<S> {
     ) -> Result<(Prk, Proof), HandshakeDrop> {
         let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         let connection = ConnectionId::new(&CONNECTION)?;
-        Ok(with_own(identity, |own| agreed.prove(&connection, own, Ead::default(), suite, rng))?)
+        Ok(with_own::<S, _, LEN>(identity, |own| agreed.prove(&connection, own, Ead::default(), suite, rng))?)
     }
 
     #[inline(never)]
     fn make_message_2(&mut self, identity: &Identity<S>, proof: (Prk, Proof)) -> Result<(), HandshakeDrop> {
         let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
-        let (mut room, connection) = ([0; MAX_MESSAGE], ConnectionId::new(&CONNECTION)?);
-        let (waiting, message_2) =
-            with_own(identity, |own| agreed.seal(connection, own, Ead::default(), proof, &mut room))?;
+        let (mut room, connection) = ([0; LEN], ConnectionId::new(&CONNECTION)?);
+        let (waiting, message_2) = with_own::<S, _, LEN>(identity, |own| {
+            agreed.seal(connection, own, Ead::default(), proof, &mut room)
+        })?;
         self.held = Held::Waiting(waiting);
         self.message = Bytes::of(MESSAGE_2, message_2).ok_or(HandshakeDrop::Malformed)?;
         Ok(())
@@ -224,8 +225,7 @@ impl<S: CipherSuite> Answer<S> {
     ) -> Result<Completed, HandshakeDrop> {
         let Held::Waiting(waiting) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         let read = waiting.read_message_3(self.received, &[], suite)?;
-        let admitted = admission.admitted(peer);
-        with_peer::<S, _>(admitted, read.id(), |peer| read.verify_peer(peer, suite))
+        with_peer::<S, A, _, LEN>(admission, peer, read.id(), |peer| read.verify_peer(peer, suite))
     }
 
     #[inline(never)]
@@ -234,7 +234,7 @@ impl<S: CipherSuite> Answer<S> {
         completed: Completed,
         suite: &mut S,
     ) -> Result<Secret<KEY_LEN>, HandshakeDrop> {
-        let mut room = [0; MAX_MESSAGE];
+        let mut room = [0; LEN];
         let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
         self.message = Bytes::of(MESSAGE_4, message_4).ok_or(HandshakeDrop::Malformed)?;
         self.held = Held::Nothing;
@@ -252,14 +252,14 @@ impl<S: CipherSuite> Answer<S> {
         Some(if self.is_due { Instant::default() } else { self.until })
     }
 
-    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub(super) fn poll_transmit(&mut self) -> Option<Transmit<LEN>> {
         let to = self.peer?;
         let is_message = matches!(self.step, Step::Message2 | Step::Message4);
         (take(&mut self.is_due) && is_message).then_some(Transmit { to, message: self.message })
     }
 }
 
-fn parse<S: CipherSuite>(message_1: &Bytes) -> Result<Message1<'_>, HandshakeDrop> {
+fn parse<S: CipherSuite, const LEN: usize>(message_1: &Bytes<LEN>) -> Result<Message1<'_>, HandshakeDrop> {
     let offer = Offer { methods: &[Method::StaticKeys], suites: &[S::NUMBER], understood: &[] };
     Ok(Message1::parse(message_1.as_ref(), &offer)?)
 }

@@ -2,16 +2,19 @@
 
 /// The longest message: one with the key of a curve, a cookie and the names of both has 46 bytes.
 pub const MAX_MESSAGE: usize = 48;
+/// The same where credentials of P-256 or X25519 travel by value: message_2 has 129 bytes with one
+/// of P-256.
+pub const MAX_MESSAGE_BY_VALUE: usize = 144;
 
 /// A message of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Bytes {
+pub(super) struct Bytes<const LEN: usize> {
     len: u8,
-    bytes: [u8; MAX_MESSAGE],
+    bytes: [u8; LEN],
 }
 
-impl Bytes {
-    pub(super) const EMPTY: Self = Self { len: 0, bytes: [0; MAX_MESSAGE] };
+impl<const LEN: usize> Bytes<LEN> {
+    pub(super) const EMPTY: Self = Self { len: 0, bytes: [0; LEN] };
 
     /// `None` if it is too long.
     pub(super) fn new(message: &[u8]) -> Option<Self> {
@@ -35,13 +38,13 @@ impl Bytes {
     }
 }
 
-impl AsRef<[u8]> for Bytes {
+impl<const LEN: usize> AsRef<[u8]> for Bytes<LEN> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 }
 
-impl AsMut<[u8]> for Bytes {
+impl<const LEN: usize> AsMut<[u8]> for Bytes<LEN> {
     fn as_mut(&mut self) -> &mut [u8] {
         self.bytes.get_mut(..usize::from(self.len)).unwrap_or_default()
     }

@@ -15,8 +15,8 @@ use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method, Prk, Proof};
 use super::bytes::Bytes;
 use super::cookie::COOKIE_LEN;
 use super::{
-    Admission, CONNECTION, Failure, HELLO, HandshakeDrop, Identity, KEY_LEN, MAX_MESSAGE, MESSAGE_1,
-    MESSAGE_3, Peer, Transmit, jittered, key_of, with_own, with_peer,
+    Admission, CONNECTION, Failure, HELLO, HandshakeDrop, Identity, KEY_LEN, MESSAGE_1, MESSAGE_3, Peer,
+    Transmit, jittered, key_of, with_own, with_peer,
 };
 
 /// A hello is sent again after this time, then each time after twice as long.
@@ -49,27 +49,27 @@ enum Step {
 
 /// What the steps hand to each other.
 #[derive(Default)]
-enum Held<S: CipherSuite> {
+enum Held<S: CipherSuite, const LEN: usize> {
     #[default]
     Nothing,
-    Received(ReceivedMessage2<S, Bytes>),
+    Received(ReceivedMessage2<S, Bytes<LEN>>),
     Verified(VerifiedResponder<S>),
     Completed(Completed),
 }
 
 /// Whom this node calls. What is big stays where it is, because small boards have small stacks.
-pub(super) struct Call<S: CipherSuite> {
+pub(super) struct Call<S: CipherSuite, const LEN: usize> {
     /// `None`: nobody, and the rest means nothing.
     peer: Option<Peer>,
     step: Step,
     cookie: [u8; COOKIE_LEN],
     /// What has arrived and was not read yet.
-    received: Bytes,
+    received: Bytes<LEN>,
     /// The message of this step, or of the step before.
-    message: Bytes,
+    message: Bytes<LEN>,
     /// Kept until a responder has proved itself.
     waiting: Option<AwaitingMessage2<S>>,
-    held: Held<S>,
+    held: Held<S, LEN>,
     /// The message is to be sent then.
     due: Instant,
     /// How often it was sent.
@@ -77,7 +77,7 @@ pub(super) struct Call<S: CipherSuite> {
     deadline: Instant,
 }
 
-impl<S: CipherSuite> Call<S> {
+impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
     pub(super) const IDLE: Self = Self {
         peer: None,
         step: Step::Hello,
@@ -137,7 +137,7 @@ impl<S: CipherSuite> Call<S> {
         suite: &mut S,
     ) -> Result<Secret<KEY_LEN>, HandshakeDrop> {
         self.expects(peer, Step::Message3)?;
-        let mut received = Bytes::new(message_4).ok_or(HandshakeDrop::Malformed)?;
+        let mut received = Bytes::<LEN>::new(message_4).ok_or(HandshakeDrop::Malformed)?;
         let Held::Completed(completed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         completed.read_message_4(received.as_mut(), &[], suite)?;
         let Held::Completed(completed) = take(&mut self.held) else {
@@ -188,7 +188,7 @@ impl<S: CipherSuite> Call<S> {
             connection: ConnectionId::new(&CONNECTION)?,
             ead_1: Ead::default(),
         };
-        let mut room = [0; MAX_MESSAGE];
+        let mut room = [0; LEN];
         let (waiting, message_1) = begin(&opening, suite, rng, &mut room)?;
         self.waiting = Some(waiting);
         self.message = Bytes::of(MESSAGE_1, &self.cookie).ok_or(HandshakeDrop::Malformed)?;
@@ -211,8 +211,9 @@ impl<S: CipherSuite> Call<S> {
         let (Held::Received(received), Some(peer)) = (&self.held, self.peer) else {
             return Err(HandshakeDrop::Unexpected);
         };
-        let admitted = admission.admitted(peer);
-        let verified = with_peer::<S, _>(admitted, received.id(), |peer| received.verify_peer(peer, suite))?;
+        let verified = with_peer::<S, A, _, LEN>(admission, peer, received.id(), |peer| {
+            received.verify_peer(peer, suite)
+        })?;
         self.held = Held::Verified(verified);
         self.step = Step::Prove;
         Ok(())
@@ -240,7 +241,7 @@ impl<S: CipherSuite> Call<S> {
         rng: &mut R,
     ) -> Result<(Prk, Proof), HandshakeDrop> {
         let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
-        Ok(with_own(identity, |own| verified.prove(own, Ead::default(), suite, rng))?)
+        Ok(with_own::<S, _, LEN>(identity, |own| verified.prove(own, Ead::default(), suite, rng))?)
     }
 
     #[inline(never)]
@@ -252,9 +253,10 @@ impl<S: CipherSuite> Call<S> {
     ) -> Result<(), HandshakeDrop> {
         self.waiting = None;
         let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
-        let mut room = [0; MAX_MESSAGE];
-        let (completed, message_3) =
-            with_own(identity, |own| verified.seal(own, Ead::default(), proof, suite, &mut room))?;
+        let mut room = [0; LEN];
+        let (completed, message_3) = with_own::<S, _, LEN>(identity, |own| {
+            verified.seal(own, Ead::default(), proof, suite, &mut room)
+        })?;
         self.held = Held::Completed(completed);
         self.message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
         Ok(())
@@ -264,7 +266,11 @@ impl<S: CipherSuite> Call<S> {
     pub(super) fn time_out(&mut self, now: Instant) -> Option<(Peer, Failure)> {
         let peer = self.peer?;
         let is_tried = self.sent >= TRIES && self.due <= now && self.is_waiting();
-        let failure = if self.step == Step::Hello { Failure::Silent } else { Failure::Unproved };
+        let failure = match self.step {
+            Step::Hello => Failure::Silent,
+            Step::Message3 => Failure::Unconfirmed,
+            _ => Failure::Unproved,
+        };
         (is_tried || self.deadline <= now).then_some((peer, failure))
     }
 
@@ -279,7 +285,7 @@ impl<S: CipherSuite> Call<S> {
         Some(if self.is_waiting() { self.due.min(self.deadline) } else { self.deadline })
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let to = self.peer?;
         if self.due > now || self.sent >= TRIES || !self.is_waiting() {
             return None;

@@ -29,11 +29,11 @@ impl Cookies {
     }
 
     /// Whether it was made for this peer, lately.
-    pub(super) fn is_good(&self, now: Instant, peer: Peer, cookie: &[u8; COOKIE_LEN]) -> bool {
+    pub(super) fn is_good(&self, now: Instant, peer: Peer, cookie: [u8; COOKIE_LEN]) -> bool {
         let period = period(now);
         [period, period.wrapping_sub(1)]
             .into_iter()
-            .any(|period| self.bake_at(period, peer).ct_eq(cookie).into())
+            .any(|period| self.bake_at(period, peer).ct_eq(&cookie).into())
     }
 
     fn bake_at(&self, period: u64, Peer(peer): Peer) -> [u8; COOKIE_LEN] {
@@ -63,9 +63,9 @@ mod tests {
         let cookies = Cookies::draw(&mut rng);
         let (now, peer) = (Instant::from_micros(100_000_000), Peer([1; 8]));
         let cookie = cookies.bake(now, peer);
-        assert!(cookies.is_good(now + GOOD_FOR, peer, &cookie));
-        assert!(!cookies.is_good(now + 2 * GOOD_FOR, peer, &cookie));
-        assert!(!cookies.is_good(now, Peer([2; 8]), &cookie));
-        assert!(!Cookies::draw(&mut rng).is_good(now, peer, &cookie), "after a restart");
+        assert!(cookies.is_good(now + GOOD_FOR, peer, cookie));
+        assert!(!cookies.is_good(now + 2 * GOOD_FOR, peer, cookie));
+        assert!(!cookies.is_good(now, Peer([2; 8]), cookie));
+        assert!(!Cookies::draw(&mut rng).is_good(now, peer, cookie), "after a restart");
     }
 }

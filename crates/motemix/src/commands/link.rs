@@ -4,6 +4,7 @@
 //! sensor: text ─ seal ─ datagram ─ UDP ─ router: open ─ print ─ receipt ─ UDP ─ sensor: open ─ print
 //! ```
 
+mod edhoc;
 mod router;
 mod sensor;
 
@@ -63,6 +64,9 @@ impl Us {
             }
             (known, _) => Some(known.to_vec()),
         };
+        if neighbours.mode == Mode::Diet && neighbours.known.is_some() {
+            return Err(Failure::broken("--known: the mode diet keeps nothing; --mode edhoc does"));
+        }
         Ok(Self { identity: identity_in(path)?, admitted })
     }
 

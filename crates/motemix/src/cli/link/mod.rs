@@ -1,7 +1,8 @@
 //! `motemix link`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use motemix_neighbour::PublicKey;
+use motemix_neighbour::datagram::MAX_SEALED;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,16 +47,21 @@ pub struct LinkRouter {
 
 /// Sends messages to a neighbour.
 ///
-/// In the mode `diet` a message is sent again until the neighbour has acknowledged it, three times
-/// at most; then a new handshake is tried once. It may be printed twice if acknowledgements were
-/// lost.
+/// In the mode `edhoc` a message is sent up to five times until the neighbour has acknowledged it;
+/// then a new handshake and five more are tried. It is printed once, unless the router was
+/// restarted in between. The mode needs the address of one router.
+///
+/// In the mode `diet` it is three times, and a message may be printed twice if acknowledgements
+/// were lost.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix link sensor --to '[::1]:61618' --key sensor.key \\
       --admit \"$(motemix link identity router.key)\" '21.5 degrees'
+  motemix link sensor --to '[::1]:61618' --key sensor.key --anybody \\
+      --known routers.txt '21.5 degrees'
   motemix link sensor --to 255.255.255.255:61618 --key sensor.key \\
-      --anybody hello
+      --mode diet --anybody hello
   vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
 pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
@@ -66,6 +72,9 @@ pub struct LinkSensor {
     /// How long to wait for an answer before the datagram is sent again.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
+    /// Makes new keys after so many datagrams, in the mode `edhoc`.
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_SEALED, value_parser = value_parser!(u32).range(1..=i64::from(MAX_SEALED)))]
+    pub renew_after: u32,
     /// Prints JSON: a line for each message.
     #[arg(long)]
     pub json: bool,
@@ -78,24 +87,35 @@ pub struct LinkSensor {
 #[derive(Debug, Args)]
 pub struct Neighbours {
     /// How messages are protected.
-    #[arg(long, value_enum, default_value_t = Mode::Diet)]
+    #[arg(long, value_enum, default_value_t = Mode::Edhoc)]
     pub mode: Mode,
-    /// The file of this node's private key, for the mode `diet`; made if it does not exist.
-    #[arg(long, value_name = "FILE", required_if_eq("mode", "diet"))]
+    /// The file of this node's private key, for the modes `edhoc` and `diet`; made if it does not
+    /// exist.
+    #[arg(long, value_name = "FILE", required_if_eq_any([("mode", "edhoc"), ("mode", "diet")]))]
     pub key: Option<PathBuf>,
     /// A neighbour's identity, 66 hex digits, as `motemix link identity` prints it there. May be
     /// repeated.
     #[arg(long = "admit", value_name = "HEX", value_parser = parse_identity)]
     pub admitted: Vec<PublicKey>,
     /// Admits whoever comes, and prints who it is. Somebody between the two can then read and
-    /// change everything.
+    /// change everything. In the mode `edhoc`, which needs --known, that is so at the first meeting
+    /// only.
     #[arg(long, conflicts_with = "admitted")]
     pub anybody: bool,
+    /// Keeps whom --anybody met first at each address in this file, and refuses another key there.
+    /// A router goes by addresses without ports.
+    #[arg(long, value_name = "FILE", requires = "anybody")]
+    pub known: Option<PathBuf>,
+    /// Bytes of each datagram in the mode `edhoc`, whatever is in it. The same on both sides.
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = value_parser!(u16).range(160..=1232))]
+    pub length: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Signed, fresh and encrypted: docs/spec/link-diet.md.
+    /// EDHOC (RFC 9528), then datagrams of one length, fresh and encrypted: recommended.
+    Edhoc,
+    /// The protocol of IoT-CryptoDiet, settled: what the programs for Contiki-NG speak.
     Diet,
     /// The protocol of the paper to the letter, with its weaknesses. Not for use.
     Literal,

@@ -1,5 +1,6 @@
 //! `motemix link router`: answers neighbours, and prints what they say.
 
+use super::edhoc;
 use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
 use crate::cli::{LinkRouter as Args, Mode};
 use crate::failure::Failure;
@@ -39,7 +40,7 @@ pub fn router(args: &Args) -> Result<(), Failure> {
     let mut buffer = vec![0; DATAGRAM_LEN];
     while !interrupted.load(Ordering::Relaxed) {
         let Some((datagram, from)) = receive(&socket, &mut buffer)? else { continue };
-        let (heard, reply) = router.protocol.handle(datagram, from);
+        let (heard, reply) = router.protocol.handle(datagram, from)?;
         // What is acknowledged has been printed.
         match heard {
             Heard::Message { text, peer } => show(&text, from, peer.as_ref(), args.json)?,
@@ -84,12 +85,16 @@ impl Router {
                 let node = Node::generate(&mut P256, &mut rng);
                 Protocol::Literal(Box::new(Literal { node, peers: HashMap::new() }))
             }
+            Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Router::new(&args.neighbours)?)),
             Mode::Diet => Protocol::Diet(Box::new(Diet::new(Us::new(&args.neighbours)?, rng))),
         };
         Ok(Self { protocol, refused: BTreeMap::new() })
     }
 
     fn report(&self) {
+        if let Protocol::Edhoc(edhoc) = &self.protocol {
+            edhoc.report();
+        }
         for (reason, count) in &self.refused {
             eprintln!("motemix: {count} datagrams dropped: {reason}");
         }
@@ -97,7 +102,7 @@ impl Router {
 }
 
 /// What a datagram was.
-enum Heard {
+pub enum Heard {
     Message { text: Vec<u8>, peer: Option<PublicKey> },
     Nothing,
     Refused(&'static str),
@@ -107,22 +112,25 @@ enum Protocol {
     Plain,
     Literal(Box<Literal>),
     Diet(Box<Diet>),
+    Edhoc(Box<edhoc::Router>),
 }
 
 impl Protocol {
     fn who(&self) -> String {
         match self {
             Self::Diet(diet) => format!(" as {}", in_hex(&diet.us.identity.public_key())),
+            Self::Edhoc(edhoc) => format!(" as {}", edhoc.identity()),
             Self::Plain | Self::Literal(_) => String::new(),
         }
     }
 
-    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
-        match self {
+    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
+        Ok(match self {
             Self::Plain => (Heard::Message { text: datagram.to_vec(), peer: None }, None),
             Self::Literal(literal) => literal.handle(datagram, from),
             Self::Diet(diet) => diet.handle(datagram, from),
-        }
+            Self::Edhoc(edhoc) => return edhoc.handle(datagram, from),
+        })
     }
 }
 

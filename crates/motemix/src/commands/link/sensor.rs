@@ -1,5 +1,6 @@
 //! `motemix link sensor`: sends messages to a neighbour.
 
+use super::edhoc;
 use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
 use crate::cli::{LinkSensor as Args, Mode};
 use crate::failure::Failure;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// How often it looks for interrupts.
+pub const LOOK: Duration = Duration::from_millis(100);
 /// Tries of each datagram.
 const TRIES: u32 = 3;
 /// Text of a message that every path of IPv6 carries whole (RFC 8200, section 5), with the rest.
@@ -50,27 +53,29 @@ enum Protocol {
     Plain,
     Literal(Box<Node>, Option<Box<Peer>>),
     Diet(Box<Us>, Option<Box<Session>>),
+    Edhoc(Box<edhoc::Sensor>),
 }
 
 /// The socket, and the router once it has answered.
-struct Air {
-    socket: UdpSocket,
+pub struct Air {
+    pub socket: UdpSocket,
     to: SocketAddr,
-    wait: Duration,
-    buffer: Vec<u8>,
-    interrupted: Arc<AtomicBool>,
+    pub wait: Duration,
+    pub buffer: Vec<u8>,
+    pub interrupted: Arc<AtomicBool>,
 }
 
 impl Air {
     /// Sends a datagram until `take` makes something of an answer; `None` if it never does.
     /// Datagrams from other addresses are nobody's, unless the datagram went to all.
-    fn ask<T>(
+    pub fn ask<T>(
         &mut self,
         datagram: &[u8],
+        tries: u32,
         mut take: impl FnMut(&mut [u8]) -> Option<T>,
     ) -> Result<Option<T>, Failure> {
         let to_all = is_for_many(self.to);
-        for _ in 0..TRIES {
+        for _ in 0..tries {
             self.send(datagram)?;
             let until = Instant::now() + self.wait;
             while Instant::now() < until {
@@ -90,7 +95,18 @@ impl Air {
         Ok(None)
     }
 
-    fn send(&self, datagram: &[u8]) -> Result<(), Failure> {
+    /// Waits for a datagram no longer than this at a time.
+    pub fn look_after(&self, time: Duration) -> Result<(), Failure> {
+        let time = time.max(Duration::from_millis(1));
+        self.socket.set_read_timeout(Some(time)).map_err(Failure::failed)
+    }
+
+    /// Whom datagrams are sent to.
+    pub const fn to(&self) -> SocketAddr {
+        self.to
+    }
+
+    pub fn send(&self, datagram: &[u8]) -> Result<(), Failure> {
         match self.socket.send_to(datagram, self.to) {
             Ok(_) => Ok(()),
             // Nobody was there a moment ago; somebody may be now.
@@ -101,7 +117,7 @@ impl Air {
 }
 
 /// Whether all that hear it are meant.
-fn is_for_many(address: SocketAddr) -> bool {
+pub fn is_for_many(address: SocketAddr) -> bool {
     match address {
         SocketAddr::V4(address) => address.ip().is_broadcast() || address.ip().octets()[3] == 255,
         SocketAddr::V6(address) => address.ip().is_multicast(),
@@ -119,11 +135,11 @@ impl<'a> Sensor<'a> {
         let protocol = match args.neighbours.mode {
             Mode::Plain => Protocol::Plain,
             Mode::Literal => Protocol::Literal(Box::new(Node::generate(&mut P256, &mut rng)), None),
+            Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Sensor::new(args)?)),
             Mode::Diet => Protocol::Diet(Box::new(Us::new(&args.neighbours)?), None),
         };
         let air = Air {
-            // It looks for interrupts as often as this.
-            socket: socket(any, args.wait.min(Duration::from_millis(100)))?,
+            socket: socket(any, args.wait.min(LOOK))?,
             to: args.to,
             wait: args.wait,
             buffer: vec![0; DATAGRAM_LEN],
@@ -134,9 +150,12 @@ impl<'a> Sensor<'a> {
 
     /// Sends one message, and prints what became of it.
     fn say(&mut self, text: &[u8]) -> Result<(), Failure> {
-        if text.len() > MOST_TEXT {
-            let len = text.len();
-            return Err(Failure::broken(format!("the text has {len} bytes; a message takes {MOST_TEXT}")));
+        let (len, most, more) = match &self.protocol {
+            Protocol::Edhoc(edhoc) => (text.len(), edhoc.most_text(), " with this --length"),
+            _ => (text.len(), MOST_TEXT, ""),
+        };
+        if len > most {
+            return Err(Failure::broken(format!("the text has {len} bytes; a message takes {most}{more}")));
         }
         let begun = Instant::now();
         let acknowledged = match &mut self.protocol {
@@ -167,6 +186,7 @@ impl<'a> Sensor<'a> {
                 }
                 session.as_ref().map(|session| in_hex(&session.peer()))
             }
+            Protocol::Edhoc(edhoc) => Some(edhoc.say(&mut self.air, text)?),
         };
         let elapsed = begun.elapsed();
         let to = self.air.to;
@@ -185,7 +205,7 @@ impl<'a> Sensor<'a> {
 
 /// Steps 1 and 2 of the paper.
 fn meet(air: &mut Air, node: &Node) -> Result<Peer, Failure> {
-    let answered = air.ask(&node.keys(), |answer| {
+    let answered = air.ask(&node.keys(), TRIES, |answer| {
         (answer.len() == KEYS_LEN).then(|| node.meet(answer, &mut P256).ok()).flatten()
     });
     answered?.ok_or_else(|| nobody(air, None))
@@ -205,14 +225,14 @@ fn deliver(
     };
     let mut room = vec![0; OVERHEAD + text.len()];
     let datagram = session.seal(text, &mut room, &mut P256, rng).map_err(Failure::failed)?;
-    let receipt = air.ask(datagram, |answer| session.open(answer, &mut P256).ok().map(|_| ()))?;
+    let receipt = air.ask(datagram, TRIES, |answer| session.open(answer, &mut P256).ok().map(|_| ()))?;
     Ok(receipt.is_some())
 }
 
 fn shake_hands(air: &mut Air, us: &Us, rng: &mut HostRng) -> Result<Session, Failure> {
     let (initiator, hello) = us.identity.hello(&mut P256, rng);
     let mut refused = None;
-    let answered = air.ask(&hello, |answer| {
+    let answered = air.ask(&hello, TRIES, |answer| {
         initiator.finish(answer, us.admission(), &mut P256).map_err(|reason| refused = Some(reason)).ok()
     });
     let session = answered?.ok_or_else(|| nobody(air, refused))?;

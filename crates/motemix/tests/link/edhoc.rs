@@ -1,0 +1,246 @@
+//! The mode `edhoc`: what an observer sees, what a stranger gets, and when keys change.
+
+use super::{Keys, PATIENCE, Router, sensor};
+use crate::program::motemix;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::UdpSocket;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+const LENGTH: usize = 512;
+
+type Seen = Arc<Mutex<Vec<(bool, Vec<u8>)>>>;
+
+/// Passes all datagrams on, and keeps a copy of each: whether it is the sensor's, and its bytes.
+fn observer(router: &str) -> (String, Seen) {
+    let socket = UdpSocket::bind("[::1]:0").expect("a port");
+    let (address, router) = (socket.local_addr().expect("bound"), router.parse().expect("an address"));
+    let seen = Seen::default();
+    let copies = Arc::clone(&seen);
+    thread::spawn(move || {
+        let (mut buffer, mut sensor) = ([0; 2048], None);
+        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+            let is_sensors = from != router;
+            copies.lock().expect("nobody panicked").push((is_sensors, buffer[..len].to_vec()));
+            if is_sensors {
+                sensor = Some(from);
+            }
+            let to = if is_sensors { Some(router) } else { sensor };
+            // Whoever has ended hears nothing.
+            let _ = to.map(|to| socket.send_to(&buffer[..len], to));
+        }
+    });
+    (address.to_string(), seen)
+}
+
+/// A sensor that says one line after another, with these words more.
+fn says(to: &str, words: &[String], lines: &[String]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    command.args(["link", "sensor", "--to", to]).args(words);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    for line in lines {
+        writeln!(input, "{line}").expect("it reads");
+    }
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
+
+#[test]
+fn an_observer_sees_datagrams_of_one_length_and_no_text() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    let (relay, seen) = observer(&router.address);
+    let long = "x".repeat(488);
+    let lines = ["21.5 degrees", "21.5 degrees", "", &long].map(str::to_owned);
+    says(&relay, &keys.of_sensor("edhoc"), &lines);
+    let heard: Vec<_> = lines.iter().map(|_| router.hears()).collect();
+    assert_eq!(heard, lines);
+    let seen = seen.lock().expect("nobody panicked");
+    assert!(seen.len() >= 6 + 2 * lines.len(), "{}", seen.len());
+    assert!(seen.iter().all(|(_, bytes)| bytes.len() == LENGTH));
+    let identities = [&keys.sensor, &keys.router].map(|identity| hex::decode(&identity[2..]).expect("hex"));
+    for secret in [b"21.5".as_slice(), b"xxxx", &identities[0], &identities[1]] {
+        assert!(seen.iter().all(|(_, bytes)| bytes.windows(secret.len()).all(|part| part != secret)));
+    }
+    let protected: Vec<_> = seen.iter().map(|(_, bytes)| bytes).filter(|bytes| bytes[0] == 2).collect();
+    let ciphertexts: BTreeSet<_> = protected.iter().map(|bytes| &bytes[5..]).collect();
+    let distinct: BTreeSet<_> = protected.iter().collect();
+    assert_eq!(ciphertexts.len(), distinct.len(), "texts that are equal look equal");
+}
+
+#[test]
+fn what_cannot_work_is_said_in_one_line() {
+    let keys = Keys::new();
+    let long = "x".repeat(489);
+    sensor("[::1]:9", &keys.of_sensor("edhoc"), &[&long]).fails(2, &["489 bytes", "488", "--length"]);
+    let to_all = ["link", "sensor", "--to", "255.255.255.255:9"].map(str::to_owned);
+    let to_all = to_all.into_iter().chain(keys.of_sensor("edhoc")).chain(["hello".into()]);
+    motemix(to_all).fails(2, &["--to", "one router"]);
+    let forgetful = words(["--key", &keys.path("sensor"), "--anybody"]);
+    sensor("[::1]:9", &forgetful, &["hello"]).fails(2, &["--anybody", "--known"]);
+}
+
+#[test]
+fn keys_are_renewed_and_messages_go_on() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    let lines: Vec<_> = (0..7).map(|number| format!("reading {number}")).collect();
+    let words = [&keys.of_sensor("edhoc")[..], &words(["--renew-after", "2"])].concat();
+    says(&router.address, &words, &lines);
+    let heard: Vec<_> = lines.iter().map(|_| router.hears()).collect();
+    assert_eq!(heard, lines);
+    let said = router.ends();
+    assert!(said.contains("4 handshakes answered, 4 completed, 1 neighbours"), "{said}");
+}
+
+#[test]
+fn a_sensor_that_was_restarted_gets_new_keys_and_no_second_place() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    for text in ["one", "two", "three"] {
+        sensor(&router.address, &keys.of_sensor("edhoc"), &[text]).succeeds();
+        assert_eq!(router.hears(), text);
+    }
+    let said = router.ends();
+    assert!(said.contains("3 handshakes answered, 3 completed, 1 neighbours"), "{said}");
+}
+
+#[test]
+fn what_was_recorded_is_worth_nothing_later() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    let (relay, seen) = observer(&router.address);
+    says(&relay, &keys.of_sensor("edhoc"), &["once".to_owned()]);
+    assert_eq!(router.hears(), "once");
+    let stranger = UdpSocket::bind("[::1]:0").expect("a port");
+    let recorded: Vec<_> = seen.lock().expect("nobody panicked").clone();
+    for (_, bytes) in recorded.iter().filter(|(is_sensors, _)| *is_sensors) {
+        stranger.send_to(bytes, &router.address).expect("sent");
+    }
+    // What comes after them comes after them.
+    sensor(&router.address, &keys.of_sensor("edhoc"), &["twice"]).succeeds();
+    assert_eq!(router.hears(), "twice");
+    let said = router.ends();
+    assert!(said.contains("2 handshakes answered, 2 completed"), "{said}");
+    for reason in [
+        "dropped: first message with a wrong or old cookie",
+        "dropped: no message that a handshake waits for",
+        "dropped: no handshake before",
+    ] {
+        assert!(said.contains(reason), "{reason}: {said}");
+    }
+}
+
+#[test]
+fn a_flood_of_first_messages_holds_no_state() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    let flood = UdpSocket::bind("[::1]:0").expect("a port");
+    let mut first = [0; LENGTH];
+    first[..5].copy_from_slice(&[1, 0, 46, 3, 0]);
+    let mut hello = [0; LENGTH];
+    hello[..4].copy_from_slice(&[1, 0, 1, 1]);
+    for number in 0..1000_u32 {
+        first[4..8].copy_from_slice(&number.to_be_bytes());
+        for datagram in [&hello, &first] {
+            flood.send_to(datagram, &router.address).expect("sent");
+        }
+    }
+    sensor(&router.address, &keys.of_sensor("edhoc"), &["hello"]).succeeds();
+    assert_eq!(router.hears(), "hello");
+    let said = router.ends();
+    assert!(said.contains("1 handshakes answered, 1 completed, 1 neighbours"), "{said}");
+    let dropped = "datagrams dropped: first message with a wrong or old cookie";
+    let line = said.lines().find(|line| line.ends_with(dropped)).unwrap_or_else(|| panic!("{said}"));
+    let count: u32 = line.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("a count");
+    // The system may lose some.
+    assert!((1..=1000).contains(&count), "{line}");
+}
+
+#[test]
+fn strangers_are_refused_in_one_line_at_both_ends() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    let stranger = keys.of("stranger", &keys.router, "edhoc");
+    sensor(&router.address, &stranger, &["hello"]).fails(1, &[&router.address, "admits", "confirm"]);
+    let stranger = motemix(["link", "identity", &keys.path("stranger")]).succeeds();
+    // The sensor does not take this router for the one that it knows.
+    let other = keys.of("sensor", stranger.trim(), "edhoc");
+    sensor(&router.address, &other, &["hello"]).fails(1, &[&router.address, &keys.router, "not admitted"]);
+    assert!(router.printed.try_recv().is_err());
+    let said = router.ends();
+    let of_stranger = format!("says it is {}, which is not admitted", stranger.trim());
+    assert_eq!(said.matches(&of_stranger).count(), 1, "{said}");
+    assert!(said.contains("datagrams dropped: not admitted"), "{said}");
+}
+
+#[test]
+fn who_was_met_first_is_kept_and_another_key_is_refused() {
+    let keys = Keys::new();
+    let (routers, sensors) = (keys.path("routers.txt"), keys.path("sensors.txt"));
+    let of_router = |key| words(["--key", &keys.path(key), "--anybody", "--known", &sensors]);
+    let of_sensor = |key| words(["--key", &keys.path(key), "--anybody", "--known", &routers]);
+    let mut router = Router::start(&of_router("router"));
+    let address = router.address.clone();
+    let met = sensor(&address, &of_sensor("sensor"), &["one"]);
+    met.succeeds();
+    sensor(&address, &of_sensor("sensor"), &["two"]).succeeds();
+    assert_eq!([router.hears(), router.hears()], ["one", "two"]);
+    let line = std::fs::read_to_string(&routers).expect("kept");
+    assert_eq!(line, format!("{address} {}\n", keys.router));
+    let line = std::fs::read_to_string(&sensors).expect("kept");
+    assert_eq!(line, format!("::1 {}\n", keys.sensor));
+    // Another sensor at the address of the first.
+    sensor(&address, &of_sensor("other"), &["three"]).fails(1, &["confirm"]);
+    // The router's key has changed.
+    router.kill();
+    let said: Vec<_> = router.said.iter().collect();
+    let refused = format!("but {} was met there first", keys.sensor);
+    assert_eq!(said.iter().filter(|line| line.contains(&refused)).count(), 1, "{said:?}");
+    let router = Router::listening(&address, &of_router("another"));
+    let refused = format!("but {} was met there first", keys.router);
+    sensor(&address, &of_sensor("sensor"), &["four"]).fails(1, &[&refused, "remove its line", &routers]);
+    router.hears_nothing_more();
+    std::fs::write(&routers, "here nobody\n").expect("written");
+    sensor(&address, &of_sensor("sensor"), &["five"]).fails(2, &[&routers, "line 1", "66 hex digits"]);
+}
+
+#[test]
+fn what_nobody_answers_is_said_within_a_bounded_time() {
+    let keys = Keys::new();
+    let mut router = Router::start(&keys.of_router("edhoc"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    command.args(["link", "sensor", "--wait", "200ms", "--to", &router.address]);
+    command.args(keys.of_sensor("edhoc")).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    writeln!(input, "before").expect("it reads");
+    assert_eq!(router.printed.recv_timeout(PATIENCE).map(|line| line.contains("before")), Ok(true));
+    thread::sleep(Duration::from_millis(50));
+    router.kill();
+    writeln!(input, "after").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no answer from") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn both_sides_need_one_length() {
+    let keys = Keys::new();
+    let router = Router::start(&[&keys.of_router("edhoc")[..], &words(["--length", "300"])].concat());
+    sensor(&router.address, &keys.of_sensor("edhoc"), &["hello"]).fails(1, &["no answer", "--length"]);
+    let other = [&keys.of_sensor("edhoc")[..], &words(["--length", "300"])].concat();
+    sensor(&router.address, &other, &["hello"]).succeeds();
+    assert_eq!(router.hears(), "hello");
+    let said = router.ends();
+    assert!(said.contains("datagrams dropped: not of --length bytes"), "{said}");
+}

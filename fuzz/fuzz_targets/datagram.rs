@@ -1,0 +1,104 @@
+//! Two hosts exchange datagrams that are repeated, reordered and altered, while a stranger sends
+//! whatever it likes.
+#![no_main]
+
+use std::collections::BTreeSet;
+
+use arbitrary::Arbitrary;
+use libfuzzer_sys::fuzz_target;
+use motemix_crypto::Secret;
+use motemix_fuzz::Damage;
+use motemix_neighbour::Refused;
+use motemix_neighbour::datagram::{Content, Datagram, Protected, SecurityContext, carry};
+use motemix_neighbour::edhoc::Role;
+
+const LENGTH: usize = 160;
+
+#[derive(Arbitrary, Debug)]
+enum Step {
+    Seal { from: bool, text: Vec<u8> },
+    Receipt { from: bool, number: u32 },
+    /// One of those that were sealed, altered or not.
+    Arrive { which: u8, damage: Option<Damage> },
+    Raw(Vec<u8>),
+}
+
+struct Sent {
+    from: bool,
+    bytes: Vec<u8>,
+    text: Option<Vec<u8>>,
+}
+
+fuzz_target!(|steps: Vec<Step>| {
+    let side = |role| SecurityContext::new(Secret::new([7; 16]), role);
+    let mut sides = [side(Role::Initiator), side(Role::Responder)];
+    let (mut sent, mut taken) = (Vec::<Sent>::new(), BTreeSet::new());
+    for step in steps {
+        let mut datagram = vec![0xff; LENGTH];
+        match step {
+            Step::Seal { from, text } => {
+                let content = Content::Text { name: [1; 8], text: &text };
+                if sides[usize::from(from)].seal(&content, &mut datagram).is_ok() {
+                    sent.push(Sent { from, bytes: datagram, text: Some(text) });
+                }
+            }
+            Step::Receipt { from, number } => {
+                if sides[usize::from(from)].seal(&Content::Receipt(number), &mut datagram).is_ok() {
+                    sent.push(Sent { from, bytes: datagram, text: None });
+                }
+            }
+            Step::Arrive { which, damage } => {
+                let which = usize::from(which);
+                let Some(one) = sent.get(which) else { continue };
+                let mut bytes = one.bytes.clone();
+                if let Some(damage) = damage {
+                    damage.apply(&mut bytes);
+                }
+                let is_altered = bytes != one.bytes;
+                let Some(protected) = protected(&bytes) else {
+                    assert!(is_altered);
+                    continue;
+                };
+                let mut room = [0; 2 * LENGTH];
+                match sides[usize::from(!one.from)].open(&protected, &mut room) {
+                    Ok((_, content)) => {
+                        assert!(!is_altered && taken.insert(which), "altered, or taken twice");
+                        match (content, &one.text) {
+                            (Content::Text { text, .. }, Some(sealed)) => assert_eq!(text, sealed),
+                            (Content::Receipt(_), None) => {}
+                            other => panic!("{other:?}"),
+                        }
+                    }
+                    Err(refused) => {
+                        assert!(is_altered || refused == Refused::Replayed, "{refused:?}");
+                    }
+                }
+            }
+            Step::Raw(bytes) => read_anything(&bytes, &mut sides),
+        }
+    }
+});
+
+fn protected(bytes: &[u8]) -> Option<Protected<'_>> {
+    match Datagram::parse(bytes) {
+        Ok(Datagram::Protected(protected)) => Some(protected),
+        _ => None,
+    }
+}
+
+fn read_anything(bytes: &[u8], sides: &mut [SecurityContext; 2]) {
+    match Datagram::parse(bytes) {
+        Ok(Datagram::Handshake(message)) => {
+            let mut again = vec![0xff; bytes.len()];
+            carry(message, &mut again).expect("it did fit");
+            assert_eq!(again, bytes, "there is one form only");
+        }
+        Ok(Datagram::Protected(protected)) => {
+            let mut room = vec![0; bytes.len()];
+            for side in sides {
+                assert_eq!(side.open(&protected, &mut room), Err(Refused::Ciphertext));
+            }
+        }
+        Err(_) => {}
+    }
+}
