@@ -184,6 +184,9 @@ impl World {
                 while let Some(message) = self.under_way.pop_front() {
                     self.arrive(message.from, message.to, message.bytes, None);
                 }
+                if !self.nodes.iter().any(|node| node.handshakes.has_work()) {
+                    break;
+                }
             }
             self.now = self.now + Duration::from_millis(100);
         }
