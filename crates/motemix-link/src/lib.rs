@@ -56,8 +56,8 @@
 //! slots, or a transceiver that says that a frame is longer than frames are.
 //!
 //! Deliberately absent: keys for more than two stations, routing, contexts and extension headers of
-//! 6LoWPAN, questions to neighbours, and any knowledge of what a datagram holds. Full is a state: every
-//! table has an outcome for it.
+//! 6LoWPAN, questions to neighbours, and any knowledge of what a datagram holds. Full is a state:
+//! every table has an outcome for it.
 
 #![no_std]
 #![forbid(unsafe_code)]
