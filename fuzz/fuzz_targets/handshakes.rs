@@ -20,22 +20,43 @@ type Suite = WithoutSignatures<Suite0<Toy>>;
 #[derive(Arbitrary, Debug)]
 enum Call {
     /// One calls the other.
-    Call { from: bool },
+    Call {
+        from: bool,
+    },
     /// The message that is oldest under way arrives, perhaps altered.
-    Arrive { damage: Option<Damage> },
+    Arrive {
+        damage: Option<Damage>,
+    },
     /// It arrives after all others.
     Late,
     Lose,
     /// A message of before arrives, perhaps altered, at either side.
-    Again { to: bool, which: u16, damage: Option<Damage> },
+    Again {
+        to: bool,
+        which: u16,
+        damage: Option<Damage>,
+    },
     /// The fuzzer's, in the name of the other side or of a stranger.
-    Invented { to: bool, from: u8, message: Vec<u8> },
+    Invented {
+        to: bool,
+        from: u8,
+        message: Vec<u8>,
+    },
     /// One step of one side.
-    Work { of: bool },
-    Wait { millis: u16 },
-    Undelivered { of: bool },
+    Work {
+        of: bool,
+    },
+    Wait {
+        millis: u16,
+    },
+    Undelivered {
+        of: bool,
+    },
     /// It is of another epoch from now on.
-    Identity { of: bool, kid: Option<u8> },
+    Identity {
+        of: bool,
+        kid: Option<u8>,
+    },
 }
 
 struct Message {
@@ -183,6 +204,9 @@ impl World {
                 self.transmit();
                 while let Some(message) = self.under_way.pop_front() {
                     self.arrive(message.from, message.to, message.bytes, None);
+                }
+                if !self.nodes.iter().any(|node| node.handshakes.has_work()) {
+                    break;
                 }
             }
             self.now = self.now + Duration::from_millis(100);

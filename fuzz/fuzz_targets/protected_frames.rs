@@ -22,20 +22,57 @@ const PACKET: usize = 280;
 #[derive(Arbitrary, Debug)]
 enum Call {
     /// A frame that is not protected.
-    Hear { to: bool, foreign: Foreign },
+    Hear {
+        to: bool,
+        foreign: Foreign,
+    },
     /// The header of a protected frame, and the fuzzer's bytes behind it.
-    Protected { to: bool, from: u8, extended: bool, security: u8, inside: Vec<u8> },
+    Protected {
+        to: bool,
+        from: u8,
+        extended: bool,
+        security: u8,
+        inside: Vec<u8>,
+    },
     /// A frame of before, perhaps altered, to either station.
-    Again { to: bool, which: u16, damage: Option<Damage> },
+    Again {
+        to: bool,
+        which: u16,
+        damage: Option<Damage>,
+    },
     /// The frame that is to be heard next comes last.
-    Late { to: bool },
-    Send { from: bool, to: u8, byte: u8, len: u16 },
-    Wait { millis: u16 },
-    Outcome { of: bool, outcome: u8 },
+    Late {
+        to: bool,
+    },
+    Send {
+        from: bool,
+        to: u8,
+        byte: u8,
+        len: u16,
+    },
+    Wait {
+        millis: u16,
+    },
+    Outcome {
+        of: bool,
+        outcome: u8,
+    },
     /// One station has another key for a neighbour.
-    Key { of: bool, with: u8, key: u8, shares_short: bool },
-    Forget { of: bool, with: u8 },
-    Handshake { from: bool, to: u8, message: Vec<u8> },
+    Key {
+        of: bool,
+        with: u8,
+        key: u8,
+        shares_short: bool,
+    },
+    Forget {
+        of: bool,
+        with: u8,
+    },
+    Handshake {
+        from: bool,
+        to: u8,
+        message: Vec<u8>,
+    },
 }
 
 struct Board<'s> {
@@ -110,7 +147,11 @@ fuzz_target!(|calls: Vec<Call>| {
                 radio.transceiver_mut().outcomes.push_back(outcomes[usize::from(outcome % 4)]);
             }
             Call::Key { of, with, key, shares_short } => {
-                keys(&mut boards[usize::from(of)]).set_key(address(with), &Secret::new([key; 16]), shares_short);
+                keys(&mut boards[usize::from(of)]).set_key(
+                    address(with),
+                    &Secret::new([key; 16]),
+                    shares_short,
+                );
             }
             Call::Forget { of, with } => keys(&mut boards[usize::from(of)]).forget_key(address(with)),
             Call::Handshake { from, to, message } => {

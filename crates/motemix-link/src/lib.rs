@@ -1,6 +1,6 @@
 //! The link between neighbours on the radio: UDP datagrams over 6LoWPAN, in frames that may be
-//! protected, with lost fragments sent again and pauses for others. It has no input, output, clock or memory of its own: the same code
-//! runs on boards, on hosts and in the simulator.
+//! protected, with lost fragments sent again and pauses for others. It has no input, output, clock
+//! or memory of its own: the same code runs on boards, on hosts and in the simulator.
 //!
 //! # The run loop
 //!
@@ -30,9 +30,10 @@
 //! ```text
 //! a radio elsewhere: serial line ─ serial (escapes, CRC) ─ transceiver
 //!
-//! transceiver ─ radio ─ stack ─ mac (for this station? a neighbour's?) ─┬─ not protected: lowpan
-//!                                                                      ├─ protection (new? MIC) ─ lowpan
-//!                                                                      └─ handshake ─ meeting
+//! transceiver ─ radio ─ stack ─ mac (for this station? a neighbour's?)
+//!    ├─ the link is not protected ─ lowpan
+//!    ├─ protected ──── protection (a new counter? the MIC?) ─ lowpan
+//!    └─ a message of a handshake ─ meeting
 //!
 //! lowpan (dispatch)
 //!    ├─ one frame ──── iphc (headers) ─┬─ neighbour (where is this station?) ─ answers
@@ -54,9 +55,9 @@
 //! Input never panics. What panics is a mistake of a program: memory that does not divide into its
 //! slots, or a transceiver that says that a frame is longer than frames are.
 //!
-//! Deliberately absent: keys for more than two stations, routing, contexts and extension headers of 6LoWPAN,
-//! questions to neighbours, and any knowledge of what a datagram holds. Full is a state: every
-//! table has an outcome for it.
+//! Deliberately absent: keys for more than two stations, routing, contexts and extension headers of
+//! 6LoWPAN, questions to neighbours, and any knowledge of what a datagram holds. Full is a state:
+//! every table has an outcome for it.
 
 #![no_std]
 #![forbid(unsafe_code)]

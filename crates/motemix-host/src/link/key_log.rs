@@ -125,6 +125,9 @@ impl Keys for Logged<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use motemix_link::protection::KeySlot;
+    use motemix_link::settings::LinkSettings;
+    use motemix_link::stack::{Stack, StackMemory, link_local};
 
     #[test]
     fn keys_are_lines_that_nobody_else_may_read() {
@@ -147,5 +150,22 @@ mod tests {
         assert_eq!(read("ieee802154_keys"), ["a0", "a1", "a2"].map(key).concat().repeat(2));
         let address = |number: u8| format!("\"0x120{number}\",\"0x0023\",020706050403920{number}\n");
         assert_eq!(read("802154_addresses"), [1, 2, 3].map(address).concat().repeat(2));
+    }
+
+    #[test]
+    fn a_key_that_is_set_is_written_down_and_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let station = |number| ExtendedAddress([number, 0, 0, 0, 0, 0, 0, 2]);
+        let (mut memory, mut slots) = (StackMemory::<8, 1, 1>::new(), [KeySlot::FREE]);
+        let mut stack = Stack::new(station(1), 1, &LinkSettings::new(), memory.lend());
+        stack.protect(&mut slots);
+        let mut log = Some(KeyLog::open(folder.path()).expect("it opens"));
+        let keys = stack.keys().expect("it protects frames");
+        let mut keys = Logged { keys, log: &mut log, me: station(1) };
+        keys.set_key(station(2), &Secret::new([7; 16]), false);
+        let written = fs::read_to_string(folder.path().join("ieee802154_keys")).expect("text");
+        assert_eq!(written, format!("\"{}\",\"0\",\"No hash\"\n", "07".repeat(16)));
+        stack.send(link_local(station(2)), &[1]).expect("there is room");
+        assert_eq!(stack.keys().and_then(Keys::poll_wanted), None, "it waits for no key");
     }
 }
