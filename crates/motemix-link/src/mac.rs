@@ -333,7 +333,8 @@ mod tests {
         frame.push(&[1]);
         let good = frame.as_bytes();
         assert!(MacHeader::read(good).is_some());
-        // A beacon, a secured one without its header, two networks, a later version, no addresses, another network.
+        // A beacon, a secured one without its header, two networks, a later version, no addresses,
+        // another network.
         for (at, byte) in
             [(0, 0x60), (0, 0x69), (0, 0x21), (1, 0xec), (1, 0xd0), (1, 0x1c), (3, 0x24), (4, 0x01)]
         {

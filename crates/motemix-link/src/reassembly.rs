@@ -3,12 +3,13 @@
 //! Each slot holds one datagram's payload; headers are read when they come, and only a checksum is
 //! kept of them. A slot belongs to its datagram as long as fragments keep coming. A datagram that
 //! received no fragment for [`IDLE`] may be evicted by another's first fragment, and by any other
-//! after half its timeout. A neighbour's incomplete datagrams never take the last slot: its next one
-//! replaces its oldest.
+//! after half its timeout. A neighbour's incomplete datagrams never take the last slot: its next
+//! one replaces its oldest.
 //!
-//! Of two fragments of RFC 4944 for the same part of a datagram the later one counts, and a datagram
-//! whose checksum was wrong is checked again with each: what was forged ahead of a datagram does not
-//! spoil it. Where RFC 8931 is spoken, the sender is left to ask, and sends all of it again.
+//! Of two fragments of RFC 4944 for the same part of a datagram the later one counts, and a
+//! datagram whose checksum was wrong is checked again with each: what was forged ahead of a
+//! datagram does not spoil it. Where RFC 8931 is spoken, the sender is left to ask, and sends all
+//! of it again.
 
 use core::time::Duration;
 
@@ -22,9 +23,9 @@ use crate::lowpan::rfrag::FULL;
 use crate::mac::LinkAddress;
 use crate::slots::{MAX_PAYLOAD, Slots};
 
-/// How long an incomplete datagram is safe from the first fragments of others: longer than fragments
-/// of one train lie apart, unless the channel is full. First fragments come unasked, and whoever has
-/// a radio can send one after the other.
+/// How long an incomplete datagram is safe from the first fragments of others: longer than
+/// fragments of one train lie apart, unless the channel is full. First fragments come unasked, and
+/// whoever has a radio can send one after the other.
 const IDLE: Duration = Duration::from_millis(50);
 
 /// Which datagram a fragment is part of.

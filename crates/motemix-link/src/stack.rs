@@ -5,10 +5,12 @@
 //! 6LoWPAN writes in four bits. So a packet of 280 bytes takes three frames: 88 + 96 + 96 bytes
 //! beside the headers.
 
+mod keys;
+mod way;
+
 use core::fmt;
 use core::net::Ipv6Addr;
 
-use motemix_crypto::Secret;
 use motemix_time::Instant;
 
 use crate::answers::Reply;
@@ -24,13 +26,14 @@ use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
 use crate::mac::{LinkAddress, MacHeader, SourceAndDestination};
 use crate::outgoing::{Attempted, Outgoing};
-use crate::protection::{HandshakeMessage, KEY_LEN, KeySlot, Keys, KeysWanted, Protection};
+use crate::protection::{HandshakeMessage, KeySlot, Keys, Protection};
 use crate::radio::{Radio, Transceiver};
 pub use crate::reassembly::ArrivalSlot;
-use crate::reassembly::{DatagramKey, Fragment, Headers, Kind, Reassembly, Stored};
+use crate::reassembly::{DatagramKey, Fragment, Kind, Reassembly, Stored};
 use crate::serial::{ExtendedAddress, MAX_FRAME};
 use crate::settings::LinkSettings;
 use crate::slots::MAX_PAYLOAD;
+use way::Way;
 
 /// Frames taken in with one poll: a flood of them must not keep the rest of the node waiting.
 const FRAMES_AT_ONCE: u8 = 4;
@@ -455,78 +458,6 @@ impl<'s> Stack<'s> {
                 self.counters.drop(reason);
                 self.counters.spared += unsent;
             }
-        }
-    }
-}
-
-/// From whom a frame came, and to whom.
-struct Way {
-    /// As the frame says. IPv6 addresses that are not written out are made of these.
-    addresses: SourceAndDestination,
-    /// By which the neighbour goes here: its extended address, if the frame is protected.
-    from: LinkAddress,
-    /// This station, as the frame names it.
-    me: LinkAddress,
-}
-
-impl Way {
-    /// Reads a first fragment: its headers, for a UDP datagram of this node, and its part of the
-    /// payload.
-    fn headers<'f>(
-        &self,
-        fragment: &'f [u8],
-        payload_len: impl FnOnce(&Header) -> Option<usize>,
-    ) -> Result<(Headers, &'f [u8]), LinkDrop> {
-        let header = Header::read(fragment, &self.addresses).ok_or(LinkDrop::BadHeader)?;
-        let check = header.udp_check(self.me, PORT)?;
-        let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
-        Ok((Headers { check, len: header.len, payload_len }, &fragment[header.len..]))
-    }
-}
-
-impl Keys for Stack<'_> {
-    fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        let wanted = self.protection.as_mut()?.poll_wanted();
-        wanted.or_else(|| self.outgoing.awaits_keys_of().map(KeysWanted::ToSend))
-    }
-
-    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
-        self.handshake.take()
-    }
-
-    fn can_send_handshake(&self) -> bool {
-        self.outgoing.can_send_handshake()
-    }
-
-    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
-        self.outgoing.send_handshake(message)
-    }
-
-    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
-        self.outgoing.poll_undelivered()
-    }
-
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
-        let Some(protection) = &mut self.protection else { return };
-        let replaced = protection.set_key(peer, key, shares_short);
-        self.counters.keys_replaced += u32::from(replaced);
-        if let Some(envelope) = protection.envelope(peer) {
-            self.outgoing.keys_set(peer, envelope);
-        }
-    }
-
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        if let Some(protection) = &mut self.protection {
-            protection.retain(|other| other != peer);
-        }
-        while let Some(progress) = self.outgoing.keys_refused(peer) {
-            self.count(progress);
-        }
-    }
-
-    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
-        if let Some(protection) = &mut self.protection {
-            protection.retain(keep);
         }
     }
 }

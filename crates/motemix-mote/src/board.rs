@@ -110,8 +110,8 @@ macro_rules! run {
 }
 
 /// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document
-/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, and keys of so many neighbours. `run!` takes them from a
-/// board's limits.
+/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, and keys of so many neighbours.
+/// `run!` takes them from a board's limits.
 pub fn run<
     B: Board,
     T: Tables<Profile = B::Profile>,

@@ -94,6 +94,13 @@ impl<'s> PlaceInNetwork<'s> {
         self.document.parameters().protected_links
     }
 
+    /// # Errors
+    /// [`Refusal::UnprotectedLink`]: neighbours protect their frames, which the caller's link
+    /// cannot.
+    pub fn on_plain_links(self) -> Result<Self, Refusal> {
+        if self.protects_links() { Err(Refusal::UnprotectedLink) } else { Ok(self) }
+    }
+
     /// What is kept in flash beside the document.
     pub(crate) fn head(&self) -> DocumentHead {
         let Self { document, .. } = self;

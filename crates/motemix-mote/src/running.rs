@@ -74,7 +74,7 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
     given: Option<usize>,
     next: Option<NextEpoch>,
     fill: Fill,
-    /// Of the work that packets which are none may cause.
+    /// What each neighbour may have read of packets that are none.
     shares: ReadingShares,
     /// What the link was not told yet.
     own_key: Option<OwnKey>,

@@ -45,7 +45,7 @@ struct Inside {
     protected: u32,
 }
 
-/// Of the first byte of a frame: it is protected.
+/// In the first byte of a frame: it is protected.
 const SECURED: u8 = 1 << 3;
 
 /// The bytes of a frame, without its check sequence.

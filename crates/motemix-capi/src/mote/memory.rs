@@ -273,10 +273,7 @@ impl Inner {
             let scratch: &'static mut [u8] = self.document();
             (mote, scratch)
         };
-        let place = mote.admit(asked, now, scratch)?;
-        if place.protects_links() {
-            return Err(motemix_mote::Refusal::UnprotectedLink);
-        }
+        let place = mote.admit(asked, now, scratch)?.on_plain_links()?;
         let key = mote.draw_window_key();
         let (storage, routes) = self.tables();
         // SAFETY: the plan has room for it there; what was there is over.

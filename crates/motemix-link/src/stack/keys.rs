@@ -1,0 +1,54 @@
+//! The side of a stack that makes keys with neighbours.
+
+use motemix_crypto::Secret;
+
+use super::Stack;
+use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted};
+use crate::serial::ExtendedAddress;
+
+impl Keys for Stack<'_> {
+    fn poll_wanted(&mut self) -> Option<KeysWanted> {
+        let wanted = self.protection.as_mut()?.poll_wanted();
+        wanted.or_else(|| self.outgoing.awaits_keys_of().map(KeysWanted::ToSend))
+    }
+
+    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
+        self.handshake.take()
+    }
+
+    fn can_send_handshake(&self) -> bool {
+        self.outgoing.can_send_handshake()
+    }
+
+    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
+        self.outgoing.send_handshake(message)
+    }
+
+    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
+        self.outgoing.poll_undelivered()
+    }
+
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+        let Some(protection) = &mut self.protection else { return };
+        let replaced = protection.set_key(peer, key, shares_short);
+        self.counters.keys_replaced += u32::from(replaced);
+        if let Some(envelope) = protection.envelope(peer) {
+            self.outgoing.keys_set(peer, envelope);
+        }
+    }
+
+    fn forget_key(&mut self, peer: ExtendedAddress) {
+        if let Some(protection) = &mut self.protection {
+            protection.retain(|other| other != peer);
+        }
+        while let Some(progress) = self.outgoing.keys_refused(peer) {
+            self.count(progress);
+        }
+    }
+
+    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
+        if let Some(protection) = &mut self.protection {
+            protection.retain(keep);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! From whom a frame came, and to whom.
+
+use crate::counters::LinkDrop;
+use crate::lowpan::iphc::{Header, PORT};
+use crate::mac::{LinkAddress, SourceAndDestination};
+use crate::reassembly::Headers;
+
+/// From whom a frame came, and to whom.
+pub(super) struct Way {
+    /// As the frame says. IPv6 addresses that are not written out are made of these.
+    pub(super) addresses: SourceAndDestination,
+    /// By which the neighbour goes here: its extended address, if the frame is protected.
+    pub(super) from: LinkAddress,
+    /// This station, as the frame names it.
+    pub(super) me: LinkAddress,
+}
+
+impl Way {
+    /// Reads a first fragment: its headers, for a UDP datagram of this node, and its part of the
+    /// payload.
+    pub(super) fn headers<'f>(
+        &self,
+        fragment: &'f [u8],
+        payload_len: impl FnOnce(&Header) -> Option<usize>,
+    ) -> Result<(Headers, &'f [u8]), LinkDrop> {
+        let header = Header::read(fragment, &self.addresses).ok_or(LinkDrop::BadHeader)?;
+        let check = header.udp_check(self.me, PORT)?;
+        let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
+        Ok((Headers { check, len: header.len, payload_len }, &fragment[header.len..]))
+    }
+}
