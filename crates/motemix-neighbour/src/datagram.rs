@@ -36,7 +36,7 @@ pub const OVERHEAD: usize = HEADER_LEN + 1 + LENGTH_LEN + NAME_LEN + TAG_LEN;
 pub const HANDSHAKE_OVERHEAD: usize = 1 + LENGTH_LEN;
 
 /// Datagrams that a key seals in one direction. With 2 · 80 blocks in each of both directions'
-/// datagrams, CCM tells from noise with a probability of about 2⁻⁷² (RFC 9147, B.1, has the bound).
+/// datagrams, CCM tells from noise with a probability of about 2⁻⁷¹ (RFC 9147, B.1, has the bound).
 pub const MAX_SEALED: u32 = 1 << 20;
 /// Forged datagrams after which a key ends: one is taken with a probability of 2⁻⁴⁴.
 pub const MAX_FORGED: u32 = 1 << 20;

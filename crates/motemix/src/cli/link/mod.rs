@@ -73,7 +73,7 @@ pub struct LinkSensor {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
     /// Makes new keys after so many datagrams, in the mode `edhoc`.
-    #[arg(long, value_name = "COUNT", default_value_t = MAX_SEALED, value_parser = value_parser!(u32).range(1..=i64::from(MAX_SEALED)))]
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_SEALED / 2, value_parser = value_parser!(u32).range(1..=i64::from(MAX_SEALED)))]
     pub renew_after: u32,
     /// Prints JSON: a line for each message.
     #[arg(long)]
