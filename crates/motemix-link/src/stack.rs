@@ -298,7 +298,7 @@ impl<'s> Stack<'s> {
         let extended = LinkAddress::Extended(self.address);
         let is_mine = match addresses.destination {
             LinkAddress::Short(short) => self.protection.is_some() && short == self.address.short(),
-            address => address == extended,
+            LinkAddress::Extended(address) => address == self.address,
         };
         // Multicast addresses of RFC 4944 reach everybody, as does a broadcast.
         let is_for_many = matches!(addresses.destination, LinkAddress::Short([_, high]) if high >= 0x80);

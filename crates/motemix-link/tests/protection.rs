@@ -51,7 +51,7 @@ fn a_packet_stays_in_three_frames_and_nothing_of_it_can_be_read() {
         let packet = datagram(1, PACKET);
         assert!(world.send(0, 1, &packet));
         world.seconds(1);
-        assert_eq!(world.inbox(1), [packet.clone()]);
+        assert_eq!(world.inbox(1), std::slice::from_ref(&packet));
         let sent = world.sent();
         assert_eq!(sent.len(), 3, "frames");
         for (counter, frame) in sent.iter().map(|sent| &sent.frame).enumerate() {

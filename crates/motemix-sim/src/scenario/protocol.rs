@@ -71,6 +71,7 @@ impl Default for Epochs {
 /// `motemix_link::settings::LinkSettings`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a scenario, each by itself")]
 pub struct LinkFixes {
     /// How often a frame that failed is put back.
     pub requeues: u8,
