@@ -247,6 +247,10 @@ impl<S: CipherSuite> Answer<S> {
         Some(if self.is_due { Instant::default() } else { self.until })
     }
 
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.peer.map(|_| self.until)
+    }
+
     pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
         let to = self.peer?;
         let is_message = matches!(self.step, Step::Message2 | Step::Message4);

@@ -271,6 +271,10 @@ impl<S: CipherSuite> Call<S> {
         Some(if self.is_waiting() { self.due.min(self.deadline) } else { self.deadline })
     }
 
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.peer.map(|_| self.deadline)
+    }
+
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let to = self.peer?;
         if self.due > now || self.sent >= TRIES || !self.is_waiting() {
