@@ -136,7 +136,11 @@ impl<C: Curve> Meeting<C> {
         if self.handshakes.has_work() {
             return Some(Instant::default());
         }
-        // A message that cannot leave yet is not due: the link has news when it can.
-        self.handshakes.poll_timeout().filter(|due| *due > Instant::default() || keys.can_send_handshake())
+        if keys.can_send_handshake() {
+            self.handshakes.poll_timeout()
+        } else {
+            // A message that cannot leave yet is not due: the link has news when it can.
+            self.handshakes.poll_deadline()
+        }
     }
 }

@@ -411,6 +411,11 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
         self.call.due().into_iter().chain(self.answer.due()).min()
     }
 
+    /// The same while no message can leave: when a handshake has lasted too long.
+    pub fn poll_deadline(&self) -> Option<Instant> {
+        self.call.deadline().into_iter().chain(self.answer.deadline()).min()
+    }
+
     /// The next message that is to leave.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let cookie = self.cookie.take().and_then(|to| {

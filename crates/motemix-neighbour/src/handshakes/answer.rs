@@ -252,6 +252,10 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
         Some(if self.is_due { Instant::default() } else { self.until })
     }
 
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.peer.map(|_| self.until)
+    }
+
     pub(super) fn poll_transmit(&mut self) -> Option<Transmit<LEN>> {
         let to = self.peer?;
         let is_message = matches!(self.step, Step::Message2 | Step::Message4);

@@ -285,6 +285,10 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         Some(if self.is_waiting() { self.due.min(self.deadline) } else { self.deadline })
     }
 
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.peer.map(|_| self.deadline)
+    }
+
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let to = self.peer?;
         if self.due > now || self.sent >= TRIES || !self.is_waiting() {
