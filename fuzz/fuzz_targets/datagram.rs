@@ -16,10 +16,19 @@ const LENGTH: usize = 160;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    Seal { from: bool, text: Vec<u8> },
-    Receipt { from: bool, number: u32 },
+    Seal {
+        from: bool,
+        text: Vec<u8>,
+    },
+    Receipt {
+        from: bool,
+        number: u32,
+    },
     /// One of those that were sealed, altered or not.
-    Arrive { which: u8, damage: Option<Damage> },
+    Arrive {
+        which: u8,
+        damage: Option<Damage>,
+    },
     Raw(Vec<u8>),
 }
 

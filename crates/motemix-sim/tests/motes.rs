@@ -113,3 +113,25 @@ fn a_header_in_the_pool_saves_time() {
     println!("median round trip {pooled:.3} s with a pool, {made:.3} s without");
     assert!(made - pooled > 0.1);
 }
+
+/// Every mote makes keys with every other one, and each frame has a header and a MIC of its own.
+#[test]
+fn protected_links_lose_no_message_and_cost_a_twentieth_of_the_air_at_most() {
+    let outcome = |protected| {
+        let mut scenario = scenario("mesh-64.toml");
+        scenario.nodes.get_mut("mote").expect("the group").count = 16;
+        scenario.motes.link.protected = protected;
+        run(&scenario).expect("a network")
+    };
+    let [plain, protected] = [false, true].map(outcome);
+    println!(
+        "{} of {} acknowledged, {:.4} s of air a message beside {:.4}; {:?}",
+        protected.acknowledged,
+        protected.sent,
+        protected.airtime_s_per_ack,
+        plain.airtime_s_per_ack,
+        protected.handshakes
+    );
+    assert!(share(&protected) >= 0.998, "{protected:#?}");
+    assert!(protected.airtime_s_per_ack <= 1.05 * plain.airtime_s_per_ack);
+}
