@@ -130,6 +130,8 @@ impl BoardsNetwork {
 struct Stranger {
     line: UnixStream,
     board: [u8; 8],
+    /// In whose name it speaks, where it claims to be a neighbour.
+    neighbour: [u8; 8],
     /// SplitMix64.
     state: u64,
 }
@@ -137,23 +139,9 @@ struct Stranger {
 impl Stranger {
     /// Joins when the board has said its address.
     fn join(air: &Path, board: &str) -> Self {
-        let said = air.join(board).with_extension("log");
-        let address = || {
-            let said = fs::read_to_string(&said).ok()?;
-            let (_, rest) = said.split_once("address [")?;
-            rest.split_once(']')?.0.parse::<Ipv6Addr>().ok()
-        };
-        let mut found = None;
-        wait_until("the board says its address", || {
-            found = address();
-            found.is_some()
-        });
-        let mut board: [u8; 8] = *found.expect("an address").octets().last_chunk().expect("it is longer");
-        // RFC 4291, appendix A; least significant byte first on the air.
-        board[0] ^= 2;
-        board.reverse();
+        let [board, neighbour] = [board, BOARDS[2]].map(|board| address_of(air, board));
         let line = UnixStream::connect(air.join("stranger.air")).expect("the air listens");
-        let mut stranger = Self { line, board, state: 1 };
+        let mut stranger = Self { line, board, neighbour, state: 1 };
         stranger.say(Message::Join(ExtendedAddress([0xbb, 1, 2, 3, 4, 5, 6, 0x02])));
         stranger
     }
@@ -192,6 +180,16 @@ impl Stranger {
         self.frame(&[&head[..], &[7; 92]].concat())
     }
 
+    /// A short protected frame in a neighbour's name, with a counter of the future and a MIC that
+    /// was guessed.
+    fn forged(&mut self) -> Vec<u8> {
+        let [to, from] = [self.board, self.neighbour].map(|it| ExtendedAddress(it).short());
+        let (random, sequence) = (self.random(), self.random() as u8);
+        let counter = (random as u32 | 1 << 31).to_le_bytes();
+        let header = [&[0x69, 0x98, sequence, 0x23, 0][..], &to, &from, &[6], &counter].concat();
+        [&header[..], &random.to_le_bytes(), &self.random().to_le_bytes()].concat()
+    }
+
     /// Speaks so often until the air has ended. How many frames it was rid of.
     fn speaks(mut self, a_second: u32, frame: fn(&mut Self) -> Vec<u8>) -> u32 {
         let mut spoken = 0;
@@ -204,6 +202,26 @@ impl Stranger {
             thread::sleep(Duration::from_secs(1) / a_second);
         }
     }
+}
+
+/// The address that a board says, least significant byte first as on the air.
+fn address_of(air: &Path, board: &str) -> [u8; 8] {
+    let said = air.join(board).with_extension("log");
+    let address = || {
+        let said = fs::read_to_string(&said).ok()?;
+        let (_, rest) = said.split_once("address [")?;
+        rest.split_once(']')?.0.parse::<Ipv6Addr>().ok()
+    };
+    let mut found = None;
+    wait_until("the board says its address", || {
+        found = address();
+        found.is_some()
+    });
+    let mut board: [u8; 8] = *found.expect("an address").octets().last_chunk().expect("it is longer");
+    // RFC 4291, appendix A.
+    board[0] ^= 2;
+    board.reverse();
+    board
 }
 
 /// A run that is not going to end well. Ended whatever the story does.
@@ -317,6 +335,14 @@ fn every_message_is_acknowledged_while_a_stranger_asks_a_board_and_none_of_it_is
     let network = BoardsNetwork::beside_a_stranger(30, Stranger::question);
     network.is_complete();
     assert!(network.count(BOARDS[0], "link_dropped_stranger") > 0);
+}
+
+/// Each costs the micro:bit one run of AES-CCM, and takes no place.
+#[test]
+fn frames_forged_in_a_neighbours_name_two_hundred_a_second_stop_no_message() {
+    let network = BoardsNetwork::beside_a_stranger(200, Stranger::forged);
+    network.is_complete();
+    assert!(network.count(BOARDS[0], "link_dropped_forged") > 0);
 }
 
 #[test]
