@@ -1,5 +1,5 @@
-//! What was on the air, from the file that Wireshark reads: IEEE 802.15.4 frames and the fragments
-//! in them (RFC 4944, section 5.3).
+//! What was on the air, from the file that Wireshark reads: protected IEEE 802.15.4 frames with the
+//! fragments of packets in them (`docs/spec/link-security.md`), and handshakes.
 
 use motemix_link::serial::CHECK;
 use pcap_parser::{Linktype, PcapCapture};
@@ -9,23 +9,29 @@ use std::path::Path;
 
 /// IEEE 802.15.4 with check sequence.
 const LINKTYPE: Linktype = Linktype(195);
-/// Control field of a data frame between extended addresses within one network, but for pending
-/// data and the acknowledgement asked for.
-const DATA: u16 = 0xcc41;
-const OF_NO_MATTER: u16 = 0x3030;
-/// A packet of 280 bytes with its headers written out: 40 bytes of IPv6, 8 of UDP.
-const DATAGRAM: u16 = 280 + 48;
-/// Where its three fragments begin.
-const BEGINNINGS: [u16; 3] = [0, 48 + 88, 48 + 88 + 96];
+/// The first byte of a data frame, but for the acknowledgement asked for: within one network, and
+/// protected or not.
+const PLAIN: u8 = 0x41;
+const PROTECTED: u8 = 0x49;
+const OF_NO_MATTER: u8 = 0x30;
+/// A protected frame with the first fragment of a packet of 280 bytes: 14 bytes of header, 98 of
+/// 6LoWPAN, 8 of MIC.
+const FIRST: usize = 14 + 4 + 6 + 88 + 8;
+/// One with either of the two others.
+const OTHER: usize = 14 + 5 + 96 + 8;
+/// Plain frames have two extended addresses.
+const PLAIN_HEADER: usize = 21;
+/// Headers of a datagram between the ports of handshakes, but for the checksum (RFC 6282).
+const HANDSHAKE: [u8; 4] = [0x7e, 0x33, 0xf3, 0x11];
 
-/// Sender, receiver and number of a datagram.
-type Key = ([u8; 8], [u8; 8], u16);
+/// Short addresses of sender and receiver.
+type Way = ([u8; 2], [u8; 2]);
 
 /// What was on the air.
 pub struct Capture {
     frames: usize,
-    /// Beginnings of the fragments of each datagram.
-    datagrams: BTreeMap<Key, BTreeSet<u16>>,
+    /// Frame counters of first and of other fragments.
+    fragments: BTreeMap<Way, [BTreeSet<[u8; 4]>; 2]>,
 }
 
 impl Capture {
@@ -34,7 +40,7 @@ impl Capture {
         let bytes = fs::read(path).expect("a capture");
         let file = PcapCapture::from_file(&bytes).expect("a PCAP file");
         assert_eq!(file.header.network, LINKTYPE);
-        let mut capture = Self { frames: 0, datagrams: BTreeMap::new() };
+        let mut capture = Self { frames: 0, fragments: BTreeMap::new() };
         for block in &file.blocks {
             assert_eq!(block.caplen, block.origlen, "frames are kept whole");
             capture.frames += 1;
@@ -52,41 +58,34 @@ impl Capture {
         self.frames
     }
 
-    /// Packets of 280 bytes that were on the air whole, each in three frames. Custody of a packet
-    /// ends with its last frame, so that one given up halfway shows as fewer.
+    /// Packets of 280 bytes that were on the air whole, each in three frames. A frame that is sent
+    /// again has another counter, so this is at least as many as left.
     pub fn datagrams(&self) -> u64 {
-        self.datagrams.values().filter(|begins| begins.iter().eq(&BEGINNINGS)).count() as u64
+        let whole = self.fragments.values().map(|[first, other]| first.len().min(other.len() / 2));
+        whole.sum::<usize>() as u64
     }
 
     fn frame(&mut self, frame: &[u8]) {
-        let (control, rest) = frame.split_first_chunk::<2>().expect("a control field");
-        if u16::from_le_bytes(*control) & !OF_NO_MATTER != DATA {
-            return;
-        }
-        // Sequence number and network, then receiver and sender.
-        let (_, rest) = rest.split_first_chunk::<3>().expect("a header");
-        let (receiver, rest) = rest.split_first_chunk::<8>().expect("a receiver");
-        let (sender, rest) = rest.split_first_chunk::<8>().expect("a sender");
-        let (size, rest) = rest.split_first_chunk::<2>().expect("a dispatch");
-        let size = u16::from_be_bytes(*size);
-        let dispatch = size >> 11;
-        let size = size & 0x7ff;
-        if !matches!(dispatch, 0b11000 | 0b11100) {
-            // Answers to neighbours are no fragments.
-            return;
-        }
-        assert_eq!(size, DATAGRAM, "all packets have one length");
-        let (tag, rest) = rest.split_first_chunk::<2>().expect("a tag");
-        let begin = match (dispatch, rest) {
-            (0b11000, _) => 0,
-            (_, [begin, data @ ..]) => {
-                assert_eq!(data.len(), 96);
-                u16::from(*begin) * 8
+        match frame[0] & !OF_NO_MATTER & 0x7f {
+            kind if kind == PLAIN & !OF_NO_MATTER => {
+                assert_eq!(frame[PLAIN_HEADER..][..4], HANDSHAKE, "what is not protected is a handshake");
             }
-            _ => panic!("a fragment without its beginning"),
+            kind if kind == PROTECTED & !OF_NO_MATTER => self.protected(frame),
+            _ => {}
+        }
+    }
+
+    fn protected(&mut self, frame: &[u8]) {
+        // Whoever shares its short address with nobody goes by it.
+        assert_eq!(frame[1], 0x98, "both addresses are short");
+        let (receiver, sender) = ([frame[5], frame[6]], [frame[7], frame[8]]);
+        assert_eq!(frame[9], 6, "ENC-MIC-64");
+        let counter = *frame[10..].first_chunk().expect("a frame counter");
+        let which = match frame.len() {
+            FIRST => 0,
+            OTHER => 1,
+            len => panic!("all packets have one length, and a frame of {len} bytes has a part of none"),
         };
-        assert!(BEGINNINGS.contains(&begin), "a fragment begins at {begin}");
-        let key = (*sender, *receiver, u16::from_be_bytes(*tag));
-        self.datagrams.entry(key).or_default().insert(begin);
+        self.fragments.entry((sender, receiver)).or_default()[which].insert(counter);
     }
 }
