@@ -252,7 +252,7 @@ const ALSO: [(&str, &str, &str); 5] = [
 
 /// What the copy needs: the crates that are mutated, those that they depend on, and the workspace
 /// that names versions.
-const COPIED: [&str; 9] = [
+const COPIED: [&str; 10] = [
     "Cargo.toml",
     "checks/secrets",
     "crates/motemix-crypto",
@@ -262,6 +262,7 @@ const COPIED: [&str; 9] = [
     "crates/motemix-neighbour",
     "crates/motemix-sphinx",
     "vectors/packet.json",
+    "crates/motemix-time",
 ];
 
 /// A mutated program, and where its mutations are.

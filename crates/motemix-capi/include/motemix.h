@@ -326,6 +326,9 @@ enum motemix_status
     MOTEMIX_STATUS_STRANGER = 63,
     // All message numbers of the session are used.
     MOTEMIX_STATUS_EXHAUSTED = 64,
+    // The document's nodes protect their links on the radio, and an operating system's sockets
+    // cannot.
+    MOTEMIX_STATUS_PROTECTED_LINKS = 65,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -48,7 +48,10 @@ fn machine() -> MutexGuard<'static, ()> {
 impl BoardsNetwork {
     /// As an installed laboratory runs it, with images that the source tree has supplied.
     fn run(more: &[&str]) -> Self {
-        let machine = machine();
+        Self::run_on(machine(), more)
+    }
+
+    fn run_on(machine: MutexGuard<'static, ()>, more: &[&str]) -> Self {
         let installed = Installed::new().with_nodes();
         lab(["boards", "build", "network", "--out", text(&installed.images())]).succeeds();
         let pcap = installed.path().join("air.pcap");
@@ -63,13 +66,16 @@ impl BoardsNetwork {
 
     /// The same beside a stranger that speaks to a board.
     fn beside_a_stranger(a_second: u32, frame: fn(&mut Stranger) -> Vec<u8>) -> Self {
+        // The stranger waits for the boards, and neither for other stories nor for the compiler.
+        let machine = machine();
         let air = tempfile::tempdir().expect("a folder");
+        lab(["boards", "build", "network", "--out", text(&air.path().join("images"))]).succeeds();
         let kept = air.path().to_owned();
         let speaking = thread::spawn(move || {
             let stranger = Stranger::join(&kept.join("air"), BOARDS[0]);
             stranger.speaks(a_second, frame)
         });
-        let network = Self::run(&["--station", "stranger", "--keep", text(air.path())]);
+        let network = Self::run_on(machine, &["--station", "stranger", "--keep", text(air.path())]);
         let spoken = speaking.join().expect("it speaks until the air ends");
         println!("\n{a_second} frames a second, {spoken} in all: {}", network.report["boards"][BOARDS[0]]);
         network

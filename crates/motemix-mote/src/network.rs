@@ -97,8 +97,8 @@ impl<'s> PlaceInNetwork<'s> {
     /// # Errors
     /// [`Refusal::UnprotectedLink`]: neighbours protect their frames, which the caller's link
     /// cannot.
-    pub fn on_plain_links(self) -> Result<Self, Refusal> {
-        if self.protects_links() { Err(Refusal::UnprotectedLink) } else { Ok(self) }
+    pub fn needs_plain_links(&self) -> Result<(), Refusal> {
+        if self.protects_links() { Err(Refusal::UnprotectedLink) } else { Ok(()) }
     }
 
     /// What is kept in flash beside the document.

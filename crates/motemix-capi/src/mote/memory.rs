@@ -273,9 +273,9 @@ impl Inner {
             let scratch: &'static mut [u8] = self.document();
             (mote, scratch)
         };
-        let place = mote.admit(asked, now, scratch)?.on_plain_links()?;
-        let key = mote.draw_window_key();
-        let (storage, routes) = self.tables();
+        let place = mote.admit(asked, now, scratch)?;
+        place.needs_plain_links()?;
+        let (key, (storage, routes)) = (mote.draw_window_key(), self.tables());
         // SAFETY: the plan has room for it there; what was there is over.
         let running = unsafe { self.part::<MaybeUninit<RunningOfC>>(self.plan.running).as_mut() };
         let running = make_running(running, mote, &place, storage, routes, key);
