@@ -176,7 +176,7 @@ impl World {
 
     fn events(&mut self, of: usize) {
         while let Some(event) = self.nodes[of].handshakes.poll_event() {
-            if let Event::Key { peer: with, key } = event {
+            if let Event::Key { peer: with, key, .. } = event {
                 assert_eq!(with, peer(1 - of), "a key with a stranger");
                 self.nodes[of].keys.push(*key.expose());
             }
