@@ -232,9 +232,10 @@ impl<'s> Outgoing<'s> {
             // The key that it came under may be gone.
             let Some(mut frame) = self.begin(answer.to, None, answer.sequence, protection) else { continue };
             answer.write(self.address, &mut frame);
+            let frame = finish(frame, answer.to, protection)?;
             self.answered = true;
             self.in_flight = Some(InFlight::Answer(answer));
-            return Some(finish(frame, answer.to, protection));
+            return Some(frame);
         }
         let leaving = self.handshake.as_ref().filter(|leaving| leaving.ready <= self.pace.now())?;
         self.answered = true;
@@ -261,9 +262,10 @@ impl<'s> Outgoing<'s> {
             return None;
         };
         self.slots[index].write(&mut frame, self.slots.buffer(index));
+        let frame = finish(frame, to, protection)?;
         self.answered = false;
         self.in_flight = Some(InFlight::Datagram(DatagramId { index, number }));
-        Some(finish(frame, to, protection))
+        Some(frame)
     }
 
     /// The header of a frame. `None`: it is to be protected, and there is no key for it.
@@ -475,10 +477,11 @@ impl Leaving {
     }
 }
 
-/// Protects a frame that was begun, if the link does.
-fn finish(mut frame: Frame, to: LinkAddress, protection: &Option<&mut Protection<'_>>) -> Frame {
-    if let (Some(protection), LinkAddress::Extended(peer)) = (protection, to) {
-        protection.seal(peer, &mut frame);
+/// Protects a frame that was begun, if the link does. `None`: it cannot, and nothing leaves.
+fn finish(frame: Frame, to: LinkAddress, protection: &Option<&mut Protection<'_>>) -> Option<Frame> {
+    match (protection, to) {
+        (None, _) => Some(frame),
+        (Some(protection), LinkAddress::Extended(peer)) => protection.seal(peer, frame),
+        (Some(_), LinkAddress::Short(_)) => None,
     }
-    frame
 }

@@ -186,16 +186,15 @@ impl<'s> Protection<'s> {
         Some(Frame::protected(self.me, destination, sequence, counter))
     }
 
-    /// Encrypts what a frame carries, and appends its MIC.
-    pub(crate) fn seal(&self, peer: ExtendedAddress, frame: &mut Frame) {
-        let counter = MacHeader::read(frame.as_bytes()).and_then(|header| header.frame_counter);
-        let slot = self.slots.iter().find(|slot| slot.is_of(peer));
-        let (Some(counter), Some(slot)) = (counter, slot) else { return };
+    /// Encrypts what a frame carries, and appends its MIC. `None`: it was not begun under a key that
+    /// is there, and must not leave.
+    pub(crate) fn seal(&self, peer: ExtendedAddress, mut frame: Frame) -> Option<Frame> {
+        let counter = MacHeader::read(frame.as_bytes())?.frame_counter?;
+        let slot = self.slots.iter().find(|slot| slot.is_of(peer))?;
         let (header, carried) = frame.split_mut();
-        // A frame is never too long for it.
-        if let Ok(tag) = seal(&slot.key, &nonce(self.me, counter), header, carried) {
-            frame.push(&tag);
-        }
+        let tag = seal(&slot.key, &nonce(self.me, counter), header, carried).ok()?;
+        frame.push(&tag);
+        Some(frame)
     }
 
     /// Decrypts a frame with this header and counter. Whose it is, and what it carries.
