@@ -186,8 +186,8 @@ impl<'s> Protection<'s> {
         Some(Frame::protected(self.me, destination, sequence, counter))
     }
 
-    /// Encrypts what a frame carries, and appends its MIC. `None`: it was not begun under a key that
-    /// is there, and must not leave.
+    /// Encrypts what a frame carries, and appends its MIC. `None`: it was not begun under a key
+    /// that is there, and must not leave.
     pub(crate) fn seal(&self, peer: ExtendedAddress, mut frame: Frame) -> Option<Frame> {
         let counter = MacHeader::read(frame.as_bytes())?.frame_counter?;
         let slot = self.slots.iter().find(|slot| slot.is_of(peer))?;
