@@ -5,7 +5,7 @@ use motemix_time::Instant;
 
 use crate::counters::LinkDrop;
 use crate::lowpan::frag::{Frag1, FragN, in_frag_n, in_frag1};
-use crate::lowpan::iphc::{COMPRESSED, UNCOMPRESSED};
+use crate::lowpan::iphc::{COMPRESSED, SHORTEST, UNCOMPRESSED};
 use crate::lowpan::rfrag::{Rfrag, in_first_rfrag, in_rfrag};
 use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::settings::Recovery;
@@ -34,34 +34,35 @@ pub(crate) enum Fragmentation {
 }
 
 impl Fragmentation {
-    /// How a payload is cut whose frames carry `room` bytes each.
-    pub(crate) const fn of(payload_len: usize, recovery: Recovery, room: usize) -> Self {
+    /// How a payload is cut for frames of this kind.
+    pub(crate) const fn of(payload_len: usize, recovery: Recovery, envelope: Envelope) -> Self {
         match recovery {
-            _ if payload_len <= room - COMPRESSED => Self::None,
+            _ if payload_len <= envelope.room() - headers_len(envelope) => Self::None,
             Recovery::None => Self::Rfc4944,
             Recovery::Selective => Self::Rfc8931,
         }
     }
 
     /// Bytes of the payload in the first frame, and in each of the others.
-    const fn lens(self, room: usize) -> (usize, usize) {
+    const fn lens(self, envelope: Envelope) -> (usize, usize) {
+        let (room, headers) = (envelope.room(), headers_len(envelope));
         match self {
-            Self::None => (room - COMPRESSED, room),
-            Self::Rfc4944 => (in_frag1(room), in_frag_n(room)),
-            Self::Rfc8931 => (in_first_rfrag(room), in_rfrag(room)),
+            Self::None => (room - headers, room),
+            Self::Rfc4944 => (in_frag1(room, headers), in_frag_n(room)),
+            Self::Rfc8931 => (in_first_rfrag(room, headers), in_rfrag(room)),
         }
     }
 
     /// Where the fragment begins and ends in a payload of this length.
-    fn range(self, index: usize, payload_len: usize, room: usize) -> (usize, usize) {
-        let (first, other) = self.lens(room);
+    fn range(self, index: usize, payload_len: usize, envelope: Envelope) -> (usize, usize) {
+        let (first, other) = self.lens(envelope);
         let end = first + index * other;
         (if index == 0 { 0 } else { (end - other).min(payload_len) }, end.min(payload_len))
     }
 
     /// One bit for each fragment of a payload of this length.
-    const fn bitmap(self, payload_len: usize, room: usize) -> u32 {
-        let (first, other) = self.lens(room);
+    const fn bitmap(self, payload_len: usize, envelope: Envelope) -> u32 {
+        let (first, other) = self.lens(envelope);
         let others = payload_len.saturating_sub(first).div_ceil(other);
         u32::MAX >> (31 - others)
     }
@@ -69,10 +70,18 @@ impl Fragmentation {
 
 // A bitmap has a bit for each fragment of the longest datagram.
 const _: () = {
-    let room = Envelope::ProtectedToExtended.room();
-    let fragments = Fragmentation::Rfc4944.bitmap(MAX_PAYLOAD, room);
-    assert!(fragments | Fragmentation::Rfc8931.bitmap(MAX_PAYLOAD, room) < u32::MAX);
+    let envelope = Envelope::ProtectedToExtended;
+    let fragments = Fragmentation::Rfc4944.bitmap(MAX_PAYLOAD, envelope);
+    assert!(fragments | Fragmentation::Rfc8931.bitmap(MAX_PAYLOAD, envelope) < u32::MAX);
 };
+
+/// Bytes of the compressed headers in frames of this kind.
+const fn headers_len(envelope: Envelope) -> usize {
+    match envelope {
+        Envelope::Plain => COMPRESSED,
+        Envelope::Protected | Envelope::ProtectedToExtended => SHORTEST,
+    }
+}
 
 /// A slot for one datagram that leaves.
 #[derive(Clone, Copy)]
@@ -81,7 +90,7 @@ pub struct DepartureSlot {
     pub(crate) envelope: Envelope,
     pub(crate) fragmentation: Fragmentation,
     pub(crate) to: LinkAddress,
-    /// The compressed headers.
+    /// The compressed headers; in protected frames, the first [`SHORTEST`] bytes.
     pub(crate) headers: [u8; COMPRESSED],
     /// Bytes of the payload.
     pub(crate) payload_len: u16,
@@ -127,7 +136,7 @@ impl DepartureSlot {
 
     /// One bit for each of its fragments.
     pub(crate) const fn all(&self) -> u32 {
-        self.fragmentation.bitmap(self.payload_len as usize, self.envelope.room())
+        self.fragmentation.bitmap(self.payload_len as usize, self.envelope)
     }
 
     /// Whether the next frame asks what its receiver has.
@@ -139,9 +148,10 @@ impl DepartureSlot {
     pub(crate) fn write(&self, frame: &mut Frame, buffer: &[u8]) {
         let index = self.pending.trailing_zeros() as usize;
         let payload_len = usize::from(self.payload_len);
-        let (begin, end) = self.fragmentation.range(index, payload_len, self.envelope.room());
+        let (begin, end) = self.fragmentation.range(index, payload_len, self.envelope);
         let (datagram_tag, datagram_size) = (self.datagram_tag, self.payload_len + UNCOMPRESSED as u16);
-        let headers = if index == 0 { &self.headers[..] } else { &[] };
+        let headers_len = headers_len(self.envelope);
+        let headers = if index == 0 { &self.headers[..headers_len] } else { &[] };
         match self.fragmentation {
             Fragmentation::None => {}
             Fragmentation::Rfc4944 if index == 0 => {
@@ -156,7 +166,7 @@ impl DepartureSlot {
                     datagram_tag: datagram_tag as u8,
                     ack_request: self.ack_request(),
                     sequence: index as u8,
-                    fragment_offset: (COMPRESSED + if index == 0 { payload_len } else { begin }) as u16,
+                    fragment_offset: (headers_len + if index == 0 { payload_len } else { begin }) as u16,
                     rest: &[],
                 };
                 fragment.write(frame, headers.len() + end - begin)

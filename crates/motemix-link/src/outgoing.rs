@@ -6,7 +6,7 @@ use motemix_time::Instant;
 use crate::answers::{Answer, Answers, Reply};
 use crate::counters::LinkDrop;
 use crate::departure::{DepartureSlot, Fragmentation, Progress, State};
-use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT, compress};
+use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT, compress, compress_protected};
 use crate::lowpan::rfrag::{NULL, RfragAck};
 use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::pacing::{Attempt, Pace};
@@ -144,21 +144,21 @@ impl<'s> Outgoing<'s> {
 
     /// Cuts a datagram for frames of this kind. It may leave from now on.
     fn cut(&mut self, index: usize, envelope: Envelope) {
-        let me = self.address;
         let payload_len = usize::from(self.slots[index].payload_len);
-        let (source, destination) = match (envelope, self.slots[index].to) {
-            (Envelope::Plain, to) => (LinkAddress::Extended(me), to),
-            (Envelope::Protected, LinkAddress::Extended(peer)) => {
-                (LinkAddress::Short(me.short()), LinkAddress::Short(peer.short()))
+        let headers = match envelope {
+            Envelope::Plain => {
+                let payload = self.slots.buffer(index).get(..payload_len).unwrap_or_default();
+                compress(LinkAddress::Extended(self.address), self.slots[index].to, PORT, payload)
             }
-            (_, to) => (LinkAddress::Short(me.short()), to),
+            Envelope::Protected | Envelope::ProtectedToExtended => {
+                let [base, addressing, form, ports] = compress_protected(PORT);
+                [base, addressing, form, ports, 0, 0]
+            }
         };
-        let payload = self.slots.buffer(index).get(..payload_len).unwrap_or_default();
-        let headers = compress(source, destination, PORT, payload);
         let (now, recovery) = (self.pace.now(), self.settings.recovery);
         let slot = &mut self.slots[index];
         (slot.headers, slot.envelope) = (headers, envelope);
-        slot.fragmentation = Fragmentation::of(payload_len, recovery, envelope.room());
+        slot.fragmentation = Fragmentation::of(payload_len, recovery, envelope);
         slot.pending = slot.all();
         slot.state = State::Sending(now);
     }

@@ -18,7 +18,7 @@ use motemix_time::Instant;
 use crate::counters::LinkDrop;
 use crate::duplicates::DuplicateFilter;
 use crate::lowpan::frag::UNIT;
-use crate::lowpan::iphc::{COMPRESSED, UdpCheck};
+use crate::lowpan::iphc::UdpCheck;
 use crate::lowpan::rfrag::FULL;
 use crate::mac::LinkAddress;
 use crate::slots::{MAX_PAYLOAD, Slots};
@@ -62,8 +62,8 @@ pub(crate) struct Fragment<'f> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Headers {
     pub(crate) check: UdpCheck,
-    /// Bytes of the compressed headers.
-    pub(crate) len: usize,
+    /// Bytes of the compressed headers beyond those of the shortest.
+    pub(crate) longer: usize,
     /// Bytes of the whole payload.
     pub(crate) payload_len: usize,
 }
@@ -233,7 +233,7 @@ impl<'s> Reassembly<'s> {
         };
         // Offsets of RFRAG count compressed headers, which may be longer than the shortest.
         let longer = match (key.kind, headers) {
-            (Kind::Rfc8931, Some(headers)) => headers.len.saturating_sub(COMPRESSED),
+            (Kind::Rfc8931, Some(headers)) => headers.longer,
             _ => 0,
         };
         let at = self.offset(&key, fragment, headers, longer)?;

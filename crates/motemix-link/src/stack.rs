@@ -19,8 +19,8 @@ pub use crate::departure::DepartureSlot;
 use crate::departure::Progress;
 use crate::lowpan::Dispatch;
 use crate::lowpan::frag::{Frag1, FragN, UNIT};
-use crate::lowpan::iphc::{COMPRESSED, Header, Next, UNCOMPRESSED};
 pub use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT};
+use crate::lowpan::iphc::{Header, Next, UNCOMPRESSED};
 use crate::lowpan::neighbour::is_solicitation;
 use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
@@ -312,12 +312,15 @@ impl<'s> Stack<'s> {
             return Err(LinkDrop::Stranger);
         }
         match (&mut self.protection, header.frame_counter) {
-            (None, None) => self.lowpan(&Way { addresses, from: addresses.source, me }, payload),
+            (None, None) => {
+                self.lowpan(&Way { addresses, from: addresses.source, me, is_protected: false }, payload)
+            }
             (None, Some(_)) => Err(LinkDrop::Foreign),
             (Some(protection), Some(counter)) => {
                 let mut buffer = [0; MAX_FRAME];
                 let (peer, payload) = protection.open(&header, counter, frame, &mut buffer)?;
-                self.lowpan(&Way { addresses, from: LinkAddress::Extended(peer), me }, payload)
+                let from = LinkAddress::Extended(peer);
+                self.lowpan(&Way { addresses, from, me, is_protected: true }, payload)
             }
             (Some(_), None) => self.handshake(&addresses, payload),
         }
@@ -351,7 +354,7 @@ impl<'s> Stack<'s> {
             return Err(LinkDrop::Unprotected);
         };
         let header = Header::read(message, addresses).ok_or(LinkDrop::Unprotected)?;
-        let check = header.udp_check(me, HANDSHAKE_PORT).map_err(|_| LinkDrop::Unprotected)?;
+        let check = header.udp_check(me, HANDSHAKE_PORT, false).map_err(|_| LinkDrop::Unprotected)?;
         let message = message.get(header.len..).unwrap_or_default();
         check.verify(message)?;
         if self.handshake.is_some() {
@@ -362,11 +365,12 @@ impl<'s> Stack<'s> {
     }
 
     fn unfragmented(&mut self, way: &Way, message: &[u8]) -> Result<(), LinkDrop> {
-        let Way { addresses, from, me } = way;
+        let Way { addresses, from, me, is_protected } = way;
         let header = Header::read(message, addresses).ok_or(LinkDrop::BadHeader)?;
         let payload = &message[header.len..];
         if header.next != Next::Icmp {
-            let stored = self.reassembly.store_whole(*from, header.udp_check(*me, PORT)?, payload)?;
+            let check = header.udp_check(*me, PORT, *is_protected)?;
+            let stored = self.reassembly.store_whole(*from, check, payload)?;
             self.count_stored(stored);
             return Ok(());
         }
@@ -434,7 +438,7 @@ impl<'s> Stack<'s> {
         let bits = (usize::from(fragment.sequence), 1);
         let offset = usize::from(fragment.fragment_offset);
         if fragment.sequence > 0 {
-            let at = offset.checked_sub(COMPRESSED).ok_or(LinkDrop::BadHeader)?;
+            let at = offset.checked_sub(way.shortest()).ok_or(LinkDrop::BadHeader)?;
             let fragment = Fragment { at, bits, payload: fragment.rest, headers: None };
             return self.reassembly.store(key, &fragment);
         }

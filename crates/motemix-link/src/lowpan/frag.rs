@@ -14,10 +14,10 @@ const FRAGN: u16 = 0b11100 << 11;
 const SIZE: u16 = (1 << 11) - 1;
 /// Bytes in a unit of `datagram_offset`.
 pub(crate) const UNIT: usize = 8;
-/// Payload of a first fragment in a frame that carries so many bytes, whose headers take
-/// [`COMPRESSED`](super::iphc::COMPRESSED): with uncompressed headers, a whole number of units.
-pub(crate) const fn in_frag1(room: usize) -> usize {
-    (room - 4 - super::iphc::COMPRESSED + UNCOMPRESSED) / UNIT * UNIT - UNCOMPRESSED
+/// Payload of a first fragment in a frame that carries so many bytes, behind headers of so many:
+/// with uncompressed headers, a whole number of units.
+pub(crate) const fn in_frag1(room: usize, headers: usize) -> usize {
+    (room - 4 - headers + UNCOMPRESSED) / UNIT * UNIT - UNCOMPRESSED
 }
 
 /// Payload of each subsequent fragment but the last.
@@ -105,8 +105,8 @@ mod tests {
         second.write(&mut frame);
         assert_eq!(frame.as_bytes()[21..26], [0xe1, 0x48, 0xbe, 0xef, 17]);
         assert_eq!(FragN::read(&frame.as_bytes()[21..]), Some(second));
-        for (room, lens) in [(104, (88, 96)), (103, (88, 96)), (97, (80, 88))] {
-            assert_eq!((in_frag1(room), in_frag_n(room)), lens);
+        for (room, headers, lens) in [(104, 6, (88, 96)), (103, 4, (88, 96)), (97, 4, (88, 88))] {
+            assert_eq!((in_frag1(room, headers), in_frag_n(room)), lens);
         }
     }
 

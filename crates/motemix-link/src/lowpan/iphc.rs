@@ -10,9 +10,11 @@
 //! ports:8  checksum:16
 //! ```
 //!
+//! In protected frames, whose MICs say more than a checksum, it is elided (RFC 6282, 4.3.2):
+//! `11110 1 11`, and nothing behind the ports.
+//!
 //! What is read is each form that says the same: traffic class and flow label, hop limit, addresses
-//! and ports inline. Contexts, extension headers and elided checksums are not read: no neighbour
-//! needs them here.
+//! and ports inline. Contexts and extension headers are not read: no neighbour needs them here.
 
 use core::net::Ipv6Addr;
 
@@ -29,6 +31,10 @@ pub const HANDSHAKE_PORT: u16 = PORT + 1;
 pub(crate) const UNCOMPRESSED: usize = 48;
 /// Bytes of the same headers between neighbours, compressed as far as RFC 6282 allows.
 pub(crate) const COMPRESSED: usize = 6;
+/// The same in a protected frame, which elides the checksum.
+pub(crate) const SHORTEST: usize = 4;
+/// The checksum is elided.
+const ELIDED: u8 = 0b100;
 
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
@@ -49,7 +55,7 @@ pub(crate) struct Header {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// UDP, whose header has been read.
-    Udp { ports: [u16; 2], checksum: u16, carried_len: Option<u16> },
+    Udp { ports: [u16; 2], checksum: Option<u16>, carried_len: Option<u16> },
     /// ICMPv6, whose header is still to come.
     Icmp,
 }
@@ -58,8 +64,9 @@ pub(crate) enum Next {
 /// there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct UdpCheck {
-    /// The sum over pseudo-header and UDP header, without the datagram's length.
-    sum: Sum,
+    /// The sum over pseudo-header and UDP header, without the datagram's length; `None` if its
+    /// frames vouch for it.
+    sum: Option<Sum>,
     carried_len: Option<u16>,
 }
 
@@ -70,8 +77,8 @@ impl UdpCheck {
         if self.carried_len.is_some_and(|carried| carried != len) {
             return Err(LinkDrop::BadHeader);
         }
-        let sum = self.sum.word(len).word(len).bytes(payload);
-        if sum.is_valid() { Ok(()) } else { Err(LinkDrop::BadChecksum) }
+        let is_valid = |sum: Sum| sum.word(len).word(len).bytes(payload).is_valid();
+        if self.sum.is_none_or(is_valid) { Ok(()) } else { Err(LinkDrop::BadChecksum) }
     }
 }
 
@@ -88,8 +95,14 @@ impl Header {
         Some(Self { len: bytes.len() - rest.len(), ..header })
     }
 
-    /// What to keep of a UDP datagram's headers, if it is for this port of the node at `me`.
-    pub(crate) fn udp_check(&self, me: LinkAddress, port: u16) -> Result<UdpCheck, LinkDrop> {
+    /// What to keep of a UDP datagram's headers, if it is for this port of the node at `me`. Only a
+    /// protected frame may elide the checksum.
+    pub(crate) fn udp_check(
+        &self,
+        me: LinkAddress,
+        port: u16,
+        is_protected: bool,
+    ) -> Result<UdpCheck, LinkDrop> {
         let Next::Udp { ports: [from, to], checksum, carried_len } = self.next else {
             return Err(LinkDrop::BadHeader);
         };
@@ -97,11 +110,14 @@ impl Header {
             return Err(LinkDrop::OtherPort);
         }
         // Over IPv6 a checksum is not optional.
-        if checksum == 0 {
+        if checksum == Some(0) || checksum.is_none() && !is_protected {
             return Err(LinkDrop::BadHeader);
         }
-        let sum = Sum::pseudo_header(&self.source.octets(), &self.destination.octets(), UDP);
-        Ok(UdpCheck { sum: sum.word(from).word(to).word(checksum), carried_len })
+        let sum = checksum.map(|checksum| {
+            let sum = Sum::pseudo_header(&self.source.octets(), &self.destination.octets(), UDP);
+            sum.word(from).word(to).word(checksum)
+        });
+        Ok(UdpCheck { sum, carried_len })
     }
 }
 
@@ -124,6 +140,11 @@ pub(crate) fn compress(
         .bytes(payload);
     let [high, low] = sum.checksum().to_be_bytes();
     [0x7e, 0x33, 0xf3, ports, high, low]
+}
+
+/// The same without a checksum, for protected frames.
+pub(crate) const fn compress_protected(port: u16) -> [u8; SHORTEST] {
+    [0x7e, 0x33, 0xf3 | ELIDED, (port as u8 & 0xf) << 4 | port as u8 & 0xf]
 }
 
 struct Reader<'b>(&'b [u8]);
@@ -216,7 +237,7 @@ impl Reader<'_> {
             UDP => {
                 let ports = [self.word()?, self.word()?];
                 let len = self.word()?;
-                Some(Next::Udp { ports, carried_len: Some(len), checksum: self.word()? })
+                Some(Next::Udp { ports, carried_len: Some(len), checksum: Some(self.word()?) })
             }
             ICMPV6 => Some(Next::Icmp),
             _ => None,
@@ -228,8 +249,7 @@ impl Reader<'_> {
         const NEAR: u16 = 0xf000;
         const NEAREST: u16 = 0xf0b0;
         let [form] = self.take()?;
-        // The bit after them says that the checksum is elided.
-        if form >> 2 != 0b11_1100 {
+        if form >> 3 != 0b1_1110 {
             return None;
         }
         let near = |[low]: [u8; 1]| NEAR | u16::from(low);
@@ -242,7 +262,8 @@ impl Reader<'_> {
                 [NEAREST | u16::from(both >> 4), NEAREST | u16::from(both & 0xf)]
             }
         };
-        Some(Next::Udp { ports, carried_len: None, checksum: self.word()? })
+        let checksum = if form & ELIDED == 0 { Some(self.word()?) } else { None };
+        Some(Next::Udp { ports, carried_len: None, checksum })
     }
 }
 
@@ -274,7 +295,7 @@ mod tests {
         let bytes = [header, PAYLOAD].concat();
         let read = Header::read(&bytes, addresses).ok_or(LinkDrop::BadHeader)?;
         assert_eq!(read.len, header.len());
-        read.udp_check(US, PORT)?.verify(&bytes[read.len..])
+        read.udp_check(US, PORT, false)?.verify(&bytes[read.len..])
     }
 
     #[test]
@@ -316,6 +337,18 @@ mod tests {
                 assert_eq!(Header::read(&form[..len], &WAY), None, "{name}, cut to {len}");
             }
         }
+    }
+
+    /// The datagram without a checksum is one in a protected frame, and nothing elsewhere.
+    #[test]
+    fn only_a_protected_frame_elides_the_checksum() {
+        let header = compress_protected(PORT);
+        assert_eq!(header, [0x7e, 0x33, 0xf7, 0x00]);
+        let read = Header::read(&header, &WAY).expect("headers");
+        assert_eq!(read.len, SHORTEST);
+        assert_eq!(read.udp_check(US, PORT, true).expect("a datagram for us").verify(PAYLOAD), Ok(()));
+        assert_eq!(read.udp_check(US, PORT, false), Err(LinkDrop::BadHeader));
+        assert_eq!(read.udp_check(US, HANDSHAKE_PORT, true), Err(LinkDrop::OtherPort));
     }
 
     #[test]

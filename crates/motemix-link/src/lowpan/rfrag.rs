@@ -11,7 +11,6 @@
 //! All ones, FULL: the datagram is there. All zeros, NULL: its receiver does not want it. E,
 //! explicit congestion notification, has no meaning between neighbours.
 
-use super::iphc::COMPRESSED;
 use crate::mac::Frame;
 
 const RFRAG: u8 = 0b111_0100 << 1;
@@ -28,9 +27,9 @@ pub(crate) const fn in_rfrag(room: usize) -> usize {
     room - 6
 }
 
-/// The payload's bytes in the first.
-pub(crate) const fn in_first_rfrag(room: usize) -> usize {
-    in_rfrag(room) - COMPRESSED
+/// The payload's bytes in the first, behind headers of so many.
+pub(crate) const fn in_first_rfrag(room: usize, headers: usize) -> usize {
+    in_rfrag(room) - headers
 }
 
 /// A fragment that can be sent again.
@@ -122,7 +121,7 @@ mod tests {
             assert_eq!(Rfrag::read(&frame.as_bytes()[21..]), Some(fragment));
             assert!(!fragment.is_abort());
         }
-        assert_eq!((in_rfrag(104), in_first_rfrag(104)), (98, 92));
+        assert_eq!((in_rfrag(104), in_first_rfrag(104, 6)), (98, 92));
     }
 
     #[test]

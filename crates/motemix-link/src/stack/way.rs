@@ -1,7 +1,7 @@
 //! From whom a frame came, and to whom.
 
 use crate::counters::LinkDrop;
-use crate::lowpan::iphc::{Header, PORT};
+use crate::lowpan::iphc::{COMPRESSED, Header, PORT, SHORTEST};
 use crate::mac::{LinkAddress, SourceAndDestination};
 use crate::reassembly::Headers;
 
@@ -13,9 +13,16 @@ pub(super) struct Way {
     pub(super) from: LinkAddress,
     /// This station, as the frame names it.
     pub(super) me: LinkAddress,
+    /// Whether the frame was protected, which vouches for what it carries.
+    pub(super) is_protected: bool,
 }
 
 impl Way {
+    /// Bytes of the shortest headers of a datagram in such frames.
+    pub(super) const fn shortest(&self) -> usize {
+        if self.is_protected { SHORTEST } else { COMPRESSED }
+    }
+
     /// Reads a first fragment: its headers, for a UDP datagram of this node, and its part of the
     /// payload.
     pub(super) fn headers<'f>(
@@ -24,8 +31,9 @@ impl Way {
         payload_len: impl FnOnce(&Header) -> Option<usize>,
     ) -> Result<(Headers, &'f [u8]), LinkDrop> {
         let header = Header::read(fragment, &self.addresses).ok_or(LinkDrop::BadHeader)?;
-        let check = header.udp_check(self.me, PORT)?;
+        let check = header.udp_check(self.me, PORT, self.is_protected)?;
         let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
-        Ok((Headers { check, len: header.len, payload_len }, &fragment[header.len..]))
+        let longer = header.len.saturating_sub(self.shortest());
+        Ok((Headers { check, longer, payload_len }, &fragment[header.len..]))
     }
 }
