@@ -1,8 +1,10 @@
 //! Whole handshakes between a node with the engines and one without.
 
+use std::time::Duration;
+
 use chacha20::ChaCha20Rng;
 use motemix_cc2538_crypto::Counters;
-use motemix_neighbour::diet::settled::{Admission, Identity};
+use motemix_neighbour::diet::settled;
 use motemix_neighbour::edhoc::initiator::{self, Opening};
 use motemix_neighbour::edhoc::responder::{Message1, Offer};
 use motemix_neighbour::edhoc::{
@@ -10,10 +12,12 @@ use motemix_neighbour::edhoc::{
     PeerCredential, Session, Suite2,
 };
 use motemix_neighbour::functions::{decrypt, encrypt, generate_key_pair, shared_key};
+use motemix_neighbour::handshakes::{Admission, Admitted, Event, HandshakeDrop, Handshakes, Identity, Peer};
 use motemix_neighbour::suite::{HalfWordsP256, Suite};
 use motemix_neighbour::{PrivateKey, Refused};
+use motemix_time::Instant;
 
-use crate::{accelerated, rng};
+use crate::{accelerated, aes, pka, private, rng};
 
 #[test]
 fn the_six_functions_work_between_the_engines_and_the_software() {
@@ -31,13 +35,14 @@ fn the_six_functions_work_between_the_engines_and_the_software() {
     }
 }
 
-fn settled(one: &mut impl Suite, other: &mut impl Suite, rng: &mut ChaCha20Rng) {
-    let sensor = Identity::generate(one, rng).expect("an identity");
-    let router = Identity::generate(other, rng).expect("an identity");
+fn shake_hands(one: &mut impl Suite, other: &mut impl Suite, rng: &mut ChaCha20Rng) {
+    let sensor = settled::Identity::generate(one, rng).expect("an identity");
+    let router = settled::Identity::generate(other, rng).expect("an identity");
     let (sensors, routers) = ([sensor.public_key()], [router.public_key()]);
     let (waiting, hello) = sensor.hello(one, rng).expect("a hello");
-    let (pending, answer) = router.answer(&hello, Admission::Of(&sensors), other, rng).expect("an answer");
-    let mut at_sensor = waiting.finish(&answer, Admission::Of(&routers), one).expect("a session");
+    let (pending, answer) =
+        router.answer(&hello, settled::Admission::Of(&sensors), other, rng).expect("an answer");
+    let mut at_sensor = waiting.finish(&answer, settled::Admission::Of(&routers), one).expect("a session");
     let mut room = [0; 128];
     let message = at_sensor.seal(b"21.5 degrees", &mut room, one, rng).expect("room");
     let (mut at_router, text) = pending.open(message, other).map_err(|(_, why)| why).expect("the message");
@@ -50,8 +55,8 @@ fn settled(one: &mut impl Suite, other: &mut impl Suite, rng: &mut ChaCha20Rng) 
 fn the_settled_handshake_ends_in_either_direction() {
     let (chip, mut suite) = accelerated();
     let mut rng = rng(2);
-    settled(&mut suite, &mut HalfWordsP256, &mut rng);
-    settled(&mut HalfWordsP256, &mut suite, &mut rng);
+    shake_hands(&mut suite, &mut HalfWordsP256, &mut rng);
+    shake_hands(&mut HalfWordsP256, &mut suite, &mut rng);
     assert_eq!(suite.counters(), &Counters::default());
     assert_eq!(chip.model().left(), [""; 0]);
 }
@@ -157,10 +162,115 @@ fn a_handshake_on_an_engine_that_fails_ends_with_the_reason_and_the_next_one_wor
     };
     assert!(operations > 20, "a signature, its check, and two products");
     for at in 0..operations {
-        chip.model().pka.failing = Some((at, crate::pka::Failure::Hangs));
+        chip.model().pka.failing = Some((at, pka::Failure::Hangs));
         let failed = edhoc(Method::Signatures, &mut software, &mut engines, &mut rng);
         assert_eq!(failed.err(), Some(Refused::Engine), "operation {at}");
         assert_eq!(chip.model().left(), [""; 0]);
     }
     edhoc(Method::Signatures, &mut software, &mut engines, &mut rng).expect("sessions");
+}
+
+/// One that both know.
+struct Known(Admitted);
+
+impl Admission for Known {
+    fn admitted(&self, _: Peer) -> Option<Admitted> {
+        Some(self.0)
+    }
+}
+
+/// A node and whom it knows.
+struct Node<S: Suite> {
+    me: Peer,
+    handshakes: Handshakes<Suite2<S>>,
+    known: Known,
+    rng: ChaCha20Rng,
+    key: Option<[u8; 16]>,
+}
+
+impl<S: Suite> Node<S> {
+    fn new(number: u8, suite: S, own: &PrivateKey, other: &PrivateKey) -> Self {
+        let (me, mut rng) = (Peer([number; 8]), rng(number));
+        let admitted = |key| {
+            let public = HalfWordsP256.public_key(key).expect("in software");
+            Admitted { key: CoseKey::p256(&public), kid: 3 }
+        };
+        let mut handshakes = Handshakes::new(Suite2(suite), me, &mut rng);
+        handshakes.set_identity(Some(Identity::new(own.duplicate(), admitted(own))));
+        Self { me, handshakes, known: Known(admitted(other)), rng, key: None }
+    }
+
+    /// Does all that can be done now, and gives what is to be sent.
+    fn settle(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let mut sent = vec![];
+        self.handshakes.handle_timeout(now);
+        loop {
+            let worked = self.handshakes.work(now, &self.known, &mut self.rng);
+            let event = self.handshakes.poll_event();
+            let transmit = self.handshakes.poll_transmit(now);
+            if !worked && event.is_none() && transmit.is_none() {
+                return sent;
+            }
+            if let Some(Event::Key { key, .. }) = event {
+                self.key = Some(*key.expose());
+            }
+            sent.extend(transmit.map(|transmit| transmit.as_bytes().to_vec()));
+        }
+    }
+}
+
+/// Ten seconds of two nodes of which the first calls the second. The keys that they have then.
+fn meet<I: Suite, R: Suite>(one: &mut Node<I>, other: &mut Node<R>) -> [Option<[u8; 16]>; 2] {
+    let begin = Instant::from_micros(50_000_000);
+    one.handshakes.call(begin, other.me, &one.known);
+    for millis in 0..10_000 {
+        let now = begin + Duration::from_millis(millis);
+        for message in one.settle(now) {
+            let _ = other.handshakes.handle(now, one.me, &message, &other.known);
+        }
+        for message in other.settle(now) {
+            let _ = one.handshakes.handle(now, other.me, &message, &one.known);
+        }
+    }
+    [one.key, other.key]
+}
+
+/// What fails in a handshake's engines.
+#[derive(Clone, Copy, Debug)]
+enum Failing {
+    Nothing,
+    Pka(usize),
+    Aes(usize),
+}
+
+/// The messages of a handshake are sent again, so one failure of an engine costs time alone.
+#[test]
+fn a_handshake_outlives_a_failure_of_either_sides_engine_at_any_operation() {
+    let keys = [private([1; 32]), private([2; 32])];
+    for calls in [true, false] {
+        let run = |failing| {
+            let (chip, suite) = accelerated();
+            chip.model().pka.begun.clear();
+            match failing {
+                Failing::Nothing => {}
+                Failing::Pka(at) => chip.model().pka.failing = Some((at, pka::Failure::Hangs)),
+                Failing::Aes(at) => chip.model().aes.failing = Some((at, aes::Failure::TextHangs)),
+            }
+            let mut engines = Node::new(1, suite, &keys[0], &keys[1]);
+            let mut software = Node::new(2, HalfWordsP256, &keys[1], &keys[0]);
+            let [one, other] =
+                if calls { meet(&mut engines, &mut software) } else { meet(&mut software, &mut engines) };
+            assert!(one.is_some() && one == other, "{failing:?}, calls: {calls}");
+            assert_eq!(chip.model().left(), [""; 0]);
+            let model = chip.model();
+            let done = (model.pka.begun.len(), model.aes.computed.len());
+            (done, engines.handshakes.counters().dropped(HandshakeDrop::Engine))
+        };
+        let ((products, texts), dropped) = run(Failing::Nothing);
+        assert_eq!((products, texts, dropped), (4, 2, 0), "message_3 and message_4 have texts of CCM");
+        let each = (0..products).map(Failing::Pka).chain((0..texts).map(Failing::Aes));
+        for failing in each {
+            assert_eq!(run(failing).1, 1, "{failing:?}, calls: {calls}");
+        }
+    }
 }
