@@ -1,6 +1,6 @@
 //! ECDSA (FIPS 186-5, section 6.4) with the PKA engine.
 //!
-//! The guide does not say how long the engine divides and inverts. So whatever it divides or
+//! Nothing tells how long the engine divides and inverts. So whatever it divides or
 //! inverts in a signature is a product with a random mask b: neither the nonce nor the private key
 //! meets a number there that somebody else knows.
 

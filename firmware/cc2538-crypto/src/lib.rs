@@ -10,7 +10,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | no wrong point | each point of the engine is checked to be on the curve, by the core |
+//! | no point beside the curve | each point that the engine gives is checked by the core |
 //! | no damaged signature | r is computed twice, and (h + r·d) / s has to be the nonce |
 //! | no refusal for a wrong quotient | the quotients of a signature that is checked are multiplied back |
 //! | no text under a wrong tag | it does not leave the buffer of the DMA |
@@ -18,8 +18,9 @@
 //! | nothing left | the PKA's memory, the buffer, and the key in the store and in the engine are overwritten after each call, also when it failed |
 //! | a name for each failure | [`Fault`], counted in [`Counters`]; callers see [`Refused::Engine`](motemix_neighbour::Refused::Engine) |
 //!
-//! If an engine cannot be wiped, because it does not stop even after a reset, that is counted too,
-//! and nothing else is done with it before it is wiped.
+//! A call keeps the core until its engine has ended. If an engine cannot be wiped, because it does
+//! not stop even after a reset, that is counted too, and nothing else is done with it before it is
+//! wiped.
 //!
 //! A product that is on the curve and wrong, as a fault in the scalar makes it, is not noticed in a
 //! key exchange: the two then have no common key, and the handshake fails. Nor is it when a
@@ -27,8 +28,9 @@
 //!
 //! # Constant time
 //!
-//! The guide does not say that the PKA engine takes the same time for all scalars, so nothing is
-//! promised of key pairs and key exchange: whoever measures them may learn something of the scalar.
+//! What TI's guides say of the PKA engine (see below for what was read) does not promise that it
+//! takes the same time for all scalars. So nothing is promised here of key pairs, key exchange and
+//! the nonce's point of a signature: whoever measures them may learn something of the scalar.
 //! [`Cc2538::side_channel_protection`] is what the engine says of itself. The driver does what is
 //! in its hands: its own instructions do not depend on secrets, and in a signature the engine
 //! divides and inverts masked numbers alone. Where a stranger can measure, take
@@ -39,9 +41,9 @@
 //!
 //! The tests run the driver against a model of both engines, which traps what the guide does not
 //! allow and computes what the engines compute. It has **not run on a chip**. Registers and
-//! sequences are those of the CC2538 User's Guide (SWRU319, sections on PKA and on AES), as the
-//! headers of Contiki-NG have them, and of the guide for the CC13x2 (SWCU185, section 13.7), whose
-//! PKA engine is of the same make and whose restrictions and codes are stated there.
+//! sequences of the CC2538 User's Guide (SWRU319) were read in Contiki-NG's drivers for the chip,
+//! which carry TI's descriptions; lengths, overlaps and codes of the PKA engine in the guide for the
+//! CC13x2 (SWCU185, section 13.7), which has an engine with the same operations.
 
 #![no_std]
 #![deny(unsafe_code)]

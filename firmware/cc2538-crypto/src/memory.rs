@@ -6,7 +6,7 @@
 
 use core::cell::UnsafeCell;
 use core::ptr::{read_volatile, write_volatile};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering, fence};
 
 use crate::registers::{BUFFER_LEN, Register, Registers};
 
@@ -55,9 +55,13 @@ impl Registers for Memory {
             // SAFETY: `at` is below `BUFFER_LEN`; for the rest see `Sync` above.
             unsafe { write_volatile(BUFFER.0.get().cast::<u8>().add(at), *byte) };
         }
+        // The bytes are in the memory before the register that starts the DMA is written.
+        fence(Ordering::SeqCst);
     }
 
     fn get(&mut self, at: usize, bytes: &mut [u8]) {
+        // The register that tells the DMA's end was read before the bytes are.
+        fence(Ordering::SeqCst);
         for (at, byte) in (at..BUFFER_LEN).zip(bytes) {
             // SAFETY: as above.
             *byte = unsafe { read_volatile(BUFFER.0.get().cast::<u8>().add(at)) };

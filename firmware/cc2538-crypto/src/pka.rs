@@ -18,7 +18,7 @@ const WORDS: usize = 8;
 const STRIDE: usize = WORDS + 2;
 
 // Where vectors are: each place has room for the longest that any operation puts there. The last
-// has all the rest, because the guide has the engine's temporary values behind the result.
+// has all the rest, because the engine's temporary values lie behind the result.
 const A: usize = 0;
 const B: usize = A + 2 * STRIDE;
 const C: usize = B + 3 * STRIDE;
