@@ -33,7 +33,7 @@
 //! the nonce's point of a signature: whoever measures them may learn something of the scalar.
 //! [`Cc2538::side_channel_protection`] is what the engine says of itself. The driver does what is
 //! in its hands: its own instructions do not depend on secrets, and in a signature the engine
-//! divides and inverts masked numbers alone. Where a stranger can measure, take
+//! divides and inverts only masked or public numbers. Where a stranger can measure, take
 //! [`HalfWordsP256`](motemix_neighbour::suite::HalfWordsP256), which needs no engine. How long the
 //! AES engine takes was not measured either; it has no tables in memory that a cache could tell.
 //!
