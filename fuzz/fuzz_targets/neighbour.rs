@@ -32,12 +32,12 @@ fuzz_target!(|input: Input| {
 });
 
 fn settled(input: &Input, rng: &mut ChaCha20Rng) -> Result<(), Refused> {
-    let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, rng));
+    let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, rng).expect("in software"));
     let (sensors, routers) = ([sensor.public_key()], [router.public_key()]);
     let (sensors, routers) = (Admission::Of(&sensors), Admission::Of(&routers));
     let mut room = vec![0; OVERHEAD + input.text.len()];
 
-    let (initiator, mut hello) = sensor.hello(&mut P256, rng);
+    let (initiator, mut hello) = sensor.hello(&mut P256, rng).expect("in software");
     damage(&input.hello, &mut hello);
     assert!(router.answer(&input.raw, sensors, &mut HalfWordsP256, rng).is_err());
     let (pending, mut answer) = router.answer(&hello, sensors, &mut HalfWordsP256, rng)?;
@@ -55,7 +55,7 @@ fn settled(input: &Input, rng: &mut ChaCha20Rng) -> Result<(), Refused> {
 }
 
 fn to_the_letter(input: &Input, rng: &mut ChaCha20Rng) {
-    let [sensor, router] = [(); 2].map(|()| Node::generate(&mut P256, rng));
+    let [sensor, router] = [(); 2].map(|()| Node::generate(&mut P256, rng).expect("in software"));
     let to_router = sensor.meet(&router.keys(), &mut P256).expect("keys");
     let mut at_router = router.meet(&sensor.keys(), &mut HalfWordsP256).expect("keys");
     let mut room = vec![0; message_len(input.text.len())];

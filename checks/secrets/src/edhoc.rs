@@ -37,7 +37,7 @@ impl CipherSuite for Marking<'_> {
         Suite::duplicate(private)
     }
 
-    fn coordinate(&mut self, private: &Self::PrivateKey) -> [u8; 32] {
+    fn coordinate(&mut self, private: &Self::PrivateKey) -> Result<[u8; 32], Refused> {
         self.suite.coordinate(private)
     }
 

@@ -106,6 +106,8 @@ pub enum Refused {
     Credential,
     /// The caller's memory is too small for the message.
     Room,
+    /// The accelerator failed, or what it gave is wrong: see [`crate::Refused::Engine`].
+    Engine,
 }
 
 impl fmt::Display for Refused {
@@ -124,6 +126,7 @@ impl fmt::Display for Refused {
             Self::Key => "the key does not fit method and suite",
             Self::Credential => "the credential holds no key that is known here",
             Self::Room => "there is no room for the message",
+            Self::Engine => "the accelerator failed; try again",
         })
     }
 }
@@ -137,6 +140,7 @@ impl From<crate::Refused> for Refused {
             crate::Refused::PrivateKey => Self::Key,
             crate::Refused::Signature => Self::Signature,
             crate::Refused::Ciphertext => Self::Ciphertext,
+            crate::Refused::Engine => Self::Engine,
             _ => Self::Length,
         }
     }

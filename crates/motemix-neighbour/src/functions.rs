@@ -36,13 +36,16 @@ impl SharedKey {
     }
 }
 
-/// Makes a key pair on P-256 (algorithm 1).
+/// Makes a key pair on P-256 (algorithm 1). [`Refused::Engine`] alone.
 #[doc(alias = "ECC_GenKeyPair")]
 #[doc(alias = "KeyGen")]
-pub fn generate_key_pair<S: Suite, R: CryptoRng + ?Sized>(suite: &mut S, rng: &mut R) -> KeyPair {
+pub fn generate_key_pair<S: Suite, R: CryptoRng + ?Sized>(
+    suite: &mut S,
+    rng: &mut R,
+) -> Result<KeyPair, Refused> {
     let private = PrivateKey::generate(rng);
-    let public = suite.public_key(&private);
-    KeyPair { private, public }
+    let public = suite.public_key(&private)?;
+    Ok(KeyPair { private, public })
 }
 
 /// The key that two nodes share (algorithm 2): the first 16 bytes of the shared point's
@@ -78,7 +81,7 @@ pub fn encrypt<'c, S: Suite>(
     text.copy_from_slice(message);
     padding.fill(padding.len() as u8);
     for block in used.as_chunks_mut().0 {
-        suite.encrypt_block(&key.0, block);
+        suite.encrypt_block(&key.0, block)?;
     }
     Ok(used)
 }
@@ -93,7 +96,7 @@ pub fn decrypt<'c, S: Suite>(
 ) -> Result<&'c mut [u8], Refused> {
     let (blocks, []) = ciphertext.as_chunks_mut() else { return Err(Refused::Length) };
     for block in blocks {
-        suite.decrypt_block(&key.0, block);
+        suite.decrypt_block(&key.0, block)?;
     }
     let padding = *ciphertext.last().ok_or(Refused::Length)?;
     let len = ciphertext.len().checked_sub(padding.into()).ok_or(Refused::Ciphertext)?;

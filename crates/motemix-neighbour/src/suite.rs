@@ -1,5 +1,6 @@
 //! The primitives of a link: P-256, AES-128 and SHA-256. A [`Suite`] is a value, because an
-//! accelerator has registers. Two compute in software:
+//! accelerator has registers, and each call may fail, because an accelerator can
+//! ([`Refused::Engine`]). `firmware/cc2538-crypto` has the suite of one. Two compute in software:
 //!
 //! | suite | P-256 | for |
 //! |---|---|---|
@@ -10,6 +11,7 @@
 //! program links no other for it.
 
 mod half_words;
+mod nonces;
 mod software;
 mod symmetric;
 
@@ -20,6 +22,7 @@ use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 
 pub use half_words::HalfWordsP256;
+pub use nonces::Nonces;
 pub use software::P256;
 pub(crate) use symmetric::{open, seal};
 
@@ -62,6 +65,9 @@ pub enum Refused {
     Stranger,
     /// All message numbers of the session are used; another handshake is due.
     Exhausted,
+    /// The accelerator failed, or what it gave is wrong. Nobody is to blame for the bytes: they may
+    /// be tried again.
+    Engine,
 }
 
 impl fmt::Display for Refused {
@@ -76,6 +82,7 @@ impl fmt::Display for Refused {
             Self::Replayed => "the message arrived before, or is too old",
             Self::Stranger => "the peer is not admitted",
             Self::Exhausted => "the session's message numbers are used up; begin another handshake",
+            Self::Engine => "the accelerator failed; try again",
         })
     }
 }
@@ -158,10 +165,11 @@ impl PublicKey {
 pub struct Signature(pub [u8; SIGNATURE_LEN]);
 
 /// What a link computes with. Key pairs, signatures and shared secrets are P-256's, messages are
-/// AES-128's.
+/// AES-128's. Each function may say [`Refused::Engine`], which a suite in software never does; the
+/// bytes that it would have changed are then not to be used.
 pub trait Suite {
     /// The public key of a private one. One scalar multiplication.
-    fn public_key(&mut self, private: &PrivateKey) -> PublicKey;
+    fn public_key(&mut self, private: &PrivateKey) -> Result<PublicKey, Refused>;
 
     /// The x-coordinate of the shared point (SP 800-56A, 5.7.1.2). One scalar multiplication.
     fn agree(&mut self, private: &PrivateKey, peer: &PublicKey) -> Result<Secret<32>, Refused>;
@@ -180,13 +188,13 @@ pub trait Suite {
     -> Result<(), Refused>;
 
     /// One block of AES-128, in place.
-    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]);
+    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused>;
 
     /// The inverse.
-    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]);
+    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused>;
 
-    /// AES-CCM-16-64-128 in place (RFC 3610, RFC 9053). Messages of up to 65,535 bytes. A nonce
-    /// may be used once with a key.
+    /// AES-CCM-16-64-128 in place (RFC 3610, RFC 9053). [`Refused::Length`] if the message is
+    /// longer than 65,535 bytes, or than an accelerator takes. A nonce may be used once with a key.
     fn seal(
         &mut self,
         key: &Secret<KEY_LEN>,

@@ -26,7 +26,8 @@ struct Letter {
 impl Letter {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::seed_from_u64(seed);
-        let [sensor, router_node] = [(); 2].map(|()| Node::generate(&mut P256, &mut rng));
+        let [sensor, router_node] =
+            [(); 2].map(|()| Node::generate(&mut P256, &mut rng).expect("in software"));
         let router = sensor.meet(&router_node.keys(), &mut P256).expect("keys");
         let at_router = router_node.meet(&sensor.keys(), &mut P256).expect("keys");
         Self { rng, sensor, router, at_router, router_node }
@@ -59,7 +60,8 @@ struct Settled {
 impl Settled {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::seed_from_u64(seed);
-        let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, &mut rng));
+        let [sensor, router] =
+            [(); 2].map(|()| Identity::generate(&mut P256, &mut rng).expect("in software"));
         let (mut at_sensor, pending) = handshake(&sensor, &router, &mut rng);
         let first = seal(&mut at_sensor, b"first", &mut rng);
         let (at_router, _) = pending.open(&mut first.clone(), &mut P256).expect("it proves the sensor");
@@ -77,7 +79,7 @@ impl Settled {
 
 fn handshake(sensor: &Identity, router: &Identity, rng: &mut Rng) -> (Session, Pending) {
     let (sensors, routers) = ([sensor.public_key()], [router.public_key()]);
-    let (initiator, hello) = sensor.hello(&mut P256, rng);
+    let (initiator, hello) = sensor.hello(&mut P256, rng).expect("in software");
     let (pending, answer) = router.answer(&hello, Admission::Of(&sensors), &mut P256, rng).expect("a hello");
     (initiator.finish(&answer, Admission::Of(&routers), &mut P256).expect("an answer"), pending)
 }
@@ -152,9 +154,9 @@ fn attack_a_replay_after_the_receiver_forgot_or_restarted() {
 #[test]
 fn a_replayed_hello_gives_nobody_a_session() {
     let mut rng = Rng::seed_from_u64(4);
-    let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, &mut rng));
+    let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, &mut rng).expect("in software"));
     let sensors = [sensor.public_key()];
-    let (initiator, hello) = sensor.hello(&mut P256, &mut rng);
+    let (initiator, hello) = sensor.hello(&mut P256, &mut rng).expect("in software");
     let mut answers = || router.answer(&hello, Admission::Of(&sensors), &mut P256, &mut rng).unwrap();
     let ((first, answer), (again, _)) = (answers(), answers());
     let mut session = initiator.finish(&answer, Admission::Anybody, &mut P256).unwrap();
@@ -179,7 +181,7 @@ fn attack_equal_readings_look_equal() {
 #[test]
 fn attack_a_man_in_the_middle_exchanges_the_keys() {
     let mut letter = Letter::new(6);
-    let mallory = Node::generate(&mut P256, &mut letter.rng);
+    let mallory = Node::generate(&mut P256, &mut letter.rng).expect("in software");
     // Both meet Mallory instead of each other, and Mallory reads and rewrites.
     letter.router = letter.sensor.meet(&mallory.keys(), &mut P256).unwrap();
     letter.at_router = letter.router_node.meet(&mallory.keys(), &mut P256).unwrap();
@@ -192,13 +194,13 @@ fn attack_a_man_in_the_middle_exchanges_the_keys() {
     assert_eq!(letter.arrives(forged.unwrap()).unwrap(), b"fire!");
 
     let mut settled = Settled::new(6);
-    let mallory = Identity::generate(&mut P256, &mut settled.rng);
+    let mallory = Identity::generate(&mut P256, &mut settled.rng).expect("in software");
     let (sensors, routers) = ([settled.sensor.public_key()], [settled.router.public_key()]);
-    let (initiator, hello) = settled.sensor.hello(&mut P256, &mut settled.rng);
+    let (initiator, hello) = settled.sensor.hello(&mut P256, &mut settled.rng).expect("in software");
     let answer = mallory.answer(&hello, Admission::Anybody, &mut P256, &mut settled.rng).unwrap().1;
     let finished = initiator.finish(&answer, Admission::Of(&routers), &mut P256);
     assert_eq!(finished.err(), Some(Refused::Stranger));
-    let (_, hello_of_mallory) = mallory.hello(&mut P256, &mut settled.rng);
+    let (_, hello_of_mallory) = mallory.hello(&mut P256, &mut settled.rng).expect("in software");
     let answered =
         settled.router.answer(&hello_of_mallory, Admission::Of(&sensors), &mut P256, &mut settled.rng);
     assert_eq!(answered.err(), Some(Refused::Stranger));
@@ -216,7 +218,7 @@ fn attack_a_man_in_the_middle_exchanges_the_keys() {
 #[test]
 fn attack_a_message_to_one_router_is_taken_by_another() {
     let mut letter = Letter::new(7);
-    let other = Node::generate(&mut P256, &mut letter.rng);
+    let other = Node::generate(&mut P256, &mut letter.rng).expect("in software");
     let mut at_other = other.meet(&letter.sensor.keys(), &mut P256).unwrap();
     // Its signature names no receiver, so what the other decrypts, it believes if the padding
     // happens to be right: one message of 256.
@@ -227,7 +229,7 @@ fn attack_a_message_to_one_router_is_taken_by_another() {
     assert!(taken.count() > 0, "garbage in the sensor's name");
 
     let mut settled = Settled::new(7);
-    let other = Identity::generate(&mut P256, &mut settled.rng);
+    let other = Identity::generate(&mut P256, &mut settled.rng).expect("in software");
     let (mut to_other, pending) = handshake(&settled.sensor, &other, &mut settled.rng);
     let first = seal(&mut to_other, b"first", &mut settled.rng);
     let mut at_other = pending.open(&mut first.clone(), &mut P256).expect("the sensor's").0;
@@ -265,7 +267,7 @@ fn messages_may_overtake_each_other_by_63() {
 #[test]
 fn a_wrong_first_message_leaves_the_handshake_open() {
     let mut rng = Rng::seed_from_u64(10);
-    let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, &mut rng));
+    let [sensor, router] = [(); 2].map(|()| Identity::generate(&mut P256, &mut rng).expect("in software"));
     let (mut session, mut pending) = handshake(&sensor, &router, &mut rng);
     assert_eq!(pending.claimed(), sensor.public_key());
     let right = seal(&mut session, b"hello", &mut rng);
@@ -295,7 +297,7 @@ proptest! {
         let mut letter = Letter::new(11);
         let mut settled = Settled::new(11);
         prop_assert!(letter.arrives(&bytes).is_err() && settled.arrives(&bytes).is_err());
-        let initiator = settled.sensor.hello(&mut P256, &mut settled.rng).0;
+        let initiator = settled.sensor.hello(&mut P256, &mut settled.rng).expect("in software").0;
         prop_assert!(initiator.finish(&bytes, Admission::Anybody, &mut P256).is_err());
         let answered = settled.router.answer(&bytes, Admission::Of(&[]), &mut P256, &mut settled.rng);
         prop_assert!(answered.is_err());

@@ -50,7 +50,7 @@ fn pair() -> [Host; 2] {
     let mut hosts = [1, 2].map(|number: u8| {
         let mut rng = ChaCha20Rng::from_seed([number; 32]);
         let private = PrivateKey::generate(&mut rng);
-        let public = P256.public_key(&private);
+        let public = P256.public_key(&private).expect("in software");
         let mut handshakes = Handshakes::with_room(Suite2(P256), Peer([0; 8]), &mut rng);
         let credential = Admitted { key: CoseKey::p256(&public), kid: 0 };
         handshakes.set_identity(Some(Identity::by_value(private, credential)));

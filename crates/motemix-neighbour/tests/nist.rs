@@ -42,7 +42,7 @@ fn public(x: &Value, y: &Value) -> Result<PublicKey, Refused> {
 fn private_keys_have_the_public_keys_of_ecdsavs() {
     for case in cases("key_pairs", 10) {
         let expected = public(&case["x"], &case["y"]).expect("a point");
-        assert_eq!(P256.public_key(&private(&case["private"])), expected);
+        assert_eq!(P256.public_key(&private(&case["private"])).expect("in software"), expected);
     }
 }
 
@@ -57,7 +57,7 @@ fn public_keys_are_taken_and_refused_as_ecdsavs_has_it() {
 fn shared_secrets_are_those_of_the_key_agreement_test_and_its_wrong_keys_are_noticed() {
     for case in cases("agreements", 60) {
         let own = private(&case["private"]);
-        let is_pair = public(&case["own_x"], &case["own_y"]) == Ok(P256.public_key(&own));
+        let is_pair = public(&case["own_x"], &case["own_y"]) == P256.public_key(&own);
         let agreed = public(&case["x"], &case["y"]).and_then(|peer| P256.agree(&own, &peer));
         let is_same =
             agreed.is_ok_and(|secret| Sha256::digest(secret.expose())[..] == bytes(&case["hashed_secret"]));
@@ -92,9 +92,9 @@ fn blocks_are_encrypted_as_aesavs_has_it() {
         let (plain, cipher) = (bytes(&case[1]), bytes(&case[2]));
         for (plain, cipher) in plain.as_chunks::<16>().0.iter().zip(cipher.as_chunks::<16>().0) {
             let mut block = *plain;
-            P256.encrypt_block(&key, &mut block);
+            P256.encrypt_block(&key, &mut block).expect("in software");
             assert_eq!(block, *cipher);
-            P256.decrypt_block(&key, &mut block);
+            P256.decrypt_block(&key, &mut block).expect("in software");
             assert_eq!(block, *plain);
         }
     }

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn motemix_diet_generate_key_pair(
             )
         };
         let Node { generator, suite, .. } = &mut *node;
-        let made = generate_key_pair(suite, generator);
+        let made = generate_key_pair(suite, generator)?;
         public.put(made.public.coordinates());
         private.put(*made.private.expose());
         Ok(())

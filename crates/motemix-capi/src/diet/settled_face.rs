@@ -72,7 +72,7 @@ pub unsafe extern "C" fn motemix_diet_set_identity(
                 raw::place::<[u8; PUBLIC_KEY_LEN]>(identity.cast())?,
             )
         };
-        let made = Identity::new(private, &mut node.suite);
+        let made = Identity::new(private, &mut node.suite)?;
         out.put(*made.public_key().as_bytes());
         node.identity = Some(made);
         Ok(())
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn motemix_diet_hello(
         let Node { generator, suite, identity: Some(identity) } = &mut *node else {
             return Err(Status::NoIdentity);
         };
-        let (made, bytes) = identity.hello(suite, generator);
+        let (made, bytes) = identity.hello(suite, generator)?;
         place.put(made);
         out.put(bytes);
         Ok(())

@@ -212,7 +212,7 @@ mod here {
     }
 
     pub fn p256_public_key(buffer: &mut [u8]) -> Option<()> {
-        let public = P256.public_key(&PrivateKey::new(key(buffer, 0)?).ok()?);
+        let public = P256.public_key(&PrivateKey::new(key(buffer, 0)?).ok()?).ok()?;
         buffer[..PUBLIC_KEY_LEN].copy_from_slice(public.as_bytes());
         Some(())
     }
@@ -260,7 +260,7 @@ fn input(operation: &str, number: usize) -> Option<Vec<u8>> {
     }
     if operation == "p256_agree" {
         let other = PrivateKey::new(Secret::new(*bytes[64..].first_chunk()?)).ok()?;
-        bytes[32..32 + PUBLIC_KEY_LEN].copy_from_slice(P256.public_key(&other).as_bytes());
+        bytes[32..32 + PUBLIC_KEY_LEN].copy_from_slice(P256.public_key(&other).ok()?.as_bytes());
     }
     if operation == "forward" {
         let key = Secret::new(*bytes.first_chunk::<32>()?);

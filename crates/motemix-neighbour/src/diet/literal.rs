@@ -39,8 +39,8 @@ pub struct Node {
 
 impl Node {
     /// The initialisation: two key pairs.
-    pub fn generate<S: Suite, R: CryptoRng + ?Sized>(suite: &mut S, rng: &mut R) -> Self {
-        Self { exchange: generate_key_pair(suite, rng), signing: generate_key_pair(suite, rng) }
+    pub fn generate<S: Suite, R: CryptoRng + ?Sized>(suite: &mut S, rng: &mut R) -> Result<Self, Refused> {
+        Ok(Self { exchange: generate_key_pair(suite, rng)?, signing: generate_key_pair(suite, rng)? })
     }
 
     /// Steps 1 and 2: both public keys.

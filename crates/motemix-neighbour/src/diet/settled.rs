@@ -140,14 +140,14 @@ impl Role {
 
 impl Identity {
     /// A new one.
-    pub fn generate<S: Suite, R: CryptoRng + ?Sized>(suite: &mut S, rng: &mut R) -> Self {
-        Self(generate_key_pair(suite, rng))
+    pub fn generate<S: Suite, R: CryptoRng + ?Sized>(suite: &mut S, rng: &mut R) -> Result<Self, Refused> {
+        generate_key_pair(suite, rng).map(Self)
     }
 
     /// One that was kept.
-    pub fn new<S: Suite>(private: PrivateKey, suite: &mut S) -> Self {
-        let public = suite.public_key(&private);
-        Self(KeyPair { private, public })
+    pub fn new<S: Suite>(private: PrivateKey, suite: &mut S) -> Result<Self, Refused> {
+        let public = suite.public_key(&private)?;
+        Ok(Self(KeyPair { private, public }))
     }
 
     /// What others know it by.
@@ -166,10 +166,10 @@ impl Identity {
         &self,
         suite: &mut S,
         rng: &mut R,
-    ) -> (Initiator, [u8; HELLO_LEN]) {
-        let exchange = generate_key_pair(suite, rng);
+    ) -> Result<(Initiator, [u8; HELLO_LEN]), Refused> {
+        let exchange = generate_key_pair(suite, rng)?;
         let hello = Offer::emit(HELLO, &exchange.public, &self.0.public, rng);
-        (Initiator { exchange, signing: self.0.private.duplicate(), hello }, hello)
+        Ok((Initiator { exchange, signing: self.0.private.duplicate(), hello }, hello))
     }
 
     /// Answers a hello. Three scalar multiplications, none for a stranger: the caller bounds how
@@ -183,7 +183,7 @@ impl Identity {
     ) -> Result<(Pending, [u8; ANSWER_LEN]), Refused> {
         let hello = hello.try_into().map_err(|_| Refused::Length)?;
         let peer = Offer::parse(HELLO, hello, admission)?;
-        let exchange = generate_key_pair(suite, rng);
+        let exchange = generate_key_pair(suite, rng)?;
         let offer = Offer::emit(ANSWER, &exchange.public, &self.0.public, rng);
         let transcript = Transcript::of(hello, &offer);
         let signature = suite.sign(&self.0.private, &transcript.of_answer(), rng)?;

@@ -19,7 +19,8 @@ use crate::{PrivateKey, PublicKey, Signature, Suite};
 /// Bytes of an ephemeral public key: an x-coordinate, or X25519's u-coordinate.
 pub const EPHEMERAL_LEN: usize = 32;
 
-/// What a handshake computes with. Each function does one multiplication or none.
+/// What a handshake computes with. Each function does one multiplication or none, and may say
+/// [`Refused::Engine`], which none in software does.
 pub trait CipherSuite {
     /// IANA's number of the suite.
     const NUMBER: i16;
@@ -39,7 +40,7 @@ pub trait CipherSuite {
     fn duplicate(private: &Self::PrivateKey) -> Self::PrivateKey;
 
     /// The coordinate of a key's point, as messages have it. One multiplication.
-    fn coordinate(&mut self, private: &Self::PrivateKey) -> [u8; EPHEMERAL_LEN];
+    fn coordinate(&mut self, private: &Self::PrivateKey) -> Result<[u8; EPHEMERAL_LEN], Refused>;
 
     /// The public key with this coordinate. [`Refused::PublicKey`] if there is none.
     fn from_coordinate(coordinate: &[u8; EPHEMERAL_LEN]) -> Result<Self::PublicKey, Refused>;
@@ -151,8 +152,8 @@ impl<C: Curve> CipherSuite for Suite0<C> {
         private.duplicate()
     }
 
-    fn coordinate(&mut self, private: &Secret<32>) -> [u8; EPHEMERAL_LEN] {
-        C::public_key(private).0
+    fn coordinate(&mut self, private: &Secret<32>) -> Result<[u8; EPHEMERAL_LEN], Refused> {
+        Ok(C::public_key(private).0)
     }
 
     fn from_coordinate(coordinate: &[u8; EPHEMERAL_LEN]) -> Result<Self::PublicKey, Refused> {
@@ -221,10 +222,10 @@ impl<S: Suite> CipherSuite for Suite2<S> {
         private.duplicate()
     }
 
-    fn coordinate(&mut self, private: &PrivateKey) -> [u8; EPHEMERAL_LEN] {
-        let public = self.0.public_key(private);
+    fn coordinate(&mut self, private: &PrivateKey) -> Result<[u8; EPHEMERAL_LEN], Refused> {
+        let public = self.0.public_key(private)?;
         let [_, x @ ..] = public.as_bytes();
-        *x
+        Ok(*x)
     }
 
     fn from_coordinate(coordinate: &[u8; EPHEMERAL_LEN]) -> Result<PublicKey, Refused> {
@@ -309,7 +310,7 @@ impl<S: CipherSuite> CipherSuite for WithoutSignatures<S> {
         S::duplicate(private)
     }
 
-    fn coordinate(&mut self, private: &S::PrivateKey) -> [u8; EPHEMERAL_LEN] {
+    fn coordinate(&mut self, private: &S::PrivateKey) -> Result<[u8; EPHEMERAL_LEN], Refused> {
         self.0.coordinate(private)
     }
 

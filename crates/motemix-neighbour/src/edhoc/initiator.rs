@@ -50,7 +50,7 @@ pub fn begin<'o, S: CipherSuite, R: CryptoRng + ?Sized>(
         opening.passed_over.iter().try_for_each(|suite| writer.int(*suite))?;
     }
     writer.int(S::NUMBER)?;
-    writer.string(BYTES, &suite.coordinate(&ephemeral))?;
+    writer.string(BYTES, &suite.coordinate(&ephemeral)?)?;
     opening.connection.emit(&mut writer)?;
     writer.raw(opening.ead_1.as_bytes())?;
     let message_1 = &*writer.finish();

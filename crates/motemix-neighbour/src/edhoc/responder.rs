@@ -98,7 +98,7 @@ impl<'m> Message1<'m> {
             method: self.method,
             initiator: self.connection,
             g_x: *self.g_x,
-            g_y: suite.coordinate(&ephemeral),
+            g_y: suite.coordinate(&ephemeral)?,
             ephemeral,
             message_1: digest(&[self.bytes]),
         })

@@ -106,7 +106,7 @@ impl Trace {
         [x, y]: [S::PrivateKey; 2],
         [initiator, responder]: [OwnKey<S>; 2],
     ) {
-        let [g_x, g_y] = [&x, &y].map(|private| suite.coordinate(private));
+        let [g_x, g_y] = [&x, &y].map(|private| suite.coordinate(private).expect("in software"));
         self.assert("G_X", g_x);
         self.assert("G_Y", g_y);
         let message_1 = digest(&[&self.bytes("message_1 (CBOR Sequence)")]);
@@ -200,12 +200,15 @@ fn every_value_of_the_trace_with_static_keys_is_the_rfcs() {
     let private = |name| PrivateKey::new(Secret::new(trace.array(name))).unwrap();
     let [initiator, responder] = ["SK_I", "SK_R"].map(private);
     let suite = &mut Suite2(P256);
-    trace.assert("PK_I_x", suite.coordinate(&initiator));
-    trace.assert("PK_R_x", suite.coordinate(&responder));
+    trace.assert("PK_I_x", suite.coordinate(&initiator).expect("in software"));
+    trace.assert("PK_R_x", suite.coordinate(&responder).expect("in software"));
     for (side, private) in [("I", &initiator), ("R", &responder)] {
         let bytes = trace.bytes(&format!("CRED_{side} (CBOR Data Item)"));
         let ccs = Ccs::parse(&bytes).unwrap();
-        assert_eq!(ccs.key, CoseKey::p256(&crate::Suite::public_key(&mut P256, private)));
+        assert_eq!(
+            ccs.key,
+            CoseKey::p256(&crate::Suite::public_key(&mut P256, private).expect("in software"))
+        );
         // The RFC's credentials are the deterministic ones.
         assert_eq!(ccs.emit(&mut [0; 200]), Ok(&bytes[..]));
     }

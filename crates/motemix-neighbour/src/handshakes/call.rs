@@ -160,7 +160,8 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(), HandshakeDrop> {
-        let worked = match self.step {
+        let step = self.step;
+        let worked = match step {
             Step::Begin => self.begin(now, suite, rng),
             Step::Read => self.read(suite),
             Step::Verify => self.verify(admission, suite),
@@ -168,8 +169,9 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
             Step::Hello | Step::Message1 | Step::Message3 => Ok(()),
         };
         if worked.is_err() {
-            // The right message may still come.
-            (self.step, self.held) = (Step::Message1, Held::Nothing);
+            // The right message may still come; before message_1 that is a cookie.
+            let back_to = if step == Step::Begin { Step::Hello } else { Step::Message1 };
+            (self.step, self.held) = (back_to, Held::Nothing);
         }
         worked
     }
@@ -251,12 +253,13 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         proof: (Prk, Proof),
         suite: &mut S,
     ) -> Result<(), HandshakeDrop> {
-        self.waiting = None;
         let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         let mut room = [0; LEN];
         let (completed, message_3) = with_own::<S, _, LEN>(identity, |own| {
             verified.seal(own, Ead::default(), proof, suite, &mut room)
         })?;
+        // Not before: what fails here may be tried again with another message_2.
+        self.waiting = None;
         self.held = Held::Completed(completed);
         self.message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
         Ok(())

@@ -41,6 +41,8 @@ drops! {
     Unproved => "unproved",
     /// It names another key of its sender than is known here.
     OtherKey => "other-key",
+    /// It could not be worked on: the accelerator failed.
+    Engine => "engine",
 }
 
 impl From<Refused> for HandshakeDrop {
@@ -48,6 +50,7 @@ impl From<Refused> for HandshakeDrop {
         match refused {
             Refused::Method | Refused::Suite => Self::OtherSuite,
             Refused::PublicKey => Self::PublicKey,
+            Refused::Engine => Self::Engine,
             Refused::Mac | Refused::Signature | Refused::Ciphertext => Self::Unproved,
             _ => Self::Malformed,
         }

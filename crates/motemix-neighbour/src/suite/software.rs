@@ -20,11 +20,9 @@ use super::{
 pub struct P256;
 
 impl Suite for P256 {
-    fn public_key(&mut self, private: &PrivateKey) -> PublicKey {
-        let key = secret_key(private).map(|key| key.public_key().to_sec1_point(true));
-        // A value of `PrivateKey` has a public key, and that has bytes.
-        let bytes = key.ok().and_then(|point| point.as_bytes().try_into().ok());
-        PublicKey(bytes.expect("a private key was checked when it was made"))
+    fn public_key(&mut self, private: &PrivateKey) -> Result<PublicKey, Refused> {
+        let point = secret_key(private)?.public_key().to_sec1_point(true);
+        point.as_bytes().try_into().map(PublicKey).map_err(|_| Refused::PublicKey)
     }
 
     fn agree(&mut self, private: &PrivateKey, peer: &PublicKey) -> Result<Secret<32>, Refused> {
@@ -60,12 +58,14 @@ impl Suite for P256 {
         key.verify_prehash(digest, &signature).map_err(|_| Refused::Signature)
     }
 
-    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
+    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
         symmetric::encrypt_block(key, block);
+        Ok(())
     }
 
-    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) {
+    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
         symmetric::decrypt_block(key, block);
+        Ok(())
     }
 
     fn seal(

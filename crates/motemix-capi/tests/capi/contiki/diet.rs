@@ -246,7 +246,7 @@ impl TryCryptoRng for Rng {}
 impl Tester {
     fn new(socket: UdpSocket) -> Self {
         let mut rng = Rng;
-        Self { socket, identity: Identity::generate(&mut P256, &mut rng), rng }
+        Self { socket, identity: Identity::generate(&mut P256, &mut rng).expect("in software"), rng }
     }
 
     fn hears(&self) -> Vec<u8> {
@@ -257,7 +257,7 @@ impl Tester {
 
     /// Says hello, and has a session.
     fn meets(&mut self, router: u16) -> Session {
-        let (initiator, hello) = self.identity.hello(&mut P256, &mut self.rng);
+        let (initiator, hello) = self.identity.hello(&mut P256, &mut self.rng).expect("in software");
         self.socket.send_to(&hello, ("::1", router)).expect("it leaves");
         let answer = self.hears();
         // Lost, and asked for again.
@@ -335,7 +335,7 @@ fn a_router_has_bounded_places_and_a_stranger_takes_none() {
         router.ask(&format!("admit {}", to_hex(tester.identity.public_key().as_bytes())), "ok ");
     }
     for _ in 0..100 {
-        let (_, hello) = stranger.identity.hello(&mut P256, &mut stranger.rng);
+        let (_, hello) = stranger.identity.hello(&mut P256, &mut stranger.rng).expect("in software");
         stranger.socket.send_to(&hello, ("::1", to)).expect("it leaves");
         router.ask("dropped", "ok");
     }
@@ -344,7 +344,7 @@ fn a_router_has_bounded_places_and_a_stranger_takes_none() {
     for tester in first {
         tester.meets(to);
     }
-    let (_, hello) = last.identity.hello(&mut P256, &mut last.rng);
+    let (_, hello) = last.identity.hello(&mut P256, &mut last.rng).expect("in software");
     last.socket.send_to(&hello, ("::1", to)).expect("it leaves");
     let said = loop {
         let said = router.all("dropped", "ok");
@@ -369,7 +369,7 @@ fn a_sensor_takes_no_other_routers_answer() {
     let answered = tester.identity.answer(&hello, Admission::Of(&[known]), &mut P256, &mut tester.rng);
     let (pending, answer) = answered.expect("a hello");
     // Another's, which it does not know, and one that was altered on the way.
-    let other = Identity::generate(&mut P256, &mut tester.rng);
+    let other = Identity::generate(&mut P256, &mut tester.rng).expect("in software");
     let (_, of_other) =
         other.answer(&hello, Admission::Anybody, &mut P256, &mut tester.rng).expect("a hello");
     let mut altered = answer;

@@ -82,7 +82,7 @@ impl Router {
         let protocol = match args.neighbours.mode {
             Mode::Plain => Protocol::Plain,
             Mode::Literal => {
-                let node = Node::generate(&mut P256, &mut rng);
+                let node = Node::generate(&mut P256, &mut rng).map_err(Failure::failed)?;
                 Protocol::Literal(Box::new(Literal { node, peers: HashMap::new() }))
             }
             Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Router::new(&args.neighbours)?)),
@@ -338,9 +338,10 @@ mod tests {
     #[test]
     fn a_flood_of_strangers_leaves_neighbours_their_answers() {
         let mut rng = rng().expect("random numbers");
-        let [neighbour, stranger, identity] = [(); 3].map(|()| Identity::generate(&mut P256, &mut rng));
+        let [neighbour, stranger, identity] =
+            [(); 3].map(|()| Identity::generate(&mut P256, &mut rng).expect("in software"));
         let us = Us { identity, admitted: Some(vec![neighbour.public_key()]) };
-        let hellos = [stranger, neighbour].map(|who| who.hello(&mut P256, &mut rng).1);
+        let hellos = [stranger, neighbour].map(|who| who.hello(&mut P256, &mut rng).expect("in software").1);
         let mut diet = Diet::new(us, rng);
         let from = "[::1]:1".parse().expect("an address");
         for _ in 0..10_000 {

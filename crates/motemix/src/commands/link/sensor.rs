@@ -134,7 +134,10 @@ impl<'a> Sensor<'a> {
         };
         let protocol = match args.neighbours.mode {
             Mode::Plain => Protocol::Plain,
-            Mode::Literal => Protocol::Literal(Box::new(Node::generate(&mut P256, &mut rng)), None),
+            Mode::Literal => {
+                let node = Node::generate(&mut P256, &mut rng).map_err(Failure::failed)?;
+                Protocol::Literal(Box::new(node), None)
+            }
             Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Sensor::new(args)?)),
             Mode::Diet => Protocol::Diet(Box::new(Us::new(&args.neighbours)?), None),
         };
@@ -230,7 +233,7 @@ fn deliver(
 }
 
 fn shake_hands(air: &mut Air, us: &Us, rng: &mut HostRng) -> Result<Session, Failure> {
-    let (initiator, hello) = us.identity.hello(&mut P256, rng);
+    let (initiator, hello) = us.identity.hello(&mut P256, rng).map_err(Failure::failed)?;
     let mut refused = None;
     let answered = air.ask(&hello, TRIES, |answer| {
         initiator.finish(answer, us.admission(), &mut P256).map_err(|reason| refused = Some(reason)).ok()

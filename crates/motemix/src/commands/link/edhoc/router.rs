@@ -260,5 +260,6 @@ fn name(reason: HandshakeDrop) -> &'static str {
         HandshakeDrop::PublicKey => "no point of the curve",
         HandshakeDrop::Unproved => "handshake altered, or of who has not the key",
         HandshakeDrop::OtherKey => "credential by a name",
+        HandshakeDrop::Engine => "the accelerator failed",
     }
 }
