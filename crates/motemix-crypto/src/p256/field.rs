@@ -15,9 +15,15 @@ use core::hint::black_box;
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use super::inverse::inverse_vartime;
 use super::product::{add_product, set_square};
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
+/// p, big-endian.
+pub const MODULUS_BYTES: [u8; 32] = [
+    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+];
 /// p.
 const MODULUS: [i32; LIMBS] = [-1, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 1024, 0, 0, -8, 0, 512];
 /// 2⁵²⁰ modulo p.
@@ -200,6 +206,11 @@ impl Element {
         inverse.power(30, &ones_30);
         inverse.power(2, self);
         *self = inverse;
+    }
+
+    /// Becomes its inverse, but zero stays zero. Carried. In variable time: for what everybody knows.
+    pub fn invert_vartime(&mut self) {
+        *self = Self::from_be_bytes(&inverse_vartime(&self.to_be_bytes(), &MODULUS_BYTES));
     }
 
     /// Becomes its power of (p + 1) / 4: a root, if it is a square. Carried.

@@ -36,6 +36,7 @@ use core::hint::black_box;
 use subtle::Choice;
 
 use super::addition::Jacobian;
+use super::digits::{DIGITS_END, Digits};
 use super::field::{Element, Packed};
 use super::generator::COMB;
 use super::point::Point;
@@ -57,7 +58,7 @@ const EMPTY: Table = [[0; 20]; TABLE_LEN];
 /// The product of a point.
 pub fn variable_base(point: &Point, odd: &Odd) -> Point {
     let mut table = EMPTY;
-    set_odd_multiples(&mut table, point);
+    set_odd_multiples(&mut table, point, Element::invert);
     let mut sum = Jacobian::from_point(&digit(&table, odd, DIGITS - 1));
     for position in (1..DIGITS - 1).rev() {
         shift(&mut sum);
@@ -80,30 +81,52 @@ pub fn fixed_base(odd: &Odd) -> Point {
     affine(sum, odd)
 }
 
-/// The sum of both products: `None` if it is infinity. In variable time.
+/// The sum of both products: `None` if it is infinity. In variable time, by public numbers: a
+/// verification's.
 pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) -> Option<Jacobian> {
-    let (odd, comb) = (by.odd(), of_generator.map(Scalar::odd));
+    let comb = of_generator.map(Scalar::odd);
     let mut table = EMPTY;
-    set_odd_multiples(&mut table, point);
-    let mut sum = Jacobian::from_point(&signed(digit(&table, &odd, DIGITS - 1), &odd));
-    for position in (0..WINDOW * (DIGITS - 1)).rev() {
-        sum.double();
-        if position.is_multiple_of(WINDOW) {
-            sum.add_point(&signed(digit(&table, &odd, position / WINDOW), &odd));
+    set_odd_multiples(&mut table, point, Element::invert_vartime);
+    let mut digits = Digits::of(by.expose());
+    let mut sum = None;
+    for position in (0..=DIGITS_END).rev() {
+        if let Some(sum) = &mut sum {
+            Jacobian::double(sum);
         }
-        if let Some(comb) = comb.as_ref().filter(|_| position < COLUMNS) {
-            sum.add_point(&signed(column(comb, position), comb));
+        if let Some(digit) = digits.next_vartime(position) {
+            add_vartime(&mut sum, &multiple_vartime(&table, digit));
+        }
+        if let Some(comb) = comb.as_ref().filter(|_| position < COLUMNS as i32) {
+            add_vartime(&mut sum, &signed(column(comb, position as usize), comb));
         }
     }
+    let sum = sum?;
     if !bool::from(sum.z.is_zero()) {
         return Some(sum);
     }
     // Z is zero from then on that an addition went wrong, which happens only to who wants it.
-    let product = variable_base(point, &odd);
+    let product = variable_base(point, &by.odd());
     match comb {
         Some(comb) => Jacobian::of_points_vartime(&product, &fixed_base(&comb)),
         None => Some(Jacobian::from_point(&product)),
     }
+}
+
+fn add_vartime(sum: &mut Option<Jacobian>, point: &Point) {
+    match sum {
+        Some(sum) => {
+            sum.add_point(point);
+        }
+        None => *sum = Some(Jacobian::from_point(point)),
+    }
+}
+
+/// An odd multiple from −15 to 15, looked up where it is.
+fn multiple_vartime(table: &Table, digit: i32) -> Point {
+    let [x, y] = Element::unpacked(&table[digit.unsigned_abs() as usize / 2 % TABLE_LEN]);
+    let mut point = Point::new(x, y);
+    point.negate_if(Choice::from(u8::from(digit < 0)));
+    point
 }
 
 fn affine(mut product: Jacobian, odd: &Odd) -> Point {
@@ -170,13 +193,13 @@ fn at(table: &Table, index: u8, is_negative: Choice) -> Point {
 
 /// P, 3 P, … 15 P.
 #[inline(never)]
-fn set_odd_multiples(table: &mut Table, point: &Point) {
+fn set_odd_multiples(table: &mut Table, point: &Point, invert: fn(&mut Element)) {
     let (x, y) = point.coordinates();
     table[0] = x.packed(y);
     let mut steps = [Element::ZERO; TABLE_LEN - 1];
     let mut z = make_multiples(table, &mut steps, point);
     // One inversion for all of them (P. Montgomery, 1987).
-    z.invert();
+    invert(&mut z);
     make_affine(table, &steps, z);
 }
 
@@ -240,7 +263,7 @@ mod tests {
     fn a_table_has_the_odd_multiples_in_order() {
         let point = Point::from_coordinates(&times_generator(Theirs::from(77_u32))).expect("a point");
         let mut table = EMPTY;
-        set_odd_multiples(&mut table, &point);
+        set_odd_multiples(&mut table, &point, Element::invert);
         for (entry, multiple) in table.iter().zip((1_u32..).step_by(2)) {
             let [x, y] = Element::unpacked(entry);
             let expected = times_generator(Theirs::from(77_u32) * Theirs::from(multiple));

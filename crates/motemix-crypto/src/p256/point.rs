@@ -2,7 +2,7 @@
 
 use subtle::Choice;
 
-use super::field::Element;
+use super::field::{Element, MODULUS_BYTES};
 use super::multiply;
 use super::scalar::{Scalar, difference};
 use super::wiped;
@@ -15,12 +15,6 @@ pub const COMPRESSED_LEN: usize = 1 + ELEMENT_LEN;
 pub const COORDINATES_LEN: usize = 2 * ELEMENT_LEN;
 
 const EVEN_Y: u8 = 2;
-
-/// p, big-endian.
-const MODULUS: [u8; ELEMENT_LEN] = [
-    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-];
 
 /// b of y² = x³ − 3x + b.
 const B: Element = Element::new([
@@ -108,7 +102,7 @@ impl Point {
 
 /// `None` unless it is below p.
 fn coordinate(bytes: &[u8; ELEMENT_LEN]) -> Option<Element> {
-    let (_, is_below) = difference(bytes, &MODULUS);
+    let (_, is_below) = difference(bytes, &MODULUS_BYTES);
     bool::from(is_below).then(|| Element::from_be_bytes(bytes))
 }
 
