@@ -49,18 +49,20 @@ fn words(bytes: &[u8; 32]) -> Words {
 /// Adds; whether that went beyond 2²⁵⁶.
 fn add(to: &mut Words, what: &Words) -> bool {
     let mut carry = false;
-    for (word, what) in to.iter_mut().zip(what) {
-        (*word, carry) = word.carrying_add(*what, carry);
+    macro_rules! each {
+        ($($at:literal)+) => { $( (to[$at], carry) = to[$at].carrying_add(what[$at], carry); )+ };
     }
+    each!(0 1 2 3 4 5 6 7);
     carry
 }
 
 /// Subtracts; whether that went below zero.
 fn subtract(from: &mut Words, what: &Words) -> bool {
     let mut borrow = false;
-    for (word, what) in from.iter_mut().zip(what) {
-        (*word, borrow) = word.borrowing_sub(*what, borrow);
+    macro_rules! each {
+        ($($at:literal)+) => { $( (from[$at], borrow) = from[$at].borrowing_sub(what[$at], borrow); )+ };
     }
+    each!(0 1 2 3 4 5 6 7);
     borrow
 }
 

@@ -2,6 +2,7 @@
 
 use super::inverse::inverse_vartime;
 use super::product::add_product;
+use super::scalar::PublicScalar;
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
 /// n, big-endian.
@@ -82,9 +83,9 @@ impl Residue {
         Self(limbs)
     }
 
-    /// The inverse of a number from 1 to n − 1, raised. In variable time.
-    pub fn inverted_vartime(number: &[u8; 32]) -> Self {
-        Self::from_be_bytes(&inverse_vartime(number, &ORDER_BYTES)).raised()
+    /// The inverse, raised. In variable time.
+    pub fn inverted_vartime(number: &PublicScalar) -> Self {
+        Self::from_be_bytes(&inverse_vartime(number.as_bytes(), &ORDER_BYTES)).raised()
     }
 
     /// Becomes self·b / 2²⁶⁰, as [`Self::divided_product`].

@@ -2,7 +2,7 @@
 
 use subtle::Choice;
 
-use super::field::{Element, MODULUS_BYTES};
+use super::field::{Element, MODULUS_BYTES, Packed};
 use super::multiply;
 use super::scalar::{Scalar, difference};
 use super::wiped;
@@ -66,6 +66,24 @@ impl Point {
 
     pub(super) const fn new(x: Element, y: Element) -> Self {
         Self { x, y }
+    }
+
+    pub(super) fn unpacked(packed: &Packed) -> Self {
+        let mut point = Self::new(Element::ZERO, Element::ZERO);
+        point.x.unpack(&mut point.y, packed);
+        point
+    }
+
+    pub(super) fn packed(&self) -> Packed {
+        self.x.packed(&self.y)
+    }
+
+    /// Makes X and Y into x and y, given 1 / Z.
+    pub(super) fn make_affine(&mut self, inverse: &Element) {
+        let mut power = inverse.squared();
+        self.x.multiply(&power);
+        power.multiply(inverse);
+        self.y.multiply(&power);
     }
 
     pub(super) const fn coordinates(&self) -> (&Element, &Element) {
