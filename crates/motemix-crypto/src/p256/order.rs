@@ -1,7 +1,7 @@
 //! Integers modulo n, the order of the group.
 
 use super::inverse::inverse_vartime;
-use super::product::add_product;
+use super::product::{add_product, set_square};
 use super::scalar::PublicScalar;
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
@@ -60,27 +60,19 @@ impl Residue {
         Self(core::array::from_fn(|limb| self.0[limb] + other.0[limb]))
     }
 
-    /// a·b / 2²⁶⁰ (P. Montgomery, 1985), where |a·b| < 2⁵¹⁴ and limbs are up to 3·2¹² and 2¹² or up
-    /// to 2¹³: multiples of n are added so that the lower half becomes zero. Their factors are at
-    /// most 2¹² in magnitude, so all together are not much more than n/2.
+    /// a·b / 2²⁶⁰, where |a·b| < 2⁵¹⁴ and limbs are up to 3·2¹² and 2¹² or up to 2¹³.
     #[inline(never)]
     pub fn divided_product(&self, by: &Self) -> Self {
         let mut columns = [0; COLUMNS];
         add_product(&mut columns, &self.0, &by.0);
-        let mut carried = 0;
-        for at in 0..LIMBS {
-            let Some(columns) = columns[at..].first_chunk_mut::<LIMBS>() else { continue };
-            columns[0] += carried;
-            let factor = carry(((columns[0] & MASK) * FACTOR) & MASK, &mut 0);
-            add_order(columns, factor);
-            carried = columns[0] >> BITS;
-        }
-        columns[LIMBS] += carried;
-        let mut carried = 0;
-        let mut limbs = core::array::from_fn(|at| carry(columns[LIMBS + at], &mut carried));
-        // The uppermost limb keeps what it is given: the number is far below 2²⁶⁰.
-        limbs[LIMBS - 1] += carried << BITS;
-        Self(limbs)
+        divided(&mut columns)
+    }
+
+    /// Becomes self² / 2²⁶⁰, as [`Self::divided_product`].
+    fn square(&mut self) {
+        let mut columns = [0; COLUMNS];
+        set_square(&mut columns, &self.0);
+        *self = divided(&mut columns);
     }
 
     /// The inverse, raised. In variable time.
@@ -110,14 +102,33 @@ impl Residue {
             // The exponent is known to everybody.
             for digit in [byte >> 4, byte & 15] {
                 for _ in 0..4 {
-                    let root = inverse;
-                    inverse.multiply(&root);
+                    inverse.square();
                 }
                 inverse.multiply(&powers[usize::from(digit)]);
             }
         }
         inverse
     }
+}
+
+/// Divides by 2²⁶⁰ (P. Montgomery, 1985): multiples of n are added so that the lower half becomes
+/// zero. Their factors are at most 2¹² in magnitude, so all together are not much more than n/2.
+#[inline(never)]
+fn divided(columns: &mut [i32; COLUMNS]) -> Residue {
+    let mut carried = 0;
+    for at in 0..LIMBS {
+        let Some(columns) = columns[at..].first_chunk_mut::<LIMBS>() else { continue };
+        columns[0] += carried;
+        let factor = carry(((columns[0] & MASK) * FACTOR) & MASK, &mut 0);
+        add_order(columns, factor);
+        carried = columns[0] >> BITS;
+    }
+    columns[LIMBS] += carried;
+    let mut carried = 0;
+    let mut limbs = core::array::from_fn(|at| carry(columns[LIMBS + at], &mut carried));
+    // The uppermost limb keeps what it is given: the number is far below 2²⁶⁰.
+    limbs[LIMBS - 1] += carried << BITS;
+    Residue(limbs)
 }
 
 /// Adds `factor` times n.
