@@ -9,7 +9,7 @@ type Words = [u32; 8];
 #[inline(never)]
 pub(super) fn inverse_vartime(number: &[u8; 32], modulus: &[u8; 32]) -> [u8; 32] {
     let modulus = words(modulus);
-    // Modulo the modulus, a is s and b is t times the number's inverse...
+    // Modulo the modulus, a is s times the number, and b is t times.
     let (mut a, mut b) = (words(number), modulus);
     let (mut s, mut t) = ([0; 8], [0; 8]);
     s[0] = 1;

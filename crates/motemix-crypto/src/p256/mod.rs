@@ -10,7 +10,8 @@
 //! | `scalar` | secrets |
 //! | `point` | a point as bytes and as coordinates |
 //! | `addition` | doubling and addition |
-//! | `multiply` | multiplication, in constant time |
+//! | `multiply` | multiplication, in constant time but for that of a verification |
+//! | `digits` | digits of public numbers, in variable time |
 //! | `generator` | its table for the generator |
 //! | `ecdsa` | signatures |
 //!
