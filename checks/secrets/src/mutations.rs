@@ -142,8 +142,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "P-256: a table looked up at a secret place",
         file: "crates/motemix-crypto/src/p256/multiply.rs",
-        original: "Element::unpacked(&taken)",
-        mutant: "Element::unpacked(&table[core::hint::black_box(index as usize) % TABLE_LEN])",
+        original: "Point::unpacked(&taken)",
+        mutant: "Point::unpacked(&table[core::hint::black_box(index as usize) % TABLE_LEN])",
         operations: &["P-256: Diffie-Hellman", "P-256: multiplication of the generator"],
     },
     Mutation {

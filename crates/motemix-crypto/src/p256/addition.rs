@@ -1,4 +1,10 @@
 //! Doubling and addition.
+//!
+//! X is less than 2.3 p in magnitude, Y than 2 p, Z than 3 p, and coordinates that are added than
+//! 2 p. It follows for their sums from what `field` says of products, step by step. In a doubling δ
+//! is less than 1.6 p, 2 γ than 1.5 p, 2 β than 1.3 p, α than 1.2 p; what Y is reduced from is the
+//! greatest, 9.5 p². In an addition h is less than 3.5 p, r than 3.2 p, h² than 1.8 p, h³ than
+//! 1.4 p, v than 1.3 p; Y comes from 14 p².
 
 use super::field::Element;
 use super::point::Point;
@@ -22,22 +28,19 @@ impl Jacobian {
     #[inline(never)]
     pub fn double(&mut self) {
         let delta = self.z.squared();
-        let mut gamma = self.y.squared();
+        // 2 γ and 2 β of the formulas.
+        let gamma = self.y.twice_squared();
         let mut beta = self.x.times(&gamma);
         let mut alpha = self.x.minus(&delta);
-        self.x.combine(1, 1, &delta);
+        self.x.combine_and_carry(3, 3, &delta);
         alpha.multiply(&self.x);
-        alpha.combine_and_carry(3, 0, &delta);
 
         self.z.multiply(&self.y);
         self.z.combine(2, 0, &delta);
-        self.x.set_square(&alpha);
-        self.x.combine_and_carry(1, -8, &beta);
-        // Of weight 5.
-        beta.combine(4, -1, &self.x);
-        gamma.square();
-        self.y.set_product(&alpha, &beta);
-        self.y.combine_and_carry(1, -8, &gamma);
+        self.x.set_square_and(&alpha, -4, &beta);
+        // Of weight 3.
+        beta.combine(2, -1, &self.x);
+        self.y.set_product_less_squares(&alpha, &beta, &gamma);
     }
 
     /// Adds a point that is not equal, not the negative, where neither is infinity. Returns the
@@ -57,13 +60,12 @@ impl Jacobian {
         let mut hhh = h.squared();
         let mut v = self.x.times(&hhh);
         hhh.multiply(&h);
-        self.x.set_square(&r);
-        self.x.combine(1, -1, &hhh);
-        self.x.combine_and_carry(1, -2, &v);
+        hhh.combine(1, 2, &v);
+        self.x.set_square_and(&r, -1, &hhh);
+        // −hhh.
+        hhh.combine(-1, 2, &v);
         v.combine(1, -1, &self.x);
-        r.multiply(&v);
-        self.y.multiply(&hhh);
-        self.y.combine_and_carry(-1, 1, &r);
+        self.y.multiply_and_add_product(&hhh, &r, &v);
         h
     }
 
@@ -89,14 +91,6 @@ impl Jacobian {
         let mut twice = Self::from_point(a);
         twice.double();
         are_equal.then_some(twice)
-    }
-
-    /// Makes X and Y into x and y, given 1 / Z.
-    pub fn make_affine(x: &mut Element, y: &mut Element, inverse: &Element) {
-        let mut power = inverse.squared();
-        x.multiply(&power);
-        power.multiply(inverse);
-        y.multiply(&power);
     }
 
     /// The same point, with the Z of another that has 1 as yet.
@@ -131,5 +125,72 @@ impl Jacobian {
         self.z.multiply(&dx);
         other.z = self.z;
         dx
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secret;
+    use crate::p256::Scalar;
+
+    fn multiple(by: u8) -> Point {
+        let scalar = Secret::new(core::array::from_fn(|at| if at == 31 { by } else { 0 }));
+        Point::mul_generator(&Scalar::from_be_bytes(&scalar).expect("from 1 to n − 1"))
+    }
+
+    fn coordinates(sum: &Jacobian) -> [u8; 64] {
+        let mut inverse = sum.z;
+        inverse.invert();
+        let mut point = Point::new(sum.x, sum.y);
+        point.make_affine(&inverse);
+        point.to_coordinates()
+    }
+
+    /// By how much elements may differ that are the same modulo p: so often p is added that they
+    /// stay less than `limit` times p.
+    fn same(element: Element, limit: f64) -> impl Iterator<Item = Element> {
+        (-3..=3)
+            .map(move |times| element.and_multiple_of_p(times))
+            .filter(move |same| same.size().abs() < limit)
+    }
+
+    fn alike(sum: &Jacobian) -> impl Iterator<Item = Jacobian> {
+        let sum = *sum;
+        same(sum.x, 2.3).flat_map(move |x| {
+            same(sum.y, 2.0).flat_map(move |y| same(sum.z, 3.0).map(move |z| Jacobian { x, y, z }))
+        })
+    }
+
+    fn assert_size(sum: &Jacobian) {
+        let sizes = [sum.x, sum.y, sum.z].map(|coordinate| coordinate.size().abs());
+        assert!(sizes[0] < 2.3 && sizes[1] < 2.0 && sizes[2] < 3.0, "{sizes:?}");
+    }
+
+    #[test]
+    fn sums_are_right_however_great_coordinates_are_and_stay_so_great() {
+        for by in 2..5 {
+            // Their Z is not one.
+            let mut sum = Jacobian::from_point(&multiple(by));
+            sum.double();
+            let mut cases = 0;
+            for alike in alike(&sum) {
+                let mut twice = alike;
+                twice.double();
+                assert_size(&twice);
+                assert_eq!(coordinates(&twice), multiple(4 * by).to_coordinates(), "4 · {by}");
+
+                let point = multiple(1);
+                let (x, y) = point.coordinates();
+                for x in same(*x, 2.0) {
+                    let mut sum = alike;
+                    sum.add_point(&Point::new(x, same(*y, 2.0).last().expect("one at least")));
+                    assert_size(&sum);
+                    assert_eq!(coordinates(&sum), multiple(2 * by + 1).to_coordinates(), "2 · {by} + 1");
+                }
+                cases += 1;
+            }
+            assert!(cases > 60, "{cases} of {by}");
+        }
     }
 }

@@ -7,9 +7,8 @@ use super::field::Element;
 use super::multiply;
 use super::order::{ORDER_BYTES, Residue};
 use super::point::Point;
-use super::scalar::{SCALAR_LEN, Scalar};
+use super::scalar::{PublicScalar, SCALAR_LEN, Scalar};
 use super::wiped;
-use crate::Secret;
 
 /// Bytes of a signature: r and s, big-endian.
 pub const SIGNATURE_LEN: usize = 64;
@@ -37,18 +36,18 @@ pub fn sign(private: &Scalar, nonce: &Scalar, digest: &[u8; 32]) -> Option<[u8; 
 /// on it.
 pub fn verify_vartime(public: &Point, digest: &[u8; 32], signature: &[u8; SIGNATURE_LEN]) -> bool {
     let (r, s) = signature.split_at(SCALAR_LEN);
-    let scalar = |bytes: &[u8]| Scalar::from_be_bytes(&Secret::new(*bytes.first_chunk()?));
+    let scalar = |bytes: &[u8]| PublicScalar::from_be_bytes(bytes.first_chunk()?);
     let (Some(r), Some(s)) = (scalar(r), scalar(s)) else { return false };
-    let inverse = Residue::inverted_vartime(s.expose());
+    let inverse = Residue::inverted_vartime(&s);
     let over_s = |number| {
         let quotient = Residue::from_be_bytes(number).divided_product(&inverse);
-        Scalar::from_be_bytes(&Secret::new(quotient.to_be_bytes()))
+        PublicScalar::from_be_bytes(&quotient.to_be_bytes())
     };
     // It is not zero, because r is not.
-    let Some(of_public) = over_s(r.expose()) else { return false };
+    let Some(of_public) = over_s(r.as_bytes()) else { return false };
     let of_generator = over_s(digest);
     let sum = multiply::sum_vartime(public, &of_public, of_generator.as_ref());
-    sum.is_some_and(|sum| has_x(&sum, r.expose()))
+    sum.is_some_and(|sum| has_x(&sum, r.as_bytes()))
 }
 
 /// Whether the point's x is r modulo n: it is r, or r + n if that is below p.

@@ -2,22 +2,29 @@
 //! 2²⁶⁰ times itself (P. Montgomery, 1985).
 //!
 //! An element has *weight* w if its limbs are at most w·2¹² in magnitude. It is *carried* if that
-//! is 1 and the uppermost limb below 2¹⁰; products are. Sums and differences add the weights of
-//! their terms. Factors may have weights whose product is 6 (`product::add_product`).
+//! is 1 and the uppermost limb below 2¹¹; products are. Sums and differences add the weights of
+//! their terms. Factors may have weights whose product is 6, and products that are added before
+//! they are reduced may have 6 together (`product::add_product`).
 //!
-//! Nor may the number itself grow. The magnitudes of two factors multiply to less than 6 p², so
-//! that a product, which is between a·b / 2²⁶⁰ and that and p, is between −0.4 p and 1.4 p. What
-//! [`Element::combine_and_carry`] leaves is between −0.6 p and 0.6 p. X and Y of a sum of points
-//! are such, and Z is below 2.4 p: of all that is multiplied, Z² comes closest to 6 p².
+//! Nor may the number itself grow. What is reduced is less than 15 p² in magnitude. It is divided
+//! by 2²⁶⁰, which is 16 p and a little, and less than p is added: so a product is between −p and
+//! 2 p. What [`Element::combine_and_carry`] leaves is between −0.6 p and 0.6 p. `addition` says how
+//! great coordinates are.
 
 use core::array;
 use core::hint::black_box;
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use super::inverse::inverse_vartime;
 use super::product::{add_product, set_square};
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
+/// p, big-endian.
+pub const MODULUS_BYTES: [u8; 32] = [
+    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+];
 /// p.
 const MODULUS: [i32; LIMBS] = [-1, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 1024, 0, 0, -8, 0, 512];
 /// 2⁵²⁰ modulo p.
@@ -96,6 +103,50 @@ impl Element {
         reduce(&columns, self);
     }
 
+    /// Becomes a² + `factor` · `other`, less the multiple of p that is nearest to what is added: so
+    /// that is between −0.6 p and 0.6 p. The factor's magnitude times its weight may be 64. Carried.
+    #[inline(never)]
+    pub fn set_square_and(&mut self, a: &Self, factor: i32, other: &Self) {
+        let mut columns = [0; COLUMNS];
+        set_square(&mut columns, &a.0);
+        // From 2²⁶⁰ on, because the reduction divides by that.
+        if let Some(upper) = columns.last_chunk_mut() {
+            combine(upper, 1, factor, &other.0);
+            take_off_modulus(upper, factor * other.0[LIMBS - 1]);
+        }
+        reduce(&columns, self);
+    }
+
+    /// Twice the square. Carried.
+    #[inline(never)]
+    pub fn twice_squared(&self) -> Self {
+        let mut columns = [0; COLUMNS];
+        set_square(&mut columns, &self.0);
+        scale(&mut columns, 2);
+        let mut twice = Self::ZERO;
+        reduce(&columns, &mut twice);
+        twice
+    }
+
+    /// Becomes a·b − 2 c², where the weights of both together are 6 at most. Carried.
+    #[inline(never)]
+    pub fn set_product_less_squares(&mut self, a: &Self, b: &Self, c: &Self) {
+        let mut columns = [0; COLUMNS];
+        set_square(&mut columns, &c.0);
+        scale(&mut columns, -2);
+        add_product(&mut columns, &a.0, &b.0);
+        reduce(&columns, self);
+    }
+
+    /// Becomes its product and a·b, where the weights of both together are 6 at most. Carried.
+    #[inline(never)]
+    pub fn multiply_and_add_product(&mut self, by: &Self, a: &Self, b: &Self) {
+        let mut columns = [0; COLUMNS];
+        add_product(&mut columns, &self.0, &by.0);
+        add_product(&mut columns, &a.0, &b.0);
+        reduce(&columns, self);
+    }
+
     /// The product. Carried.
     #[inline(never)]
     pub fn times(&self, by: &Self) -> Self {
@@ -125,30 +176,16 @@ impl Element {
     }
 
     /// Becomes `factor` · self + `other_factor` · `other`.
-    #[inline(never)]
     pub fn combine(&mut self, factor: i32, other_factor: i32, other: &Self) {
-        for (limbs, others) in self.0.as_chunks_mut::<5>().0.iter_mut().zip(other.0.as_chunks::<5>().0) {
-            // Written out, as products are.
-            macro_rules! each {
-                ($($at:literal)+) => {
-                    $( limbs[$at] = factor * limbs[$at] + other_factor * others[$at]; )+
-                };
-            }
-            each!(0 1 2 3 4);
-        }
+        combine(&mut self.0, factor, other_factor, &other.0);
     }
 
     /// The same, carried. The factors' magnitudes times the weights may be 64 together.
     #[inline(never)]
     pub fn combine_and_carry(&mut self, factor: i32, other_factor: i32, other: &Self) {
         self.combine(factor, other_factor, other);
-        // How often p is in it, but for a little. The terms are those of p.
-        let above = (self.0[LIMBS - 1] + (1 << 8)) >> 9;
-        self.0[0] += above;
-        self.0[7] -= above << 5;
-        self.0[14] -= above << 10;
-        self.0[17] += above << 3;
-        self.0[19] -= above << 9;
+        let uppermost = self.0[LIMBS - 1];
+        take_off_modulus(&mut self.0, uppermost);
         let mut carried = 0;
         for limbs in self.0.as_chunks_mut::<5>().0 {
             macro_rules! each {
@@ -202,6 +239,11 @@ impl Element {
         *self = inverse;
     }
 
+    /// Becomes its inverse, but zero stays zero. Carried. In variable time: for what everybody knows.
+    pub fn invert_vartime(&mut self) {
+        *self = Self::from_be_bytes(&inverse_vartime(&self.to_be_bytes(), &MODULUS_BYTES));
+    }
+
     /// Becomes its power of (p + 1) / 4: a root, if it is a square. Carried.
     pub fn set_root(&mut self) {
         let [_, mut root] = self.powers_of_ones();
@@ -239,14 +281,53 @@ impl Element {
         array::from_fn(|limb| self.0[limb].cast_unsigned() & 0xffff | other.0[limb].cast_unsigned() << 16)
     }
 
-    /// The inverse of [`Self::packed`].
-    pub fn unpacked(packed: &Packed) -> [Self; 2] {
-        [packed.map(|pair| i32::from(pair as i16)), packed.map(|pair| pair.cast_signed() >> 16)].map(Self)
+    /// The inverse of [`Self::packed`]: becomes the first of them, and the other the second.
+    #[inline(never)]
+    pub fn unpack(&mut self, other: &mut Self, packed: &Packed) {
+        for ((limb, other), pair) in self.0.iter_mut().zip(&mut other.0).zip(packed) {
+            *limb = i32::from(*pair as i16);
+            *other = pair.cast_signed() >> 16;
+        }
     }
 }
 
 /// Limbs of two elements, those of the first in the lower halves of words.
 pub type Packed = [u32; LIMBS];
+
+/// Becomes a multiple of itself.
+#[inline(never)]
+fn scale(columns: &mut [i32; COLUMNS], factor: i32) {
+    for columns in columns.as_chunks_mut::<8>().0 {
+        macro_rules! each {
+            ($($at:literal)+) => { $( columns[$at] *= factor; )+ };
+        }
+        each!(0 1 2 3 4 5 6 7);
+    }
+}
+
+#[inline(never)]
+fn combine(limbs: &mut [i32; LIMBS], factor: i32, other_factor: i32, others: &[i32; LIMBS]) {
+    for (limbs, others) in limbs.as_chunks_mut::<4>().0.iter_mut().zip(others.as_chunks::<4>().0) {
+        // Written out, as products are.
+        macro_rules! each {
+            ($($at:literal)+) => {
+                $( limbs[$at] = factor * limbs[$at] + other_factor * others[$at]; )+
+            };
+        }
+        each!(0 1 2 3);
+    }
+}
+
+/// Takes p off as often as it is in a number whose uppermost limb that is, but for a little. The
+/// terms are those of p.
+fn take_off_modulus(limbs: &mut [i32; LIMBS], uppermost: i32) {
+    let above = (uppermost + (1 << 8)) >> 9;
+    limbs[0] += above;
+    limbs[7] -= above << 5;
+    limbs[14] -= above << 10;
+    limbs[17] += above << 3;
+    limbs[19] -= above << 9;
+}
 
 /// Divides by 2²⁶⁰: multiples of p are added so that the lower half becomes zero. p is −1 modulo
 /// 2⁹⁶, so a factor of p is what its limb is, and p has but four more terms: 2⁹⁶ = 2^(13·7 + 5),
@@ -287,6 +368,22 @@ fn multiple<const AT: usize>(factors: &[i32; LIMBS]) -> i32 {
         _ => 0,
     };
     (factor(7) << 5) + (factor(14) << 10) - (factor(17) << 3) + (factor(19) << 9)
+}
+
+#[cfg(test)]
+impl Element {
+    /// The same modulo p, and so many times p greater.
+    pub fn and_multiple_of_p(&self, times: i32) -> Self {
+        let mut carried = 0;
+        let mut limbs = array::from_fn(|at| carry(self.0[at] + times * MODULUS[at], &mut carried));
+        limbs[LIMBS - 1] += carried << BITS;
+        Self(limbs)
+    }
+
+    /// How often p it is.
+    pub fn size(&self) -> f64 {
+        self.0.iter().rev().fold(0.0, |size, limb| size * 8192.0 + f64::from(*limb)) / 2_f64.powi(256)
+    }
 }
 
 #[cfg(test)]
@@ -351,8 +448,37 @@ mod tests {
             let mut negative = x;
             negative.negate_if(Choice::from(1));
             prop_assert_eq!(negative.plus(&x).to_be_bytes(), [0; 32]);
-            let [first, second] = Element::unpacked(&x.packed(&negative));
+            let (mut first, mut second) = (Element::ZERO, Element::ZERO);
+            first.unpack(&mut second, &x.packed(&negative));
             prop_assert_eq!((first.0, second.0), (x.0, negative.0));
+        }
+
+        #[test]
+        fn sums_that_are_reduced_once_are_the_integers_modulo_p(
+            a in numbers(), b in numbers(), c in numbers(),
+        ) {
+            let p = modulus();
+            let [x, y, z] = [a, b, c].map(|number| Element::from_be_bytes(&bytes(&number)));
+            let (ab, cc) = (a.mul_mod(&b, &p), c.mul_mod(&c, &p));
+            let two = U256::from(2_u8);
+
+            prop_assert!(is_carried(&z.twice_squared()));
+            prop_assert_eq!(z.twice_squared().to_be_bytes(), bytes(&cc.mul_mod(&two, &p)));
+
+            let mut sum = x;
+            sum.set_square_and(&z, -4, &y);
+            prop_assert!(is_carried(&sum));
+            let four = b.mul_mod(&U256::from(4_u8), &p);
+            prop_assert_eq!(sum.to_be_bytes(), bytes(&cc.sub_mod(&four, &p)));
+
+            sum.set_product_less_squares(&x, &y, &z);
+            prop_assert!(is_carried(&sum));
+            prop_assert_eq!(sum.to_be_bytes(), bytes(&ab.sub_mod(&cc.mul_mod(&two, &p), &p)));
+
+            let mut sum = x;
+            sum.multiply_and_add_product(&y, &z, &z);
+            prop_assert!(is_carried(&sum));
+            prop_assert_eq!(sum.to_be_bytes(), bytes(&ab.add_mod(&cc, &p)));
         }
 
         #[test]
@@ -362,6 +488,10 @@ mod tests {
             inverse.invert();
             let one = element.times(&inverse).to_be_bytes();
             prop_assert_eq!(one, bytes(&U256::from(u8::from(a != U256::ZERO))));
+            let mut the_same = element;
+            the_same.invert_vartime();
+            prop_assert!(is_carried(&the_same));
+            prop_assert_eq!(the_same.to_be_bytes(), inverse.to_be_bytes());
             let square = element.squared();
             let mut root = square;
             root.set_root();

@@ -6,10 +6,12 @@
 //! | `product` | products of numbers of twenty limbs, from MUL and MLA |
 //! | `field` | the coordinates |
 //! | `order` | the integers modulo n |
+//! | `inverse` | inverses of public numbers, in variable time |
 //! | `scalar` | secrets |
 //! | `point` | a point as bytes and as coordinates |
 //! | `addition` | doubling and addition |
-//! | `multiply` | multiplication, in constant time |
+//! | `multiply` | multiplication, in constant time but for that of a verification |
+//! | `digits` | digits of public numbers, in variable time |
 //! | `generator` | its table for the generator |
 //! | `ecdsa` | signatures |
 //!
@@ -18,9 +20,11 @@
 //! are written out, so they stay fast where compilers make little code.
 
 mod addition;
+mod digits;
 pub mod ecdsa;
 mod field;
 mod generator;
+mod inverse;
 mod multiply;
 mod order;
 mod point;

@@ -1,4 +1,4 @@
-//! Multiplication in constant time.
+//! Multiplication, in constant time but for [`sum_vartime`], which takes no secret.
 //!
 //! Of k and n − k one is odd, and their products are each other's negatives. So the number that is
 //! multiplied, K, is odd and from 1 to n − 1. Odd numbers have digits none of which is zero, so
@@ -36,10 +36,11 @@ use core::hint::black_box;
 use subtle::Choice;
 
 use super::addition::Jacobian;
+use super::digits::{Digits, POSITIONS};
 use super::field::{Element, Packed};
 use super::generator::COMB;
 use super::point::Point;
-use super::scalar::{Odd, Scalar};
+use super::scalar::{Odd, PublicScalar};
 
 /// Points of a table.
 pub const TABLE_LEN: usize = 8;
@@ -57,7 +58,7 @@ const EMPTY: Table = [[0; 20]; TABLE_LEN];
 /// The product of a point.
 pub fn variable_base(point: &Point, odd: &Odd) -> Point {
     let mut table = EMPTY;
-    set_odd_multiples(&mut table, point);
+    set_odd_multiples(&mut table, point, Element::invert);
     let mut sum = Jacobian::from_point(&digit(&table, odd, DIGITS - 1));
     for position in (1..DIGITS - 1).rev() {
         shift(&mut sum);
@@ -80,36 +81,62 @@ pub fn fixed_base(odd: &Odd) -> Point {
     affine(sum, odd)
 }
 
-/// The sum of both products: `None` if it is infinity. In variable time.
-pub fn sum_vartime(point: &Point, by: &Scalar, of_generator: Option<&Scalar>) -> Option<Jacobian> {
-    let (odd, comb) = (by.odd(), of_generator.map(Scalar::odd));
+/// The sum of both products: `None` if it is infinity. In variable time: digits that are zero are
+/// left out, and multiples are looked up where they are.
+pub fn sum_vartime(
+    point: &Point,
+    by: &PublicScalar,
+    of_generator: Option<&PublicScalar>,
+) -> Option<Jacobian> {
+    let comb = of_generator.map(PublicScalar::odd);
     let mut table = EMPTY;
-    set_odd_multiples(&mut table, point);
-    let mut sum = Jacobian::from_point(&signed(digit(&table, &odd, DIGITS - 1), &odd));
-    for position in (0..WINDOW * (DIGITS - 1)).rev() {
-        sum.double();
-        if position.is_multiple_of(WINDOW) {
-            sum.add_point(&signed(digit(&table, &odd, position / WINDOW), &odd));
+    set_odd_multiples(&mut table, point, Element::invert_vartime);
+    let mut digits = Digits::of(by);
+    let mut sum = None;
+    for position in (0..POSITIONS).rev() {
+        if let Some(sum) = &mut sum {
+            Jacobian::double(sum);
+        }
+        if let Some(digit) = digits.next_vartime(position) {
+            add_vartime(&mut sum, &multiple_vartime(&table, digit));
         }
         if let Some(comb) = comb.as_ref().filter(|_| position < COLUMNS) {
-            sum.add_point(&signed(column(comb, position), comb));
+            add_vartime(&mut sum, &column_vartime(comb, position));
         }
     }
+    let sum = sum?;
     if !bool::from(sum.z.is_zero()) {
         return Some(sum);
     }
     // Z is zero from then on that an addition went wrong, which happens only to who wants it.
-    let product = variable_base(point, &odd);
+    let product = variable_base(point, &by.odd());
     match comb {
         Some(comb) => Jacobian::of_points_vartime(&product, &fixed_base(&comb)),
         None => Some(Jacobian::from_point(&product)),
     }
 }
 
+fn add_vartime(sum: &mut Option<Jacobian>, point: &Point) {
+    match sum {
+        Some(sum) => {
+            sum.add_point(point);
+        }
+        None => *sum = Some(Jacobian::from_point(point)),
+    }
+}
+
+/// An odd multiple from −15 to 15, looked up where it is.
+fn multiple_vartime(table: &Table, digit: i32) -> Point {
+    let mut point = Point::unpacked(&table[digit.unsigned_abs() as usize / 2 % TABLE_LEN]);
+    point.negate_if(Choice::from(u8::from(digit < 0)));
+    point
+}
+
 fn affine(mut product: Jacobian, odd: &Odd) -> Point {
     product.z.invert();
-    Jacobian::make_affine(&mut product.x, &mut product.y, &product.z);
-    signed(Point::new(product.x, product.y), odd)
+    let mut point = Point::new(product.x, product.y);
+    point.make_affine(&product.z);
+    signed(point, odd)
 }
 
 /// The negative if the number's negative was multiplied.
@@ -136,10 +163,24 @@ fn digit(table: &Table, odd: &Odd, position: usize) -> Point {
 
 /// The column's point.
 fn column(odd: &Odd, position: usize) -> Point {
+    let (index, is_negative) = signs(odd, position);
+    at(&COMB, index, is_negative)
+}
+
+/// The same, looked up where it is.
+fn column_vartime(odd: &Odd, position: usize) -> Point {
+    let (index, is_negative) = signs(odd, position);
+    let mut point = Point::unpacked(&COMB[usize::from(index) % TABLE_LEN]);
+    point.negate_if(is_negative ^ odd.is_negative());
+    point
+}
+
+/// Where the column's point is, and whether its negative is meant.
+fn signs(odd: &Odd, position: usize) -> (u8, Choice) {
     let bit = |tooth: usize| odd.sign(COLUMNS * tooth + position);
     let upper = bit(3);
     let index = [0, 1, 2].map(|tooth| (bit(tooth) ^ upper ^ 1) << tooth);
-    at(&COMB, index[0] | index[1] | index[2], Choice::from(upper ^ 1))
+    (index[0] | index[1] | index[2], Choice::from(upper ^ 1))
 }
 
 /// Looks at every entry, whichever it is.
@@ -162,21 +203,19 @@ fn at(table: &Table, index: u8, is_negative: Choice) -> Point {
             | t6[limb] & m6
             | t7[limb] & m7
     });
-    let [x, y] = Element::unpacked(&taken);
-    let mut point = Point::new(x, y);
+    let mut point = Point::unpacked(&taken);
     point.negate_if(is_negative);
     point
 }
 
 /// P, 3 P, … 15 P.
 #[inline(never)]
-fn set_odd_multiples(table: &mut Table, point: &Point) {
-    let (x, y) = point.coordinates();
-    table[0] = x.packed(y);
+fn set_odd_multiples(table: &mut Table, point: &Point, invert: fn(&mut Element)) {
+    table[0] = point.packed();
     let mut steps = [Element::ZERO; TABLE_LEN - 1];
     let mut z = make_multiples(table, &mut steps, point);
     // One inversion for all of them (P. Montgomery, 1987).
-    z.invert();
+    invert(&mut z);
     make_affine(table, &steps, z);
 }
 
@@ -199,9 +238,9 @@ fn make_multiples(table: &mut Table, steps: &mut [Element; TABLE_LEN - 1], point
 #[inline(never)]
 fn make_affine(table: &mut Table, steps: &[Element; TABLE_LEN - 1], mut inverse: Element) {
     for (entry, step) in table[1..].iter_mut().zip(steps).rev() {
-        let [mut x, mut y] = Element::unpacked(entry);
-        Jacobian::make_affine(&mut x, &mut y, &inverse);
-        *entry = x.packed(&y);
+        let mut point = Point::unpacked(entry);
+        point.make_affine(&inverse);
+        *entry = point.packed();
         inverse.multiply(step);
     }
 }
@@ -210,6 +249,7 @@ fn make_affine(table: &mut Table, steps: &[Element; TABLE_LEN - 1], mut inverse:
 mod tests {
     use super::*;
     use crate::Secret;
+    use crate::p256::Scalar;
     use ::p256::elliptic_curve::{PrimeField, sec1::ToSec1Point};
     use ::p256::{ProjectivePoint, PublicKey, Scalar as Theirs};
 
@@ -231,8 +271,7 @@ mod tests {
                 _ => -power_of_two(COLUMNS * tooth),
             });
             let multiple = power_of_two(COLUMNS * 3) + lower.sum::<Theirs>();
-            let [x, y] = Element::unpacked(entry);
-            assert_eq!(Point::new(x, y).to_coordinates(), times_generator(multiple), "{signs:03b}");
+            assert_eq!(Point::unpacked(entry).to_coordinates(), times_generator(multiple), "{signs:03b}");
         }
     }
 
@@ -240,11 +279,10 @@ mod tests {
     fn a_table_has_the_odd_multiples_in_order() {
         let point = Point::from_coordinates(&times_generator(Theirs::from(77_u32))).expect("a point");
         let mut table = EMPTY;
-        set_odd_multiples(&mut table, &point);
+        set_odd_multiples(&mut table, &point, Element::invert);
         for (entry, multiple) in table.iter().zip((1_u32..).step_by(2)) {
-            let [x, y] = Element::unpacked(entry);
             let expected = times_generator(Theirs::from(77_u32) * Theirs::from(multiple));
-            assert_eq!(Point::new(x, y).to_coordinates(), expected, "{multiple} times");
+            assert_eq!(Point::unpacked(entry).to_coordinates(), expected, "{multiple} times");
         }
     }
 

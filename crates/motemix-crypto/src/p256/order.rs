@@ -1,6 +1,8 @@
 //! Integers modulo n, the order of the group.
 
-use super::product::add_product;
+use super::inverse::inverse_vartime;
+use super::product::{add_product, set_square};
+use super::scalar::PublicScalar;
 use crate::curve::half_words::limbs::{BITS, COLUMNS, LIMBS, MASK, carry, pack, settle, unpack};
 
 /// n, big-endian.
@@ -58,32 +60,24 @@ impl Residue {
         Self(core::array::from_fn(|limb| self.0[limb] + other.0[limb]))
     }
 
-    /// a·b / 2²⁶⁰ (P. Montgomery, 1985), where |a·b| < 2⁵¹⁴ and limbs are up to 3·2¹² and 2¹² or up
-    /// to 2¹³: multiples of n are added so that the lower half becomes zero. Their factors are at
-    /// most 2¹² in magnitude, so all together are not much more than n/2.
+    /// a·b / 2²⁶⁰, where |a·b| < 2⁵¹⁴ and limbs are up to 3·2¹² and 2¹² or up to 2¹³.
     #[inline(never)]
     pub fn divided_product(&self, by: &Self) -> Self {
         let mut columns = [0; COLUMNS];
         add_product(&mut columns, &self.0, &by.0);
-        let mut carried = 0;
-        for at in 0..LIMBS {
-            let Some(columns) = columns[at..].first_chunk_mut::<LIMBS>() else { continue };
-            columns[0] += carried;
-            let factor = carry(((columns[0] & MASK) * FACTOR) & MASK, &mut 0);
-            add_order(columns, factor);
-            carried = columns[0] >> BITS;
-        }
-        columns[LIMBS] += carried;
-        let mut carried = 0;
-        let mut limbs = core::array::from_fn(|at| carry(columns[LIMBS + at], &mut carried));
-        // The uppermost limb keeps what it is given: the number is far below 2²⁶⁰.
-        limbs[LIMBS - 1] += carried << BITS;
-        Self(limbs)
+        divided(&mut columns)
     }
 
-    /// The inverse of a number from 1 to n − 1, raised. In variable time.
-    pub fn inverted_vartime(number: &[u8; 32]) -> Self {
-        Self::from_be_bytes(&inverse_vartime(number)).raised()
+    /// Becomes self² / 2²⁶⁰, as [`Self::divided_product`].
+    fn square(&mut self) {
+        let mut columns = [0; COLUMNS];
+        set_square(&mut columns, &self.0);
+        *self = divided(&mut columns);
+    }
+
+    /// The inverse, raised. In variable time.
+    pub fn inverted_vartime(number: &PublicScalar) -> Self {
+        Self::from_be_bytes(&inverse_vartime(number.as_bytes(), &ORDER_BYTES)).raised()
     }
 
     /// Becomes self·b / 2²⁶⁰, as [`Self::divided_product`].
@@ -108,14 +102,33 @@ impl Residue {
             // The exponent is known to everybody.
             for digit in [byte >> 4, byte & 15] {
                 for _ in 0..4 {
-                    let root = inverse;
-                    inverse.multiply(&root);
+                    inverse.square();
                 }
                 inverse.multiply(&powers[usize::from(digit)]);
             }
         }
         inverse
     }
+}
+
+/// Divides by 2²⁶⁰ (P. Montgomery, 1985): multiples of n are added so that the lower half becomes
+/// zero. Their factors are at most 2¹² in magnitude, so all together are not much more than n/2.
+#[inline(never)]
+fn divided(columns: &mut [i32; COLUMNS]) -> Residue {
+    let mut carried = 0;
+    for at in 0..LIMBS {
+        let Some(columns) = columns[at..].first_chunk_mut::<LIMBS>() else { continue };
+        columns[0] += carried;
+        let factor = carry(((columns[0] & MASK) * FACTOR) & MASK, &mut 0);
+        add_order(columns, factor);
+        carried = columns[0] >> BITS;
+    }
+    columns[LIMBS] += carried;
+    let mut carried = 0;
+    let mut limbs = core::array::from_fn(|at| carry(columns[LIMBS + at], &mut carried));
+    // The uppermost limb keeps what it is given: the number is far below 2²⁶⁰.
+    limbs[LIMBS - 1] += carried << BITS;
+    Residue(limbs)
 }
 
 /// Adds `factor` times n.
@@ -125,75 +138,6 @@ fn add_order(columns: &mut [i32; LIMBS], factor: i32) {
         ($($at:literal)+) => { $( columns[$at] += factor * ORDER[$at]; )+ };
     }
     add!(0 1 2 3 4 5 6 7 8 9 14 17 19);
-}
-
-type Words = [u32; 8];
-
-/// The inverse of a number from 1 to n − 1, by halving and subtracting (J. Stein, 1967), which
-/// takes a time that depends on it. Big-endian.
-fn inverse_vartime(number: &[u8; 32]) -> [u8; 32] {
-    let order = words(&ORDER_BYTES);
-    // Modulo n, a is s and b is t times the number's inverse...
-    let (mut a, mut b) = (words(number), order);
-    let (mut s, mut t) = ([0; 8], [0; 8]);
-    s[0] = 1;
-    while a != [0; 8] {
-        while a[0] & 1 == 0 {
-            let carried = if s[0] & 1 == 1 { add(&mut s, &order) } else { false };
-            halve(&mut s, carried);
-            halve(&mut a, false);
-        }
-        if subtract(&mut a, &b) {
-            // a was the smaller.
-            add(&mut b, &a);
-            core::mem::swap(&mut s, &mut t);
-            let mut negative = [0; 8];
-            subtract(&mut negative, &a);
-            a = negative;
-        }
-        if subtract(&mut s, &t) {
-            add(&mut s, &order);
-        }
-    }
-    let mut bytes = [0; 32];
-    for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().rev().zip(t) {
-        *bytes = word.to_be_bytes();
-    }
-    bytes
-}
-
-fn words(bytes: &[u8; 32]) -> Words {
-    let mut words = [0; 8];
-    for (word, bytes) in words.iter_mut().rev().zip(bytes.as_chunks().0) {
-        *word = u32::from_be_bytes(*bytes);
-    }
-    words
-}
-
-/// Adds; whether that went beyond 2²⁵⁶.
-fn add(to: &mut Words, what: &Words) -> bool {
-    let mut carry = false;
-    for (word, what) in to.iter_mut().zip(what) {
-        (*word, carry) = word.carrying_add(*what, carry);
-    }
-    carry
-}
-
-/// Subtracts; whether that went below zero.
-fn subtract(from: &mut Words, what: &Words) -> bool {
-    let mut borrow = false;
-    for (word, what) in from.iter_mut().zip(what) {
-        (*word, borrow) = word.borrowing_sub(*what, borrow);
-    }
-    borrow
-}
-
-/// Halves it, of which `above` is the bit at 2²⁵⁶.
-fn halve(number: &mut Words, above: bool) {
-    let mut above = u32::from(above);
-    for word in number.iter_mut().rev() {
-        (*word, above) = (*word >> 1 | above << 31, *word & 1);
-    }
 }
 
 #[cfg(test)]
@@ -225,7 +169,7 @@ mod tests {
         let one = Residue(core::array::from_fn(|limb| i32::from(limb == 0)));
         assert_eq!(one.divided_product(&x.raised().inverted()).to_be_bytes(), ours(&inverse));
         if inverse != Theirs::ZERO {
-            assert_eq!(inverse_vartime(&ours(&their_x)), ours(&inverse));
+            assert_eq!(inverse_vartime(&ours(&their_x), &ORDER_BYTES), ours(&inverse));
         }
     }
 

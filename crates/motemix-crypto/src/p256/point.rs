@@ -2,7 +2,7 @@
 
 use subtle::Choice;
 
-use super::field::Element;
+use super::field::{Element, MODULUS_BYTES, Packed};
 use super::multiply;
 use super::scalar::{Scalar, difference};
 use super::wiped;
@@ -15,12 +15,6 @@ pub const COMPRESSED_LEN: usize = 1 + ELEMENT_LEN;
 pub const COORDINATES_LEN: usize = 2 * ELEMENT_LEN;
 
 const EVEN_Y: u8 = 2;
-
-/// p, big-endian.
-const MODULUS: [u8; ELEMENT_LEN] = [
-    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-];
 
 /// b of y² = x³ − 3x + b.
 const B: Element = Element::new([
@@ -74,6 +68,24 @@ impl Point {
         Self { x, y }
     }
 
+    pub(super) fn unpacked(packed: &Packed) -> Self {
+        let mut point = Self::new(Element::ZERO, Element::ZERO);
+        point.x.unpack(&mut point.y, packed);
+        point
+    }
+
+    pub(super) fn packed(&self) -> Packed {
+        self.x.packed(&self.y)
+    }
+
+    /// Makes X and Y into x and y, given 1 / Z.
+    pub(super) fn make_affine(&mut self, inverse: &Element) {
+        let mut power = inverse.squared();
+        self.x.multiply(&power);
+        power.multiply(inverse);
+        self.y.multiply(&power);
+    }
+
     pub(super) const fn coordinates(&self) -> (&Element, &Element) {
         (&self.x, &self.y)
     }
@@ -108,7 +120,7 @@ impl Point {
 
 /// `None` unless it is below p.
 fn coordinate(bytes: &[u8; ELEMENT_LEN]) -> Option<Element> {
-    let (_, is_below) = difference(bytes, &MODULUS);
+    let (_, is_below) = difference(bytes, &MODULUS_BYTES);
     bool::from(is_below).then(|| Element::from_be_bytes(bytes))
 }
 

@@ -32,10 +32,9 @@ pub(super) fn set_square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
         square_half(lower, low);
         square_half(upper, high);
     }
-    for (i, row) in low.as_chunks::<ROW>().0.iter().enumerate() {
-        let twice = row.map(|limb| 2 * limb);
+    for (i, row) in low.as_chunks().0.iter().enumerate() {
         if let Some(columns) = columns[HALF + ROW * i..].first_chunk_mut() {
-            add_half_row(columns, &twice, high);
+            add_half_row(columns, row, high);
         }
     }
 }
@@ -44,16 +43,18 @@ pub(super) fn set_square(columns: &mut [i32; COLUMNS], a: &[i32; LIMBS]) {
 /// multiplied by.
 macro_rules! add_row {
     ($columns:ident, $by:ident; $($at:literal: $($a:ident)+, $($b:literal)+;)+) => {
-        $( $columns[$at] += add_row!(@ $by; $($a $b)+); )+
+        $(
+            let sum = $columns[$at];
+            $( let sum = sum + $a * $by[$b]; )+
+            $columns[$at] = sum;
+        )+
     };
-    (@ $by:ident; $a:ident $b:literal) => { $a * $by[$b] };
-    (@ $by:ident; $a:ident $b:literal $($rest:tt)+) => { $a * $by[$b] + add_row!(@ $by; $($rest)+) };
 }
 
-/// Adds five limbs times ten.
+/// Adds five limbs times ten, twice.
 #[inline(never)]
 fn add_half_row(columns: &mut [i32; ROW + HALF - 1], row: &[i32; ROW], by: &[i32; HALF]) {
-    let [a0, a1, a2, a3, a4] = *row;
+    let [a0, a1, a2, a3, a4] = [2 * row[0], 2 * row[1], 2 * row[2], 2 * row[3], 2 * row[4]];
     add_row! {
         columns, by;
         0: a0, 0;

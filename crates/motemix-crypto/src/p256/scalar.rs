@@ -57,6 +57,27 @@ impl fmt::Debug for Scalar {
     }
 }
 
+/// A number from 1 to n − 1 that everybody may know, as those of a signature: functions that take
+/// it take a time that depends on it. No secret becomes one.
+pub struct PublicScalar(Scalar);
+
+impl PublicScalar {
+    /// From big-endian bytes. `None` if they are zero, or n or more.
+    pub fn from_be_bytes(bytes: &[u8; SCALAR_LEN]) -> Option<Self> {
+        Scalar::from_be_bytes(&Secret::new(*bytes)).map(Self)
+    }
+
+    /// 32 bytes, big-endian.
+    pub const fn as_bytes(&self) -> &[u8; SCALAR_LEN] {
+        self.0.expose()
+    }
+
+    /// The number or its negative, whichever is odd.
+    pub fn odd(&self) -> Odd {
+        self.0.odd()
+    }
+}
+
 /// An odd number from 1 to n − 1: a scalar or its negative.
 pub struct Odd {
     // Little-endian.
