@@ -7,7 +7,7 @@ use motemix_host::link::KeyLog;
 use motemix_host::link::key_log::{FILES, VARIABLE};
 use motemix_link::protection::KEY_LEN;
 use motemix_link::serial::ExtendedAddress;
-use motemix_link::stack::PORT;
+use motemix_link::stack::{HANDSHAKE_PORT, PORT};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -66,13 +66,14 @@ impl LinkKeys {
         self.log.as_mut().map_or(Ok(()), |log| log.key(stations, key)).map_err(cannot)
     }
 
-    /// How to read the capture, if there are keys. Packets look like random bytes, among which
-    /// Wireshark would find other protocols now and then.
+    /// How to read the capture, if there are keys. Packets and handshakes look like random bytes, in
+    /// which Wireshark would find other protocols now and then.
     pub fn usage(&self) -> Option<String> {
         self.folder.join(FILES[0]).exists().then(|| {
             let (capture, folder) = (self.capture.display(), self.folder.display());
             format!(
-                "keys of links: WIRESHARK_CONFIG_DIR={folder} tshark -d udp.port=={PORT},data -r {capture}\n"
+                "keys of links: WIRESHARK_CONFIG_DIR={folder} \
+                 tshark -d udp.port=={PORT}-{HANDSHAKE_PORT},data -r {capture}\n"
             )
         })
     }

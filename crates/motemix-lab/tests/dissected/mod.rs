@@ -1,6 +1,6 @@
 //! What Wireshark makes of a capture, with the keys beside it.
 
-use motemix_link::stack::PORT;
+use motemix_link::stack::{HANDSHAKE_PORT, PORT};
 use std::path::Path;
 use std::process::Command;
 
@@ -20,8 +20,8 @@ pub fn read(capture: &Path, keys: &Path) -> Vec<Read> {
     let fields = ["wpan.security", "_ws.expert.message", "udp.dstport", "udp.payload"];
     let output = Command::new("tshark")
         .env("WIRESHARK_CONFIG_DIR", keys)
-        // Packets look like random bytes: it would find other protocols in one of a hundred.
-        .args(["-n", "-d", &format!("udp.port=={PORT},data"), "-r"])
+        // What is carried looks like random bytes: it would find other protocols in one of a hundred.
+        .args(["-n", "-d", &format!("udp.port=={PORT}-{HANDSHAKE_PORT},data"), "-r"])
         .arg(capture)
         .args(["-Y", "wpan.fcs_ok == 1", "-T", "fields", "-E", "separator=/t"])
         .args(fields.iter().flat_map(|field| ["-e", field]))

@@ -59,7 +59,7 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
     fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {
         match (&mut self.link.meeting, self.link.stack.keys()) {
             (Some(meeting), Some(keys)) => {
-                meeting.poll(now, &mut Told { keys, me: self.me, desk: self.desk }, around, random)
+                meeting.poll(now, &mut WatchedKeys { keys, me: self.me, desk: self.desk }, around, random)
             }
             _ => false,
         }
@@ -67,13 +67,13 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
 }
 
 /// Passes everything on, and tells of keys.
-struct Told<'k> {
+struct WatchedKeys<'k> {
     keys: &'k mut dyn Keys,
     me: ExtendedAddress,
     desk: &'k Desk,
 }
 
-impl Keys for Told<'_> {
+impl Keys for WatchedKeys<'_> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
         self.keys.poll_wanted()
     }
