@@ -312,9 +312,8 @@ impl<'d> Life<'d> {
         let now = self.desk.now();
         let mut radio = Radio::new(self.antenna.clone());
         let mut stack_memory = StackMemory::new(&self.limits, P::GEOMETRY.packet_len());
-        let seed = self.dice.next_u64();
+        let (me, seed) = (mote.address(), self.dice.next_u64());
         let link = &self.orders.link;
-        let me = mote.address();
         let mut stack = Stack::new(me, seed, link, stack_memory.lend());
         let mut keys: Vec<_> =
             std::iter::repeat_with(|| KeySlot::FREE).take(self.limits.neighbours).collect();
