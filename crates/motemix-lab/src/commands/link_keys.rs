@@ -66,8 +66,8 @@ impl LinkKeys {
         self.log.as_mut().map_or(Ok(()), |log| log.key(stations, key)).map_err(cannot)
     }
 
-    /// How to read the capture, if there are keys. Packets and handshakes look like random bytes, in
-    /// which Wireshark would find other protocols now and then.
+    /// How to read the capture, if there are keys. Packets and handshakes look like random bytes,
+    /// in which Wireshark would find other protocols now and then.
     pub fn usage(&self) -> Option<String> {
         self.folder.join(FILES[0]).exists().then(|| {
             let (capture, folder) = (self.capture.display(), self.folder.display());
