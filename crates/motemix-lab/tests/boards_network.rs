@@ -2,10 +2,12 @@
 //! network`.
 
 mod capture;
+mod dissected;
 mod program;
 
 use capture::Capture;
 use motemix_link::serial::{ExtendedAddress, Message};
+use motemix_link::stack::PORT;
 use program::{Installed, Run, build_nodes, lab, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -103,6 +105,26 @@ impl BoardsNetwork {
 
     fn pcap(&self) -> PathBuf {
         self.installed.path().join("air.pcap")
+    }
+
+    /// With the keys beside the capture, Wireshark reads frames of hosts and boards and has nothing
+    /// to say of them, and without keys it reads none.
+    fn can_be_read_by_wireshark(&self, packets: u64) {
+        let keys = self.installed.path().join("air.pcap.keys");
+        let read = dissected::read(&self.pcap(), &keys);
+        let protected: Vec<_> = read.iter().filter(|frame| frame.is_protected).collect();
+        let closed: Vec<_> = protected.iter().filter(|frame| !frame.complaints.is_empty()).collect();
+        let opened = dissected::to_port(&read, PORT).len() as u64;
+        println!(
+            "Wireshark: {} protected frames, {} closed, {opened} packets",
+            protected.len(),
+            closed.len()
+        );
+        // A station that lost the end of a handshake sends under a key that is soon replaced.
+        assert!(closed.len() * 50 <= protected.len(), "{closed:?}");
+        assert!(opened * 50 >= packets * 49, "{opened} of {packets} packets");
+        let empty = tempfile::tempdir().expect("a folder");
+        assert!(dissected::to_port(&dissected::read(&self.pcap(), empty.path()), PORT).is_empty());
     }
 
     fn unused_ram(&self) -> BTreeMap<String, u64> {
@@ -325,6 +347,7 @@ fn every_message_of_six_boards_and_a_host_is_acknowledged_though_the_air_loses_f
     println!("{} frames on the air, {} datagrams in three of them", capture.frames(), datagrams);
     let messages = network.figure("acknowledged") + network.host("acknowledged");
     assert!(datagrams >= HOPS * messages, "{datagrams} datagrams for {messages} messages there and back");
+    network.can_be_read_by_wireshark(HOPS * messages);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `motemix-lab sim` as people and programs use it.
 
+mod dissected;
 mod program;
 
+use motemix_link::stack::PORT;
 use program::{lab, wait_until};
 use serde_json::Value;
 use std::fs;
@@ -9,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
+/// Bytes of a packet.
+const PACKET: usize = 280;
 const SMALL: &str = r#"version = 1
 name = "small"
 protocol = "motes"
@@ -118,6 +122,26 @@ fn what_was_on_the_air_is_a_capture() {
     assert!(frames > 100, "{frames}");
     let nowhere = place.text("nowhere/air.pcap");
     place.sim("run", &["--pcap", &nowhere]).fails(1, &["cannot write", "nowhere/air.pcap"]);
+}
+
+#[test]
+fn the_keys_of_protected_links_are_beside_the_capture_and_open_every_frame() {
+    let place = Place::of(SMALL);
+    let (capture, keys) = (place.text("air.pcap"), place.path("air.pcap.keys"));
+    let protected = ["--set", "motes.link.protected=true", "--pcap", &capture];
+    let said = place.sim("run", &protected).succeeds();
+    assert!(said.contains(&format!("WIRESHARK_CONFIG_DIR={} tshark ", keys.display())), "{said}");
+    let read = dissected::read(Path::new(&capture), &keys);
+    assert!(read.iter().filter(|frame| frame.is_protected).count() > 100, "{said}");
+    let faults: Vec<_> = read.iter().filter(|frame| !frame.complaints.is_empty()).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    let packets = dissected::to_port(&read, PORT);
+    assert!(packets.len() > 30 && packets.iter().all(|packet| packet.len() == PACKET), "{}", packets.len());
+
+    // A run without protection has no keys, and none of those before are left.
+    let said = place.sim("run", &["--pcap", &capture]).succeeds();
+    assert!(!said.contains("WIRESHARK_CONFIG_DIR"), "{said}");
+    assert!(fs::read_dir(&keys).expect("a folder").next().is_none());
 }
 
 #[test]

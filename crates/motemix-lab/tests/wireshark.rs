@@ -1,13 +1,15 @@
 //! Frames on the air as Wireshark reads them, which has the standard's protection from elsewhere.
 
+mod dissected;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
+use dissected::{Read, to_port};
 use motemix_air::Instant;
 use motemix_air::capture::Capture;
 use motemix_air::channel::{Channel, Event, Settings};
@@ -208,16 +210,6 @@ fn altered(pcap: &[u8], frame: &Range<usize>, at: usize) -> Vec<u8> {
     [record, check.to_vec()].concat()
 }
 
-/// What Wireshark makes of one frame.
-#[derive(Debug)]
-struct Read {
-    /// What it has to say of it beside what is in it.
-    complaints: String,
-    /// The port of a datagram that is whole with this frame, and what the datagram carries.
-    datagram: Option<(u16, Vec<u8>)>,
-    is_protected: bool,
-}
-
 /// Has a capture read with these keys, as a host writes them down, and by no other settings.
 fn wireshark(folder: &Path, pcap: &[u8], keys: &[[u8; KEY_LEN]]) -> Vec<Read> {
     let file = folder.join("air.pcap");
@@ -226,33 +218,7 @@ fn wireshark(folder: &Path, pcap: &[u8], keys: &[[u8; KEY_LEN]]) -> Vec<Read> {
     for key in keys {
         log.key([0, 1].map(address), &Secret::new(*key)).expect("there is room");
     }
-    let fields = ["wpan.security", "_ws.expert.message", "udp.dstport", "udp.payload"];
-    let output = Command::new("tshark")
-        .env("WIRESHARK_CONFIG_DIR", folder)
-        .args(["-n", "-r"])
-        .arg(&file)
-        .args(["-T", "fields", "-E", "separator=/t"])
-        .args(fields.iter().flat_map(|field| ["-e", field]))
-        .output()
-        .expect("tshark is there; install it with: scripts/setup wireshark");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let read = |line: &str| {
-        let [security, complaints, port, payload] =
-            line.split('\t').collect::<Vec<_>>().try_into().expect("four fields");
-        Read {
-            complaints: complaints.into(),
-            datagram: port.parse().ok().map(|port| (port, hex::decode(payload).expect("hex"))),
-            is_protected: ["1", "True"].contains(&security),
-        }
-    };
-    text.lines().map(read).collect()
-}
-
-/// What datagrams to this port carry.
-fn to_port(read: &[Read], port: u16) -> Vec<Vec<u8>> {
-    let datagrams = read.iter().filter_map(|read| read.datagram.clone());
-    datagrams.filter(|(to, _)| *to == port).map(|(_, carried)| carried).collect()
+    dissected::read(&file, folder)
 }
 
 #[test]

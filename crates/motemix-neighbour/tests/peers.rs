@@ -1,5 +1,9 @@
-//! The same handshakes and primitives by others: lakers and cryptography, in Python.
+//! The same handshakes and primitives by others: lakers, aiocoap and cryptography, in Python.
 
+#[path = "peers/aiocoap.rs"]
+mod aiocoap;
+#[path = "peers/coap.rs"]
+mod coap;
 #[path = "peers/cryptography.rs"]
 mod cryptography;
 #[path = "peers/lakers.rs"]
@@ -7,5 +11,7 @@ mod lakers;
 #[path = "edhoc/neighbours.rs"]
 #[allow(dead_code, reason = "the stories use all of it")]
 mod neighbours;
+#[path = "peers/oscore.rs"]
+mod oscore;
 #[path = "peers/python.rs"]
 mod python;

@@ -7,6 +7,7 @@
 //! transceiver goes on.
 
 mod desk;
+mod keys;
 mod tables;
 
 pub(crate) use desk::Tally;
@@ -20,6 +21,7 @@ use crate::observe::News;
 use chacha20::ChaCha8Rng;
 use desk::{Desk, Ear};
 use embedded_storage::nor_flash::MultiwriteNorFlash;
+use keys::Watched;
 use motemix_air::Instant;
 use motemix_crypto::PublicKey;
 use motemix_directory::{Epoch, NetworkDocument, UnixTime};
@@ -310,15 +312,15 @@ impl<'d> Life<'d> {
         let now = self.desk.now();
         let mut radio = Radio::new(self.antenna.clone());
         let mut stack_memory = StackMemory::new(&self.limits, P::GEOMETRY.packet_len());
-        let seed = self.dice.next_u64();
+        let (me, seed) = (mote.address(), self.dice.next_u64());
         let link = &self.orders.link;
-        let mut stack = Stack::new(mote.address(), seed, link, stack_memory.lend());
+        let mut stack = Stack::new(me, seed, link, stack_memory.lend());
         let mut keys: Vec<_> =
             std::iter::repeat_with(|| KeySlot::FREE).take(self.limits.neighbours).collect();
         let mut meeting = None;
         if place.protects_links() {
             stack.protect(&mut keys);
-            meeting = Some(Meeting::<P::Curve>::new(mote.address(), &mut self.dice));
+            meeting = Some(Meeting::<P::Curve>::new(me, &mut self.dice));
         }
         let mut memory = Memory::new(&self.limits);
         let (storage, routes) = memory.lend();
@@ -357,7 +359,8 @@ impl<'d> Life<'d> {
                 self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
             }
             let meeting = meeting.as_mut();
-            let mut link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
+            let link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
+            let mut link = Watched { link, me, desk: &self.desk };
             let next = running.poll(now, &mut ear, &mut link, &mut packet);
             // Somebody empties the inbox at once.
             if self.desk.take_received() {

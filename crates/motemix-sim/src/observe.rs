@@ -1,7 +1,8 @@
 //! A run as others see it while it goes on: how far it has come, and what happens.
 
 use motemix_air::frame::Frame;
-use motemix_link::serial::Outcome as FrameOutcome;
+use motemix_link::protection::KEY_LEN;
+use motemix_link::serial::{ExtendedAddress, Outcome as FrameOutcome};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -92,6 +93,14 @@ pub enum News {
     Discarded {
         /// Tries made.
         tries: u8,
+    },
+    /// It has a key with another one, for the frames between them. The keys of a simulation are
+    /// secrets of nobody.
+    Key {
+        /// Its own address on the radio, and the other one's.
+        stations: [ExtendedAddress; 2],
+        /// The key.
+        key: [u8; KEY_LEN],
     },
     /// It dropped a packet or a datagram.
     Dropped {

@@ -24,6 +24,9 @@ use crate::store::file::open_to_append;
 /// The environment variable that names the folder.
 pub const VARIABLE: &str = "MOTEMIX_LINK_KEYS";
 
+/// The files in it: of keys, and of addresses.
+pub const FILES: [&str; 2] = ["ieee802154_keys", "802154_addresses"];
+
 /// The files of keys and of addresses, which are appended to: several nodes may share them.
 #[derive(Debug)]
 pub struct KeyLog {
@@ -46,11 +49,8 @@ impl KeyLog {
             file.set_permissions(Permissions::from_mode(0o600))?;
             Ok::<_, io::Error>(file)
         };
-        Ok(Self {
-            keys: open("ieee802154_keys")?,
-            addresses: open("802154_addresses")?,
-            named: HashSet::new(),
-        })
+        let [keys, addresses] = FILES;
+        Ok(Self { keys: open(keys)?, addresses: open(addresses)?, named: HashSet::new() })
     }
 
     /// Writes a key of two stations down.

@@ -46,7 +46,8 @@ pub struct Air {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Writes all frames on the air to a file that Wireshark reads. A wrong check sequence marks
-    /// collided frames.
+    /// collided frames. Hosts write the keys of their links to the folder that their variable
+    /// MOTEMIX_LINK_KEYS names.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// Takes frames in ZEP datagrams at this address, for example from RIOT's native boards, which

@@ -207,7 +207,8 @@ pub struct BoardsNetwork {
     /// minute, because the replay filter of a micro:bit takes 183 packets.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub interval: Option<Duration>,
-    /// Writes all frames on the air to a file that Wireshark reads.
+    /// Writes all frames on the air to a file that Wireshark reads, and the keys of the links to
+    /// the folder FILE.keys.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// Probability with which each radio misses a frame.

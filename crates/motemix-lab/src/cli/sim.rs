@@ -54,7 +54,8 @@ pub struct SimRun {
     #[arg(long)]
     pub json: bool,
     /// Writes all frames on the air to a file that Wireshark reads. A wrong check sequence marks
-    /// collided frames. The times begin in 1970.
+    /// collided frames. The times begin in 1970. Keys of protected links go to the folder
+    /// FILE.keys.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
 }

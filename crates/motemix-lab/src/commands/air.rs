@@ -1,10 +1,12 @@
 //! `motemix-lab air`: emulated boards and processes in one radio channel.
 
 use crate::cli::Air as Args;
+use crate::commands::link_keys::LinkKeys;
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_air::channel::{Loss, Settings};
 use motemix_air::server::{AirError, Report, Server, Setup};
+use motemix_host::link::key_log::VARIABLE;
 use std::os::unix::net::UnixStream;
 
 pub fn air(args: &Args) -> Result<(), Failure> {
@@ -40,7 +42,11 @@ fn say_where(args: &Args, server: &Server) -> Result<(), Failure> {
     let sockets =
         server.sockets().map(|(_, line, console)| format!("{}  {}\n", line.display(), console.display()));
     let zep = server.zep().map(|address| format!("ZEP {address}\n"));
-    let places: String = sockets.chain(zep).collect();
+    let keys = args.pcap.as_deref().map(|capture| {
+        let (folder, capture) = (LinkKeys::folder_of(capture), capture.display());
+        format!("{capture}  hosts with {VARIABLE}={} write the keys beside it\n", folder.display())
+    });
+    let places: String = sockets.chain(zep).chain(keys).collect();
     if args.json {
         eprint!("{places}");
     } else {

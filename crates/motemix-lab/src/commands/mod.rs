@@ -3,6 +3,7 @@
 mod air;
 mod bench;
 mod boards;
+mod link_keys;
 mod loopix;
 mod reproduce;
 mod sim;

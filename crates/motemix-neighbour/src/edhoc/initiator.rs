@@ -293,6 +293,11 @@ impl Completed {
         Ead::new(message.get(plaintext).unwrap_or_default())?.understood(understood)
     }
 
+    /// The session, while message_4 may still come.
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// The session, with or without message_4.
     pub fn into_session(self) -> Session {
         self.session

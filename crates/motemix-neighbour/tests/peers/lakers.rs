@@ -14,13 +14,13 @@ use motemix_neighbour::edhoc::{
 use motemix_neighbour::suite::P256;
 use serde_json::json;
 
-type Suite = WithoutSignatures<Suite2<P256>>;
+pub type Suite = WithoutSignatures<Suite2<P256>>;
 
 /// Label 1 with the bytes that the peer sends too.
 const EAD: &[u8] = b"\x01\x47motemix";
 
 /// Somebody's credential as lakers wants it, with a subject.
-fn neighbour(name: &str, kid: u8, rng: &mut ChaCha20Rng) -> Neighbour<Suite> {
+pub fn neighbour(name: &str, kid: u8, rng: &mut ChaCha20Rng) -> Neighbour<Suite> {
     let mut made = Neighbour::<Suite>::new(Method::StaticKeys, &[kid], rng);
     let key = Ccs::parse(&made.ccs).expect("its own").key;
     let mut room = [0; 256];
@@ -28,7 +28,7 @@ fn neighbour(name: &str, kid: u8, rng: &mut ChaCha20Rng) -> Neighbour<Suite> {
     made
 }
 
-fn scalar(neighbour: &Neighbour<Suite>) -> String {
+pub fn scalar(neighbour: &Neighbour<Suite>) -> String {
     match &neighbour.private {
         Private::Static(key) => hex::encode(key.expose()),
         Private::Signing(never) => match *never {},

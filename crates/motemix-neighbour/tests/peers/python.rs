@@ -1,6 +1,7 @@
-//! The Python peer, which is asked in JSON lines; `scripts/neighbour/peer.py` has the questions.
+//! Python peers, which are asked in JSON lines; `scripts/neighbour` has them, and the questions.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -11,6 +12,8 @@ pub struct Python {
     process: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+    /// Shown if the test fails. It is long if lakers panicked over each altered message.
+    complaints: File,
 }
 
 /// What the peer says when it does not do what it was asked for.
@@ -18,22 +21,34 @@ pub struct Python {
 pub struct RefusedThere(pub String);
 
 impl Python {
+    /// lakers and cryptography.
     pub fn start() -> Self {
+        Self::of("peer.py")
+    }
+
+    /// aiocoap.
+    pub fn over_coap() -> Self {
+        Self::of("coap_peer.py")
+    }
+
+    fn of(script: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let python = root.join(".venv-neighbour/bin/python");
         assert!(
             python.exists(),
             "there is no .venv-neighbour for lakers; make it with: scripts/setup neighbour_peer"
         );
+        let complaints = tempfile::tempfile().expect("a file");
         let mut process = Command::new(python)
-            .arg(root.join("scripts/neighbour/peer.py"))
+            .arg(root.join("scripts/neighbour").join(script))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(complaints.try_clone().expect("a file"))
             .spawn()
             .expect("Python starts");
         let questions = process.stdin.take();
         let answers = BufReader::new(process.stdout.take().expect("it was asked for"));
-        Self { process, questions, answers }
+        Self { process, questions, answers, complaints }
     }
 
     pub fn ask(&mut self, op: &str, mut question: Value) -> Result<Value, RefusedThere> {
@@ -65,8 +80,14 @@ impl Drop for Python {
     fn drop(&mut self) {
         drop(self.questions.take());
         let ended = self.process.wait();
-        if !std::thread::panicking() {
-            assert!(ended.expect("the peer can be waited for").success());
+        let mut complaints = String::new();
+        // What cannot be read is not shown.
+        let _ = self.complaints.rewind();
+        let _ = self.complaints.read_to_string(&mut complaints);
+        if std::thread::panicking() {
+            print!("{complaints}");
+        } else {
+            assert!(ended.expect("the peer can be waited for").success(), "{complaints}");
         }
     }
 }

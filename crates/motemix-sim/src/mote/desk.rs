@@ -6,7 +6,10 @@ use crate::adversary::fingerprint;
 use crate::meter::Meter;
 use crate::observe::News;
 use motemix_air::Instant;
+use motemix_crypto::Secret;
 use motemix_directory::Epoch;
+use motemix_link::protection::KEY_LEN;
+use motemix_link::serial::ExtendedAddress;
 use motemix_mote::{Console, News as Heard};
 use motemix_node::Event;
 use std::cell::{Cell, RefCell};
@@ -97,6 +100,11 @@ impl Desk {
     pub fn given(&self, to: u16, refused: bool) {
         self.tally.borrow_mut().meter.refused += u64::from(refused);
         self.news(if refused { News::Refused { to } } else { News::Message { to } });
+    }
+
+    /// The board has a key with another one.
+    pub fn keyed(&self, stations: [ExtendedAddress; 2], key: &Secret<KEY_LEN>) {
+        self.news(News::Key { stations, key: *key.expose() });
     }
 
     /// Whether messages have come since the last call.

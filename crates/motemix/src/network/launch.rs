@@ -121,6 +121,18 @@ impl Launched {
         lifetime: Lifetime,
         log: &str,
     ) -> Result<Self> {
+        let mut command = Self::command(&node, lifetime, log)?;
+        if let Some(socket) = socket {
+            let copy = socket.try_clone().context("cannot hand over a UDP socket")?;
+            let mapping = FdMapping { parent_fd: copy.into(), child_fd: FIRST_LISTEN_FD };
+            command.fd_mappings(vec![mapping]).context("cannot hand over a UDP socket")?;
+            command.env("LISTEN_FDS", "1").env_remove("LISTEN_PID").env_remove("LISTEN_FDS_FIRST_FD");
+        }
+        Self::spawn(node, config, &mut command)
+    }
+
+    /// The command that runs the node; what it says goes to the node's log.
+    pub fn command(node: &NodeDir, lifetime: Lifetime, log: &str) -> Result<Command> {
         let program = program::of_nodes()?;
         let mut command = Command::new(program);
         command.arg("--log").arg(log).arg("node").arg("--config").arg(node.config());
@@ -129,16 +141,10 @@ impl Launched {
             // Ctrl-C is for the parent, which then stops its children in order.
             Lifetime::WithParent => command.arg("--with-parent").process_group(0),
         };
-        let out = log_file(&node)?;
+        let out = log_file(node)?;
         let err = out.try_clone().with_context(|| format!("cannot write {}", node.log().display()))?;
         command.stdin(Stdio::null()).stdout(out).stderr(err);
-        if let Some(socket) = socket {
-            let copy = socket.try_clone().context("cannot hand over a UDP socket")?;
-            let mapping = FdMapping { parent_fd: copy.into(), child_fd: FIRST_LISTEN_FD };
-            command.fd_mappings(vec![mapping]).context("cannot hand over a UDP socket")?;
-            command.env("LISTEN_FDS", "1").env_remove("LISTEN_PID").env_remove("LISTEN_FDS_FIRST_FD");
-        }
-        Self::spawn(node, config, &mut command)
+        Ok(command)
     }
 
     /// Waits until the node answers on its control socket.

@@ -14,20 +14,24 @@ mod board;
 mod console;
 mod emulator;
 mod enrolment;
+mod keys;
 mod ram;
 mod report;
 mod traffic;
 
 use super::programs_for;
 use crate::cli::BoardsNetwork as Args;
+use crate::commands::link_keys::LinkKeys;
 use crate::failure::Failure;
 use crate::firmware::Purpose;
 use crate::program::{self, on_interrupt};
 use crate::report::Progress;
+use crate::report::print;
 use air::Air;
 use anyhow::Context;
 use board::Board;
 use enrolment::Enrolled;
+use keys::{Memory, Opened};
 use report::{Boards, Summary};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -69,6 +73,7 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     let (_folder, root) = folder(args)?;
     let models = programs_for(&[Purpose::Network])?;
     let images = args.firmware.origin()?.images(&models)?;
+    let mut keys = args.pcap.as_deref().map(LinkKeys::beside).transpose()?;
     let mut progress = Progress::new(3);
     progress.at(0, "starting the boards");
     let numbered = |board| (1..=OF_EACH).map(move |number| format!("{board}-{number}"));
@@ -83,7 +88,7 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     progress.at(1, "enrolling the boards");
     let mut network = Enrolled::new(&root, &mut boards, HOSTS, &air, args)?;
     progress.at(2, "starting hosts and boards");
-    network.start_hosts()?;
+    network.start_hosts(keys.as_ref().map(LinkKeys::folder))?;
     for board in &mut boards {
         board.begin(&network.document, &network.authority)?;
     }
@@ -93,8 +98,23 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     let asked = measured.and_then(|()| Ok(Boards::ask(&mut boards)?));
     network.stop_hosts();
     let on_air = air.stop();
-    let summary = Summary::new(&traffic, asked?, &network, on_air?)?;
+    let (asked, on_air) = (asked?, on_air?);
+    let mut said = String::new();
+    if let Some(keys) = &mut keys {
+        let station = |name: &String| network.stations.get(name).copied();
+        let memories = asked.memory.iter().filter_map(|(name, bytes)| Some((station(name)?, bytes)));
+        let boards: Vec<_> = memories.map(|(station, bytes)| Memory { station, bytes }).collect();
+        let Opened { with_key, all } = keys::add_of_boards(keys, &boards)?;
+        said = format!("frames between boards with a key: {with_key} of {all}\n");
+        said.extend(keys.usage());
+    }
+    let summary = Summary::new(&traffic, asked, &network, on_air)?;
     summary.print(args.json)?;
+    if args.json {
+        eprint!("{said}");
+    } else {
+        print(said.as_bytes())?;
+    }
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));
     }

@@ -2,10 +2,12 @@
 
 use super::{Clock, Interrupt};
 use crate::cli::SimRun as Args;
+use crate::commands::link_keys::LinkKeys;
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_air::capture::Capture;
-use motemix_sim::{Observers, Outcome, Sight, Witness, Years, run_with};
+use motemix_crypto::Secret;
+use motemix_sim::{News, Observers, Outcome, Sight, Witness, Years, run_with};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -34,42 +36,58 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let ended = run_with(&scenario, Observers { progress: Some(&mut progress), witness });
     clock.progress.finish();
     // What was on the air until an interrupt is worth as much.
+    let mut usage = None;
     if let (Some(recorder), Some(path)) = (recorder, &args.pcap) {
-        recorder.finish().map_err(|error| cannot_write(path, &error))?;
+        usage = recorder.finish(path)?.usage();
     }
     let outcome = ended.map_err(|error| args.scenario.no_outcome(&error))?;
-    Ok(if args.json { report::print_json(&outcome) } else { table(&outcome).print() }?)
+    if args.json {
+        report::print_json(&outcome)?;
+        eprint!("{}", usage.unwrap_or_default());
+    } else {
+        table(&outcome).print()?;
+        report::print(usage.unwrap_or_default().as_bytes())?;
+    }
+    Ok(())
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("cannot write {}: {error}", path.display()))
 }
 
-/// Writes what is on the air.
+/// Writes what is on the air, and the keys of links.
 struct Recorder {
     capture: Capture<BufWriter<File>>,
-    /// The first failure; nothing is written after it.
-    result: io::Result<()>,
+    keys: LinkKeys,
+    /// The first failures; nothing is written after them.
+    frames: io::Result<()>,
+    keyed: Result<(), Failure>,
 }
 
 impl Recorder {
     fn create(path: &Path) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
         let capture = Capture::new(BufWriter::new(file)).map_err(|error| cannot_write(path, &error))?;
-        Ok(Self { capture, result: Ok(()) })
+        Ok(Self { capture, keys: LinkKeys::beside(path)?, frames: Ok(()), keyed: Ok(()) })
     }
 
-    fn finish(mut self) -> io::Result<()> {
-        self.result.and_then(|()| self.capture.flush())
+    fn finish(mut self, path: &Path) -> Result<LinkKeys, Failure> {
+        let written = self.frames.and_then(|()| self.capture.flush());
+        written.map_err(|error| cannot_write(path, &error))?;
+        self.keyed.map(|()| self.keys)
     }
 }
 
 impl Witness for Recorder {
     fn see(&mut self, _: Duration, sight: &Sight<'_>) {
-        if let Sight::OnAir { begin, collided, frame, .. } = sight
-            && self.result.is_ok()
-        {
-            self.result = self.capture.frame(*begin, frame, *collided);
+        match *sight {
+            Sight::OnAir { begin, collided, frame, .. } if self.frames.is_ok() => {
+                self.frames = self.capture.frame(begin, frame, collided);
+            }
+            Sight::Told { news: News::Key { stations, key }, .. } if self.keyed.is_ok() => {
+                self.keyed = self.keys.add(stations, &Secret::new(key));
+            }
+            _ => {}
         }
     }
 }

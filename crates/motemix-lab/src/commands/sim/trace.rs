@@ -147,6 +147,7 @@ impl Line {
                 ..Self::new(at, node, "failed")
             },
             Sight::Told { node, news } => match news {
+                News::Key { .. } => return None,
                 News::Message { to } => Self { peer: Some(to), ..Self::new(at, node, "message") },
                 News::Refused { to } => Self { peer: Some(to), ..Self::new(at, node, "refused") },
                 News::Packet { to } => Self { peer: Some(to), ..Self::new(at, node, "packet") },

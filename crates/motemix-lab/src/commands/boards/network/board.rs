@@ -83,9 +83,12 @@ impl Board {
         Ok(answer.iter().flat_map(|line| counts(line)).collect())
     }
 
-    /// Bytes of its memory that its stack never reached. The board stands still from now on.
-    pub fn unused_ram(&mut self) -> Result<u64> {
-        self.emulator.unused_ram()
+    /// The memory that its stack may take, and how many bytes of it the stack never reached. The
+    /// board stands still from now on.
+    pub fn memory(&mut self) -> Result<(Vec<u8>, u64)> {
+        let memory = self.emulator.memory()?;
+        let unused = self.emulator.unused(&memory)?;
+        Ok((memory, unused))
     }
 }
 

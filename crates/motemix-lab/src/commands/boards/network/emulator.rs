@@ -83,9 +83,9 @@ impl Emulator {
         fatal.or(last).unwrap_or("it said nothing").to_owned()
     }
 
-    /// Bytes between its static data and its stack that were never written since it started. The
-    /// board stands still from now on.
-    pub fn unused_ram(&mut self) -> Result<u64> {
+    /// The memory between its static data and the beginning of its stack. The board stands still
+    /// from now on.
+    pub fn memory(&mut self) -> Result<Vec<u8>> {
         let memory = self.folder.join("ram.bin");
         // As the core sees it: the micro:bit's memory is not on the machine's own bus.
         let save =
@@ -99,8 +99,12 @@ impl Emulator {
             self.check()?;
             return Err(error.context(format!("{}: cannot read its memory", self.name)));
         }
-        let memory = fs::read(&memory).with_context(|| format!("{}: cannot read its memory", self.name))?;
-        self.ram.unused(&memory).with_context(|| format!("{}: its memory was not read whole", self.name))
+        fs::read(&memory).with_context(|| format!("{}: cannot read its memory", self.name))
+    }
+
+    /// Bytes of that memory that were never written since it started.
+    pub fn unused(&self, memory: &[u8]) -> Result<u64> {
+        self.ram.unused(memory).with_context(|| format!("{}: its memory was not read whole", self.name))
     }
 
     fn order(&mut self, order: &str, arguments: &Value) -> Result<()> {

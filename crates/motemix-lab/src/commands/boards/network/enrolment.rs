@@ -11,9 +11,11 @@ use motemix_crypto::{Curve as _, Portable, PublicKey};
 use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role, UnixTime};
 use motemix_host::config::{NodeConfig, RadioConfig, ReadingsConfig};
 use motemix_host::control::Request;
+use motemix_host::link::key_log;
 use motemix_host::{AuthorityKeyFile, NodeKey};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,8 @@ const TRANSMISSIONS: u8 = 12;
 pub struct Enrolled {
     pub document: Vec<u8>,
     pub authority: [u8; 32],
+    /// The boards' addresses on the radio, by their names.
+    pub stations: BTreeMap<String, ExtendedAddress>,
     network: NetworkDir,
     hosts: Vec<(NodeConfig, Option<Launched>)>,
 }
@@ -65,9 +69,11 @@ impl Enrolled {
         let calendar = Calendar::new(EPOCH)?;
         let epoch = calendar.epoch_at(now())?;
         let authority = AuthorityKeyFile::create(network.authority_key()).map_err(Failure::failed)?;
-        let mut members = Vec::new();
+        let (mut members, mut stations) = (Vec::new(), BTreeMap::new());
         for (index, board) in boards.iter_mut().enumerate() {
             let Identity { address, key } = board.identify(epoch)?;
+            let station = station_at(address).with_context(|| format!("{}: {address}", board.name))?;
+            stations.insert(board.name.clone(), station);
             let role = Role::Mix { layer: (index % LAYERS) as u8 };
             members.push(Member { name: board.name.clone(), role, key, addresses: [address] });
         }
@@ -111,13 +117,18 @@ impl Enrolled {
         let document = sign(authority.secret(), &draft, nodes)?;
         publish(&network, epoch, &document)?;
         let authority = authority.public_key().to_bytes();
-        Ok(Self { document, authority, network, hosts: configs })
+        Ok(Self { document, authority, stations, network, hosts: configs })
     }
 
-    pub fn start_hosts(&mut self) -> Result<()> {
+    /// Starts the hosts, which write the keys of their links to the folder.
+    pub fn start_hosts(&mut self, keys: Option<&Path>) -> Result<()> {
         for (config, running) in &mut self.hosts {
             let folder = self.network.node(&config.name);
-            let launched = Launched::start(folder, config.clone(), None, Lifetime::WithParent, "warn")?;
+            let mut command = Launched::command(&folder, Lifetime::WithParent, "warn")?;
+            if let Some(keys) = keys {
+                command.env(key_log::VARIABLE, keys);
+            }
+            let launched = Launched::spawn(folder, config.clone(), &mut command)?;
             running.insert(launched).wait_until_it_answers(Instant::now() + START)?;
         }
         Ok(())
@@ -154,6 +165,16 @@ impl Drop for Enrolled {
     fn drop(&mut self) {
         self.stop_hosts();
     }
+}
+
+/// The station with a link-local address (RFC 4291, appendix A).
+fn station_at(address: SocketAddr) -> Option<ExtendedAddress> {
+    let SocketAddr::V6(address) = address else { return None };
+    let mut station = *address.ip().octets().last_chunk::<8>()?;
+    station[0] ^= 0x02;
+    station.reverse();
+    let station = ExtendedAddress(station);
+    (link_local(station) == *address.ip()).then_some(station)
 }
 
 fn parameters(calendar: Calendar) -> Parameters {

@@ -43,15 +43,20 @@ pub struct Summary {
 pub struct Boards {
     pub counts: BTreeMap<String, BTreeMap<String, u64>>,
     pub unused_ram: BTreeMap<String, u64>,
+    /// The memory that each board's stack may take.
+    pub memory: BTreeMap<String, Vec<u8>>,
 }
 
 impl Boards {
     /// Asks them. They stand still from now on.
     pub fn ask(boards: &mut [Board]) -> Result<Self> {
-        let mut asked = Self { counts: BTreeMap::new(), unused_ram: BTreeMap::new() };
+        let mut asked =
+            Self { counts: BTreeMap::new(), unused_ram: BTreeMap::new(), memory: BTreeMap::new() };
         for board in boards {
             asked.counts.insert(board.name.clone(), board.status()?);
-            asked.unused_ram.insert(board.name.clone(), board.unused_ram()?);
+            let (memory, unused) = board.memory()?;
+            asked.unused_ram.insert(board.name.clone(), unused);
+            asked.memory.insert(board.name.clone(), memory);
         }
         Ok(asked)
     }

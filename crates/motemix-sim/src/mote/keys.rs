@@ -1,0 +1,109 @@
+//! Keys of links, for whoever looks on: with them a capture of the run can be read.
+
+use crate::mote::desk::Desk;
+use motemix_air::Instant;
+use motemix_crypto::{Curve, Secret};
+use motemix_link::counters::{LinkCounters, LinkDrop};
+use motemix_link::meeting::{Admitted, Neighbourhood};
+use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted};
+use motemix_link::radio::Transceiver;
+use motemix_link::serial::ExtendedAddress;
+use motemix_mote::{Link, OnAir, Received};
+use rand_core::CryptoRng;
+use std::net::SocketAddrV6;
+
+/// A mote's link, whose keys are told.
+pub(super) struct Watched<'a, 's, T, C: Curve> {
+    pub link: OnAir<'a, 's, T, C>,
+    pub me: ExtendedAddress,
+    pub desk: &'a Desk,
+}
+
+impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
+    fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool) {
+        self.link.poll(now, is_neighbour);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.link.poll_timeout()
+    }
+
+    fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
+        self.link.receive(out)
+    }
+
+    fn can_send(&self) -> bool {
+        self.link.can_send()
+    }
+
+    fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool {
+        self.link.send(to, datagram)
+    }
+
+    fn refuse(&mut self, reason: LinkDrop) {
+        self.link.refuse(reason);
+    }
+
+    fn counters(&self) -> &LinkCounters {
+        self.link.counters()
+    }
+
+    fn set_identity(
+        &mut self,
+        identity: Option<(Secret<32>, Admitted)>,
+        is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
+    ) {
+        self.link.set_identity(identity, is_named);
+    }
+
+    fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {
+        match (&mut self.link.meeting, self.link.stack.keys()) {
+            (Some(meeting), Some(keys)) => {
+                meeting.poll(now, &mut WatchedKeys { keys, me: self.me, desk: self.desk }, around, random)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Passes everything on, and tells of keys.
+struct WatchedKeys<'k> {
+    keys: &'k mut dyn Keys,
+    me: ExtendedAddress,
+    desk: &'k Desk,
+}
+
+impl Keys for WatchedKeys<'_> {
+    fn poll_wanted(&mut self) -> Option<KeysWanted> {
+        self.keys.poll_wanted()
+    }
+
+    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
+        self.keys.poll_handshake()
+    }
+
+    fn can_send_handshake(&self) -> bool {
+        self.keys.can_send_handshake()
+    }
+
+    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
+        self.keys.send_handshake(message)
+    }
+
+    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
+        self.keys.poll_undelivered()
+    }
+
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+        self.desk.keyed([self.me, peer], key);
+        self.keys.set_key(peer, key, shares_short);
+    }
+
+    fn forget_key(&mut self, peer: ExtendedAddress) {
+        self.keys.forget_key(peer);
+    }
+
+    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
+        self.keys.retain_keys(keep);
+    }
+}
