@@ -13,6 +13,8 @@ mod face;
 mod flash;
 mod link;
 mod memory;
+mod neighbours;
+mod plan;
 mod platform;
 mod terminal;
 
@@ -23,5 +25,6 @@ pub use face::{
     motemix_mote_public_key, motemix_mote_send, motemix_mote_set_address, motemix_mote_set_time,
     motemix_mote_size, motemix_mote_start, motemix_mote_stop, motemix_mote_trust,
 };
-pub use memory::{MoteHandle, ROUTE_SIZE};
+pub use memory::MoteHandle;
+pub use plan::ROUTE_SIZE;
 pub use platform::{Flash, PAGE_LEN, Platform, WarningKind, motemix_warning_text};

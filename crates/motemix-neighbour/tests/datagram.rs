@@ -38,7 +38,7 @@ fn opened(context: &mut SecurityContext, datagram: &[u8]) -> Result<Vec<u8>, Ref
             assert_eq!(name, NAME);
             Ok(text.to_vec())
         }
-        (_, Content::Receipt(_)) => panic!("a receipt"),
+        (_, other) => panic!("{other:?}"),
     }
 }
 
