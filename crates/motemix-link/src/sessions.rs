@@ -210,7 +210,8 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
         Ok(None)
     }
 
-    /// The datagram that waited for its session, sealed now, and where it is to go.
+    /// The datagram that waited for its session, sealed now, and where it is to go. What
+    /// [`poll_leaving`](Self::poll_leaving) has leaves first: the neighbour may have no key before.
     pub fn poll_waiting<'o>(&mut self, now: Instant, out: &'o mut [u8]) -> Option<(SocketAddrV6, &'o [u8])> {
         let to = self.waiting.as_ref()?.to;
         self.session(station_at(to))?;
@@ -262,8 +263,12 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
 
 impl<const LEN: usize> Keys for Sessions<'_, LEN> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        let waiting = self.waiting.as_ref().map(|waiting| station_at(waiting.to));
-        self.wanted.take().or(waiting).map(KeysWanted::ToSend)
+        let wanted = self.wanted.take().or_else(|| {
+            let waiting = self.waiting.as_ref().map(|waiting| station_at(waiting.to));
+            // One that has its session leaves with the next poll_waiting.
+            waiting.filter(|to| self.session(*to).is_none())
+        });
+        wanted.map(KeysWanted::ToSend)
     }
 
     fn poll_handshake(&mut self) -> Option<HandshakeMessage> {

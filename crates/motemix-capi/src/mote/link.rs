@@ -35,6 +35,8 @@ pub(super) struct Sockets<'c, 'd> {
     pub(super) counters: &'c mut LinkCounters,
     /// If what passes is protected.
     pub(super) neighbours: Option<&'c mut Neighbours>,
+    /// Whether it worked with keys.
+    pub(super) has_met: bool,
     pub(super) waiting: Option<Waiting<'d>>,
 }
 
@@ -106,14 +108,16 @@ impl Link for Sockets<'_, '_> {
     ) {
         if let Some(neighbours) = &mut self.neighbours {
             neighbours.set_identity(identity, is_named);
+            self.has_met = true;
         }
     }
 
     fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {
         let Self { platform, counters, neighbours, .. } = self;
-        neighbours
-            .as_mut()
-            .is_some_and(|neighbours| neighbours.meet(now, around, random, counters, &mut sender(platform)))
+        let Some(neighbours) = neighbours else { return false };
+        let met = neighbours.meet(now, around, random, counters, &mut sender(platform));
+        self.has_met |= met;
+        met
     }
 }
 

@@ -13,13 +13,10 @@ use core::net::SocketAddrV6;
 use core::ptr::{self, NonNull};
 use core::slice;
 
-use motemix_crypto::PublicKey;
-use motemix_directory::{Epoch, UnixTime};
 use motemix_link::counters::LinkCounters;
 use motemix_link::sessions::{SessionSlot, station_at};
 use motemix_mote::{Mote, Next, PlaceInNetwork, Route, Running, StartAsked};
 use motemix_node::{Instant, Storage, Window, WindowKey};
-use motemix_sphinx::MessageId;
 
 use super::draws::Draws;
 use super::flash::{Callbacks, layout};
@@ -52,7 +49,7 @@ pub(crate) struct Inner {
     limits: Limits,
     platform: Platform,
     link: LinkCounters,
-    runs: bool,
+    pub(super) runs: bool,
     /// Whether `neighbours` is there.
     protects_links: bool,
 }
@@ -136,7 +133,7 @@ impl Inner {
     ///
     /// # Safety
     /// Nobody else uses it during `'a`.
-    unsafe fn document<'a>(&self) -> &'a mut [u8] {
+    pub(super) unsafe fn document<'a>(&self) -> &'a mut [u8] {
         // SAFETY: the plan has as many bytes there, and the caller promises that they are free.
         unsafe {
             let first = self.part::<u8>(self.plan.document);
@@ -185,7 +182,7 @@ impl Inner {
         let platform = self.platform;
         let mut counters = self.link;
         let sockets =
-            Sockets { platform: &platform, counters: &mut counters, neighbours: None, waiting: None };
+            Sockets { platform: &platform, counters: &mut counters, neighbours: None, has_met: false, waiting: None };
         let mut terminal = Terminal::new(&platform, line);
         let running = self.running()?;
         running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);
@@ -375,81 +372,42 @@ impl Inner {
         Ok(())
     }
 
-    /// A round of the run loop, or half of one.
-    #[inline(never)]
+    /// A round of the run loop, or half of one. Of the keys of neighbours it leaves nothing on the
+    /// stack.
     fn round(
         &mut self,
         now: Instant,
         platform: &Platform,
         waiting: &mut Option<Waiting<'_>>,
     ) -> Result<Next, Status> {
+        let (next, has_met) = self.half(now, platform, waiting)?;
+        if has_met {
+            zeroize_stack::<{ wiped::MEET }>();
+        }
+        Ok(next)
+    }
+
+    #[inline(never)]
+    fn half(
+        &mut self,
+        now: Instant,
+        platform: &Platform,
+        waiting: &mut Option<Waiting<'_>>,
+    ) -> Result<(Next, bool), Status> {
         let mut counters = self.link;
         // SAFETY: nobody else uses it during this round.
         let neighbours = unsafe { self.neighbours() };
-        let mut link = Sockets { platform, counters: &mut counters, neighbours, waiting: waiting.take() };
+        let waits = waiting.take();
+        let mut link =
+            Sockets { platform, counters: &mut counters, neighbours, has_met: false, waiting: waits };
         let next = self.running()?.poll(now, &mut Ear(platform), &mut link, &mut [0; PACKET_LEN]);
+        let has_met = link.has_met;
         *waiting = link.waiting;
         self.link = counters;
         if next == Next::Stop {
             self.stop();
         }
-        Ok(next)
-    }
-
-    /// Puts a piece of a network document into the memory for one.
-    pub(super) fn give_piece(&mut self, at: usize, piece: &[u8]) -> Result<(), Status> {
-        let memory = if self.runs {
-            self.running()?.document_memory()
-        } else {
-            // SAFETY: the mote stands.
-            unsafe { self.document() }
-        };
-        let place = memory.get_mut(at..).and_then(|rest| rest.get_mut(..piece.len()));
-        place.ok_or(Status::TooLong)?.copy_from_slice(piece);
-        Ok(())
-    }
-
-    /// Keeps the network document that was given: the current one while the mote stands, the next
-    /// one while it runs.
-    pub(super) fn keep_document(&mut self, now: Instant, len: usize) -> Result<(), Status> {
-        if self.runs {
-            let running = self.running()?;
-            if len > running.document_memory().len() {
-                return Err(Status::TooLong);
-            }
-            running.take_lent_document(now, len)?;
-        } else {
-            // SAFETY: the mote stands.
-            let memory = unsafe { self.document() };
-            let bytes = memory.get(..len).ok_or(Status::TooLong)?;
-            self.standing()?.keep_document(now, bytes)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn set_time(&mut self, now: Instant, time: UnixTime) -> Result<(), Status> {
-        self.standing()?.set_clock(now, time);
-        Ok(())
-    }
-
-    /// The public key of an epoch.
-    pub(super) fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Status> {
-        Ok(if self.runs { self.running()?.public_key(epoch)? } else { self.standing()?.public_key(epoch)? })
-    }
-
-    /// The message that has been in flash longest.
-    pub(super) fn message<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<(MessageId, &'b [u8])>, Status> {
-        Ok(if self.runs { self.running()?.message(out)? } else { self.standing()?.message(out)? })
-    }
-
-    /// Removes it.
-    pub(super) fn forget_message(&mut self) -> Result<(), Status> {
-        if self.runs {
-            self.running()?.forget_message()?;
-        } else {
-            self.standing()?.forget_message()?;
-        }
-        Ok(())
+        Ok((next, has_met))
     }
 }
 

@@ -142,14 +142,15 @@ impl Neighbours {
         counters: &mut LinkCounters,
         send: Send<'_>,
     ) {
-        let mut room = [0; DATAGRAM_LEN];
-        if let Some((to, datagram)) = self.sessions.poll_waiting(now, &mut room) {
-            send(counters, to, datagram);
-        }
-        let mut room = [0; MAX_CARRIED];
-        if let Some((station, datagram)) = self.sessions.poll_leaving(&mut room)
+        // The last message of a handshake goes first: its receiver has no key before.
+        let mut carried = [0; MAX_CARRIED];
+        if let Some((station, datagram)) = self.sessions.poll_leaving(&mut carried)
             && let Some(to) = around.address_of(station)
         {
+            send(counters, to, datagram);
+        }
+        let mut room = [0; DATAGRAM_LEN];
+        if let Some((to, datagram)) = self.sessions.poll_waiting(now, &mut room) {
             send(counters, to, datagram);
         }
     }
