@@ -335,8 +335,8 @@ enum motemix_status
     MOTEMIX_STATUS_STRANGER = 63,
     // All message numbers of the session are used.
     MOTEMIX_STATUS_EXHAUSTED = 64,
-    // The document's nodes protect their links on the radio, and an operating system's sockets
-    // cannot.
+    // The document's nodes protect their links, and `motemix_limits.neighbours` is 0; or the
+    // document before was of the other kind, and the node runs.
     MOTEMIX_STATUS_PROTECTED_LINKS = 65,
 };
 #ifndef __cplusplus

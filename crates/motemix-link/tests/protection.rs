@@ -311,7 +311,12 @@ fn neighbours_of_one_short_address_are_told_apart() {
     // Both have the same short address as senders, and are told apart by their keys.
     let mut other = protected::<4>(1, LinkSettings::new());
     for (number, third) in [(1, 1), (2, 2)] {
-        keys(&mut other, 0).set_key(ExtendedAddress([2, 0, third, 0, 0, 0, 0, 0x02]), &key(number), Role::Initiator, true);
+        keys(&mut other, 0).set_key(
+            ExtendedAddress([2, 0, third, 0, 0, 0, 0, 0x02]),
+            &key(number),
+            Role::Initiator,
+            true,
+        );
     }
     for number in 1..=2 {
         let me = ExtendedAddress([2, 0, number, 0, 0, 0, 0, 0x02]);

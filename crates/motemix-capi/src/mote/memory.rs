@@ -181,8 +181,13 @@ impl Inner {
         // It borrows nothing that lasts, and callbacks need a platform that no part overlaps.
         let platform = self.platform;
         let mut counters = self.link;
-        let sockets =
-            Sockets { platform: &platform, counters: &mut counters, neighbours: None, has_met: false, waiting: None };
+        let sockets = Sockets {
+            platform: &platform,
+            counters: &mut counters,
+            neighbours: None,
+            has_met: false,
+            waiting: None,
+        };
         let mut terminal = Terminal::new(&platform, line);
         let running = self.running()?;
         running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);

@@ -88,9 +88,7 @@ impl Neighbours {
     #[inline(never)]
     pub(super) fn open(&mut self, waiting: &Waiting<'_>, out: &mut [u8]) -> Result<usize, LinkDrop> {
         let mut room = [0; DATAGRAM_LEN];
-        let Arrived::Protected(protected) =
-            self.sessions.take_in(waiting.from, waiting.bytes)?
-        else {
+        let Arrived::Protected(protected) = self.sessions.take_in(waiting.from, waiting.bytes)? else {
             return Err(LinkDrop::Unprotected);
         };
         let packet = self.sessions.open(waiting.from, &protected, &mut room)?;

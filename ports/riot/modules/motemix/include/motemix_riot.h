@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* Bytes of stack that the mote needs of its thread, over what every thread needs. The deepest calls
- * multiply points: to process a packet, and to make a header. The tests measure all of them.
+ * multiply points: to make a key with a neighbour, to process a packet, and to make a header. The tests measure all of them.
  * Kconfig's 0 is what the board needs. */
 #if !defined(CONFIG_MOTEMIX_STACK_EXTRA) || CONFIG_MOTEMIX_STACK_EXTRA == 0
 #undef CONFIG_MOTEMIX_STACK_EXTRA
