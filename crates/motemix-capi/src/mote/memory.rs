@@ -344,13 +344,14 @@ impl Inner {
         bytes: &[u8],
     ) -> Result<(), Status> {
         let platform = self.platform;
-        self.turn(now, &platform)?;
+        let has_turned = self.turn(now, &platform)?;
         let mut waiting = Some(Waiting { from: station_at(from), bytes });
         while waiting.is_some() || self.has_handshake() {
             if self.round(now, &platform, &mut waiting)? == Next::Stop {
                 return Err(Status::Stands);
             }
         }
+        wipe_turn(has_turned);
         Ok(())
     }
 
@@ -363,18 +364,19 @@ impl Inner {
     /// Does what is due.
     pub(super) fn poll(&mut self, now: Instant) -> Result<Next, Status> {
         let platform = self.platform;
-        self.turn(now, &platform)?;
-        self.round(now, &platform, &mut None)
+        let has_turned = self.turn(now, &platform)?;
+        let next = self.round(now, &platform, &mut None);
+        wipe_turn(has_turned);
+        next
     }
 
     /// Turns to the next epoch when it is time. A round does so itself, but its packet would lie on
     /// the stack beneath the check of signatures.
     #[inline(never)]
-    fn turn(&mut self, now: Instant, platform: &Platform) -> Result<(), Status> {
-        if self.running()?.turn(now, &mut Ear(platform)) {
-            zeroize_stack::<{ wiped::TURN }>();
-        }
-        Ok(())
+    fn turn(&mut self, now: Instant, platform: &Platform) -> Result<bool, Status> {
+        let has_turned = self.running()?.turn(now, &mut Ear(platform));
+        wipe_turn(has_turned);
+        Ok(has_turned)
     }
 
     /// A round of the run loop, or half of one. Of the keys of neighbours it leaves nothing on the
@@ -413,6 +415,13 @@ impl Inner {
             self.stop();
         }
         Ok((next, has_met))
+    }
+}
+
+/// After a turn to another epoch, and after the round that follows: there the node lets go of keys.
+fn wipe_turn(has_turned: bool) {
+    if has_turned {
+        zeroize_stack::<{ wiped::TURN }>();
     }
 }
 
