@@ -155,13 +155,13 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
     ) -> Result<&'o [u8; LEN], LinkDrop> {
         self.uses += 1;
         let slot = self.slots.iter_mut().find(|slot| slot.is_with(from));
-        let Some(SessionSlot { session: Some((_, context)), used }) = slot else {
+        let Some(SessionSlot { session: Some((_, session)), used }) = slot else {
             // It may not know that this station was restarted; or it is a lie.
             self.wanted.get_or_insert(from);
             return Err(LinkDrop::NoKey);
         };
-        let content = match context.open(datagram, out) {
-            Ok((_, content)) => content,
+        let opened = match session.open(datagram, out) {
+            Ok((_, opened)) => opened,
             Err(Refused::Ciphertext) => return Err(LinkDrop::Forged),
             Err(Refused::Replayed) => return Err(LinkDrop::RepeatedFrame),
             Err(Refused::Exhausted) => {
@@ -171,7 +171,7 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
             Err(_) => return Err(LinkDrop::BadHeader),
         };
         *used = self.uses;
-        match content {
+        match opened {
             Content::Payload(payload) => payload.try_into().map_err(|_| LinkDrop::BadHeader),
             Content::Text { .. } | Content::Receipt(_) => Err(LinkDrop::BadHeader),
         }

@@ -228,6 +228,8 @@ fn neighbours_that_call_each_other_at_once_come_to_one_key() {
 
 #[test]
 fn what_was_forged_altered_or_repeated_is_refused_and_counted() {
+    use LinkDrop::{Forged, NoKey, RepeatedFrame, TooLong, Unprotected};
+
     let mut world = World::new(3, 4);
     world.send(0, 1, b'a').expect("it waits");
     world.seconds(2);
@@ -245,7 +247,6 @@ fn what_was_forged_altered_or_repeated_is_refused_and_counted() {
     let mut long = vec![1, 0, 49];
     long.extend([3; 49]);
     world.arrives(0, 1, &long);
-    use LinkDrop::{Forged, NoKey, RepeatedFrame, TooLong, Unprotected};
     assert_eq!(
         world.stations[1].drops,
         [
