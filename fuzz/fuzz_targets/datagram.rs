@@ -24,6 +24,10 @@ enum Step {
         from: bool,
         number: u32,
     },
+    Payload {
+        from: bool,
+        payload: Vec<u8>,
+    },
     /// One of those that were sealed, altered or not.
     Arrive {
         which: u8,
@@ -35,7 +39,13 @@ enum Step {
 struct Sent {
     from: bool,
     bytes: Vec<u8>,
-    text: Option<Vec<u8>>,
+    carried: Carried,
+}
+
+enum Carried {
+    Text(Vec<u8>),
+    Receipt(u32),
+    Payload(Vec<u8>),
 }
 
 fuzz_target!(|steps: Vec<Step>| {
@@ -48,12 +58,17 @@ fuzz_target!(|steps: Vec<Step>| {
             Step::Seal { from, text } => {
                 let content = Content::Text { name: [1; 8], text: &text };
                 if sides[usize::from(from)].seal(&content, &mut datagram).is_ok() {
-                    sent.push(Sent { from, bytes: datagram, text: Some(text) });
+                    sent.push(Sent { from, bytes: datagram, carried: Carried::Text(text) });
                 }
             }
             Step::Receipt { from, number } => {
                 if sides[usize::from(from)].seal(&Content::Receipt(number), &mut datagram).is_ok() {
-                    sent.push(Sent { from, bytes: datagram, text: None });
+                    sent.push(Sent { from, bytes: datagram, carried: Carried::Receipt(number) });
+                }
+            }
+            Step::Payload { from, payload } => {
+                if sides[usize::from(from)].seal(&Content::Payload(&payload), &mut datagram).is_ok() {
+                    sent.push(Sent { from, bytes: datagram, carried: Carried::Payload(payload) });
                 }
             }
             Step::Arrive { which, damage } => {
@@ -72,10 +87,15 @@ fuzz_target!(|steps: Vec<Step>| {
                 match sides[usize::from(!one.from)].open(&protected, &mut room) {
                     Ok((_, content)) => {
                         assert!(!is_altered && taken.insert(which), "altered, or taken twice");
-                        match (content, &one.text) {
-                            (Content::Text { text, .. }, Some(sealed)) => assert_eq!(text, sealed),
-                            (Content::Receipt(_), None) => {}
-                            other => panic!("{other:?}"),
+                        match (content, &one.carried) {
+                            (Content::Text { text, .. }, Carried::Text(sealed)) => assert_eq!(text, sealed),
+                            (Content::Receipt(number), Carried::Receipt(sealed)) => {
+                                assert_eq!(number, *sealed);
+                            }
+                            (Content::Payload(payload), Carried::Payload(sealed)) => {
+                                assert_eq!(payload, sealed);
+                            }
+                            (other, _) => panic!("{other:?}"),
                         }
                     }
                     Err(refused) => {

@@ -52,20 +52,22 @@
 #include <stdint.h>
 
 // Bytes of memory for a mote, enough on any machine, for static arrays; a multiple of 8. Takes the fields
-// of motemix_limits in their order: packets, replay, window, messages, returns, headers, nodes, document.
-// As in
+// of motemix_limits in their order: packets, replay, window, messages, returns, headers, nodes, document,
+// neighbours. As in
 //
 //   static uint64_t memory[MOTEMIX_MOTE_SIZE(MOTEMIX_MOTE) / 8];
 //   static const motemix_limits limits = { MOTEMIX_MOTE };
 #define MOTEMIX_MOTE_SIZE(...) MOTEMIX_MOTE_SIZE_OF(__VA_ARGS__)
-#define MOTEMIX_MOTE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes, document)       \
+#define MOTEMIX_MOTE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes, document,       \
+                             neighbours)                                                                 \
     ((MOTEMIX_MOTE_BASE_SIZE + MOTEMIX_TABLES_OF(packets, replay, window, messages, returns, headers,    \
-                                                 nodes) + (nodes) * MOTEMIX_ROUTE_SIZE + (document) + 7) \
-     / 8 * 8)
+                                                 nodes) + (nodes) * MOTEMIX_ROUTE_SIZE + (document) +    \
+      ((neighbours) > 0) * MOTEMIX_NEIGHBOURS_SIZE + (neighbours) * MOTEMIX_SESSION_SIZE + 7) / 8 * 8)
 
-// The same for a node without a mote around it, which has no use for the last field.
+// The same for a node without a mote around it, which has no use for the last two fields.
 #define MOTEMIX_NODE_SIZE(...) MOTEMIX_NODE_SIZE_OF(__VA_ARGS__)
-#define MOTEMIX_NODE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes, document)       \
+#define MOTEMIX_NODE_SIZE_OF(packets, replay, window, messages, returns, headers, nodes, document,       \
+                             neighbours)                                                                 \
     ((MOTEMIX_NODE_BASE_SIZE +                                                                           \
       MOTEMIX_TABLES_OF(packets, replay, window, messages, returns, headers, nodes) + 7) / 8 * 8)
 
@@ -77,14 +79,18 @@
 // What the parts of a node and of a mote take, at most.
 #if UINTPTR_MAX > 0xffffffff
 #define MOTEMIX_NODE_BASE_SIZE 2184
-#define MOTEMIX_MOTE_BASE_SIZE 3424
+#define MOTEMIX_MOTE_BASE_SIZE 3440
+#define MOTEMIX_NEIGHBOURS_SIZE 1608
+#define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 396
 #define MOTEMIX_MESSAGE_SIZE 168
 #define MOTEMIX_RETURN_SIZE 152
 #define MOTEMIX_HEADER_SIZE 408
 #else
 #define MOTEMIX_NODE_BASE_SIZE 2048
-#define MOTEMIX_MOTE_BASE_SIZE 3080
+#define MOTEMIX_MOTE_BASE_SIZE 3088
+#define MOTEMIX_NEIGHBOURS_SIZE 1560
+#define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 388
 #define MOTEMIX_MESSAGE_SIZE 168
 #define MOTEMIX_RETURN_SIZE 144
@@ -92,13 +98,13 @@
 #endif
 
 // A mote that sends readings and forwards next to nothing: 183 packets an epoch.
-#define MOTEMIX_SENDER 2, 512, 8, 2, 4, 2, 16, 1280
+#define MOTEMIX_SENDER 2, 512, 8, 2, 4, 2, 16, 1280, 15
 
 // A mote that sends, receives and forwards: 735 packets an epoch.
-#define MOTEMIX_MOTE 4, 2048, 32, 2, 4, 2, 16, 1280
+#define MOTEMIX_MOTE 4, 2048, 32, 2, 4, 2, 16, 1280, 15
 
 // A mote that forwards for many others: 2940 packets an epoch. The tables of an nRF52840.
-#define MOTEMIX_MOTE_MIX 24, 8192, 320, 8, 32, 6, 96, 6656
+#define MOTEMIX_MOTE_MIX 24, 8192, 320, 8, 32, 6, 96, 6656, 95
 
 
 // How many reasons for dropping a datagram there are.
@@ -157,8 +163,11 @@
 // Words of 64 bits of a document.
 #define MOTEMIX_DOCUMENT_WORDS 26
 
-// Bytes of every packet, and of every datagram.
+// Bytes of every packet, and of every datagram where links are not protected.
 #define MOTEMIX_PACKET_LEN 280
+
+// Bytes of a mote's longest datagram: a packet, protected.
+#define MOTEMIX_DATAGRAM_LEN 296
 
 // The most bytes of data in a message or a reply.
 #define MOTEMIX_DATA_LEN 103
@@ -326,8 +335,8 @@ enum motemix_status
     MOTEMIX_STATUS_STRANGER = 63,
     // All message numbers of the session are used.
     MOTEMIX_STATUS_EXHAUSTED = 64,
-    // The document's nodes protect their links on the radio, and an operating system's sockets
-    // cannot.
+    // The document's nodes protect their links, and `motemix_limits.neighbours` is 0; or the
+    // document before was of the other kind, and the node runs.
     MOTEMIX_STATUS_PROTECTED_LINKS = 65,
 };
 #ifndef __cplusplus
@@ -560,6 +569,10 @@ typedef struct motemix_limits {
     // Bytes of a network document: about 67 for each node, and 400. A mote needs it; a node, which
     // keeps no document, has no use for it.
     uint16_t document;
+    // Neighbours with whom a mote has keys at a time, where the network document turns the
+    // protection of links on; with more, the one that was silent longest gives way. 0: it takes
+    // part in no such network, and needs no memory for it. A node has no use for it.
+    uint16_t neighbours;
 } motemix_limits;
 
 // The flash of a mote, from its address 0 on: three regions of whole pages, one after the other.
@@ -971,13 +984,14 @@ motemix_status motemix_mote_start(struct motemix_mote *mote, uint64_t now_us);
 // `discarded` for each. MOTEMIX_STATUS_STANDS if it does not run.
 motemix_status motemix_mote_stop(struct motemix_mote *mote);
 
-// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from`
-// names the neighbour that it came from: any number that is the same for the same neighbour, such
-// as its link-layer address, so that none of them uses up the others' share. What the node does
-// not take it counts, and no answer to a peer may depend on it. Poll the mote afterwards.
+// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` is
+// the IPv6 address and the port that it came from. It tells neighbours apart, so that none of them
+// uses up the others' share, and where links are protected it says whose key the datagram is under.
+// What the node does not take it counts, and no answer to a peer may depend on it. Poll the mote
+// afterwards.
 motemix_status motemix_mote_handle_datagram(struct motemix_mote *mote,
                                             uint64_t now_us,
-                                            uint64_t from,
+                                            const struct motemix_address *from,
                                             const uint8_t *bytes,
                                             size_t len);
 

@@ -1,9 +1,11 @@
 //! What a network document says, for C.
 
 use core::ffi::c_char;
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use motemix_directory::{MAX_NAME_LEN, NetworkDocument, Role};
+
+use crate::status::Status;
 
 /// Bytes of a name with its terminating NUL, at most.
 pub const NAME_SIZE: usize = 33;
@@ -35,6 +37,14 @@ pub struct Address {
 
 impl Address {
     const NONE: Self = Self { ip: [0; 16], port: 0, version: 0 };
+
+    /// The address of a mote, or of its neighbour.
+    pub(crate) fn v6(&self) -> Result<SocketAddrV6, Status> {
+        if self.version != 6 {
+            return Err(Status::UnknownReceiver);
+        }
+        Ok(SocketAddrV6::new(Ipv6Addr::from(self.ip), self.port, 0, 0))
+    }
 }
 
 impl From<SocketAddr> for Address {

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use motemix_crypto::curve::words::{Words, product::OfThisCore};
 use motemix_directory::{Entry, MAX_NODES};
+use motemix_link::sessions::{MAX_CARRIED, PAYLOAD_OVERHEAD};
 use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};
 use motemix_sphinx::geometry::MOTE;
 use motemix_sphinx::{Mote, NodeId, Profile};
@@ -17,8 +18,11 @@ pub(crate) type Motes = Mote<Words<OfThisCore>>;
 /// Their curve.
 pub(crate) type MoteCurve = <Motes as Profile>::Curve;
 
-/// Bytes of every packet, and of every datagram.
+/// Bytes of every packet, and of every datagram where links are not protected.
 pub const PACKET_LEN: usize = 280;
+/// Bytes of a mote's longest datagram: a packet, protected.
+pub const DATAGRAM_LEN: usize = 296;
+const _: () = assert!(DATAGRAM_LEN == PACKET_LEN + PAYLOAD_OVERHEAD && DATAGRAM_LEN > MAX_CARRIED);
 /// The most bytes of data in a message or a reply.
 pub const DATA_LEN: usize = 103;
 /// The most characters of a line for motemix_mote_command.
@@ -52,7 +56,11 @@ mod sizes {
     /// Bytes of a node without its tables, at most.
     pub const NODE_BASE_SIZE: usize = 2184;
     /// Bytes of a mote without its tables, at most.
-    pub const MOTE_BASE_SIZE: usize = 3424;
+    pub const MOTE_BASE_SIZE: usize = 3440;
+    /// Bytes of what makes keys with neighbours, at most.
+    pub const NEIGHBOURS_SIZE: usize = 1608;
+    /// Bytes for the session with one neighbour, at most.
+    pub const SESSION_SIZE: usize = 64;
     /// Bytes for one packet that waits, at most: its slot and its place in the schedule.
     pub const PACKET_SIZE: usize = 396;
     /// Bytes for one message in flight.
@@ -69,7 +77,11 @@ mod sizes {
     /// A node.
     pub const NODE_BASE_SIZE: usize = 2048;
     /// A mote.
-    pub const MOTE_BASE_SIZE: usize = 3080;
+    pub const MOTE_BASE_SIZE: usize = 3088;
+    /// Keys with neighbours.
+    pub const NEIGHBOURS_SIZE: usize = 1560;
+    /// A session.
+    pub const SESSION_SIZE: usize = 64;
     /// A packet.
     pub const PACKET_SIZE: usize = 388;
     /// A message.
@@ -80,7 +92,10 @@ mod sizes {
     pub const HEADER_SIZE: usize = 400;
 }
 
-pub use sizes::{HEADER_SIZE, MESSAGE_SIZE, MOTE_BASE_SIZE, NODE_BASE_SIZE, PACKET_SIZE, RETURN_SIZE};
+pub use sizes::{
+    HEADER_SIZE, MESSAGE_SIZE, MOTE_BASE_SIZE, NEIGHBOURS_SIZE, NODE_BASE_SIZE, PACKET_SIZE, RETURN_SIZE,
+    SESSION_SIZE,
+};
 
 /// Loops under way whose return is counted.
 pub(crate) const LOOPS: usize = 4;
@@ -110,6 +125,10 @@ pub struct Limits {
     /// Bytes of a network document: about 67 for each node, and 400. A mote needs it; a node, which
     /// keeps no document, has no use for it.
     pub document: u16,
+    /// Neighbours with whom a mote has keys at a time, where the network document turns the
+    /// protection of links on; with more, the one that was silent longest gives way. 0: it takes
+    /// part in no such network, and needs no memory for it. A node has no use for it.
+    pub neighbours: u16,
 }
 
 impl Limits {
@@ -187,6 +206,7 @@ mod tests {
                     headers: 3,
                     nodes,
                     document: 0,
+                    neighbours: 0,
                 };
                 let size = NodePlan::new(&limits).expect("sound limits").size;
                 assert!(size <= bound(&limits), "{limits:?} need {size}");
@@ -201,6 +221,7 @@ mod tests {
             headers: 1,
             nodes: 16384,
             document: 0,
+            neighbours: 0,
         };
         assert!(NodePlan::new(&most).expect("large, and sound").size <= bound(&most));
     }
@@ -216,6 +237,7 @@ mod tests {
             headers: 1,
             nodes: 1,
             document: 0,
+            neighbours: 0,
         };
         assert!(NodePlan::new(&sound).is_ok());
         for broken in [

@@ -6,13 +6,17 @@
 //! datagram ─ face ─ motemix-mote ─ flash (callbacks) ─ link ─ send (callback)
 //! ```
 //!
-//! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C.
+//! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C. Where
+//! links are protected, [`neighbours`] is between the node and `link`.
 
 mod draws;
 mod face;
 mod flash;
+mod kept;
 mod link;
 mod memory;
+mod neighbours;
+mod plan;
 mod platform;
 mod terminal;
 
@@ -23,5 +27,6 @@ pub use face::{
     motemix_mote_public_key, motemix_mote_send, motemix_mote_set_address, motemix_mote_set_time,
     motemix_mote_size, motemix_mote_start, motemix_mote_stop, motemix_mote_trust,
 };
-pub use memory::{MoteHandle, ROUTE_SIZE};
+pub use memory::MoteHandle;
+pub use plan::ROUTE_SIZE;
 pub use platform::{Flash, PAGE_LEN, Platform, WarningKind, motemix_warning_text};

@@ -467,6 +467,7 @@ mod tests {
         headers: 1,
         nodes: 3,
         document: 0,
+        neighbours: 0,
     };
     const CONFIG: Config = Config { answer_within_us: 0, id: 0, receiver: crate::NO_NODE };
 

@@ -159,8 +159,8 @@ pub enum Status {
     Stranger = 63,
     /// All message numbers of the session are used.
     Exhausted = 64,
-    /// The document's nodes protect their links on the radio, and an operating system's sockets
-    /// cannot.
+    /// The document's nodes protect their links, and `motemix_limits.neighbours` is 0; or the
+    /// document before was of the other kind, and the node runs.
     ProtectedLinks = 65,
 }
 
@@ -230,7 +230,7 @@ statuses! {
     Replayed => c"arrived before, or too old to tell",
     Stranger => c"the peer is not admitted",
     Exhausted => c"message numbers are used up; begin a handshake",
-    ProtectedLinks => c"its nodes protect their links; this one cannot",
+    ProtectedLinks => c"its nodes protect their links; there is no room for keys here, or the node runs without",
 }
 
 impl From<SendError> for Status {

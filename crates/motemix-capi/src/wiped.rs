@@ -15,6 +15,8 @@ pub(crate) const DOCUMENT: usize = depth(3456);
 pub(crate) const TURN: usize = depth(3584);
 /// What a start takes, whether it is called or typed.
 pub(crate) const START: usize = depth(3904);
+/// What a step of a handshake takes.
+pub(crate) const MEET: usize = depth(4352);
 /// What the calls of motemix_diet_… take that work with keys. The check of a signature takes more,
 /// and has no secrets.
 pub(crate) mod diet {

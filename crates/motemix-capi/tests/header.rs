@@ -103,5 +103,13 @@ fn the_sizes_in_the_header_are_those_of_the_crate() {
     assert_eq!(in_crate, in_header);
 }
 
-const SIZES: [&str; 6] =
-    ["NODE_BASE_SIZE", "MOTE_BASE_SIZE", "PACKET_SIZE", "MESSAGE_SIZE", "RETURN_SIZE", "HEADER_SIZE"];
+const SIZES: [&str; 8] = [
+    "NODE_BASE_SIZE",
+    "MOTE_BASE_SIZE",
+    "NEIGHBOURS_SIZE",
+    "SESSION_SIZE",
+    "PACKET_SIZE",
+    "MESSAGE_SIZE",
+    "RETURN_SIZE",
+    "HEADER_SIZE",
+];

@@ -16,7 +16,7 @@ use motemix_air::channel::{Channel, Event, Settings};
 use motemix_crypto::{Compact, Curve as _, Secret};
 use motemix_host::link::KeyLog;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
-use motemix_link::protection::{HandshakeMessage, KEY_LEN, KeySlot, Keys, KeysWanted};
+use motemix_link::protection::{HandshakeMessage, KEY_LEN, KeySlot, Keys, KeysWanted, Role};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::{CHECK, ExtendedAddress, MAX_FRAME, Outcome};
 use motemix_link::settings::{LinkSettings, Recovery};
@@ -81,9 +81,9 @@ impl Keys for Noting<'_> {
         self.keys.poll_undelivered()
     }
 
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool) {
         *self.noted = Some(*key.expose());
-        self.keys.set_key(peer, key, shares_short);
+        self.keys.set_key(peer, key, role, shares_short);
     }
 
     fn forget_key(&mut self, peer: ExtendedAddress) {

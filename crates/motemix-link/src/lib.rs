@@ -79,6 +79,7 @@ pub mod protection;
 pub mod radio;
 mod reassembly;
 pub mod serial;
+pub mod sessions;
 pub mod settings;
 mod slots;
 pub mod stack;

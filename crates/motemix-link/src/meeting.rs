@@ -4,6 +4,8 @@
 //! Static keys are those of X25519 that a network names its nodes by, so whoever is in a network
 //! document is admitted, and nobody else.
 
+use core::net::SocketAddrV6;
+
 use motemix_crypto::{Curve, Secret};
 use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer};
@@ -15,6 +17,7 @@ use rand_core::CryptoRng;
 
 use crate::protection::{HandshakeMessage, Keys, KeysWanted};
 use crate::serial::ExtendedAddress;
+use crate::stack::{PORT, link_local};
 
 /// The stations of a network, as their owner knows them.
 pub trait Neighbourhood {
@@ -24,6 +27,10 @@ pub trait Neighbourhood {
     fn station_with(&self, short: [u8; 2]) -> Option<ExtendedAddress>;
     /// Whether another station has the same short address.
     fn shares_short(&self, station: ExtendedAddress) -> bool;
+    /// Where a station is reached, for a link that sends to addresses.
+    fn address_of(&self, station: ExtendedAddress) -> Option<SocketAddrV6> {
+        Some(SocketAddrV6::new(link_local(station), PORT, 0, 0))
+    }
 }
 
 struct ByPeer<'n>(&'n dyn Neighbourhood);
@@ -111,9 +118,9 @@ impl<C: Curve> Meeting<C> {
     #[inline(never)]
     fn settle(&mut self, keys: &mut dyn Keys, around: &dyn Neighbourhood) -> bool {
         match self.handshakes.poll_event() {
-            Some(Event::Key { peer: Peer(station), key, .. }) => {
+            Some(Event::Key { peer: Peer(station), key, role }) => {
                 let station = ExtendedAddress(station);
-                keys.set_key(station, &key, around.shares_short(station));
+                keys.set_key(station, &key, role, around.shares_short(station));
             }
             Some(Event::Failed { peer: Peer(station), .. }) => keys.forget_key(ExtendedAddress(station)),
             None => return false,

@@ -12,6 +12,7 @@
 use motemix_crypto::Secret;
 pub use motemix_crypto::aes_ccm::KEY_LEN;
 use motemix_crypto::aes_ccm::{NONCE_LEN, TAG_LEN, open, seal};
+pub use motemix_neighbour::edhoc::Role;
 
 use crate::counters::LinkDrop;
 use crate::mac::{Envelope, Frame, LinkAddress, MacHeader};
@@ -103,10 +104,10 @@ pub trait Keys {
     fn send_handshake(&mut self, message: HandshakeMessage) -> bool;
     /// To whom a message of a handshake could not be delivered: its radio does not answer.
     fn poll_undelivered(&mut self) -> Option<ExtendedAddress>;
-    /// Protects frames to and from a neighbour with this key from now on, instead of the one
-    /// before. `shares_short`: another station of the network has the same short address. If all
+    /// Protects what passes to and from a neighbour with this key from now on, instead of the one
+    /// before. `role` is this side's in the handshake. `shares_short`: another station of the network has the same short address. If all
     /// places are taken, the neighbour that was silent longest loses its key, which is counted.
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool);
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool);
     /// There will be no key for a neighbour: datagrams that wait for it are dropped, and if it has
     /// one, that is forgotten.
     fn forget_key(&mut self, peer: ExtendedAddress);

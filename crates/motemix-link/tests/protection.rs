@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use motemix_crypto::Secret;
 use motemix_link::counters::LinkDrop;
-use motemix_link::protection::{HandshakeMessage, KeySlot, Keys, KeysWanted, MAX_HANDSHAKE};
+use motemix_link::protection::{HandshakeMessage, KeySlot, Keys, KeysWanted, MAX_HANDSHAKE, Role};
 use motemix_link::serial::{ExtendedAddress, MAX_FRAME};
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::SendError;
@@ -33,8 +33,8 @@ fn keys(world: &mut World, station: usize) -> &mut dyn Keys {
 
 /// Two neighbours have a key.
 fn acquaint(world: &mut World, one: usize, other: usize, number: u8) {
-    keys(world, one).set_key(address(other), &key(number), false);
-    keys(world, other).set_key(address(one), &key(number), false);
+    keys(world, one).set_key(address(other), &key(number), Role::Initiator, false);
+    keys(world, other).set_key(address(one), &key(number), Role::Initiator, false);
 }
 
 /// Two stations with a key of their own.
@@ -246,7 +246,7 @@ fn forged_frames_take_no_place_and_stop_nobody() {
 #[test]
 fn a_neighbour_that_was_restarted_is_noticed() {
     let mut world = protected::<4>(2, LinkSettings::new());
-    keys(&mut world, 0).set_key(address(1), &key(7), false);
+    keys(&mut world, 0).set_key(address(1), &key(7), Role::Initiator, false);
     assert!(world.send(0, 1, &datagram(1, 60)));
     world.seconds(1);
     assert_eq!(world.drops(1), [(LinkDrop::NoKey, 1)]);
@@ -299,7 +299,7 @@ fn neighbours_of_one_short_address_are_told_apart() {
         let [low, high, ..] = address(2).0;
         let mut twin = address(station);
         (twin.0[0], twin.0[1], twin.0[2]) = (low, high, station as u8);
-        keys(&mut world, 0).set_key(twin, &key(number), true);
+        keys(&mut world, 0).set_key(twin, &key(number), Role::Initiator, true);
     }
     let twin = ExtendedAddress([2, 0, 1, 0, 0, 0, 0, 0x02]);
     assert!(
@@ -312,7 +312,12 @@ fn neighbours_of_one_short_address_are_told_apart() {
     // Both have the same short address as senders, and are told apart by their keys.
     let mut other = protected::<4>(1, LinkSettings::new());
     for (number, third) in [(1, 1), (2, 2)] {
-        keys(&mut other, 0).set_key(ExtendedAddress([2, 0, third, 0, 0, 0, 0, 0x02]), &key(number), true);
+        keys(&mut other, 0).set_key(
+            ExtendedAddress([2, 0, third, 0, 0, 0, 0, 0x02]),
+            &key(number),
+            Role::Initiator,
+            true,
+        );
     }
     for number in 1..=2 {
         let me = ExtendedAddress([2, 0, number, 0, 0, 0, 0, 0x02]);
@@ -320,7 +325,7 @@ fn neighbours_of_one_short_address_are_told_apart() {
         let slots = Box::leak(Box::new([const { KeySlot::FREE }; 1]));
         sender.stations[0].stack = World::stack_of(me, LinkSettings::new());
         sender.stations[0].stack.protect(slots);
-        keys(&mut sender, 0).set_key(address(0), &key(number), false);
+        keys(&mut sender, 0).set_key(address(0), &key(number), Role::Initiator, false);
         assert!(sender.send(0, 0, &datagram(number.into(), 60)));
         sender.seconds(1);
         other.inject(0, sender.sent()[0].frame.clone());

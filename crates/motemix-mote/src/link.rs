@@ -9,15 +9,27 @@ use motemix_link::meeting::{Admitted, Meeting, Neighbourhood};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
 pub use motemix_link::stack::Received;
-use motemix_link::stack::Stack;
+use motemix_link::stack::{Stack, station_of};
 use motemix_node::Instant;
 use rand_core::CryptoRng;
 
+use crate::network::Route;
+
 /// A way to neighbours, for one mote that runs.
 pub trait Link {
-    /// Moves what it keeps forward. `is_neighbour` tells, by the interface identifier of a
-    /// link-local address, whether the network document names a station; a link that sees such
-    /// addresses takes nothing from others.
+    /// What handshakes and keys call whoever has this address; `None` for whom it does not reach.
+    fn station_at(address: SocketAddrV6) -> Option<ExtendedAddress> {
+        station_of(*address.ip())
+    }
+
+    /// Whether what comes from this number, as [`Received::from`] has it, is this node's.
+    fn is_from(route: &Route, from: u64) -> bool {
+        route.is_at(from)
+    }
+
+    /// Moves what it keeps forward. `is_neighbour` tells, by the number of an address, whether the
+    /// network document names a station; a link that knows who its neighbours are takes nothing from
+    /// others.
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool);
     /// When [`poll`](Self::poll) has something to do, besides when something arrives.
     fn poll_timeout(&self) -> Option<Instant>;

@@ -45,7 +45,7 @@ impl Route {
     }
 
     /// `None` for a node without an IPv6 address.
-    pub(crate) fn address(&self) -> Option<SocketAddrV6> {
+    pub fn address(&self) -> Option<SocketAddrV6> {
         let address = Ipv6Addr::from(self.address);
         let at = SocketAddrV6::new(address, u16::from_le_bytes(self.port), 0, 0);
         (!address.is_unspecified()).then_some(at)
@@ -89,16 +89,22 @@ impl<'s> PlaceInNetwork<'s> {
         Ok(Self { document, me, secret })
     }
 
-    /// Whether neighbours on a radio protect their frames.
+    /// Whether neighbours protect what passes between them.
     pub fn protects_links(&self) -> bool {
         self.document.parameters().protected_links
     }
 
     /// # Errors
-    /// [`Refusal::UnprotectedLink`]: neighbours protect their frames, which the caller's link
-    /// cannot.
+    /// [`Refusal::UnprotectedLink`]: neighbours protect what passes between them, which the caller's
+    /// link cannot.
     pub fn needs_plain_links(&self) -> Result<(), Refusal> {
         if self.protects_links() { Err(Refusal::UnprotectedLink) } else { Ok(()) }
+    }
+
+    /// Where others send to; `None` if the document has no IPv6 address for this node.
+    pub fn address(&self) -> Option<SocketAddrV6> {
+        let me = self.me;
+        self.document.nodes().find(|node| node.id == me).and_then(|node| address_of(&node))
     }
 
     /// What is kept in flash beside the document.

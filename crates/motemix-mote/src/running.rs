@@ -272,7 +272,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                 self.turn(now, console);
                 self.watch_fill(now, console);
                 let heeded = self.attend(now, console, link, scratch);
-                link.poll(now, &|from| self.routes.iter().any(|route| route.is_at(from)));
+                link.poll(now, &|from| self.routes.iter().any(|route| L::is_from(route, from)));
                 if self.take_in(now, console, link, scratch) {
                     self.phase = Phase::SendOn { busy: true };
                     return Next::TookIn;
@@ -285,7 +285,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.handle_events(now, console);
         self.transmit(now, console, link, scratch);
         let met = self.meet(now, link);
-        link.poll(now, &|from| self.routes.iter().any(|route| route.is_at(from)));
+        link.poll(now, &|from| self.routes.iter().any(|route| L::is_from(route, from)));
         let more = met || self.work(now);
         if self.stopped {
             return Next::Stop;

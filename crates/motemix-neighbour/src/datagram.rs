@@ -24,6 +24,7 @@ const HANDSHAKE: u8 = 1;
 const PROTECTED: u8 = 2;
 const TEXT: u8 = 1;
 const RECEIPT: u8 = 2;
+const PAYLOAD: u8 = 3;
 
 const NUMBER_LEN: usize = 4;
 const LENGTH_LEN: usize = 2;
@@ -32,6 +33,8 @@ const HEADER_LEN: usize = 1 + NUMBER_LEN;
 pub const NAME_LEN: usize = 8;
 /// Bytes of a datagram that are not its text.
 pub const OVERHEAD: usize = HEADER_LEN + 1 + LENGTH_LEN + NAME_LEN + TAG_LEN;
+/// Bytes of a datagram that are not its payload.
+pub const PAYLOAD_OVERHEAD: usize = OVERHEAD - NAME_LEN;
 /// Bytes of a datagram that are not the handshake's message in it.
 pub const HANDSHAKE_OVERHEAD: usize = 1 + LENGTH_LEN;
 
@@ -112,6 +115,8 @@ pub enum Content<'c> {
     },
     /// The datagram with this number has arrived, and was read.
     Receipt(u32),
+    /// A datagram of a layer above, which names and acknowledges its own.
+    Payload(&'c [u8]),
 }
 
 /// What two hosts share after a handshake (RFC 8613, 3, has the word): a key, and for each
@@ -160,6 +165,10 @@ impl SecurityContext {
             Content::Receipt(number) => {
                 *kind = RECEIPT;
                 fill(&[&number.to_be_bytes()], rest)?;
+            }
+            Content::Payload(payload) => {
+                *kind = PAYLOAD;
+                fill(&[payload], rest)?;
             }
         }
         let number = self.number;
@@ -222,6 +231,7 @@ impl<'c> Content<'c> {
                 let number = body.try_into().map_err(|_| Refused::Kind)?;
                 Ok(Self::Receipt(u32::from_be_bytes(number)))
             }
+            PAYLOAD => Ok(Self::Payload(body)),
             _ => Err(Refused::Kind),
         }
     }

@@ -3,8 +3,8 @@
 use motemix_crypto::Secret;
 use motemix_neighbour::Refused;
 use motemix_neighbour::datagram::{
-    Content, Datagram, HANDSHAKE_OVERHEAD, MAX_FORGED, MAX_SEALED, OVERHEAD, Protected, SecurityContext,
-    carry,
+    Content, Datagram, HANDSHAKE_OVERHEAD, MAX_FORGED, MAX_SEALED, OVERHEAD, PAYLOAD_OVERHEAD, Protected,
+    SecurityContext, carry,
 };
 use motemix_neighbour::edhoc::Role;
 use motemix_neighbour::suite::{P256, Suite as _};
@@ -38,7 +38,7 @@ fn opened(context: &mut SecurityContext, datagram: &[u8]) -> Result<Vec<u8>, Ref
             assert_eq!(name, NAME);
             Ok(text.to_vec())
         }
-        (_, Content::Receipt(_)) => panic!("a receipt"),
+        (_, other) => panic!("{other:?}"),
     }
 }
 
@@ -63,6 +63,16 @@ fn the_bytes_are_those_of_the_specification() {
     let nonce = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let tag = P256.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
     assert_eq!(datagram[..], [&header[..], &plaintext, &tag].concat());
+
+    let mut datagram = [0xff; PAYLOAD_OVERHEAD + 3];
+    assert_eq!(other.seal(&Content::Payload(&[7, 8, 9]), &mut datagram), Ok(1));
+    let header = [2, 0, 0, 0, 1];
+    let mut plaintext = [3, 0, 3, 7, 8, 9];
+    let nonce = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    let tag = P256.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
+    assert_eq!(datagram[..], [&header[..], &plaintext, &tag].concat());
+    let mut room = [0; LENGTH];
+    assert_eq!(one.open(&protected(&datagram), &mut room), Ok((1, Content::Payload(&[7, 8, 9]))));
 
     let mut datagram = [0xff; 8];
     carry(&[1, 2], &mut datagram).expect("it fits");

@@ -128,6 +128,7 @@ struct call {
   const void *in;
   void *out;
   size_t len;
+  const motemix_address *from;
   const char *name;
   uint64_t number;
 };
@@ -244,7 +245,7 @@ run_datagram(void *arg)
 {
   struct call *call = arg;
   /* What is not taken, the counters say; while the node stands, nobody wants it. */
-  call->status = motemix_mote_handle_datagram(mote, now_us(), call->number, call->in, call->len);
+  call->status = motemix_mote_handle_datagram(mote, now_us(), call->from, call->in, call->len);
 }
 
 static void
@@ -270,13 +271,11 @@ on_datagram(struct simple_udp_connection *c, const uip_ipaddr_t *source_addr, ui
             const uip_ipaddr_t *dest_addr, uint16_t dest_port, const uint8_t *data,
             uint16_t datalen)
 {
-  /* Of the neighbour's address, to tell neighbours apart. */
-  uint64_t halves[2];
-  struct call call = { .in = data, .len = datalen };
+  motemix_address from = { .port = source_port, .version = 6 };
+  struct call call = { .in = data, .len = datalen, .from = &from };
 
-  (void)c, (void)source_port, (void)dest_addr, (void)dest_port;
-  memcpy(halves, source_addr, sizeof(halves));
-  call.number = halves[0] ^ halves[1];
+  (void)c, (void)dest_addr, (void)dest_port;
+  memcpy(from.ip, source_addr, sizeof(from.ip));
   call_mote(run_datagram, &call);
 }
 /*---------------------------------------------------------------------------*/

@@ -1,7 +1,6 @@
 //! The mote's calls. Each turns pointers into references and enters the mote.
 
 use core::ffi::c_void;
-use core::net::{Ipv6Addr, SocketAddrV6};
 
 use motemix_directory::{Epoch, UnixTime};
 use motemix_mote::{Next, NotSent};
@@ -86,10 +85,7 @@ pub unsafe extern "C" fn motemix_mote_set_address(mote: *mut MoteHandle, address
     call(|| {
         // SAFETY: the caller's promise.
         let (mut mote, address) = unsafe { (Entered::new(mote)?, raw::value(address)?) };
-        if address.version != 6 {
-            return Err(Status::UnknownReceiver);
-        }
-        mote.set_address(SocketAddrV6::new(Ipv6Addr::from(address.ip), address.port, 0, 0))
+        mote.set_address(address.v6()?)
     })
 }
 
@@ -256,25 +252,27 @@ pub unsafe extern "C" fn motemix_mote_stop(mote: *mut MoteHandle) -> Status {
     })
 }
 
-/// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from`
-/// names the neighbour that it came from: any number that is the same for the same neighbour, such
-/// as its link-layer address, so that none of them uses up the others' share. What the node does
-/// not take it counts, and no answer to a peer may depend on it. Poll the mote afterwards.
+/// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` is
+/// the IPv6 address and the port that it came from. It tells neighbours apart, so that none of them
+/// uses up the others' share, and where links are protected it says whose key the datagram is under.
+/// What the node does not take it counts, and no answer to a peer may depend on it. Poll the mote
+/// afterwards.
 ///
 /// # Safety
-/// As for all calls; `bytes` is null or valid for `len` bytes.
+/// As for all calls; `from` is null or valid, `bytes` is null or valid for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn motemix_mote_handle_datagram(
     mote: *mut MoteHandle,
     now_us: u64,
-    from: u64,
+    from: *const Address,
     bytes: *const u8,
     len: usize,
 ) -> Status {
     call(|| {
         // SAFETY: the caller's promise.
-        let (mut mote, bytes) = unsafe { (Entered::new(mote)?, raw::bytes(bytes, len)?) };
-        mote.handle_datagram(Instant::from_micros(now_us), from, bytes)
+        let (mut mote, from, bytes) =
+            unsafe { (Entered::new(mote)?, raw::value(from)?, raw::bytes(bytes, len)?) };
+        mote.handle_datagram(Instant::from_micros(now_us), from.v6()?, bytes)
     })
 }
 

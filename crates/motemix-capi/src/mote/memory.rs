@@ -1,54 +1,39 @@
 //! A mote in the caller's memory: laid out, recognised, ended.
 //!
 //! ```text
-//! handle │ mote │ generator │ running │ tables │ routes │ network document
+//! handle │ mote │ generator │ running │ tables │ neighbours │ sessions │ routes │ network document
 //! ```
 //!
 //! A mote that runs is borrowed by `running`, so none of these parts is inside another: the handle
-//! knows where they are. `running` is there between `start` and `stop`.
+//! knows where they are. `running` is there between `start` and `stop`, and with it, on a network
+//! whose links are protected, `neighbours`, which borrows the sessions.
 
-use core::alloc::{Layout, LayoutError};
-use core::mem::{MaybeUninit, size_of};
+use core::mem::MaybeUninit;
 use core::net::SocketAddrV6;
 use core::ptr::{self, NonNull};
 use core::slice;
 
-use motemix_crypto::PublicKey;
-use motemix_directory::{Entry, Epoch, UnixTime};
 use motemix_link::counters::LinkCounters;
+use motemix_link::sessions::{SessionSlot, station_at};
 use motemix_mote::{Mote, Next, PlaceInNetwork, Route, Running, StartAsked};
 use motemix_node::{Instant, Storage, Window, WindowKey};
-use motemix_sphinx::MessageId;
 
 use super::draws::Draws;
 use super::flash::{Callbacks, layout};
 use super::link::{Sockets, Waiting};
+use super::neighbours::Neighbours;
+use super::plan::MotePlan;
 use super::platform::Platform;
 use super::terminal::{Ear, Terminal};
 use crate::entered::{Entered, Handle};
 use crate::generator::Generator;
-use crate::limits::{ENTRY_SIZE, Limits, MOTE_BASE_SIZE, Motes, NODE_ALIGN, PACKET_LEN};
+use crate::limits::{Limits, Motes, NODE_ALIGN, PACKET_LEN};
 use crate::random::Source;
 use crate::status::Status;
-use crate::tables::TablePlan;
 use crate::wiped::{self, zeroize_stack};
 
-/// Bytes for one node of the network, beside MOTEMIX_ENTRY_SIZE.
-pub const ROUTE_SIZE: usize = 26;
-
-type MoteOfC = Mote<Motes, Callbacks, Draws>;
-type RunningOfC = Running<'static, Motes, Callbacks, Draws>;
-
-const _: () = {
-    let parts = size_of::<MoteHandle>()
-        + size_of::<MoteOfC>()
-        + size_of::<Generator>()
-        + size_of::<RunningOfC>()
-        + crate::limits::LOOPS * size_of::<u64>();
-    // The beginning of each is rounded up, and the end of the last.
-    assert!(parts + 6 * NODE_ALIGN <= MOTE_BASE_SIZE);
-    assert!(size_of::<Route>() == ROUTE_SIZE && size_of::<Entry>() == ENTRY_SIZE);
-};
+pub(super) type MoteOfC = Mote<Motes, Callbacks, Draws>;
+pub(super) type RunningOfC = Running<'static, Motes, Callbacks, Draws>;
 
 /// A mote. Only the library knows what is in it.
 pub struct MoteHandle {
@@ -64,40 +49,9 @@ pub(crate) struct Inner {
     limits: Limits,
     platform: Platform,
     link: LinkCounters,
-    runs: bool,
-}
-
-/// Where the parts lie, in bytes from the beginning of the memory.
-struct MotePlan {
-    mote: usize,
-    generator: usize,
-    running: usize,
-    tables: TablePlan,
-    routes: usize,
-    document: usize,
-    /// Bytes of all of it.
-    size: usize,
-}
-
-impl MotePlan {
-    fn new(limits: &Limits) -> Result<Self, Status> {
-        // The store keeps no digests of other filters whole.
-        if limits.document == 0 || !motemix_mote::Limits::has_whole_digests(limits.replay.into()) {
-            return Err(Status::BadLimits);
-        }
-        limits.check()?;
-        Self::lay_out(limits).map_err(|_| Status::BadLimits)
-    }
-
-    fn lay_out(limits: &Limits) -> Result<Self, LayoutError> {
-        let (end, mote) = Layout::new::<MoteHandle>().extend(Layout::new::<MoteOfC>())?;
-        let (end, generator) = end.extend(Layout::new::<Generator>())?;
-        let (end, running) = end.extend(Layout::new::<RunningOfC>())?;
-        let (tables, end) = TablePlan::after(end, limits)?;
-        let (end, routes) = end.extend(Layout::array::<Route>(limits.nodes.into())?)?;
-        let (end, document) = end.extend(Layout::array::<u8>(limits.document.into())?)?;
-        Ok(Self { mote, generator, running, tables, routes, document, size: end.pad_to_align().size() })
-    }
+    pub(super) runs: bool,
+    /// Whether `neighbours` is there.
+    protects_links: bool,
 }
 
 /// The bytes that a mote with these limits needs.
@@ -135,6 +89,7 @@ pub(super) unsafe fn open(
         platform: *platform,
         link: LinkCounters::default(),
         runs: false,
+        protects_links: false,
     };
     // SAFETY: the plan has room for a generator there, in memory that is the mote's.
     let draws = unsafe {
@@ -178,7 +133,7 @@ impl Inner {
     ///
     /// # Safety
     /// Nobody else uses it during `'a`.
-    unsafe fn document<'a>(&self) -> &'a mut [u8] {
+    pub(super) unsafe fn document<'a>(&self) -> &'a mut [u8] {
         // SAFETY: the plan has as many bytes there, and the caller promises that they are free.
         unsafe {
             let first = self.part::<u8>(self.plan.document);
@@ -226,7 +181,13 @@ impl Inner {
         // It borrows nothing that lasts, and callbacks need a platform that no part overlaps.
         let platform = self.platform;
         let mut counters = self.link;
-        let sockets = Sockets { platform: &platform, counters: &mut counters, waiting: None };
+        let sockets = Sockets {
+            platform: &platform,
+            counters: &mut counters,
+            neighbours: None,
+            has_met: false,
+            waiting: None,
+        };
         let mut terminal = Terminal::new(&platform, line);
         let running = self.running()?;
         running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);
@@ -274,8 +235,13 @@ impl Inner {
             (mote, scratch)
         };
         let place = mote.admit(asked, now, scratch)?;
-        place.needs_plain_links()?;
+        if self.limits.neighbours == 0 {
+            place.needs_plain_links()?;
+        }
         let (key, (storage, routes)) = (mote.draw_window_key(), self.tables());
+        if place.protects_links() {
+            self.make_neighbours(&place);
+        }
         // SAFETY: the plan has room for it there; what was there is over.
         let running = unsafe { self.part::<MaybeUninit<RunningOfC>>(self.plan.running).as_mut() };
         let running = make_running(running, mote, &place, storage, routes, key);
@@ -309,6 +275,35 @@ impl Inner {
         }
     }
 
+    /// Writes what makes keys with neighbours to its place.
+    // Not inlined: it is made on the stack, which must not lie beneath a start.
+    #[inline(never)]
+    fn make_neighbours(&mut self, place: &PlaceInNetwork<'_>) {
+        // SAFETY: the plan has room for as many sessions there, and for what borrows them; nothing
+        // uses either, because the mote stood until now. The generator is used by nobody meanwhile.
+        unsafe {
+            let first = self.part::<SessionSlot>(self.plan.sessions);
+            let count = usize::from(self.limits.neighbours);
+            for at in 0..count {
+                first.add(at).write(SessionSlot::FREE);
+            }
+            let slots = slice::from_raw_parts_mut(first.as_ptr(), count);
+            let mut draws = Draws::new(self.part(self.plan.generator));
+            let neighbours = Neighbours::new(place.address(), slots, &mut draws);
+            self.part::<Neighbours>(self.plan.neighbours).write(neighbours);
+        }
+        self.protects_links = true;
+    }
+
+    /// What makes keys with neighbours, on a network whose links are protected.
+    ///
+    /// # Safety
+    /// Nobody else uses it during `'a`.
+    unsafe fn neighbours<'a>(&self) -> Option<&'a mut Neighbours> {
+        // SAFETY: `make_neighbours` wrote it before it set `protects_links`; the caller's promise.
+        self.protects_links.then(|| unsafe { self.part(self.plan.neighbours).as_mut() })
+    }
+
     /// Ends the node and all messages under way, and wipes all that it worked with.
     // Not inlined: it must not lie on the stack beneath a round.
     #[inline(never)]
@@ -325,8 +320,15 @@ impl Inner {
         if !core::mem::take(&mut self.runs) {
             return;
         }
+        // SAFETY: no call uses it any more.
+        if let Some(neighbours) = unsafe { self.neighbours() } {
+            neighbours.forget_sessions();
+            // SAFETY: `make_neighbours` wrote it; nobody uses it any more.
+            unsafe { self.part::<Neighbours>(self.plan.neighbours).drop_in_place() };
+        }
+        self.protects_links = false;
         // SAFETY: `begin` wrote it; nobody uses it any more. What follows it in the plan holds
-        // nothing but bytes, and nobody borrows them.
+        // nothing but bytes now, and nobody borrows them.
         unsafe {
             self.part::<RunningOfC>(self.plan.running).drop_in_place();
             let rest = self.plan.size - self.plan.running;
@@ -335,108 +337,91 @@ impl Inner {
     }
 
     /// Takes a datagram in.
-    pub(super) fn handle_datagram(&mut self, now: Instant, from: u64, bytes: &[u8]) -> Result<(), Status> {
+    pub(super) fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddrV6,
+        bytes: &[u8],
+    ) -> Result<(), Status> {
         let platform = self.platform;
-        self.turn(now, &platform)?;
-        let mut waiting = Some(Waiting { from, bytes });
-        while waiting.is_some() {
+        let has_turned = self.turn(now, &platform)?;
+        let mut waiting = Some(Waiting { from: station_at(from), bytes });
+        while waiting.is_some() || self.has_handshake() {
             if self.round(now, &platform, &mut waiting)? == Next::Stop {
                 return Err(Status::Stands);
             }
         }
+        wipe_turn(has_turned);
         Ok(())
+    }
+
+    /// Whether a message of a handshake came in that the next round looks at.
+    fn has_handshake(&self) -> bool {
+        // SAFETY: nobody else uses it during this look.
+        unsafe { self.neighbours() }.is_some_and(|neighbours| neighbours.sessions.has_handshake())
     }
 
     /// Does what is due.
     pub(super) fn poll(&mut self, now: Instant) -> Result<Next, Status> {
         let platform = self.platform;
-        self.turn(now, &platform)?;
-        self.round(now, &platform, &mut None)
+        let has_turned = self.turn(now, &platform)?;
+        let next = self.round(now, &platform, &mut None);
+        wipe_turn(has_turned);
+        next
     }
 
     /// Turns to the next epoch when it is time. A round does so itself, but its packet would lie on
     /// the stack beneath the check of signatures.
     #[inline(never)]
-    fn turn(&mut self, now: Instant, platform: &Platform) -> Result<(), Status> {
-        if self.running()?.turn(now, &mut Ear(platform)) {
-            zeroize_stack::<{ wiped::TURN }>();
-        }
-        Ok(())
+    fn turn(&mut self, now: Instant, platform: &Platform) -> Result<bool, Status> {
+        let has_turned = self.running()?.turn(now, &mut Ear(platform));
+        wipe_turn(has_turned);
+        Ok(has_turned)
     }
 
-    /// A round of the run loop, or half of one.
-    #[inline(never)]
+    /// A round of the run loop, or half of one. Of the keys of neighbours it leaves nothing on the
+    /// stack.
     fn round(
         &mut self,
         now: Instant,
         platform: &Platform,
         waiting: &mut Option<Waiting<'_>>,
     ) -> Result<Next, Status> {
+        let (next, has_met) = self.half(now, platform, waiting)?;
+        if has_met {
+            zeroize_stack::<{ wiped::MEET }>();
+        }
+        Ok(next)
+    }
+
+    #[inline(never)]
+    fn half(
+        &mut self,
+        now: Instant,
+        platform: &Platform,
+        waiting: &mut Option<Waiting<'_>>,
+    ) -> Result<(Next, bool), Status> {
         let mut counters = self.link;
-        let mut link = Sockets { platform, counters: &mut counters, waiting: waiting.take() };
+        // SAFETY: nobody else uses it during this round.
+        let neighbours = unsafe { self.neighbours() };
+        let waits = waiting.take();
+        let mut link =
+            Sockets { platform, counters: &mut counters, neighbours, has_met: false, waiting: waits };
         let next = self.running()?.poll(now, &mut Ear(platform), &mut link, &mut [0; PACKET_LEN]);
+        let has_met = link.has_met;
         *waiting = link.waiting;
         self.link = counters;
         if next == Next::Stop {
             self.stop();
         }
-        Ok(next)
+        Ok((next, has_met))
     }
+}
 
-    /// Puts a piece of a network document into the memory for one.
-    pub(super) fn give_piece(&mut self, at: usize, piece: &[u8]) -> Result<(), Status> {
-        let memory = if self.runs {
-            self.running()?.document_memory()
-        } else {
-            // SAFETY: the mote stands.
-            unsafe { self.document() }
-        };
-        let place = memory.get_mut(at..).and_then(|rest| rest.get_mut(..piece.len()));
-        place.ok_or(Status::TooLong)?.copy_from_slice(piece);
-        Ok(())
-    }
-
-    /// Keeps the network document that was given: the current one while the mote stands, the next
-    /// one while it runs.
-    pub(super) fn keep_document(&mut self, now: Instant, len: usize) -> Result<(), Status> {
-        if self.runs {
-            let running = self.running()?;
-            if len > running.document_memory().len() {
-                return Err(Status::TooLong);
-            }
-            running.take_lent_document(now, len)?;
-        } else {
-            // SAFETY: the mote stands.
-            let memory = unsafe { self.document() };
-            let bytes = memory.get(..len).ok_or(Status::TooLong)?;
-            self.standing()?.keep_document(now, bytes)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn set_time(&mut self, now: Instant, time: UnixTime) -> Result<(), Status> {
-        self.standing()?.set_clock(now, time);
-        Ok(())
-    }
-
-    /// The public key of an epoch.
-    pub(super) fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Status> {
-        Ok(if self.runs { self.running()?.public_key(epoch)? } else { self.standing()?.public_key(epoch)? })
-    }
-
-    /// The message that has been in flash longest.
-    pub(super) fn message<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<(MessageId, &'b [u8])>, Status> {
-        Ok(if self.runs { self.running()?.message(out)? } else { self.standing()?.message(out)? })
-    }
-
-    /// Removes it.
-    pub(super) fn forget_message(&mut self) -> Result<(), Status> {
-        if self.runs {
-            self.running()?.forget_message()?;
-        } else {
-            self.standing()?.forget_message()?;
-        }
-        Ok(())
+/// After a turn to another epoch, and after the round that follows: there the node lets go of keys.
+fn wipe_turn(has_turned: bool) {
+    if has_turned {
+        zeroize_stack::<{ wiped::TURN }>();
     }
 }
 

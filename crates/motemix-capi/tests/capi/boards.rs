@@ -96,13 +96,23 @@ fn no_call_of_a_node_takes_more_stack_than_a_program_without_threads_has() {
 
 #[test]
 fn no_call_of_a_mote_takes_more_stack_than_riots_thread_or_contikis_module_has() {
-    let authority = Authority::new(9);
+    measure_motes(&Authority::new(9));
+}
+
+#[test]
+fn nor_does_one_where_links_are_protected() {
+    let mut authority = Authority::new(9);
+    authority.parameters.protected_links = true;
+    measure_motes(&authority);
+}
+
+fn measure_motes(authority: &Authority) {
     for core in CORES {
         // The same random bytes in both runs, and so the same keys.
-        let keys = run_motes(&core, &authority, [FIRST, NEXT].map(|_| vec![0]));
+        let keys = run_motes(&core, authority, [FIRST, NEXT].map(|_| vec![0]));
         let documents = [FIRST, NEXT].map(|epoch| authority.sign(epoch, &members(&keys, epoch)));
         println!("{}", core.target);
-        check(&run_motes(&core, &authority, documents), 13, left_by_riot().min(left_by_contiki()));
+        check(&run_motes(&core, authority, documents), 13, left_by_riot().min(left_by_contiki()));
     }
 }
 

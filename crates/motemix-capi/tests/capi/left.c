@@ -64,7 +64,8 @@ static motemix_status poll_once(void)
 static motemix_status handle_datagram(void)
 {
     static const uint8_t datagram[MOTEMIX_PACKET_LEN] = { 9 };
-    return motemix_mote_handle_datagram(mote, now, 1, datagram, sizeof(datagram));
+    static const motemix_address from = { { 0xfe, 0x80, [15] = 2 }, 61616, 6 };
+    return motemix_mote_handle_datagram(mote, now, &from, datagram, sizeof(datagram));
 }
 
 static motemix_status stop(void)

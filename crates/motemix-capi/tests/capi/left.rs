@@ -47,7 +47,14 @@ fn secrets_of(flash: &[u8]) -> Vec<[u8; 32]> {
 
 #[test]
 fn no_call_of_a_mote_leaves_a_secret_on_the_stack() {
-    leaves_no_secret(library());
+    leaves_no_secret(library(), &Authority::new(1));
+}
+
+#[test]
+fn nor_does_one_of_a_mote_that_protects_its_links() {
+    let mut authority = Authority::new(1);
+    authority.parameters.protected_links = true;
+    leaves_no_secret(library(), &authority);
 }
 
 #[test]
@@ -62,17 +69,16 @@ fn no_call_of_two_neighbours_leaves_a_private_key_or_their_shared_key_on_the_sta
 #[ignore = "builds the library a second time: two minutes"]
 fn no_call_of_a_released_mote_leaves_a_secret_on_the_stack() {
     build(&["--release"]);
-    leaves_no_secret(&target_directory().join("release/libmotemix_capi.a"));
+    leaves_no_secret(&target_directory().join("release/libmotemix_capi.a"), &Authority::new(1));
 }
 
-fn leaves_no_secret(library: &Path) {
+fn leaves_no_secret(library: &Path, authority: &Authority) {
     let place = tempfile::tempdir().expect("a temporary directory");
     let program = compile("tests/capi/left.c", place.path(), library);
     let said = succeed(&mut Command::new(&program)).stdout;
     let said = String::from_utf8(said).expect("hex digits");
     let [first, second, flash] =
         said.lines().map(from_hex).collect::<Vec<_>>().try_into().expect("three lines");
-    let authority = Authority::new(1);
     let document = |epoch, own: Vec<u8>| {
         let keys = [own.try_into().expect("a key of 32 bytes"), [2; 32], [3; 32], [4; 32]];
         let member = |(node, key)| Member {

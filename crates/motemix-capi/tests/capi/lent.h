@@ -38,7 +38,7 @@ static void reenter(void)
     EXPECT(BUSY, motemix_mote_command(reentered, 0, data, 1));
     EXPECT(BUSY, motemix_mote_start(reentered, 0));
     EXPECT(BUSY, motemix_mote_stop(reentered));
-    EXPECT(BUSY, motemix_mote_handle_datagram(reentered, 0, 0, data, 1));
+    EXPECT(BUSY, motemix_mote_handle_datagram(reentered, 0, &(motemix_address){ .version = 6 }, data, 1));
     EXPECT(BUSY, motemix_mote_poll(reentered, 0, &number));
     EXPECT(BUSY, motemix_mote_send(reentered, 0, data, 0, data, 1, &number));
     EXPECT(BUSY, motemix_mote_message(reentered, NULL, data, &count));

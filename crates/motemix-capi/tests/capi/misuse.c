@@ -161,8 +161,8 @@ static void memory(void)
 static void order(void)
 {
     static uint64_t room[MOTEMIX_NODE_SIZE(MOTEMIX_MOTE) / 8];
-    static const motemix_limits narrow = { 1, 4, 4, 1, 1, 1, 2, 0 };
-    static uint64_t narrow_room[MOTEMIX_NODE_SIZE(1, 4, 4, 1, 1, 1, 2, 0) / 8];
+    static const motemix_limits narrow = { 1, 4, 4, 1, 1, 1, 2, 0, 0 };
+    static uint64_t narrow_room[MOTEMIX_NODE_SIZE(1, 4, 4, 1, 1, 1, 2, 0, 0) / 8];
     motemix_trust trust = { authority, 1, 1 };
     motemix_document document;
     motemix_about about;

@@ -17,6 +17,8 @@
 static uint8_t others[8192], far[8192];
 static size_t others_len, far_len;
 
+static const motemix_address neighbour = { { 0xfe, 0x80, [15] = 2 }, 61616, 6 };
+
 /* --- how it is made --- */
 
 static void memory(void)
@@ -27,16 +29,16 @@ static void memory(void)
     uint8_t *exact = malloc(size);
     const motemix_limits bad[] = {
         { 0 },
-        { 0, 2048, 32, 2, 4, 3, 16, 1536 },
-        { 4, 2048, 32, 0, 4, 3, 16, 1536 },
-        { 4, 2048, 32, 4, 2, 3, 16, 1536 },
-        { 4, 2048, 32, 2, 4, 0, 16, 1536 },
-        { 4, 2048, 32, 2, 4, 3, 0, 1536 },
-        { 4, 2048, 32, 2, 4, 3, 16385, 1536 },
+        { 0, 2048, 32, 2, 4, 3, 16, 1536, 15 },
+        { 4, 2048, 32, 0, 4, 3, 16, 1536, 15 },
+        { 4, 2048, 32, 4, 2, 3, 16, 1536, 15 },
+        { 4, 2048, 32, 2, 4, 0, 16, 1536, 15 },
+        { 4, 2048, 32, 2, 4, 3, 0, 1536, 15 },
+        { 4, 2048, 32, 2, 4, 3, 16385, 1536, 15 },
         /* A filter whose digests the store does not keep whole, and no room for a document. */
-        { 4, 2000, 32, 2, 4, 3, 16, 1536 },
-        { 4, 0, 32, 2, 4, 3, 16, 1536 },
-        { 4, 2048, 32, 2, 4, 3, 16, 0 },
+        { 4, 2000, 32, 2, 4, 3, 16, 1536, 15 },
+        { 4, 0, 32, 2, 4, 3, 16, 1536, 15 },
+        { 4, 2048, 32, 2, 4, 3, 16, 0, 15 },
     };
 
     CHECK(exact != NULL && size > 0 && size <= MOTEMIX_MOTE_SIZE(MOTEMIX_MOTE));
@@ -139,8 +141,9 @@ static void nulls(motemix_mote *mote)
     EXPECT(NULL, motemix_mote_command(mote, 0, NULL, 1));
     EXPECT(NULL, motemix_mote_start(NULL, 0));
     EXPECT(NULL, motemix_mote_stop(NULL));
-    EXPECT(NULL, motemix_mote_handle_datagram(mote, 0, 0, NULL, 1));
-    EXPECT(TOO_LONG, motemix_mote_handle_datagram(mote, 0, 0, data, (size_t)-1));
+    EXPECT(NULL, motemix_mote_handle_datagram(mote, 0, &neighbour, NULL, 1));
+    EXPECT(TOO_LONG, motemix_mote_handle_datagram(mote, 0, &neighbour, data, (size_t)-1));
+    EXPECT(NULL, motemix_mote_handle_datagram(mote, 0, NULL, data, 1));
     EXPECT(NULL, motemix_mote_poll(mote, 0, NULL));
     EXPECT(MISALIGNED, motemix_mote_poll(mote, 0, (uint64_t *)(void *)((char *)&number + 1)));
     EXPECT(NULL, motemix_mote_send(mote, 0, NULL, 1, data, 1, &number));
@@ -170,7 +173,7 @@ static void standing(motemix_mote *mote)
 
     EXPECT(STANDS, motemix_mote_stop(mote));
     EXPECT(STANDS, motemix_mote_poll(mote, 0, &number));
-    EXPECT(STANDS, motemix_mote_handle_datagram(mote, 0, 0, bytes, MOTEMIX_PACKET_LEN));
+    EXPECT(STANDS, motemix_mote_handle_datagram(mote, 0, &neighbour, bytes, MOTEMIX_PACKET_LEN));
     EXPECT(STANDS, motemix_mote_send(mote, 0, data, 1, data, 1, &number));
     EXPECT(STANDS, motemix_mote_epoch(mote, &epoch));
     EXPECT(STANDS, motemix_mote_counters(mote, &counters));
@@ -334,7 +337,7 @@ static void running(void)
     /* Junk of all lengths. */
     memset(junk, 0xa5, sizeof(junk));
     for (size_t junk_len = 0; junk_len <= sizeof(junk); junk_len++) {
-        EXPECT(OK, motemix_mote_handle_datagram(mote, now_us, junk_len, junk, junk_len));
+        EXPECT(OK, motemix_mote_handle_datagram(mote, now_us, &neighbour, junk, junk_len));
         poll_all(mote, now_us);
     }
     EXPECT(OK, motemix_mote_counters(mote, &counters));

@@ -61,17 +61,19 @@ static int erase_flash(void *context, uint32_t address, size_t len)
 }
 
 static struct {
-    unsigned to;
-    uint8_t bytes[MOTEMIX_PACKET_LEN];
+    unsigned from, to;
+    size_t len;
+    uint8_t bytes[MOTEMIX_DATAGRAM_LEN];
 } air[AIR];
 static unsigned on_air;
 
 static int transmit(void *context, const motemix_address *to, const uint8_t *packet, size_t len)
 {
-    (void)context;
-    if (on_air == AIR || len != MOTEMIX_PACKET_LEN) {
+    if (on_air == AIR || len > MOTEMIX_DATAGRAM_LEN) {
         return -1;
     }
+    air[on_air].from = (unsigned)((motemix_mote **)context - motes);
+    air[on_air].len = len;
     /* The last byte of the address is the mote's number, from 1 on. */
     air[on_air].to = to->ip[15] - 1u;
     memcpy(air[on_air].bytes, packet, len);
@@ -106,6 +108,7 @@ static void open_motes(void)
             .send = transmit,
             .acknowledged = on_acknowledged,
             .epoch_begins = on_epoch,
+            .context = &motes[at],
         };
         memset(flashes[at], 0xff, sizeof(flashes[at]));
         need(CALL(OPEN, motemix_mote_open(memory[at], sizeof(memory[at]), &limits, &platform, &motes[at])));
@@ -145,9 +148,11 @@ static void serve(int poll)
         }
     }
     while (on_air > 0) {
+        motemix_address from = { { 0xfe, 0x80 }, 61616, 6 };
         on_air--;
-        need(CALL(DATAGRAM, motemix_mote_handle_datagram(motes[air[on_air].to], now, 1, air[on_air].bytes,
-                                                         MOTEMIX_PACKET_LEN)));
+        from.ip[15] = (uint8_t)(air[on_air].from + 1u);
+        need(CALL(DATAGRAM, motemix_mote_handle_datagram(motes[air[on_air].to], now, &from,
+                                                         air[on_air].bytes, air[on_air].len)));
     }
     now += SECOND / 100;
 }

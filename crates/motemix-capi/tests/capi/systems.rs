@@ -136,7 +136,15 @@ fn build_neighbours(wishes: &[&str], name: &str, place: &Path) -> PathBuf {
 fn motes_of_riot_write_to_each_other_where_riot_is() {
     let air = Air::new();
     let program = build_with_riot(air.place.path());
-    all_write_in_a_ring((0..5).map(|number| air.mote_of_riot(&program, number)).collect());
+    all_write_in_a_ring((0..5).map(|number| air.mote_of_riot(&program, number)).collect(), false);
+}
+
+#[test]
+#[ignore = "needs RIOT: RIOTBASE names where it is"]
+fn motes_of_riot_protect_their_links_where_riot_is() {
+    let air = Air::new();
+    let program = build_with_riot(air.place.path());
+    all_write_in_a_ring((0..5).map(|number| air.mote_of_riot(&program, number)).collect(), true);
 }
 
 #[test]
@@ -144,12 +152,22 @@ fn motes_of_riot_write_to_each_other_where_riot_is() {
 fn motes_of_contiki_write_to_each_other_where_contiki_is() {
     let air = Air::new();
     let program = build_with_contiki("native", air.place.path());
-    all_write_in_a_ring((0..5).map(|number| air.mote_of_contiki(&program, number)).collect());
+    all_write_in_a_ring((0..5).map(|number| air.mote_of_contiki(&program, number)).collect(), false);
 }
 
 #[test]
 #[ignore = "needs both: RIOTBASE and CONTIKI name where they are"]
 fn motes_of_both_write_to_each_other_where_both_are() {
+    motes_of_both_write_in_a_ring(false);
+}
+
+#[test]
+#[ignore = "needs both: RIOTBASE and CONTIKI name where they are"]
+fn motes_of_both_protect_their_links_where_both_are() {
+    motes_of_both_write_in_a_ring(true);
+}
+
+fn motes_of_both_write_in_a_ring(protected_links: bool) {
     let air = Air::new();
     let riot = build_with_riot(air.place.path());
     let contiki = build_with_contiki("native", air.place.path());
@@ -157,7 +175,7 @@ fn motes_of_both_write_to_each_other_where_both_are() {
         0 => air.mote_of_riot(&riot, number),
         _ => air.mote_of_contiki(&contiki, number),
     });
-    all_write_in_a_ring(motes.collect());
+    all_write_in_a_ring(motes.collect(), protected_links);
 }
 
 /// Builds for a PC whose radio is ZEP, as a user does.
@@ -229,10 +247,11 @@ impl Air {
     }
 }
 
-fn all_write_in_a_ring(motes: Vec<Mote>) {
+fn all_write_in_a_ring(motes: Vec<Mote>, protected_links: bool) {
     // Frames take longer than datagrams.
     let mut authority = Authority::new(1);
     authority.parameters.hop_allowance = Duration::from_millis(500);
+    authority.parameters.protected_links = protected_links;
     let mut motes = run(motes, &authority);
     let all = motes.len();
     for (from, mote) in motes.iter_mut().enumerate() {

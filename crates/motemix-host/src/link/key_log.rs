@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use motemix_crypto::Secret;
-use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted};
+use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, Role};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::PAN;
 use zeroize::Zeroizing;
@@ -103,14 +103,14 @@ impl Keys for Logged<'_> {
         self.keys.poll_undelivered()
     }
 
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool) {
         if let Some(log) = self.log
             && let Err(error) = log.key([self.me, peer], key)
         {
             tracing::warn!("{VARIABLE}: keys of links are no longer written: {error}");
             *self.log = None;
         }
-        self.keys.set_key(peer, key, shares_short);
+        self.keys.set_key(peer, key, role, shares_short);
     }
 
     fn forget_key(&mut self, peer: ExtendedAddress) {
@@ -162,7 +162,7 @@ mod tests {
         let mut log = Some(KeyLog::open(folder.path()).expect("it opens"));
         let keys = stack.keys().expect("it protects frames");
         let mut keys = Logged { keys, log: &mut log, me: station(1) };
-        keys.set_key(station(2), &Secret::new([7; 16]), false);
+        keys.set_key(station(2), &Secret::new([7; 16]), Role::Initiator, false);
         let written = fs::read_to_string(folder.path().join("ieee802154_keys")).expect("text");
         assert_eq!(written, format!("\"{}\",\"0\",\"No hash\"\n", "07".repeat(16)));
         stack.send(link_local(station(2)), &[1]).expect("there is room");

@@ -3,7 +3,7 @@
 use motemix_crypto::Secret;
 
 use super::Stack;
-use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted};
+use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, Role};
 use crate::serial::ExtendedAddress;
 
 impl Keys for Stack<'_> {
@@ -28,7 +28,8 @@ impl Keys for Stack<'_> {
         self.outgoing.poll_undelivered()
     }
 
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+    // A frame's nonce has its sender's address, so it matters not who called.
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, _role: Role, shares_short: bool) {
         let Some(protection) = &mut self.protection else { return };
         let replaced = protection.set_key(peer, key, shares_short);
         self.counters.keys_replaced += u32::from(replaced);

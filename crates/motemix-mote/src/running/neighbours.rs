@@ -1,10 +1,11 @@
-//! Keys with neighbours, on a link that protects frames: whom the network document names is
+//! Keys with neighbours, on a link that protects what passes: whom the network document names is
 //! admitted, and proves the mix key that the document gives it.
+
+use core::net::SocketAddrV6;
 
 use motemix_crypto::Secret;
 use motemix_link::meeting::{Admitted, Neighbourhood, admitted};
 use motemix_link::serial::ExtendedAddress;
-use motemix_link::stack::station_of;
 use motemix_node::{Instant, Node};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
@@ -26,11 +27,13 @@ struct Named<'r, 'm, P: Profile, R: CryptoRng> {
     routes: &'r [Route],
     network: &'r Network,
     node: &'r Node<'m, P, R>,
+    /// The link's.
+    station_at: fn(SocketAddrV6) -> Option<ExtendedAddress>,
 }
 
 impl<P: Profile, R: CryptoRng> Named<'_, '_, P, R> {
     fn stations(&self) -> impl Iterator<Item = ExtendedAddress> {
-        self.routes.iter().filter_map(|route| station_of(*route.address()?.ip()))
+        self.routes.iter().filter_map(|route| (self.station_at)(route.address()?))
     }
 }
 
@@ -50,13 +53,18 @@ impl<P: Profile, R: CryptoRng> Neighbourhood for Named<'_, '_, P, R> {
     fn shares_short(&self, station: ExtendedAddress) -> bool {
         self.stations().any(|other| other != station && other.short() == station.short())
     }
+
+    fn address_of(&self, station: ExtendedAddress) -> Option<SocketAddrV6> {
+        let mut addresses = self.routes.iter().filter_map(Route::address);
+        addresses.find(|address| (self.station_at)(*address) == Some(station))
+    }
 }
 
 impl<P: Profile, R: CryptoRng> Named<'_, '_, P, R> {
     /// By their ids.
     fn stations_of_now(&self) -> impl Iterator<Item = Option<ExtendedAddress>> {
         let now = self.routes.iter().take(self.network.nodes);
-        now.map(|route| route.address().and_then(|address| station_of(*address.ip())))
+        now.map(|route| route.address().and_then(self.station_at))
     }
 }
 
@@ -65,7 +73,8 @@ impl<P: Profile, F, R: CryptoRng> Running<'_, P, F, R> {
     /// more to do.
     #[inline(never)]
     pub(super) fn meet<L: Link>(&mut self, now: Instant, link: &mut L) -> bool {
-        let named = Named { routes: self.routes, network: &self.network, node: &self.node };
+        let (routes, network, node) = (&*self.routes, &self.network, &self.node);
+        let named = Named { routes, network, node, station_at: L::station_at };
         if let Some(own) = self.own_key.take() {
             let public = self.node.entry(self.node.id());
             let own = match (own, public) {

@@ -258,14 +258,6 @@ void motemix_hand_to(motemix_received_t to, void *arg)
 
 /* --- the thread --- */
 
-/* Tells neighbours apart. */
-static uint64_t link_of(const sock_udp_ep_t *remote)
-{
-    uint64_t halves[2];
-    memcpy(halves, remote->addr.ipv6, sizeof(halves));
-    return halves[0] ^ halves[1];
-}
-
 /* Takes a datagram out of the network stack's memory: its length, of which `room` bytes at most are
  * in `bytes`, or negative if none waits. sock_udp_recv does not let go of an empty datagram, so that
  * a few of them would use up the memory of RIOT's network stack for ever. */
@@ -293,8 +285,8 @@ static event_t more = { .handler = take_in };
 
 static void take_in(event_t *event)
 {
-    /* One byte more than a packet, so that a longer datagram is not taken for one. */
-    static uint8_t bytes[MOTEMIX_PACKET_LEN + 1];
+    /* One byte more than the longest, so that a longer datagram is not taken for one. */
+    static uint8_t bytes[MOTEMIX_DATAGRAM_LEN + 1];
 
     (void)event;
     for (unsigned taken = 0; taken < BATCH; taken++) {
@@ -306,9 +298,10 @@ static void take_in(event_t *event)
         if ((size_t)len > sizeof(bytes)) {
             len = sizeof(bytes);
         }
+        motemix_address from = { .port = remote.port, .version = 6 };
+        memcpy(from.ip, remote.addr.ipv6, sizeof(from.ip));
         /* What is not taken, the counters say; while the node stands, nobody wants it. */
-        (void)motemix_mote_handle_datagram(mote, motemix_now_us(), link_of(&remote), bytes,
-                                           (size_t)len);
+        (void)motemix_mote_handle_datagram(mote, motemix_now_us(), &from, bytes, (size_t)len);
     }
     event_post(&queue, &more);
 }

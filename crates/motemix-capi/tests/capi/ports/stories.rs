@@ -25,6 +25,9 @@ on_both_ports! {
     a_full_inbox_turns_messages_away_until_it_is_read,
     junk_from_a_stranger_stops_nobody,
     motes_turn_to_the_next_epoch_and_say_when_there_is_none,
+    motes_that_protect_their_links_make_keys_and_write_to_each_other,
+    what_is_forged_in_a_neighbours_name_is_counted_and_stops_nobody,
+    a_mote_without_room_for_keys_says_so,
 }
 
 and_on_riots_boards! {
@@ -32,6 +35,8 @@ and_on_riots_boards! {
     a_message_under_way_ends_with_the_node,
     junk_from_a_stranger_stops_nobody,
     motes_turn_to_the_next_epoch_and_say_when_there_is_none,
+    motes_that_protect_their_links_make_keys_and_write_to_each_other,
+    a_mote_without_room_for_keys_says_so,
 }
 
 fn motes_with_one_image_make_keys_and_write_to_each_other(port: &'static Port) {
@@ -230,7 +235,7 @@ fn seed_in(port: &Flash, flash: &[u8], key: [u8; 32]) -> [u8; 32] {
 fn a_full_inbox_turns_messages_away_until_it_is_read(port: &'static Port) {
     // As MOTEMIX_MOTE, but it remembers more messages and more packets, so that nothing else is
     // full earlier.
-    let limits = format!("-D{}=4,8192,256,2,4,3,16,1536", port.limits);
+    let limits = format!("-D{}=4,8192,256,2,4,3,16,1536,15", port.limits);
     let image = (port.link)("inbox", &["-g", &limits]);
     let link = Link::of(port, 5);
     let motes = (0..5).map(|mote| link.start_image(&image, mote, &link.udp_ports())).collect();
@@ -303,6 +308,86 @@ fn junk_from_a_stranger_stops_nobody(port: &'static Port) {
     let said = motes[0].until_status(&[&(port.words.runs_in)(FIRST)]);
     assert!(said.iter().any(|line| line.starts_with("dropped wrong-length ")), "{said:?}");
     motes[0].ask("motemix inbox", "ok 3 messages");
+}
+
+/// An authority whose network protects what passes between neighbours.
+fn of_protected_links() -> Authority {
+    let mut authority = Authority::new(1);
+    authority.parameters.protected_links = true;
+    authority
+}
+
+fn motes_that_protect_their_links_make_keys_and_write_to_each_other(port: &'static Port) {
+    let link = Link::of(port, 5);
+    let mut motes = network(&link, &of_protected_links());
+    for (from, mote) in motes.iter_mut().enumerate() {
+        for to in (0..5).filter(|to| *to != from) {
+            mote.send(&format!("node-{to}"), &format!("from {from}"));
+        }
+        mote.until_status(&["sent 4", "acknowledged 4"]);
+    }
+    for (to, mote) in motes.iter_mut().enumerate() {
+        let said = mote.all("motemix inbox", "ok 4 messages");
+        for from in (0..5).filter(|from| *from != to) {
+            assert!(said.iter().any(|line| line.ends_with(&format!(" from {from}"))), "{said:?}");
+        }
+    }
+    // Whoever was restarted has no keys, and its neighbours do not know that.
+    motes[1].kill();
+    motes[1] = link.start(1);
+    motes[1].ask(&format!("motemix time {}", BEGINS + 20), "ok");
+    motes[1].ask("motemix start", "ok");
+    motes[0].send("node-1", "are you there");
+    motes[1].ask("motemix inbox", " are you there");
+    motes[1].send("node-0", "back again");
+}
+
+fn what_is_forged_in_a_neighbours_name_is_counted_and_stops_nobody(port: &'static Port) {
+    let link = Link::of(port, 4);
+    let mut motes = network(&link, &of_protected_links());
+    // Now there are keys.
+    for to in 1..4 {
+        motes[0].send(&format!("node-{to}"), "hello");
+        motes[to].send("node-0", "hello");
+    }
+    let victim = ("::1", link.udp_ports()[0]);
+    // As a datagram under a key looks, with the next number that is possible and with a far one.
+    let forged = |number: u32| {
+        let mut datagram = [0x5a; 296];
+        datagram[0] = 2;
+        datagram[1..5].copy_from_slice(&number.to_be_bytes());
+        datagram
+    };
+    let stranger = UdpSocket::bind("[::1]:0").expect("a port");
+    for number in 0..30 {
+        for from in [&stranger, &link.sockets[1], &link.sockets[2]] {
+            from.send_to(&forged(number * 100), victim).expect("it leaves");
+        }
+        // A packet that is not protected, hellos, and a message_1 with a cookie that is none.
+        link.sockets[3].send_to(&[7; 280], victim).expect("it leaves");
+        stranger.send_to(&[1, 0, 1, 1], victim).expect("it leaves");
+        link.sockets[3].send_to(&[&[1, 0, 46, 3][..], &[9; 45]].concat(), victim).expect("it leaves");
+        thread::sleep(Duration::from_millis(1));
+    }
+    let said = motes[0].until_status(&["link dropped stranger 60", "link dropped unprotected 30"]);
+    // What nodes with keys sent each other meanwhile was none of these.
+    assert!(said.iter().any(|line| line == "link dropped forged 60"), "{said:?}");
+    for to in 1..4 {
+        motes[0].send(&format!("node-{to}"), "still there");
+        motes[to].send("node-0", "still there");
+    }
+    motes[0].ask("motemix inbox", "ok 6 messages");
+}
+
+fn a_mote_without_room_for_keys_says_so(port: &'static Port) {
+    let image = (port.link)("keyless", &["-g", &format!("-D{}=4,2048,32,2,4,2,16,1280,0", port.limits)]);
+    let link = Link::of(port, 1);
+    let mut mote = link.start_image(&image, 0, &link.udp_ports());
+    let members: Vec<_> = [mote.member(0, FIRST)].into_iter().chain(absent(1..4)).collect();
+    mote.introduce(&of_protected_links(), &members);
+    mote.ask("motemix start", "protect their links");
+    mote.introduce(&Authority::new(1), &members);
+    mote.ask("motemix start", "ok");
 }
 
 /// Seconds from when a mote is told the time until what the test waits for: far more than typing

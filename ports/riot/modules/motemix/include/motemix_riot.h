@@ -42,14 +42,14 @@ extern "C" {
 #endif
 
 /* Bytes of stack that the mote needs of its thread, over what every thread needs. The deepest calls
- * multiply points: to process a packet, and to make a header. The tests measure all of them.
+ * multiply points: to make a key with a neighbour, to process a packet, and to make a header. The tests measure all of them.
  * Kconfig's 0 is what the board needs. */
 #if !defined(CONFIG_MOTEMIX_STACK_EXTRA) || CONFIG_MOTEMIX_STACK_EXTRA == 0
 #undef CONFIG_MOTEMIX_STACK_EXTRA
 #ifdef CPU_NATIVE
 #define CONFIG_MOTEMIX_STACK_EXTRA 16384
 #else
-#define CONFIG_MOTEMIX_STACK_EXTRA 4480
+#define CONFIG_MOTEMIX_STACK_EXTRA 4992
 #endif
 #endif
 

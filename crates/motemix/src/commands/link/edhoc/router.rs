@@ -227,7 +227,9 @@ impl Neighbour {
                         session.receipt.as_ref().filter(is_last).map(|last| last.1.clone()),
                     );
                 }
-                Ok((_, Content::Receipt(_))) | Err(Refused::Kind) => reason = "no message of the protocol",
+                Ok((_, Content::Receipt(_) | Content::Payload(_))) | Err(Refused::Kind) => {
+                    reason = "no message of the protocol"
+                }
                 Err(Refused::Exhausted) => {
                     reason = "its keys have ended";
                     *place = None;

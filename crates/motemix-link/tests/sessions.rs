@@ -1,0 +1,365 @@
+//! Neighbours on a network of IPv6 that protect what passes between them, as sockets would have it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::SocketAddrV6;
+use std::time::Duration;
+
+use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_link::Instant;
+use motemix_link::counters::LinkDrop;
+use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
+use motemix_link::protection::Keys as _;
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::sessions::{Arrived, MAX_CARRIED, PAYLOAD_OVERHEAD, SessionSlot, Sessions, station_at};
+use motemix_link::settings::LinkSettings;
+use proptest::prelude::*;
+use rand_core::{TryCryptoRng, TryRng};
+
+const PAYLOAD: usize = 280;
+const DATAGRAM: usize = PAYLOAD + PAYLOAD_OVERHEAD;
+
+/// SplitMix64, for keys that protect nothing.
+struct Dice(u64);
+
+impl TryRng for Dice {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.try_next_u64().map(|roll| roll as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Ok(z ^ (z >> 31))
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in out.chunks_mut(8) {
+            let roll = self.try_next_u64()?.to_le_bytes();
+            chunk.copy_from_slice(&roll[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Dice {}
+
+fn address(number: usize) -> SocketAddrV6 {
+    format!("[fe80::{}]:61616", number + 1).parse().expect("an address")
+}
+
+fn secret(number: usize) -> Secret<32> {
+    Secret::new([number as u8 + 1; 32])
+}
+
+/// All of these have a place in the network document.
+struct Everybody(usize);
+
+impl Neighbourhood for Everybody {
+    fn admitted(&self, station: ExtendedAddress) -> Option<Admitted> {
+        let number = (0..self.0).find(|number| station_at(address(*number)) == station)?;
+        Some(admitted(Compact::public_key(&secret(number)).0, 7))
+    }
+
+    fn station_with(&self, _short: [u8; 2]) -> Option<ExtendedAddress> {
+        None
+    }
+
+    fn shares_short(&self, _station: ExtendedAddress) -> bool {
+        false
+    }
+
+    fn address_of(&self, station: ExtendedAddress) -> Option<SocketAddrV6> {
+        (0..self.0).map(address).find(|address| station_at(*address) == station)
+    }
+}
+
+struct Station {
+    meeting: Meeting<Compact>,
+    sessions: Sessions<'static, PAYLOAD>,
+    inbox: Vec<u8>,
+    drops: Vec<LinkDrop>,
+    given_up: u32,
+}
+
+impl Station {
+    fn new(number: usize, places: usize, dice: &mut Dice) -> Self {
+        let slots = (0..places).map(|_| SessionSlot::FREE).collect::<Vec<_>>().leak();
+        let mut meeting = Meeting::new(station_at(address(number)), dice);
+        let public = admitted(Compact::public_key(&secret(number)).0, 7);
+        meeting.set_identity(Some((secret(number), public)));
+        let sessions = Sessions::new(&LinkSettings::new(), slots);
+        Self { meeting, sessions, inbox: Vec::new(), drops: Vec::new(), given_up: 0 }
+    }
+}
+
+struct Sent {
+    from: usize,
+    to: SocketAddrV6,
+    bytes: Vec<u8>,
+}
+
+struct World {
+    now: Instant,
+    dice: Dice,
+    stations: Vec<Station>,
+    air: VecDeque<Sent>,
+    /// All that was ever sent.
+    heard: Vec<Vec<u8>>,
+    /// Who has gone, and answers nobody.
+    gone: Option<usize>,
+}
+
+impl World {
+    fn new(stations: usize, places: usize) -> Self {
+        let mut dice = Dice(9);
+        let stations = (0..stations).map(|number| Station::new(number, places, &mut dice)).collect();
+        let now = Instant::from_micros(20_000_000);
+        Self { now, dice, stations, air: VecDeque::new(), heard: Vec::new(), gone: None }
+    }
+
+    fn restart(&mut self, number: usize, places: usize) {
+        self.stations[number] = Station::new(number, places, &mut self.dice);
+    }
+
+    fn leaves(&mut self, from: usize, to: SocketAddrV6, bytes: &[u8]) {
+        self.heard.push(bytes.to_vec());
+        self.air.push_back(Sent { from, to, bytes: bytes.to_vec() });
+    }
+
+    fn send(&mut self, from: usize, to: usize, fill: u8) -> Result<(), LinkDrop> {
+        let mut room = [0; DATAGRAM];
+        let sealed = self.stations[from].sessions.seal(self.now, address(to), &[fill; PAYLOAD], &mut room)?;
+        if let Some(datagram) = sealed {
+            let datagram = datagram.to_vec();
+            self.leaves(from, address(to), &datagram);
+        }
+        Ok(())
+    }
+
+    fn arrives(&mut self, from: usize, to: usize, bytes: &[u8]) {
+        let station = &mut self.stations[to];
+        let peer = station_at(address(from));
+        let taken = station.sessions.take_in(peer, bytes).and_then(|arrived| match arrived {
+            Arrived::Handshake => Ok(None),
+            Arrived::Protected(datagram) => {
+                station.sessions.open(peer, &datagram, &mut [0; DATAGRAM]).map(|payload| Some(payload[0]))
+            }
+        });
+        match taken {
+            Ok(payload) => station.inbox.extend(payload),
+            Err(reason) => station.drops.push(reason),
+        }
+    }
+
+    /// Each does what it has to do, and what was sent arrives.
+    fn round(&mut self) {
+        let around = Everybody(self.stations.len());
+        let gone = self.gone;
+        for number in (0..self.stations.len()).filter(|number| gone != Some(*number)) {
+            let Station { meeting, sessions, given_up, .. } = &mut self.stations[number];
+            *given_up += sessions.expire(self.now);
+            while meeting.poll(self.now, sessions, &around, &mut self.dice) {}
+            let (mut room, mut carried) = ([0; DATAGRAM], [0; MAX_CARRIED]);
+            let waited = sessions.poll_waiting(self.now, &mut room).map(|(to, bytes)| (to, bytes.to_vec()));
+            let message = sessions.poll_leaving(&mut carried);
+            let message = message.map(|(to, bytes)| (around.address_of(to).expect("one"), bytes.to_vec()));
+            // The last message of a handshake comes first.
+            for (to, bytes) in [message, waited].into_iter().flatten() {
+                self.leaves(number, to, &bytes);
+            }
+        }
+        while let Some(Sent { from, to, bytes }) = self.air.pop_front() {
+            let to = (0..self.stations.len()).find(|number| address(*number) == to).expect("a station");
+            if self.gone != Some(to) {
+                self.arrives(from, to, &bytes);
+                // One message of a handshake is taken at a time.
+                let around = Everybody(self.stations.len());
+                let Station { meeting, sessions, .. } = &mut self.stations[to];
+                meeting.poll(self.now, sessions, &around, &mut self.dice);
+            }
+        }
+        self.now = self.now + Duration::from_millis(50);
+    }
+
+    fn seconds(&mut self, seconds: u32) {
+        (0..seconds * 20).for_each(|_| self.round());
+    }
+}
+
+#[test]
+fn a_packet_waits_for_its_key_and_nothing_of_it_can_be_read() {
+    let mut world = World::new(2, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.seconds(2);
+    assert_eq!(world.stations[1].inbox, b"a");
+    world.send(1, 0, b'b').expect("there is a key now");
+    world.seconds(1);
+    assert_eq!(world.stations[0].inbox, b"b");
+    let (handshake, packets): (Vec<_>, Vec<_>) = world.heard.iter().partition(|sent| sent[0] == 1);
+    // Six messages, each with its length in front.
+    let lengths: Vec<_> = handshake.iter().map(|sent| sent.len()).collect();
+    assert_eq!(lengths, [1, 9, 46, 46, 20, 10].map(|len| len + 3));
+    assert_eq!(packets.iter().map(|sent| sent.len()).collect::<Vec<_>>(), [296, 296]);
+    for packet in packets {
+        assert!(!packet.windows(4).any(|window| window == b"aaaa" || window == b"bbbb"));
+    }
+}
+
+#[test]
+fn neighbours_that_call_each_other_at_once_come_to_one_key() {
+    let mut world = World::new(2, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.send(1, 0, b'b').expect("it waits");
+    world.seconds(3);
+    for (to, sent) in [(1, b"a"), (0, b"b")] {
+        assert_eq!(world.stations[to].inbox, sent);
+    }
+    world.send(0, 1, b'c').expect("there is a key");
+    world.send(1, 0, b'd').expect("there is a key");
+    world.seconds(1);
+    assert_eq!(world.stations[1].inbox, b"ac");
+    assert_eq!(world.stations[0].inbox, b"bd");
+}
+
+#[test]
+fn what_was_forged_altered_or_repeated_is_refused_and_counted() {
+    use LinkDrop::{Forged, NoKey, RepeatedFrame, TooLong, Unprotected};
+
+    let mut world = World::new(3, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.seconds(2);
+    let genuine = world.heard.last().expect("the packet").clone();
+    world.arrives(0, 1, &genuine);
+    for at in [0, 3, 5, 200, 295] {
+        let mut altered = genuine.clone();
+        altered[at] ^= 0x40;
+        world.arrives(0, 1, &altered);
+    }
+    // In the name of a neighbour that has no key here, and of no kind.
+    world.arrives(2, 1, &genuine);
+    world.arrives(0, 1, &[7; PAYLOAD]);
+    world.arrives(0, 1, &[]);
+    let mut long = vec![1, 0, 49];
+    long.extend([3; 49]);
+    world.arrives(0, 1, &long);
+    assert_eq!(
+        world.stations[1].drops,
+        [
+            RepeatedFrame,
+            Unprotected,
+            Forged,
+            Forged,
+            Forged,
+            Forged,
+            NoKey,
+            Unprotected,
+            Unprotected,
+            TooLong
+        ]
+    );
+    // None of it has moved the numbers.
+    world.send(0, 1, b'b').expect("there is a key");
+    world.seconds(1);
+    assert_eq!(world.stations[1].inbox, b"ab");
+}
+
+#[test]
+fn a_neighbour_that_does_not_answer_holds_up_nobody_for_long() {
+    let mut world = World::new(4, 4);
+    world.send(0, 2, b'x').expect("it waits");
+    world.seconds(2);
+    world.gone = Some(1);
+    world.send(0, 1, b'a').expect("it waits");
+    world.send(0, 2, b'b').expect("there is a key");
+    // There is one place to wait in. Who finds it taken is called all the same, in its turn.
+    assert_eq!(world.send(0, 3, b'c'), Err(LinkDrop::QueueFull));
+    world.seconds(30);
+    assert_eq!(world.stations[2].inbox, b"xb");
+    assert_eq!(world.stations[0].given_up, 1);
+    world.send(0, 3, b'd').expect("there is a key");
+    world.seconds(1);
+    assert_eq!(world.stations[3].inbox, b"d");
+}
+
+#[test]
+fn who_was_restarted_makes_another_key_with_a_neighbour_that_does_not_know() {
+    let mut world = World::new(2, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.seconds(2);
+    world.restart(1, 4);
+    world.send(0, 1, b'b').expect("there is a key still");
+    world.seconds(2);
+    assert_eq!(world.stations[1].drops, [LinkDrop::NoKey]);
+    world.send(0, 1, b'c').expect("there is another key");
+    world.seconds(1);
+    assert_eq!(world.stations[1].inbox, b"c");
+}
+
+#[test]
+fn the_neighbour_that_was_silent_longest_gives_way_when_all_places_are_taken() {
+    let mut world = World::new(4, 2);
+    for to in 1..4 {
+        world.send(0, to, b'a').expect("it waits");
+        world.seconds(2);
+    }
+    assert_eq!(world.stations[0].sessions.poll_replaced(), 1);
+    assert_eq!(world.stations[0].sessions.poll_replaced(), 0);
+    // The first of them waits for a key again, which takes the place of the second's.
+    world.send(0, 1, b'b').expect("it waits");
+    world.seconds(2);
+    world.send(0, 3, b'b').expect("there is a key");
+    world.seconds(1);
+    let read = |world: &World| -> Vec<_> { (1..4).map(|to| world.stations[to].inbox.len()).collect() };
+    assert_eq!(read(&world), [2, 1, 2]);
+}
+
+#[test]
+fn keys_of_those_that_left_the_network_are_forgotten() {
+    let mut world = World::new(2, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.seconds(2);
+    world.stations[0].sessions.retain_keys(&mut |_| false);
+    let late = world.heard.last().expect("the packet").clone();
+    world.arrives(1, 0, &late);
+    assert_eq!(world.stations[0].drops, [LinkDrop::NoKey]);
+}
+
+proptest! {
+    /// What the nodes of a document differ in, their numbers differ in.
+    #[test]
+    fn addresses_of_one_prefix_have_numbers_of_their_own(prefix: u64, one: u64, other: u64, ports: (u16, u16)) {
+        let at = |identifier: u64, port| {
+            let bits = u128::from(prefix) << 64 | u128::from(identifier);
+            station_at(SocketAddrV6::new(bits.into(), port, 0, 0))
+        };
+        prop_assert_eq!(at(one, ports.0) == at(other, ports.0), one == other);
+        prop_assert_eq!(at(one, ports.0) == at(one, ports.1), ports.0 == ports.1);
+    }
+
+    #[test]
+    fn nothing_that_arrives_is_taken_for_a_payload(
+        datagrams in prop::collection::vec((0_u8..4, prop::collection::vec(any::<u8>(), 0..400)), 1..20),
+    ) {
+        let mut world = World::new(2, 4);
+        world.send(0, 1, b'a').expect("it waits");
+        world.seconds(2);
+        for (kind, mut bytes) in datagrams {
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            world.arrives(0, 1, &bytes);
+            world.arrives(1, 0, &bytes);
+            world.round();
+        }
+        prop_assert_eq!(&world.stations[1].inbox, b"a");
+        prop_assert!(world.stations[0].inbox.is_empty());
+        world.send(0, 1, b'b').expect("there is a key still");
+        world.seconds(1);
+        prop_assert_eq!(&world.stations[1].inbox, b"ab");
+    }
+}
