@@ -21,7 +21,19 @@ fn report() -> &'static (Value, tempfile::TempDir) {
         let svg = charts.path().to_str().expect("UTF-8");
         let [slow, fast] = BOARDS;
         let runs = RUNS.to_string();
-        let words = ["boards", "neighbours", "--json", "--runs", &runs, "--board", slow, "--board", fast, "--svg", svg];
+        let words = [
+            "boards",
+            "neighbours",
+            "--json",
+            "--runs",
+            &runs,
+            "--board",
+            slow,
+            "--board",
+            fast,
+            "--svg",
+            svg,
+        ];
         let json = serde_json::from_str(&lab(words).succeeds()).expect("JSON");
         (json, charts)
     })
@@ -73,14 +85,18 @@ fn every_function_was_run_on_both_clocks_and_takes_the_time_of_its_cycles() {
 #[test]
 fn twice_the_clock_is_less_than_twice_as_fast_because_flash_waits() {
     let [slow, fast] = BOARDS.map(board);
-    assert_eq!([&slow["flash_wait"], &fast["flash_wait"]], [&serde_json::json!([0, 0]), &serde_json::json!([1, 1])]);
+    assert_eq!(
+        [&slow["flash_wait"], &fast["flash_wait"]],
+        [&serde_json::json!([0, 0]), &serde_json::json!([1, 1])]
+    );
     for function in FUNCTIONS {
         let [slow, fast] = [slow, fast].map(|board| &board["functions"][function]);
         let ratio = real(&slow["seconds"]) / real(&fast["seconds"]);
         assert!(ratio > 1.0 && ratio < 2.0, "{function}: {ratio}");
     }
     let [slow, fast] = BOARDS;
-    let words = ["boards", "neighbours", "--json", "--zero-wait", "--runs", "1", "--board", slow, "--board", fast];
+    let words =
+        ["boards", "neighbours", "--json", "--zero-wait", "--runs", "1", "--board", slow, "--board", fast];
     let equal: Value = serde_json::from_str(&lab(words).succeeds()).expect("JSON");
     for function in FUNCTIONS {
         let seconds = |at: usize| real(&equal["boards"][at]["functions"][function]["seconds"]);
@@ -141,7 +157,10 @@ fn what_was_run_has_cycles_of_both_sides_and_what_was_published_has_none() {
             assert!(real(&cost["radio_millijoules"]) > 0.0, "{handshake}");
             for side in cost["cycles"].as_array().into_iter().flatten() {
                 // Two multiplications at least.
-                assert!(number(side) > 2 * number(&board(name)["functions"]["generate"]["least"]), "{handshake}");
+                assert!(
+                    number(side) > 2 * number(&board(name)["functions"]["generate"]["least"]),
+                    "{handshake}"
+                );
             }
         }
     }
@@ -154,7 +173,9 @@ fn the_charts_show_every_function_and_every_handshake() {
         fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     };
     let functions = chart("neighbours-functions.svg");
-    for word in ["generate a key pair, cc2538-16mhz", "verify, cc2538-32mhz", "measured 1.305", "measured 1.547"] {
+    for word in
+        ["generate a key pair, cc2538-16mhz", "verify, cc2538-32mhz", "measured 1.305", "measured 1.547"]
+    {
         assert!(functions.contains(word), "{word}");
     }
     let [bytes, energy] = ["neighbours-bytes.svg", "neighbours-energy-cc2538-16mhz.svg"].map(chart);

@@ -133,12 +133,13 @@ const CC2538_RADIO: Radio = Radio {
     source: "CC2538 data sheet SWRS096, 0 dBm, receiving at -50 dBm, processor idle",
 };
 
-/// The chip of IoT-CryptoDiet's boards (Zolertia RE-Mote and Orion), at the clock that Contiki-NG sets and at its
-/// highest.
+/// The chip of IoT-CryptoDiet's boards (Zolertia RE-Mote and Orion), at the clock that Contiki-NG
+/// sets and at its highest.
 ///
-/// The manual gives no wait states. It says that flash is read in lines of 64 bits, behind a cache that can be
-/// switched off (SWRU319, FLASH_CTRL.FCTL). At 16 MHz nothing is charged, as if each line were in the cache; at 32
-/// MHz each line costs a cycle, as if none were.
+/// TI's driver library says that flash is read in places of 64 bits, behind a cache that can be
+/// switched off (FCTL.CM and FADDR in `hw_flash_ctrl.h`), and names no wait states. At 16 MHz
+/// nothing is charged here, as if each line were in the cache; at 32 MHz each line costs a cycle,
+/// as if none were. Both are assumptions.
 pub static CC2538: [Board; 2] = [
     Board {
         name: "cc2538-16mhz",
@@ -148,8 +149,8 @@ pub static CC2538: [Board; 2] = [
         flash: FlashTiming { line_bytes: 8, sequential: 0, jump: 0 },
         supply: Supply {
             volts: 3.0,
-            milliamperes: 7.0,
-            source: "CC2538 data sheet SWRS096, processor at 16 MHz from flash, no radio, 25 °C, typical",
+            milliamperes: 13.0,
+            source: "CC2538 data sheet SWRS096, what it takes at 32 MHz from flash, no radio; less at 16 MHz",
         },
         radio: CC2538_RADIO,
         thesis: None,
@@ -163,7 +164,7 @@ pub static CC2538: [Board; 2] = [
         supply: Supply {
             volts: 3.0,
             milliamperes: 13.0,
-            source: "CC2538 data sheet SWRS096, processor at 32 MHz from flash, no radio, 25 °C, typical",
+            source: "CC2538 data sheet SWRS096, at 32 MHz from flash, no radio",
         },
         radio: CC2538_RADIO,
         thesis: None,

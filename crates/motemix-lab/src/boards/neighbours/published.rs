@@ -5,7 +5,7 @@ use serde::Serialize;
 /// IoT-CryptoDiet, section 7.1: a tick of Contiki-NG's clock is 1/128 s.
 #[cfg(test)]
 const TICKS_A_SECOND: f64 = 128.0;
-/// What table 3 has for each second: 20 mA at 3 V.
+/// What table 3 has for each second.
 pub const PAPER_MILLIWATTS: f64 = 60.0;
 
 /// A function in tables 1 and 3.
