@@ -1,5 +1,5 @@
-//! `motemix-lab boards neighbours`: the paper's functions, an application with them and without, and
-//! handshakes, on the paper's chip at both of its clocks.
+//! `motemix-lab boards neighbours`: the paper's functions, an application with them and without,
+//! and handshakes, on the paper's chip at both of its clocks.
 
 mod program;
 

@@ -1,5 +1,6 @@
-//! The two forms of IoT-CryptoDiet's protocol, step by step: of the one to the letter what each node
-//! computes, of the settled one what each side of a handshake does; and the first message of each.
+//! The two forms of IoT-CryptoDiet's protocol, step by step: of the one to the letter what each
+//! node computes, of the settled one what each side of a handshake does; and the first message of
+//! each.
 
 #![no_std]
 #![no_main]

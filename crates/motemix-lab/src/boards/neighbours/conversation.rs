@@ -206,8 +206,7 @@ fn edhoc<S: WithKey>() -> Result<Conversation, Failure> {
     let mut rooms = [[0; 128]; 2];
     let mut ccs = Vec::new();
     for ((room, kid), (_, public)) in rooms.iter_mut().zip(&kids).zip(&keys) {
-        let written = Ccs { subject: None, kid: Some(kid), key: *public }.emit(room).map_err(broken)?;
-        ccs.push(&*written);
+        ccs.push(Ccs { subject: None, kid: Some(kid), key: *public }.emit(room).map_err(broken)?);
     }
     let own = |side: Side| {
         let credential = Credential::ccs(ccs[side.index()]).map_err(broken)?;

@@ -177,7 +177,9 @@ impl Steps {
             let mut machine = Machine::new(image, board.core, flash);
             good(board, image, &mut machine, &format!("prepare_{then}"), 0)?;
             let run = good(board, image, &mut machine, &format!("bench_{then}"), 0)?;
-            cycles.iter_mut().for_each(|side| *side += run.cycles);
+            for side in &mut cycles {
+                *side += run.cycles;
+            }
         }
         Ok(cycles)
     }
