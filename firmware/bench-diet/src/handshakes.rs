@@ -42,11 +42,13 @@ fn with<T, R>(place: &Place<T>, use_it: impl FnOnce(&mut T) -> Result<R, Refused
     place.with(use_it).unwrap_or(Err(Refused::Length))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a step as the others")]
 fn sensor_generates() -> Result<(), Refused> {
     SENSOR.put(Node::generate(&mut HalfWordsP256, &mut rng(1)));
     Ok(())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a step as the others")]
 fn router_generates() -> Result<(), Refused> {
     ROUTER.put(Node::generate(&mut HalfWordsP256, &mut rng(2)));
     Ok(())
@@ -87,6 +89,7 @@ fn literal_opens() -> Result<(), Refused> {
 }
 
 /// Both have their identities: they keep them from one handshake to the next.
+#[expect(clippy::unnecessary_wraps, reason = "a step as the others")]
 fn identities() -> Result<(), Refused> {
     INITIATOR.put(Identity::generate(&mut HalfWordsP256, &mut rng(4)));
     RESPONDER.put(Identity::generate(&mut HalfWordsP256, &mut rng(5)));

@@ -3,13 +3,13 @@
 use crate::{GOOD, verdict};
 
 /// What a step returns to the stopwatch.
-pub fn outcome<E>(result: Result<(), E>) -> u32 {
+pub fn outcome<E>(result: &Result<(), E>) -> u32 {
     verdict(result.is_ok())
 }
 
 /// The first `count` steps.
 pub fn prepare<E>(steps: &[fn() -> Result<(), E>], count: usize) -> u32 {
-    steps.iter().take(count).map(|step| outcome(step())).find(|verdict| *verdict != GOOD).unwrap_or(GOOD)
+    steps.iter().take(count).map(|step| outcome(&step())).find(|verdict| *verdict != GOOD).unwrap_or(GOOD)
 }
 
 /// `prepare_x`, which runs the steps before the one with this number, and `bench_x` of a step.
@@ -23,7 +23,7 @@ macro_rules! steps {
 
         #[unsafe(no_mangle)]
         extern "C" fn $bench() -> u32 {
-            $crate::steps::outcome($step())
+            $crate::steps::outcome(&$step())
         }
     )*};
 }
