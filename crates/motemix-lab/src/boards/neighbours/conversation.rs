@@ -25,7 +25,7 @@ pub const TEXT: &[u8; 12] = b"21.5 degrees";
 /// Messages after which a handshake that has not ended never will.
 const MOST_MESSAGES: usize = 20;
 
-/// Of a handshake.
+/// A side of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -53,7 +53,7 @@ impl Side {
 pub struct Message {
     pub name: String,
     pub from: Side,
-    /// Of the message itself: the datagram, or what the frame of a handshake carries.
+    /// Bytes of the message itself: the datagram, or what the frame of a handshake carries.
     pub bytes: usize,
     pub air: Air,
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 /// Below this the paper's clock says nothing, and no bar is to be seen.
 const SHOWN_S: f64 = 0.01;
-/// Of computing and of the radio.
+/// Colours of computing and of the radio.
 const COMPUTING: usize = 0;
 const RADIO: usize = 1;
-/// Of what was measured, and of what others published.
+/// Colours of what was measured, and of what others published.
 const MEASURED: usize = 0;
 const PUBLISHED: usize = 6;
 

@@ -130,11 +130,11 @@ pub fn all() -> Result<Vec<Handshake>, Failure> {
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     pub handshake: &'static str,
-    /// Of the initiator and the responder; `None` if nobody has its code here.
+    /// What the initiator computes, and the responder; `None` if nobody has its code here.
     pub cycles: Option<[u64; 2]>,
-    /// Of both together.
+    /// What both take together for computing.
     pub computing_millijoules: Option<f64>,
-    /// Of both together: what they send and receive, and no listening in between.
+    /// What both take together for sending and receiving, without listening in between.
     pub radio_millijoules: f64,
 }
 

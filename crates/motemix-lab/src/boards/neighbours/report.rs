@@ -232,7 +232,7 @@ struct JsonFunction {
     median: u64,
     most: u64,
     stack: u32,
-    /// Of the median.
+    /// The time of the median.
     seconds: f64,
     millijoules: f64,
     millijoules_at_60_mw: f64,
