@@ -204,17 +204,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_datagram_takes_the_frames_and_the_bytes_of_the_radio_model() {
-        for len in [12, 93, 94, 184, 185, 280] {
+    fn each_frame_of_a_datagram_is_counted_with_all_that_is_around_it() {
+        let sent = |len: usize| {
             let mut memory = PairMemory::new();
             let mut pair = Pair::new(&mut memory, false);
-            let air = pair.datagram(Side::Initiator, &vec![7; len]).unwrap();
-            let hop = crate::boards::radio::Hop::of(len);
-            assert_eq!(
-                (air.frames, air.bytes, air.acknowledgement_bytes),
-                (hop.frames, hop.bytes, hop.ack_bytes),
-                "{len} bytes"
-            );
+            pair.datagram(Side::Initiator, &vec![7; len]).unwrap()
+        };
+        // MAC header 21, IPv6 and UDP 6 (RFC 6282, with a port of four bits).
+        let one = Air { frames: 1, bytes: 12 + 6 + 21 + 8, acknowledgement_bytes: 11 };
+        assert_eq!(sent(12), one);
+        assert_eq!(one.durations(), [47, 11].map(|bytes| Duration::from_micros(32 * bytes)));
+        for (len, frames) in [(128, 2), (280, 3)] {
+            let air = sent(len);
+            assert_eq!((air.frames, air.acknowledgement_bytes), (frames, frames * 11), "{len} bytes");
+            // Each frame has its MAC header and what is around it.
+            assert!(air.bytes > len + frames * (21 + 8), "{len} bytes: {air:?}");
         }
     }
 }
