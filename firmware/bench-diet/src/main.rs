@@ -1,28 +1,34 @@
-//! The six functions of IoT-CryptoDiet, and a handshake and a message of the settled protocol.
+//! The six functions of IoT-CryptoDiet. Each takes the number of its run, of which its keys and its
+//! randomness are made.
 
 #![no_std]
 #![no_main]
 
 use chacha20::ChaCha20Rng;
-use chacha20::rand_core::SeedableRng;
+use chacha20::rand_core::{Rng as _, SeedableRng};
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, verdict};
-use motemix_neighbour::Signature;
+use motemix_crypto::Secret;
 use motemix_neighbour::functions::{
-    KeyPair, SharedKey, decrypt, encrypt, generate_key_pair, shared_key, sign, verify,
+    SharedKey, decrypt, encrypt, generate_key_pair, shared_key, sign, verify,
 };
 use motemix_neighbour::suite::HalfWordsP256;
+use motemix_neighbour::{PrivateKey, PublicKey, Signature};
 
 /// What the paper encrypts and signs is not said; one block with its padding.
 const MESSAGE: [u8; 12] = *b"21.5 degrees";
 
-static PAIR: Place<[KeyPair; 2]> = Place::empty();
+static PRIVATE: Place<PrivateKey> = Place::empty();
+static PUBLIC: Place<PublicKey> = Place::empty();
 static KEY: Place<SharedKey> = Place::empty();
 static CIPHERTEXT: Place<[u8; 16]> = Place::empty();
 static SIGNATURE: Place<Signature> = Place::empty();
 
-fn rng(seed: u8) -> ChaCha20Rng {
-    ChaCha20Rng::from_seed([seed; 32])
+/// The generator number `purpose` of a run.
+fn rng(run: u32, purpose: u8) -> ChaCha20Rng {
+    let mut seed = [purpose; 32];
+    seed[..4].copy_from_slice(&run.to_le_bytes());
+    ChaCha20Rng::from_seed(seed)
 }
 
 fn outcome(result: Option<bool>) -> u32 {
@@ -30,57 +36,51 @@ fn outcome(result: Option<bool>) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn bench_generate() -> u32 {
-    let pair = generate_key_pair(&mut HalfWordsP256, &mut rng(1));
+extern "C" fn bench_generate(run: u32) -> u32 {
+    let pair = generate_key_pair(&mut HalfWordsP256, &mut rng(run, 1));
     verdict(pair.is_ok_and(|pair| pair.public.as_bytes()[0] != 0))
 }
 
-fn prepare_pairs() -> u32 {
-    let pair = |seed| generate_key_pair(&mut HalfWordsP256, &mut rng(seed));
-    let (Ok(mine), Ok(theirs)) = (pair(1), pair(2)) else { return BAD };
-    PAIR.put([mine, theirs]);
-    verdict(true)
+#[unsafe(no_mangle)]
+extern "C" fn prepare_shared_key(run: u32) -> u32 {
+    PRIVATE.put(PrivateKey::generate(&mut rng(run, 1)));
+    outcome(generate_key_pair(&mut HalfWordsP256, &mut rng(run, 2)).ok().map(|theirs| {
+        PUBLIC.put(theirs.public);
+        true
+    }))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn prepare_shared_key() -> u32 {
-    prepare_pairs()
+extern "C" fn bench_shared_key(_: u32) -> u32 {
+    let made = PRIVATE.with(|mine| {
+        PUBLIC.with(|theirs| shared_key(&mut HalfWordsP256, mine, theirs).map(|key| KEY.put(key)).is_ok())
+    });
+    outcome(made.flatten())
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn bench_shared_key() -> u32 {
-    outcome(PAIR.with(|[mine, theirs]| shared_key(&mut HalfWordsP256, &mine.private, &theirs.public).is_ok()))
-}
-
-fn prepare_key() -> u32 {
-    prepare_pairs();
-    let key = PAIR.with(|[mine, theirs]| shared_key(&mut HalfWordsP256, &mine.private, &theirs.public).ok());
-    let Some(Some(key)) = key else { return BAD };
-    KEY.put(key);
+extern "C" fn prepare_encrypt(run: u32) -> u32 {
+    let mut key = Secret::zero();
+    rng(run, 4).fill_bytes(key.expose_mut());
+    KEY.put(SharedKey::new(key));
     CIPHERTEXT.put([0; 16]);
     verdict(true)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn prepare_encrypt() -> u32 {
-    prepare_key()
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn bench_encrypt() -> u32 {
+extern "C" fn bench_encrypt(_: u32) -> u32 {
     outcome(KEY.with(|key| {
         CIPHERTEXT.with(|room| encrypt(&mut HalfWordsP256, key, &MESSAGE, room).is_ok()).unwrap_or(false)
     }))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn prepare_decrypt() -> u32 {
-    prepare_key();
-    bench_encrypt()
+extern "C" fn prepare_decrypt(run: u32) -> u32 {
+    prepare_encrypt(run) | bench_encrypt(run)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn bench_decrypt() -> u32 {
+extern "C" fn bench_decrypt(_: u32) -> u32 {
     outcome(KEY.with(|key| {
         CIPHERTEXT
             .with(|room| decrypt(&mut HalfWordsP256, key, room).is_ok_and(|message| message == MESSAGE))
@@ -89,28 +89,29 @@ extern "C" fn bench_decrypt() -> u32 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn prepare_sign() -> u32 {
-    prepare_pairs()
+extern "C" fn prepare_sign(run: u32) -> u32 {
+    PRIVATE.put(PrivateKey::generate(&mut rng(run, 1)));
+    verdict(true)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn bench_sign() -> u32 {
-    outcome(PAIR.with(|[mine, _]| {
-        sign(&mut HalfWordsP256, &mine.private, &MESSAGE, &mut rng(3)).map(|made| SIGNATURE.put(made)).is_ok()
+extern "C" fn bench_sign(run: u32) -> u32 {
+    outcome(PRIVATE.with(|mine| {
+        sign(&mut HalfWordsP256, mine, &MESSAGE, &mut rng(run, 3)).map(|made| SIGNATURE.put(made)).is_ok()
     }))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn prepare_verify() -> u32 {
-    prepare_pairs();
-    bench_sign()
+extern "C" fn prepare_verify(run: u32) -> u32 {
+    let Ok(pair) = generate_key_pair(&mut HalfWordsP256, &mut rng(run, 1)) else { return BAD };
+    PRIVATE.put(pair.private);
+    PUBLIC.put(pair.public);
+    bench_sign(run)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn bench_verify() -> u32 {
-    outcome(PAIR.with(|[mine, _]| {
-        SIGNATURE
-            .with(|made| verify(&mut HalfWordsP256, &mine.public, &MESSAGE, made).is_ok())
-            .unwrap_or(false)
+extern "C" fn bench_verify(_: u32) -> u32 {
+    outcome(PUBLIC.with(|public| {
+        SIGNATURE.with(|made| verify(&mut HalfWordsP256, public, &MESSAGE, made).is_ok()).unwrap_or(false)
     }))
 }

@@ -8,6 +8,7 @@
 
 pub mod place;
 pub mod start;
+pub mod steps;
 pub mod world;
 
 /// The curve that a board with this core ships: constant time on it, and the least flash.

@@ -1,11 +1,19 @@
 //! What may not grow: `budgets.toml`.
 
-use super::report::BoardReport;
+use super::report::grouped;
 use crate::failure::Failure;
+use crate::report::{self, Table};
 use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// What was measured on a board.
+pub trait Measured {
+    fn board(&self) -> &str;
+    /// A figure by its name in the budgets.
+    fn figure(&self, name: &str) -> Option<u64>;
+}
 
 /// For each board, the most that a figure may be.
 pub struct Budgets(BTreeMap<String, BTreeMap<String, u64>>);
@@ -38,18 +46,15 @@ impl Budgets {
 
     /// Each budget of the boards that were measured. A budget for a figure that there is not is a
     /// mistake.
-    pub fn compare(&self, reports: &[BoardReport]) -> Result<Vec<Verdict>, Failure> {
+    pub fn compare(&self, reports: &[impl Measured]) -> Result<Vec<Verdict>, Failure> {
         let mut verdicts = Vec::new();
         for report in reports {
-            for (figure, budget) in self.0.get(report.board.name).into_iter().flatten() {
+            for (figure, budget) in self.0.get(report.board()).into_iter().flatten() {
                 let measured = report.figure(figure).ok_or_else(|| {
-                    Failure::broken(format!(
-                        "the budget {}.{figure}: nothing has this name",
-                        report.board.name
-                    ))
+                    Failure::broken(format!("the budget {}.{figure}: nothing has this name", report.board()))
                 })?;
                 verdicts.push(Verdict {
-                    board: report.board.name.to_owned(),
+                    board: report.board().to_owned(),
                     figure: figure.clone(),
                     measured,
                     budget: *budget,
@@ -63,11 +68,48 @@ impl Budgets {
     }
 }
 
+/// Prints each figure beside its budget.
+pub fn print(verdicts: &[Verdict]) -> Result<(), Failure> {
+    if verdicts.is_empty() {
+        return Ok(());
+    }
+    report::print(b"\n")?;
+    let mut table = Table::new(["board", "figure", "measured", "budget", ""]);
+    for verdict in verdicts {
+        table.row([
+            verdict.board.clone(),
+            verdict.figure.clone(),
+            grouped(verdict.measured),
+            grouped(verdict.budget),
+            if verdict.holds() { "within" } else { "BEYOND" }.to_owned(),
+        ]);
+    }
+    Ok(table.print()?)
+}
+
+/// Fails if a budget does not hold.
+pub fn judge(verdicts: &[Verdict]) -> Result<(), Failure> {
+    let beyond: Vec<_> = verdicts
+        .iter()
+        .filter(|verdict| !verdict.holds())
+        .map(|verdict| {
+            let Verdict { board, figure, measured, budget } = verdict;
+            format!("{board} {figure} is {measured}, its budget {budget}")
+        })
+        .collect();
+    if beyond.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::failed(format!("beyond the budgets: {}", beyond.join("; "))))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::boards::board::BOARDS;
     use crate::boards::operation::{Figure, Figures, Operation};
+    use crate::boards::report::BoardReport;
     use crate::boards::session::Needs;
 
     fn report() -> BoardReport {

@@ -97,7 +97,7 @@ fn groups(report: &BoardReport, operations: &[(Operation, &str)]) -> Vec<Group> 
     let group = |(operation, label): &(Operation, &str)| Group {
         label: (*label).to_owned(),
         seconds: [
-            operation.thesis_s(&report.board.thesis).unwrap_or(0.0),
+            report.board.thesis.as_ref().and_then(|thesis| operation.thesis_s(thesis)).unwrap_or(0.0),
             seconds(baseline.and_then(|figures| figures.cycles(*operation))),
             seconds(report.mote.cycles(*operation)),
         ],

@@ -25,11 +25,11 @@ pub fn operations(
         let mut machine = Machine::new(image, board.core, flash);
         machine.limit(MOST_INSTRUCTIONS);
         if image.function(&format!("prepare_{name}")).is_some() {
-            good(board, image, &mut machine, &format!("prepare_{name}"))?;
+            good(board, image, &mut machine, &format!("prepare_{name}"), 0)?;
         }
-        let run = good(board, image, &mut machine, &format!("bench_{name}"))?;
+        let run = good(board, image, &mut machine, &format!("bench_{name}"), 0)?;
         if image.function(&format!("check_{name}")).is_some() {
-            good(board, image, &mut machine, &format!("check_{name}"))?;
+            good(board, image, &mut machine, &format!("check_{name}"), 0)?;
         }
         figures.push(operation, Figure { cycles: run.cycles, stack: run.stack });
         done(operation);
@@ -41,8 +41,14 @@ pub fn operations(
 }
 
 /// Calls a function that has to return zero.
-fn good(board: &Board, image: &Image, machine: &mut Machine, name: &str) -> Result<Run, Failure> {
-    let run = call(board, image, machine, name, [0; 4])?;
+pub fn good(
+    board: &Board,
+    image: &Image,
+    machine: &mut Machine,
+    name: &str,
+    argument: u32,
+) -> Result<Run, Failure> {
+    let run = call(board, image, machine, name, [argument, 0, 0, 0])?;
     match run.result {
         0 => Ok(run),
         other => {

@@ -6,12 +6,14 @@
 //!            session (a whole mote in a network of this host) ────┤─ drawing: figures 4 and 5
 //!                                                                 └─ budgets: what may not grow
 //!            secrets (one operation, thousands of secrets): is it one number of cycles?
+//!            neighbours (handshakes, and the six functions of IoT-CryptoDiet)
 //! ```
 
 pub mod board;
 pub mod budgets;
 pub mod drawing;
 pub mod measure;
+pub mod neighbours;
 pub mod operation;
 pub mod radio;
 pub mod report;

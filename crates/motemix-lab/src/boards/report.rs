@@ -1,6 +1,7 @@
 //! What was measured, as tables for people and as JSON for programs.
 
 use super::board::Board;
+use super::budgets::Measured;
 use super::operation::{Figures, Operation};
 use super::radio::Hop;
 use super::session::Needs;
@@ -33,37 +34,8 @@ pub struct Baseline {
 }
 
 impl BoardReport {
-    /// A figure by its name in the JSON.
-    pub fn figure(&self, name: &str) -> Option<u64> {
-        match name {
-            "flash" => Some(self.needs.flash.into()),
-            "ram" => Some(self.needs.ram.into()),
-            "stack" => Some(self.needs.stack.into()),
-            _ => Operation::ALL
-                .into_iter()
-                .find(|operation| operation.name() == name)
-                .and_then(|operation| self.mote.cycles(operation)),
-        }
-    }
-
     fn baseline_cycles(&self, operation: Operation) -> Option<u64> {
         self.baseline.as_ref()?.figures.cycles(operation)
-    }
-
-    /// How the board is modelled, in a line.
-    pub fn heading(&self) -> String {
-        let Board { name, core, clock_hz, flash, supply, .. } = self.board;
-        let waits = if self.zero_wait {
-            "no wait states".to_owned()
-        } else {
-            format!(
-                "flash in lines of {} bytes, wait states {},{}",
-                flash.line_bytes, flash.sequential, flash.jump
-            )
-        };
-        let mhz = clock_hz / 1_000_000;
-        let draws = format!("{} mA at {} V ({})", supply.milliamperes, supply.volts, supply.source);
-        format!("{name}: {core}, {mhz} MHz, {waits}\n{draws}")
     }
 
     /// Operation by operation: ours, the baseline, the thesis.
@@ -82,7 +54,7 @@ impl BoardReport {
         for (operation, figure) in self.mote.iter() {
             let seconds = |cycles| self.board.time(cycles).as_secs_f64();
             let baseline = self.baseline_cycles(operation);
-            let thesis = operation.thesis_s(&self.board.thesis);
+            let thesis = self.board.thesis.as_ref().and_then(|thesis| operation.thesis_s(thesis));
             let ratio = baseline.map(|cycles| seconds(cycles) / seconds(figure.cycles));
             // The path lengths are random in the thesis' own figure, and the board's flash is
             // modelled.
@@ -148,11 +120,29 @@ pub fn radio() -> Table {
     table
 }
 
-fn or_dash(text: Option<String>) -> String {
+impl Measured for BoardReport {
+    fn board(&self) -> &str {
+        self.board.name
+    }
+
+    fn figure(&self, name: &str) -> Option<u64> {
+        match name {
+            "flash" => Some(self.needs.flash.into()),
+            "ram" => Some(self.needs.ram.into()),
+            "stack" => Some(self.needs.stack.into()),
+            _ => Operation::ALL
+                .into_iter()
+                .find(|operation| operation.name() == name)
+                .and_then(|operation| self.mote.cycles(operation)),
+        }
+    }
+}
+
+pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.2} ms", seconds * 1000.0) } else { format!("{seconds:.2} s") }
 }
 

@@ -13,6 +13,7 @@ pub enum Boards {
     Cycles(BoardsCycles),
     List(BoardsList),
     Measure(BoardsMeasure),
+    Neighbours(BoardsNeighbours),
     Network(BoardsNetwork),
     Secrets(BoardsSecrets),
 }
@@ -136,6 +137,48 @@ pub struct BoardsMeasure {
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
     /// Prints JSON: an object for each board, cycles by operation.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measures what keys between two neighbours cost, in the form of IoT-CryptoDiet's tables.
+///
+/// Runs the six functions of that paper on the stopwatch, each many times with other keys, on its
+/// own chip (a CC2538 at 16 and at 32 MHz) and on the boards of the thesis: cycles, time and energy
+/// beside the paper's. Takes the flash and the memory of an application with the library and
+/// without. Then compares handshakes: to the letter, settled, EDHOC with two methods and that of a
+/// protected link, both sides of which talk on this host, in bytes, frames and round trips, and
+/// counts what each side computes; beside the published lengths of DTLS 1.3.
+///
+/// In a source tree it builds the images first, with cargo. Elsewhere it takes those of a folder,
+/// see `boards build`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards neighbours
+  motemix-lab boards neighbours --board cc2538-16mhz --runs 5
+  motemix-lab boards neighbours --json | jq '.handshakes[] | {name, bytes}'
+  motemix-lab boards neighbours --svg docs/boards")]
+pub struct BoardsNeighbours {
+    /// Only this board: cc2538-16mhz, cc2538-32mhz, samr21-xpro, iotlab-m3 or nrf52840dk. May be
+    /// given several times.
+    #[arg(long, value_name = "NAME")]
+    pub board: Vec<String>,
+    #[command(flatten)]
+    pub firmware: FirmwareFiles,
+    /// How often each function runs.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: u32,
+    /// Leaves out the wait states of the boards' flash.
+    #[arg(long)]
+    pub zero_wait: bool,
+    /// Fails if a figure is above its budget in this file.
+    #[arg(long, value_name = "FILE")]
+    pub budgets: Option<PathBuf>,
+    /// Draws charts of functions, bytes and energy into this folder: neighbours-….svg.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Prints JSON: the paper, the boards and the handshakes.
     #[arg(long)]
     pub json: bool,
 }

@@ -4,6 +4,7 @@ mod build;
 mod cycles;
 mod list;
 mod measure;
+mod neighbours;
 mod network;
 mod secrets;
 
@@ -11,6 +12,7 @@ pub use build::build;
 pub use cycles::cycles;
 pub use list::list;
 pub use measure::measure;
+pub use neighbours::neighbours;
 pub use network::network;
 pub use secrets::secrets;
 
@@ -20,20 +22,44 @@ use crate::failure::Failure;
 use crate::firmware::{Origin, Program, Purpose, programs};
 use anyhow::Context;
 use motemix_mcu::Image;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
+
+/// The boards of these names, or all if there is none.
+fn chosen(
+    boards: impl Iterator<Item = &'static Board> + Clone,
+    names: &[String],
+) -> Result<Vec<&'static Board>, Failure> {
+    if let Some(unknown) = names.iter().find(|name| !boards.clone().any(|board| board.name == name.as_str()))
+    {
+        let known = boards.map(|board| board.name).collect::<Vec<_>>().join(", ");
+        return Err(Failure::broken(format!("there is no board {unknown}; the boards are {known}")));
+    }
+    let is_chosen = |board: &&Board| names.is_empty() || names.iter().any(|name| name == board.name);
+    Ok(boards.filter(is_chosen).collect())
+}
+
+/// The images that some boards run, each once, by whose they are and what for.
+fn images_of(
+    firmware: &FirmwareFiles,
+    boards: &[&'static Board],
+    purposes: &[Purpose],
+) -> Result<BTreeMap<(&'static str, &'static str), Image>, Failure> {
+    let mut wanted = programs()?;
+    wanted.retain(|program| {
+        purposes.contains(&program.purpose) && boards.iter().any(|board| board.images == program.board)
+    });
+    let files = firmware.origin()?.images(&wanted)?;
+    let load =
+        |(program, file): (Program, PathBuf)| Ok(((program.board, program.purpose.name()), image(&file)?));
+    wanted.into_iter().zip(files).map(load).collect()
+}
 
 impl BoardsFiles {
     fn boards(&self) -> Result<Vec<&'static Board>, Failure> {
-        let names = || BOARDS.iter().map(|board| board.name);
-        if let Some(unknown) = self.board.iter().find(|name| !names().any(|known| known == name.as_str())) {
-            let known = names().collect::<Vec<_>>().join(", ");
-            return Err(Failure::broken(format!("there is no board {unknown}; the boards are {known}")));
-        }
-        let is_chosen =
-            |board: &&Board| self.board.is_empty() || self.board.iter().any(|name| name == board.name);
-        Ok(BOARDS.iter().filter(is_chosen).collect())
+        chosen(BOARDS.iter(), &self.board)
     }
 
     /// The images of the boards' programs for these purposes, by purpose and then by board.
@@ -42,7 +68,7 @@ impl BoardsFiles {
         let mut wanted = Vec::new();
         for purpose in purposes {
             for &board in &boards {
-                let is_it = |program: &&Program| program.purpose == *purpose && program.board == board.name;
+                let is_it = |program: &&Program| program.purpose == *purpose && program.board == board.images;
                 let program = programs.iter().find(is_it);
                 let missing = || Failure::failed(format!("there is no {purpose:?} for {}", board.name));
                 wanted.push((board, *program.ok_or_else(missing)?));
@@ -50,7 +76,10 @@ impl BoardsFiles {
         }
         let programs: Vec<_> = wanted.iter().map(|(_, program)| *program).collect();
         let files = self.firmware.origin()?.images(&programs)?;
-        wanted.into_iter().zip(files).map(|((board, program), file)| load(board, program, &file)).collect()
+        let load = |((board, program), file): ((&'static Board, Program), PathBuf)| {
+            Ok(Loaded { board, purpose: program.purpose, image: image(&file)? })
+        };
+        wanted.into_iter().zip(files).map(load).collect()
     }
 }
 
@@ -61,11 +90,9 @@ struct Loaded {
     image: Image,
 }
 
-fn load(board: &'static Board, program: Program, file: &Path) -> Result<Loaded, Failure> {
+fn image(file: &Path) -> Result<Image, Failure> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let image =
-        Image::parse(&bytes).map_err(|error| Failure::broken(format!("{}: {error}", file.display())))?;
-    Ok(Loaded { board, purpose: program.purpose, image })
+    Image::parse(&bytes).map_err(|error| Failure::broken(format!("{}: {error}", file.display())))
 }
 
 impl FirmwareFiles {

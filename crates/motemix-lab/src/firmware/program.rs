@@ -25,12 +25,42 @@ pub enum Purpose {
     SecretsSmall,
     /// The thesis' operations on TweetNaCl: `boards measure`.
     Baseline,
-    /// The functions of IoT-CryptoDiet, one by one: `boards cycles`.
+    /// The functions of IoT-CryptoDiet, one by one: `boards neighbours`.
     Diet,
-    /// The steps of EDHOC, one by one: `boards cycles`.
+    /// The steps of its handshakes, one by one: `boards neighbours`.
+    DietSteps,
+    /// An application without IoT-CryptoDiet: `boards neighbours`.
+    DietPlain,
+    /// The same with it: `boards neighbours`.
+    DietExtended,
+    /// The steps of EDHOC with static keys, one by one: `boards neighbours`.
     Edhoc,
+    /// The same with signatures: `boards neighbours`.
+    EdhocSigned,
     /// A mote on a board that is not emulated.
     Mote,
+}
+
+impl Purpose {
+    /// As the table calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Vectors => "vectors",
+            Self::Bench => "bench",
+            Self::Size => "size",
+            Self::Secrets => "secrets",
+            Self::SecretsSmall => "secrets-small",
+            Self::Baseline => "baseline",
+            Self::Diet => "diet",
+            Self::DietSteps => "diet-steps",
+            Self::DietPlain => "diet-plain",
+            Self::DietExtended => "diet-extended",
+            Self::Edhoc => "edhoc",
+            Self::EdhocSigned => "edhoc-signed",
+            Self::Mote => "mote",
+        }
+    }
 }
 
 /// A line of the table: one program for one board.

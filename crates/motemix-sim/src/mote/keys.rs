@@ -5,7 +5,7 @@ use motemix_air::Instant;
 use motemix_crypto::{Curve, Secret};
 use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::meeting::{Admitted, Neighbourhood};
-use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted};
+use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, Role};
 use motemix_link::radio::Transceiver;
 use motemix_link::serial::ExtendedAddress;
 use motemix_mote::{Link, OnAir, Received};
@@ -94,9 +94,9 @@ impl Keys for WatchedKeys<'_> {
         self.keys.poll_undelivered()
     }
 
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, shares_short: bool) {
+    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool) {
         self.desk.keyed([self.me, peer], key);
-        self.keys.set_key(peer, key, shares_short);
+        self.keys.set_key(peer, key, role, shares_short);
     }
 
     fn forget_key(&mut self, peer: ExtendedAddress) {

@@ -2,16 +2,16 @@
 
 use super::{Loaded, at_once};
 use crate::boards::board::Board;
-use crate::boards::budgets::{Budgets, Verdict};
+use crate::boards::budgets::{self, Budgets, Verdict};
 use crate::boards::drawing;
 use crate::boards::measure::operations;
 use crate::boards::operation::{Figures, Operation};
-use crate::boards::report::{Baseline, BoardReport, grouped, radio};
+use crate::boards::report::{Baseline, BoardReport, radio};
 use crate::boards::session::{self, Needs};
 use crate::cli::BoardsMeasure as Args;
 use crate::failure::Failure;
 use crate::firmware::Purpose;
-use crate::report::{self, Progress, Table};
+use crate::report::{self, Progress};
 use motemix_mcu::FlashTiming;
 use std::sync::Mutex;
 
@@ -30,7 +30,7 @@ pub fn measure(args: &Args) -> Result<(), Failure> {
     } else {
         print(&reports, &verdicts)?;
     }
-    judge(&verdicts)
+    budgets::judge(&verdicts)
 }
 
 /// What one image tells.
@@ -95,7 +95,7 @@ fn collect(
 
 fn print(reports: &[BoardReport], verdicts: &[Verdict]) -> Result<(), Failure> {
     for report in reports {
-        report::print(format!("{}\n\n", report.heading()).as_bytes())?;
+        report::print(format!("{}\n\n", report.board.heading(report.zero_wait)).as_bytes())?;
         report.operations().print()?;
         report::print(b"\n")?;
         report.memory().print()?;
@@ -105,35 +105,5 @@ fn print(reports: &[BoardReport], verdicts: &[Verdict]) -> Result<(), Failure> {
         b"IEEE 802.15.4 and 6LoWPAN, 3 hops there and 3 back; bytes with headers and acknowledgements\n\n",
     )?;
     radio().print()?;
-    if !verdicts.is_empty() {
-        report::print(b"\n")?;
-        let mut table = Table::new(["board", "figure", "measured", "budget", ""]);
-        for verdict in verdicts {
-            table.row([
-                verdict.board.clone(),
-                verdict.figure.clone(),
-                grouped(verdict.measured),
-                grouped(verdict.budget),
-                if verdict.holds() { "within" } else { "BEYOND" }.to_owned(),
-            ]);
-        }
-        table.print()?;
-    }
-    Ok(())
-}
-
-fn judge(verdicts: &[Verdict]) -> Result<(), Failure> {
-    let beyond: Vec<_> = verdicts
-        .iter()
-        .filter(|verdict| !verdict.holds())
-        .map(|verdict| {
-            let Verdict { board, figure, measured, budget } = verdict;
-            format!("{board} {figure} is {measured}, its budget {budget}")
-        })
-        .collect();
-    if beyond.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::failed(format!("beyond the budgets: {}", beyond.join("; "))))
-    }
+    budgets::print(verdicts)
 }
