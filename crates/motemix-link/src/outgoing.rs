@@ -6,7 +6,7 @@ use motemix_time::Instant;
 use crate::answers::{Answer, Answers, Reply};
 use crate::counters::LinkDrop;
 use crate::departure::{DepartureSlot, Fragmentation, Progress, State};
-use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT, compress};
+use crate::lowpan::iphc::{HANDSHAKE_PORT, compress};
 use crate::lowpan::rfrag::{NULL, RfragAck};
 use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::pacing::{Attempt, Pace};
@@ -154,7 +154,7 @@ impl<'s> Outgoing<'s> {
             (_, to) => (LinkAddress::Short(me.short()), to),
         };
         let payload = self.slots.buffer(index).get(..payload_len).unwrap_or_default();
-        let headers = compress(source, destination, PORT, payload);
+        let headers = compress(source, destination, self.settings.port, payload);
         let (now, recovery) = (self.pace.now(), self.settings.recovery);
         let slot = &mut self.slots[index];
         (slot.headers, slot.envelope) = (headers, envelope);

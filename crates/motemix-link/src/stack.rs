@@ -137,6 +137,7 @@ impl core::error::Error for SendError {}
 /// handed to [`poll`](Self::poll) alone.
 pub struct Stack<'s> {
     address: ExtendedAddress,
+    port: u16,
     reassembly: Reassembly<'s>,
     outgoing: Outgoing<'s>,
     protection: Option<Protection<'s>>,
@@ -163,6 +164,7 @@ impl<'s> Stack<'s> {
         let StackStorage { arrivals, arriving, departures, departing } = storage;
         Self {
             address,
+            port: settings.port,
             reassembly: Reassembly::new(arrivals, arriving, settings.reassembled_within),
             outgoing: Outgoing::new(address, seed, settings, departures, departing),
             protection: None,
@@ -312,12 +314,16 @@ impl<'s> Stack<'s> {
             return Err(LinkDrop::Stranger);
         }
         match (&mut self.protection, header.frame_counter) {
-            (None, None) => self.lowpan(&Way { addresses, from: addresses.source, me }, payload),
+            (None, None) => {
+                let way = Way { addresses, from: addresses.source, me, port: self.port };
+                self.lowpan(&way, payload)
+            }
             (None, Some(_)) => Err(LinkDrop::Foreign),
             (Some(protection), Some(counter)) => {
                 let mut buffer = [0; MAX_FRAME];
                 let (peer, payload) = protection.open(&header, counter, frame, &mut buffer)?;
-                self.lowpan(&Way { addresses, from: LinkAddress::Extended(peer), me }, payload)
+                let from = LinkAddress::Extended(peer);
+                self.lowpan(&Way { addresses, from, me, port: self.port }, payload)
             }
             (Some(_), None) => self.handshake(&addresses, payload),
         }
@@ -362,11 +368,11 @@ impl<'s> Stack<'s> {
     }
 
     fn unfragmented(&mut self, way: &Way, message: &[u8]) -> Result<(), LinkDrop> {
-        let Way { addresses, from, me } = way;
+        let Way { addresses, from, me, port } = way;
         let header = Header::read(message, addresses).ok_or(LinkDrop::BadHeader)?;
         let payload = &message[header.len..];
         if header.next != Next::Icmp {
-            let stored = self.reassembly.store_whole(*from, header.udp_check(*me, PORT)?, payload)?;
+            let stored = self.reassembly.store_whole(*from, header.udp_check(*me, *port)?, payload)?;
             self.count_stored(stored);
             return Ok(());
         }

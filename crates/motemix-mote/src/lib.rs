@@ -40,6 +40,7 @@ pub mod limits;
 mod link;
 mod mote;
 mod network;
+pub mod pair;
 mod running;
 pub mod store;
 mod tables;

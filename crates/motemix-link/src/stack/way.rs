@@ -1,7 +1,7 @@
 //! From whom a frame came, and to whom.
 
 use crate::counters::LinkDrop;
-use crate::lowpan::iphc::{Header, PORT};
+use crate::lowpan::iphc::Header;
 use crate::mac::{LinkAddress, SourceAndDestination};
 use crate::reassembly::Headers;
 
@@ -13,6 +13,8 @@ pub(super) struct Way {
     pub(super) from: LinkAddress,
     /// This station, as the frame names it.
     pub(super) me: LinkAddress,
+    /// The UDP port of this station's datagrams.
+    pub(super) port: u16,
 }
 
 impl Way {
@@ -24,7 +26,7 @@ impl Way {
         payload_len: impl FnOnce(&Header) -> Option<usize>,
     ) -> Result<(Headers, &'f [u8]), LinkDrop> {
         let header = Header::read(fragment, &self.addresses).ok_or(LinkDrop::BadHeader)?;
-        let check = header.udp_check(self.me, PORT)?;
+        let check = header.udp_check(self.me, self.port)?;
         let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
         Ok((Headers { check, len: header.len, payload_len }, &fragment[header.len..]))
     }
