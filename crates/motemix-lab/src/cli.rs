@@ -10,8 +10,8 @@ mod sim;
 pub use air::Air;
 pub use bench::Bench;
 pub use boards::{
-    Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsList, BoardsMeasure, BoardsNetwork, BoardsSecrets,
-    FirmwareFiles,
+    Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsLink, BoardsList, BoardsMeasure, BoardsNetwork,
+    BoardsSecrets, FirmwareFiles,
 };
 pub use loopix::{
     Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixEnergy, LoopixLatency,

@@ -24,7 +24,7 @@ pub use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT};
 use crate::lowpan::neighbour::is_solicitation;
 use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
-use crate::mac::{LinkAddress, MacHeader, SourceAndDestination};
+use crate::mac::{LinkAddress, MacHeader, SourceAndDestination, link_local_of};
 use crate::outgoing::{Attempted, Outgoing};
 use crate::protection::{HandshakeMessage, KeySlot, Keys, Protection};
 use crate::radio::{Radio, Transceiver};
@@ -477,6 +477,11 @@ fn rfrag_key(from: LinkAddress, fragment: &Rfrag<'_>) -> DatagramKey {
 /// address is not link-local, or of no radio.
 pub fn interface_of(address: Ipv6Addr) -> Option<u64> {
     LinkAddress::of(address).map(LinkAddress::number)
+}
+
+/// The link-local address with this interface identifier, which [`Received::from`] is.
+pub fn neighbour_at(interface: u64) -> Ipv6Addr {
+    link_local_of(interface.to_be_bytes())
 }
 
 /// The radio with this link-local address; `None` if the address is not link-local, or made of a

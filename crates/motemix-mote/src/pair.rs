@@ -28,13 +28,12 @@ mod obey;
 mod own;
 mod station;
 
-use core::net::Ipv6Addr;
 use core::time::Duration;
 
 use motemix_link::radio::Radio;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
-use motemix_link::stack::{Stack, StackMemory, interface_of, link_local};
+use motemix_link::stack::{Stack, StackMemory, interface_of, link_local, neighbour_at};
 use motemix_neighbour::PublicKey;
 use rand_core::{CryptoRng, Rng as _};
 
@@ -98,7 +97,6 @@ pub fn run<B: Board, const PLACES: usize, const ARRIVALS: usize>(mut board: B) -
     let me = interface_of(link_local(address)).unwrap_or_default();
     let mut station = Station::<_, PLACES>::new(me, board.random());
     let mut typed = Typed::new();
-    say!(&mut console, "address {}", link_local(address));
     let mut datagram = [0; DATAGRAM_LEN];
     loop {
         let now = board.now();
@@ -124,7 +122,7 @@ pub fn run<B: Board, const PLACES: usize, const ARRIVALS: usize>(mut board: B) -
             && let Some((to, datagram)) = station.poll_transmit(now)
         {
             // What the link does not take is counted there, and sent again like what is lost.
-            let _ = stack.send(address_of(to), datagram);
+            let _ = stack.send(neighbour_at(to), datagram);
         }
         stack.poll(board.now(), &mut radio);
         if !station.has_work() {
@@ -141,9 +139,4 @@ fn draw_address<R: CryptoRng>(rng: &mut R) -> ExtendedAddress {
     let [.., first] = &mut address;
     *first = (*first & !0x01) | 0x02;
     ExtendedAddress(address)
-}
-
-/// The link-local address with this interface identifier.
-fn address_of(interface: u64) -> Ipv6Addr {
-    Ipv6Addr::from(0xfe80 << 112 | u128::from(interface))
 }

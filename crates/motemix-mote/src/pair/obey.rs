@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 
 use motemix_link::counters::LinkDrop;
 use motemix_link::radio::{Radio, Transceiver};
-use motemix_link::stack::{Stack, interface_of};
+use motemix_link::stack::{Stack, interface_of, neighbour_at};
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::suite::PUBLIC_KEY_LEN;
 use motemix_node::Instant;
@@ -14,11 +14,11 @@ use rand_core::CryptoRng;
 use crate::console::{Console, Ended, Line, or_say, say};
 
 use super::station::{PairEvent, Station};
-use super::{Mode, PairDrop, address_of};
+use super::{Mode, PairDrop};
 
 const HELP: &str = "\
 speak MODE         plain, literal, diet or edhoc; forgets all keys
-identity           prints this board's identity
+identity           prints this board's address and identity
 admit IDENTITY     takes this neighbour
 anybody            takes whoever comes
 to ADDRESS         sends to this neighbour
@@ -74,7 +74,8 @@ fn obey<C: Console, R: CryptoRng, T: Transceiver, const PLACES: usize>(
             station.speak(now, mode);
         }
         "identity" => {
-            say!(console, "identity {}", Hex(station.own.identity.public_key().as_bytes()));
+            let identity = station.own.identity.public_key();
+            say!(console, "address {} identity {}", neighbour_at(station.me), Hex(identity.as_bytes()));
             return;
         }
         "admit" => {
@@ -150,7 +151,7 @@ pub(super) fn print_text<C: Console>(console: &mut C, from: u64, who: Option<&Pu
     let text = Printable(text);
     match who {
         Some(who) => say!(console, "heard {} {text}", Short(who)),
-        None => say!(console, "heard {} {text}", address_of(from)),
+        None => say!(console, "heard {} {text}", neighbour_at(from)),
     }
 }
 

@@ -95,7 +95,7 @@ impl Counts {
 }
 
 pub(super) struct Station<R, const PLACES: usize> {
-    me: u64,
+    pub(super) me: u64,
     pub(super) own: Own,
     protocol: Protocol<PLACES>,
     rng: R,
