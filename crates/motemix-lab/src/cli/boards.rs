@@ -50,7 +50,7 @@ pub struct BoardsBuild {
 ///
 /// There is no network and no server. Each board sends messages to another one, as two sensors do,
 /// and to a host that runs `motemix link router`; then a host that runs `motemix link sensor` sends
-/// to the first board. Every board is an emulator with one program for all of these. Each line of a
+/// to the last board. Every board is an emulator with one program for all of these. Each line of a
 /// board's console is printed. Needs qemu-system-arm; in a source tree it builds the images first.
 /// It fails (status 1) if a message was not heard, or not acknowledged by who should have.
 #[derive(Debug, Args)]

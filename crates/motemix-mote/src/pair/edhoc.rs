@@ -46,14 +46,16 @@ struct Neighbour {
     next: Option<SecurityContext>,
     /// The last text, so that it is recognised under another key.
     name: Option<Name>,
-    /// What acknowledged the datagram with this number: once more, if it comes once more.
-    receipt: Option<(u32, [u8; LENGTH])>,
+    /// The number of the last text. If it comes once more, it is acknowledged once more.
+    last: Option<u32>,
 }
 
 /// What came of a handshake.
 pub(super) enum Outcome {
     /// There are keys with this neighbour.
     Keys(u64),
+    /// There would be, and all places are taken.
+    NoPlace(u64),
     /// There will be none.
     Failed(u64),
     /// A message was dropped.
@@ -200,8 +202,11 @@ impl<const PLACES: usize> Edhoc<PLACES> {
                     Role::Initiator => self.called.take(),
                     Role::Responder => asking.proved.get(),
                 };
-                let settled = self.settle(at, identity?, SecurityContext::new(key, role), role);
-                Some(settled.map_or_else(Outcome::Dropped, |()| Outcome::Keys(at)))
+                let context = SecurityContext::new(key, role);
+                Some(match self.settle(at, identity?, context, role) {
+                    Ok(()) => Outcome::Keys(at),
+                    Err(_) => Outcome::NoPlace(at),
+                })
             }
             Some(Event::Failed { peer, .. }) => Some(Outcome::Failed(u64::from_be_bytes(peer.0))),
             None => {
@@ -243,7 +248,7 @@ impl<const PLACES: usize> Edhoc<PLACES> {
             current: None,
             next: None,
             name: None,
-            receipt: None,
+            last: None,
         });
         neighbour.at = at;
         match role {
@@ -302,10 +307,8 @@ impl Neighbour {
                         Content::Text { name, text } => {
                             heard.set(text);
                             let is_again = self.name.replace(name) == Some(name);
-                            let mut receipt = [0; LENGTH];
-                            context.seal(&Content::Receipt(number), &mut receipt)?;
-                            reply.set(&receipt);
-                            self.receipt = Some((number, receipt));
+                            acknowledge(context, number, reply);
+                            self.last = Some(number);
                             if is_again {
                                 return Err(PairDrop::Replayed);
                             }
@@ -318,10 +321,8 @@ impl Neighbour {
                     return Ok(opened);
                 }
                 Err(Refused::Replayed) => {
-                    if let Some((number, receipt)) = &self.receipt
-                        && *number == protected.number()
-                    {
-                        reply.set(receipt);
+                    if self.last == Some(protected.number()) {
+                        acknowledge(context, protected.number(), reply);
                     }
                     return Err(PairDrop::Replayed);
                 }
@@ -331,6 +332,11 @@ impl Neighbour {
         }
         Err(reason)
     }
+}
+
+/// What acknowledges a datagram. Memory for the one before is spared: it is sealed anew.
+fn acknowledge(context: &mut SecurityContext, number: u32, reply: &mut Buffer) {
+    reply.fill(LENGTH, |room| context.seal(&Content::Receipt(number), room).is_ok());
 }
 
 impl From<HandshakeDrop> for PairDrop {

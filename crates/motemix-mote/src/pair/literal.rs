@@ -28,9 +28,13 @@ struct Met {
 }
 
 impl<const PLACES: usize> Literal<PLACES> {
+    /// New keys.
     #[inline(never)]
-    pub(super) fn new<R: CryptoRng>(rng: &mut R) -> Self {
-        let node = Node::generate(&mut HalfWordsP256, rng);
+    pub(super) fn generate<R: CryptoRng>(rng: &mut R) -> Node {
+        Node::generate(&mut HalfWordsP256, rng)
+    }
+
+    pub(super) const fn new(node: Node) -> Self {
         Self { node, peers: [const { None }; PLACES] }
     }
 

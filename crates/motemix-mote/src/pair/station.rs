@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::datagram::{NAME_LEN, Name};
+use motemix_neighbour::diet::literal::Node;
 use motemix_node::Instant;
 use rand_core::CryptoRng;
 
@@ -17,6 +18,9 @@ use super::{Buffer, Heard, MAX_TEXT, Mode, PairDrop};
 const TRIES: u8 = 3;
 /// How long an answer may take: a small board computes for seconds.
 const WAIT: Duration = Duration::from_secs(5);
+/// How long keys may take: a handshake that this node calls ends earlier, and one by which its
+/// neighbour calls it may have taken its place.
+const KEYS_WITHIN: Duration = Duration::from_secs(30);
 
 /// The protocol that is spoken.
 enum Protocol<const PLACES: usize> {
@@ -67,9 +71,18 @@ impl NotSaid {
 enum Waiting {
     Nothing,
     Answer(Instant),
-    /// Keys, which the handshakes' own timers wait for.
-    Keys,
+    /// Keys. The handshakes have timers of their own, which end before.
+    Keys(Instant),
     Receipt(Instant),
+}
+
+impl Waiting {
+    const fn until(self) -> Option<Instant> {
+        match self {
+            Self::Answer(until) | Self::Keys(until) | Self::Receipt(until) => Some(until),
+            Self::Nothing => None,
+        }
+    }
 }
 
 /// Totals since the protocol was chosen.
@@ -150,12 +163,28 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
     pub(super) fn speak(&mut self, now: Instant, mode: Mode) {
         self.end();
         self.counts = Counts::default();
-        self.protocol = match mode {
-            Mode::Plain => Protocol::Plain,
-            Mode::Literal => Protocol::Literal(Literal::new(&mut self.rng)),
-            Mode::Diet => Protocol::Diet(Diet::new(now)),
-            Mode::Edhoc => Protocol::Edhoc(Edhoc::new(now, self.me, &self.own, &mut self.rng)),
-        };
+        self.protocol = Protocol::Plain;
+        match mode {
+            Mode::Plain => {}
+            Mode::Literal => {
+                let node = Literal::<PLACES>::generate(&mut self.rng);
+                self.speak_literal(node);
+            }
+            Mode::Diet => self.protocol = Protocol::Diet(Diet::new(now)),
+            Mode::Edhoc => self.speak_edhoc(now),
+        }
+    }
+
+    // Not inlined, as the next: what is made here passes through the stack, and must not lie there
+    // while keys are made.
+    #[inline(never)]
+    fn speak_literal(&mut self, node: Node) {
+        self.protocol = Protocol::Literal(Literal::new(node));
+    }
+
+    #[inline(never)]
+    fn speak_edhoc(&mut self, now: Instant) {
+        self.protocol = Protocol::Edhoc(Edhoc::new(now, self.me, &self.own, &mut self.rng));
     }
 
     /// Sends to this neighbour from now on.
@@ -190,7 +219,9 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
         from: u64,
         datagram: &mut [u8],
     ) -> Option<Option<PublicKey>> {
-        let is_asked = matches!(self.waiting, Waiting::Answer(_)) && self.neighbour == Some(from);
+        // Until it has left, nobody has asked.
+        let has_asked = matches!(self.waiting, Waiting::Answer(_)) && !self.leaves;
+        let is_asked = has_asked && self.neighbour == Some(from);
         let Self { own, protocol, rng, heard, reply, .. } = self;
         reply.clear();
         let what = match protocol {
@@ -232,7 +263,7 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
     pub(super) fn work(&mut self, now: Instant) {
         let Protocol::Edhoc(edhoc) = &mut self.protocol else { return };
         let outcome = edhoc.work(now, &self.own, &mut self.rng);
-        let is_waited_for = |at| matches!(self.waiting, Waiting::Keys) && self.neighbour == Some(at);
+        let is_waited_for = |at| matches!(self.waiting, Waiting::Keys(_)) && self.neighbour == Some(at);
         match outcome {
             Some(Outcome::Keys(at)) => {
                 self.counts.handshakes += 1;
@@ -241,6 +272,12 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
                 }
             }
             Some(Outcome::Failed(at)) if is_waited_for(at) => self.finish(PairEvent::NoAnswer),
+            Some(Outcome::NoPlace(at)) => {
+                self.counts.drop(PairDrop::Full);
+                if is_waited_for(at) {
+                    self.finish(PairEvent::NoAnswer);
+                }
+            }
             Some(Outcome::Dropped(reason)) => self.counts.drop(reason),
             Some(Outcome::Failed(_)) | None => {}
         }
@@ -252,11 +289,12 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
 
     /// Sends again what was not answered in time, or gives it up.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        let (Waiting::Answer(until) | Waiting::Receipt(until)) = self.waiting else { return };
+        let Some(until) = self.waiting.until() else { return };
         let (Some(to), true) = (self.neighbour, now >= until) else { return };
-        if self.tries > 0 {
+        let is_calling = matches!(self.waiting, Waiting::Keys(_));
+        if self.tries > 0 && !is_calling {
             self.send_out(now);
-        } else if matches!(self.waiting, Waiting::Answer(_)) {
+        } else if is_calling || matches!(self.waiting, Waiting::Answer(_)) {
             self.finish(PairEvent::NoAnswer);
         } else if self.may_meet_again {
             // Another handshake, once.
@@ -275,15 +313,11 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
 
     /// When [`handle_timeout`](Self::handle_timeout) or [`work`](Self::work) has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let waiting = match self.waiting {
-            Waiting::Answer(until) | Waiting::Receipt(until) => Some(until),
-            Waiting::Nothing | Waiting::Keys => None,
-        };
         let handshakes = match &self.protocol {
             Protocol::Edhoc(edhoc) => edhoc.poll_timeout(),
             _ => None,
         };
-        waiting.into_iter().chain(handshakes).min()
+        self.waiting.until().into_iter().chain(handshakes).min()
     }
 
     /// The next datagram that is to leave, and to whom.
@@ -344,7 +378,7 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
                 Protocol::Literal(literal) => literal.ask(out),
                 Protocol::Diet(diet) => diet.ask(own, out, rng),
                 Protocol::Edhoc(edhoc) => {
-                    self.waiting = Waiting::Keys;
+                    self.waiting = Waiting::Keys(now + KEYS_WITHIN);
                     edhoc.call(now, own, to);
                     return;
                 }
@@ -378,7 +412,7 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
         self.leaves = true;
         match &mut self.waiting {
             Waiting::Answer(until) | Waiting::Receipt(until) => *until = now + WAIT,
-            Waiting::Nothing | Waiting::Keys => {}
+            Waiting::Nothing | Waiting::Keys(_) => {}
         }
     }
 
@@ -391,5 +425,168 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
         self.waiting = Waiting::Nothing;
         self.leaves = false;
         self.text.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng as _;
+    use std::string::{String, ToString as _};
+    use std::vec::Vec;
+
+    type Pair = [Station<ChaCha20Rng, 2>; 2];
+
+    /// The stations 1 and 2, that admit each other and send to each other.
+    fn pair(mode: Mode) -> Pair {
+        let mut pair = [1, 2].map(|me| Station::new(me, ChaCha20Rng::seed_from_u64(me)));
+        let identities = pair.each_ref().map(|station| station.own.identity.public_key());
+        for (index, station) in pair.iter_mut().enumerate() {
+            let other = 1 - index;
+            station.own.admit(identities[other]).expect("there is room");
+            station.speak(Instant::default(), mode);
+            station.turn_to(other as u64 + 1);
+        }
+        pair
+    }
+
+    /// Has both exchange datagrams until nothing more is due before this time, in steps of a
+    /// second. `passes` says whether a datagram arrives, by its number. What each has heard, and
+    /// what each knows of its own texts.
+    fn exchange(
+        pair: &mut Pair,
+        [begin, end]: [u64; 2],
+        mut passes: impl FnMut(usize) -> bool,
+    ) -> ([Vec<String>; 2], [Vec<PairEvent>; 2]) {
+        let (mut heard, mut events) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+        let mut number = 0;
+        for second in begin..end {
+            let now = Instant::default() + Duration::from_secs(second);
+            loop {
+                let mut is_still = true;
+                for index in 0..2 {
+                    pair[index].handle_timeout(now);
+                    while pair[index].has_work() {
+                        pair[index].work(now);
+                    }
+                    pair[index].work(now);
+                    events[index].extend(pair[index].poll_event());
+                    let Some((to, datagram)) = pair[index].poll_transmit(now) else { continue };
+                    is_still = false;
+                    assert_eq!(to as usize, 2 - index);
+                    let mut datagram = datagram.to_vec();
+                    number += 1;
+                    if !passes(number) {
+                        continue;
+                    }
+                    let other = &mut pair[1 - index];
+                    if other.handle(now, index as u64 + 1, &mut datagram).is_some() {
+                        heard[1 - index].push(str::from_utf8(other.text()).expect("text").to_string());
+                    }
+                }
+                if is_still {
+                    break;
+                }
+            }
+        }
+        (heard, events)
+    }
+
+    const ALL: [Mode; 4] = [Mode::Plain, Mode::Literal, Mode::Diet, Mode::Edhoc];
+
+    #[test]
+    fn two_sensors_hear_each_other_without_a_router() {
+        for mode in ALL {
+            let mut pair = pair(mode);
+            pair[0].say(Instant::default(), b"one").expect("nothing is under way");
+            pair[1].say(Instant::default(), b"two").expect("nothing is under way");
+            let (heard, events) = exchange(&mut pair, [0, 20], |_| true);
+            assert_eq!(heard, [["two"], ["one"]], "{mode:?}");
+            for event in events.iter().flatten() {
+                let is_acknowledged = matches!(event, PairEvent::Acknowledged(Some(_), _));
+                assert_eq!(is_acknowledged, matches!(mode, Mode::Diet | Mode::Edhoc), "{mode:?}: {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_whose_receipt_was_lost_is_heard_once() {
+        for mode in [Mode::Diet, Mode::Edhoc] {
+            let mut pair = pair(mode);
+            pair[0].say(Instant::default(), b"first").expect("nothing is under way");
+            exchange(&mut pair, [0, 10], |_| true);
+            pair[0].say(Instant::default() + Duration::from_secs(10), b"again").expect("it was acknowledged");
+            // The text, the receipt.
+            let (heard, events) = exchange(&mut pair, [10, 30], |number| number != 2);
+            assert_eq!(heard[1], ["again"], "{mode:?}");
+            assert!(matches!(events[0][..], [PairEvent::Acknowledged(..)]), "{mode:?}: {events:?}");
+            assert_eq!(pair[1].counts.dropped(PairDrop::Replayed), 1, "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_for_nobody_is_given_up() {
+        for mode in [Mode::Literal, Mode::Diet, Mode::Edhoc] {
+            let mut pair = pair(mode);
+            pair[0].say(Instant::default(), b"hello").expect("nothing is under way");
+            let (_, events) = exchange(&mut pair, [0, 60], |_| false);
+            assert_eq!(events[0], [PairEvent::NoAnswer], "{mode:?}");
+            pair[0].say(Instant::default() + Duration::from_secs(60), b"hello").expect("it was given up");
+        }
+    }
+
+    #[test]
+    fn a_neighbour_that_has_restarted_is_met_again() {
+        for mode in [Mode::Diet, Mode::Edhoc] {
+            let mut pair = pair(mode);
+            pair[0].say(Instant::default(), b"before").expect("nothing is under way");
+            exchange(&mut pair, [0, 10], |_| true);
+            // All keys of it are gone.
+            pair[1].speak(Instant::default() + Duration::from_secs(10), mode);
+            pair[0].say(Instant::default() + Duration::from_secs(10), b"after").expect("it was acknowledged");
+            let (heard, events) = exchange(&mut pair, [10, 90], |_| true);
+            assert_eq!(heard[1], ["after"], "{mode:?}");
+            assert!(matches!(events[0][..], [PairEvent::Acknowledged(..)]), "{mode:?}: {events:?}");
+        }
+    }
+
+    #[test]
+    fn strangers_and_altered_datagrams_are_counted_and_stop_nothing() {
+        for mode in [Mode::Diet, Mode::Edhoc] {
+            let mut pair = pair(mode);
+            let mut stranger = Station::<_, 2>::new(3, ChaCha20Rng::seed_from_u64(3));
+            stranger.own.admit_anybody();
+            stranger.speak(Instant::default(), mode);
+            stranger.turn_to(2);
+            stranger.say(Instant::default(), b"let me in").expect("nothing is under way");
+            let now = Instant::default();
+            for step in 0..400 {
+                let now = now + Duration::from_millis(10 * step);
+                stranger.work(now);
+                if let Some((_, datagram)) = stranger.poll_transmit(now) {
+                    assert!(pair[1].handle(now, 3, &mut datagram.to_vec()).is_none());
+                }
+                pair[1].work(now);
+                if let Some((_, datagram)) = pair[1].poll_transmit(now) {
+                    assert!(stranger.handle(now, 2, &mut datagram.to_vec()).is_none());
+                }
+            }
+            assert!(pair[1].counts.dropped(PairDrop::NotAdmitted) > 0, "{mode:?}");
+            pair[0].say(now + Duration::from_secs(20), b"first").expect("nothing is under way");
+            exchange(&mut pair, [20, 30], |_| true);
+            // In a neighbour's name.
+            let mut forged = [3; 160];
+            forged[0] = if mode == Mode::Diet { 3 } else { 2 };
+            for _ in 0..100 {
+                assert!(pair[1].handle(now, 1, &mut forged.clone()).is_none());
+            }
+            let refused =
+                pair[1].counts.dropped(PairDrop::Altered) + pair[1].counts.dropped(PairDrop::Replayed);
+            assert_eq!(refused, 100, "{mode:?}");
+            pair[0].say(now + Duration::from_secs(30), b"second").expect("it was acknowledged");
+            let (heard, _) = exchange(&mut pair, [30, 40], |_| true);
+            assert_eq!(heard[1], ["second"], "{mode:?}");
+        }
     }
 }

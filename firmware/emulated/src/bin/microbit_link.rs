@@ -11,5 +11,5 @@ use motemix_mote::limits::{MICROBIT, Packets};
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    pair!(Microbit::new(), Packets, MICROBIT, 1, 2)
+    pair!(Microbit::new(), Packets, MICROBIT, 2, 2)
 }

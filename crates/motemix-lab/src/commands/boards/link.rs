@@ -57,9 +57,9 @@ pub fn link(args: &Args) -> Result<(), Failure> {
     run.between_boards(&mut boards)?;
     let router = Router::start(args, &air.line(HOSTS[0]), &root, &boards)?;
     run.to_host(&mut boards, router)?;
-    if let Some(first) = boards.first_mut() {
-        let sensor = Sensor::start(args, &air.line(HOSTS[1]), &root, first)?;
-        run.from_host(first, sensor)?;
+    if let Some(last) = boards.last_mut() {
+        let sensor = Sensor::start(args, &air.line(HOSTS[1]), &root, last)?;
+        run.from_host(last, sensor)?;
     }
     let asked = Summary::ask(&mut boards)?;
     let summary = Summary::new(args.mode, run.exchanges, asked, air.stop()?);
