@@ -62,6 +62,8 @@ Examples:
       --known routers.txt '21.5 degrees'
   motemix link sensor --to 255.255.255.255:61618 --key sensor.key \\
       --mode diet --anybody hello
+  motemix link sensor --listen '[::1]:7001' --to '[::1]:7002' --key a.key \\
+      --admit \"$(motemix link identity b.key)\"
   vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
 pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
