@@ -3,8 +3,9 @@
 //! port.
 //!
 //! ```text
-//! reset ─ make an identity ─ `speak MODE` ─ `admit` ─ `to` ─ `send` ─┬─ keys with the neighbour, if there are none
-//!                                                                  └─ the text, until it is acknowledged
+//! reset ─ make an identity ─ `speak` ─ `admit` ─ `to` ─ `send`
+//!    ├─ keys with the neighbour, if there are none
+//!    └─ the text, until it is acknowledged
 //! ```
 //!
 //! One program is sensor and router: it sends what is typed to the neighbour of `to`, and hears

@@ -160,7 +160,7 @@ impl<const PLACES: usize> Diet<PLACES> {
         Ok(())
     }
 
-    /// The place of a neighbour: its own, or a free one, or one of a handshake that came to nothing.
+    /// The place of a neighbour: its own, a free one, or that of a handshake that came to nothing.
     fn place(&mut self, now: Instant, from: u64) -> Result<usize, PairDrop> {
         let is_its = |place: &Option<Neighbour>| place.as_ref().is_some_and(|neighbour| neighbour.at == from);
         if let Some(place) = self.neighbours.iter().position(is_its) {

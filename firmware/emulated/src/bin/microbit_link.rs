@@ -1,4 +1,5 @@
-//! One of two neighbours without a network, on an emulated micro:bit: a Cortex-M0 with 16 KiB of RAM.
+//! One of two neighbours without a network, on an emulated micro:bit: a Cortex-M0 with 16 KiB of
+//! RAM.
 
 #![no_std]
 #![no_main]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! images ─ air ─ boards, each asked who it is ─ each admits the others ─ exchanges ─ report
-//!                                                 └─ hosts: `motemix link router`, `motemix link sensor`
+//!          hosts: `motemix link router`, `motemix link sensor` ─────────────┘
 //! ```
 
 mod host;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// The stations of the hosts: who receives, and who sends.
 const HOSTS: [&str; 2] = ["router", "sensor"];
-/// Of boards that are not named, these: the paper's core, and one as fast.
+/// If no board is named, these: with the core of the paper's boards, and with a faster one.
 const BOARDS: [&str; 2] = ["an385", "an386"];
 const MOST_BOARDS: usize = 4;
 /// For a message: each try of a datagram waits five seconds at a board, and there may be nine.

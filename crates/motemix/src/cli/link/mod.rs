@@ -69,9 +69,9 @@ pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
     #[arg(long, value_name = "ADDRESS")]
     pub to: SocketAddr,
-    /// Listens at this address, as a router does: answers neighbours and prints their messages until
-    /// SIGINT or SIGTERM. Two sensors that each listen need no router between them.
-    /// Without an address it takes a free port, which is printed.
+    /// Listens at this address, as a router does: answers neighbours and prints their messages
+    /// until SIGINT or SIGTERM. Two sensors that each listen need no router between them. Without
+    /// an address it takes a free port, which is printed.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0")]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
@@ -117,8 +117,8 @@ pub struct Neighbours {
     /// By default 512, and 160 on a radio, where 376 is the most.
     #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(160..=1232))]
     pub length: Option<u16>,
-    /// Speaks over the radio at the end of this serial line, a socket, in place of the system's UDP:
-    /// to boards, and to whoever else is on its air. `motemix-lab air` makes such lines.
+    /// Speaks over the radio at the end of this serial line, a socket, in place of the system's
+    /// UDP: to boards, and to whoever else is on its air. `motemix-lab air` makes such lines.
     #[arg(long, value_name = "LINE")]
     pub radio: Option<PathBuf>,
     /// The radio's extended address (EUI-64), 16 hex digits; a random one each time by default.
