@@ -36,11 +36,11 @@ impl RadioSocket {
     pub fn connect(line: &Path, mut address: [u8; 8], port: u16, rng: HostRng) -> io::Result<Self> {
         address.reverse();
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let link = {
+        let connected = {
             let _entered = runtime.enter();
             RadioLink::connect_at(line, ExtendedAddress(address), port, rng)?
         };
-        let mut socket = Self { runtime, link, port, wait: Duration::from_secs(1) };
+        let mut socket = Self { runtime, link: connected, port, wait: Duration::from_secs(1) };
         // Neighbours reach the station from now on.
         socket.leave()?;
         Ok(socket)
