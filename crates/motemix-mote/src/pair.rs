@@ -109,8 +109,8 @@ pub fn run<B: Board, const PLACES: usize, const ARRIVALS: usize>(mut board: B) -
             && let Some(datagram) = datagram.get_mut(..received.len)
         {
             let heard = station.handle(now, received.from, datagram);
-            if let Some(who) = heard {
-                obey::print_text(&mut console, received.from, who.as_ref(), station.text());
+            if let Some(spoken) = heard {
+                obey::print_text(&mut console, received.from, spoken.by.as_ref(), station.text());
             }
         }
         let now = board.now();

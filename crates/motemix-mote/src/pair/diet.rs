@@ -28,6 +28,13 @@ struct Neighbour {
     receipt: Option<[u8; OVERHEAD]>,
 }
 
+/// What a datagram is to whoever has said hello.
+enum Answer {
+    None,
+    Right,
+    Wrong(Refused),
+}
+
 struct Handshake {
     hello: [u8; HELLO_LEN],
     answer: [u8; ANSWER_LEN],
@@ -72,7 +79,7 @@ impl<const PLACES: usize> Diet<PLACES> {
     }
 
     /// `is_asked`: this node waits for an answer of whoever sent it.
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "memory is lent, and so are time and randomness")]
     pub(super) fn handle<R: CryptoRng>(
         &mut self,
         now: Instant,
@@ -89,8 +96,12 @@ impl<const PLACES: usize> Diet<PLACES> {
             let answered = self.hello(now, own, from, hello, reply, rng);
             return answered.map_or_else(Heard::Dropped, |()| Heard::Nothing);
         }
-        if is_asked && let Some(refused) = self.answered(own, from, datagram) {
-            return refused.map_or(Heard::Met, |reason| Heard::Dropped(reason.into()));
+        if is_asked {
+            match self.answered(own, from, datagram) {
+                Answer::None => {}
+                Answer::Right => return Heard::Met,
+                Answer::Wrong(reason) => return Heard::Dropped(reason.into()),
+            }
         }
         if self.is_receipt(from, datagram) {
             return Heard::Receipt;
@@ -98,23 +109,20 @@ impl<const PLACES: usize> Diet<PLACES> {
         self.message(from, datagram, heard, reply, rng).unwrap_or_else(Heard::Dropped)
     }
 
-    /// Whether it is an answer to a hello, and why it is refused.
     #[inline(never)]
-    #[allow(clippy::option_option)]
-    fn answered(&mut self, own: &Own, from: u64, datagram: &[u8]) -> Option<Option<Refused>> {
-        if datagram.len() != ANSWER_LEN {
-            return None;
-        }
-        let initiator = self.initiator.as_ref()?;
+    fn answered(&mut self, own: &Own, from: u64, datagram: &[u8]) -> Answer {
+        let Some(initiator) = self.initiator.as_ref().filter(|_| datagram.len() == ANSWER_LEN) else {
+            return Answer::None;
+        };
         match initiator.finish(datagram, own.admission(), &mut HalfWordsP256) {
             Ok(session) => {
                 self.session = Some((from, session));
                 self.initiator = None;
-                Some(None)
+                Answer::Right
             }
             // A message may be as long.
-            Err(Refused::Kind) => None,
-            Err(reason) => Some(Some(reason)),
+            Err(Refused::Kind) => Answer::None,
+            Err(reason) => Answer::Wrong(reason),
         }
     }
 

@@ -301,8 +301,8 @@ impl Neighbour {
             let Some(context) = place else { continue };
             let mut room = [0; LENGTH];
             match context.open(protected, &mut room) {
-                Ok((number, content)) => {
-                    let opened = match content {
+                Ok((number, opened)) => {
+                    let opened = match opened {
                         Content::Receipt(number) => Opened::Receipt(number),
                         Content::Text { name, text } => {
                             heard.set(text);

@@ -149,9 +149,10 @@ fn print_status<C: Console, R: CryptoRng, T: Transceiver, const PLACES: usize>(
 /// Prints a text, which its sender is acknowledged for next.
 pub(super) fn print_text<C: Console>(console: &mut C, from: u64, who: Option<&PublicKey>, text: &[u8]) {
     let text = Printable(text);
-    match who {
-        Some(who) => say!(console, "heard {} {text}", Short(who)),
-        None => say!(console, "heard {} {text}", neighbour_at(from)),
+    if let Some(who) = who {
+        say!(console, "heard {} {text}", Short(who));
+    } else {
+        say!(console, "heard {} {text}", neighbour_at(from));
     }
 }
 
@@ -181,8 +182,8 @@ struct Short<'k>(&'k PublicKey);
 
 impl fmt::Display for Short<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g, ..] = *self.0.as_bytes();
-        Hex(&[a, b, c, d, e, g]).fmt(f)
+        let beginning: &[u8; 6] = self.0.as_bytes().first_chunk().ok_or(fmt::Error)?;
+        Hex(beginning).fmt(f)
     }
 }
 

@@ -23,6 +23,7 @@ const WAIT: Duration = Duration::from_secs(5);
 const KEYS_WITHIN: Duration = Duration::from_secs(30);
 
 /// The protocol that is spoken.
+#[expect(clippy::large_enum_variant, reason = "there is no allocator, and the largest has to fit")]
 enum Protocol<const PLACES: usize> {
     Plain,
     Literal(Literal<PLACES>),
@@ -42,6 +43,12 @@ pub enum PairEvent {
     NoAnswer,
     /// The neighbour did not acknowledge it.
     NoReceipt,
+}
+
+/// A text was heard.
+pub(super) struct Spoken {
+    /// Who has proved to have said it; nobody has in the modes that have no identities.
+    pub(super) by: Option<PublicKey>,
 }
 
 /// Why a text was not taken.
@@ -213,12 +220,7 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
 
     /// Takes a datagram in, which is overwritten. `Some` if it has a text: it is in
     /// [`text`](Self::text), and is acknowledged by what leaves next.
-    pub(super) fn handle(
-        &mut self,
-        now: Instant,
-        from: u64,
-        datagram: &mut [u8],
-    ) -> Option<Option<PublicKey>> {
+    pub(super) fn handle(&mut self, now: Instant, from: u64, datagram: &mut [u8]) -> Option<Spoken> {
         // Until it has left, nobody has asked.
         let has_asked = matches!(self.waiting, Waiting::Answer(_)) && !self.leaves;
         let is_asked = has_asked && self.neighbour == Some(from);
@@ -237,7 +239,7 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
         match what {
             Heard::Text(who) => {
                 self.counts.heard += 1;
-                return Some(who);
+                return Some(Spoken { by: who });
             }
             Heard::Met => {
                 self.counts.handshakes += 1;
