@@ -29,7 +29,7 @@ const PORT: u16 = 61_618;
 struct Exchanges(Value);
 
 impl Exchanges {
-    fn run(mode: &str, boards: [&str; 2], more: &[&str]) -> Self {
+    fn run(mode: &str, boards: [&str; 2], options: &[&str]) -> Self {
         build_nodes();
         let installed = Installed::new().with_nodes();
         lab(["boards", "build", "link", "--out", text(&installed.images())]).succeeds();
@@ -38,7 +38,7 @@ impl Exchanges {
         for board in boards {
             command.args(["--board", board]);
         }
-        let report = Run::by(command.args(more)).succeeds();
+        let report = Run::by(command.args(options)).succeeds();
         Self(serde_json::from_str(&report).expect("JSON"))
     }
 

@@ -56,10 +56,10 @@ pub fn link(args: &Args) -> Result<(), Failure> {
     let mut run = Run { args, interrupted: &interrupted, exchanges: Vec::new() };
     run.between_boards(&mut boards)?;
     let router = Router::start(args, &air.line(HOSTS[0]), &root, &boards)?;
-    run.to_host(&mut boards, router)?;
+    run.boards_to_host(&mut boards, router)?;
     if let Some(last) = boards.last_mut() {
         let sensor = Sensor::start(args, &air.line(HOSTS[1]), &root, last)?;
-        run.from_host(last, sensor)?;
+        run.host_to_board(last, sensor)?;
     }
     let asked = Summary::ask(&mut boards)?;
     let summary = Summary::new(args.mode, run.exchanges, asked, air.stop()?);
@@ -142,7 +142,7 @@ impl Run<'_> {
     }
 
     /// Each board sends to the host that is a router.
-    fn to_host(&mut self, boards: &mut [Neighbour], mut router: Router) -> Result<(), Failure> {
+    fn boards_to_host(&mut self, boards: &mut [Neighbour], mut router: Router) -> Result<(), Failure> {
         for board in boards {
             board.ask(&format!("to {}", router.address))?;
             let mut exchange = Exchange::new(board.name(), HOSTS[0]);
@@ -167,7 +167,7 @@ impl Run<'_> {
     }
 
     /// The other host sends to a board.
-    fn from_host(&mut self, board: &mut Neighbour, mut sensor: Sensor) -> Result<(), Failure> {
+    fn host_to_board(&mut self, board: &mut Neighbour, mut sensor: Sensor) -> Result<(), Failure> {
         let mut exchange = Exchange::new(HOSTS[1], board.name());
         for text in self.texts(HOSTS[1]) {
             if self.is_interrupted() {

@@ -25,10 +25,8 @@ impl Carrier {
             Some(line) => {
                 let mut rng = super::rng()?;
                 let address = neighbours.radio_address.unwrap_or_else(|| {
-                    let [_, rest @ ..] = rng.next_u64().to_be_bytes();
-                    // Locally administered, and of no group.
-                    let [a, b, c, d, e, f, g] = rest;
-                    [0x02, a, b, c, d, e, f, g]
+                    // Its first byte is 2: locally administered, and of no group.
+                    (rng.next_u64() >> 8 | 0x02 << 56).to_be_bytes()
                 });
                 let radio = RadioSocket::connect(line, address, RADIO_PORT, rng);
                 Self::Radio(Box::new(radio.map_err(|error| {
