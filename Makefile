@@ -11,7 +11,7 @@ help:
 	@echo 'motemix: an anonymous, authenticated network that fits in a sensor'
 	@echo
 	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
-	@echo '  make boards      the packet on three emulated cores, and six boards in one network'
+	@echo '  make boards      the packet on three emulated cores, and boards as neighbours, and in one network'
 	@echo '  make check       formatting, clippy, unit tests and the stories of what changed; ALL=1 for all'
 	@echo '  make test        everything that has to hold'
 	@echo '  make test-long   the same with more fuzzing, all of Miri and the slow tests'
@@ -28,7 +28,7 @@ demo:
 	cargo run --locked --package motemix -- demo
 
 boards:
-	@echo '== boards: the packet on three emulated cores, and a network of six boards and two hosts'
+	@echo '== boards: the packet on three emulated cores, neighbours, and a network of six boards and two hosts'
 	@scripts/setup rust boards qemu
 	@scripts/boards
 

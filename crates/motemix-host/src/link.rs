@@ -9,6 +9,7 @@ pub mod fair;
 pub mod faults;
 pub mod key_log;
 pub mod radio;
+mod radio_socket;
 mod stations;
 pub mod udp;
 
@@ -17,5 +18,6 @@ pub use fair::{FairQueue, Sources};
 pub use faults::Loss;
 pub use key_log::KeyLog;
 pub use radio::RadioLink;
+pub use radio_socket::RadioSocket;
 pub use stations::RadioNetwork;
 pub use udp::{LinkCounters, UdpLink};

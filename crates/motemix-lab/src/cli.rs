@@ -10,7 +10,7 @@ mod sim;
 pub use air::Air;
 pub use bench::Bench;
 pub use boards::{
-    Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsList, BoardsMeasure, BoardsNeighbours,
+    Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsLink, BoardsList, BoardsMeasure, BoardsNeighbours,
     BoardsNetwork, BoardsSecrets, FirmwareFiles,
 };
 pub use loopix::{

@@ -6,7 +6,7 @@ use motemix_time::Instant;
 use crate::answers::{Answer, Answers, Reply};
 use crate::counters::LinkDrop;
 use crate::departure::{DepartureSlot, Fragmentation, Progress, State};
-use crate::lowpan::iphc::{HANDSHAKE_PORT, PORT, compress, compress_protected};
+use crate::lowpan::iphc::{HANDSHAKE_PORT, compress, compress_protected};
 use crate::lowpan::rfrag::{NULL, RfragAck};
 use crate::mac::{Envelope, Frame, LinkAddress};
 use crate::pacing::{Attempt, Pace};
@@ -148,10 +148,15 @@ impl<'s> Outgoing<'s> {
         let headers = match envelope {
             Envelope::Plain => {
                 let payload = self.slots.buffer(index).get(..payload_len).unwrap_or_default();
-                compress(LinkAddress::Extended(self.address), self.slots[index].to, PORT, payload)
+                compress(
+                    LinkAddress::Extended(self.address),
+                    self.slots[index].to,
+                    self.settings.port,
+                    payload,
+                )
             }
             Envelope::Protected | Envelope::ProtectedToExtended => {
-                let [base, addressing, form, ports] = compress_protected(PORT);
+                let [base, addressing, form, ports] = compress_protected(self.settings.port);
                 [base, addressing, form, ports, 0, 0]
             }
         };

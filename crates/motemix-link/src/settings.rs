@@ -2,9 +2,14 @@
 
 use core::time::Duration;
 
+use crate::lowpan::iphc::PORT;
+
 /// How frames and datagrams are sent, and for how long they are waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkSettings {
+    /// The UDP port of datagrams here and at the neighbours: one of 61616 to 61631, which 6LoWPAN
+    /// writes in four bits (RFC 6282, 4.3.3). Of any other number only these bits count.
+    pub port: u16,
     /// How often a frame that found the channel busy, or was not acknowledged, is put back before
     /// it is given up.
     pub requeues: u8,
@@ -72,6 +77,7 @@ impl LinkSettings {
     /// What works best with neighbours of any make.
     pub const fn new() -> Self {
         Self {
+            port: PORT,
             requeues: 3,
             requeue_after: Duration::from_millis(20),
             pacing: Some(Pacing::new()),

@@ -24,7 +24,7 @@ use crate::lowpan::iphc::{Header, Next, UNCOMPRESSED};
 use crate::lowpan::neighbour::is_solicitation;
 use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
-use crate::mac::{LinkAddress, MacHeader, SourceAndDestination};
+use crate::mac::{LinkAddress, MacHeader, SourceAndDestination, link_local_of};
 use crate::outgoing::{Attempted, Outgoing};
 use crate::protection::{HandshakeMessage, KeySlot, Keys, Protection};
 use crate::radio::{Radio, Transceiver};
@@ -137,6 +137,7 @@ impl core::error::Error for SendError {}
 /// handed to [`poll`](Self::poll) alone.
 pub struct Stack<'s> {
     address: ExtendedAddress,
+    port: u16,
     reassembly: Reassembly<'s>,
     outgoing: Outgoing<'s>,
     protection: Option<Protection<'s>>,
@@ -163,6 +164,7 @@ impl<'s> Stack<'s> {
         let StackStorage { arrivals, arriving, departures, departing } = storage;
         Self {
             address,
+            port: settings.port,
             reassembly: Reassembly::new(arrivals, arriving, settings.reassembled_within),
             outgoing: Outgoing::new(address, seed, settings, departures, departing),
             protection: None,
@@ -313,14 +315,15 @@ impl<'s> Stack<'s> {
         }
         match (&mut self.protection, header.frame_counter) {
             (None, None) => {
-                self.lowpan(&Way { addresses, from: addresses.source, me, is_protected: false }, payload)
+                let from = addresses.source;
+                self.lowpan(&Way { addresses, from, me, port: self.port, is_protected: false }, payload)
             }
             (None, Some(_)) => Err(LinkDrop::Foreign),
             (Some(protection), Some(counter)) => {
                 let mut buffer = [0; MAX_FRAME];
                 let (peer, payload) = protection.open(&header, counter, frame, &mut buffer)?;
                 let from = LinkAddress::Extended(peer);
-                self.lowpan(&Way { addresses, from, me, is_protected: true }, payload)
+                self.lowpan(&Way { addresses, from, me, port: self.port, is_protected: true }, payload)
             }
             (Some(_), None) => self.handshake(&addresses, payload),
         }
@@ -365,11 +368,11 @@ impl<'s> Stack<'s> {
     }
 
     fn unfragmented(&mut self, way: &Way, message: &[u8]) -> Result<(), LinkDrop> {
-        let Way { addresses, from, me, is_protected } = way;
+        let Way { addresses, from, me, port, is_protected } = way;
         let header = Header::read(message, addresses).ok_or(LinkDrop::BadHeader)?;
         let payload = &message[header.len..];
         if header.next != Next::Icmp {
-            let check = header.udp_check(*me, PORT, *is_protected)?;
+            let check = header.udp_check(*me, *port, *is_protected)?;
             let stored = self.reassembly.store_whole(*from, check, payload)?;
             self.count_stored(stored);
             return Ok(());
@@ -475,6 +478,11 @@ fn rfrag_key(from: LinkAddress, fragment: &Rfrag<'_>) -> DatagramKey {
 /// address is not link-local, or of no radio.
 pub fn interface_of(address: Ipv6Addr) -> Option<u64> {
     LinkAddress::of(address).map(LinkAddress::number)
+}
+
+/// The link-local address with this interface identifier, which [`Received::from`] is.
+pub fn neighbour_at(interface: u64) -> Ipv6Addr {
+    link_local_of(interface.to_be_bytes())
 }
 
 /// The radio with this link-local address; `None` if the address is not link-local, or made of a

@@ -42,6 +42,24 @@ fn datagrams_of_riots_lengths_take_no_more_frames_than_riots() {
     }
 }
 
+#[test]
+fn two_applications_on_one_air_have_a_port_each() {
+    let of_neighbours = LinkSettings { port: 61_618, ..LinkSettings::new() };
+    let mut world = World::new(2, of_neighbours);
+    assert!(world.send(0, 1, &datagram(1, 280)) && world.send(1, 0, b"mote!"));
+    world.seconds(1);
+    assert_eq!(world.inbox(1), [datagram(1, 280)]);
+    assert_eq!(world.inbox(0), [b"mote!"]);
+    let to_second = world.sent().into_iter().find(|sent| sent.frame[5..13] == address(1).0);
+    let frame = to_second.expect("it was on the air").frame;
+
+    // The same frames, where a node listens at the port of nodes.
+    let mut nodes = World::new(2, LinkSettings::new());
+    nodes.inject(1, frame);
+    nodes.seconds(1);
+    assert_eq!((nodes.inbox(1).len(), nodes.dropped(1, LinkDrop::OtherPort)), (0, 1));
+}
+
 /// The examples of docs/spec/link.md.
 #[test]
 fn the_frames_are_those_of_the_specification() {

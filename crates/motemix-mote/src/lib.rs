@@ -24,6 +24,8 @@
 //!                    └─ running ─ (motemix-node) ─ radio
 //! ```
 //!
+//! [`pair`] is another application, without a network: two neighbours that have never met.
+//!
 //! A tag is in flash before its packet leaves, and a message before it is acknowledged.
 //! Deliberately absent: drivers, interrupts, and any knowledge of which board this is.
 
@@ -40,6 +42,7 @@ pub mod limits;
 mod link;
 mod mote;
 mod network;
+pub mod pair;
 mod running;
 pub mod store;
 mod tables;

@@ -81,6 +81,12 @@ pub const fn is_message_1(message: &[u8]) -> bool {
     matches!(message, [MESSAGE_1, ..])
 }
 
+/// Whether these bytes are what whoever answers says to whoever calls. Where two halves of a node
+/// call and answer by themselves, it tells whose a message is.
+pub const fn is_for_caller(message: &[u8]) -> bool {
+    matches!(message, [COOKIE | MESSAGE_2 | MESSAGE_4, ..])
+}
+
 /// Where a neighbour is: its address on the link, whatever that is made of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Peer(pub [u8; 8]);

@@ -50,7 +50,14 @@ const RULES: [Rule; 17] = [
     },
     Rule {
         name: "motemix-mote",
-        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node", "motemix-link"],
+        may_use: &[
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-node",
+            "motemix-neighbour",
+            "motemix-link",
+        ],
         kind: Kind::Protocol,
     },
     // Knows files, and nothing of what is in them.

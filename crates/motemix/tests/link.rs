@@ -169,6 +169,124 @@ fn the_papers_protocol_and_the_plain_one_run_too() {
     }
 }
 
+/// A sensor that listens too, and reads texts from its input.
+struct Listening {
+    child: Child,
+    input: std::process::ChildStdin,
+    address: String,
+    printed: Receiver<String>,
+    said: Receiver<String>,
+}
+
+impl Listening {
+    fn start(listen: &str, to: &str, words: &[String]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        command
+            .args(["link", "sensor", "--json", "--wait", "300ms", "--listen", listen, "--to", to])
+            .args(words);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.env_remove("MOTEMIX_LOG").spawn().expect("the program starts");
+        let input = child.stdin.take().expect("its input");
+        let printed = lines(child.stdout.take().expect("its output"));
+        let said = lines(child.stderr.take().expect("its errors"));
+        let address = loop {
+            let line = said.recv_timeout(PATIENCE).expect("it listens");
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                break rest.split(' ').next().expect("an address").to_owned();
+            }
+        };
+        Self { child, input, address, printed, said }
+    }
+
+    fn say(&mut self, text: &str) {
+        writeln!(self.input, "{text}").expect("it reads");
+    }
+
+    /// The next line that has this field.
+    fn prints(&self, field: &str) -> Value {
+        loop {
+            let line = self.printed.recv_timeout(PATIENCE).expect("a line");
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            if let Some(value) = line.get(field) {
+                return value.clone();
+            }
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Each has to know the address of the other before it is there, so the first goes by a free port
+/// that it gives up again.
+fn two_sensors(of_first: &[String], of_second: &[String]) -> [Listening; 2] {
+    let free = UdpSocket::bind("[::1]:0").expect("a port").local_addr().expect("bound").to_string();
+    let second = Listening::start("[::1]:0", &free, of_second);
+    let first = Listening::start(&free, &second.address, of_first);
+    [first, second]
+}
+
+#[test]
+fn two_sensors_exchange_readings_without_a_router() {
+    for mode in KEYED {
+        let keys = Keys::new();
+        // What Keys calls a router is a sensor here, which listens as well.
+        let [mut first, mut second] = two_sensors(&keys.of_sensor(mode), &keys.of_router(mode));
+        for (number, text) in ["one", "two", "three"].into_iter().enumerate() {
+            // The first time both meet at once.
+            first.say(&format!("{text} of the first"));
+            second.say(&format!("{text} of the second"));
+            for (who, other, name) in [(&first, &keys.router, "second"), (&second, &keys.sensor, "first")] {
+                // Either may come first: what it heard, or that its own was acknowledged.
+                let mut seen = [None, None];
+                while seen.iter().any(Option::is_none) {
+                    let line = who.printed.recv_timeout(PATIENCE).expect("a line");
+                    let line: Value = serde_json::from_str(&line).expect("JSON");
+                    let place = usize::from(line.get("text").is_none());
+                    assert!(seen[place].is_none(), "{mode}, {number}: twice: {line}");
+                    seen[place] = Some(line);
+                }
+                let [heard, acknowledged] = seen.map(|line| line.expect("it was seen"));
+                assert_eq!(heard["text"], format!("{text} of the {name}"), "{mode}");
+                assert_eq!(heard["identity"], other.as_str(), "{mode}");
+                assert_eq!(acknowledged["acknowledged_by"], other.as_str(), "{mode}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_sensors_of_the_paper_need_no_router_either() {
+    for name in ["literal", "plain"] {
+        let [mut first, mut second] = two_sensors(&mode(name), &mode(name));
+        // What nobody acknowledges is sent one after the other.
+        for text in ["one", "two"] {
+            first.say(text);
+            assert_eq!(second.prints("text"), text, "{name}");
+            second.say(text);
+            assert_eq!(first.prints("text"), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_sensor_that_listens_goes_on_when_its_neighbour_is_not_there_yet() {
+    let keys = Keys::new();
+    let free = UdpSocket::bind("[::1]:0").expect("a port").local_addr().expect("bound").to_string();
+    let mut early = Listening::start("[::1]:0", &free, &keys.of_router("diet"));
+    early.say("nobody hears this");
+    let said = early.said.recv_timeout(PATIENCE).expect("a line");
+    assert!(said.contains("no answer from") && said.contains(&free), "{said}");
+    let late = Listening::start(&free, &early.address, &keys.of_sensor("diet"));
+    early.say("somebody hears this");
+    assert_eq!(late.prints("text"), "somebody hears this");
+}
+
 #[test]
 fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
     let keys = Keys::new();

@@ -49,6 +49,20 @@ macro_rules! run {
     }};
 }
 
+/// Runs a machine as one of two neighbours for good (`motemix_mote::pair`), with room for so many
+/// others and for so many datagrams that arrive. The limits are those of the board.
+#[macro_export]
+macro_rules! pair {
+    ($machine:expr, $profile:ty, $limits:expr, $places:literal, $arrivals:literal) => {{
+        let mut machine = $machine;
+        let line = $crate::line(&mut machine);
+        let flash = $limits.flash;
+        let board =
+            $crate::Emulated::<_, $profile, { $limits.flash.page as usize }>::new(machine, &line, flash);
+        motemix_mote::pair::run::<_, $places, $arrivals>(board)
+    }};
+}
+
 /// The serial line of a machine; called once.
 pub fn line<M: Machine>(machine: &mut M) -> RefCell<Line<M::Uart>> {
     Line::new(machine.uart())

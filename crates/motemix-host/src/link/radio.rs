@@ -17,7 +17,7 @@ use motemix_link::protection::KeySlot;
 use motemix_link::radio::{Radio, RadioCounters, Transceiver};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
 use motemix_link::settings::LinkSettings;
-use motemix_link::stack::{Stack, StackMemory, link_local};
+use motemix_link::stack::{PORT, Stack, StackMemory, link_local, neighbour_at};
 use rand_core::Rng as _;
 use tokio::net::UnixStream;
 use tokio::time::sleep_until;
@@ -89,6 +89,7 @@ pub struct RadioLink {
     radio: Radio<Line>,
     stack: Stack<'static>,
     address: ExtendedAddress,
+    port: u16,
     outgoing: VecDeque<(Ipv6Addr, Vec<u8>)>,
     refused: u64,
     /// `None` before there is a document: everybody is heard.
@@ -106,12 +107,25 @@ impl RadioLink {
     ///
     /// # Errors
     /// There is no such socket, nobody listens there, or there is no tokio runtime.
-    pub fn connect(line: &Path, address: ExtendedAddress, mut rng: HostRng) -> io::Result<Self> {
+    pub fn connect(line: &Path, address: ExtendedAddress, rng: HostRng) -> io::Result<Self> {
+        Self::connect_at(line, address, PORT, rng)
+    }
+
+    /// The same with another UDP port, for an application that is no node's.
+    ///
+    /// # Errors
+    /// There is no such socket, nobody listens there, or there is no tokio runtime.
+    pub fn connect_at(
+        line: &Path,
+        address: ExtendedAddress,
+        port: u16,
+        mut rng: HostRng,
+    ) -> io::Result<Self> {
         let stream = std::os::unix::net::UnixStream::connect(line)?;
         stream.set_nonblocking(true)?;
         let stream = UnixStream::from_std(stream)?;
         let mut radio = Radio::new(Line::default());
-        let stack = stack_of(address, rng.next_u64());
+        let stack = stack_of(address, port, rng.next_u64());
         let to_write = &mut radio.transceiver_mut().to_write;
         Message::Join(address).write(|byte| to_write.push_back(byte));
         Ok(Self {
@@ -119,6 +133,7 @@ impl RadioLink {
             radio,
             stack,
             address,
+            port,
             outgoing: VecDeque::new(),
             refused: 0,
             stations: None,
@@ -147,7 +162,7 @@ impl RadioLink {
         let protects = network.own_key.is_some();
         if protects != self.meeting.is_some() {
             // What is under way was addressed otherwise.
-            self.stack = stack_of(self.address, self.rng.next_u64());
+            self.stack = stack_of(self.address, self.port, self.rng.next_u64());
             self.meeting = protects.then(|| Meeting::new(self.address, &mut self.rng));
             if protects {
                 self.stack.protect(key_slots());
@@ -226,6 +241,19 @@ impl RadioLink {
         Ok(has_room)
     }
 
+    /// The datagram that became whole first, at the beginning of `out`, and who sent it. Without
+    /// protection nobody vouches for that.
+    pub(super) fn receive(&mut self, out: &mut [u8]) -> Option<(usize, Ipv6Addr)> {
+        let received = self.stack.receive(out)?;
+        Some((received.len, neighbour_at(received.from)))
+    }
+
+    /// Whether all that was to be sent has left, or was given up.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_written = self.radio.transceiver().to_write.is_empty();
+        is_written && self.outgoing.is_empty() && self.stack.poll_timeout(&self.radio).is_none()
+    }
+
     /// What the link has seen so far.
     pub fn counters(&self) -> LinkCounters {
         let counters = self.stack.counters();
@@ -259,7 +287,7 @@ impl RadioLink {
         }
     }
 
-    fn pump(&mut self) -> io::Result<()> {
+    pub(super) fn pump(&mut self) -> io::Result<()> {
         let mut bytes = [0; READ];
         match self.stream.try_read(&mut bytes) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the radio is gone")),
@@ -294,9 +322,10 @@ fn key_slots() -> &'static mut [KeySlot] {
 
 /// A stack in memory that is never given back: there is one for a process, and another when a
 /// network begins or ends to protect its links.
-fn stack_of(address: ExtendedAddress, seed: u64) -> Stack<'static> {
+fn stack_of(address: ExtendedAddress, port: u16, seed: u64) -> Stack<'static> {
     let memory = Box::leak(Box::new(StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new()));
-    Stack::new(address, seed, &LinkSettings::new(), memory.lend())
+    let settings = LinkSettings { port, ..LinkSettings::new() };
+    Stack::new(address, seed, &settings, memory.lend())
 }
 
 impl fmt::Debug for RadioLink {

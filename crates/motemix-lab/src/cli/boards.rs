@@ -2,7 +2,7 @@
 
 use crate::firmware::Purpose;
 use clap::{Args, Subcommand};
-use motemix::cli::parse_probability;
+use motemix::cli::{Mode, parse_probability};
 use motemix_mcu::Core;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 pub enum Boards {
     Build(BoardsBuild),
     Cycles(BoardsCycles),
+    Link(BoardsLink),
     List(BoardsList),
     Measure(BoardsMeasure),
     Neighbours(BoardsNeighbours),
@@ -42,6 +43,53 @@ pub struct BoardsBuild {
     #[arg(long, value_name = "DIR")]
     pub firmware: Option<PathBuf>,
     /// Prints JSON: a list of programs, each with the path of its image.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs neighbours that have never met: emulated boards, and hosts with a radio, on one channel.
+///
+/// There is no network and no server. Each board sends messages to another one, as two sensors do,
+/// and to a host that runs `motemix link router`; then a host that runs `motemix link sensor` sends
+/// to the last board. Every board is an emulator with one program for all of these. Each line of a
+/// board's console is printed. Needs qemu-system-arm; in a source tree it builds the images first.
+/// It fails (status 1) if a message was not heard, or not acknowledged by who should have.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards link
+  motemix-lab boards link --mode edhoc --board microbit --board an385
+  motemix-lab boards link --mode literal --messages 3 --pcap link.pcap
+  motemix-lab boards link --json | jq '.exchanges[]'")]
+pub struct BoardsLink {
+    #[command(flatten)]
+    pub firmware: FirmwareFiles,
+    /// How messages are protected, as in `motemix link`.
+    #[arg(long, value_enum, default_value_t = Mode::Diet)]
+    pub mode: Mode,
+    /// A board: microbit, an385 or an386. Given up to four times; by default an385 and an386.
+    #[arg(long = "board", value_name = "NAME")]
+    pub boards: Vec<String>,
+    /// Messages from each to each other that it sends to.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub messages: u32,
+    /// Time between two messages.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub interval: Duration,
+    /// Writes all frames on the air to a file that Wireshark reads.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Probability with which each radio misses a frame.
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
+    pub loss: f64,
+    /// Keeps keys and consoles in this folder; by default they are in a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// A further station in the channel, for a program of your own: its line is air/NAME.air in the
+    /// folder that is kept.
+    #[arg(long, value_name = "NAME", requires = "keep")]
+    pub station: Option<String>,
+    /// Prints JSON.
     #[arg(long)]
     pub json: bool,
 }

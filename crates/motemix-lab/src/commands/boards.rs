@@ -2,6 +2,8 @@
 
 mod build;
 mod cycles;
+mod emulated;
+mod link;
 mod list;
 mod measure;
 mod neighbours;
@@ -10,6 +12,7 @@ mod secrets;
 
 pub use build::build;
 pub use cycles::cycles;
+pub use link::link;
 pub use list::list;
 pub use measure::measure;
 pub use neighbours::neighbours;

@@ -24,6 +24,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Boards(Boards::Build(args)) => boards::build(&args),
         Command::Boards(Boards::List(args)) => boards::list(&args),
         Command::Boards(Boards::Cycles(args)) => boards::cycles(&args),
+        Command::Boards(Boards::Link(args)) => boards::link(&args),
         Command::Boards(Boards::Measure(args)) => boards::measure(&args),
         Command::Boards(Boards::Neighbours(args)) => boards::neighbours(&args),
         Command::Boards(Boards::Network(args)) => boards::network(&args),

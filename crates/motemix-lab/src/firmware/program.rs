@@ -13,6 +13,8 @@ const TABLE: &str = include_str!("../../../../firmware/programs.txt");
 pub enum Purpose {
     /// A mote on an emulated board: `boards network`.
     Network,
+    /// One of two neighbours without a network, on an emulated board: `boards link`.
+    Link,
     /// The packet's known answers on an emulated board.
     Vectors,
     /// The operations, one by one: `boards measure`.
@@ -46,6 +48,7 @@ impl Purpose {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Network => "network",
+            Self::Link => "link",
             Self::Vectors => "vectors",
             Self::Bench => "bench",
             Self::Size => "size",
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn emulators_run_what_is_for_emulated_boards_and_nothing_else() {
         for program in programs().unwrap() {
-            let is_emulated = matches!(program.purpose, Purpose::Network | Purpose::Vectors);
+            let is_emulated = matches!(program.purpose, Purpose::Network | Purpose::Link | Purpose::Vectors);
             assert_eq!(program.machine.is_some(), is_emulated, "{program:?}");
         }
     }

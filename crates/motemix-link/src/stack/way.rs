@@ -1,7 +1,7 @@
 //! From whom a frame came, and to whom.
 
 use crate::counters::LinkDrop;
-use crate::lowpan::iphc::{COMPRESSED, Header, PORT, SHORTEST};
+use crate::lowpan::iphc::{COMPRESSED, Header, SHORTEST};
 use crate::mac::{LinkAddress, SourceAndDestination};
 use crate::reassembly::Headers;
 
@@ -13,6 +13,8 @@ pub(super) struct Way {
     pub(super) from: LinkAddress,
     /// This station, as the frame names it.
     pub(super) me: LinkAddress,
+    /// The UDP port of this station's datagrams.
+    pub(super) port: u16,
     /// Whether the frame was protected, which vouches for what it carries.
     pub(super) is_protected: bool,
 }
@@ -31,7 +33,7 @@ impl Way {
         payload_len: impl FnOnce(&Header) -> Option<usize>,
     ) -> Result<(Headers, &'f [u8]), LinkDrop> {
         let header = Header::read(fragment, &self.addresses).ok_or(LinkDrop::BadHeader)?;
-        let check = header.udp_check(self.me, PORT, self.is_protected)?;
+        let check = header.udp_check(self.me, self.port, self.is_protected)?;
         let payload_len = payload_len(&header).ok_or(LinkDrop::BadHeader)?;
         let longer = header.len.saturating_sub(self.shortest());
         Ok((Headers { check, longer, payload_len }, &fragment[header.len..]))

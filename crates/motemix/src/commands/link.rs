@@ -3,8 +3,13 @@
 //! ```text
 //! sensor: text ─ seal ─ datagram ─ UDP ─ router: open ─ print ─ receipt ─ UDP ─ sensor: open ─ print
 //! ```
+//!
+//! A sensor that listens is a router too, so that two of them need no third. In place of UDP there
+//! may be a radio, where boards with the same application are.
 
+mod carrier;
 mod edhoc;
+mod literal;
 mod router;
 mod sensor;
 
@@ -20,10 +25,8 @@ use motemix_host::rng::HostRng;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::diet::settled::{Admission, Identity};
 use motemix_neighbour::suite::P256;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 /// More than any datagram has.
 const DATAGRAM_LEN: usize = 1 << 16;
@@ -87,44 +90,6 @@ impl Us {
 fn warn_of_mode(mode: Mode) {
     if mode == Mode::Literal {
         eprintln!("motemix: --mode literal can be attacked; docs/spec/link-diet.md says how");
-    }
-}
-
-/// A socket that waits so long at a time.
-fn socket(address: SocketAddr, wait: Duration) -> Result<UdpSocket, Failure> {
-    let open = || {
-        let socket = UdpSocket::bind(address)?;
-        socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
-        if address.is_ipv4() {
-            socket.set_broadcast(true)?;
-        }
-        Ok::<_, std::io::Error>(socket)
-    };
-    open().map_err(|error| {
-        Failure::failed(format!("cannot use UDP {address}: {error}; choose another --listen"))
-    })
-}
-
-/// The next datagram; `None` if none came in time, or a signal did.
-fn receive<'b>(
-    socket: &UdpSocket,
-    buffer: &'b mut [u8],
-) -> Result<Option<(&'b mut [u8], SocketAddr)>, Failure> {
-    match socket.recv_from(buffer) {
-        Ok((len, from)) => Ok(Some((&mut buffer[..len], from))),
-        // Linux tells the next call that an earlier datagram found no socket.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::WouldBlock
-                    | ErrorKind::TimedOut
-                    | ErrorKind::Interrupted
-                    | ErrorKind::ConnectionRefused
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(Failure::failed(format!("cannot receive: {error}"))),
     }
 }
 

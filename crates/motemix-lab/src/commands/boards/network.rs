@@ -9,34 +9,25 @@
 //! runs the very firmware, every host a process; all their packets go as IEEE 802.15.4 frames
 //! through `motemix-lab air`.
 
-mod air;
-mod board;
-mod console;
-mod emulator;
 mod enrolment;
 mod keys;
-mod ram;
+mod member;
 mod report;
 mod traffic;
 
+use super::emulated::{Air, Board, check_installed, folder};
 use super::programs_for;
 use crate::cli::BoardsNetwork as Args;
 use crate::commands::link_keys::LinkKeys;
 use crate::failure::Failure;
 use crate::firmware::Purpose;
 use crate::program::{self, on_interrupt};
-use crate::report::Progress;
-use crate::report::print;
-use air::Air;
-use anyhow::Context;
-use board::Board;
+use crate::report::{Progress, print};
 use enrolment::Enrolled;
 use keys::{Memory, Opened};
 use report::{Boards, Summary};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tempfile::TempDir;
 use traffic::Traffic;
 
 /// Boards of each model.
@@ -67,10 +58,10 @@ fn interval(args: &Args) -> Duration {
 }
 
 pub fn network(args: &Args) -> Result<(), Failure> {
-    emulator::check_installed()?;
+    check_installed()?;
     program::of_nodes()?;
     let interrupted = on_interrupt()?;
-    let (_folder, root) = folder(args)?;
+    let (_folder, root) = folder(args.keep.as_deref())?;
     let models = programs_for(&[Purpose::Network])?;
     let images = args.firmware.origin()?.images(&models)?;
     let mut keys = args.pcap.as_deref().map(LinkKeys::beside).transpose()?;
@@ -79,7 +70,7 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     let numbered = |board| (1..=OF_EACH).map(move |number| format!("{board}-{number}"));
     let names: Vec<String> = models.iter().flat_map(|model| numbered(model.board)).collect();
     let stations = names.iter().map(String::as_str).chain(HOSTS).chain(args.station.as_deref());
-    let mut air = Air::start(&root.join("air"), stations, args)?;
+    let mut air = Air::start(&root.join("air"), stations, args.loss, args.pcap.as_deref())?;
     let boards = names.iter().enumerate().map(|(index, name)| {
         let model = index / OF_EACH;
         Board::start(&models[model], &images[model], name, &root, &air)
@@ -119,17 +110,4 @@ pub fn network(args: &Args) -> Result<(), Failure> {
         return Err(Failure::failed("interrupted"));
     }
     summary.shortfall().map_or(Ok(()), |words| Err(Failure::failed(words)))
-}
-
-fn folder(args: &Args) -> Result<(Option<TempDir>, PathBuf), Failure> {
-    if let Some(keep) = &args.keep {
-        std::fs::create_dir_all(keep).with_context(|| format!("cannot make {}", keep.display()))?;
-        // Emulators run in folders of their own.
-        let keep = keep.canonicalize().with_context(|| format!("cannot find {}", keep.display()))?;
-        return Ok((None, keep));
-    }
-    let folder =
-        tempfile::Builder::new().prefix("motemix-").tempdir().context("cannot make a temporary folder")?;
-    let path = folder.path().to_owned();
-    Ok((Some(folder), path))
 }

@@ -62,11 +62,18 @@ Examples:
       --known routers.txt '21.5 degrees'
   motemix link sensor --to 255.255.255.255:61618 --key sensor.key \\
       --mode diet --anybody hello
+  motemix link sensor --listen '[::1]:7001' --to '[::1]:7002' --key a.key \\
+      --admit \"$(motemix link identity b.key)\"
   vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
 pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
     #[arg(long, value_name = "ADDRESS")]
     pub to: SocketAddr,
+    /// Listens at this address, as a router does: answers neighbours and prints their messages
+    /// until SIGINT or SIGTERM. Two sensors that each listen need no router between them. Without
+    /// an address it takes a free port, which is printed.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0")]
+    pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub neighbours: Neighbours,
     /// How long to wait for an answer before the datagram is sent again.
@@ -107,8 +114,23 @@ pub struct Neighbours {
     #[arg(long, value_name = "FILE", requires = "anybody")]
     pub known: Option<PathBuf>,
     /// Bytes of each datagram in the mode `edhoc`, whatever is in it. The same on both sides.
-    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = value_parser!(u16).range(160..=1232))]
-    pub length: u16,
+    /// By default 512, and 160 on a radio, where 376 is the most.
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(160..=1232))]
+    pub length: Option<u16>,
+    /// Speaks over the radio at the end of this serial line, a socket, in place of the system's
+    /// UDP: to boards, and to whoever else is on its air. `motemix-lab air` makes such lines.
+    #[arg(long, value_name = "LINE")]
+    pub radio: Option<PathBuf>,
+    /// The radio's extended address (EUI-64), 16 hex digits; a random one each time by default.
+    #[arg(long, value_name = "HEX", requires = "radio", value_parser = parse_address)]
+    pub radio_address: Option<[u8; 8]>,
+}
+
+impl Neighbours {
+    /// Bytes of each datagram in the mode `edhoc`.
+    pub fn length(&self) -> u16 {
+        self.length.unwrap_or(if self.radio.is_some() { 160 } else { 512 })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -121,6 +143,12 @@ pub enum Mode {
     Literal,
     /// Neither signed nor encrypted.
     Plain,
+}
+
+fn parse_address(text: &str) -> Result<[u8; 8], String> {
+    let mut bytes = [0; 8];
+    hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| "16 hex digits are expected".to_owned())?;
+    Ok(bytes)
 }
 
 fn parse_identity(text: &str) -> Result<PublicKey, String> {

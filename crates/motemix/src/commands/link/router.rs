@@ -1,28 +1,31 @@
 //! `motemix link router`: answers neighbours, and prints what they say.
 
+use super::carrier::Carrier;
 use super::edhoc;
-use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
-use crate::cli::{LinkRouter as Args, Mode};
+use super::literal::Literal;
+use super::{DATAGRAM_LEN, Us, in_hex, rng, warn_of_mode};
+use crate::cli::{LinkRouter as Args, Mode, Neighbours};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
 use crate::report::printable;
 use anyhow::Context;
 use motemix_host::rng::HostRng;
-use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer};
 use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session};
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PublicKey, Refused};
 use serde_json::json;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(200);
 /// Neighbours at a time.
-const PLACES: usize = 64;
+pub const PLACES: usize = 64;
 /// Who said nothing for so long may lose its place to another.
 const IDLE: Duration = Duration::from_hours(1);
 /// A handshake of which nothing more came for so long gives way to another from its address.
@@ -33,24 +36,13 @@ const ANSWERS: f64 = 50.0;
 pub fn router(args: &Args) -> Result<(), Failure> {
     let interrupted = on_interrupt()?;
     warn_of_mode(args.neighbours.mode);
-    let mut router = Router::new(args)?;
-    let socket = socket(args.listen, LOOK)?;
-    let address = socket.local_addr().map_err(Failure::failed)?;
-    eprintln!("motemix: listening on {address}{}", router.protocol.who());
+    let mut router = Router::new(&args.neighbours, args.json)?;
+    let mut carrier = Carrier::open(&args.neighbours, args.listen, LOOK)?;
+    router.say_where(&carrier)?;
     let mut buffer = vec![0; DATAGRAM_LEN];
     while !interrupted.load(Ordering::Relaxed) {
-        let Some((datagram, from)) = receive(&socket, &mut buffer)? else { continue };
-        let (heard, reply) = router.protocol.handle(datagram, from)?;
-        // What is acknowledged has been printed.
-        match heard {
-            Heard::Message { text, peer } => show(&text, from, peer.as_ref(), args.json)?,
-            Heard::Nothing => {}
-            Heard::Refused(reason) => *router.refused.entry(reason).or_default() += 1,
-        }
-        if let Some(reply) = reply {
-            // A receipt that is lost is asked for again.
-            let _ = socket.send_to(&reply, from);
-        }
+        let Some((datagram, from)) = carrier.receive(&mut buffer)? else { continue };
+        router.take(datagram, from, &mut carrier)?;
     }
     router.report();
     Ok(())
@@ -70,28 +62,62 @@ fn show(text: &[u8], from: SocketAddr, peer: Option<&PublicKey>, json: bool) -> 
     Ok(())
 }
 
-struct Router {
+/// Answers neighbours, and prints what they say.
+pub struct Router {
     protocol: Protocol,
+    json: bool,
     /// Datagrams that were dropped, by reason.
     refused: BTreeMap<&'static str, u64>,
 }
 
 impl Router {
-    fn new(args: &Args) -> Result<Self, Failure> {
+    pub fn new(neighbours: &Neighbours, json: bool) -> Result<Self, Failure> {
         let mut rng = rng()?;
-        let protocol = match args.neighbours.mode {
+        let protocol = match neighbours.mode {
             Mode::Plain => Protocol::Plain,
-            Mode::Literal => {
-                let node = Node::generate(&mut P256, &mut rng).map_err(Failure::failed)?;
-                Protocol::Literal(Box::new(Literal { node, peers: HashMap::new() }))
-            }
-            Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Router::new(&args.neighbours)?)),
-            Mode::Diet => Protocol::Diet(Box::new(Diet::new(Us::new(&args.neighbours)?, rng))),
+            Mode::Literal => Protocol::Literal(Rc::new(RefCell::new(Literal::new(&mut rng)?))),
+            Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Router::new(neighbours)?)),
+            Mode::Diet => Protocol::Diet(Box::new(Diet::new(Us::new(neighbours)?, rng))),
         };
-        Ok(Self { protocol, refused: BTreeMap::new() })
+        Ok(Self { protocol, json, refused: BTreeMap::new() })
     }
 
-    fn report(&self) {
+    /// The paper's node, in the mode `literal`.
+    pub fn literal(&self) -> Option<Rc<RefCell<Literal>>> {
+        match &self.protocol {
+            Protocol::Literal(literal) => Some(Rc::clone(literal)),
+            _ => None,
+        }
+    }
+
+    /// Tells a person where it is reached.
+    pub fn say_where(&self, carrier: &Carrier) -> Result<(), Failure> {
+        eprintln!("motemix: listening on {}{}", carrier.local_addr()?, self.protocol.who());
+        Ok(())
+    }
+
+    /// Takes a datagram in, prints its message, and answers it.
+    pub fn take(
+        &mut self,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        carrier: &mut Carrier,
+    ) -> Result<(), Failure> {
+        let (heard, reply) = self.protocol.handle(datagram, from)?;
+        // What is acknowledged has been printed.
+        match heard {
+            Heard::Message { text, peer } => show(&text, from, peer.as_ref(), self.json)?,
+            Heard::Nothing => {}
+            Heard::Refused(reason) => *self.refused.entry(reason).or_default() += 1,
+        }
+        if let Some(reply) = reply {
+            // A receipt that is lost is asked for again.
+            let _ = carrier.send_to(&reply, from);
+        }
+        Ok(())
+    }
+
+    pub fn report(&self) {
         if let Protocol::Edhoc(edhoc) = &self.protocol {
             edhoc.report();
         }
@@ -110,7 +136,7 @@ pub enum Heard {
 
 enum Protocol {
     Plain,
-    Literal(Box<Literal>),
+    Literal(Rc<RefCell<Literal>>),
     Diet(Box<Diet>),
     Edhoc(Box<edhoc::Router>),
 }
@@ -127,50 +153,20 @@ impl Protocol {
     fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
         Ok(match self {
             Self::Plain => (Heard::Message { text: datagram.to_vec(), peer: None }, None),
-            Self::Literal(literal) => literal.handle(datagram, from),
+            Self::Literal(literal) => literal.borrow_mut().handle(datagram, from),
             Self::Diet(diet) => diet.handle(datagram, from),
             Self::Edhoc(edhoc) => return edhoc.handle(datagram, from),
         })
     }
 }
 
-fn refused(reason: Refused) -> Heard {
+pub fn refused(reason: Refused) -> Heard {
     Heard::Refused(match reason {
         Refused::Stranger => "not admitted",
         Refused::Replayed => "replayed",
         Refused::Signature | Refused::Ciphertext => "altered, or of another handshake",
         _ => "no message of the protocol",
     })
-}
-
-/// The paper's router. It believes the keys that come first from an address.
-struct Literal {
-    node: Node,
-    peers: HashMap<SocketAddr, Peer>,
-}
-
-impl Literal {
-    fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
-        if let Ok(keys) = <[u8; KEYS_LEN]>::try_from(&*datagram) {
-            return match self.node.meet(&keys, &mut P256) {
-                Ok(_) if self.peers.len() >= PLACES && !self.peers.contains_key(&from) => {
-                    (Heard::Refused("all places are taken"), None)
-                }
-                Ok(peer) => {
-                    self.peers.insert(from, peer);
-                    (Heard::Nothing, Some(self.node.keys().to_vec()))
-                }
-                Err(reason) => (refused(reason), None),
-            };
-        }
-        let Some(peer) = self.peers.get_mut(&from) else {
-            return (Heard::Refused("no handshake before"), None);
-        };
-        match peer.open(datagram, &mut P256) {
-            Ok(text) => (Heard::Message { text: text.to_vec(), peer: None }, None),
-            Err(reason) => (refused(reason), None),
-        }
-    }
 }
 
 /// The settled protocol, with its neighbours by address.

@@ -1,7 +1,10 @@
 //! `motemix link sensor`: sends messages to a neighbour.
 
+use super::carrier::Carrier;
 use super::edhoc;
-use super::{DATAGRAM_LEN, Us, in_hex, receive, rng, socket, warn_of_mode};
+use super::literal::Literal;
+use super::router::Router;
+use super::{DATAGRAM_LEN, Us, in_hex, rng, warn_of_mode};
 use crate::cli::{LinkSensor as Args, Mode};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
@@ -9,14 +12,17 @@ use crate::report;
 use anyhow::Context;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::Refused;
-use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer, message_len};
+use motemix_neighbour::diet::literal::KEYS_LEN;
 use motemix_neighbour::diet::settled::{OVERHEAD, Session};
 use motemix_neighbour::suite::P256;
 use serde_json::json;
+use std::cell::RefCell;
 use std::io::BufRead;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// How often it looks for interrupts.
@@ -25,10 +31,15 @@ pub const LOOK: Duration = Duration::from_millis(100);
 const TRIES: u32 = 3;
 /// Text of a message that every path of IPv6 carries whole (RFC 8200, section 5), with the rest.
 const MOST_TEXT: usize = 1100;
+/// The same on a radio, whose longest datagram is that of a packet of motes.
+const MOST_TEXT_ON_RADIO: usize = 290;
 
 pub fn sensor(args: &Args) -> Result<(), Failure> {
     warn_of_mode(args.neighbours.mode);
     let mut sensor = Sensor::new(args)?;
+    if args.listen.is_some() {
+        return sensor.say_and_listen();
+    }
     if let Some(text) = &args.text {
         return sensor.say(text.as_bytes());
     }
@@ -51,17 +62,19 @@ struct Sensor<'a> {
 
 enum Protocol {
     Plain,
-    Literal(Box<Node>, Option<Box<Peer>>),
+    Literal(Rc<RefCell<Literal>>),
     Diet(Box<Us>, Option<Box<Session>>),
     Edhoc(Box<edhoc::Sensor>),
 }
 
-/// The socket, and the router once it has answered.
+/// What carries datagrams, and the router once it has answered.
 pub struct Air {
-    pub socket: UdpSocket,
+    carrier: Carrier,
+    /// What answers others, if this sensor listens.
+    router: Option<Router>,
     to: SocketAddr,
     pub wait: Duration,
-    pub buffer: Vec<u8>,
+    buffer: Vec<u8>,
     pub interrupted: Arc<AtomicBool>,
 }
 
@@ -82,23 +95,40 @@ impl Air {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Failure::failed("interrupted"));
                 }
-                let Some((answer, from)) = receive(&self.socket, &mut self.buffer)? else { continue };
+                let Some((mut answer, from)) = self.receive()? else { continue };
                 if !to_all && from != self.to {
+                    self.overhear(answer, from)?;
                     continue;
                 }
-                if let Some(taken) = take(answer) {
+                // An attempt changes what it opens.
+                let copy = answer.clone();
+                if let Some(taken) = take(&mut answer) {
                     self.to = from;
                     return Ok(Some(taken));
                 }
+                self.overhear(copy, from)?;
             }
         }
         Ok(None)
     }
 
     /// Waits for a datagram no longer than this at a time.
-    pub fn look_after(&self, time: Duration) -> Result<(), Failure> {
-        let time = time.max(Duration::from_millis(1));
-        self.socket.set_read_timeout(Some(time)).map_err(Failure::failed)
+    pub fn look_after(&mut self, time: Duration) -> Result<(), Failure> {
+        self.carrier.wait_for(time)
+    }
+
+    /// The next datagram; `None` if none came in time.
+    pub fn receive(&mut self) -> Result<Option<(Vec<u8>, SocketAddr)>, Failure> {
+        let received = self.carrier.receive(&mut self.buffer)?;
+        Ok(received.map(|(datagram, from)| (datagram.to_vec(), from)))
+    }
+
+    /// What is no answer to this sensor may be for the router that it is as well.
+    pub fn overhear(&mut self, mut datagram: Vec<u8>, from: SocketAddr) -> Result<(), Failure> {
+        match &mut self.router {
+            Some(router) => router.take(&mut datagram, from, &mut self.carrier),
+            None => Ok(()),
+        }
     }
 
     /// Whom datagrams are sent to.
@@ -106,13 +136,10 @@ impl Air {
         self.to
     }
 
-    pub fn send(&self, datagram: &[u8]) -> Result<(), Failure> {
-        match self.socket.send_to(datagram, self.to) {
-            Ok(_) => Ok(()),
-            // Nobody was there a moment ago; somebody may be now.
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
-            Err(error) => Err(Failure::failed(format!("cannot send to {}: {error}", self.to))),
-        }
+    pub fn send(&mut self, datagram: &[u8]) -> Result<(), Failure> {
+        let to = self.to;
+        let sent = self.carrier.send_to(datagram, to);
+        sent.map_err(|error| Failure::failed(format!("cannot send to {to}: {error}")))
     }
 }
 
@@ -132,29 +159,69 @@ impl<'a> Sensor<'a> {
         } else {
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
         };
+        let listens = args.listen.is_some();
+        let router = listens.then(|| Router::new(&args.neighbours, args.json)).transpose()?;
         let protocol = match args.neighbours.mode {
             Mode::Plain => Protocol::Plain,
             Mode::Literal => {
-                let node = Node::generate(&mut P256, &mut rng).map_err(Failure::failed)?;
-                Protocol::Literal(Box::new(node), None)
+                // A node has one pair of keys, and with a neighbour one key for both directions.
+                let own = match router.as_ref().and_then(Router::literal) {
+                    Some(own) => own,
+                    None => Rc::new(RefCell::new(Literal::new(&mut rng)?)),
+                };
+                Protocol::Literal(own)
             }
             Mode::Edhoc => Protocol::Edhoc(Box::new(edhoc::Sensor::new(args)?)),
             Mode::Diet => Protocol::Diet(Box::new(Us::new(&args.neighbours)?), None),
         };
         let air = Air {
-            socket: socket(any, args.wait.min(LOOK))?,
+            carrier: Carrier::open(&args.neighbours, args.listen.unwrap_or(any), args.wait.min(LOOK))?,
+            router,
             to: args.to,
             wait: args.wait,
             buffer: vec![0; DATAGRAM_LEN],
             interrupted: on_interrupt()?,
         };
+        if let Some(router) = &air.router {
+            router.say_where(&air.carrier)?;
+        }
         Ok(Self { args, air, rng, protocol })
+    }
+
+    /// Sends what there is to send and answers others, until a signal comes. What is not delivered
+    /// is said, and ends nothing: the other may come later.
+    fn say_and_listen(&mut self) -> Result<(), Failure> {
+        let lines = self.args.text.clone().map_or_else(lines_of_stdin, |text| {
+            let (give, lines) = channel();
+            // It is there until it is taken.
+            let _ = give.send(text);
+            lines
+        });
+        let mut undelivered = 0;
+        while !self.air.interrupted.load(Ordering::Relaxed) {
+            if let Ok(line) = lines.try_recv() {
+                if let Err(failure) = self.say(line.as_bytes()) {
+                    undelivered += 1;
+                    eprintln!("motemix: {failure}");
+                }
+            } else if let Some((datagram, from)) = self.air.receive()? {
+                self.air.overhear(datagram, from)?;
+            }
+        }
+        if let Some(router) = &self.air.router {
+            router.report();
+        }
+        if undelivered > 0 {
+            return Err(Failure::failed(format!("{undelivered} messages were not delivered")));
+        }
+        Ok(())
     }
 
     /// Sends one message, and prints what became of it.
     fn say(&mut self, text: &[u8]) -> Result<(), Failure> {
         let (len, most, more) = match &self.protocol {
             Protocol::Edhoc(edhoc) => (text.len(), edhoc.most_text(), " with this --length"),
+            _ if self.args.neighbours.radio.is_some() => (text.len(), MOST_TEXT_ON_RADIO, " on a radio"),
             _ => (text.len(), MOST_TEXT, ""),
         };
         if len > most {
@@ -163,14 +230,12 @@ impl<'a> Sensor<'a> {
         let begun = Instant::now();
         let acknowledged = match &mut self.protocol {
             Protocol::Plain => self.air.send(text).map(|()| None)?,
-            Protocol::Literal(node, peer) => {
-                let peer = match peer {
-                    Some(peer) => peer,
-                    None => peer.insert(Box::new(meet(&mut self.air, node)?)),
-                };
-                let mut room = vec![0; message_len(text.len())];
-                let datagram = node.protect(peer, text, &mut room, &mut P256, &mut self.rng);
-                self.air.send(datagram.map_err(Failure::failed)?).map(|()| None)?
+            Protocol::Literal(literal) => {
+                if !literal.borrow().knows(self.air.to) {
+                    meet(&mut self.air, literal)?;
+                }
+                let datagram = literal.borrow().protect(self.air.to, text, &mut self.rng);
+                self.air.send(&datagram.map_err(Failure::failed)?).map(|()| None)?
             }
             Protocol::Diet(us, session) => {
                 let known = session.is_some();
@@ -206,12 +271,25 @@ impl<'a> Sensor<'a> {
     }
 }
 
-/// Steps 1 and 2 of the paper.
-fn meet(air: &mut Air, node: &Node) -> Result<Peer, Failure> {
-    let answered = air.ask(&node.keys(), TRIES, |answer| {
-        (answer.len() == KEYS_LEN).then(|| node.meet(answer, &mut P256).ok()).flatten()
+/// Each line of stdin, as it comes.
+fn lines_of_stdin() -> Receiver<String> {
+    let (give, lines) = channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if give.send(line).is_err() {
+                return;
+            }
+        }
     });
-    answered?.ok_or_else(|| nobody(air, None))
+    lines
+}
+
+/// Steps 1 and 2 of the paper.
+fn meet(air: &mut Air, literal: &RefCell<Literal>) -> Result<(), Failure> {
+    let keys = literal.borrow().keys();
+    let answered = air.ask(&keys, TRIES, |answer| (answer.len() == KEYS_LEN).then(|| answer.to_vec()))?;
+    let keys = answered.ok_or_else(|| nobody(air, None))?;
+    literal.borrow_mut().meet(&keys, air.to).map_err(|reason| nobody(air, Some(reason)))
 }
 
 /// One message in the session, which is made if there is none. Whether it was acknowledged.

@@ -1,8 +1,8 @@
 //! The network of boards and hosts: who is in it, and the document that says so.
 
-use super::air::Air;
-use super::board::{Board, Identity};
+use super::member::Identity;
 use crate::cli::BoardsNetwork as Args;
+use crate::commands::boards::emulated::{Air, Board};
 use crate::failure::Failure;
 use crate::network::documents::{Calendar, now, publish, sign};
 use crate::network::{Launched, Lifetime, NetworkDir, RECEIVER, ask};

@@ -1,8 +1,8 @@
 //! What came of the boards' demonstration.
 
-use super::board::Board;
 use super::enrolment::Enrolled;
 use super::traffic::Traffic;
+use crate::commands::boards::emulated::Board;
 use crate::failure::Failure;
 use crate::report::shortfall;
 use crate::report::{self, Table};

@@ -1,7 +1,7 @@
 //! What the boards send, and what becomes of it.
 
-use super::board::Board;
 use super::enrolment::Enrolled;
+use crate::commands::boards::emulated::Board;
 use crate::failure::Failure;
 use crate::network::{RECEIVER, ask, status};
 use crate::report::Progress;

@@ -65,7 +65,7 @@ impl Router {
         Ok(Self {
             host,
             rng,
-            length: neighbours.length.into(),
+            length: neighbours.length().into(),
             clock: Clock::start(),
             addresses: [(); 2].map(|()| RandomState::new()),
             handshakes,

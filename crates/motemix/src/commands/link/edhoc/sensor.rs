@@ -3,11 +3,11 @@
 use super::{Asking, Clock, Host, Shakes, carried};
 use crate::cli::LinkSensor as Args;
 use crate::commands::link::sensor::{Air, LOOK, is_for_many};
-use crate::commands::link::{in_hex, receive, rng};
+use crate::commands::link::{in_hex, rng};
 use crate::failure::Failure;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, OVERHEAD, SecurityContext};
-use motemix_neighbour::handshakes::{self, Event, HandshakeDrop, Peer};
+use motemix_neighbour::handshakes::{self, Event, HandshakeDrop, Peer, is_for_caller};
 use rand_core::Rng;
 use std::sync::atomic::Ordering;
 
@@ -33,7 +33,7 @@ impl Sensor {
         }
         let (host, mut rng) = (Host::new(&args.neighbours)?, rng()?);
         let handshakes = host.handshakes(&mut rng);
-        let (length, renew_after) = (args.neighbours.length.into(), args.renew_after);
+        let (length, renew_after) = (args.neighbours.length().into(), args.renew_after);
         Ok(Self { host, rng, length, renew_after, clock: Clock::start(), handshakes, session: None })
     }
 
@@ -126,13 +126,15 @@ impl Sensor {
             let to = air.to();
             let due = self.handshakes.poll_timeout().map(|due| due - self.clock.now());
             air.look_after(due.unwrap_or(LOOK).min(LOOK))?;
-            let Some((datagram, from)) = receive(&air.socket, &mut air.buffer)? else { continue };
-            if from == to
-                && datagram.len() == self.length
-                && let Ok(Datagram::Handshake(message)) = Datagram::parse(datagram)
-            {
-                // What is dropped is counted.
-                let _ = self.handshakes.handle(self.clock.now(), ROUTER, message, &asking);
+            let Some((datagram, from)) = air.receive()? else { continue };
+            match Datagram::parse(&datagram) {
+                Ok(Datagram::Handshake(message))
+                    if from == to && datagram.len() == self.length && is_for_caller(message) =>
+                {
+                    // What is dropped is counted.
+                    let _ = self.handshakes.handle(self.clock.now(), ROUTER, message, &asking);
+                }
+                _ => air.overhear(datagram, from)?,
             }
         }
     }

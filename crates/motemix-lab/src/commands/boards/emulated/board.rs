@@ -4,11 +4,8 @@ use super::air::Air;
 use super::console::Console;
 use super::emulator::Emulator;
 use crate::firmware::Program;
-use anyhow::{Context, Result, anyhow};
-use motemix_crypto::PublicKey;
-use motemix_directory::Epoch;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,12 +16,6 @@ pub struct Board {
     emulator: Emulator,
 }
 
-/// What a board tells its authority.
-pub struct Identity {
-    pub address: SocketAddr,
-    pub key: PublicKey,
-}
-
 impl Board {
     /// Starts the emulator with a new flash, and waits for the board's first word.
     pub fn start(model: &Program, image: &Path, name: &str, root: &Path, air: &Air) -> Result<Self> {
@@ -33,7 +24,7 @@ impl Board {
         let machine = model.machine.with_context(|| format!("no emulator has a {}", model.board))?;
         let emulator = Emulator::start(name, machine, image, &air.line(name), &folder)?;
         let mut board = Self { name: name.to_owned(), console, emulator };
-        board.console.wait_for("motemix on", &mut || board.emulator.check())?;
+        board.console.wait_for("motemix ", &mut || board.emulator.check())?;
         Ok(board)
     }
 
@@ -47,34 +38,6 @@ impl Board {
     pub fn news(&mut self) -> Result<Vec<String>> {
         self.emulator.check()?;
         Ok(self.console.news())
-    }
-
-    /// Its address and its key for the epoch.
-    pub fn identify(&mut self, epoch: Epoch) -> Result<Identity> {
-        let answer = self.ask(&format!("key {epoch}"), "address ")?;
-        let line = answer.last().map(String::as_str).unwrap_or_default();
-        let parse = || {
-            let mut words = line.strip_prefix("address ")?.split(" key ");
-            let address = words.next()?.parse().ok()?;
-            let mut key = [0; 32];
-            hex::decode_to_slice(words.next()?, &mut key).ok()?;
-            Some(Identity { address, key: PublicKey(key) })
-        };
-        parse().ok_or_else(|| anyhow!("{} says of its key: {line}", self.name))
-    }
-
-    /// Gives it the network, and starts it.
-    pub fn begin(&mut self, document: &[u8], authority: &[u8; 32]) -> Result<()> {
-        let now = motemix_host::clock::unix_seconds();
-        self.ask(&format!("time {}", now.0), "ok")?;
-        self.ask(&format!("trust 1 {}", hex::encode(authority)), "ok")?;
-        self.ask("document begin", "ok")?;
-        for piece in document.chunks(64) {
-            self.ask(&format!("document {}", hex::encode(piece)), "ok")?;
-        }
-        self.ask("document end", "ok")?;
-        self.ask("start", "ok")?;
-        Ok(())
     }
 
     /// What it has counted.

@@ -1,7 +1,6 @@
 //! The channel, as a process of its own.
 
 use super::board::with_this_process;
-use crate::cli::BoardsNetwork as Args;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use rustix::process::Signal;
@@ -22,7 +21,8 @@ impl Air {
     pub fn start<'s>(
         dir: &Path,
         stations: impl Iterator<Item = &'s str>,
-        args: &Args,
+        loss: f64,
+        pcap: Option<&Path>,
     ) -> Result<Self, Failure> {
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         let mut command = Command::new(program);
@@ -30,8 +30,8 @@ impl Air {
         for station in stations {
             command.arg("--station").arg(station);
         }
-        command.arg("--loss").arg(args.loss.to_string());
-        if let Some(pcap) = &args.pcap {
+        command.arg("--loss").arg(loss.to_string());
+        if let Some(pcap) = pcap {
             command.arg("--pcap").arg(pcap);
         }
         let mut command = with_this_process(&command);

@@ -92,10 +92,10 @@ impl Console {
 
 /// Said at any time, not as an answer.
 fn is_news(line: &str) -> bool {
-    ["acknowledged ", "discarded ", "received ", "warning: "]
+    let is_told = ["acknowledged ", "discarded ", "discarded, ", "heard ", "received ", "warning: "]
         .iter()
-        .any(|beginning| line.starts_with(beginning))
-        && !line.strip_prefix("acknowledged ").or(line.strip_prefix("discarded ")).is_some_and(is_count)
+        .any(|beginning| line.starts_with(beginning));
+    line == "left" || is_told && !line.split_once(' ').is_some_and(|(_, rest)| is_count(rest))
 }
 
 /// A line of `status` has a number alone.

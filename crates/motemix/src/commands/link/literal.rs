@@ -1,0 +1,81 @@
+//! The paper's node. It believes the keys that come first from an address.
+
+use super::router::{Heard, PLACES, refused};
+use crate::failure::Failure;
+use motemix_host::rng::HostRng;
+use motemix_neighbour::Refused;
+use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer, message_len};
+use motemix_neighbour::suite::P256;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// For so long keys are not answered again. Steps 1 and 2 look the same: a repeated answer would be
+/// answered as well, and that again.
+const ANSWERED: Duration = Duration::from_millis(50);
+
+pub struct Literal {
+    node: Node,
+    peers: HashMap<SocketAddr, Peer>,
+    answered: HashMap<SocketAddr, Instant>,
+}
+
+impl Literal {
+    pub fn new(rng: &mut HostRng) -> Result<Self, Failure> {
+        let node = Node::generate(&mut P256, rng).map_err(Failure::failed)?;
+        Ok(Self { node, peers: HashMap::new(), answered: HashMap::new() })
+    }
+
+    pub fn keys(&self) -> [u8; KEYS_LEN] {
+        self.node.keys()
+    }
+
+    pub fn knows(&self, peer: SocketAddr) -> bool {
+        self.peers.contains_key(&peer)
+    }
+
+    /// Steps 1 and 2: the keys of whoever is there.
+    pub fn meet(&mut self, keys: &[u8], from: SocketAddr) -> Result<(), Refused> {
+        let peer = self.node.meet(keys, &mut P256)?;
+        self.peers.insert(from, peer);
+        Ok(())
+    }
+
+    pub fn protect(&self, to: SocketAddr, text: &[u8], rng: &mut HostRng) -> Result<Vec<u8>, Refused> {
+        let peer = self.peers.get(&to).ok_or(Refused::Stranger)?;
+        let mut room = vec![0; message_len(text.len())];
+        self.node.protect(peer, text, &mut room, &mut P256, rng)?;
+        Ok(room)
+    }
+
+    pub fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
+        if datagram.len() == KEYS_LEN {
+            return self.answer(datagram, from);
+        }
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return (Heard::Refused("no handshake before"), None);
+        };
+        match peer.open(datagram, &mut P256) {
+            Ok(text) => (Heard::Message { text: text.to_vec(), peer: None }, None),
+            Err(reason) => (refused(reason), None),
+        }
+    }
+
+    fn answer(&mut self, keys: &[u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
+        let now = Instant::now();
+        self.answered.retain(|_, answered| now - *answered < ANSWERED);
+        if self.answered.contains_key(&from) {
+            return (Heard::Refused("its keys were answered a moment ago"), None);
+        }
+        if self.peers.len() >= PLACES && !self.knows(from) {
+            return (Heard::Refused("all places are taken"), None);
+        }
+        match self.meet(keys, from) {
+            Ok(()) => {
+                self.answered.insert(from, now);
+                (Heard::Nothing, Some(self.keys().to_vec()))
+            }
+            Err(reason) => (refused(reason), None),
+        }
+    }
+}
