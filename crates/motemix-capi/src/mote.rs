@@ -6,8 +6,8 @@
 //! datagram ─ face ─ motemix-mote ─ flash (callbacks) ─ link ─ send (callback)
 //! ```
 //!
-//! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C. Where
-//! links are protected, [`neighbours`] is between the node and `link`.
+//! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C.
+//! Where links are protected, [`neighbours`] is between the node and `link`.
 
 mod draws;
 mod face;

@@ -105,8 +105,9 @@ pub trait Keys {
     /// To whom a message of a handshake could not be delivered: its radio does not answer.
     fn poll_undelivered(&mut self) -> Option<ExtendedAddress>;
     /// Protects what passes to and from a neighbour with this key from now on, instead of the one
-    /// before. `role` is this side's in the handshake. `shares_short`: another station of the network has the same short address. If all
-    /// places are taken, the neighbour that was silent longest loses its key, which is counted.
+    /// before. `role` is this side's in the handshake. `shares_short`: another station of the
+    /// network has the same short address. If all places are taken, the neighbour that was silent
+    /// longest loses its key, which is counted.
     fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool);
     /// There will be no key for a neighbour: datagrams that wait for it are dropped, and if it has
     /// one, that is forgotten.

@@ -178,12 +178,12 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
     }
 
     /// Seals a payload for the station at this address, and returns the datagram that is to leave,
-    /// in the beginning of `out`. `None`: there is no session with it yet, and the payload waits for
-    /// one.
+    /// in the beginning of `out`. `None`: there is no session with it yet, and the payload waits
+    /// for one.
     ///
     /// # Errors
-    /// [`LinkDrop::QueueFull`] if another one waits already, [`LinkDrop::TooLong`] if it has another
-    /// length than payloads here.
+    /// [`LinkDrop::QueueFull`] if another one waits already, [`LinkDrop::TooLong`] if it has
+    /// another length than payloads here.
     pub fn seal<'o>(
         &mut self,
         now: Instant,

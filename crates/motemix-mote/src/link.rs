@@ -28,8 +28,8 @@ pub trait Link {
     }
 
     /// Moves what it keeps forward. `is_neighbour` tells, by the number of an address, whether the
-    /// network document names a station; a link that knows who its neighbours are takes nothing from
-    /// others.
+    /// network document names a station; a link that knows who its neighbours are takes nothing
+    /// from others.
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool);
     /// When [`poll`](Self::poll) has something to do, besides when something arrives.
     fn poll_timeout(&self) -> Option<Instant>;

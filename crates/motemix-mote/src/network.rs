@@ -95,8 +95,8 @@ impl<'s> PlaceInNetwork<'s> {
     }
 
     /// # Errors
-    /// [`Refusal::UnprotectedLink`]: neighbours protect what passes between them, which the caller's
-    /// link cannot.
+    /// [`Refusal::UnprotectedLink`]: neighbours protect what passes between them, which the
+    /// caller's link cannot.
     pub fn needs_plain_links(&self) -> Result<(), Refusal> {
         if self.protects_links() { Err(Refusal::UnprotectedLink) } else { Ok(()) }
     }

@@ -254,9 +254,9 @@ pub unsafe extern "C" fn motemix_mote_stop(mote: *mut MoteHandle) -> Status {
 
 /// Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` is
 /// the IPv6 address and the port that it came from. It tells neighbours apart, so that none of them
-/// uses up the others' share, and where links are protected it says whose key the datagram is under.
-/// What the node does not take it counts, and no answer to a peer may depend on it. Poll the mote
-/// afterwards.
+/// uses up the others' share, and where links are protected it says whose key the datagram is
+/// under. What the node does not take it counts, and no answer to a peer may depend on it. Poll the
+/// mote afterwards.
 ///
 /// # Safety
 /// As for all calls; `from` is null or valid, `bytes` is null or valid for `len` bytes.

@@ -49,8 +49,8 @@ impl Link for Sockets<'_, '_> {
         route.address().is_some_and(|address| u64::from_be_bytes(station_at(address).0) == from)
     }
 
-    // The operating system's stack has the addresses. A packet proves itself wherever it comes from;
-    // what is protected comes from neighbours alone.
+    // The operating system's stack has the addresses. A packet proves itself wherever it comes
+    // from; what is protected comes from neighbours alone.
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool) {
         if let Some(neighbours) = &mut self.neighbours {
             self.waiting = neighbours.look(now, self.waiting.take(), is_neighbour, self.counters);

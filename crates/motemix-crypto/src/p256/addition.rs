@@ -148,8 +148,8 @@ mod tests {
     }
 
     /// By how much elements may differ that are the same modulo p: so often p is added that they
-    /// stay less than `limit` times p.
-    fn same(element: Element, limit: f64) -> impl Iterator<Item = Element> {
+    /// stay less than `limit` thousandths of p.
+    fn same(element: Element, limit: i64) -> impl Iterator<Item = Element> {
         (-3..=3)
             .map(move |times| element.and_multiple_of_p(times))
             .filter(move |same| same.size().abs() < limit)
@@ -157,14 +157,14 @@ mod tests {
 
     fn alike(sum: &Jacobian) -> impl Iterator<Item = Jacobian> {
         let sum = *sum;
-        same(sum.x, 2.3).flat_map(move |x| {
-            same(sum.y, 2.0).flat_map(move |y| same(sum.z, 3.0).map(move |z| Jacobian { x, y, z }))
+        same(sum.x, 2300).flat_map(move |x| {
+            same(sum.y, 2000).flat_map(move |y| same(sum.z, 3000).map(move |z| Jacobian { x, y, z }))
         })
     }
 
     fn assert_size(sum: &Jacobian) {
         let sizes = [sum.x, sum.y, sum.z].map(|coordinate| coordinate.size().abs());
-        assert!(sizes[0] < 2.3 && sizes[1] < 2.0 && sizes[2] < 3.0, "{sizes:?}");
+        assert!(sizes[0] < 2300 && sizes[1] < 2000 && sizes[2] < 3000, "{sizes:?}");
     }
 
     #[test]
@@ -182,9 +182,9 @@ mod tests {
 
                 let point = multiple(1);
                 let (x, y) = point.coordinates();
-                for x in same(*x, 2.0) {
+                for x in same(*x, 2000) {
                     let mut sum = alike;
-                    sum.add_point(&Point::new(x, same(*y, 2.0).last().expect("one at least")));
+                    sum.add_point(&Point::new(x, same(*y, 2000).last().expect("one at least")));
                     assert_size(&sum);
                     assert_eq!(coordinates(&sum), multiple(2 * by + 1).to_coordinates(), "2 · {by} + 1");
                 }

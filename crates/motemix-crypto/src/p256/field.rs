@@ -104,7 +104,8 @@ impl Element {
     }
 
     /// Becomes a² + `factor` · `other`, less the multiple of p that is nearest to what is added: so
-    /// that is between −0.6 p and 0.6 p. The factor's magnitude times its weight may be 64. Carried.
+    /// that is between −0.6 p and 0.6 p. The factor's magnitude times its weight may be 64.
+    /// Carried.
     #[inline(never)]
     pub fn set_square_and(&mut self, a: &Self, factor: i32, other: &Self) {
         let mut columns = [0; COLUMNS];
@@ -239,7 +240,8 @@ impl Element {
         *self = inverse;
     }
 
-    /// Becomes its inverse, but zero stays zero. Carried. In variable time: for what everybody knows.
+    /// Becomes its inverse, but zero stays zero. Carried. In variable time: for what everybody
+    /// knows.
     pub fn invert_vartime(&mut self) {
         *self = Self::from_be_bytes(&inverse_vartime(&self.to_be_bytes(), &MODULUS_BYTES));
     }
@@ -380,9 +382,11 @@ impl Element {
         Self(limbs)
     }
 
-    /// How often p it is.
-    pub fn size(&self) -> f64 {
-        self.0.iter().rev().fold(0.0, |size, limb| size * 8192.0 + f64::from(*limb)) / 2_f64.powi(256)
+    /// How great it is in thousandths of p, by its uppermost limbs.
+    pub fn size(&self) -> i64 {
+        let upper = self.0.iter().rev().take(3).fold(0, |upper, limb| (upper << BITS) + i64::from(*limb));
+        // p ends 9 bits above the uppermost limb.
+        upper * 1000 / (1 << (9 + 2 * BITS))
     }
 }
 
