@@ -11,7 +11,7 @@ use motemix_crypto::Secret;
 use motemix_fuzz::Damage;
 use motemix_fuzz::air::{Foreign, Heard, Station, address};
 use motemix_link::Instant;
-use motemix_link::protection::{HandshakeMessage, KeySlot, Keys};
+use motemix_link::protection::{HandshakeMessage, KeySlot, Keys, Role};
 use motemix_link::radio::Radio;
 use motemix_link::serial::{MAX_FRAME, Outcome};
 use motemix_link::settings::{LinkSettings, Recovery};
@@ -150,6 +150,7 @@ fuzz_target!(|calls: Vec<Call>| {
                 keys(&mut boards[usize::from(of)]).set_key(
                     address(with),
                     &Secret::new([key; 16]),
+                    Role::Initiator,
                     shares_short,
                 );
             }
@@ -188,7 +189,7 @@ fn acquaint(boards: &mut [Board<'_>; 2], number: u8) {
     let mut key = [0x5a; 16];
     key[0] = number;
     for (of, board) in boards.iter_mut().enumerate() {
-        keys(board).set_key(address(1 - of as u8), &Secret::new(key), false);
+        keys(board).set_key(address(1 - of as u8), &Secret::new(key), Role::Initiator, false);
     }
 }
 

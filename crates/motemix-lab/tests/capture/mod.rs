@@ -14,9 +14,9 @@ const LINKTYPE: Linktype = Linktype(195);
 const PLAIN: u8 = 0x41;
 const PROTECTED: u8 = 0x49;
 const OF_NO_MATTER: u8 = 0x30;
-/// A protected frame with the first fragment of a packet of 280 bytes: 14 bytes of header, 98 of
+/// A protected frame with the first fragment of a packet of 280 bytes: 14 bytes of header, 96 of
 /// 6LoWPAN, 8 of MIC.
-const FIRST: usize = 14 + 4 + 6 + 88 + 8;
+const FIRST: usize = 14 + 4 + 4 + 88 + 8;
 /// One with either of the two others.
 const OTHER: usize = 14 + 5 + 96 + 8;
 /// Plain frames have two extended addresses.
