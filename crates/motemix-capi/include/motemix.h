@@ -986,9 +986,9 @@ motemix_status motemix_mote_stop(struct motemix_mote *mote);
 
 // Takes a datagram in: two scalar multiplications at most, three where two epochs meet. `from` is
 // the IPv6 address and the port that it came from. It tells neighbours apart, so that none of them
-// uses up the others' share, and where links are protected it says whose key the datagram is under.
-// What the node does not take it counts, and no answer to a peer may depend on it. Poll the mote
-// afterwards.
+// uses up the others' share, and where links are protected it says whose key the datagram is
+// under. What the node does not take it counts, and no answer to a peer may depend on it. Poll the
+// mote afterwards.
 motemix_status motemix_mote_handle_datagram(struct motemix_mote *mote,
                                             uint64_t now_us,
                                             const struct motemix_address *from,

@@ -57,12 +57,17 @@ impl Exchanges {
             [(first, second), (second, first), (first, "router"), (second, "router"), ("sensor", second)];
         assert_eq!(ways, expected.map(|(from, to)| (from.to_owned(), to.to_owned())));
         for exchange in exchanges {
-            assert_eq!((&exchange["sent"], &exchange["heard"]), (&MESSAGES.into(), &MESSAGES.into()));
+            assert_eq!(exchange["sent"], MESSAGES, "{exchange}");
+            // What nobody acknowledges is not sent again: a board that computes may miss one.
+            let heard = exchange["heard"].as_u64().expect("a count");
+            assert!(heard == MESSAGES || !is_acknowledged && 0 < heard && heard < MESSAGES, "{exchange}");
             let acknowledged = if is_acknowledged { MESSAGES } else { 0 };
             assert_eq!(exchange["acknowledged"], acknowledged, "{exchange}");
         }
-        for (board, heard) in [(first, MESSAGES), (second, 2 * MESSAGES)] {
+        for board in boards {
             assert_eq!(self.count(board, "sent"), 2 * MESSAGES, "{board}");
+            let to_it = exchanges.iter().filter(|exchange| exchange["to"] == board);
+            let heard: u64 = to_it.filter_map(|exchange| exchange["heard"].as_u64()).sum();
             assert_eq!(self.count(board, "heard"), heard, "{board}");
             let acknowledged = if is_acknowledged { 2 * MESSAGES } else { 0 };
             assert_eq!(self.count(board, "acknowledged"), acknowledged, "{board}");

@@ -84,13 +84,17 @@ impl Summary {
 
     /// What did not end well, in words.
     pub fn shortfall(&self) -> Option<String> {
+        // Nothing is sent again in these modes, so a message may be lost.
+        if !self.is_acknowledged {
+            let silent = self.exchanges.iter().find(|exchange| exchange.heard == 0);
+            return silent.map(|Exchange { from, to, .. }| format!("{to} heard nothing of {from}"));
+        }
         let sum = |of: fn(&Exchange) -> u64| self.exchanges.iter().map(of).sum::<u64>();
         let [sent, heard, acknowledged] = [sum(|it| it.sent), sum(|it| it.heard), sum(|it| it.acknowledged)];
         if heard < sent {
             return Some(format!("{} of {sent} messages were not heard once", sent - heard));
         }
-        let is_short = self.is_acknowledged && acknowledged < sent;
-        is_short.then(|| format!("{} of {sent} messages were not acknowledged", sent - acknowledged))
+        (acknowledged < sent).then(|| format!("{} of {sent} messages were not acknowledged", sent - acknowledged))
     }
 
     fn print_tables(&self) -> Result<()> {
