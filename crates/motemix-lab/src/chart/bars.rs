@@ -25,8 +25,8 @@ pub struct Bar {
     pub value: f64,
     /// How far it may be off.
     pub half: Option<f64>,
-    /// What somebody else measured.
-    pub measured: Option<f64>,
+    /// Who else measured it, and what.
+    pub measured: Option<(&'static str, f64)>,
 }
 
 impl Bars {
@@ -35,7 +35,7 @@ impl Bars {
         let bottom = HEAD + BAR * i32::try_from(self.bars.len()).unwrap_or(0);
         let size = (WIDE.cast_unsigned(), (bottom + 40).cast_unsigned());
         let left = 30 + self.bars.iter().map(|bar| width(&bar.name, 14)).max().unwrap_or(0);
-        let of = |bar: &Bar| bar.value.max(bar.measured.unwrap_or(0.0));
+        let of = |bar: &Bar| bar.value.max(bar.measured.map_or(0.0, |(_, measured)| measured));
         let most = self.bars.iter().map(of).fold(f64::MIN_POSITIVE, f64::max);
         let pixels = f64::from(WIDE - left - NUMBER);
         let at = |value: f64| left + (value.max(0.0) / most * pixels) as i32;
@@ -57,10 +57,10 @@ impl Bars {
                 root.draw(&PathElement::new(whisker, INK.stroke_width(2)))?;
                 let mut end = at(bar.value + half);
                 let mut said = brief((bar.value * 100.0).round() / 100.0);
-                if let Some(measured) = bar.measured {
+                if let Some((by, measured)) = bar.measured {
                     let line = vec![(at(measured), top - 3), (at(measured), top + BAR - 5)];
                     root.draw(&PathElement::new(line, INK.stroke_width(3)))?;
-                    said = format!("{said}, measured {}", brief(measured));
+                    said = format!("{said}; {by} {}", brief(measured));
                     end = end.max(at(measured));
                 }
                 root.draw(&Text::new(said, (end + 8, middle), text(HPos::Left)))?;
@@ -79,11 +79,11 @@ mod tests {
 
     #[test]
     fn a_bar_shows_its_name_and_numbers() {
-        let bar =
-            Bar { name: "thesis".into(), colour: 6, value: 61.234, half: Some(2.0), measured: Some(62.0) };
+        let measured = Some(("thesis", 62.0));
+        let bar = Bar { name: "nodes".into(), colour: 6, value: 61.234, half: Some(2.0), measured };
         let chart = Bars { title: "why".into(), unit: "percent".into(), bars: vec![bar] };
         let svg = chart.draw().unwrap();
-        for word in ["why", "percent", "thesis", "61.23, measured 62"] {
+        for word in ["why", "percent", "nodes", "61.23; thesis 62"] {
             assert!(svg.contains(&format!("\n{word}\n")), "{word} is not in {svg}");
         }
     }

@@ -41,7 +41,7 @@ fn functions(report: &Report) -> Bars {
                 colour,
                 value: measured.seconds(board.board),
                 half: None,
-                measured: is_papers.then_some(function.paper.seconds),
+                measured: is_papers.then_some(("paper", function.paper.seconds)),
             });
         }
     }

@@ -63,7 +63,7 @@ fn bars(found: &[Found], figure: &str, title: &str) -> Bars {
         colour: colour(point.protocol),
         value: point.simulated.acknowledged.mean,
         half: point.simulated.acknowledged.ci95,
-        measured: point.measured.map(|measured| measured.acknowledged),
+        measured: point.measured.map(|measured| ("thesis", measured.acknowledged)),
     };
     Bars {
         title: title.into(),
