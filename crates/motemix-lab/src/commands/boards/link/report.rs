@@ -94,7 +94,8 @@ impl Summary {
         if heard < sent {
             return Some(format!("{} of {sent} messages were not heard once", sent - heard));
         }
-        (acknowledged < sent).then(|| format!("{} of {sent} messages were not acknowledged", sent - acknowledged))
+        (acknowledged < sent)
+            .then(|| format!("{} of {sent} messages were not acknowledged", sent - acknowledged))
     }
 
     fn print_tables(&self) -> Result<()> {
