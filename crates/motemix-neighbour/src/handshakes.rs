@@ -438,6 +438,13 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
 
     fn complete(&mut self, peer: Peer, key: Secret<KEY_LEN>, role: Role) {
         self.counters.completed += 1;
+        // Of two handshakes that two neighbours make with each other at once, the key of the one
+        // that the lower address has begun is the last on both sides.
+        match role {
+            Role::Responder if peer < self.me && self.call.peer() == Some(peer) => self.call.end(),
+            Role::Initiator => self.answer.give_way(peer, self.me < peer),
+            Role::Responder => {}
+        }
         self.event = Some(Event::Key { peer, key, role });
     }
 

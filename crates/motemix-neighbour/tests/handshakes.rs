@@ -82,6 +82,14 @@ impl Node {
         })
     }
 
+    /// The key that is left: who is told of a failure forgets the one that it had.
+    fn last_key(&self) -> Option<[u8; 16]> {
+        match self.events.last()? {
+            Event::Key { key, .. } => Some(*key.expose()),
+            Event::Failed { .. } => None,
+        }
+    }
+
     fn failure(&self) -> Option<Failure> {
         self.events.iter().rev().find_map(|event| match event {
             Event::Failed { reason, .. } => Some(*reason),
@@ -278,6 +286,59 @@ fn neighbours_that_call_each_other_at_once_make_one_key() {
     assert!(world.nodes.iter().all(|node| node.events.len() == 1));
 }
 
+/// Each call begins at another time of the other's, and messages are lost or come late: whoever has
+/// a key at last has that of the other side.
+#[test]
+fn calls_that_cross_never_leave_two_keys() {
+    let mut both = 0;
+    for seed in 0..300 {
+        let mut world = World::new(2, seed);
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let (first, later) = (seed as usize % 2, u64::from(rng.next_u32() % 30));
+        world.fate = Box::new(move |_| match rng.next_u32() % 10 {
+            0 | 1 => vec![],
+            2 => vec![u64::from(rng.next_u32() % 4000)],
+            _ => vec![3],
+        });
+        world.call(first, 1 - first);
+        world.run(Duration::from_millis(later));
+        // Who has a key calls nobody.
+        if world.nodes[1 - first].last_key().is_none() {
+            world.call(1 - first, first);
+        }
+        world.run(Duration::from_secs(40));
+        let keys = [0, 1].map(|number| world.nodes[number].last_key());
+        if let [Some(one), Some(other)] = keys {
+            assert_eq!(one, other, "seed {seed}");
+            both += 1;
+        }
+    }
+    assert!(both > 150, "{both} of 300");
+}
+
+/// message_4 is lost while the neighbour calls, and comes after that call has ended.
+#[test]
+fn a_late_message_4_does_not_bring_an_older_key_back() {
+    for [first, second] in [[0, 1], [1, 0]] {
+        let mut world = World::new(2, 6);
+        let (mut is_lost, loses) = (false, world.nodes[second].me);
+        world.fate = Box::new(move |sent| {
+            let lose = sent.from == loses && sent.bytes[0] == 6 && !is_lost;
+            is_lost |= lose;
+            if lose { vec![] } else { vec![3] }
+        });
+        world.call(first, second);
+        while world.sent.len() < 4 {
+            world.run(Duration::from_millis(1));
+        }
+        // It has answered, and has no key yet.
+        world.call(second, first);
+        world.run(Duration::from_secs(40));
+        let keys = [0, 1].map(|number| world.nodes[number].last_key());
+        assert!(keys[0].is_some() && keys[0] == keys[1], "{first} began: {keys:?}");
+    }
+}
+
 #[test]
 fn many_neighbours_call_each_other_and_all_have_keys_at_last() {
     let mut world = World::new(6, 4);
@@ -404,6 +465,15 @@ fn points_of_small_order_are_refused_and_the_right_message_still_comes() {
             assert!(one.is_some() && one == other, "message {number}: {:?}", world.nodes[1].dropped());
         }
     }
+}
+
+#[test]
+fn a_forged_cookie_delays_a_call_and_does_not_end_it() {
+    let mut world = with_forged(1, |bytes| bytes.iter().map(|byte| byte ^ u8::from(*byte != 2)).collect());
+    world.run(Duration::from_secs(14));
+    let [one, other] = world.keys();
+    assert!(one.is_some() && one == other, "{:?}", world.nodes[1].dropped());
+    assert_eq!(world.nodes[0].failure(), None);
 }
 
 #[test]

@@ -78,6 +78,14 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
         (self.peer, self.held) = (None, Held::Nothing);
     }
 
+    /// Ends it if it is to this peer, with which there is a later key. One that is not over goes on
+    /// unless `all` are to end: its key will be the later one.
+    pub(super) fn give_way(&mut self, peer: Peer, all: bool) {
+        if self.peer == Some(peer) && (all || self.step == Step::Message4) {
+            self.end();
+        }
+    }
+
     /// Begins an answer, if there is a place; `true` if it is to another message than before.
     pub(super) fn message_1(
         &mut self,

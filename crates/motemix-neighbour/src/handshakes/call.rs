@@ -63,7 +63,7 @@ pub(super) struct Call<S: CipherSuite, const LEN: usize> {
     peer: Option<Peer>,
     step: Step,
     cookie: [u8; COOKIE_LEN],
-    /// What has arrived and was not read yet.
+    /// What has arrived and was not read yet; while message_2 is waited for, another cookie.
     received: Bytes<LEN>,
     /// The message of this step, or of the step before.
     message: Bytes<LEN>,
@@ -117,9 +117,33 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
     }
 
     pub(super) fn cookie(&mut self, peer: Peer, cookie: [u8; COOKIE_LEN]) -> Result<(), HandshakeDrop> {
+        if self.peer == Some(peer)
+            && self.step == Step::Message1
+            && self.cookie != cookie
+            && self.other_cookie().is_none()
+        {
+            // One of the two may be forged.
+            self.received = Bytes::new(&cookie).ok_or(HandshakeDrop::Malformed)?;
+            return Ok(());
+        }
         self.expects(peer, Step::Hello)?;
         (self.cookie, self.step) = (cookie, Step::Begin);
         Ok(())
+    }
+
+    /// A cookie that came after the one that was shown.
+    fn other_cookie(&self) -> Option<[u8; COOKIE_LEN]> {
+        self.received.as_ref().try_into().ok()
+    }
+
+    /// Shows the other cookie, if there is one: they take turns.
+    fn turn_cookies(&mut self) {
+        let Some(other) = self.other_cookie() else { return };
+        if let Some(place) = self.message.as_mut().get_mut(1..=COOKIE_LEN) {
+            self.received.as_mut().copy_from_slice(&self.cookie);
+            self.cookie = other;
+            place.copy_from_slice(&other);
+        }
     }
 
     pub(super) fn message_2(&mut self, peer: Peer, message_2: &[u8]) -> Result<(), HandshakeDrop> {
@@ -193,6 +217,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         let mut room = [0; LEN];
         let (waiting, message_1) = begin(&opening, suite, rng, &mut room)?;
         self.waiting = Some(waiting);
+        self.received = Bytes::EMPTY;
         self.message = Bytes::of(MESSAGE_1, &self.cookie).ok_or(HandshakeDrop::Malformed)?;
         self.message.append(message_1).ok_or(HandshakeDrop::Malformed)?;
         // Neighbours that were started together do not stay in step.
@@ -300,6 +325,9 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         let after = if self.step == Step::Hello { HELLO_AFTER } else { MESSAGE_AFTER };
         self.due = now + after.saturating_mul(if self.sent == 0 { 1 } else { 2 });
         self.sent += 1;
+        if self.step == Step::Message1 && self.sent > 1 {
+            self.turn_cookies();
+        }
         Some(Transmit { to, message: self.message })
     }
 
