@@ -86,6 +86,9 @@ pub struct Sessions<'s, const LEN: usize> {
     keys_within: Duration,
     uses: u32,
     wanted: Option<ExtendedAddress>,
+    /// Whom a payload waits for is called before whom is wanted: they take turns, because a stranger
+    /// can make a station wanted.
+    waiting_first: bool,
     arrived: Option<HandshakeMessage>,
     leaving: Option<HandshakeMessage>,
     waiting: Option<Waiting<LEN>>,
@@ -106,6 +109,7 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
             keys_within: settings.keys_within,
             uses: 0,
             wanted: None,
+            waiting_first: false,
             arrived: None,
             leaving: None,
             waiting: None,
@@ -263,12 +267,13 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
 
 impl<const LEN: usize> Keys for Sessions<'_, LEN> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        let wanted = self.wanted.take().or_else(|| {
-            let waiting = self.waiting.as_ref().map(|waiting| station_at(waiting.to));
-            // One that has its session leaves with the next poll_waiting.
-            waiting.filter(|to| self.session(*to).is_none())
-        });
-        wanted.map(KeysWanted::ToSend)
+        let waiting = self.waiting.as_ref().map(|waiting| station_at(waiting.to));
+        // One that has its session leaves with the next poll_waiting.
+        let waiting = waiting.filter(|to| self.session(*to).is_none());
+        let first = if self.waiting_first { waiting } else { None };
+        let wanted = first.or_else(|| self.wanted.take()).or(waiting)?;
+        self.waiting_first = waiting != Some(wanted);
+        Some(KeysWanted::ToSend(wanted))
     }
 
     fn poll_handshake(&mut self) -> Option<HandshakeMessage> {

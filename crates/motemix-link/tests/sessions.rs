@@ -110,8 +110,10 @@ struct World {
     air: VecDeque<Sent>,
     /// All that was ever sent.
     heard: Vec<Vec<u8>>,
-    /// Who has gone, and answers nobody.
-    gone: Option<usize>,
+    /// Who have gone, and answer nobody.
+    gone: Vec<usize>,
+    /// To whom the last hello went.
+    hello_to: Option<SocketAddrV6>,
 }
 
 impl World {
@@ -119,7 +121,15 @@ impl World {
         let mut dice = Dice(9);
         let stations = (0..stations).map(|number| Station::new(number, places, &mut dice)).collect();
         let now = Instant::from_micros(20_000_000);
-        Self { now, dice, stations, air: VecDeque::new(), heard: Vec::new(), gone: None }
+        Self {
+            now,
+            dice,
+            stations,
+            air: VecDeque::new(),
+            heard: Vec::new(),
+            gone: Vec::new(),
+            hello_to: None,
+        }
     }
 
     fn restart(&mut self, number: usize, places: usize) {
@@ -128,6 +138,9 @@ impl World {
 
     fn leaves(&mut self, from: usize, to: SocketAddrV6, bytes: &[u8]) {
         self.heard.push(bytes.to_vec());
+        if bytes == [1, 0, 1, 1] {
+            self.hello_to = Some(to);
+        }
         self.air.push_back(Sent { from, to, bytes: bytes.to_vec() });
     }
 
@@ -159,8 +172,9 @@ impl World {
     /// Each does what it has to do, and what was sent arrives.
     fn round(&mut self) {
         let around = Everybody(self.stations.len());
-        let gone = self.gone;
-        for number in (0..self.stations.len()).filter(|number| gone != Some(*number)) {
+        for number in
+            (0..self.stations.len()).filter(|number| !self.gone.contains(number)).collect::<Vec<_>>()
+        {
             let Station { meeting, sessions, given_up, .. } = &mut self.stations[number];
             *given_up += sessions.expire(self.now);
             while meeting.poll(self.now, sessions, &around, &mut self.dice) {}
@@ -175,7 +189,7 @@ impl World {
         }
         while let Some(Sent { from, to, bytes }) = self.air.pop_front() {
             let to = (0..self.stations.len()).find(|number| address(*number) == to).expect("a station");
-            if self.gone != Some(to) {
+            if !self.gone.contains(&to) {
                 self.arrives(from, to, &bytes);
                 // One message of a handshake is taken at a time.
                 let around = Everybody(self.stations.len());
@@ -273,7 +287,7 @@ fn a_neighbour_that_does_not_answer_holds_up_nobody_for_long() {
     let mut world = World::new(4, 4);
     world.send(0, 2, b'x').expect("it waits");
     world.seconds(2);
-    world.gone = Some(1);
+    world.gone = vec![1];
     world.send(0, 1, b'a').expect("it waits");
     world.send(0, 2, b'b').expect("there is a key");
     // There is one place to wait in. Who finds it taken is called all the same, in its turn.
@@ -284,6 +298,27 @@ fn a_neighbour_that_does_not_answer_holds_up_nobody_for_long() {
     world.send(0, 3, b'd').expect("there is a key");
     world.seconds(1);
     assert_eq!(world.stations[3].inbox, b"d");
+}
+
+/// A stranger in the names of two stations that do not answer: each is called, in turn with the
+/// neighbour for which a packet waits.
+#[test]
+fn a_stranger_in_the_names_of_others_does_not_keep_a_neighbour_from_its_key() {
+    let mut world = World::new(4, 4);
+    world.gone = vec![2, 3];
+    let mut forged = [7; DATAGRAM];
+    forged[0] = 2;
+    world.arrives(2, 0, &forged);
+    for _ in 0..100 {
+        world.round();
+        // While one of them is called, the other is made wanted.
+        let called = world.hello_to.expect("somebody is called");
+        world.arrives(if called == address(2) { 3 } else { 2 }, 0, &forged);
+        // What found the place to wait taken, or waited for too long, is sent again.
+        let _ = world.send(0, 1, b'a');
+        (0..9).for_each(|_| world.round());
+    }
+    assert_eq!(world.stations[1].inbox.first(), Some(&b'a'));
 }
 
 #[test]
