@@ -10,14 +10,17 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// For so long keys are not answered again. Steps 1 and 2 look the same: a repeated answer would be
-/// answered as well, and that again.
+/// For so long keys are not answered again, and each time for twice as long. Steps 1 and 2 look the
+/// same: a repeated answer would be answered as well, and that again, however far both are apart.
 const ANSWERED: Duration = Duration::from_millis(50);
+/// After so long it begins anew.
+const FORGOTTEN: Duration = Duration::from_mins(1);
 
 pub struct Literal {
     node: Node,
     peers: HashMap<SocketAddr, Peer>,
-    answered: HashMap<SocketAddr, Instant>,
+    /// When, and for how long they are not answered again.
+    answered: HashMap<SocketAddr, (Instant, Duration)>,
 }
 
 impl Literal {
@@ -63,8 +66,9 @@ impl Literal {
 
     fn answer(&mut self, keys: &[u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
         let now = Instant::now();
-        self.answered.retain(|_, answered| now - *answered < ANSWERED);
-        if self.answered.contains_key(&from) {
+        self.answered.retain(|_, (answered, _)| now - *answered < FORGOTTEN);
+        let before = self.answered.get(&from).copied();
+        if before.is_some_and(|(answered, quiet)| now - answered < quiet) {
             return (Heard::Refused("its keys were answered a moment ago"), None);
         }
         if self.peers.len() >= PLACES && !self.knows(from) {
@@ -72,10 +76,34 @@ impl Literal {
         }
         match self.meet(keys, from) {
             Ok(()) => {
-                self.answered.insert(from, now);
+                let quiet = before.map_or(ANSWERED, |(_, quiet)| 2 * quiet);
+                self.answered.insert(from, (now, quiet));
                 (Heard::Nothing, Some(self.keys().to_vec()))
             }
             Err(reason) => (refused(reason), None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::link::rng;
+
+    /// Two nodes that are farther apart than keys are left unanswered at first.
+    #[test]
+    fn nodes_do_not_answer_each_other_without_end() {
+        let mut rng = rng().expect("random numbers");
+        let [mut one, mut other] = [(); 2].map(|()| Literal::new(&mut rng).expect("in software"));
+        let [at_one, at_other] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let mut keys = Some(other.keys().to_vec());
+        let mut answers = 0;
+        while let Some(mut asked) = keys {
+            std::thread::sleep(Duration::from_millis(60));
+            let answer = one.handle(&mut asked, at_other).1;
+            keys = answer.and_then(|mut answer| other.handle(&mut answer, at_one).1);
+            answers += 1;
+            assert!(answers < 6, "there is an end");
         }
     }
 }

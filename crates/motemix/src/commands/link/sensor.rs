@@ -22,7 +22,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How often it looks for interrupts.
@@ -192,7 +192,7 @@ impl<'a> Sensor<'a> {
     /// is said, and ends nothing: the other may come later.
     fn say_and_listen(&mut self) -> Result<(), Failure> {
         let lines = self.args.text.clone().map_or_else(lines_of_stdin, |text| {
-            let (give, lines) = channel();
+            let (give, lines) = sync_channel(1);
             // It is there until it is taken.
             let _ = give.send(text);
             lines
@@ -271,9 +271,9 @@ impl<'a> Sensor<'a> {
     }
 }
 
-/// Each line of stdin, as it comes.
+/// Each line of stdin, as it comes; the next is read when one was taken.
 fn lines_of_stdin() -> Receiver<String> {
-    let (give, lines) = channel();
+    let (give, lines) = sync_channel(1);
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if give.send(line).is_err() {
