@@ -6,6 +6,8 @@ mod neighbours;
 mod next;
 mod talk;
 
+use core::net::SocketAddrV6;
+
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::PublicKey;
 use motemix_directory::Epoch;
@@ -186,6 +188,12 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
     /// The node: what it counted, how full it is.
     pub const fn node(&self) -> &Node<'m, P, R> {
         &self.node
+    }
+
+    /// Whether a node of the network document, or of the one before, is at this address and port.
+    pub fn has_node_at(&self, address: SocketAddrV6) -> bool {
+        let mut addresses = self.routes.iter().filter_map(Route::address);
+        addresses.any(|at| at.ip() == address.ip() && at.port() == address.port())
     }
 
     /// Sends a message of the application's own, as [`Node::send`] does.

@@ -13,7 +13,7 @@ use core::net::SocketAddrV6;
 use core::ptr::{self, NonNull};
 use core::slice;
 
-use motemix_link::counters::LinkCounters;
+use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::sessions::{SessionSlot, station_at};
 use motemix_mote::{Mote, Next, PlaceInNetwork, Route, Running, StartAsked};
 use motemix_node::{Instant, Storage, Window, WindowKey};
@@ -346,13 +346,21 @@ impl Inner {
         let platform = self.platform;
         let has_turned = self.turn(now, &platform)?;
         let mut waiting = Some(Waiting { from: station_at(from), bytes });
-        while waiting.is_some() || self.has_handshake() {
-            if self.round(now, &platform, &mut waiting)? == Next::Stop {
-                return Err(Status::Stands);
-            }
+        // The number of a neighbour's address can be that of others' as well.
+        if self.protects_links && !self.running()?.has_node_at(from) {
+            self.link.drop(LinkDrop::Stranger);
+            waiting = None;
+        }
+        let mut taken = Ok(());
+        while taken.is_ok() && (waiting.is_some() || self.has_handshake()) {
+            taken = match self.round(now, &platform, &mut waiting) {
+                Ok(Next::Stop) => Err(Status::Stands),
+                Ok(_) => Ok(()),
+                Err(status) => Err(status),
+            };
         }
         wipe_turn(has_turned);
-        Ok(())
+        taken
     }
 
     /// Whether a message of a handshake came in that the next round looks at.

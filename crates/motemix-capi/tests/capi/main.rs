@@ -23,6 +23,7 @@ mod ports;
 mod riot;
 mod shell;
 mod signed;
+mod strangers;
 mod systems;
 
 use network::{Plan, Planned};
