@@ -124,17 +124,24 @@ pub(crate) struct Protection<'s> {
     rekey_at: u32,
     uses: u32,
     wanted: Option<KeysWanted>,
+    /// With whom a datagram waits for keys comes before with whom they are wanted besides: they
+    /// take turns, because a stranger can make a station wanted.
+    waiting_first: bool,
 }
 
 impl<'s> Protection<'s> {
     pub(crate) fn new(me: ExtendedAddress, rekey_at: u32, slots: &'s mut [KeySlot]) -> Self {
         // A stack before this one may have left keys in it.
         slots.fill_with(|| KeySlot::FREE);
-        Self { me, slots, rekey_at, uses: 0, wanted: None }
+        Self { me, slots, rekey_at, uses: 0, wanted: None, waiting_first: false }
     }
 
-    pub(crate) const fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        self.wanted.take()
+    /// With whom keys are wanted; a datagram waits for those of `waiting`.
+    pub(crate) fn poll_wanted(&mut self, waiting: Option<KeysWanted>) -> Option<KeysWanted> {
+        let first = if self.waiting_first { waiting } else { None };
+        let wanted = first.or_else(|| self.wanted.take()).or(waiting)?;
+        self.waiting_first = waiting != Some(wanted);
+        Some(wanted)
     }
 
     pub(crate) fn want(&mut self, wanted: KeysWanted) {

@@ -86,8 +86,8 @@ pub struct Sessions<'s, const LEN: usize> {
     keys_within: Duration,
     uses: u32,
     wanted: Option<ExtendedAddress>,
-    /// Whom a payload waits for is called before whom is wanted: they take turns, because a stranger
-    /// can make a station wanted.
+    /// Whom a payload waits for is called before whom is wanted: they take turns, because a
+    /// stranger can make a station wanted.
     waiting_first: bool,
     arrived: Option<HandshakeMessage>,
     leaving: Option<HandshakeMessage>,

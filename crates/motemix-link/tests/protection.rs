@@ -243,6 +243,29 @@ fn forged_frames_take_no_place_and_stop_nobody() {
     }
 }
 
+/// Whoever forges a frame in another's name makes that one wanted, as often as it likes.
+#[test]
+fn a_stranger_in_the_name_of_another_does_not_keep_a_datagram_from_its_keys() {
+    let mut world = protected::<4>(3, LinkSettings::new());
+    keys(&mut world, 2).set_key(address(0), &key(7), Role::Initiator, false);
+    assert!(world.send(2, 0, &datagram(1, 60)));
+    world.seconds(1);
+    let forged = world.sent()[0].frame.clone();
+    keys(&mut world, 0).poll_wanted();
+    assert!(world.send(0, 1, &datagram(2, PACKET)));
+    let mut called = [0; 2];
+    for _ in 0..10 {
+        world.inject(0, forged.clone());
+        world.run(Duration::from_millis(100));
+        match keys(&mut world, 0).poll_wanted() {
+            Some(KeysWanted::ToSend(to)) if to == address(1) => called[0] += 1,
+            Some(KeysWanted::Heard(short)) if short == address(2).short() => called[1] += 1,
+            wanted => panic!("{wanted:?}"),
+        }
+    }
+    assert_eq!(called, [5, 5]);
+}
+
 #[test]
 fn a_neighbour_that_was_restarted_is_noticed() {
     let mut world = protected::<4>(2, LinkSettings::new());

@@ -118,7 +118,8 @@ impl<R: Registers> Suite for Cc2538<R> {
         rng: &mut G,
     ) -> Result<Signature, Refused> {
         let mut nonces = Nonces::new(private, digest, rng);
-        loop {
+        // One in 2²⁵⁶ nonces is of no use; an engine that says so again and again has failed.
+        for _ in 0..4 {
             let (nonce, mask) = (nonces.next_nonce(), PrivateKey::generate(rng));
             let mask = Secret::new(*mask.expose());
             let signed = self.pka().wiped(|pka| ecdsa::sign(pka, private.expose(), &nonce, &mask, digest));
@@ -126,6 +127,7 @@ impl<R: Registers> Suite for Cc2538<R> {
                 return Ok(Signature(signature));
             }
         }
+        Err(Refused::Engine)
     }
 
     fn verify(

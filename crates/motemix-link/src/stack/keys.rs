@@ -8,8 +8,8 @@ use crate::serial::ExtendedAddress;
 
 impl Keys for Stack<'_> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        let wanted = self.protection.as_mut()?.poll_wanted();
-        wanted.or_else(|| self.outgoing.awaits_keys_of().map(KeysWanted::ToSend))
+        let waiting = self.outgoing.awaits_keys_of().map(KeysWanted::ToSend);
+        self.protection.as_mut()?.poll_wanted(waiting)
     }
 
     fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
