@@ -16,11 +16,12 @@ use motemix_air::channel::{Channel, Event, Settings};
 use motemix_crypto::{Compact, Curve as _, Secret};
 use motemix_host::link::KeyLog;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
-use motemix_link::protection::{HandshakeMessage, KEY_LEN, KeySlot, Keys, KeysWanted, Role};
+use motemix_link::protection::{KEY_LEN, KeySlot};
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::{CHECK, ExtendedAddress, MAX_FRAME, Outcome};
 use motemix_link::settings::{LinkSettings, Recovery};
 use motemix_link::stack::{HANDSHAKE_PORT, PORT, Stack, StackMemory, link_local};
+use motemix_link::watched_keys::WatchedKeys;
 use rand_core::SeedableRng as _;
 
 const PACKET: usize = 280;
@@ -51,47 +52,6 @@ impl Transceiver for Line {
 
     fn poll_outcome(&mut self) -> Option<Outcome> {
         self.outcome.take()
-    }
-}
-
-/// Passes everything on, and notes the key.
-struct Noting<'k> {
-    keys: &'k mut dyn Keys,
-    noted: &'k mut Option<[u8; KEY_LEN]>,
-}
-
-impl Keys for Noting<'_> {
-    fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        self.keys.poll_wanted()
-    }
-
-    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
-        self.keys.poll_handshake()
-    }
-
-    fn can_send_handshake(&self) -> bool {
-        self.keys.can_send_handshake()
-    }
-
-    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
-        self.keys.send_handshake(message)
-    }
-
-    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
-        self.keys.poll_undelivered()
-    }
-
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool) {
-        *self.noted = Some(*key.expose());
-        self.keys.set_key(peer, key, role, shares_short);
-    }
-
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        self.keys.forget_key(peer);
-    }
-
-    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
-        self.keys.retain_keys(keep);
     }
 }
 
@@ -159,7 +119,8 @@ fn record(recovery: Recovery) -> Recorded {
         for (radio, stack, meeting, member) in &mut stations {
             stack.poll(now, radio);
             let keys = stack.keys().expect("it protects frames");
-            meeting.poll(now, &mut Noting { keys, noted: &mut key }, &both, &mut rng);
+            let watch = |_, set: &Secret<KEY_LEN>| key = Some(*set.expose());
+            meeting.poll(now, &mut WatchedKeys { keys, watch }, &both, &mut rng);
             stack.poll(now, radio);
             let mut buffer = [0; PACKET];
             while let Some(received) = stack.receive(&mut buffer) {

@@ -84,5 +84,6 @@ pub mod settings;
 mod slots;
 pub mod stack;
 mod tags;
+pub mod watched_keys;
 
 pub use motemix_time::Instant;

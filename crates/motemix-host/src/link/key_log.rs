@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use motemix_crypto::Secret;
-use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, Role};
+use motemix_link::protection::KEY_LEN;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::PAN;
 use zeroize::Zeroizing;
@@ -75,59 +75,23 @@ impl KeyLog {
     }
 }
 
-/// Passes everything on, and writes keys down.
-pub(super) struct Logged<'k> {
-    pub(super) keys: &'k mut dyn Keys,
-    pub(super) log: &'k mut Option<KeyLog>,
-    pub(super) me: ExtendedAddress,
-}
-
-impl Keys for Logged<'_> {
-    fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        self.keys.poll_wanted()
-    }
-
-    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
-        self.keys.poll_handshake()
-    }
-
-    fn can_send_handshake(&self) -> bool {
-        self.keys.can_send_handshake()
-    }
-
-    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
-        self.keys.send_handshake(message)
-    }
-
-    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
-        self.keys.poll_undelivered()
-    }
-
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool) {
-        if let Some(log) = self.log
-            && let Err(error) = log.key([self.me, peer], key)
-        {
-            tracing::warn!("{VARIABLE}: keys of links are no longer written: {error}");
-            *self.log = None;
-        }
-        self.keys.set_key(peer, key, role, shares_short);
-    }
-
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        self.keys.forget_key(peer);
-    }
-
-    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
-        self.keys.retain_keys(keep);
+/// Writes a key down, if keys are; no more after the first that cannot be.
+pub(super) fn note(log: &mut Option<KeyLog>, stations: [ExtendedAddress; 2], key: &Secret<KEY_LEN>) {
+    if let Some(open) = log
+        && let Err(error) = open.key(stations, key)
+    {
+        tracing::warn!("{VARIABLE}: keys of links are no longer written: {error}");
+        *log = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use motemix_link::protection::KeySlot;
+    use motemix_link::protection::{KeySlot, Keys, Role};
     use motemix_link::settings::LinkSettings;
     use motemix_link::stack::{Stack, StackMemory, link_local};
+    use motemix_link::watched_keys::WatchedKeys;
 
     #[test]
     fn keys_are_lines_that_nobody_else_may_read() {
@@ -161,7 +125,8 @@ mod tests {
         stack.protect(&mut slots);
         let mut log = Some(KeyLog::open(folder.path()).expect("it opens"));
         let keys = stack.keys().expect("it protects frames");
-        let mut keys = Logged { keys, log: &mut log, me: station(1) };
+        let watch = |peer, key: &Secret<KEY_LEN>| note(&mut log, [station(1), peer], key);
+        let mut keys = WatchedKeys { keys, watch };
         keys.set_key(station(2), &Secret::new([7; 16]), Role::Initiator, false);
         let written = fs::read_to_string(folder.path().join("ieee802154_keys")).expect("text");
         assert_eq!(written, format!("\"{}\",\"0\",\"No hash\"\n", "07".repeat(16)));

@@ -18,11 +18,12 @@ use motemix_link::radio::{Radio, RadioCounters, Transceiver};
 use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{PORT, Stack, StackMemory, link_local, neighbour_at};
+use motemix_link::watched_keys::WatchedKeys;
 use rand_core::Rng as _;
 use tokio::net::UnixStream;
 use tokio::time::sleep_until;
 
-use super::key_log::{KeyLog, Logged};
+use super::key_log::{self, KeyLog};
 use super::stations::{RadioNetwork, Stations};
 use super::{Batch, LinkCounters};
 use crate::clock::HostClock;
@@ -278,7 +279,9 @@ impl RadioLink {
         if let (Some(meeting), Some(stations)) = (&mut self.meeting, stations) {
             for _ in 0..STEPS {
                 let Some(keys) = self.stack.keys() else { break };
-                let mut keys = Logged { keys, log: &mut self.key_log, me: self.address };
+                let (log, me) = (&mut self.key_log, self.address);
+                let mut keys =
+                    WatchedKeys { keys, watch: |peer, key: &_| key_log::note(log, [me, peer], key) };
                 if !meeting.poll(now, &mut keys, stations, &mut self.rng) {
                     break;
                 }

@@ -5,9 +5,9 @@ use motemix_air::Instant;
 use motemix_crypto::{Curve, Secret};
 use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::meeting::{Admitted, Neighbourhood};
-use motemix_link::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, Role};
 use motemix_link::radio::Transceiver;
 use motemix_link::serial::ExtendedAddress;
+use motemix_link::watched_keys::WatchedKeys;
 use motemix_mote::{Link, OnAir, Received};
 use rand_core::CryptoRng;
 use std::net::SocketAddrV6;
@@ -59,51 +59,10 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
     fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {
         match (&mut self.link.meeting, self.link.stack.keys()) {
             (Some(meeting), Some(keys)) => {
-                meeting.poll(now, &mut WatchedKeys { keys, me: self.me, desk: self.desk }, around, random)
+                let watch = |peer, key: &_| self.desk.keyed([self.me, peer], key);
+                meeting.poll(now, &mut WatchedKeys { keys, watch }, around, random)
             }
             _ => false,
         }
-    }
-}
-
-/// Passes everything on, and tells of keys.
-struct WatchedKeys<'k> {
-    keys: &'k mut dyn Keys,
-    me: ExtendedAddress,
-    desk: &'k Desk,
-}
-
-impl Keys for WatchedKeys<'_> {
-    fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        self.keys.poll_wanted()
-    }
-
-    fn poll_handshake(&mut self) -> Option<HandshakeMessage> {
-        self.keys.poll_handshake()
-    }
-
-    fn can_send_handshake(&self) -> bool {
-        self.keys.can_send_handshake()
-    }
-
-    fn send_handshake(&mut self, message: HandshakeMessage) -> bool {
-        self.keys.send_handshake(message)
-    }
-
-    fn poll_undelivered(&mut self) -> Option<ExtendedAddress> {
-        self.keys.poll_undelivered()
-    }
-
-    fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool) {
-        self.desk.keyed([self.me, peer], key);
-        self.keys.set_key(peer, key, role, shares_short);
-    }
-
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        self.keys.forget_key(peer);
-    }
-
-    fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
-        self.keys.retain_keys(keep);
     }
 }
