@@ -86,11 +86,27 @@ impl Us {
     }
 }
 
-/// What does not protect is said once.
-fn warn_of_mode(mode: Mode) {
-    if mode == Mode::Literal {
+/// The longest datagram of the mode `edhoc` on a radio.
+const MAX_RADIO_LENGTH: u16 = 376;
+
+/// Refuses what cannot work, and says once what does not protect.
+fn check(neighbours: &Neighbours) -> Result<(), Failure> {
+    if neighbours.radio.is_some() && neighbours.length() > MAX_RADIO_LENGTH {
+        return Err(Failure::broken(format!("--length: on a radio it is {MAX_RADIO_LENGTH} at most")));
+    }
+    // clap lets this pass: what --known requires conflicts with what was given.
+    if neighbours.known.is_some() && !neighbours.admitted.is_empty() {
+        return Err(Failure::broken(
+            "--known: it keeps whom --anybody met, and --admit names the neighbours",
+        ));
+    }
+    if neighbours.mode == Mode::Literal {
         eprintln!("motemix: --mode literal can be attacked; docs/spec/link-diet.md says how");
     }
+    if matches!(neighbours.mode, Mode::Literal | Mode::Plain) && !neighbours.admitted.is_empty() {
+        eprintln!("motemix: --admit: this mode checks no identity; anybody's messages are printed");
+    }
+    Ok(())
 }
 
 fn rng() -> Result<HostRng, Failure> {

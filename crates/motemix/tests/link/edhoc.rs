@@ -86,6 +86,12 @@ fn what_cannot_work_is_said_in_one_line() {
     motemix(to_all).fails(2, &["--to", "one router"]);
     let forgetful = words(["--key", &keys.path("sensor"), "--anybody"]);
     sensor("[::1]:9", &forgetful, &["hello"]).fails(2, &["--anybody", "--known"]);
+    let both = [&keys.of_sensor("edhoc")[..], &words(["--known", "file"])].concat();
+    sensor("[::1]:9", &both, &["hello"]).fails(2, &["--known", "--admit"]);
+    let on_radio = [&keys.of_sensor("edhoc")[..], &words(["--radio", "line"])].concat();
+    sensor("[::1]:9", &on_radio, &["hello"]).fails(2, &["--to", "fe80::"]);
+    let long = [&on_radio[..], &words(["--length", "512"])].concat();
+    sensor("[fe80::1]:9", &long, &["hello"]).fails(2, &["--length", "376"]);
 }
 
 #[test]

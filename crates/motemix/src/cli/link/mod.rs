@@ -36,7 +36,7 @@ Examples:
   motemix link router --listen 0.0.0.0:61618 --mode plain")]
 pub struct LinkRouter {
     /// Address and UDP port. Port 0 takes a free one, which is printed.
-    #[arg(long, value_name = "ADDRESS", default_value = "[::1]:61618")]
+    #[arg(long, value_name = "ADDRESS", default_value = "[::1]:61618", value_parser = parse_socket)]
     pub listen: SocketAddr,
     #[command(flatten)]
     pub neighbours: Neighbours,
@@ -67,12 +67,12 @@ Examples:
   vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
 pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_socket)]
     pub to: SocketAddr,
     /// Listens at this address, as a router does: answers neighbours and prints their messages
     /// until SIGINT or SIGTERM. Two sensors that each listen need no router between them. Without
     /// an address it takes a free port, which is printed.
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0", value_parser = parse_socket)]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub neighbours: Neighbours,
@@ -100,8 +100,8 @@ pub struct Neighbours {
     /// exist.
     #[arg(long, value_name = "FILE", required_if_eq_any([("mode", "edhoc"), ("mode", "diet")]))]
     pub key: Option<PathBuf>,
-    /// A neighbour's identity, 66 hex digits, as `motemix link identity` prints it there. May be
-    /// repeated.
+    /// A neighbour's identity, 66 hex digits, as `motemix link identity` prints it there, for the
+    /// modes `edhoc` and `diet`. May be repeated.
     #[arg(long = "admit", value_name = "HEX", value_parser = parse_identity)]
     pub admitted: Vec<PublicKey>,
     /// Admits whoever comes, and prints who it is. Somebody between the two can then read and
@@ -121,7 +121,8 @@ pub struct Neighbours {
     /// UDP: to boards, and to whoever else is on its air. `motemix-lab air` makes such lines.
     #[arg(long, value_name = "LINE")]
     pub radio: Option<PathBuf>,
-    /// The radio's extended address (EUI-64), 16 hex digits; a random one each time by default.
+    /// The radio's extended address (EUI-64), 16 hex digits; a random one each time by default, so
+    /// give one where a neighbour keeps --known.
     #[arg(long, value_name = "HEX", requires = "radio", value_parser = parse_address)]
     pub radio_address: Option<[u8; 8]>,
 }
@@ -145,6 +146,12 @@ pub enum Mode {
     Plain,
 }
 
+fn parse_socket(text: &str) -> Result<SocketAddr, String> {
+    let form =
+        "an address and a port are expected, such as [::1]:61618 or 192.0.2.1:61618; names are not looked up";
+    text.trim().parse().map_err(|_| form.to_owned())
+}
+
 fn parse_address(text: &str) -> Result<[u8; 8], String> {
     let mut bytes = [0; 8];
     hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| "16 hex digits are expected".to_owned())?;
@@ -156,4 +163,17 @@ fn parse_identity(text: &str) -> Result<PublicKey, String> {
     hex::decode_to_slice(text.trim(), &mut bytes)
         .map_err(|_| "66 hex digits are expected, as `motemix link identity` prints".to_owned())?;
     PublicKey::new(bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_address_is_told_the_form_of_one() {
+        assert_eq!(parse_socket("[::1]:9"), Ok(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9))));
+        for wrong in ["localhost:61618", "[::1]", "::1:61618", ""] {
+            assert!(parse_socket(wrong).is_err_and(|said| said.contains("[::1]:61618")), "{wrong}");
+        }
+    }
 }

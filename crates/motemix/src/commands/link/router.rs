@@ -3,7 +3,7 @@
 use super::carrier::Carrier;
 use super::edhoc;
 use super::literal::Literal;
-use super::{DATAGRAM_LEN, Us, in_hex, rng, warn_of_mode};
+use super::{DATAGRAM_LEN, Us, check, in_hex, rng};
 use crate::cli::{LinkRouter as Args, Mode, Neighbours};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
@@ -35,7 +35,7 @@ const ANSWERS: f64 = 50.0;
 
 pub fn router(args: &Args) -> Result<(), Failure> {
     let interrupted = on_interrupt()?;
-    warn_of_mode(args.neighbours.mode);
+    check(&args.neighbours)?;
     let mut router = Router::new(&args.neighbours, args.json)?;
     let mut carrier = Carrier::open(&args.neighbours, args.listen, LOOK)?;
     router.say_where(&carrier)?;

@@ -4,7 +4,7 @@ use super::carrier::Carrier;
 use super::edhoc;
 use super::literal::Literal;
 use super::router::Router;
-use super::{DATAGRAM_LEN, Us, in_hex, rng, warn_of_mode};
+use super::{DATAGRAM_LEN, Us, check, in_hex, rng};
 use crate::cli::{LinkSensor as Args, Mode};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
@@ -35,7 +35,13 @@ const MOST_TEXT: usize = 1100;
 const MOST_TEXT_ON_RADIO: usize = 290;
 
 pub fn sensor(args: &Args) -> Result<(), Failure> {
-    warn_of_mode(args.neighbours.mode);
+    check(&args.neighbours)?;
+    let is_link_local = matches!(args.to, SocketAddr::V6(to) if to.ip().is_unicast_link_local());
+    if args.neighbours.radio.is_some() && !is_link_local {
+        return Err(Failure::broken(
+            "--to: on a radio a neighbour has a link-local address, fe80::…; it prints that when it starts",
+        ));
+    }
     let mut sensor = Sensor::new(args)?;
     if args.listen.is_some() {
         return sensor.say_and_listen();
