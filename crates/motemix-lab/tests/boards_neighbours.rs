@@ -175,7 +175,7 @@ fn the_charts_show_every_function_and_every_handshake() {
     };
     let functions = chart("neighbours-functions.svg");
     for word in
-        ["generate a key pair, cc2538-16mhz", "verify, cc2538-32mhz", "measured 1.305", "measured 1.547"]
+        ["generate a key pair, cc2538-16mhz", "verify, cc2538-32mhz", "paper 1.305", "paper 1.547"]
     {
         assert!(functions.contains(word), "{word}");
     }
