@@ -174,9 +174,7 @@ fn the_charts_show_every_function_and_every_handshake() {
         fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     };
     let functions = chart("neighbours-functions.svg");
-    for word in
-        ["generate a key pair, cc2538-16mhz", "verify, cc2538-32mhz", "paper 1.305", "paper 1.547"]
-    {
+    for word in ["generate a key pair, cc2538-16mhz", "verify, cc2538-32mhz", "paper 1.305", "paper 1.547"] {
         assert!(functions.contains(word), "{word}");
     }
     let [bytes, energy] = ["neighbours-bytes.svg", "neighbours-energy-cc2538-16mhz.svg"].map(chart);
