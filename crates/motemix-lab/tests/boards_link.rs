@@ -58,7 +58,7 @@ impl Exchanges {
         assert_eq!(ways, expected.map(|(from, to)| (from.to_owned(), to.to_owned())));
         for exchange in exchanges {
             assert_eq!(exchange["sent"], MESSAGES, "{exchange}");
-            // What nobody acknowledges is not sent again: a board that computes may miss one.
+            // What nobody acknowledges is not sent again, so one may be lost.
             let heard = exchange["heard"].as_u64().expect("a count");
             assert!(heard == MESSAGES || !is_acknowledged && 0 < heard && heard < MESSAGES, "{exchange}");
             let acknowledged = if is_acknowledged { MESSAGES } else { 0 };

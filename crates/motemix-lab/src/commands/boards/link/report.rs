@@ -84,8 +84,12 @@ impl Summary {
 
     /// What did not end well, in words.
     pub fn shortfall(&self) -> Option<String> {
-        // Nothing is sent again in these modes, so a message may be lost.
         if !self.is_acknowledged {
+            // Whoever looks at the table alone is told.
+            let lost: u64 = self.exchanges.iter().map(|exchange| exchange.sent - exchange.heard).sum();
+            if lost > 0 {
+                eprintln!("motemix-lab: {lost} messages were not heard; this mode sends nothing again");
+            }
             let silent = self.exchanges.iter().find(|exchange| exchange.heard == 0);
             return silent.map(|Exchange { from, to, .. }| format!("{to} heard nothing of {from}"));
         }
