@@ -1,8 +1,8 @@
 //! Datagrams between nodes.
 //!
-//! A node authenticates packets, not senders. The source address of a datagram is read for one
-//! purpose: to give each source its fair share of the node's work ([`fair`]). It is never kept,
-//! logged or told.
+//! A node authenticates packets, not senders. The source address of a datagram is read for two
+//! purposes: to give each source its fair share of the node's work ([`fair`]), and to find the key
+//! of a neighbour where links are protected ([`sessions`]). It is never kept, logged or told.
 
 mod batch;
 pub mod fair;
@@ -10,6 +10,7 @@ pub mod faults;
 pub mod key_log;
 pub mod radio;
 mod radio_socket;
+pub mod sessions;
 mod stations;
 pub mod udp;
 
@@ -19,5 +20,6 @@ pub use faults::Loss;
 pub use key_log::KeyLog;
 pub use radio::RadioLink;
 pub use radio_socket::RadioSocket;
+pub use sessions::{PAYLOAD_OVERHEAD, SessionCounters, Sessions, SocketNetwork, SocketNode};
 pub use stations::RadioNetwork;
 pub use udp::{LinkCounters, UdpLink};

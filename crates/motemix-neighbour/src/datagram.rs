@@ -35,6 +35,8 @@ pub const NAME_LEN: usize = 8;
 pub const OVERHEAD: usize = HEADER_LEN + 1 + LENGTH_LEN + NAME_LEN + TAG_LEN;
 /// Bytes of a datagram that are not its payload.
 pub const PAYLOAD_OVERHEAD: usize = OVERHEAD - NAME_LEN;
+/// Where a payload begins in the memory that its datagram was opened into.
+pub const PAYLOAD_AT: usize = 1 + LENGTH_LEN;
 /// Bytes of a datagram that are not the handshake's message in it.
 pub const HANDSHAKE_OVERHEAD: usize = 1 + LENGTH_LEN;
 
@@ -145,6 +147,11 @@ impl SecurityContext {
     /// Whether its key has ended: nothing more is sealed or opened.
     pub const fn has_ended(&self) -> bool {
         self.number >= MAX_SEALED || self.forged >= MAX_FORGED
+    }
+
+    /// Whether another key is to be made while this one lasts: seven eighths of it are used.
+    pub const fn is_nearly_over(&self) -> bool {
+        self.number >= MAX_SEALED / 8 * 7 || self.forged >= MAX_FORGED / 8 * 7
     }
 
     /// Fills a datagram, and returns its number. Nobody may seal it again: to repeat it, send the

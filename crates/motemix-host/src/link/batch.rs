@@ -67,6 +67,21 @@ impl Batch {
         }
     }
 
+    /// Puts what `open` makes of each datagram, in its place, where the datagram was, and drops it
+    /// if that is nothing.
+    pub fn open_each(
+        &mut self,
+        mut open: impl FnMut(Option<SocketAddr>, &mut [u8]) -> Option<(usize, SocketAddr)>,
+    ) {
+        let slots = self.bytes.chunks_exact_mut(self.slot_len);
+        for ((slot, len), source) in slots.zip(&mut self.lens).zip(&mut self.sources) {
+            let Some(datagram) = len.take().and_then(|len| slot.get_mut(..len)) else { continue };
+            if let Some((opened, from)) = open(*source, datagram) {
+                (*len, *source) = (Some(opened), Some(from));
+            }
+        }
+    }
+
     /// Empties the batch.
     pub fn clear(&mut self) {
         self.lens = [None; BATCH];
@@ -150,7 +165,7 @@ impl Outbox {
     }
 
     /// The datagrams that wait.
-    pub fn datagrams(&self) -> impl Iterator<Item = Outgoing<'_>> {
+    pub fn datagrams(&self) -> impl Iterator<Item = Outgoing<'_>> + Clone {
         let slots = self.bytes.chunks_exact(self.packet_len);
         slots.zip(&self.entries).map(|(slot, &(to, len))| Outgoing { to, bytes: &slot[..len] })
     }

@@ -28,7 +28,7 @@ use crate::clock::HostClock;
 use crate::control::{Call, Response};
 use crate::documents::{Documents, Network};
 use crate::keys::NodeKey;
-use crate::link::{Batch, FairQueue, Loss, Outbox, Sources};
+use crate::link::{Batch, FairQueue, Loss, Outbox, PAYLOAD_OVERHEAD, Sources};
 use crate::rng::HostRng;
 use examine::{Examination, passes};
 
@@ -118,7 +118,7 @@ impl<P: Profile> Driver<'_, P> {
     }
 
     async fn run(&mut self) -> Result<(), RuntimeError> {
-        let mut batch = Batch::new(P::GEOMETRY.packet_len());
+        let mut batch = Batch::new(P::GEOMETRY.packet_len() + PAYLOAD_OVERHEAD);
         let mut outbox = Outbox::new(P::GEOMETRY.packet_len());
         loop {
             let others_wait = self.take_in(&mut batch)?;
@@ -166,8 +166,7 @@ impl<P: Profile> Driver<'_, P> {
         let Self { node, loss, sources, arrived, clock, links, diary, .. } = self;
         let mut any = false;
         for _ in 0..rounds::READS {
-            let received = links.receive(batch, |batch| {
-                loss.apply(batch);
+            let received = links.receive(batch, loss, |batch| {
                 for (from, datagram) in batch.with_sources() {
                     let source = sources.of(from);
                     if datagram.len() == P::GEOMETRY.packet_len() {
@@ -280,7 +279,7 @@ impl<P: Profile> Driver<'_, P> {
                 _ => self.host.unroutable += 1,
             }
         }
-        if !outbox.is_empty() {
+        if !outbox.is_empty() || self.links.has_leaving() {
             self.links.flush(outbox).await.map_err(broken_link)?;
         }
         Ok(())
@@ -313,6 +312,7 @@ impl<P: Profile> Driver<'_, P> {
         self.shared.set(&Totals {
             node: *self.node.counters(),
             links: self.links.counters(),
+            sessions: self.links.session_counters().copied().unwrap_or_default(),
             host: HostCounters {
                 injected_losses: self.loss.dropped(),
                 overload: self.arrived.dropped(),
@@ -373,7 +373,10 @@ impl<P: Profile> Driver<'_, P> {
         config.parameters.overlap = self.epochs.overlap_left(self.time.now());
         let addresses = self.network.nodes.iter().flat_map(|node| node.addresses.iter().copied());
         self.sources.set_nodes(addresses);
-        self.links.set_network(&self.network, self.key.mix_secret(epoch)?);
+        let secret = self.key.mix_secret(epoch)?;
+        self.links
+            .set_network(&self.network, P::GEOMETRY.packet_len(), secret)
+            .map_err(|error| RuntimeError::System("the platform has no entropy", error))?;
         self.routes = self.network.nodes.iter().map(|node| self.links.route(node)).collect();
         let now = self.clock.now();
         let begun = self.node.begin_epoch(now, epoch, now + lasts, self.network.entries(), config);

@@ -9,13 +9,16 @@ use std::path::PathBuf;
 use motemix_crypto::{Curve as _, Secret};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::PORT;
+use tokio::time::sleep_until;
 
 use super::RuntimeError;
+use crate::clock::HostClock;
 use crate::config::{NodeConfig, RadioConfig};
 use crate::curve::HostCurve;
 use crate::documents::{Network, NetworkNode};
 use crate::link::{
-    BATCH, Batch, KeyLog, LinkCounters, Outbox, Outgoing, RadioLink, RadioNetwork, UdpLink, key_log,
+    BATCH, Batch, KeyLog, LinkCounters, Loss, Outbox, Outgoing, PAYLOAD_OVERHEAD, RadioLink, RadioNetwork,
+    SessionCounters, Sessions, SocketNetwork, SocketNode, UdpLink, key_log,
 };
 use crate::rng::HostRng;
 
@@ -24,6 +27,16 @@ use crate::rng::HostRng;
 pub(super) struct Links {
     sockets: Vec<UdpLink>,
     radio: Option<Box<RadioLink>>,
+    /// What protects datagrams of the sockets, if they are protected.
+    sessions: Option<Box<Protected>>,
+    clock: HostClock,
+}
+
+#[derive(Debug)]
+struct Protected {
+    sessions: Sessions,
+    /// Packets that were sealed.
+    sealed: Outbox,
 }
 
 impl Links {
@@ -40,7 +53,7 @@ impl Links {
             taken.map_err(|error| RuntimeError::System("an inherited socket", error))?
         };
         let radio = config.radio.as_ref().map(connect).transpose()?;
-        Ok(Self { sockets: taken, radio })
+        Ok(Self { sockets: taken, radio, sessions: None, clock: HostClock::start() })
     }
 
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
@@ -58,26 +71,54 @@ impl Links {
             .find(|to| if on_radio(*to).is_some() { by_radio(to) } else { by_socket(to) })
     }
 
-    /// Whom the radio hears from now on: the nodes of a network document, and for one epoch more
-    /// those of the document before, whose packets are under way. `secret` is this node's mix key.
-    pub(super) fn set_network(&mut self, network: &Network, secret: Secret<32>) {
-        let Some(radio) = &mut self.radio else { return };
-        let own = HostCurve::public_key(&secret);
-        let nodes = network.nodes.iter().filter_map(|node| {
-            let address = node.addresses.iter().copied().find_map(on_radio)?;
-            Some((address, node.mix_key))
+    /// Whom the radio hears from now on, and with whom sockets have sessions where links are
+    /// protected: the nodes of a network document, and for one epoch more those of the document
+    /// before, whose packets are under way. `secret` is this node's mix key.
+    pub(super) fn set_network(
+        &mut self,
+        network: &Network,
+        packet_len: usize,
+        secret: Secret<32>,
+    ) -> io::Result<()> {
+        let public = HostCurve::public_key(&secret);
+        let own = (secret, public);
+        let protects = network.parameters.protected_links;
+        if let Some(radio) = &mut self.radio {
+            let nodes = network.nodes.iter().filter_map(|node| {
+                let address = node.addresses.iter().copied().find_map(on_radio)?;
+                Some((address, node.mix_key))
+            });
+            let own_key = protects.then(|| (own.0.duplicate(), own.1));
+            radio.set_network(RadioNetwork { nodes: nodes.collect(), epoch: network.epoch, own_key });
+        }
+        if !protects || self.sockets.is_empty() {
+            self.sessions = None;
+            return Ok(());
+        }
+        let nodes = network.nodes.iter().map(|node| SocketNode {
+            addresses: node.addresses.clone(),
+            route: self.route(node).filter(|to| on_radio(*to).is_none()),
+            mix_key: node.mix_key,
         });
-        radio.set_network(RadioNetwork {
-            nodes: nodes.collect(),
-            epoch: network.epoch,
-            own_key: network.parameters.protected_links.then_some((secret, own)),
-        });
+        let network = SocketNetwork { nodes: nodes.collect(), epoch: network.epoch, own_key: own };
+        if self.sessions.is_none() {
+            let sessions = Sessions::new(packet_len, HostRng::new()?);
+            let sealed = Outbox::new(packet_len + PAYLOAD_OVERHEAD);
+            self.sessions = Some(Box::new(Protected { sessions, sealed }));
+        }
+        if let Some(protected) = &mut self.sessions {
+            protected.sessions.follow(network);
+        }
+        Ok(())
     }
 
     /// The epoch is over, and its key is gone.
     pub(super) fn forget_key(&mut self) {
         if let Some(radio) = &mut self.radio {
             radio.forget_key();
+        }
+        if let Some(protected) = &mut self.sessions {
+            protected.sessions.forget_key();
         }
     }
 
@@ -86,46 +127,74 @@ impl Links {
         let first = self.sockets.first().map(UdpLink::readable);
         let second = self.sockets.get(1).map(UdpLink::readable);
         let radio = self.radio.as_mut().map(|radio| radio.readable());
+        let due = self.sessions.as_ref().and_then(|protected| protected.sessions.poll_timeout());
+        let timer = due.map(|due| {
+            let due = sleep_until(self.clock.at(due).into());
+            async move {
+                due.await;
+                Ok(())
+            }
+        });
         tokio::select! {
             ready = or_never(first) => ready,
             ready = or_never(second) => ready,
             ready = or_never(radio) => ready,
+            ready = or_never(timer) => ready,
         }
     }
 
-    /// Hands each batch that is there, at most one for each socket, to `take`.
+    /// Hands each batch that is there, at most one for each socket, to `take`, without what `loss`
+    /// loses.
     pub(super) fn receive(
         &mut self,
         batch: &mut Batch,
+        loss: &mut Loss,
         mut take: impl FnMut(&mut Batch),
     ) -> io::Result<bool> {
         let mut any = false;
         for link in &self.sockets {
             if link.try_recv_batch(batch)? > 0 {
                 any = true;
+                loss.apply(batch);
+                if let Some(protected) = &mut self.sessions {
+                    let now = self.clock.now();
+                    batch.open_each(|from, datagram| protected.sessions.open(now, from, datagram));
+                }
                 take(batch);
             }
+        }
+        if let Some(protected) = &mut self.sessions {
+            protected.sessions.poll(self.clock.now());
         }
         if let Some(radio) = &mut self.radio
             && radio.try_recv_batch(batch)? > 0
         {
             any = true;
+            loss.apply(batch);
             take(batch);
         }
         Ok(any)
     }
 
-    /// Sends everything in the outbox.
+    /// Whether messages of handshakes are to be sent.
+    pub(super) fn has_leaving(&self) -> bool {
+        self.sessions.as_ref().is_some_and(|protected| protected.sessions.leaving().len() > 0)
+    }
+
+    /// Sends everything in the outbox, and messages of handshakes.
     pub(super) async fn flush(&mut self, outbox: &mut Outbox) -> io::Result<()> {
-        let nowhere = Outgoing { to: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), bytes: &[] };
-        for link in &self.sockets {
-            let mut datagrams = [nowhere; BATCH];
-            let of_family = outbox.datagrams().filter(|outgoing| {
-                on_radio(outgoing.to).is_none() && same_family(link.local_addr(), outgoing.to)
-            });
-            let count =
-                datagrams.iter_mut().zip(of_family).map(|(place, outgoing)| *place = outgoing).count();
-            link.send_batch(datagrams.get(..count).unwrap_or_default()).await?;
+        let by_socket = outbox.datagrams().filter(|outgoing| on_radio(outgoing.to).is_none());
+        match &mut self.sessions {
+            None => send(&self.sockets, by_socket).await?,
+            Some(protected) => {
+                let Protected { sessions, sealed } = &mut **protected;
+                sealed.clear();
+                sessions.seal(self.clock.now(), by_socket, sealed);
+                // In this order: whoever is told that there is a key then gets packets under it.
+                send(&self.sockets, sessions.leaving()).await?;
+                sessions.has_left();
+                send(&self.sockets, sealed.datagrams()).await?;
+            }
         }
         if let Some(radio) = &mut self.radio {
             for outgoing in outbox.datagrams() {
@@ -156,6 +225,30 @@ impl Links {
         }
         sum
     }
+
+    /// What the sessions of the sockets have seen, if there are any.
+    pub(super) fn session_counters(&self) -> Option<&SessionCounters> {
+        self.sessions.as_ref().map(|protected| protected.sessions.counters())
+    }
+}
+
+/// Sends each datagram by the socket of its family.
+async fn send<'d>(
+    sockets: &[UdpLink],
+    datagrams: impl Iterator<Item = Outgoing<'d>> + Clone,
+) -> io::Result<()> {
+    let nowhere = Outgoing { to: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), bytes: &[] };
+    for link in sockets {
+        let mut of_family =
+            datagrams.clone().filter(|outgoing| same_family(link.local_addr(), outgoing.to)).peekable();
+        while of_family.peek().is_some() {
+            let mut batch = [nowhere; BATCH];
+            let count =
+                batch.iter_mut().zip(&mut of_family).map(|(place, outgoing)| *place = outgoing).count();
+            link.send_batch(batch.get(..count).unwrap_or_default()).await?;
+        }
+    }
+    Ok(())
 }
 
 fn connect(radio: &RadioConfig) -> Result<Box<RadioLink>, RuntimeError> {

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use motemix_directory::Epoch;
+use motemix_link::meeting::HandshakeDrop;
 use motemix_node::{Counters, DropReason};
 
 use super::Started;
 use crate::NodeConfig;
 use crate::control::NodeStatus;
 use crate::health::{Concern, Health};
-use crate::link::LinkCounters;
+use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
 
 /// One hour.
@@ -34,6 +35,7 @@ pub(super) fn micros(time: Duration) -> u64 {
 pub(super) struct Totals {
     pub(super) node: Counters,
     pub(super) links: LinkCounters,
+    pub(super) sessions: SessionCounters,
     pub(super) host: HostCounters,
     pub(super) epoch: u32,
     pub(super) in_flight: u64,
@@ -146,6 +148,17 @@ impl Shared {
             counters
                 .insert(format!("dropped_{}", reason.name().replace('-', "_")), totals.node.dropped(*reason));
         }
+        let sessions = &totals.sessions;
+        counters.extend([
+            ("link_keys".to_owned(), sessions.keys),
+            ("link_calls_failed".to_owned(), sessions.failed),
+            ("link_neighbours".to_owned(), sessions.neighbours),
+            ("link_neighbours_with_key".to_owned(), sessions.with_key),
+        ]);
+        for reason in SessionCounters::DROPS {
+            let name = format!("link_dropped_{}", reason.name().replace('-', "_"));
+            counters.insert(name, sessions.dropped(reason));
+        }
         for (name, times) in [("round_trip_us", &self.round_trips), ("elapsed_us", &self.elapsed)] {
             for step in times.borrow().iter_recorded() {
                 counters.insert(format!("{name}_{}", step.value_iterated_to()), step.count_at_value());
@@ -178,7 +191,7 @@ impl Shared {
                 totals.node.dropped(*reason),
             );
         }
-        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        fill_sessions(&totals.sessions, metrics);
         let last_try = "Round trip of the try that was acknowledged, in microseconds";
         let all_tries = "From taking a message until its acknowledgement, in microseconds";
         for (name, help, times, share) in [
@@ -219,6 +232,33 @@ impl Shared {
         let uptime = i64::try_from(self.started.elapsed().as_secs()).unwrap_or(i64::MAX);
         metrics.gauge("motemix_uptime_seconds", "Seconds since the start", uptime);
     }
+}
+
+/// What protects links. All of it is zero where none are protected.
+fn fill_sessions(sessions: &SessionCounters, metrics: &mut Metrics) {
+    let help = "Keys made with neighbours";
+    metrics.counter("motemix_link_keys", help, sessions.keys);
+    let help = "Calls for a key that failed";
+    metrics.counter("motemix_link_calls_failed", help, sessions.failed);
+    let help = "Datagrams of protected links that went no further, by reason";
+    // The others happen on a radio.
+    for reason in SessionCounters::DROPS {
+        let label = ("reason", reason.name());
+        metrics.counter_with("motemix_link_dropped", help, label, sessions.dropped(reason));
+    }
+    let help = "Messages of handshakes with neighbours that went no further, by reason";
+    for reason in HandshakeDrop::ALL {
+        let label = ("reason", reason.name());
+        metrics.counter_with("motemix_link_handshakes_dropped", help, label, sessions.refused(*reason));
+    }
+    let help = "Neighbours with whom links are to be protected";
+    metrics.gauge("motemix_link_neighbours", help, gauge(sessions.neighbours));
+    let help = "Neighbours with whom there is a key";
+    metrics.gauge("motemix_link_neighbours_with_key", help, gauge(sessions.with_key));
+}
+
+fn gauge(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 impl Told for Shared {

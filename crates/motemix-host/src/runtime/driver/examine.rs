@@ -11,6 +11,7 @@ use super::{Driver, node_config};
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
 use crate::keys::KeyProblem;
+use crate::link::SessionCounters;
 use crate::runtime::forecast::Forecast;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, cover, find_me};
@@ -335,6 +336,9 @@ impl<P: Profile> Driver<'_, P> {
             );
             return Some(Reason::failing(Concern::Link, words));
         }
+        if let Some(words) = self.links.session_counters().and_then(worries) {
+            return Some(Reason::warning(Concern::Link, words));
+        }
         self.examination.overflow.see(now, overflow);
         self.examination.overflow.is_recent(now).then(|| {
             let words = format!(
@@ -344,6 +348,24 @@ impl<P: Profile> Driver<'_, P> {
             Reason::warning(Concern::Link, words)
         })
     }
+}
+
+/// What is wrong with protected links, in words. Neighbours are counted and not named: whom a node
+/// sends to is for nobody to know.
+fn worries(sessions: &SessionCounters) -> Option<String> {
+    let SessionCounters { neighbours, without_answer, unprotected_from, .. } = *sessions;
+    if unprotected_from > 0 {
+        return Some(format!(
+            "{unprotected_from} of {neighbours} neighbours send packets without protection, which are dropped: they \
+             run an earlier version, or have another network document; start them again with this one"
+        ));
+    }
+    (without_answer > 0).then(|| {
+        format!(
+            "{without_answer} of {neighbours} neighbours make no key with this node, and packets for them are lost: \
+             they do not run, or have another network document, or a firewall stands between"
+        )
+    })
 }
 
 /// Whether waiting may mend it: a disk may have room again, and a descriptor may become free.

@@ -1,0 +1,312 @@
+//! Protected datagrams between the nodes of a network: what passes over sockets where the network
+//! document says that links are protected.
+//!
+//! ```text
+//! packet ─ whose session? ─ seal ─ socket ─ socket ─ from whom? ─ open (a new number?) ─ packet
+//!              └─ none yet: some wait ─ handshake
+//! ```
+//!
+//! Each neighbour has handshakes of its own, so that one that is silent holds up no other. There
+//! are no sockets and no clock here: the owner hands in what arrives, and sends what it is given.
+//! `docs/spec/link-datagrams.md` is normative.
+
+mod counters;
+mod neighbour;
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use motemix_crypto::{PublicKey, Secret};
+use motemix_directory::Epoch;
+use motemix_link::Instant;
+use motemix_link::counters::LinkDrop;
+use motemix_link::meeting::admitted;
+use motemix_link::serial::ExtendedAddress;
+pub use motemix_link::sessions::PAYLOAD_OVERHEAD;
+use motemix_link::sessions::station_at;
+
+pub use counters::SessionCounters;
+use neighbour::{Described, Neighbour, Opened, Own};
+
+use super::{Outbox, Outgoing};
+use crate::rng::HostRng;
+
+/// Packets that wait for keys at most, to all neighbours together.
+const WAITING: usize = 1024;
+/// Datagrams that wait for the owner to send them: more leave with the next round.
+const LEAVING: usize = 2 * WAITING;
+
+/// What sessions have to know of a network document.
+pub struct SocketNetwork {
+    /// Its nodes.
+    pub nodes: Vec<SocketNode>,
+    /// The document's epoch.
+    pub epoch: Epoch,
+    /// This node's mix key of that epoch.
+    pub own_key: (Secret<32>, PublicKey),
+}
+
+/// A node of the document.
+pub struct SocketNode {
+    /// All that the document has for it.
+    pub addresses: Vec<SocketAddr>,
+    /// The one that a socket here reaches; `None`: none does.
+    pub route: Option<SocketAddr>,
+    /// Its key of the epoch.
+    pub mix_key: PublicKey,
+}
+
+/// The sessions of a node with its neighbours.
+pub struct Sessions {
+    packet_len: usize,
+    own: Option<Own>,
+    neighbours: Vec<Neighbour>,
+    by_address: HashMap<SocketAddr, usize>,
+    /// `None` where several nodes share an address.
+    by_ip: HashMap<IpAddr, Option<usize>>,
+    /// How many packets wait.
+    waiting: usize,
+    /// Where datagrams are opened.
+    opened: Vec<u8>,
+    leaving: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Not later than the first time at which a neighbour has something to do.
+    due: Option<Instant>,
+    counters: SessionCounters,
+    rng: HostRng,
+}
+
+impl Sessions {
+    /// Without neighbours, for packets of `packet_len` bytes.
+    pub fn new(packet_len: usize, rng: HostRng) -> Self {
+        Self {
+            packet_len,
+            own: None,
+            neighbours: Vec::new(),
+            by_address: HashMap::new(),
+            by_ip: HashMap::new(),
+            waiting: 0,
+            opened: vec![0; packet_len + PAYLOAD_OVERHEAD],
+            leaving: VecDeque::new(),
+            due: None,
+            counters: SessionCounters::default(),
+            rng,
+        }
+    }
+
+    /// Has sessions with the nodes of this network from now on, and keeps those with the nodes of
+    /// the one before, whose packets are under way.
+    pub fn follow(&mut self, network: SocketNetwork) {
+        let SocketNetwork { nodes, epoch, own_key: (secret, public) } = network;
+        let me = nodes.iter().find(|node| node.mix_key == public).and_then(|node| name_of(&node.addresses));
+        let own = Own { station: me.unwrap_or(ExtendedAddress([0; 8])), secret, public, epoch };
+        // Neighbours know a node that has moved by another name.
+        if self.own.as_ref().is_some_and(|before| before.station != own.station) {
+            self.neighbours.clear();
+        }
+        let mut known: HashMap<_, _> = std::mem::take(&mut self.neighbours)
+            .into_iter()
+            .map(|neighbour| (neighbour.station(), neighbour))
+            .collect();
+        for node in nodes.iter().filter(|node| node.mix_key != public) {
+            let (Some(station), Some(route)) = (name_of(&node.addresses), node.route) else { continue };
+            let admitted = Some(admitted(node.mix_key.0, epoch.0));
+            let addresses = node.addresses.clone();
+            let described = Described { station, addresses, route, admitted };
+            let mut neighbour = match known.remove(&station) {
+                Some(neighbour) => neighbour.described(described),
+                None => Neighbour::new(described, &own, &mut self.rng),
+            };
+            neighbour.prove(&own);
+            self.neighbours.push(neighbour);
+        }
+        // What was in the document before this one stays for one more.
+        self.neighbours.extend(known.into_values().filter_map(Neighbour::of_the_past));
+        self.own = Some(own);
+        self.index();
+    }
+
+    fn index(&mut self) {
+        self.look_around();
+        self.by_address.clear();
+        self.by_ip.clear();
+        // Those of the past first: their addresses may be others' now.
+        let places = || self.neighbours.iter().enumerate().rev();
+        for (place, neighbour) in places() {
+            for address in neighbour.addresses() {
+                self.by_address.insert(*address, place);
+            }
+        }
+        for (place, neighbour) in places().filter(|(_, neighbour)| neighbour.is_admitted()) {
+            for address in neighbour.addresses() {
+                let only = |known: &mut Option<usize>| *known = known.filter(|other| *other == place);
+                self.by_ip.entry(address.ip()).and_modify(only).or_insert(Some(place));
+            }
+        }
+    }
+
+    /// The epoch is over, and its key is gone: no more handshakes until the next one.
+    pub fn forget_key(&mut self) {
+        self.own = None;
+        self.neighbours.iter_mut().for_each(Neighbour::forget_identity);
+    }
+
+    /// Opens a datagram in its place. Returns the packet's length and the address at which the
+    /// document has its sender; `None` if there is no packet in it, which is counted if it is a
+    /// drop.
+    pub fn open(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &mut [u8],
+    ) -> Option<(usize, SocketAddr)> {
+        let opened = self.open_of(now, from, datagram);
+        opened.unwrap_or_else(|reason| {
+            self.counters.drop(reason);
+            None
+        })
+    }
+
+    fn open_of(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &mut [u8],
+    ) -> Result<Option<(usize, SocketAddr)>, LinkDrop> {
+        let place = from.and_then(|from| self.place_of(from)).ok_or(LinkDrop::Stranger)?;
+        let neighbour = self.neighbours.get_mut(place).ok_or(LinkDrop::Stranger)?;
+        let was_unprotected = neighbour.is_unprotected();
+        let opened = neighbour.open(now, datagram, &mut self.opened, self.packet_len);
+        match (was_unprotected, neighbour.is_unprotected()) {
+            (false, true) => self.counters.unprotected_from += 1,
+            (true, false) => self.counters.unprotected_from -= 1,
+            _ => {}
+        }
+        self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();
+        match opened? {
+            Opened::Packet(packet) => {
+                let slot = datagram.get_mut(..packet.len()).ok_or(LinkDrop::BadHeader)?;
+                slot.copy_from_slice(packet);
+                Ok(Some((slot.len(), neighbour.route())))
+            }
+            Opened::Handshake => {
+                if self.progress(now, place) {
+                    self.look_around();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whose address this is. Behind a translator of addresses ports change: a node that has an
+    /// address for itself is known by that. What it sends is authenticated all the same.
+    fn place_of(&self, from: SocketAddr) -> Option<usize> {
+        self.by_address.get(&from).copied().or_else(|| self.by_ip.get(&from.ip()).copied().flatten())
+    }
+
+    /// Seals packets that are to leave into `sealed`, which has room for as many. Those whose
+    /// neighbour has no key yet wait for one.
+    pub fn seal<'p>(
+        &mut self,
+        now: Instant,
+        packets: impl Iterator<Item = Outgoing<'p>>,
+        sealed: &mut Outbox,
+    ) {
+        for packet in packets {
+            let neighbour = self.by_address.get(&packet.to).and_then(|place| self.neighbours.get_mut(*place));
+            let Some(neighbour) = neighbour else {
+                self.counters.drop(LinkDrop::NoNeighbour);
+                continue;
+            };
+            let Some(slot) = sealed.next_slot() else { break };
+            match neighbour.seal(packet.bytes, slot) {
+                Some(len) => sealed.push(neighbour.route(), len),
+                None if self.waiting < WAITING && neighbour.wait(now, packet.bytes) => self.waiting += 1,
+                None => self.counters.drop(LinkDrop::QueueFull),
+            }
+            self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();
+        }
+    }
+
+    /// Moves handshakes forward, and gives up what has waited for too long.
+    pub fn poll(&mut self, now: Instant) {
+        if self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        for place in 0..self.neighbours.len() {
+            if self.neighbours[place].poll_timeout().is_some_and(|due| due <= now) {
+                self.progress(now, place);
+            }
+        }
+        self.look_around();
+    }
+
+    /// When [`poll`](Self::poll) has something to do.
+    pub const fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// `true` if a handshake has ended.
+    fn progress(&mut self, now: Instant, place: usize) -> bool {
+        let Self { neighbours, leaving, counters, rng, packet_len, due, .. } = self;
+        let Some(neighbour) = neighbours.get_mut(place) else { return false };
+        let route = neighbour.route();
+        let told = neighbour.progress(now, *packet_len, rng, |datagram| {
+            if leaving.len() < LEAVING {
+                leaving.push_back((route, datagram));
+            }
+        });
+        counters.add(told);
+        *due = [*due, neighbour.poll_timeout()].into_iter().flatten().min();
+        told.keys + told.failed > 0
+    }
+
+    /// Looks at all neighbours: at what they wait for, and how many are how.
+    fn look_around(&mut self) {
+        let many = |is: fn(&Neighbour) -> bool| self.neighbours.iter().filter(|it| is(it)).count() as u64;
+        self.counters = SessionCounters {
+            neighbours: many(Neighbour::is_admitted),
+            with_key: many(Neighbour::has_key),
+            without_answer: many(Neighbour::has_failed),
+            unprotected_from: many(Neighbour::is_unprotected),
+            ..self.counters
+        };
+        self.waiting = self.neighbours.iter().map(Neighbour::waiting).sum();
+        self.due = self.neighbours.iter().filter_map(Neighbour::poll_timeout).min();
+    }
+
+    /// What is to leave besides what [`seal`](Self::seal) sealed, and before it.
+    pub fn leaving(&self) -> impl ExactSizeIterator<Item = Outgoing<'_>> + Clone {
+        self.leaving.iter().map(|(to, bytes)| Outgoing { to: *to, bytes })
+    }
+
+    /// It has left.
+    pub fn has_left(&mut self) {
+        self.leaving.clear();
+    }
+
+    /// What happened so far, and how many neighbours there are.
+    pub const fn counters(&self) -> &SessionCounters {
+        &self.counters
+    }
+}
+
+/// What all nodes call one of these addresses: the number of its first link-local one, or else of
+/// its first of IPv6, or else of IPv4, mapped into IPv6 (RFC 4291, 2.5.5.2).
+fn name_of(addresses: &[SocketAddr]) -> Option<ExtendedAddress> {
+    let v6 = |address: &SocketAddr| match address {
+        SocketAddr::V6(v6) => Some(*v6),
+        SocketAddr::V4(_) => None,
+    };
+    let local = addresses.iter().filter_map(v6).find(|address| address.ip().is_unicast_link_local());
+    let address = local.or_else(|| addresses.iter().find_map(v6)).or_else(|| {
+        let SocketAddr::V4(v4) = addresses.first()? else { return None };
+        Some(SocketAddrV6::new(v4.ip().to_ipv6_mapped(), v4.port(), 0, 0))
+    })?;
+    Some(station_at(address))
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").field("neighbours", &self.neighbours.len()).finish_non_exhaustive()
+    }
+}

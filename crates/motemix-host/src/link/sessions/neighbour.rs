@@ -1,0 +1,324 @@
+//! One neighbour: the handshakes with it, its keys, and packets that wait for one.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use motemix_crypto::{PublicKey, Secret};
+use motemix_directory::Epoch;
+use motemix_link::Instant;
+use motemix_link::counters::LinkDrop;
+use motemix_link::meeting::{Admitted, Failure, HandshakeDrop, Handshakes, admitted};
+use motemix_link::protection::Role;
+use motemix_link::serial::ExtendedAddress;
+use motemix_link::settings::LinkSettings;
+use motemix_neighbour::Refused;
+use motemix_neighbour::datagram::{
+    Content, Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_AT, PAYLOAD_OVERHEAD, Protected, SecurityContext, carry,
+};
+use motemix_neighbour::edhoc::{Suite0, WithoutSignatures};
+use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer};
+
+use super::counters::Told;
+use crate::curve::HostCurve;
+use crate::rng::HostRng;
+
+/// Packets that wait for one neighbour's key at most.
+const WAITING: usize = 64;
+/// For how long a packet waits for a key.
+const KEY_WITHIN: Duration = LinkSettings::new().keys_within;
+/// For how long the key before is kept, for what was under way under it.
+const KEY_BEFORE: Duration = Duration::from_secs(10);
+/// After a call that failed, the next one waits for so long.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Steps of handshakes at once: a host multiplies in microseconds.
+const STEPS: usize = 8;
+
+/// This node, as it proves itself to its neighbours.
+pub(super) struct Own {
+    pub(super) station: ExtendedAddress,
+    pub(super) secret: Secret<32>,
+    pub(super) public: PublicKey,
+    pub(super) epoch: Epoch,
+}
+
+/// What the network document says of a neighbour.
+pub(super) struct Described {
+    /// Its name.
+    pub(super) station: ExtendedAddress,
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) route: SocketAddr,
+    /// The key that it has to prove; `None` if only the document before names it.
+    pub(super) admitted: Option<Admitted>,
+}
+
+impl Admission for Described {
+    fn admitted(&self, peer: Peer) -> Option<Admitted> {
+        self.admitted.filter(|_| peer == Peer(self.station.0))
+    }
+}
+
+/// What is in a datagram.
+pub(super) enum Opened<'o> {
+    Packet(&'o [u8]),
+    /// A message of a handshake, on which [`Neighbour::progress`] works.
+    Handshake,
+}
+
+pub(super) struct Neighbour {
+    described: Described,
+    handshakes: Handshakes<WithoutSignatures<Suite0<HostCurve>>>,
+    key: Option<SecurityContext>,
+    /// The key before, and until when it is kept.
+    before: Option<(SecurityContext, Instant)>,
+    wants_key: bool,
+    /// No call begins before this.
+    call_from: Instant,
+    has_failed: bool,
+    is_unprotected: bool,
+    /// Whether its messages of handshakes have the length of a packet's datagram: answers do as
+    /// they do, so that none is longer than what it answers.
+    pads: bool,
+    waiting: VecDeque<(Instant, Vec<u8>)>,
+    /// Refused messages that were told already, by reason.
+    told: [u32; HandshakeDrop::ALL.len()],
+}
+
+impl Neighbour {
+    pub(super) fn new(described: Described, own: &Own, rng: &mut HostRng) -> Self {
+        Self {
+            described,
+            handshakes: Handshakes::new(WithoutSignatures(Suite0::new()), Peer(own.station.0), rng),
+            key: None,
+            before: None,
+            wants_key: false,
+            call_from: Instant::default(),
+            has_failed: false,
+            is_unprotected: false,
+            pads: true,
+            waiting: VecDeque::new(),
+            told: [0; HandshakeDrop::ALL.len()],
+        }
+    }
+
+    pub(super) fn described(self, described: Described) -> Self {
+        Self { described, ..self }
+    }
+
+    /// The same, now that only the document before names it; `None` if none does.
+    pub(super) fn of_the_past(mut self) -> Option<Self> {
+        self.described.admitted.take().map(|_| self)
+    }
+
+    pub(super) fn prove(&mut self, own: &Own) {
+        let public = admitted(own.public.0, own.epoch.0);
+        self.handshakes.set_identity(Some(Identity::new(own.secret.duplicate(), public)));
+    }
+
+    pub(super) fn forget_identity(&mut self) {
+        self.handshakes.set_identity(None);
+    }
+
+    pub(super) const fn station(&self) -> ExtendedAddress {
+        self.described.station
+    }
+
+    pub(super) const fn route(&self) -> SocketAddr {
+        self.described.route
+    }
+
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.described.addresses
+    }
+
+    pub(super) const fn is_admitted(&self) -> bool {
+        self.described.admitted.is_some()
+    }
+
+    pub(super) fn has_key(&self) -> bool {
+        self.key.as_ref().is_some_and(|key| !key.has_ended())
+    }
+
+    pub(super) const fn has_failed(&self) -> bool {
+        self.has_failed && self.is_admitted()
+    }
+
+    pub(super) const fn is_unprotected(&self) -> bool {
+        self.is_unprotected && self.is_admitted()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Opens what came from its address into `out`. Whoever claims the address costs a run of
+    /// AES-CCM, or two while there is a key before.
+    pub(super) fn open<'o>(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        out: &'o mut [u8],
+        packet_len: usize,
+    ) -> Result<Opened<'o>, LinkDrop> {
+        let whole = packet_len + PAYLOAD_OVERHEAD;
+        match Datagram::parse(datagram) {
+            Ok(Datagram::Handshake(_)) if datagram.len() > whole => Err(LinkDrop::TooLong),
+            Ok(Datagram::Handshake(message)) => {
+                self.pads = datagram.len() == whole;
+                // What is dropped is counted there.
+                let _ = self.handshakes.handle(now, Peer(self.described.station.0), message, &self.described);
+                Ok(Opened::Handshake)
+            }
+            Ok(Datagram::Protected(protected)) if datagram.len() == whole => {
+                let packet = self.open_protected(now, &protected, out)?;
+                self.is_unprotected = false;
+                if packet.len() == packet_len { Ok(Opened::Packet(packet)) } else { Err(LinkDrop::BadHeader) }
+            }
+            _ => {
+                self.is_unprotected |= datagram.len() == packet_len;
+                Err(LinkDrop::Unprotected)
+            }
+        }
+    }
+
+    fn open_protected<'o>(
+        &mut self,
+        now: Instant,
+        datagram: &Protected<'_>,
+        out: &'o mut [u8],
+    ) -> Result<&'o [u8], LinkDrop> {
+        let before = self.before.as_mut().filter(|(_, until)| now < *until).map(|(key, _)| key);
+        let mut refused = LinkDrop::NoKey;
+        for key in self.key.as_mut().into_iter().chain(before) {
+            let opened = key.open(datagram, out).map(|(_, content)| match content {
+                Content::Payload(payload) => Some(payload.len()),
+                Content::Text { .. } | Content::Receipt(_) => None,
+            });
+            // Many forgeries end a key as many packets do.
+            self.wants_key |= key.is_nearly_over();
+            match opened {
+                Ok(Some(len)) => return out.get(PAYLOAD_AT..PAYLOAD_AT + len).ok_or(LinkDrop::BadHeader),
+                Ok(None) => return Err(LinkDrop::BadHeader),
+                Err(Refused::Replayed) => return Err(LinkDrop::RepeatedFrame),
+                Err(Refused::Ciphertext) => refused = LinkDrop::Forged,
+                Err(Refused::Exhausted) => {}
+                Err(_) => return Err(LinkDrop::BadHeader),
+            }
+        }
+        // It may not know that this node was started again; or somebody lies in its name.
+        self.wants_key |= refused == LinkDrop::NoKey;
+        Err(refused)
+    }
+
+    /// Seals a packet into the beginning of `out`; `None`: there is no key.
+    pub(super) fn seal(&mut self, packet: &[u8], out: &mut [u8]) -> Option<usize> {
+        let out = out.get_mut(..packet.len() + PAYLOAD_OVERHEAD)?;
+        let key = self.key.as_mut().filter(|key| !key.has_ended())?;
+        key.seal(&Content::Payload(packet), out).ok()?;
+        self.wants_key |= key.is_nearly_over();
+        Some(out.len())
+    }
+
+    /// Keeps a packet until there is a key; `false` if too many wait.
+    pub(super) fn wait(&mut self, now: Instant, packet: &[u8]) -> bool {
+        self.wants_key = true;
+        let has_room = self.waiting.len() < WAITING;
+        if has_room {
+            self.waiting.push_back((now + KEY_WITHIN, packet.to_vec()));
+        }
+        has_room
+    }
+
+    /// Moves the handshakes forward, and hands the datagrams that are to leave for it to `leave`.
+    pub(super) fn progress(
+        &mut self,
+        now: Instant,
+        packet_len: usize,
+        rng: &mut HostRng,
+        mut leave: impl FnMut(Vec<u8>),
+    ) -> Told {
+        let mut told = Told::default();
+        let whole = packet_len + PAYLOAD_OVERHEAD;
+        self.before = self.before.take().filter(|(_, until)| now < *until);
+        self.handshakes.handle_timeout(now);
+        for _ in 0..STEPS {
+            if self.is_to_call(now) {
+                self.wants_key = false;
+                self.handshakes.call(now, Peer(self.described.station.0), &self.described);
+            }
+            let worked = self.handshakes.work(now, &self.described, rng);
+            let ended = self.settle(now, &mut told);
+            while let Some(message) = self.handshakes.poll_transmit(now) {
+                let message = message.as_bytes();
+                let len = if self.pads { whole } else { message.len() + HANDSHAKE_OVERHEAD };
+                let mut datagram = vec![0; len];
+                if carry(message, &mut datagram).is_ok() {
+                    leave(datagram);
+                }
+            }
+            if !worked && !ended {
+                break;
+            }
+        }
+        while self.has_key()
+            && let Some((_, packet)) = self.waiting.pop_front()
+        {
+            let mut datagram = vec![0; whole];
+            if self.seal(&packet, &mut datagram).is_some() {
+                leave(datagram);
+            }
+        }
+        while self.waiting.front().is_some_and(|(until, _)| *until <= now) {
+            self.waiting.pop_front();
+            told.unheard += 1;
+        }
+        for ((reason, said), count) in HandshakeDrop::ALL.iter().zip(&mut self.told).zip(&mut told.refused) {
+            let total = self.handshakes.counters().dropped(*reason);
+            *count = total.wrapping_sub(std::mem::replace(said, total)).into();
+        }
+        told
+    }
+
+    fn settle(&mut self, now: Instant, told: &mut Told) -> bool {
+        match self.handshakes.poll_event() {
+            Some(Event::Key { key, role, .. }) => {
+                told.keys += 1;
+                self.set_key(now, key, role);
+            }
+            Some(Event::Failed { reason, .. }) => {
+                told.failed += 1;
+                self.has_failed = reason != Failure::NotAdmitted;
+                self.call_from = now + PAUSE;
+                if reason == Failure::Unconfirmed {
+                    // It may have the new key, and seal with that.
+                    self.key = None;
+                }
+                // Anybody can make a call fail: a key that works goes on, and another call is made.
+                self.wants_key = self.key.is_some() || !self.waiting.is_empty();
+            }
+            None => return false,
+        }
+        true
+    }
+
+    fn set_key(&mut self, now: Instant, key: Secret<16>, role: Role) {
+        self.before = self.key.take().map(|key| (key, now + KEY_BEFORE));
+        self.key = Some(SecurityContext::new(key, role));
+        (self.wants_key, self.has_failed, self.call_from) = (false, false, now);
+    }
+
+    fn is_to_call(&self, now: Instant) -> bool {
+        self.wants_key && self.handshakes.is_idle() && self.call_from <= now
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.handshakes.has_work() {
+            return Some(Instant::default());
+        }
+        let call = (self.wants_key && self.handshakes.is_idle()).then_some(self.call_from);
+        let handshakes = self.handshakes.poll_timeout();
+        let waiting = self.waiting.front().map(|(until, _)| *until);
+        let before = self.before.as_ref().map(|(_, until)| *until);
+        [call, handshakes, waiting, before].into_iter().flatten().min()
+    }
+}

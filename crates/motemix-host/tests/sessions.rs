@@ -1,0 +1,324 @@
+//! Sessions of two nodes, without sockets and with a time of their own.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use motemix_crypto::{Curve as _, PublicKey, Secret};
+use motemix_directory::Epoch;
+use motemix_host::curve::HostCurve;
+use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, Sessions, SocketNetwork, SocketNode};
+use motemix_host::rng::HostRng;
+use motemix_link::Instant;
+use motemix_link::counters::LinkDrop;
+use motemix_neighbour::datagram::MAX_SEALED;
+
+const PACKET: usize = 280;
+const DATAGRAM: usize = PACKET + PAYLOAD_OVERHEAD;
+
+/// A node with its sessions.
+struct Node {
+    address: SocketAddr,
+    secret: [u8; 32],
+    sessions: Sessions,
+    received: Vec<Vec<u8>>,
+}
+
+/// Nodes, what is between them, and the time.
+struct World {
+    nodes: Vec<Node>,
+    now: Instant,
+    epoch: u32,
+    /// Datagrams under way: from where, to where.
+    wire: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
+}
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+impl World {
+    fn new(addresses: &[&str]) -> Self {
+        let node = |(number, text): (usize, &&str)| Node {
+            address: address(text),
+            secret: [number as u8 + 1; 32],
+            sessions: Sessions::new(PACKET, HostRng::new().expect("entropy")),
+            received: Vec::new(),
+        };
+        let nodes = addresses.iter().enumerate().map(node).collect();
+        let mut world = Self { nodes, now: Instant::default(), epoch: 6, wire: Vec::new() };
+        world.next_epoch();
+        world
+    }
+
+    /// All follow a document in which everybody is.
+    fn next_epoch(&mut self) {
+        self.epoch += 1;
+        for place in 0..self.nodes.len() {
+            self.follow(place, &(0..self.nodes.len()).collect::<Vec<_>>());
+        }
+    }
+
+    /// One follows a document in which these are.
+    fn follow(&mut self, place: usize, named: &[usize]) {
+        let public = |secret: &[u8; 32]| HostCurve::public_key(&Secret::new(*secret));
+        let nodes = named.iter().map(|other| {
+            let Node { address, secret, .. } = &self.nodes[*other];
+            SocketNode { addresses: vec![*address], route: Some(*address), mix_key: public(secret) }
+        });
+        let nodes = nodes.collect();
+        let secret = self.nodes[place].secret;
+        let own_key: (Secret<32>, PublicKey) = (Secret::new(secret), public(&secret));
+        let network = SocketNetwork { nodes, epoch: Epoch(self.epoch), own_key };
+        self.nodes[place].sessions.follow(network);
+    }
+
+    fn restart(&mut self, place: usize) {
+        self.nodes[place].sessions = Sessions::new(PACKET, HostRng::new().expect("entropy"));
+        self.follow(place, &(0..self.nodes.len()).collect::<Vec<_>>());
+    }
+
+    fn send(&mut self, from: usize, to: usize, byte: u8) {
+        let to = self.nodes[to].address;
+        let Node { address, sessions, .. } = &mut self.nodes[from];
+        let mut sealed = Outbox::new(DATAGRAM);
+        let packet = [byte; PACKET];
+        sessions.seal(self.now, std::iter::once(Outgoing { to, bytes: &packet }), &mut sealed);
+        let datagrams = sealed.datagrams().map(|datagram| (*address, datagram.to, datagram.bytes.to_vec()));
+        self.wire.extend(datagrams);
+    }
+
+    fn hand_in(&mut self, place: usize, from: SocketAddr, mut bytes: Vec<u8>) {
+        let Node { sessions, received, .. } = &mut self.nodes[place];
+        if let Some((len, _)) = sessions.open(self.now, Some(from), &mut bytes) {
+            received.push(bytes[..len].to_vec());
+        }
+    }
+
+    /// Everything arrives that `passes` lets through, for a second: a handshake takes less.
+    fn settle(&mut self, passes: impl FnMut(&[u8]) -> bool) {
+        self.pass(1, passes);
+    }
+
+    fn pass(&mut self, seconds: u64, mut passes: impl FnMut(&[u8]) -> bool) {
+        for _ in 0..100 * seconds {
+            self.now = self.now + Duration::from_millis(10);
+            for Node { address, sessions, .. } in &mut self.nodes {
+                sessions.poll(self.now);
+                let leaving = sessions.leaving().map(|it| (*address, it.to, it.bytes.to_vec()));
+                self.wire.extend(leaving);
+                sessions.has_left();
+            }
+            for (from, to, bytes) in std::mem::take(&mut self.wire) {
+                let place = self.nodes.iter().position(|node| node.address == to).expect("a node");
+                if passes(&bytes) {
+                    self.hand_in(place, from, bytes);
+                }
+            }
+        }
+    }
+
+    fn received(&mut self, place: usize) -> Vec<u8> {
+        self.nodes[place].received.drain(..).map(|packet| packet[0]).collect()
+    }
+
+    fn dropped(&self, place: usize, reason: LinkDrop) -> u64 {
+        self.nodes[place].sessions.counters().dropped(reason)
+    }
+}
+
+const TWO: [&str; 2] = ["10.0.0.1:4000", "10.0.0.2:4000"];
+
+#[test]
+fn packets_wait_for_the_first_key_and_leave_in_their_order() {
+    let mut world = World::new(&["10.0.0.1:4000", "[2001:db8::2]:4000"]);
+    for byte in 0..5 {
+        world.send(0, 1, byte);
+    }
+    assert!(world.wire.is_empty(), "nothing leaves without protection");
+    world.settle(|bytes| bytes.len() == DATAGRAM);
+    assert_eq!(world.received(1), [0, 1, 2, 3, 4]);
+    world.send(1, 0, 9);
+    world.settle(|_| true);
+    assert_eq!(world.received(0), [9]);
+}
+
+#[test]
+fn two_that_call_each_other_at_once_have_one_key() {
+    let mut world = World::new(&TWO);
+    for round in 0..3 {
+        world.send(0, 1, round);
+        world.send(1, 0, round);
+        world.settle(|_| true);
+        assert_eq!((world.received(0), world.received(1)), (vec![round], vec![round]));
+    }
+}
+
+#[test]
+fn what_waits_too_long_is_counted_and_so_is_what_finds_no_place() {
+    let mut world = World::new(&TWO);
+    for byte in 0..100 {
+        world.send(0, 1, byte);
+    }
+    assert_eq!(world.dropped(0, LinkDrop::QueueFull), 36, "64 wait");
+    world.pass(30, |_| false);
+    assert_eq!(world.dropped(0, LinkDrop::NoHandshake), 64);
+    assert_eq!(world.nodes[0].sessions.counters().without_answer, 1);
+    // It comes back.
+    world.send(0, 1, 7);
+    world.pass(3, |_| true);
+    assert_eq!(world.received(1), [7]);
+    assert_eq!(world.nodes[0].sessions.counters().without_answer, 0);
+}
+
+#[test]
+fn a_node_that_was_started_again_is_called_by_what_it_cannot_read() {
+    let mut world = World::new(&TWO);
+    world.send(0, 1, 1);
+    world.settle(|_| true);
+    world.restart(1);
+    world.send(0, 1, 2);
+    world.settle(|_| true);
+    assert_eq!(world.dropped(1, LinkDrop::NoKey), 1, "lost, and both know it");
+    world.send(0, 1, 3);
+    world.settle(|_| true);
+    assert_eq!(world.received(1), [1, 3]);
+}
+
+#[test]
+fn a_key_is_renewed_before_it_ends_and_no_packet_is_lost() {
+    let mut world = World::new(&TWO);
+    let mut keys = 0;
+    for number in 0..MAX_SEALED {
+        world.send(0, 1, number as u8);
+        if number % 1024 == 0 {
+            world.send(1, 0, 1);
+            world.settle(|_| true);
+        }
+        for (from, _, bytes) in std::mem::take(&mut world.wire) {
+            world.hand_in(1, from, bytes);
+        }
+        keys = world.nodes[1].sessions.counters().keys;
+        world.nodes[1].received.truncate(1);
+    }
+    assert_eq!(keys, 2);
+    for place in 0..2 {
+        let counters = world.nodes[place].sessions.counters();
+        let dropped = LinkDrop::ALL.iter().map(|reason| counters.dropped(*reason)).sum::<u64>();
+        assert_eq!((dropped, counters.with_key), (0, 1));
+    }
+}
+
+#[test]
+fn a_renewal_that_a_third_party_spoils_leaves_the_key_that_works() {
+    let mut world = World::new(&TWO);
+    world.send(0, 1, 1);
+    world.settle(|_| true);
+    world.restart(1);
+    // What it cannot read makes it call, and somebody cuts all handshakes off from then on.
+    world.send(0, 1, 2);
+    world.pass(20, |bytes| bytes[0] != 1);
+    assert_eq!(world.nodes[1].sessions.counters().failed, 1);
+    assert_eq!(world.nodes[0].sessions.counters().with_key, 1);
+    world.send(0, 1, 3);
+    world.pass(5, |_| true);
+    world.send(0, 1, 4);
+    world.settle(|_| true);
+    assert_eq!(world.received(1), [1, 4]);
+}
+
+#[test]
+fn a_confirmation_that_is_lost_costs_a_moment() {
+    let mut world = World::new(&TWO);
+    world.send(0, 1, 1);
+    // The fourth message of EDHOC is the only one of these lengths; they are in its second byte.
+    let mut lost = 0;
+    let is_message_4 = |bytes: &[u8]| bytes[0] == 1 && bytes[3] == 6;
+    world.settle(|bytes| {
+        lost += usize::from(is_message_4(bytes));
+        !is_message_4(bytes)
+    });
+    assert!(lost > 0, "it was sent");
+    world.send(1, 0, 5);
+    world.settle(|_| true);
+    assert!(world.received(0).is_empty(), "it has no key yet");
+    world.pass(4, |_| true);
+    world.send(1, 0, 6);
+    world.settle(|_| true);
+    assert_eq!((world.received(1), world.received(0)), (vec![1], vec![6]));
+}
+
+#[test]
+fn behind_a_translator_a_node_with_an_address_of_its_own_is_known_by_that() {
+    let mut world = World::new(&TWO);
+    world.send(0, 1, 1);
+    world.settle(|_| true);
+    world.send(0, 1, 2);
+    let (_, _, bytes) = world.wire.pop().expect("it left");
+    world.hand_in(1, address("10.0.0.1:61234"), bytes.clone());
+    assert_eq!(world.received(1), [1, 2]);
+    world.hand_in(1, address("10.0.0.3:4000"), bytes);
+    assert_eq!(world.dropped(1, LinkDrop::Stranger), 1);
+
+    // Where two nodes have one address, ports tell them apart.
+    let mut world = World::new(&["10.0.0.1:4000", "10.0.0.2:4000", "10.0.0.1:4001"]);
+    world.hand_in(1, address("10.0.0.1:61234"), vec![2; DATAGRAM]);
+    assert_eq!(world.dropped(1, LinkDrop::Stranger), 1);
+    world.hand_in(1, address("10.0.0.1:4001"), vec![2; DATAGRAM]);
+    assert_eq!(world.dropped(1, LinkDrop::NoKey), 1);
+}
+
+#[test]
+fn keys_outlive_an_epoch_and_go_when_a_node_is_in_no_document() {
+    let mut world = World::new(&["10.0.0.1:4000", "10.0.0.2:4000", "10.0.0.3:4000"]);
+    world.send(1, 0, 1);
+    world.settle(|_| true);
+    let number = |world: &mut World| {
+        world.send(1, 0, 2);
+        let datagram = world.wire.pop().expect("it has a key");
+        (datagram.0, datagram.2)
+    };
+    world.next_epoch();
+    let (from, bytes) = number(&mut world);
+    world.hand_in(0, from, bytes);
+    assert_eq!(world.received(0), [1, 2]);
+    // The first one's next document has the second no more; what is under way still arrives.
+    world.epoch += 1;
+    world.follow(0, &[0, 2]);
+    let (from, bytes) = number(&mut world);
+    world.hand_in(0, from, bytes);
+    assert_eq!(world.received(0), [2]);
+    world.epoch += 1;
+    world.follow(0, &[0, 2]);
+    let (from, bytes) = number(&mut world);
+    world.hand_in(0, from, bytes);
+    assert_eq!((world.received(0), world.dropped(0, LinkDrop::Stranger)), (vec![], 1));
+    world.send(0, 1, 1);
+    assert_eq!(world.dropped(0, LinkDrop::NoNeighbour), 1);
+}
+
+#[test]
+fn an_answer_is_not_longer_than_what_it_answers() {
+    let mut world = World::new(&TWO);
+    for (hello, answer) in
+        [(vec![1, 0, 1, 1], 12), ([vec![1, 0, 1, 1], vec![0; DATAGRAM - 4]].concat(), DATAGRAM)]
+    {
+        let from = world.nodes[0].address;
+        world.hand_in(1, from, hello);
+        let leaving: Vec<_> = world.nodes[1].sessions.leaving().map(|it| it.bytes.len()).collect();
+        assert_eq!(leaving, [answer]);
+        world.nodes[1].sessions.has_left();
+    }
+}
+
+#[test]
+fn without_a_key_of_its_own_a_node_makes_none_and_goes_on_with_those_it_has() {
+    let mut world = World::new(&["10.0.0.1:4000", "10.0.0.2:4000", "10.0.0.3:4000"]);
+    world.send(0, 1, 1);
+    world.settle(|_| true);
+    world.nodes[0].sessions.forget_key();
+    world.send(0, 1, 2);
+    world.send(0, 2, 3);
+    world.pass(20, |_| true);
+    assert_eq!((world.received(1), world.received(2)), (vec![1, 2], vec![]));
+    assert_eq!(world.dropped(0, LinkDrop::NoHandshake), 1);
+}
