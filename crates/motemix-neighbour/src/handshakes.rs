@@ -81,6 +81,11 @@ pub const fn is_message_1(message: &[u8]) -> bool {
     matches!(message, [MESSAGE_1, ..])
 }
 
+/// Whether these bytes ask for a cookie.
+pub const fn is_hello(message: &[u8]) -> bool {
+    matches!(message, [HELLO])
+}
+
 /// Whether these bytes are what whoever answers says to whoever calls. Where two halves of a node
 /// call and answer by themselves, it tells whose a message is.
 pub const fn is_for_caller(message: &[u8]) -> bool {

@@ -26,9 +26,9 @@ struct Stranger {
 
 impl Stranger {
     /// A quiet network that has carried one message, and a mix that the message passed.
-    fn arrive() -> Self {
-        let network =
-            RecordedNetwork::up(&["--mean-delay", "10ms", "--loop-cover", "0s", "--drop-cover", "0s"]);
+    fn arrive(more: &[&str]) -> Self {
+        let quiet = ["--mean-delay", "10ms", "--loop-cover", "0s", "--drop-cover", "0s"];
+        let network = RecordedNetwork::up(&[&quiet, more].concat());
         network.running.send("mote-1", "all is well").succeeds();
         let first = network.recording().into_iter().find(|recorded| recorded.to.starts_with("mix-"));
         let target = first.expect("the message passed a mix").to;
@@ -49,7 +49,7 @@ impl Stranger {
             count(&after, counter) > count(&before, counter)
         });
         for (name, _) in after.as_object().unwrap() {
-            if name == counter || name.starts_with("dropped_") {
+            if name == counter || name.starts_with("dropped_") || name.starts_with("link_dropped_") {
                 let more = count(&after, name) - count(&before, name);
                 assert_eq!(more, u64::from(name == counter), "{name} after {counter}");
             }
@@ -88,7 +88,7 @@ impl Stranger {
 
 #[test]
 fn hostile_datagrams_are_counted_and_never_answered() {
-    let stranger = Stranger::arrive();
+    let stranger = Stranger::arrive(&["--plain-links"]);
     let pid = stranger.network.running.pid(&stranger.target);
 
     for len in [0, 1, PACKET_LEN - 1, PACKET_LEN + 1, 9000, 65_507] {
@@ -135,6 +135,31 @@ fn hostile_datagrams_are_counted_and_never_answered() {
         forwarded(&stranger) > before
     });
     assert_eq!(stranger.network.running.pid(&stranger.target), pid);
+    stranger.socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let heard = stranger.socket.recv(&mut [0; 2 * PACKET_LEN]).unwrap_err().kind();
+    assert!(matches!(heard, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{heard:?}");
+}
+
+#[test]
+fn on_protected_links_nothing_of_a_stranger_is_taken_for_a_packet() {
+    let stranger = Stranger::arrive(&[]);
+    let recording = stranger.network.recording();
+    let protected = |recorded: &&recorder::Recorded| recorded.to == stranger.target && recorded.bytes[0] == 2;
+    let seen = recording.iter().find(protected).expect("a packet passed").bytes.clone();
+
+    for len in [0, 1, PACKET_LEN, seen.len() - 1, seen.len() + 1, 9000, 65_507] {
+        stranger.sends(&vec![0x5a; len], "link_dropped_unprotected");
+    }
+    let packet = stranger.packet(stranger.network.running.dir(), Shape::Drop);
+    stranger.sends(&packet, "link_dropped_unprotected");
+    // From an address that several nodes share, so their keys are tried.
+    stranger.sends(&seen, "link_dropped_repeated_frame");
+    for at in [1, 4, 5, seen.len() / 2, seen.len() - 1] {
+        let mut flipped = seen.clone();
+        flipped[at] ^= 1;
+        stranger.sends(&flipped, "link_dropped_forged");
+    }
+    stranger.network.running.send("mote-2", "still well").succeeds();
     stranger.socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let heard = stranger.socket.recv(&mut [0; 2 * PACKET_LEN]).unwrap_err().kind();
     assert!(matches!(heard, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{heard:?}");

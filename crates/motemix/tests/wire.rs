@@ -9,6 +9,8 @@ use std::collections::HashSet;
 
 const PACKET_LEN: usize = 280;
 const GROUP_ELEMENT_LEN: usize = 32;
+/// The kind of a protected datagram, and its number.
+const NUMBERED: usize = 5;
 /// Transmissions of one try: three there, three back.
 const HOPS: u64 = 6;
 /// Enough to tell a biased bit from a fair one.
@@ -16,10 +18,10 @@ const ENOUGH: usize = 1000;
 /// A point of Curve25519 has 255 bits, so every X25519 protocol sends this one as zero.
 const UNUSED_BIT: (usize, u32) = (GROUP_ELEMENT_LEN - 1, 7);
 
-#[test]
-fn messages_acknowledgements_and_cover_look_alike() {
-    let network =
-        RecordedNetwork::up(&["--mean-delay", "10ms", "--loop-cover", "200ms", "--drop-cover", "200ms"]);
+/// A network that has sent messages of all lengths, their acknowledgements, and cover of both kinds.
+fn busy(more: &[&str]) -> RecordedNetwork {
+    let traffic = ["--mean-delay", "10ms", "--loop-cover", "200ms", "--drop-cover", "200ms"];
+    let network = RecordedNetwork::up(&[&traffic, more].concat());
     for number in 0..8 {
         // From one byte to the most that a packet carries.
         let text = "x".repeat(1 + number * 102 / 7);
@@ -30,17 +32,29 @@ fn messages_acknowledgements_and_cover_look_alike() {
             && network.running.total("loops_returned") > 0
             && network.running.total("drops_received") > 0
     });
-    let tries = network.running.total("sent") + network.running.total("retransmitted");
+    network
+}
+
+/// Every node hears what passed the recorder, and nothing else.
+fn everything_is_recorded(network: &RecordedNetwork) {
     let status = network.running.status();
     let recording = network.recording();
-
-    assert!(recording.iter().all(|recorded| recorded.bytes.len() == PACKET_LEN));
-    assert!(recording.len() as u64 > HOPS * tries, "{} datagrams for {tries} tries", recording.len());
     for row in status {
         let arrived = row["status"]["counters"]["udp_received"].as_u64().unwrap();
         let relayed = recording.iter().filter(|recorded| recorded.to == row["name"]).count() as u64;
         assert!(0 < arrived && arrived <= relayed, "{}: {arrived} arrived, {relayed} passed", row["name"]);
     }
+}
+
+#[test]
+fn messages_acknowledgements_and_cover_look_alike() {
+    let network = busy(&["--plain-links"]);
+    let tries = network.running.total("sent") + network.running.total("retransmitted");
+    everything_is_recorded(&network);
+    let recording = network.recording();
+
+    assert!(recording.iter().all(|recorded| recorded.bytes.len() == PACKET_LEN));
+    assert!(recording.len() as u64 > HOPS * tries, "{} datagrams for {tries} tries", recording.len());
 
     let packets: Vec<&[u8]> = recording.iter().map(|recorded| recorded.bytes.as_slice()).collect();
     let distinct =
@@ -50,14 +64,33 @@ fn messages_acknowledgements_and_cover_look_alike() {
     // Nothing of a packet survives a hop, so no two share an aligned run of bytes.
     let runs: HashSet<_> = packets.iter().flat_map(|packet| packet.chunks_exact(8)).collect();
     assert_eq!(runs.len(), packets.len() * PACKET_LEN / 8);
-    every_bit_is_fair(&packets);
+    every_bit_is_fair(&packets, Some(UNUSED_BIT));
+}
+
+/// As networks are by default.
+#[test]
+fn on_protected_links_there_are_handshakes_and_numbered_datagrams_that_are_otherwise_random() {
+    let network = busy(&[]);
+    everything_is_recorded(&network);
+    let recording = network.recording();
+
+    assert!(recording.iter().all(|recorded| recorded.bytes.len() == NUMBERED + PACKET_LEN + 11));
+    let (handshakes, protected): (Vec<_>, Vec<_>) =
+        recording.iter().map(|recorded| recorded.bytes.as_slice()).partition(|bytes| bytes[0] == 1);
+    assert!(protected.iter().all(|bytes| bytes[0] == 2));
+    // Eleven nodes are in it, and a pair of them makes a key in six messages, or a few more.
+    assert!(!handshakes.is_empty() && handshakes.len() < 55 * 12, "{}", handshakes.len());
+    // Under one key in each direction: numbers count up.
+    assert!(protected.iter().all(|bytes| bytes[1..3] == [0, 0]));
+    let random: Vec<_> = protected.iter().map(|bytes| &bytes[NUMBERED..]).collect();
+    every_bit_is_fair(&random, None);
 }
 
 /// Each bit is one in half of all packets, within eight standard deviations.
-fn every_bit_is_fair(packets: &[&[u8]]) {
-    for (position, bit) in (0..PACKET_LEN).flat_map(|position| (0..8).map(move |bit| (position, bit))) {
+fn every_bit_is_fair(packets: &[&[u8]], unused: Option<(usize, u32)>) {
+    for (position, bit) in (0..packets[0].len()).flat_map(|position| (0..8).map(move |bit| (position, bit))) {
         let ones = packets.iter().filter(|packet| packet[position] >> bit & 1 == 1).count();
-        if (position, bit) == UNUSED_BIT {
+        if Some((position, bit)) == unused {
             assert_eq!(ones, 0);
             continue;
         }

@@ -33,6 +33,8 @@ use crate::rng::HostRng;
 
 /// Packets that wait for keys at most, to all neighbours together.
 const WAITING: usize = 1024;
+/// Nodes behind one address that are told apart by their keys alone.
+const SHARING: usize = 16;
 /// Datagrams that wait for the owner to send them: more leave with the next round.
 const LEAVING: usize = 2 * WAITING;
 
@@ -62,8 +64,9 @@ pub struct Sessions {
     own: Option<Own>,
     neighbours: Vec<Neighbour>,
     by_address: HashMap<SocketAddr, usize>,
-    /// `None` where several nodes share an address.
-    by_ip: HashMap<IpAddr, Option<usize>>,
+    by_ip: HashMap<IpAddr, Vec<usize>>,
+    /// Addresses besides those of the document from which neighbours sent what was theirs.
+    learned: HashMap<SocketAddr, usize>,
     /// How many packets wait.
     waiting: usize,
     /// Where datagrams are opened.
@@ -84,6 +87,7 @@ impl Sessions {
             neighbours: Vec::new(),
             by_address: HashMap::new(),
             by_ip: HashMap::new(),
+            learned: HashMap::new(),
             waiting: 0,
             opened: vec![0; packet_len + PAYLOAD_OVERHEAD],
             leaving: VecDeque::new(),
@@ -129,6 +133,7 @@ impl Sessions {
         self.look_around();
         self.by_address.clear();
         self.by_ip.clear();
+        self.learned.clear();
         // Those of the past first: their addresses may be others' now.
         let places = || self.neighbours.iter().enumerate().rev();
         for (place, neighbour) in places() {
@@ -138,8 +143,10 @@ impl Sessions {
         }
         for (place, neighbour) in places().filter(|(_, neighbour)| neighbour.is_admitted()) {
             for address in neighbour.addresses() {
-                let only = |known: &mut Option<usize>| *known = known.filter(|other| *other == place);
-                self.by_ip.entry(address.ip()).and_modify(only).or_insert(Some(place));
+                let sharing = self.by_ip.entry(address.ip()).or_default();
+                if sharing.len() < SHARING && !sharing.contains(&place) {
+                    sharing.push(place);
+                }
             }
         }
     }
@@ -172,35 +179,47 @@ impl Sessions {
         from: Option<SocketAddr>,
         datagram: &mut [u8],
     ) -> Result<Option<(usize, SocketAddr)>, LinkDrop> {
-        let place = from.and_then(|from| self.place_of(from)).ok_or(LinkDrop::Stranger)?;
-        let neighbour = self.neighbours.get_mut(place).ok_or(LinkDrop::Stranger)?;
-        let was_unprotected = neighbour.is_unprotected();
-        let opened = neighbour.open(now, datagram, &mut self.opened, self.packet_len);
-        match (was_unprotected, neighbour.is_unprotected()) {
-            (false, true) => self.counters.unprotected_from += 1,
-            (true, false) => self.counters.unprotected_from -= 1,
-            _ => {}
-        }
-        self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();
-        match opened? {
-            Opened::Packet(packet) => {
-                let slot = datagram.get_mut(..packet.len()).ok_or(LinkDrop::BadHeader)?;
-                slot.copy_from_slice(packet);
-                Ok(Some((slot.len(), neighbour.route())))
+        let from = from.ok_or(LinkDrop::Stranger)?;
+        let known = self.by_address.get(&from).or_else(|| self.learned.get(&from)).copied();
+        // Behind a translator of addresses ports change: it is one of the nodes with that address.
+        // What it sends shows which, because it is authenticated.
+        let sharing = if known.is_some() { None } else { self.by_ip.get(&from.ip()) };
+        let places: Vec<usize> = known.into_iter().chain(sharing.into_iter().flatten().copied()).collect();
+        let mut outcome = Err(LinkDrop::Stranger);
+        for place in places {
+            let Some(neighbour) = self.neighbours.get_mut(place) else { continue };
+            let was_unprotected = neighbour.is_unprotected();
+            let opened = neighbour.open(now, known.is_some(), datagram, &mut self.opened, self.packet_len);
+            match (was_unprotected, neighbour.is_unprotected()) {
+                (false, true) => self.counters.unprotected_from += 1,
+                (true, false) => self.counters.unprotected_from -= 1,
+                _ => {}
             }
-            Opened::Handshake => {
-                if self.progress(now, place) {
-                    self.look_around();
+            self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();
+            match opened {
+                Ok(Opened::Packet(packet)) => {
+                    let slot = datagram.get_mut(..packet.len()).ok_or(LinkDrop::BadHeader)?;
+                    slot.copy_from_slice(packet);
+                    let found = (slot.len(), neighbour.route());
+                    if known.is_none() {
+                        self.learned.retain(|_, other| *other != place);
+                        self.learned.insert(from, place);
+                    }
+                    return Ok(Some(found));
                 }
-                Ok(None)
+                Ok(Opened::Handshake) => {
+                    outcome = Ok(None);
+                    if self.progress(now, place) {
+                        self.look_around();
+                    }
+                }
+                // It is this neighbour's.
+                Err(reason @ (LinkDrop::RepeatedFrame | LinkDrop::BadHeader)) => return Err(reason),
+                Err(reason) if !matches!(outcome, Ok(None) | Err(LinkDrop::Forged)) => outcome = Err(reason),
+                Err(_) => {}
             }
         }
-    }
-
-    /// Whose address this is. Behind a translator of addresses ports change: a node that has an
-    /// address for itself is known by that. What it sends is authenticated all the same.
-    fn place_of(&self, from: SocketAddr) -> Option<usize> {
-        self.by_address.get(&from).copied().or_else(|| self.by_ip.get(&from.ip()).copied().flatten())
+        outcome
     }
 
     /// Seals packets that are to leave into `sealed`, which has room for as many. Those whose

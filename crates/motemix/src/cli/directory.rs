@@ -102,6 +102,10 @@ pub struct DirectorySign {
     /// How many times a message is sent, at most, before it is discarded.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     pub transmissions: u8,
+    /// Has packets pass between nodes as they are, and not under a key that each two neighbours
+    /// make. Boards without memory for such keys need it.
+    #[arg(long)]
+    pub plain_links: bool,
 }
 
 /// A node as it is named on the command line.

@@ -51,6 +51,10 @@ pub struct Traffic {
     /// With 0s, messages and replies leave at once, and no cover takes their place.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub payload_rate: Duration,
+    /// Has packets pass between nodes as they are, and not under a key that each two neighbours
+    /// make.
+    #[arg(long)]
+    pub plain_links: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -131,6 +131,7 @@ fn parameters(document: &NetworkDocument<'_>) -> Table {
         ("drop cover", mean(parameters.drop_mean)),
         ("payload rate", mean(parameters.payload_mean)),
         ("key overlap", length(parameters.overlap)),
+        ("links", if parameters.protected_links { "protected" } else { "plain" }.to_owned()),
     ] {
         table.row([name.to_owned(), value]);
     }
@@ -175,6 +176,7 @@ fn as_json(document: &NetworkDocument<'_>) -> Value {
             "drop_mean_us": parameters.drop_mean.map(micros),
             "payload_mean_us": parameters.payload_mean.map(micros),
             "overlap_s": parameters.overlap.as_secs(),
+            "protected_links": parameters.protected_links,
         },
         "nodes": nodes,
     })

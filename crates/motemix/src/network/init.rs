@@ -147,6 +147,7 @@ fn parameters(blueprint: &Blueprint<'_>) -> Parameters {
     parameters.drop_mean = some(traffic.drop_cover);
     parameters.payload_mean = some(traffic.payload_rate);
     parameters.overlap = blueprint.calendar.overlap();
+    parameters.protected_links = !traffic.plain_links;
     parameters
 }
 

@@ -208,6 +208,7 @@ mod tests {
             profile: crate::cli::Profile::Mote,
             mean_delay: every,
             hop_allowance: every,
+            plain_links: false,
             transmissions: 1,
             loop_cover: every,
             drop_cover: Duration::ZERO,

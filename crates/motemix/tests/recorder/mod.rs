@@ -3,11 +3,14 @@
 //! ```text
 //! node ─▶ address in the network document: the recorder's ─▶ address that the node really listens on
 //! ```
+//!
+//! What a node sends comes out of the recorder from the address that the document has for it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use super::program::{Network, Running, edit, motemix};
 use motemix_host::NodeConfig;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,12 +49,25 @@ impl RecordedNetwork {
         let behind = listening(&said);
         let recording = Arc::default();
         let ended = Arc::new(AtomicBool::new(false));
+        let really = |name: &String| behind.iter().find(|(node, _)| node == name).expect("it listens").1;
+        // By where their nodes really are.
+        let outside: HashMap<_, _> = relays
+            .iter()
+            .map(|(name, socket)| (really(name), socket.try_clone().expect("a descriptor")))
+            .collect();
+        let outside = Arc::new(outside);
         let relays = relays
             .into_iter()
             .map(|(name, socket)| {
-                let to = behind.iter().find(|(node, _)| *node == name).expect("every node listens").1;
-                let (recording, ended) = (Arc::clone(&recording), Arc::clone(&ended));
-                thread::spawn(move || relay(&name, &socket, to, &recording, &ended))
+                let relay = Relay {
+                    to: really(&name),
+                    name,
+                    socket,
+                    outside: Arc::clone(&outside),
+                    recording: Arc::clone(&recording),
+                    ended: Arc::clone(&ended),
+                };
+                thread::spawn(move || relay.run())
             })
             .collect();
         Self { running, recording, behind, ended, relays }
@@ -102,30 +118,35 @@ fn listening(said: &str) -> Vec<(String, SocketAddr)> {
         .collect()
 }
 
-fn relay(
-    name: &str,
-    socket: &UdpSocket,
+/// What one address of the network document is to the recorder.
+struct Relay {
+    name: String,
+    socket: UdpSocket,
+    /// Where its node really is.
     to: SocketAddr,
-    recording: &Mutex<Vec<Recorded>>,
-    ended: &AtomicBool,
-) {
-    let mut buffer = vec![0; 1 << 16];
-    while !ended.load(Ordering::Relaxed) {
-        match socket.recv(&mut buffer) {
-            Ok(len) => {
-                let bytes = buffer[..len].to_vec();
-                // First, so that no node has received what is not recorded.
-                recording
-                    .lock()
-                    .expect("no relay has panicked")
-                    .push(Recorded { to: name.to_owned(), bytes });
-                // A node that has stopped refuses.
-                let _ = socket.send_to(&buffer[..len], to);
+    outside: Arc<HashMap<SocketAddr, UdpSocket>>,
+    recording: Arc<Mutex<Vec<Recorded>>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Relay {
+    fn run(&self) {
+        let mut buffer = vec![0; 1 << 16];
+        while !self.ended.load(Ordering::Relaxed) {
+            match self.socket.recv_from(&mut buffer) {
+                Ok((len, from)) => {
+                    let recorded = Recorded { to: self.name.clone(), bytes: buffer[..len].to_vec() };
+                    // First, so that no node has received what is not recorded.
+                    self.recording.lock().expect("no relay has panicked").push(recorded);
+                    let socket = self.outside.get(&from).unwrap_or(&self.socket);
+                    // A node that has stopped refuses.
+                    let _ = socket.send_to(&buffer[..len], self.to);
+                }
+                // A refusal of an earlier datagram is reported here.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) => panic!("the recorder's socket: {error}"),
             }
-            // A refusal of an earlier datagram is reported here.
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(error) => panic!("the recorder's socket: {error}"),
         }
     }
 }

@@ -17,7 +17,7 @@ use motemix_neighbour::datagram::{
     Content, Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_AT, PAYLOAD_OVERHEAD, Protected, SecurityContext, carry,
 };
 use motemix_neighbour::edhoc::{Suite0, WithoutSignatures};
-use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer};
+use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer, is_hello};
 
 use super::counters::Told;
 use crate::curve::HostCurve;
@@ -31,6 +31,8 @@ const KEY_WITHIN: Duration = LinkSettings::new().keys_within;
 const KEY_BEFORE: Duration = Duration::from_secs(10);
 /// After a call that failed, the next one waits for so long.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How often somebody is answered who may be this neighbour or another one.
+const SPARING: Duration = Duration::from_secs(1);
 /// Steps of handshakes at once: a host multiplies in microseconds.
 const STEPS: usize = 8;
 
@@ -79,6 +81,8 @@ pub(super) struct Neighbour {
     /// Whether its messages of handshakes have the length of a packet's datagram: answers do as
     /// they do, so that none is longer than what it answers.
     pads: bool,
+    /// When somebody at an address that it may have asked for a cookie last.
+    asked: Option<Instant>,
     waiting: VecDeque<(Instant, Vec<u8>)>,
     /// Refused messages that were told already, by reason.
     told: [u32; HandshakeDrop::ALL.len()],
@@ -96,6 +100,7 @@ impl Neighbour {
             has_failed: false,
             is_unprotected: false,
             pads: true,
+            asked: None,
             waiting: VecDeque::new(),
             told: [0; HandshakeDrop::ALL.len()],
         }
@@ -152,10 +157,11 @@ impl Neighbour {
     }
 
     /// Opens what came from its address into `out`. Whoever claims the address costs a run of
-    /// AES-CCM, or two while there is a key before.
+    /// AES-CCM, or two while there is a key before. `known`: the address is its own for sure.
     pub(super) fn open<'o>(
         &mut self,
         now: Instant,
+        known: bool,
         datagram: &[u8],
         out: &'o mut [u8],
         packet_len: usize,
@@ -164,6 +170,13 @@ impl Neighbour {
         match Datagram::parse(datagram) {
             Ok(Datagram::Handshake(_)) if datagram.len() > whole => Err(LinkDrop::TooLong),
             Ok(Datagram::Handshake(message)) => {
+                if !known && is_hello(message) {
+                    // One question is answered to several nodes: that must not multiply a flood.
+                    if self.asked.is_some_and(|asked| now < asked + SPARING) {
+                        return Err(LinkDrop::HandshakeBusy);
+                    }
+                    self.asked = Some(now);
+                }
                 self.pads = datagram.len() == whole;
                 // What is dropped is counted there.
                 let _ = self.handshakes.handle(now, Peer(self.described.station.0), message, &self.described);
@@ -175,7 +188,7 @@ impl Neighbour {
                 if packet.len() == packet_len { Ok(Opened::Packet(packet)) } else { Err(LinkDrop::BadHeader) }
             }
             _ => {
-                self.is_unprotected |= datagram.len() == packet_len;
+                self.is_unprotected |= known && datagram.len() == packet_len;
                 Err(LinkDrop::Unprotected)
             }
         }

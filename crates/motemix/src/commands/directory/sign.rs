@@ -47,6 +47,7 @@ pub fn sign(args: &DirectorySign) -> Result<(), Failure> {
     parameters.mean_delay = args.mean_delay;
     parameters.hop_allowance = args.hop_allowance;
     parameters.transmissions = args.transmissions;
+    parameters.protected_links = !args.plain_links;
     let draft = Draft {
         network_name: &args.name,
         epoch,
