@@ -12,7 +12,7 @@ use motemix_bench::machine::{self, Machine};
 use motemix_bench::ours::HostCurve;
 use motemix_bench::report;
 use motemix_bench::rows::forward::Load;
-use motemix_bench::rows::{HOST_DATA, create, forward, hop, loopix, p224, replay, sim, x25519};
+use motemix_bench::rows::{HOST_DATA, create, forward, hop, link, loopix, p224, replay, sim, x25519};
 use motemix_bench::turns::Effort;
 
 const HELP: &str = "\
@@ -102,6 +102,7 @@ fn bench(quick: bool, json: &Path, programs: &Path) -> Result<()> {
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
     rows.extend(p224::rows(effort)?);
+    rows.extend(link::rows(effort)?);
     let (of_loopix, more_lines) = loopix::rows(&machine, effort, quick, &laboratory, &project()?)?;
     rows.extend(of_loopix);
     let (forwarding, mut lines) = forward::rows(&machine, load, &programs.join("motemix"))?;

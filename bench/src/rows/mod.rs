@@ -3,6 +3,7 @@
 pub mod create;
 pub mod forward;
 pub mod hop;
+pub mod link;
 pub mod loopix;
 pub mod p224;
 pub mod replay;
