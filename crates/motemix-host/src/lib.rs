@@ -7,14 +7,15 @@
 //! ```text
 //!             config ─ keys ─ documents
 //!                      │
-//!   link::udp ─ link::faults ─ runtime ─ store::replay_log, store::inbox
+//!   link::udp ─ link::faults ─ link::sessions ─ runtime ─ store::replay_log, store::inbox
 //!                      │
 //!       health ─ control ─ metrics
 //! ```
 //!
 //! Deliberately absent: decisions of the protocol (they belong to `motemix-node`), any memory of
-//! the addresses from which datagrams come (they are read for fair shares alone, see
-//! [`link::fair`]), and logs above debug level that name peers, keys or paths.
+//! the addresses from which strangers' datagrams come (addresses are read for fair shares, see
+//! [`link::fair`], and to find a neighbour's key, see [`link::sessions`]), and logs above debug
+//! level that name peers, keys or paths.
 
 #[cfg(not(unix))]
 compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-domain sockets");

@@ -12,7 +12,7 @@ use loopback::{FIRST_EPOCH, MIX, NAMES, Network, RECEIVER, Running, SENDER, even
 use motemix_directory::Parameters;
 use motemix_host::control::Response;
 use motemix_host::health::{Concern, State};
-use wires::{Seen, Wires};
+use wires::{SEED, Seen, Wires};
 
 /// A protected packet of the profile, and everything else that passes.
 const DATAGRAM: usize = 280 + 16;
@@ -125,7 +125,7 @@ fn over_wires_that_lose_repeat_and_reorder_each_message_arrives_once_or_is_told_
     patient.transmissions = 8;
     patient.hop_allowance = Duration::from_millis(40);
     let (network, wires) = network_with(patient);
-    println!("seed {}", wires.seed());
+    println!("seed {SEED}");
     wires.lose(0.2);
     wires.repeat(0.1);
     wires.hold_back(0.1);

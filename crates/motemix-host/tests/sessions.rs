@@ -1,8 +1,10 @@
 //! Sessions of two nodes, without sockets and with a time of their own.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use chacha20::ChaCha20Rng;
 use motemix_crypto::{Curve as _, PublicKey, Secret};
 use motemix_directory::Epoch;
 use motemix_host::curve::HostCurve;
@@ -11,6 +13,7 @@ use motemix_host::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_neighbour::datagram::MAX_SEALED;
+use rand_core::{Rng as _, SeedableRng as _};
 
 const PACKET: usize = 280;
 const DATAGRAM: usize = PACKET + PAYLOAD_OVERHEAD;
@@ -78,11 +81,14 @@ impl World {
     }
 
     fn send(&mut self, from: usize, to: usize, byte: u8) {
+        self.send_packet(from, to, &[byte; PACKET]);
+    }
+
+    fn send_packet(&mut self, from: usize, to: usize, packet: &[u8; PACKET]) {
         let to = self.nodes[to].address;
         let Node { address, sessions, .. } = &mut self.nodes[from];
         let mut sealed = Outbox::new(DATAGRAM);
-        let packet = [byte; PACKET];
-        sessions.seal(self.now, std::iter::once(Outgoing { to, bytes: &packet }), &mut sealed);
+        sessions.seal(self.now, std::iter::once(Outgoing { to, bytes: packet }), &mut sealed);
         let datagrams = sealed.datagrams().map(|datagram| (*address, datagram.to, datagram.bytes.to_vec()));
         self.wire.extend(datagrams);
     }
@@ -368,4 +374,73 @@ fn without_a_key_of_its_own_a_node_makes_none_and_goes_on_with_those_it_has() {
     world.pass(20, |_| true);
     assert_eq!((world.received(1), world.received(2)), (vec![1, 2], vec![]));
     assert_eq!(world.dropped(0, LinkDrop::NoHandshake), 1);
+}
+
+/// Numbered packets between three nodes, over a wire on which a stranger does what it likes.
+#[test]
+fn whatever_a_stranger_does_each_packet_that_arrives_was_sent_and_arrives_once() {
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let mut dice = ChaCha20Rng::seed_from_u64(seed);
+        let mut world = World::new(&["10.0.0.1:4000", "10.0.0.1:4001", "[2001:db8::2]:4000"]);
+        let (mut sent, mut arrived) = (0_u32, HashSet::new());
+        let mut old: Vec<(SocketAddr, SocketAddr, Vec<u8>)> = Vec::new();
+        for _ in 0..400 {
+            let mut below = |end: usize| (dice.next_u32() as usize) % end;
+            let (from, to) = (below(3), below(3));
+            match below(12) {
+                0..4 if from != to => {
+                    let mut packet = [0; PACKET];
+                    packet[..4].copy_from_slice(&sent.to_be_bytes());
+                    sent += 1;
+                    world.send_packet(from, to, &packet);
+                }
+                4 => world.wire.reverse(),
+                5 if !world.wire.is_empty() => {
+                    let at = below(world.wire.len());
+                    world.wire.swap_remove(at);
+                }
+                6 if !old.is_empty() => world.wire.push(old[below(old.len())].clone()),
+                7 if !old.is_empty() => {
+                    let (from, to, mut bytes) = old[below(old.len())].clone();
+                    let at = below(bytes.len());
+                    bytes[at] ^= 1 << below(8);
+                    bytes.truncate(bytes.len() - below(3) / 2);
+                    world.wire.push((from, to, bytes));
+                }
+                8 => {
+                    let bytes = (0..below(2 * DATAGRAM)).map(|_| below(256) as u8).collect();
+                    let (from, to) = (world.nodes[from].address, world.nodes[to].address);
+                    world.wire.push((SocketAddr::new(from.ip(), below(65_536) as u16), to, bytes));
+                }
+                9 if below(20) == 0 => world.restart(from),
+                10 if below(20) == 0 => world.next_epoch(),
+                _ => {
+                    world.now = world.now + Duration::from_millis(below(400) as u64);
+                    world.collect();
+                    old.extend(world.wire.iter().filter(|(_, _, bytes)| !bytes.is_empty()).cloned());
+                    world.deliver(|_| true);
+                }
+            }
+            for node in &mut world.nodes {
+                for packet in node.received.drain(..) {
+                    let number = packet.first_chunk().map(|number| u32::from_be_bytes(*number));
+                    let number = number.expect("a whole packet");
+                    assert!(number < sent && packet[4..].iter().all(|byte| *byte == 0), "it was sent");
+                    assert!(arrived.insert(number), "{number} arrived twice");
+                }
+            }
+        }
+        // Left alone, all find each other again.
+        world.wire.clear();
+        world.pass(40, |_| true);
+        for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+            world.send(from, to, 0xee);
+            world.pass(5, |_| true);
+            // One that was started again hears what it cannot read, and calls.
+            world.send(from, to, 0xee);
+            world.pass(5, |_| true);
+            assert!(world.received(to).contains(&0xee), "from {from} to {to}");
+        }
+    }
 }

@@ -11,6 +11,7 @@
 //! `docs/spec/link-datagrams.md` is normative.
 
 mod counters;
+mod keys;
 mod neighbour;
 
 use std::collections::{HashMap, VecDeque};

@@ -46,7 +46,7 @@ fn node_at(address: SocketAddr) -> usize {
     }
 }
 
-const SEED: u64 = 14;
+pub const SEED: u64 = 14;
 
 impl Wires {
     pub fn new(nodes: usize) -> Self {
@@ -75,10 +75,6 @@ impl Wires {
             (outside, behind)
         });
         Self { ends: ends.collect(), channel }
-    }
-
-    pub const fn seed(&self) -> u64 {
-        SEED
     }
 
     /// As the document has them.

@@ -9,17 +9,14 @@ use motemix_directory::Epoch;
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_link::meeting::{Admitted, Failure, HandshakeDrop, Handshakes, admitted};
-use motemix_link::protection::Role;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
-use motemix_neighbour::Refused;
-use motemix_neighbour::datagram::{
-    Content, Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_AT, PAYLOAD_OVERHEAD, Protected, SecurityContext, carry,
-};
+use motemix_neighbour::datagram::{Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_OVERHEAD, carry};
 use motemix_neighbour::edhoc::{Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer, is_hello};
 
 use super::counters::Told;
+use super::keys::SessionKeys;
 use crate::curve::HostCurve;
 use crate::rng::HostRng;
 
@@ -27,8 +24,6 @@ use crate::rng::HostRng;
 const WAITING: usize = 64;
 /// For how long a packet waits for a key.
 const KEY_WITHIN: Duration = LinkSettings::new().keys_within;
-/// For how long the key before is kept, for what was under way under it.
-const KEY_BEFORE: Duration = Duration::from_secs(10);
 /// After a call that failed, the next one waits for so long.
 const PAUSE: Duration = Duration::from_secs(2);
 /// How often somebody is answered who may be this neighbour or another one.
@@ -70,10 +65,7 @@ pub(super) enum Opened<'o> {
 pub(super) struct Neighbour {
     described: Described,
     handshakes: Handshakes<WithoutSignatures<Suite0<HostCurve>>>,
-    key: Option<SecurityContext>,
-    /// The key before, and until when it is kept.
-    before: Option<(SecurityContext, Instant)>,
-    wants_key: bool,
+    keys: SessionKeys,
     /// No call begins before this.
     call_from: Instant,
     has_failed: bool,
@@ -93,9 +85,7 @@ impl Neighbour {
         Self {
             described,
             handshakes: Handshakes::new(WithoutSignatures(Suite0::new()), Peer(own.station.0), rng),
-            key: None,
-            before: None,
-            wants_key: false,
+            keys: SessionKeys::default(),
             call_from: Instant::default(),
             has_failed: false,
             is_unprotected: false,
@@ -141,7 +131,7 @@ impl Neighbour {
     }
 
     pub(super) fn has_key(&self) -> bool {
-        self.key.as_ref().is_some_and(|key| !key.has_ended())
+        self.keys.can_seal()
     }
 
     pub(super) const fn has_failed(&self) -> bool {
@@ -183,7 +173,7 @@ impl Neighbour {
                 Ok(Opened::Handshake)
             }
             Ok(Datagram::Protected(protected)) if datagram.len() == whole => {
-                let packet = self.open_protected(now, &protected, out)?;
+                let packet = self.keys.open(now, &protected, out)?;
                 self.is_unprotected = false;
                 if packet.len() == packet_len { Ok(Opened::Packet(packet)) } else { Err(LinkDrop::BadHeader) }
             }
@@ -194,47 +184,14 @@ impl Neighbour {
         }
     }
 
-    fn open_protected<'o>(
-        &mut self,
-        now: Instant,
-        datagram: &Protected<'_>,
-        out: &'o mut [u8],
-    ) -> Result<&'o [u8], LinkDrop> {
-        let before = self.before.as_mut().filter(|(_, until)| now < *until).map(|(key, _)| key);
-        let mut refused = LinkDrop::NoKey;
-        for key in self.key.as_mut().into_iter().chain(before) {
-            let opened = key.open(datagram, out).map(|(_, content)| match content {
-                Content::Payload(payload) => Some(payload.len()),
-                Content::Text { .. } | Content::Receipt(_) => None,
-            });
-            // Many forgeries end a key as many packets do.
-            self.wants_key |= key.is_nearly_over();
-            match opened {
-                Ok(Some(len)) => return out.get(PAYLOAD_AT..PAYLOAD_AT + len).ok_or(LinkDrop::BadHeader),
-                Ok(None) => return Err(LinkDrop::BadHeader),
-                Err(Refused::Replayed) => return Err(LinkDrop::RepeatedFrame),
-                Err(Refused::Ciphertext) => refused = LinkDrop::Forged,
-                Err(Refused::Exhausted) => {}
-                Err(_) => return Err(LinkDrop::BadHeader),
-            }
-        }
-        // It may not know that this node was started again; or somebody lies in its name.
-        self.wants_key |= refused == LinkDrop::NoKey;
-        Err(refused)
-    }
-
     /// Seals a packet into the beginning of `out`; `None`: there is no key.
     pub(super) fn seal(&mut self, packet: &[u8], out: &mut [u8]) -> Option<usize> {
-        let out = out.get_mut(..packet.len() + PAYLOAD_OVERHEAD)?;
-        let key = self.key.as_mut().filter(|key| !key.has_ended())?;
-        key.seal(&Content::Payload(packet), out).ok()?;
-        self.wants_key |= key.is_nearly_over();
-        Some(out.len())
+        self.keys.seal(packet, out)
     }
 
     /// Keeps a packet until there is a key; `false` if too many wait.
     pub(super) fn wait(&mut self, now: Instant, packet: &[u8]) -> bool {
-        self.wants_key = true;
+        self.keys.want();
         let has_room = self.waiting.len() < WAITING;
         if has_room {
             self.waiting.push_back((now + KEY_WITHIN, packet.to_vec()));
@@ -252,11 +209,11 @@ impl Neighbour {
     ) -> Told {
         let mut told = Told::default();
         let whole = packet_len + PAYLOAD_OVERHEAD;
-        self.before = self.before.take().filter(|(_, until)| now < *until);
+        self.keys.expire(now);
         self.handshakes.handle_timeout(now);
         for _ in 0..STEPS {
             if self.is_to_call(now) {
-                self.wants_key = false;
+                self.keys.is_called();
                 self.handshakes.call(now, Peer(self.described.station.0), &self.described);
             }
             let worked = self.handshakes.work(now, &self.described, rng);
@@ -277,7 +234,7 @@ impl Neighbour {
             && let Some((_, packet)) = self.waiting.pop_front()
         {
             let mut datagram = vec![0; whole];
-            if self.seal(&packet, &mut datagram).is_some() {
+            if self.keys.seal(&packet, &mut datagram).is_some() {
                 leave(datagram);
             }
         }
@@ -296,7 +253,8 @@ impl Neighbour {
         match self.handshakes.poll_event() {
             Some(Event::Key { key, role, .. }) => {
                 told.keys += 1;
-                self.set_key(now, key, role);
+                self.keys.set(now, key, role);
+                (self.has_failed, self.call_from) = (false, now);
             }
             Some(Event::Failed { reason, .. }) => {
                 told.failed += 1;
@@ -304,34 +262,29 @@ impl Neighbour {
                 self.call_from = now + PAUSE;
                 if reason == Failure::Unconfirmed {
                     // It may have the new key, and seal with that.
-                    self.key = None;
+                    self.keys.forget_newest();
                 }
                 // Anybody can make a call fail: a key that works goes on, and another call is made.
-                self.wants_key = self.key.is_some() || !self.waiting.is_empty();
+                if self.has_key() || !self.waiting.is_empty() {
+                    self.keys.want();
+                }
             }
             None => return false,
         }
         true
     }
 
-    fn set_key(&mut self, now: Instant, key: Secret<16>, role: Role) {
-        self.before = self.key.take().map(|key| (key, now + KEY_BEFORE));
-        self.key = Some(SecurityContext::new(key, role));
-        (self.wants_key, self.has_failed, self.call_from) = (false, false, now);
-    }
-
     fn is_to_call(&self, now: Instant) -> bool {
-        self.wants_key && self.handshakes.is_idle() && self.call_from <= now
+        self.keys.is_wanted() && self.handshakes.is_idle() && self.call_from <= now
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         if self.handshakes.has_work() {
             return Some(Instant::default());
         }
-        let call = (self.wants_key && self.handshakes.is_idle()).then_some(self.call_from);
+        let call = (self.keys.is_wanted() && self.handshakes.is_idle()).then_some(self.call_from);
         let handshakes = self.handshakes.poll_timeout();
         let waiting = self.waiting.front().map(|(until, _)| *until);
-        let before = self.before.as_ref().map(|(_, until)| *until);
-        [call, handshakes, waiting, before].into_iter().flatten().min()
+        [call, handshakes, waiting, self.keys.poll_timeout()].into_iter().flatten().min()
     }
 }

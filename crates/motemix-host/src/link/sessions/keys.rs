@@ -1,0 +1,96 @@
+//! The keys of one neighbour: the newest, the one before, and whether another is to be made.
+
+use std::time::Duration;
+
+use motemix_crypto::Secret;
+use motemix_link::Instant;
+use motemix_link::counters::LinkDrop;
+use motemix_link::protection::{KEY_LEN, Role};
+use motemix_neighbour::Refused;
+use motemix_neighbour::datagram::{Content, PAYLOAD_AT, PAYLOAD_OVERHEAD, Protected, SecurityContext};
+
+/// For how long the key before is kept, for what was under way under it.
+const KEY_BEFORE: Duration = Duration::from_secs(10);
+
+#[derive(Default)]
+pub(super) struct SessionKeys {
+    newest: Option<SecurityContext>,
+    /// The key before, and until when it is kept.
+    before: Option<(SecurityContext, Instant)>,
+    is_wanted: bool,
+}
+
+impl SessionKeys {
+    pub(super) fn can_seal(&self) -> bool {
+        self.newest.as_ref().is_some_and(|key| !key.has_ended())
+    }
+
+    /// Whether a key is to be made.
+    pub(super) const fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    pub(super) const fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// The neighbour is called for one.
+    pub(super) const fn is_called(&mut self) {
+        self.is_wanted = false;
+    }
+
+    /// Opens what came from the neighbour's address into `out`, and returns the packet.
+    pub(super) fn open<'o>(
+        &mut self,
+        now: Instant,
+        datagram: &Protected<'_>,
+        out: &'o mut [u8],
+    ) -> Result<&'o [u8], LinkDrop> {
+        let before = self.before.as_mut().filter(|(_, until)| now < *until).map(|(key, _)| key);
+        let mut refused = LinkDrop::NoKey;
+        for key in self.newest.as_mut().into_iter().chain(before) {
+            let opened = key.open(datagram, out).map(|(_, content)| match content {
+                Content::Payload(payload) => Some(payload.len()),
+                Content::Text { .. } | Content::Receipt(_) => None,
+            });
+            // Many forgeries end a key as many packets do.
+            self.is_wanted |= key.is_nearly_over();
+            match opened {
+                Ok(Some(len)) => return out.get(PAYLOAD_AT..PAYLOAD_AT + len).ok_or(LinkDrop::BadHeader),
+                Err(Refused::Ciphertext) => refused = LinkDrop::Forged,
+                Err(Refused::Exhausted) => {}
+                Err(Refused::Replayed) => return Err(LinkDrop::RepeatedFrame),
+                Ok(None) | Err(_) => return Err(LinkDrop::BadHeader),
+            }
+        }
+        // It may not know that this node was started again; or somebody lies in its name.
+        self.is_wanted |= refused == LinkDrop::NoKey;
+        Err(refused)
+    }
+
+    /// Seals a packet into the beginning of `out`; `None`: there is no key.
+    pub(super) fn seal(&mut self, packet: &[u8], out: &mut [u8]) -> Option<usize> {
+        let out = out.get_mut(..packet.len() + PAYLOAD_OVERHEAD)?;
+        let key = self.newest.as_mut().filter(|key| !key.has_ended())?;
+        key.seal(&Content::Payload(packet), out).ok()?;
+        self.is_wanted |= key.is_nearly_over();
+        Some(out.len())
+    }
+
+    pub(super) fn set(&mut self, now: Instant, key: Secret<KEY_LEN>, role: Role) {
+        self.before = self.newest.take().map(|key| (key, now + KEY_BEFORE));
+        (self.newest, self.is_wanted) = (Some(SecurityContext::new(key, role)), false);
+    }
+
+    pub(super) fn forget_newest(&mut self) {
+        self.newest = None;
+    }
+
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.before = self.before.take().filter(|(_, until)| now < *until);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.before.as_ref().map(|(_, until)| *until)
+    }
+}
