@@ -27,6 +27,11 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print((printable_json(&text) + "\n").as_bytes())
 }
 
+/// A count and what is counted, such as `1 epoch` and `2 epochs`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// What became of messages that were not acknowledged, in words; `None` if all were.
 pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
     let lost = match discarded {

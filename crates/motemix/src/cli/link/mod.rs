@@ -67,7 +67,7 @@ Examples:
   vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
 pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_socket)]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_neighbour)]
     pub to: SocketAddr,
     /// Listens at this address, as a router does: answers neighbours and prints their messages
     /// until SIGINT or SIGTERM. Two sensors that each listen need no router between them. Without
@@ -152,6 +152,15 @@ fn parse_socket(text: &str) -> Result<SocketAddr, String> {
     text.trim().parse().map_err(|_| form.to_owned())
 }
 
+/// Where somebody listens, so not at port 0, which takes any free one.
+fn parse_neighbour(text: &str) -> Result<SocketAddr, String> {
+    let address = parse_socket(text)?;
+    if address.port() == 0 {
+        return Err("nobody listens at port 0; a neighbour prints its port when it starts".to_owned());
+    }
+    Ok(address)
+}
+
 fn parse_address(text: &str) -> Result<[u8; 8], String> {
     let mut bytes = [0; 8];
     hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| "16 hex digits are expected".to_owned())?;
@@ -175,5 +184,12 @@ mod tests {
         for wrong in ["localhost:61618", "[::1]", "::1:61618", ""] {
             assert!(parse_socket(wrong).is_err_and(|said| said.contains("[::1]:61618")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn nobody_listens_at_port_0() {
+        assert!(parse_socket("[::1]:0").is_ok());
+        assert!(parse_neighbour("[::1]:0").is_err_and(|said| said.contains("port 0")));
+        assert_eq!(parse_neighbour("[::1]:9"), parse_socket("[::1]:9"));
     }
 }
