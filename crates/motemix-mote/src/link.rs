@@ -33,6 +33,8 @@ pub trait Link {
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool);
     /// When [`poll`](Self::poll) has something to do, besides when something arrives.
     fn poll_timeout(&self) -> Option<Instant>;
+    /// Whether [`poll`](Self::poll) has left a datagram to be received, so that nobody sleeps on it.
+    fn has_datagram(&self) -> bool;
     /// The next datagram that arrived, written to the beginning of `out`.
     fn receive(&mut self, out: &mut [u8]) -> Option<Received>;
     /// Whether another datagram may leave now.
@@ -82,6 +84,10 @@ impl<T: Transceiver, C: Curve> Link for OnAir<'_, '_, T, C> {
         let meeting = self.meeting.as_ref().zip(self.stack.keys_ref());
         let meeting = meeting.and_then(|(meeting, keys)| meeting.poll_timeout(keys));
         [stack, meeting].into_iter().flatten().min()
+    }
+
+    fn has_datagram(&self) -> bool {
+        self.stack.has_datagram()
     }
 
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {

@@ -61,6 +61,10 @@ impl Link for Sockets<'_, '_> {
         self.neighbours.as_ref()?.poll_timeout()
     }
 
+    fn has_datagram(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
         let waiting = self.waiting.take()?;
         let taken = match &mut self.neighbours {

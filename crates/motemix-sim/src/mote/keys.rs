@@ -28,6 +28,10 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
         self.link.poll_timeout()
     }
 
+    fn has_datagram(&self) -> bool {
+        self.link.has_datagram()
+    }
+
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
         self.link.receive(out)
     }
