@@ -328,7 +328,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
                 if !self.cookies.is_good(now, peer, *cookie) {
                     return Err(HandshakeDrop::WrongCookie);
                 }
-                let message_1 = Bytes::new(message_1).ok_or(HandshakeDrop::Malformed)?;
+                let message_1 = Bytes::new(message_1)?;
                 // Both call each other: the one with the lower address goes on.
                 if self.call.is_with(peer) {
                     if self.me < peer {
@@ -425,7 +425,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
     /// The next message that is to leave.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let cookie = self.cookie.take().and_then(|to| {
-            let message = Bytes::of(COOKIE, &self.cookies.bake(now, to))?;
+            let message = Bytes::of(COOKIE, &self.cookies.bake(now, to)).ok()?;
             Some(Transmit { to, message })
         });
         cookie.or_else(|| self.answer.poll_transmit()).or_else(|| self.call.poll_transmit(now))
