@@ -200,6 +200,20 @@ fn what_a_stranger_says_or_forges_is_counted_and_stops_nothing() {
 }
 
 #[test]
+fn a_program_beyond_its_budget_is_said() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(file.path(), "[microbit_link]\nflash = 1000\n[an385_link]\nflash = 1_000_000\n")
+        .expect("written");
+    let run = lab(["boards", "build", "link", "--json", "--budgets", text(file.path())]);
+    assert_eq!(run.status(), 1);
+    let said = run.stderr();
+    assert!(said.contains("microbit_link flash is") && !said.contains("an385_link flash"), "{said}");
+    let built: Value = serde_json::from_str(&run.stdout()).expect("JSON");
+    let flash = built[0]["flash"].as_u64().expect("a count");
+    assert!(said.contains(&format!("is {flash}, its budget 1000")) && flash > 1000, "{said}");
+}
+
+#[test]
 fn what_cannot_work_is_said_in_one_line() {
     build_nodes();
     let installed = Installed::new().with_nodes();

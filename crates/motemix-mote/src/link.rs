@@ -47,13 +47,16 @@ pub trait Link {
     fn counters(&self) -> &LinkCounters;
 
     /// Proves this key to neighbours from now on, or none any more, and forgets the keys of those
-    /// for which `is_named` says `false`. A link that does not protect frames has no use for it.
+    /// for which `is_named` says `false`. `me` is where the network document says that this node is,
+    /// as [`station_at`](Self::station_at) has it. A link that does not protect frames has no use
+    /// for it.
     fn set_identity(
         &mut self,
+        me: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {
-        let _ = (identity, is_named);
+        let _ = (me, identity, is_named);
     }
 
     /// Makes keys with neighbours, by one scalar multiplication at most; `true` if there was one.
@@ -110,8 +113,10 @@ impl<T: Transceiver, C: Curve> Link for OnAir<'_, '_, T, C> {
         self.stack.counters()
     }
 
+    // Wherever a document says that it is, a radio is at its own address.
     fn set_identity(
         &mut self,
+        _: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {

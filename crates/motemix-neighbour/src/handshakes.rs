@@ -257,6 +257,16 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
         self.identity = identity;
     }
 
+    /// This node is at another address from now on, if it is another: handshakes that are under way
+    /// were made with the one before, and end.
+    pub fn set_address(&mut self, me: Peer) {
+        if me != self.me {
+            self.call.end();
+            self.answer.end();
+            self.me = me;
+        }
+    }
+
     /// What happened so far.
     pub const fn counters(&self) -> &HandshakeCounters {
         &self.counters

@@ -154,7 +154,7 @@ fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
 fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     // The system's reason alone: `tempfile` adds the unfinished file's name, which a person never gave.
     let mut reason = None;
-    let made = tempfile::Builder::new().prefix(".motemix-").make_in(folder(path), |unfinished| {
+    let named = tempfile::Builder::new().prefix(".motemix-").make_in(folder(path), |unfinished| {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(unfinished);
         file.map_err(|error| {
             let kind = error.kind();
@@ -162,7 +162,7 @@ fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
             kind.into()
         })
     });
-    let mut file = made.map_err(|error| reason.unwrap_or(error))?;
+    let mut file = named.map_err(|error| reason.unwrap_or(error))?;
     file.as_file_mut().write_all(bytes)?;
     // The mode given at creation went through the umask.
     file.as_file().set_permissions(Permissions::from_mode(mode))?;

@@ -266,7 +266,8 @@ impl<'a> Sensor<'a> {
         let elapsed = begun.elapsed();
         let to = self.air.to;
         let line = if self.args.json {
-            let ms = elapsed.as_secs_f64() * 1000.0;
+            // Whole tenths: what the system's timers and sockets add is more than that.
+            let ms = (elapsed.as_secs_f64() * 10_000.0).round() / 10.0;
             json!({ "to": to.to_string(), "acknowledged_by": acknowledged, "elapsed_ms": ms }).to_string()
         } else {
             match acknowledged {
