@@ -9,15 +9,13 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
 use motemix_fuzz::Damage;
-use motemix_fuzz::air::{Foreign, Heard, Station, address};
+use motemix_fuzz::air::{Foreign, Heard, address};
+use motemix_fuzz::board::{self, Board, Memory, PACKET};
 use motemix_link::Instant;
 use motemix_link::protection::{HandshakeMessage, KeySlot, Keys, Role};
-use motemix_link::radio::Radio;
-use motemix_link::serial::{MAX_FRAME, Outcome};
-use motemix_link::settings::{LinkSettings, Recovery};
-use motemix_link::stack::{Stack, StackMemory, link_local};
-
-const PACKET: usize = 280;
+use motemix_link::serial::MAX_FRAME;
+use motemix_link::settings::LinkSettings;
+use motemix_link::stack::link_local;
 
 #[derive(Arbitrary, Debug)]
 enum Call {
@@ -75,25 +73,15 @@ enum Call {
     },
 }
 
-struct Board<'s> {
-    radio: Radio<Station>,
-    stack: Stack<'s>,
-    last_datagram: Vec<u8>,
-}
-
 fuzz_target!(|calls: Vec<Call>| {
-    let chosen = |bit: usize| calls.len() >> bit & 1 == 1;
-    let mut settings = LinkSettings { when_in_doubt: chosen(0), ..LinkSettings::new() };
-    if chosen(1) {
-        settings.recovery = Recovery::Selective;
-    }
-    if chosen(2) {
+    let mut settings = board::settings(calls.len());
+    if board::chosen(calls.len(), 2) {
         settings.rekey_at = 3;
     }
     let heard: [Heard; 2] = Default::default();
     // Everything that was sent, for the stranger.
     let sent = Heard::default();
-    let mut memory = [StackMemory::<PACKET, 2>::new(), StackMemory::new()];
+    let mut memory = [Memory::new(), Memory::new()];
     let [first, second] = &mut memory;
     let mut slots = [[const { KeySlot::FREE }; 2], [KeySlot::FREE, KeySlot::FREE]];
     let [first_slots, second_slots] = &mut slots;
@@ -140,12 +128,7 @@ fuzz_target!(|calls: Vec<Call>| {
                 let _ = boards[usize::from(from)].stack.send(link_local(address(to)), &datagram);
             }
             Call::Wait { millis } => now = now + Duration::from_millis(millis.into()),
-            Call::Outcome { of, outcome } => {
-                let outcomes =
-                    [Outcome::Sent, Outcome::ChannelBusy, Outcome::NoAcknowledgement, Outcome::Refused];
-                let radio = &mut boards[usize::from(of)].radio;
-                radio.transceiver_mut().outcomes.push_back(outcomes[usize::from(outcome % 4)]);
-            }
+            Call::Outcome { of, outcome } => boards[usize::from(of)].expect(outcome),
             Call::Key { of, with, key, shares_short } => {
                 keys(&mut boards[usize::from(of)]).set_key(
                     address(with),
@@ -161,23 +144,16 @@ fuzz_target!(|calls: Vec<Call>| {
                 }
             }
         }
-        settle(&mut boards, now);
+        board::settle(&mut boards, now, taken);
     }
-    // What waits may be sent, or is given up; what is incomplete is given up after 3 s.
-    for board in &mut boards {
-        board.radio.transceiver_mut().outcomes.clear();
-    }
-    for _ in 0..70 {
-        now = now + Duration::from_secs(1);
-        settle(&mut boards, now);
-    }
+    now = board::rest(&mut boards, now, taken);
     // Under a key that neither had before: a neighbour whose counter an old key knows begins anew.
     acquaint(&mut boards, 1);
     for from in [0, 1] {
         let to = link_local(address(1 - from as u8));
         assert!(boards[from].stack.send(to, &[200; PACKET]).is_ok(), "the station is free");
         for _ in 0..40 {
-            settle(&mut boards, now);
+            board::settle(&mut boards, now, taken);
             now = now + Duration::from_millis(100);
         }
         assert!(boards[1 - from].last_datagram == [200; PACKET], "they do not understand each other");
@@ -197,43 +173,25 @@ fn keys<'b>(board: &'b mut Board<'_>) -> &'b mut dyn Keys {
     board.stack.keys().expect("it protects frames")
 }
 
+/// A board that protects its frames.
 fn board<'s>(
     n: u8,
     settings: &LinkSettings,
     own: &Heard,
     others: Vec<Heard>,
-    memory: &'s mut StackMemory<PACKET, 2>,
+    memory: &'s mut Memory,
     slots: &'s mut [KeySlot],
 ) -> Board<'s> {
-    let radio = Radio::new(Station::new(own.clone(), others));
-    let mut stack = Stack::new(address(n), n.into(), settings, memory.lend());
-    stack.protect(slots);
-    Board { radio, stack, last_datagram: Vec::new() }
+    let mut board = Board::new(n, settings, own, others, memory);
+    board.stack.protect(slots);
+    board
 }
 
-/// Until both have nothing to do now. What arrives was sent: all bytes of a datagram are alike.
-fn settle(boards: &mut [Board<'_>; 2], now: Instant) {
-    for _ in 0..10_000 {
-        let mut busy = false;
-        for board in boards.iter_mut() {
-            let before = *board.radio.counters();
-            let waiting = board.radio.transceiver().own.borrow().len();
-            board.stack.poll(now, &mut board.radio);
-            let after = *board.radio.counters();
-            assert!(after.received - before.received <= 32, "too much at once");
-            let mut arrived = [0; PACKET];
-            while let Some(received) = board.stack.receive(&mut arrived) {
-                board.last_datagram = arrived[..received.len].to_vec();
-                let is_whole = board.last_datagram.windows(2).all(|pair| pair[0] == pair[1]);
-                assert!(is_whole, "a datagram that nobody sent");
-            }
-            let keys = keys(board);
-            let _ = (keys.poll_handshake(), keys.poll_undelivered(), keys.poll_wanted());
-            busy |= waiting > 0 || after != before || board.radio.transceiver().outcome.is_some();
-        }
-        if !busy {
-            return;
-        }
+/// What arrives was sent: all bytes of a datagram are alike. What the link asks for is taken.
+fn taken(board: &mut Board<'_>, datagrams: &[Vec<u8>]) {
+    for datagram in datagrams {
+        assert!(datagram.windows(2).all(|pair| pair[0] == pair[1]), "a datagram that nobody sent");
     }
-    panic!("the stations do not come to rest");
+    let keys = keys(board);
+    let _ = (keys.poll_handshake(), keys.poll_undelivered(), keys.poll_wanted());
 }

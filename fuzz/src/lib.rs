@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod air;
+pub mod board;
 pub mod flash;
 #[allow(dead_code, reason = "the filter needs one type of it")]
 #[path = "../../crates/motemix-node/src/journal.rs"]

@@ -67,6 +67,12 @@ impl<C: Curve> Meeting<C> {
         self.handshakes.set_identity(identity.map(|(secret, public)| Identity::new(secret, public)));
     }
 
+    /// Neighbours know this node by another address from now on, if it is another. Handshakes under
+    /// way end, and are made again.
+    pub fn set_address(&mut self, address: ExtendedAddress) {
+        self.handshakes.set_address(Peer(address.0));
+    }
+
     /// What happened so far.
     pub const fn counters(&self) -> &HandshakeCounters {
         self.handshakes.counters()

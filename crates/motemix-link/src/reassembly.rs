@@ -352,6 +352,11 @@ impl<'s> Reassembly<'s> {
         Some(Ok((payload.len(), from)))
     }
 
+    /// Whether a datagram is whole, and was not taken yet.
+    pub(crate) fn has_whole(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.state, State::Whole { .. }))
+    }
+
     /// A datagram of which all has come is whole, unless it was changed.
     fn finish(&mut self, index: usize, key: &DatagramKey, headers: &Headers) -> Result<(), LinkDrop> {
         let received = usize::from(self.slots[index].received);

@@ -230,7 +230,8 @@ impl<'s> Stack<'s> {
         }
     }
 
-    /// When [`poll`](Self::poll) has something to do, besides when the radio has news.
+    /// When [`poll`](Self::poll) has something to do, besides when the radio has news. A datagram
+    /// that waits to be taken is no news of the radio: see [`has_datagram`](Self::has_datagram).
     pub fn poll_timeout<T: Transceiver>(&self, radio: &Radio<T>) -> Option<Instant> {
         radio.busy_until().or_else(|| self.outgoing.due())
     }
@@ -253,6 +254,12 @@ impl<'s> Stack<'s> {
             Err(error) => self.counters.drop(error.into()),
         }
         accepted
+    }
+
+    /// Whether [`receive`](Self::receive) has a datagram. Whoever sleeps after a
+    /// [`poll`](Self::poll) has to ask.
+    pub fn has_datagram(&self) -> bool {
+        self.reassembly.has_whole()
     }
 
     /// The datagram that became whole first, written to the beginning of `out`. One that is longer

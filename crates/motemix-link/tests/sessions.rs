@@ -205,6 +205,30 @@ impl World {
     }
 }
 
+/// Of two that call each other the one with the lower number goes on, so both have to know the
+/// numbers that the document in force gives them.
+#[test]
+fn a_station_that_a_document_has_moved_has_to_be_told_so() {
+    for is_told in [false, true] {
+        let mut world = World::new(2, 4);
+        let before = "[::1]:1".parse().expect("an address");
+        assert!(
+            station_at(before) < station_at(address(0)) && station_at(address(0)) < station_at(address(1))
+        );
+        let mut meeting = Meeting::new(station_at(before), &mut world.dice);
+        meeting.set_identity(Some((secret(1), admitted(Compact::public_key(&secret(1)).0, 7))));
+        if is_told {
+            meeting.set_address(station_at(address(1)));
+        }
+        world.stations[1].meeting = meeting;
+        world.send(0, 1, b'a').expect("it waits");
+        world.send(1, 0, b'b').expect("it waits");
+        world.seconds(3);
+        let arrived = [0, 1].map(|number| world.stations[number].inbox.len());
+        assert_eq!(arrived, if is_told { [1, 1] } else { [0, 0] });
+    }
+}
+
 #[test]
 fn a_packet_waits_for_its_key_and_nothing_of_it_can_be_read() {
     let mut world = World::new(2, 4);

@@ -33,6 +33,8 @@ pub trait Link {
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool);
     /// When [`poll`](Self::poll) has something to do, besides when something arrives.
     fn poll_timeout(&self) -> Option<Instant>;
+    /// Whether [`poll`](Self::poll) has left a datagram to be received, so that nobody sleeps on it.
+    fn has_datagram(&self) -> bool;
     /// The next datagram that arrived, written to the beginning of `out`.
     fn receive(&mut self, out: &mut [u8]) -> Option<Received>;
     /// Whether another datagram may leave now.
@@ -45,13 +47,16 @@ pub trait Link {
     fn counters(&self) -> &LinkCounters;
 
     /// Proves this key to neighbours from now on, or none any more, and forgets the keys of those
-    /// for which `is_named` says `false`. A link that does not protect frames has no use for it.
+    /// for which `is_named` says `false`. `me` is where the network document says that this node is,
+    /// as [`station_at`](Self::station_at) has it. A link that does not protect frames has no use
+    /// for it.
     fn set_identity(
         &mut self,
+        me: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {
-        let _ = (identity, is_named);
+        let _ = (me, identity, is_named);
     }
 
     /// Makes keys with neighbours, by one scalar multiplication at most; `true` if there was one.
@@ -84,6 +89,10 @@ impl<T: Transceiver, C: Curve> Link for OnAir<'_, '_, T, C> {
         [stack, meeting].into_iter().flatten().min()
     }
 
+    fn has_datagram(&self) -> bool {
+        self.stack.has_datagram()
+    }
+
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
         self.stack.receive(out)
     }
@@ -104,8 +113,10 @@ impl<T: Transceiver, C: Curve> Link for OnAir<'_, '_, T, C> {
         self.stack.counters()
     }
 
+    // Wherever a document says that it is, a radio is at its own address.
     fn set_identity(
         &mut self,
+        _: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {

@@ -125,8 +125,12 @@ pub fn run<B: Board, const PLACES: usize, const ARRIVALS: usize>(mut board: B) -
             // What the link does not take is counted there, and sent again like what is lost.
             let _ = stack.send(neighbour_at(to), datagram);
         }
+        let could_send = stack.can_send();
         stack.poll(board.now(), &mut radio);
-        if !station.has_work() {
+        // What it has just taken from the radio is no news any more: a frame that has left, behind
+        // which a datagram waits, or one that has made a datagram whole.
+        let has_more = stack.can_send() && (!could_send || stack.has_datagram());
+        if !has_more && !station.has_work() {
             let due = stack.poll_timeout(&radio).into_iter().chain(station.poll_timeout()).min();
             board.wait(due);
         }

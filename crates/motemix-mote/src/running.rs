@@ -298,7 +298,8 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         if self.stopped {
             return Next::Stop;
         }
-        if busy || more {
+        // What became whole just now is no news of the radio any more.
+        if busy || more || link.has_datagram() {
             return Next::Again;
         }
         // What is due but cannot leave waits for the link.

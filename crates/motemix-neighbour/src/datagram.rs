@@ -18,7 +18,7 @@ use motemix_crypto::Secret;
 
 use crate::Refused;
 use crate::edhoc::Role;
-use crate::suite::{self, KEY_LEN, NONCE_LEN, TAG_LEN};
+use crate::suite::{Aes as _, KEY_LEN, NONCE_LEN, SoftwareAes, TAG_LEN};
 
 const HANDSHAKE: u8 = 1;
 const PROTECTED: u8 = 2;
@@ -183,7 +183,7 @@ impl SecurityContext {
         let (kind, rest) = header.split_at_mut(1);
         kind.fill(PROTECTED);
         rest.copy_from_slice(&number.to_be_bytes());
-        *tag = suite::seal(&self.key, &nonce(self.role, number), header, plaintext)?;
+        *tag = SoftwareAes.seal(&self.key, &nonce(self.role, number), header, plaintext)?;
         Ok(number)
     }
 
@@ -205,7 +205,7 @@ impl SecurityContext {
         let out = out.get_mut(..datagram.ciphertext.len()).ok_or(Refused::Length)?;
         out.copy_from_slice(datagram.ciphertext);
         let (number, nonce) = (datagram.number, nonce(other(self.role), datagram.number));
-        let opened = suite::open(&self.key, &nonce, datagram.header, out, *datagram.tag);
+        let opened = SoftwareAes.open(&self.key, &nonce, datagram.header, out, datagram.tag);
         if opened.is_err() {
             self.forged += 1;
         }

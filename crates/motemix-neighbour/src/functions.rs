@@ -6,7 +6,7 @@
 //! is encrypted by itself. That shows which blocks are equal: see [`crate::diet::settled`] for what
 //! to use instead.
 
-use crate::suite::{BLOCK_LEN, KEY_LEN, digest};
+use crate::suite::{Aes as _, BLOCK_LEN, KEY_LEN, digest};
 use crate::{PrivateKey, PublicKey, Refused, Signature, Suite};
 use motemix_crypto::Secret;
 use rand_core::CryptoRng;
@@ -81,7 +81,7 @@ pub fn encrypt<'c, S: Suite>(
     text.copy_from_slice(message);
     padding.fill(padding.len() as u8);
     for block in used.as_chunks_mut().0 {
-        suite.encrypt_block(&key.0, block)?;
+        suite.aes().encrypt_block(&key.0, block)?;
     }
     Ok(used)
 }
@@ -96,7 +96,7 @@ pub fn decrypt<'c, S: Suite>(
 ) -> Result<&'c mut [u8], Refused> {
     let (blocks, []) = ciphertext.as_chunks_mut() else { return Err(Refused::Length) };
     for block in blocks {
-        suite.decrypt_block(&key.0, block)?;
+        suite.aes().decrypt_block(&key.0, block)?;
     }
     let padding = *ciphertext.last().ok_or(Refused::Length)?;
     let len = ciphertext.len().checked_sub(padding.into()).ok_or(Refused::Ciphertext)?;

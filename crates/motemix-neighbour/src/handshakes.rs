@@ -262,6 +262,16 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
         self.identity = identity;
     }
 
+    /// This node is at another address from now on, if it is another: handshakes that are under way
+    /// were made with the one before, and end.
+    pub fn set_address(&mut self, me: Peer) {
+        if me != self.me {
+            self.call.end();
+            self.answer.end();
+            self.me = me;
+        }
+    }
+
     /// What happened so far.
     pub const fn counters(&self) -> &HandshakeCounters {
         &self.counters
@@ -333,7 +343,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
                 if !self.cookies.is_good(now, peer, *cookie) {
                     return Err(HandshakeDrop::WrongCookie);
                 }
-                let message_1 = Bytes::new(message_1).ok_or(HandshakeDrop::Malformed)?;
+                let message_1 = Bytes::new(message_1)?;
                 // Both call each other: the one with the lower address goes on.
                 if self.call.is_with(peer) {
                     if self.me < peer {
@@ -430,7 +440,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
     /// The next message that is to leave.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let cookie = self.cookie.take().and_then(|to| {
-            let message = Bytes::of(COOKIE, &self.cookies.bake(now, to))?;
+            let message = Bytes::of(COOKIE, &self.cookies.bake(now, to)).ok()?;
             Some(Transmit { to, message })
         });
         cookie.or_else(|| self.answer.poll_transmit()).or_else(|| self.call.poll_transmit(now))

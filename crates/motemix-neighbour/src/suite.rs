@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 pub use half_words::HalfWordsP256;
 pub use nonces::Nonces;
 pub use software::P256;
-pub(crate) use symmetric::{open, seal};
+pub use symmetric::SoftwareAes;
 
 /// Bytes of a private key: a scalar, big-endian.
 pub const PRIVATE_KEY_LEN: usize = 32;
@@ -168,6 +168,11 @@ pub struct Signature(pub [u8; SIGNATURE_LEN]);
 /// AES-128's. Each function may say [`Refused::Engine`], which a suite in software never does; the
 /// bytes that it would have changed are then not to be used.
 pub trait Suite {
+    /// AES: [`SoftwareAes`], or an accelerator's engine while it is borrowed.
+    type Aes<'s>: Aes
+    where
+        Self: 's;
+
     /// The public key of a private one. One scalar multiplication.
     fn public_key(&mut self, private: &PrivateKey) -> Result<PublicKey, Refused>;
 
@@ -187,6 +192,13 @@ pub trait Suite {
     fn verify(&mut self, public: &PublicKey, digest: &[u8; 32], signature: &Signature)
     -> Result<(), Refused>;
 
+    /// What computes AES.
+    fn aes(&mut self) -> Self::Aes<'_>;
+}
+
+/// AES-128. Each function may say [`Refused::Engine`]; the bytes that it would have changed are then
+/// not to be used.
+pub trait Aes {
     /// One block of AES-128, in place.
     fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused>;
 

@@ -7,7 +7,7 @@ use motemix_neighbour::datagram::{
     SecurityContext, carry,
 };
 use motemix_neighbour::edhoc::Role;
-use motemix_neighbour::suite::{P256, Suite as _};
+use motemix_neighbour::suite::{Aes as _, SoftwareAes};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn the_bytes_are_those_of_the_specification() {
     let mut plaintext = [0; LENGTH - 5 - 8];
     plaintext[..15].copy_from_slice(b"\x01\x00\x0cone name21.5");
     let nonce = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-    let tag = P256.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
+    let tag = SoftwareAes.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
     assert_eq!(datagram[..], [&header[..], &plaintext, &tag].concat());
 
     let mut datagram = [0xff; LENGTH];
@@ -61,7 +61,7 @@ fn the_bytes_are_those_of_the_specification() {
     let mut plaintext = [0; LENGTH - 5 - 8];
     plaintext[..7].copy_from_slice(&[2, 0, 4, 0, 0, 0, 1]);
     let nonce = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let tag = P256.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
+    let tag = SoftwareAes.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
     assert_eq!(datagram[..], [&header[..], &plaintext, &tag].concat());
 
     let mut datagram = [0xff; PAYLOAD_OVERHEAD + 3];
@@ -69,7 +69,7 @@ fn the_bytes_are_those_of_the_specification() {
     let header = [2, 0, 0, 0, 1];
     let mut plaintext = [3, 0, 3, 7, 8, 9];
     let nonce = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-    let tag = P256.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
+    let tag = SoftwareAes.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
     assert_eq!(datagram[..], [&header[..], &plaintext, &tag].concat());
     let mut room = [0; LENGTH];
     assert_eq!(one.open(&protected(&datagram), &mut room), Ok((1, Content::Payload(&[7, 8, 9]))));
@@ -136,7 +136,7 @@ fn padding_that_is_not_zero_is_refused() {
     plaintext[..7].copy_from_slice(&[2, 0, 4, 0, 0, 0, 1]);
     plaintext[50] = 1;
     let (header, nonce) = ([2, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    let tag = P256.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
+    let tag = SoftwareAes.seal(&Secret::new([7; 16]), &nonce, &header, &mut plaintext).expect("sealed");
     let datagram = [&header[..], &plaintext, &tag].concat();
     let [mut one, _] = both();
     assert_eq!(opened(&mut one, &datagram), Err(Refused::Kind));

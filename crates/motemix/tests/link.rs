@@ -295,11 +295,36 @@ fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
     let stranger = ["--mode", "diet", "--key", &keys.path("stranger"), "--anybody"].map(str::to_owned);
     let to = ["link", "sensor", "--to", &router.address];
     let run = |words: &[String]| motemix(to.into_iter().chain(words.iter().map(String::as_str)).chain(quick));
-    run(&stranger).fails(1, &[&router.address, "no answer", "admits this node"]);
+    let identity = motemix(["link", "identity", &keys.path("stranger")]).succeeds();
+    let admits_it = format!("--admit {}", identity.trim());
+    // Its own identity, for the other person to compare.
+    run(&stranger).fails(1, &[&router.address, "no answer", "admits this node", &admits_it]);
     // The sensor does not take this router for the one that it knows.
     let other = keys.of("sensor", &keys.sensor, "diet");
-    run(&other).fails(1, &[&router.address, "not admitted", "--admit"]);
-    router.hears_nothing_more();
+    let admits_router = format!("--admit {}", keys.router);
+    run(&other).fails(1, &[&router.address, "not admitted", &admits_router]);
+    assert!(router.printed.try_recv().is_err());
+    // The router has named the stranger once, and what admits it; the tries are counted.
+    let said = router.ends();
+    let told: Vec<_> = said.lines().filter(|line| line.contains("not admitted; ")).collect();
+    let [told] = told[..] else { panic!("{said}") };
+    assert!(
+        told.contains(&format!("says it is {}", identity.trim())) && told.ends_with(&admits_it),
+        "{told}"
+    );
+    assert!(said.contains("motemix: 3 datagrams dropped: not admitted"), "{said}");
+}
+
+#[test]
+fn one_of_a_thing_is_told_in_the_singular() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("diet"));
+    let socket = UdpSocket::bind("[::1]:0").expect("a port");
+    socket.send_to(b"hello", &router.address).expect("sent");
+    // What comes after it comes after it.
+    sensor(&router.address, &keys.of_sensor("diet"), &["21.5 degrees"]).succeeds();
+    let said = router.ends();
+    assert!(said.ends_with("motemix: 1 datagram dropped: no handshake before"), "{said}");
 }
 
 #[test]
@@ -420,6 +445,19 @@ fn what_cannot_work_is_said_in_one_line() {
     motemix(words(&quick)).fails(1, &["no answer from", &nobody, "--mode"]);
     let long = ["--anybody", Box::leak("x".repeat(1101).into_boxed_str())];
     motemix(words(&long)).fails(2, &["1101 bytes", "1100"]);
+    let to_none = ["link", "sensor", "--to", "[::1]:0", "--mode", "plain", "hello"];
+    let said = motemix(to_none);
+    assert_eq!(said.status(), 2);
+    assert!(
+        said.stderr().contains("--to") && said.stderr().contains("nobody listens at port 0"),
+        "{}",
+        said.stderr()
+    );
+    // What cannot be written is named as the person named it.
+    let nowhere = keys.path("nowhere/key");
+    let said = motemix(["link", "identity", &nowhere]);
+    assert!(!said.stderr().contains(".motemix-"), "{}", said.stderr());
+    said.fails(2, &[&nowhere, "cannot write it: No such file or directory", "check the folder"]);
     let broken = keys.path("broken");
     std::fs::write(&broken, "motemix neighbour key 1\nkey 00\n").expect("a file");
     motemix(["link", "identity", &broken]).fails(2, &["broken", "others may use this key", "chmod 600"]);

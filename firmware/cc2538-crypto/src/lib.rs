@@ -63,4 +63,4 @@ pub use fault::{Counters, Fault};
 #[cfg(target_os = "none")]
 pub use memory::Memory;
 pub use registers::{BUFFER_LEN, Register, Registers};
-pub use suite::{Cc2538, Limits};
+pub use suite::{AesEngine, Cc2538, Limits};

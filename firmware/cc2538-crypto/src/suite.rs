@@ -1,7 +1,7 @@
 //! The suite on both engines.
 
 use motemix_crypto::Secret;
-use motemix_neighbour::suite::{BLOCK_LEN, KEY_LEN, NONCE_LEN, Nonces, Suite, TAG_LEN};
+use motemix_neighbour::suite::{self, BLOCK_LEN, KEY_LEN, NONCE_LEN, Nonces, Suite, TAG_LEN};
 use motemix_neighbour::{PrivateKey, PublicKey, Refused, Signature};
 use rand_core::CryptoRng;
 
@@ -86,11 +86,15 @@ impl<R: Registers> Cc2538<R> {
     }
 
     fn counted<T>(&mut self, result: Result<T, Fault>) -> Result<T, Refused> {
-        result.map_err(|fault| {
-            self.counters.count(fault);
-            Refused::Engine
-        })
+        counted(&mut self.counters, result)
     }
+}
+
+fn counted<T>(counters: &mut Counters, result: Result<T, Fault>) -> Result<T, Refused> {
+    result.map_err(|fault| {
+        counters.count(fault);
+        Refused::Engine
+    })
 }
 
 fn check_lengths(associated: &[u8], text: &[u8]) -> Result<(), Refused> {
@@ -99,6 +103,11 @@ fn check_lengths(associated: &[u8], text: &[u8]) -> Result<(), Refused> {
 }
 
 impl<R: Registers> Suite for Cc2538<R> {
+    type Aes<'s>
+        = AesEngine<'s, R>
+    where
+        Self: 's;
+
     fn public_key(&mut self, private: &PrivateKey) -> Result<PublicKey, Refused> {
         let scalar = Secret::new(*private.expose());
         let point = self.pka().wiped(|pka| pka.point_product(&scalar, &GENERATOR));
@@ -141,14 +150,23 @@ impl<R: Registers> Suite for Cc2538<R> {
         if self.counted(verified)? { Ok(()) } else { Err(Refused::Signature) }
     }
 
+    fn aes(&mut self) -> AesEngine<'_, R> {
+        AesEngine(Cc2538::aes(self))
+    }
+}
+
+/// The AES engine of a [`Cc2538`], while it is borrowed.
+pub struct AesEngine<'s, R>(Aes<'s, R>);
+
+impl<R: Registers> suite::Aes for AesEngine<'_, R> {
     fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
-        let done = self.aes().block(key, Direction::Encrypt, block);
-        self.counted(done)
+        let done = self.0.block(key, Direction::Encrypt, block);
+        counted(self.0.counters, done)
     }
 
     fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
-        let done = self.aes().block(key, Direction::Decrypt, block);
-        self.counted(done)
+        let done = self.0.block(key, Direction::Decrypt, block);
+        counted(self.0.counters, done)
     }
 
     fn seal(
@@ -159,8 +177,8 @@ impl<R: Registers> Suite for Cc2538<R> {
         message: &mut [u8],
     ) -> Result<[u8; TAG_LEN], Refused> {
         check_lengths(associated, message)?;
-        let sealed = self.aes().seal(key, nonce, associated, message);
-        self.counted(sealed)
+        let sealed = self.0.seal(key, nonce, associated, message);
+        counted(self.0.counters, sealed)
     }
 
     fn open(
@@ -172,10 +190,10 @@ impl<R: Registers> Suite for Cc2538<R> {
         tag: &[u8; TAG_LEN],
     ) -> Result<(), Refused> {
         check_lengths(associated, ciphertext)?;
-        match self.aes().open(key, nonce, associated, ciphertext, *tag) {
+        match self.0.open(key, nonce, associated, ciphertext, *tag) {
             Ok(()) => Ok(()),
             Err(NotOpened::WrongTag) => Err(Refused::Ciphertext),
-            Err(NotOpened::Fault(fault)) => self.counted(Err(fault)),
+            Err(NotOpened::Fault(fault)) => counted(self.0.counters, Err(fault)),
         }
     }
 }

@@ -61,6 +61,10 @@ impl Link for Sockets<'_, '_> {
         self.neighbours.as_ref()?.poll_timeout()
     }
 
+    fn has_datagram(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
         let waiting = self.waiting.take()?;
         let taken = match &mut self.neighbours {
@@ -103,11 +107,12 @@ impl Link for Sockets<'_, '_> {
 
     fn set_identity(
         &mut self,
+        me: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {
         if let Some(neighbours) = &mut self.neighbours {
-            neighbours.set_identity(identity, is_named);
+            neighbours.set_identity(me, identity, is_named);
             self.has_met = true;
         }
     }

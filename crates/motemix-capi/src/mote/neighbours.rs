@@ -26,6 +26,9 @@ pub(super) struct Neighbours {
 /// Sends a datagram, and tells whether it was accepted; one that was not is counted.
 pub(super) type Send<'s> = &'s mut dyn FnMut(&mut LinkCounters, SocketAddrV6, &[u8]) -> bool;
 
+/// Nobody else is called as one that has no address.
+const NOWHERE: ExtendedAddress = ExtendedAddress([0; 8]);
+
 impl Neighbours {
     /// For the mote that others find at this address.
     pub(super) fn new<R: CryptoRng>(
@@ -33,10 +36,8 @@ impl Neighbours {
         slots: &'static mut [SessionSlot],
         random: &mut R,
     ) -> Self {
-        // Nobody else is called as one that has no address.
-        let me = me.map_or(ExtendedAddress([0; 8]), station_at);
         Self {
-            meeting: Meeting::new(me, random),
+            meeting: Meeting::new(me.map_or(NOWHERE, station_at), random),
             sessions: Sessions::new(&LinkSettings::new(), slots),
             now: Instant::default(),
         }
@@ -47,11 +48,14 @@ impl Neighbours {
         self.sessions.retain_keys(&mut |_| false);
     }
 
+    /// A document may also give the mote another address.
     pub(super) fn set_identity(
         &mut self,
+        me: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {
+        self.meeting.set_address(me.unwrap_or(NOWHERE));
         self.meeting.set_identity(identity);
         self.sessions.retain_keys(is_named);
     }

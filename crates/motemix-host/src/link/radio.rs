@@ -184,11 +184,18 @@ impl RadioLink {
         }
     }
 
-    /// Waits until there is something to do: the line has news, or a timer is due.
+    /// Waits until there is something to do: a datagram has become whole, the line has news, or a
+    /// timer is due.
     ///
     /// # Errors
     /// The line is broken.
     pub async fn readable(&mut self) -> io::Result<()> {
+        // It may have been read while another one left.
+        if self.stack.has_datagram() { Ok(()) } else { self.changed().await }
+    }
+
+    /// The same without datagrams that are whole already.
+    pub(super) async fn changed(&mut self) -> io::Result<()> {
         if self.stack.can_send() && !self.outgoing.is_empty() {
             return Ok(());
         }
@@ -363,28 +370,29 @@ mod tests {
         (link, listener)
     }
 
+    /// A datagram of one byte in the name of a station, as its own stack writes it.
+    fn frame(from: ExtendedAddress, to: ExtendedAddress) -> Vec<u8> {
+        let mut radio = Radio::new(Line::default());
+        let mut memory = StackMemory::<PACKET, 1, 1>::new();
+        let mut stack = Stack::new(from, 1, &LinkSettings::new(), memory.lend());
+        stack.send(link_local(to), &[7]).expect("there is room");
+        stack.poll(Instant::default(), &mut radio);
+        let mut decoder = Decoder::default();
+        let items = radio.transceiver().to_write.iter().filter_map(|&byte| match decoder.push(byte) {
+            Some(Item::Message(Message::Transmit { frame, .. })) => Some(frame.to_vec()),
+            _ => None,
+        });
+        items.last().expect("a frame has left")
+    }
+
     #[tokio::test]
     async fn from_the_first_document_on_strangers_are_not_heard() {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut link, _listener) = old_link(folder.path()).await;
         let station = |number| ExtendedAddress([number, 0, 0, 0, 0, 0, 0, 2]);
-        // A datagram of one byte in the name of a station, as its own stack writes it.
-        let frame = |from: ExtendedAddress| {
-            let mut radio = Radio::new(Line::default());
-            let mut memory = StackMemory::<PACKET, 1, 1>::new();
-            let mut stack = Stack::new(from, 1, &LinkSettings::new(), memory.lend());
-            stack.send(link_local(station(1)), &[7]).expect("there is room");
-            stack.poll(Instant::default(), &mut radio);
-            let mut decoder = Decoder::default();
-            let items = radio.transceiver().to_write.iter().filter_map(|&byte| match decoder.push(byte) {
-                Some(Item::Message(Message::Transmit { frame, .. })) => Some(frame.to_vec()),
-                _ => None,
-            });
-            items.last().expect("a frame has left")
-        };
         let heard = |link: &mut RadioLink, from: u8| {
             let mut out = [0; PACKET];
-            link.radio.transceiver_mut().arrived.push_back(frame(station(from)));
+            link.radio.transceiver_mut().arrived.push_back(frame(station(from), station(1)));
             link.pump().expect("the line is there");
             link.stack.receive(&mut out).is_some()
         };
@@ -400,6 +408,18 @@ mod tests {
         assert!(heard(&mut link, 2) && heard(&mut link, 3), "packets of the epoch before are under way");
         link.set_network(network(3));
         assert!(!heard(&mut link, 2) && heard(&mut link, 3));
+    }
+
+    #[tokio::test]
+    async fn a_datagram_that_is_read_while_another_leaves_is_no_secret() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut link, _listener) = old_link(folder.path()).await;
+        let station = |number| ExtendedAddress([number, 0, 0, 0, 0, 0, 0, 2]);
+        link.radio.transceiver_mut().arrived.push_back(frame(station(2), station(1)));
+        link.send(link_local(station(2)), &[1]).expect("it is sent");
+        let woken = tokio::time::timeout(Duration::from_secs(10), link.readable()).await;
+        woken.expect("there is something to do").expect("the line is there");
+        assert!(link.receive(&mut [0; PACKET]).is_some());
     }
 
     #[tokio::test]

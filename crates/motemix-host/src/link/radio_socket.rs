@@ -76,7 +76,7 @@ impl RadioSocket {
                 if link.is_idle() {
                     return Ok(());
                 }
-                match timeout_at(until, link.readable()).await {
+                match timeout_at(until, link.changed()).await {
                     Ok(readable) => readable?,
                     Err(_) => return Ok(()),
                 }

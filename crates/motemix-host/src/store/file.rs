@@ -1,6 +1,6 @@
 //! Small files that are replaced as a whole.
 
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -152,11 +152,18 @@ fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new()
-        .prefix(".motemix-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder(path))?;
-    file.write_all(bytes)?;
+    // The system's reason alone: `tempfile` adds the unfinished file's name, which a person never gave.
+    let mut reason = None;
+    let named = tempfile::Builder::new().prefix(".motemix-").make_in(folder(path), |unfinished| {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(unfinished);
+        file.map_err(|error| {
+            let kind = error.kind();
+            reason = Some(error);
+            kind.into()
+        })
+    });
+    let mut file = named.map_err(|error| reason.unwrap_or(error))?;
+    file.as_file_mut().write_all(bytes)?;
     // The mode given at creation went through the umask.
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     Ok(file)

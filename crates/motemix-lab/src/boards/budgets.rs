@@ -8,9 +8,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was measured on a board.
+/// What was measured of a board, or of a program.
 pub trait Measured {
-    fn board(&self) -> &str;
+    /// Its name in the budgets: that of a board, or of a program.
+    fn budgeted(&self) -> &str;
     /// A figure by its name in the budgets.
     fn figure(&self, name: &str) -> Option<u64>;
 }
@@ -49,12 +50,15 @@ impl Budgets {
     pub fn compare(&self, reports: &[impl Measured]) -> Result<Vec<Verdict>, Failure> {
         let mut verdicts = Vec::new();
         for report in reports {
-            for (figure, budget) in self.0.get(report.board()).into_iter().flatten() {
+            for (figure, budget) in self.0.get(report.budgeted()).into_iter().flatten() {
                 let measured = report.figure(figure).ok_or_else(|| {
-                    Failure::broken(format!("the budget {}.{figure}: nothing has this name", report.board()))
+                    Failure::broken(format!(
+                        "the budget {}.{figure}: nothing has this name",
+                        report.budgeted()
+                    ))
                 })?;
                 verdicts.push(Verdict {
-                    board: report.board().to_owned(),
+                    board: report.budgeted().to_owned(),
                     figure: figure.clone(),
                     measured,
                     budget: *budget,

@@ -121,7 +121,7 @@ pub fn radio() -> Table {
 }
 
 impl Measured for BoardReport {
-    fn board(&self) -> &str {
+    fn budgeted(&self) -> &str {
         self.board.name
     }
 

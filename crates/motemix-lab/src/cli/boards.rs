@@ -30,6 +30,7 @@ pub enum Boards {
 Examples:
   motemix-lab boards build
   motemix-lab boards build network bench size
+  motemix-lab boards build network link --budgets budgets.toml
   motemix-lab boards build --out ~/.local/share/motemix/firmware
   motemix-lab boards build mote --json | jq -r '.[].image'")]
 pub struct BoardsBuild {
@@ -39,6 +40,9 @@ pub struct BoardsBuild {
     /// Copies the images into this folder, in a folder for each target; made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Fails if an image takes more flash or RAM than this file allows its program.
+    #[arg(long, value_name = "FILE")]
+    pub budgets: Option<PathBuf>,
     /// The firmware's workspace. By default MOTEMIX_FIRMWARE, or that of the source tree.
     #[arg(long, value_name = "DIR")]
     pub firmware: Option<PathBuf>,
@@ -47,13 +51,16 @@ pub struct BoardsBuild {
     pub json: bool,
 }
 
-/// Runs neighbours that have never met: emulated boards, and hosts with a radio, on one channel.
+/// Runs neighbours that have never met: emulated boards and hosts with a radio, on one channel.
 ///
-/// There is no network and no server. Each board sends messages to another one, as two sensors do,
-/// and to a host that runs `motemix link router`; then a host that runs `motemix link sensor` sends
-/// to the last board. Every board is an emulator with one program for all of these. Each line of a
-/// board's console is printed. Needs qemu-system-arm; in a source tree it builds the images first.
-/// It fails (status 1) if a message was not heard, or not acknowledged by who should have.
+/// There is no network and no server. Each board sends messages to the next one, as two sensors do,
+/// and to a host that runs `motemix link router`. Then a host that runs `motemix link sensor` sends
+/// messages to the last board. All boards run the same program, in an emulator. What their consoles
+/// print is shown. Needs qemu-system-arm; in a source tree it builds the images first.
+///
+/// It fails (status 1) if a message was not heard or, in the modes `edhoc` and `diet`, not
+/// acknowledged. In the modes `literal` and `plain` nothing is sent again: messages that the air
+/// lost (--loss) are counted on stderr, and it fails if all from one to another were lost.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -70,26 +77,27 @@ pub struct BoardsLink {
     /// A board: microbit, an385 or an386. Given up to four times; by default an385 and an386.
     #[arg(long = "board", value_name = "NAME")]
     pub boards: Vec<String>,
-    /// Messages from each to each other that it sends to.
+    /// How many messages each sends to each neighbour that it sends to.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub messages: u32,
-    /// Time between two messages.
+    /// Time between two messages, such as 200ms.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub interval: Duration,
     /// Writes all frames on the air to a file that Wireshark reads.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Probability with which each radio misses a frame.
+    /// Probability with which each radio misses a frame, from 0 to 1.
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
     pub loss: f64,
-    /// Keeps keys and consoles in this folder; by default they are in a temporary one.
+    /// Keeps the keys of the hosts and what the consoles printed in this folder. By default they are
+    /// gone at the end.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// A further station in the channel, for a program of your own: its line is air/NAME.air in the
-    /// folder that is kept.
+    /// One more station on the channel, for a program of your own. Its serial line is the socket
+    /// air/NAME.air in the folder that is kept.
     #[arg(long, value_name = "NAME", requires = "keep")]
     pub station: Option<String>,
-    /// Prints JSON.
+    /// Prints JSON, and no consoles.
     #[arg(long)]
     pub json: bool,
 }

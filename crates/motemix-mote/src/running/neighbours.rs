@@ -83,8 +83,9 @@ impl<P: Profile, F, R: CryptoRng> Running<'_, P, F, R> {
                 }
                 _ => None,
             };
+            let me = named.stations_of_now().nth(self.node.id().get().into()).flatten();
             // Whom neither document names has no place here any more.
-            link.set_identity(own, &mut |station| named.stations().any(|it| it == station));
+            link.set_identity(me, own, &mut |station| named.stations().any(|it| it == station));
         }
         link.meet(now, &named, &mut self.mote.random)
     }

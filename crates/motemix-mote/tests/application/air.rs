@@ -43,6 +43,8 @@ struct Post {
     address: Option<ExtendedAddress>,
     heard: VecDeque<Vec<u8>>,
     outcome: Option<Outcome>,
+    /// Whether it was asked for a frame and had none yet: see [`Air::is_late`].
+    was_asked: bool,
 }
 
 /// All stations, and what is on its way to them.
@@ -51,6 +53,8 @@ pub struct Air {
     posts: Vec<Post>,
     flying: VecDeque<(Instant, Sent)>,
     pub sent: Vec<Sent>,
+    /// Whether each frame comes just after a radio was asked for one, so while its mote is busy.
+    pub is_late: bool,
 }
 
 impl Air {
@@ -162,7 +166,14 @@ pub struct Station {
 
 impl Transceiver for Station {
     fn receive(&mut self, out: &mut [u8; MAX_FRAME]) -> Option<usize> {
-        let frame = self.air.borrow_mut().posts[self.index].heard.pop_front()?;
+        let mut air = self.air.borrow_mut();
+        let Air { posts, is_late, .. } = &mut *air;
+        let post = &mut posts[self.index];
+        if *is_late && !post.heard.is_empty() && !std::mem::replace(&mut post.was_asked, true) {
+            return None;
+        }
+        post.was_asked = false;
+        let frame = post.heard.pop_front()?;
         out[..frame.len()].copy_from_slice(&frame);
         Some(frame.len())
     }

@@ -227,3 +227,30 @@ fn a_station_that_the_next_document_leaves_out_is_heard_for_one_epoch_more() {
         terms = next;
     }
 }
+
+/// A radio has one address, whatever a document says of it.
+#[test]
+fn a_board_to_which_the_next_document_gives_another_address_is_not_reached_any_more() {
+    let terms = terms();
+    let mut world = World::running(3, &terms, 97);
+    world.exchange(0, 1, "where it is");
+    let next = after(&terms);
+    let mut nodes = world.list(next.epoch);
+    nodes[1].address = "[fe80::1234:5678:9abc:def0]:61616".parse().expect("an address");
+    let document = next.sign(&nodes);
+    for board in 0..3 {
+        let said = world.give(board, &document);
+        assert!(said.starts_with("ok epoch "), "{said}");
+    }
+    // What tells its owner.
+    let network = world.say(1, "network");
+    assert!(!network.contains("def0, this node"), "{network}");
+    let left = next.valid_after - world.unix_time();
+    world.seconds(left + 5);
+    world.printed(0);
+    world.send(0, 1, "where it is said to be");
+    world.seconds(120);
+    let said = world.printed(0);
+    assert!(said.contains("discarded"), "{said}");
+    assert_eq!(world.inbox(1), [""; 0]);
+}

@@ -22,6 +22,17 @@ fn a_message_goes_through_a_mix_and_is_acknowledged() {
     assert_eq!(world.status(1, "delivered"), 1);
 }
 
+/// The last frame of a packet comes after the mote has looked for one, and before it sleeps.
+#[test]
+fn no_mote_sleeps_while_a_packet_waits_for_it() {
+    let mut world = World::running(3, &Terms::default(), 1);
+    world.air.borrow_mut().is_late = true;
+    world.send(0, 1, "the pond is frozen");
+    world.seconds(5);
+    let said = world.printed(0);
+    assert!(said.starts_with("acknowledged 0 after ") && said.ends_with("ms, tries 1\n"), "{said}");
+}
+
 #[test]
 fn everybody_writes_to_everybody() {
     let mut world = World::running(4, &Terms::default(), 2);

@@ -13,7 +13,7 @@
 //! it was said now. So [`Pending`] opens it, and gives the [`Session`] together with the message.
 
 use crate::functions::{KeyPair, generate_key_pair};
-use crate::suite::{KEY_LEN, NONCE_LEN, PUBLIC_KEY_LEN, SIGNATURE_LEN, TAG_LEN, digest};
+use crate::suite::{Aes as _, KEY_LEN, NONCE_LEN, PUBLIC_KEY_LEN, SIGNATURE_LEN, TAG_LEN, digest};
 use crate::{PrivateKey, PublicKey, Refused, Signature, Suite};
 use hkdf::Hkdf;
 use motemix_crypto::Secret;
@@ -97,6 +97,18 @@ impl Offer {
         admission.admit(verifying)?;
         Ok(Self { exchange: PublicKey::new(*exchange)?, verifying: PublicKey::new(*verifying)? })
     }
+}
+
+/// Who a hello or an answer says it is of, as its bytes stand there. Nothing of it is proved, and it
+/// may be no point: it is for a person to compare.
+pub fn claimed(datagram: &[u8]) -> Option<[u8; PUBLIC_KEY_LEN]> {
+    let (offer, rest) = datagram.split_first_chunk::<HELLO_LEN>()?;
+    let kind = match rest.len() {
+        0 => HELLO,
+        SIGNATURE_LEN => ANSWER,
+        _ => return None,
+    };
+    (offer.first() == Some(&kind)).then(|| offer.last_chunk().copied())?
 }
 
 /// What both have said: everything that is signed or derived is bound to it.
@@ -303,7 +315,7 @@ impl Session {
         header[0] = MESSAGE;
         header[1..].copy_from_slice(&number.to_be_bytes());
         text.copy_from_slice(message);
-        *tag = suite.seal(&self.seal, &nonce(number), header, text)?;
+        *tag = suite.aes().seal(&self.seal, &nonce(number), header, text)?;
         let signed = self.transcript.of_message(self.role, header, [text, tag]);
         *signature = suite.sign(&self.signing, &signed, rng)?.0;
         Ok(out)
@@ -324,7 +336,7 @@ impl Session {
         let number = u64::from_be_bytes((&*number).try_into().map_err(|_| Refused::Length)?);
         let fresh = self.seen.fresh(number)?;
         let signed = self.transcript.of_message(self.role.other(), header, [text, tag]);
-        suite.open(&self.open, &nonce(number), header, text, tag)?;
+        suite.aes().open(&self.open, &nonce(number), header, text, tag)?;
         suite.verify(&self.peer, &signed, &Signature(*signature))?;
         self.seen = fresh;
         Ok(text)

@@ -13,7 +13,7 @@ use motemix_crypto::{Curve, Secret, ed25519};
 use rand_core::CryptoRng;
 
 use super::{CoseKey, Refused};
-use crate::suite::{self, KEY_LEN, NONCE_LEN, PUBLIC_KEY_LEN, SIGNATURE_LEN, TAG_LEN};
+use crate::suite::{self, Aes, PUBLIC_KEY_LEN, SIGNATURE_LEN, SoftwareAes};
 use crate::{PrivateKey, PublicKey, Signature, Suite};
 
 /// Bytes of an ephemeral public key: an x-coordinate, or X25519's u-coordinate.
@@ -32,6 +32,10 @@ pub trait CipherSuite {
     type SigningKey: fmt::Debug;
     /// A public key of signatures.
     type VerifyingKey: Copy + fmt::Debug;
+    /// AES, for AES-CCM-16-64-128.
+    type Aes<'s>: Aes
+    where
+        Self: 's;
 
     /// A random key. No multiplication.
     fn generate<R: CryptoRng + ?Sized>(&mut self, rng: &mut R) -> Self::PrivateKey;
@@ -73,28 +77,8 @@ pub trait CipherSuite {
     /// The signature key in a credential, with the same reasons.
     fn verifying_key(key: &CoseKey) -> Result<Self::VerifyingKey, Refused>;
 
-    /// AES-CCM-16-64-128 in place, in software unless a board does it otherwise.
-    fn seal(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        message: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Refused> {
-        Ok(suite::seal(key, nonce, associated, message)?)
-    }
-
-    /// The inverse: [`Refused::Ciphertext`].
-    fn open(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        ciphertext: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Refused> {
-        Ok(suite::open(key, nonce, associated, ciphertext, *tag)?)
-    }
+    /// What computes AES.
+    fn aes(&mut self) -> Self::Aes<'_>;
 }
 
 /// Suite 0: X25519 by the backend `C`, EdDSA with Ed25519.
@@ -141,6 +125,10 @@ impl<C: Curve> CipherSuite for Suite0<C> {
     type PublicKey = motemix_crypto::PublicKey;
     type SigningKey = Ed25519Key;
     type VerifyingKey = [u8; 32];
+    type Aes<'s>
+        = SoftwareAes
+    where
+        Self: 's;
 
     fn generate<R: CryptoRng + ?Sized>(&mut self, rng: &mut R) -> Secret<32> {
         let mut private = Secret::zero();
@@ -201,6 +189,10 @@ impl<C: Curve> CipherSuite for Suite0<C> {
             _ => Err(Refused::Key),
         }
     }
+
+    fn aes(&mut self) -> SoftwareAes {
+        SoftwareAes
+    }
 }
 
 /// Suite 2: P-256 and ES256 by the primitives `S`.
@@ -213,6 +205,10 @@ impl<S: Suite> CipherSuite for Suite2<S> {
     type PublicKey = PublicKey;
     type SigningKey = PrivateKey;
     type VerifyingKey = PublicKey;
+    type Aes<'s>
+        = S::Aes<'s>
+    where
+        Self: 's;
 
     fn generate<R: CryptoRng + ?Sized>(&mut self, rng: &mut R) -> PrivateKey {
         PrivateKey::generate(rng)
@@ -268,25 +264,8 @@ impl<S: Suite> CipherSuite for Suite2<S> {
         Self::public_key(key)
     }
 
-    fn seal(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        message: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Refused> {
-        Ok(self.0.seal(key, nonce, associated, message)?)
-    }
-
-    fn open(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        ciphertext: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Refused> {
-        Ok(self.0.open(key, nonce, associated, ciphertext, tag)?)
+    fn aes(&mut self) -> S::Aes<'_> {
+        self.0.aes()
     }
 }
 
@@ -301,6 +280,10 @@ impl<S: CipherSuite> CipherSuite for WithoutSignatures<S> {
     type PublicKey = S::PublicKey;
     type SigningKey = Infallible;
     type VerifyingKey = Infallible;
+    type Aes<'s>
+        = S::Aes<'s>
+    where
+        Self: 's;
 
     fn generate<R: CryptoRng + ?Sized>(&mut self, rng: &mut R) -> S::PrivateKey {
         self.0.generate(rng)
@@ -343,24 +326,7 @@ impl<S: CipherSuite> CipherSuite for WithoutSignatures<S> {
         Err(Refused::Key)
     }
 
-    fn seal(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        message: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Refused> {
-        self.0.seal(key, nonce, associated, message)
-    }
-
-    fn open(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        ciphertext: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Refused> {
-        self.0.open(key, nonce, associated, ciphertext, tag)
+    fn aes(&mut self) -> S::Aes<'_> {
+        self.0.aes()
     }
 }

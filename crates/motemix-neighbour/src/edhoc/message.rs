@@ -8,7 +8,7 @@ use super::cbor::{BYTES, Head, MAP, Reader, Writer, compact_head};
 use super::credential::HeaderMap;
 use super::schedule::{Label, Prk, Transcript};
 use super::{CipherSuite, CredentialId, Ead, Method, Refused};
-use crate::suite::{SIGNATURE_LEN, TAG_LEN};
+use crate::suite::{Aes as _, SIGNATURE_LEN, TAG_LEN};
 
 /// The longest connection identifier here. One of OSCORE has at most 7 bytes.
 pub const MAX_CONNECTION_ID_LEN: usize = 8;
@@ -225,7 +225,7 @@ impl Sealing<'_> {
         let (_, content) = out.split_at_mut_checked(MAX_HEAD_LEN).ok_or(Refused::Room)?;
         let (text, rest) = content.split_at_mut_checked(len).ok_or(Refused::Room)?;
         let to_tag = rest.first_chunk_mut().ok_or(Refused::Room)?;
-        *to_tag = suite.seal(&key, nonce.expose(), &self.transcript.associated_data(), text)?;
+        *to_tag = suite.aes().seal(&key, nonce.expose(), &self.transcript.associated_data(), text)?;
         Ok(wrap(out, len + TAG_LEN)?)
     }
 
@@ -239,7 +239,7 @@ impl Sealing<'_> {
         let ciphertext = message.get_mut(content.clone()).ok_or(Refused::Malformed)?;
         let (text, tag) = ciphertext.split_last_chunk_mut().ok_or(Refused::Malformed)?;
         let (key, nonce) = self.prk.key_and_nonce(self.labels, self.transcript)?;
-        suite.open(&key, nonce.expose(), &self.transcript.associated_data(), text, tag)?;
+        suite.aes().open(&key, nonce.expose(), &self.transcript.associated_data(), text, tag)?;
         Ok(content.start..content.end - TAG_LEN)
     }
 }

@@ -18,7 +18,7 @@ use super::message::{Layout, MAX_PLAINTEXT_LEN, Proof, apply_keystream_2, emit_p
 use super::schedule::{Label, Prk, Transcript};
 use super::*;
 use crate::PrivateKey;
-use crate::suite::{P256, digest};
+use crate::suite::{Aes as _, P256, digest};
 
 struct Trace(Value);
 
@@ -160,13 +160,13 @@ impl Trace {
         let (key, nonce) = prk_3e2m.key_and_nonce([Label::Key3, Label::Nonce3], &th_3).unwrap();
         self.assert("K_3", key.expose());
         self.assert("IV_3", nonce.expose());
-        let tag = suite.seal(&key, nonce.expose(), &th_3.associated_data(), &mut text).unwrap();
+        let tag = suite.aes().seal(&key, nonce.expose(), &th_3.associated_data(), &mut text).unwrap();
         self.assert("CIPHERTEXT_3", [&text[..], &tag].concat());
         self.assert("A_4 (CBOR Data Item)", th_4.associated_data());
         let (key, nonce) = prk_4e3m.key_and_nonce([Label::Key4, Label::Nonce4], &th_4).unwrap();
         self.assert("K_4", key.expose());
         self.assert("IV_4", nonce.expose());
-        let tag = suite.seal(&key, nonce.expose(), &th_4.associated_data(), &mut []).unwrap();
+        let tag = suite.aes().seal(&key, nonce.expose(), &th_4.associated_data(), &mut []).unwrap();
         self.assert("CIPHERTEXT_4", tag);
 
         let out = prk_4e3m.derive_prk(Label::Out, &[&th_4.0]).unwrap();

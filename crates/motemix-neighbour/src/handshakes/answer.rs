@@ -37,12 +37,18 @@ enum Step {
 
 /// What the steps hand to each other.
 #[derive(Default)]
-enum Held<S: CipherSuite, const LEN: usize> {
+enum Held<S: CipherSuite> {
     #[default]
     Nothing,
     Ephemeral(Ephemeral<S>),
     Agreed(Agreed<S>),
     Waiting(AwaitingMessage3<S>),
+}
+
+impl<S: CipherSuite> Held<S> {
+    const fn agreed(&self) -> Result<&Agreed<S>, HandshakeDrop> {
+        if let Self::Agreed(agreed) = self { Ok(agreed) } else { Err(HandshakeDrop::Unexpected) }
+    }
 }
 
 /// Whom this node answers. What is big stays where it is, because small boards have small stacks.
@@ -55,7 +61,7 @@ pub(super) struct Answer<S: CipherSuite, const LEN: usize> {
     received: Bytes<LEN>,
     /// message_2, or message_4.
     message: Bytes<LEN>,
-    held: Held<S, LEN>,
+    held: Held<S>,
     /// The message is to be sent.
     is_due: bool,
     until: Instant,
@@ -111,7 +117,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
     }
 
     pub(super) fn message_3(&mut self, peer: Peer, message_3: &[u8]) -> Result<(), HandshakeDrop> {
-        let received = Bytes::new(message_3).ok_or(HandshakeDrop::Malformed)?;
+        let received = Bytes::new(message_3)?;
         match self.step {
             Step::Message2 if self.peer == Some(peer) => {
                 (self.received, self.step) = (received, Step::Verify);
@@ -191,20 +197,20 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(Prk, Proof), HandshakeDrop> {
-        let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let agreed = self.held.agreed()?;
         let connection = ConnectionId::new(&CONNECTION)?;
         Ok(with_own::<S, _, LEN>(identity, |own| agreed.prove(&connection, own, Ead::default(), suite, rng))?)
     }
 
     #[inline(never)]
     fn make_message_2(&mut self, identity: &Identity<S>, proof: (Prk, Proof)) -> Result<(), HandshakeDrop> {
-        let Held::Agreed(agreed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let agreed = self.held.agreed()?;
         let (mut room, connection) = ([0; LEN], ConnectionId::new(&CONNECTION)?);
         let (waiting, message_2) = with_own::<S, _, LEN>(identity, |own| {
             agreed.seal(connection, own, Ead::default(), proof, &mut room)
         })?;
         self.held = Held::Waiting(waiting);
-        self.message = Bytes::of(MESSAGE_2, message_2).ok_or(HandshakeDrop::Malformed)?;
+        self.message = Bytes::of(MESSAGE_2, message_2)?;
         Ok(())
     }
 
@@ -244,7 +250,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
     ) -> Result<Secret<KEY_LEN>, HandshakeDrop> {
         let mut room = [0; LEN];
         let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
-        self.message = Bytes::of(MESSAGE_4, message_4).ok_or(HandshakeDrop::Malformed)?;
+        self.message = Bytes::of(MESSAGE_4, message_4)?;
         self.held = Held::Nothing;
         Ok(key_of(&session)?)
     }

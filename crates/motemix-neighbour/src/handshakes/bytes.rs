@@ -1,5 +1,7 @@
 //! A message in memory of its own.
 
+use super::HandshakeDrop;
+
 /// The longest message: one with the key of a curve, a cookie and the names of both has 46 bytes.
 pub const MAX_MESSAGE: usize = 48;
 /// The same where credentials of P-256 or X25519 travel by value: message_2 has 129 bytes with one
@@ -16,25 +18,26 @@ pub(super) struct Bytes<const LEN: usize> {
 impl<const LEN: usize> Bytes<LEN> {
     pub(super) const EMPTY: Self = Self { len: 0, bytes: [0; LEN] };
 
-    /// `None` if it is too long.
-    pub(super) fn new(message: &[u8]) -> Option<Self> {
+    /// [`HandshakeDrop::Malformed`] if it is too long, as all of these.
+    pub(super) fn new(message: &[u8]) -> Result<Self, HandshakeDrop> {
         let mut bytes = Self::EMPTY;
         bytes.append(message)?;
-        Some(bytes)
+        Ok(bytes)
     }
 
     /// A message of this kind.
-    pub(super) fn of(kind: u8, message: &[u8]) -> Option<Self> {
+    pub(super) fn of(kind: u8, message: &[u8]) -> Result<Self, HandshakeDrop> {
         let mut bytes = Self::new(&[kind])?;
         bytes.append(message)?;
-        Some(bytes)
+        Ok(bytes)
     }
 
-    pub(super) fn append(&mut self, more: &[u8]) -> Option<()> {
+    pub(super) fn append(&mut self, more: &[u8]) -> Result<(), HandshakeDrop> {
         let at = usize::from(self.len);
-        self.bytes.get_mut(at..at + more.len())?.copy_from_slice(more);
+        let room = self.bytes.get_mut(at..at + more.len()).ok_or(HandshakeDrop::Malformed)?;
+        room.copy_from_slice(more);
         self.len += more.len() as u8;
-        Some(())
+        Ok(())
     }
 }
 

@@ -57,6 +57,12 @@ enum Held<S: CipherSuite, const LEN: usize> {
     Completed(Completed),
 }
 
+impl<S: CipherSuite, const LEN: usize> Held<S, LEN> {
+    const fn verified(&self) -> Result<&VerifiedResponder<S>, HandshakeDrop> {
+        if let Self::Verified(verified) = self { Ok(verified) } else { Err(HandshakeDrop::Unexpected) }
+    }
+}
+
 /// Whom this node calls. What is big stays where it is, because small boards have small stacks.
 pub(super) struct Call<S: CipherSuite, const LEN: usize> {
     /// `None`: nobody, and the rest means nothing.
@@ -123,7 +129,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
             && self.other_cookie().is_none()
         {
             // One of the two may be forged.
-            self.received = Bytes::new(&cookie).ok_or(HandshakeDrop::Malformed)?;
+            self.received = Bytes::new(&cookie)?;
             return Ok(());
         }
         self.expects(peer, Step::Hello)?;
@@ -148,7 +154,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
 
     pub(super) fn message_2(&mut self, peer: Peer, message_2: &[u8]) -> Result<(), HandshakeDrop> {
         self.expects(peer, Step::Message1)?;
-        self.received = Bytes::new(message_2).ok_or(HandshakeDrop::Malformed)?;
+        self.received = Bytes::new(message_2)?;
         self.step = Step::Read;
         Ok(())
     }
@@ -161,7 +167,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         suite: &mut S,
     ) -> Result<Secret<KEY_LEN>, HandshakeDrop> {
         self.expects(peer, Step::Message3)?;
-        let mut received = Bytes::<LEN>::new(message_4).ok_or(HandshakeDrop::Malformed)?;
+        let mut received = Bytes::<LEN>::new(message_4)?;
         let Held::Completed(completed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         completed.read_message_4(received.as_mut(), &[], suite)?;
         let Held::Completed(completed) = take(&mut self.held) else {
@@ -218,8 +224,8 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         let (waiting, message_1) = begin(&opening, suite, rng, &mut room)?;
         self.waiting = Some(waiting);
         self.received = Bytes::EMPTY;
-        self.message = Bytes::of(MESSAGE_1, &self.cookie).ok_or(HandshakeDrop::Malformed)?;
-        self.message.append(message_1).ok_or(HandshakeDrop::Malformed)?;
+        self.message = Bytes::of(MESSAGE_1, &self.cookie)?;
+        self.message.append(message_1)?;
         // Neighbours that were started together do not stay in step.
         self.wait(now + jittered(Duration::from_millis(20), rng), Step::Message1);
         Ok(())
@@ -267,7 +273,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         suite: &mut S,
         rng: &mut R,
     ) -> Result<(Prk, Proof), HandshakeDrop> {
-        let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let verified = self.held.verified()?;
         Ok(with_own::<S, _, LEN>(identity, |own| verified.prove(own, Ead::default(), suite, rng))?)
     }
 
@@ -278,7 +284,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         proof: (Prk, Proof),
         suite: &mut S,
     ) -> Result<(), HandshakeDrop> {
-        let Held::Verified(verified) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let verified = self.held.verified()?;
         let mut room = [0; LEN];
         let (completed, message_3) = with_own::<S, _, LEN>(identity, |own| {
             verified.seal(own, Ead::default(), proof, suite, &mut room)
@@ -286,7 +292,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         // Not before: what fails here may be tried again with another message_2.
         self.waiting = None;
         self.held = Held::Completed(completed);
-        self.message = Bytes::of(MESSAGE_3, message_3).ok_or(HandshakeDrop::Malformed)?;
+        self.message = Bytes::of(MESSAGE_3, message_3)?;
         Ok(())
     }
 

@@ -4,10 +4,7 @@ use motemix_crypto::Secret;
 use motemix_crypto::p256::{Point, Scalar, diffie_hellman, ecdsa};
 use rand_core::CryptoRng;
 
-use super::{
-    BLOCK_LEN, KEY_LEN, NONCE_LEN, Nonces, PrivateKey, PublicKey, Refused, Signature, Suite, TAG_LEN,
-    symmetric,
-};
+use super::{Nonces, PrivateKey, PublicKey, Refused, Signature, SoftwareAes, Suite};
 
 /// The suite in software for boards: P-256 from products of 13-bit numbers
 /// ([`motemix_crypto::p256`]), and the crates `aes` and `ccm`. In constant time on a Cortex-M0+, M3
@@ -16,6 +13,8 @@ use super::{
 pub struct HalfWordsP256;
 
 impl Suite for HalfWordsP256 {
+    type Aes<'s> = SoftwareAes;
+
     fn public_key(&mut self, private: &PrivateKey) -> Result<PublicKey, Refused> {
         Ok(PublicKey::of(&Point::mul_generator(&private.0)))
     }
@@ -51,34 +50,7 @@ impl Suite for HalfWordsP256 {
         if holds { Ok(()) } else { Err(Refused::Signature) }
     }
 
-    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
-        symmetric::encrypt_block(key, block);
-        Ok(())
-    }
-
-    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
-        symmetric::decrypt_block(key, block);
-        Ok(())
-    }
-
-    fn seal(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        message: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Refused> {
-        symmetric::seal(key, nonce, associated, message)
-    }
-
-    fn open(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        ciphertext: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Refused> {
-        symmetric::open(key, nonce, associated, ciphertext, *tag)
+    fn aes(&mut self) -> SoftwareAes {
+        SoftwareAes
     }
 }

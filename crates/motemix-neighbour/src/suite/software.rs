@@ -9,9 +9,7 @@ use p256::elliptic_curve::sec1::ToSec1Point;
 use rand_core::CryptoRng;
 use sha2::Sha256;
 
-use super::{
-    BLOCK_LEN, KEY_LEN, NONCE_LEN, PrivateKey, PublicKey, Refused, Signature, Suite, TAG_LEN, symmetric,
-};
+use super::{PrivateKey, PublicKey, Refused, Signature, SoftwareAes, Suite};
 
 /// The suite in software: the crates `p256`, `aes` and `ccm`. In constant time wherever the core
 /// multiplies in constant time, which a Cortex-M3 does not: there, whoever measures how long a node
@@ -20,6 +18,8 @@ use super::{
 pub struct P256;
 
 impl Suite for P256 {
+    type Aes<'s> = SoftwareAes;
+
     fn public_key(&mut self, private: &PrivateKey) -> Result<PublicKey, Refused> {
         let point = secret_key(private)?.public_key().to_sec1_point(true);
         point.as_bytes().try_into().map(PublicKey).map_err(|_| Refused::PublicKey)
@@ -58,35 +58,8 @@ impl Suite for P256 {
         key.verify_prehash(digest, &signature).map_err(|_| Refused::Signature)
     }
 
-    fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
-        symmetric::encrypt_block(key, block);
-        Ok(())
-    }
-
-    fn decrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused> {
-        symmetric::decrypt_block(key, block);
-        Ok(())
-    }
-
-    fn seal(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        message: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Refused> {
-        symmetric::seal(key, nonce, associated, message)
-    }
-
-    fn open(
-        &mut self,
-        key: &Secret<KEY_LEN>,
-        nonce: &[u8; NONCE_LEN],
-        associated: &[u8],
-        ciphertext: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), Refused> {
-        symmetric::open(key, nonce, associated, ciphertext, *tag)
+    fn aes(&mut self) -> SoftwareAes {
+        SoftwareAes
     }
 }
 

@@ -4,9 +4,8 @@
 use coap_lite::{CoapOption, MessageClass, Packet, RequestType, ResponseType};
 use hkdf::Hkdf;
 use motemix_crypto::Secret;
-use motemix_neighbour::Suite as _;
 use motemix_neighbour::edhoc::Session;
-use motemix_neighbour::suite::{KEY_LEN, NONCE_LEN, P256, TAG_LEN};
+use motemix_neighbour::suite::{Aes as _, KEY_LEN, NONCE_LEN, SoftwareAes, TAG_LEN};
 use sha2::Sha256;
 
 use crate::neighbours::exported;
@@ -97,7 +96,7 @@ impl Context {
         // A CoAP message without its header, but for the code (section 5.3).
         let mut text = vec![u8::from(inner.header.code)];
         text.extend(&inner.to_bytes().expect("a short packet")[4..]);
-        let tag = P256.seal(&self.sender_key, &self.nonce(id), &Self::associated(id), &mut text);
+        let tag = SoftwareAes.seal(&self.sender_key, &self.nonce(id), &Self::associated(id), &mut text);
         text.extend(tag.expect("a short packet"));
         text
     }
@@ -105,7 +104,8 @@ impl Context {
     fn open(&self, id: &RequestId, sealed: &[u8]) -> Result<Packet, NotProtected> {
         let (text, tag) = sealed.split_last_chunk::<TAG_LEN>().ok_or(NotProtected)?;
         let mut text = text.to_vec();
-        P256.open(&self.recipient_key, &self.nonce(id), &Self::associated(id), &mut text, tag)
+        SoftwareAes
+            .open(&self.recipient_key, &self.nonce(id), &Self::associated(id), &mut text, tag)
             .map_err(|_| NotProtected)?;
         let (code, rest) = text.split_first().expect("who has the key sends a code");
         let packet = [&[0x40, *code, 0, 0], rest].concat();

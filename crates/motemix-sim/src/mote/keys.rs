@@ -28,6 +28,10 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
         self.link.poll_timeout()
     }
 
+    fn has_datagram(&self) -> bool {
+        self.link.has_datagram()
+    }
+
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
         self.link.receive(out)
     }
@@ -50,10 +54,11 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
 
     fn set_identity(
         &mut self,
+        me: Option<ExtendedAddress>,
         identity: Option<(Secret<32>, Admitted)>,
         is_named: &mut dyn FnMut(ExtendedAddress) -> bool,
     ) {
-        self.link.set_identity(identity, is_named);
+        self.link.set_identity(me, identity, is_named);
     }
 
     fn meet<R: CryptoRng>(&mut self, now: Instant, around: &dyn Neighbourhood, random: &mut R) -> bool {

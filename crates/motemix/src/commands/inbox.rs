@@ -39,8 +39,8 @@ fn remove(file: &std::path::Path, keep: u32, as_json: bool) -> Result<(), Failur
     if as_json {
         return Ok(report::print_json(&json!({ "removed": removed }))?);
     }
-    let messages = if removed == 1 { "message" } else { "messages" };
-    Ok(report::print(format!("removed {removed} {messages}\n").as_bytes())?)
+    let removed = report::counted(removed as u64, "message", "messages");
+    Ok(report::print(format!("removed {removed}\n").as_bytes())?)
 }
 
 /// Reads the file itself, so that it works whether the node runs or not.

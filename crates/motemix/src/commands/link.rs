@@ -12,6 +12,7 @@ mod edhoc;
 mod literal;
 mod router;
 mod sensor;
+mod told;
 
 pub use router::router;
 pub use sensor::sensor;
@@ -40,6 +41,15 @@ pub fn identity(args: &LinkIdentity) -> Result<(), Failure> {
 fn identity_in(path: &Path) -> Result<Identity, Failure> {
     let key = if path.exists() { load_neighbour_key(path) } else { create_neighbour_key(path) };
     Identity::new(key.map_err(Failure::broken)?, &mut P256).map_err(Failure::failed)
+}
+
+/// One line for a person about whoever was refused, with what admits it.
+fn not_admitted(address: SocketAddr, identity: &PublicKey) -> String {
+    let identity = in_hex(identity);
+    format!(
+        "{address} says it is {identity}, which is not admitted; if that is a neighbour, start again with --admit \
+         {identity}"
+    )
 }
 
 fn in_hex(identity: &PublicKey) -> String {
@@ -81,7 +91,9 @@ impl Us {
     fn warn_of(&self, peer: &PublicKey, address: SocketAddr) {
         if self.admitted.is_none() {
             let peer = in_hex(peer);
-            eprintln!("motemix: {address} says it is {peer}; compare, and name it with --admit");
+            eprintln!(
+                "motemix: {address} is {peer}; compare it with what is printed there, then name it: --admit {peer}"
+            );
         }
     }
 }

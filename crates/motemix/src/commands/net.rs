@@ -354,7 +354,7 @@ pub fn renew(args: &NetRenew) -> Result<(), Failure> {
 }
 
 fn epochs(count: u64) -> String {
-    if count == 1 { "1 epoch".to_owned() } else { format!("{count} epochs") }
+    report::counted(count, "epoch", "epochs")
 }
 
 fn print(json: bool, value: &impl Serialize, table: &Table) -> Result<(), Failure> {

@@ -27,6 +27,18 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print((printable_json(&text) + "\n").as_bytes())
 }
 
+/// A figure with as many significant digits, where more would say nothing: what it was computed from
+/// was not measured better.
+pub fn rounded(value: f64, digits: usize) -> f64 {
+    // Through decimal digits, so that the text of the result has no more of them.
+    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
+}
+
+/// A count and what is counted, such as `1 epoch` and `2 epochs`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// What became of messages that were not acknowledged, in words; `None` if all were.
 pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
     let lost = match discarded {
@@ -41,4 +53,27 @@ pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
     };
     let words: Vec<_> = [lost, open].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_has_no_more_digits_than_asked_for() {
+        for (value, text) in [
+            (0.090_781_249 * 60.0, "5.447"),
+            (0.069_75, "0.06975"),
+            (123_456.789, "123500.0"),
+            (24.0, "24.0"),
+            (0.0, "0.0"),
+        ] {
+            assert_eq!(format!("{:?}", rounded(value, 4)), text);
+        }
+    }
+
+    #[test]
+    fn one_is_counted_in_the_singular() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "node", "nodes")), ["0 nodes", "1 node", "2 nodes"]);
+    }
 }

@@ -104,7 +104,7 @@ fn keys_are_renewed_and_messages_go_on() {
     let heard: Vec<_> = lines.iter().map(|_| router.hears()).collect();
     assert_eq!(heard, lines);
     let said = router.ends();
-    assert!(said.contains("4 handshakes answered, 4 completed, 1 neighbours"), "{said}");
+    assert!(said.contains("4 handshakes answered, 4 completed, 1 neighbour"), "{said}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_sensor_that_was_restarted_gets_new_keys_and_no_second_place() {
         assert_eq!(router.hears(), text);
     }
     let said = router.ends();
-    assert!(said.contains("3 handshakes answered, 3 completed, 1 neighbours"), "{said}");
+    assert!(said.contains("3 handshakes answered, 3 completed, 1 neighbour"), "{said}");
 }
 
 #[test]
@@ -163,8 +163,8 @@ fn a_flood_of_first_messages_holds_no_state() {
     sensor(&router.address, &keys.of_sensor("edhoc"), &["hello"]).succeeds();
     assert_eq!(router.hears(), "hello");
     let said = router.ends();
-    assert!(said.contains("1 handshakes answered, 1 completed, 1 neighbours"), "{said}");
-    let dropped = "datagrams dropped: first message with a wrong or old cookie";
+    assert!(said.contains("1 handshake answered, 1 completed, 1 neighbour"), "{said}");
+    let dropped = " dropped: first message with a wrong or old cookie";
     let line = said.lines().find(|line| line.ends_with(dropped)).unwrap_or_else(|| panic!("{said}"));
     let count: u32 = line.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("a count");
     // The system may lose some.
@@ -176,16 +176,20 @@ fn strangers_are_refused_in_one_line_at_both_ends() {
     let keys = Keys::new();
     let router = Router::start(&keys.of_router("edhoc"));
     let stranger = keys.of("stranger", &keys.router, "edhoc");
-    sensor(&router.address, &stranger, &["hello"]).fails(1, &[&router.address, "admits", "confirm"]);
-    let stranger = motemix(["link", "identity", &keys.path("stranger")]).succeeds();
+    let identity = motemix(["link", "identity", &keys.path("stranger")]).succeeds().trim().to_owned();
+    let of_sensor = format!("--admit {identity}");
+    sensor(&router.address, &stranger, &["hello"]).fails(1, &[&router.address, "confirm", &of_sensor]);
     // The sensor does not take this router for the one that it knows.
-    let other = keys.of("sensor", stranger.trim(), "edhoc");
-    sensor(&router.address, &other, &["hello"]).fails(1, &[&router.address, &keys.router, "not admitted"]);
+    let other = keys.of("sensor", &identity, "edhoc");
+    let of_router = format!("not admitted; if that is a neighbour, start again with --admit {}", keys.router);
+    sensor(&router.address, &other, &["hello"]).fails(1, &[&router.address, &of_router]);
     assert!(router.printed.try_recv().is_err());
     let said = router.ends();
-    let of_stranger = format!("says it is {}, which is not admitted", stranger.trim());
+    let of_stranger = format!(
+        "says it is {identity}, which is not admitted; if that is a neighbour, start again with {of_sensor}"
+    );
     assert_eq!(said.matches(&of_stranger).count(), 1, "{said}");
-    assert!(said.contains("datagrams dropped: not admitted"), "{said}");
+    assert!(said.contains(" dropped: not admitted"), "{said}");
 }
 
 #[test]
@@ -213,7 +217,8 @@ fn who_was_met_first_is_kept_and_another_key_is_refused() {
     assert_eq!(said.iter().filter(|line| line.contains(&refused)).count(), 1, "{said:?}");
     let router = Router::listening(&address, &of_router("another"));
     let refused = format!("but {} was met there first", keys.router);
-    sensor(&address, &of_sensor("sensor"), &["four"]).fails(1, &[&refused, "remove its line", &routers]);
+    let remove = format!("remove the line `{address} {}` from {routers}", keys.router);
+    sensor(&address, &of_sensor("sensor"), &["four"]).fails(1, &[&refused, &remove]);
     router.hears_nothing_more();
     std::fs::write(&routers, "here nobody\n").expect("written");
     sensor(&address, &of_sensor("sensor"), &["five"]).fails(2, &[&routers, "line 1", "66 hex digits"]);
@@ -248,5 +253,5 @@ fn both_sides_need_one_length() {
     sensor(&router.address, &other, &["hello"]).succeeds();
     assert_eq!(router.hears(), "hello");
     let said = router.ends();
-    assert!(said.contains("datagrams dropped: not of --length bytes"), "{said}");
+    assert!(said.contains(" dropped: not of --length bytes"), "{said}");
 }

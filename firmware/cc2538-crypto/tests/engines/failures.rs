@@ -4,7 +4,7 @@
 use motemix_cc2538_crypto::{Cc2538, Counters, Fault};
 use motemix_crypto::Secret;
 use motemix_neighbour::Refused;
-use motemix_neighbour::suite::{HalfWordsP256, Suite};
+use motemix_neighbour::suite::{Aes as _, HalfWordsP256, SoftwareAes, Suite};
 
 use crate::chip::Chip;
 use crate::pka::{ECC_ADD, ECC_MUL, Failure, MOD_INV};
@@ -165,7 +165,7 @@ fn each_failure_of_the_aes_engine_has_its_name_and_leaves_nothing() {
         fail();
         let before = chip.model().accesses;
         let mut text = *b"twenty bytes of text";
-        assert_eq!(suite.seal(&key, &nonce, b"with", &mut text), Err(Refused::Engine), "{failure:?}");
+        assert_eq!(suite.aes().seal(&key, &nonce, b"with", &mut text), Err(Refused::Engine), "{failure:?}");
         let accesses = chip.model().accesses - before;
         assert!(accesses < 200, "{accesses} accesses");
         assert_eq!(only(suite.counters()), fault, "{failure:?}");
@@ -173,12 +173,12 @@ fn each_failure_of_the_aes_engine_has_its_name_and_leaves_nothing() {
         assert_eq!(chip.model().left(), [""; 0], "{failure:?}");
 
         let mut sealed = *b"twenty bytes of text";
-        let tag = suite.seal(&key, &nonce, b"with", &mut sealed).expect("it works again");
+        let tag = suite.aes().seal(&key, &nonce, b"with", &mut sealed).expect("it works again");
         fail();
-        let opened = suite.open(&key, &nonce, b"with", &mut sealed.clone(), &tag);
+        let opened = suite.aes().open(&key, &nonce, b"with", &mut sealed.clone(), &tag);
         assert_eq!(opened, Err(Refused::Engine), "{failure:?}");
         assert_eq!(chip.model().left(), [""; 0], "{failure:?}");
-        assert_eq!(suite.open(&key, &nonce, b"with", &mut sealed, &tag), Ok(()));
+        assert_eq!(suite.aes().open(&key, &nonce, b"with", &mut sealed, &tag), Ok(()));
         assert_eq!(&sealed, b"twenty bytes of text");
     }
 }
@@ -190,17 +190,17 @@ fn a_key_that_could_not_be_overwritten_is_overwritten_before_the_next_one() {
     let key = Secret::new([3; 16]);
     let mut block = [9; 16];
     chip.model().aes.failing = Some((1, aes::Failure::KeyBus));
-    assert_eq!(suite.encrypt_block(&key, &mut block), Err(Refused::Engine));
+    assert_eq!(suite.aes().encrypt_block(&key, &mut block), Err(Refused::Engine));
     assert_eq!(suite.counters().unwiped, 1);
     assert_eq!(chip.model().left(), ["the key in the store", "the key in the engine"]);
     let computed = chip.model().aes.computed.len();
     chip.model().aes.failing = Some((0, aes::Failure::KeyBus));
-    assert_eq!(suite.encrypt_block(&key, &mut block), Err(Refused::Engine));
+    assert_eq!(suite.aes().encrypt_block(&key, &mut block), Err(Refused::Engine));
     assert_eq!(chip.model().aes.computed.len(), computed, "nothing is computed before it is wiped");
     assert_eq!(suite.counters().unwiped, 2);
     let (mut ours, mut theirs) = ([9; 16], [9; 16]);
-    assert_eq!(suite.encrypt_block(&key, &mut ours), Ok(()));
-    HalfWordsP256.encrypt_block(&key, &mut theirs).expect("in software");
+    assert_eq!(suite.aes().encrypt_block(&key, &mut ours), Ok(()));
+    SoftwareAes.encrypt_block(&key, &mut theirs).expect("in software");
     assert_eq!(ours, theirs);
     assert_eq!(chip.model().left(), [""; 0]);
 }

@@ -5,6 +5,8 @@ mod aes;
 mod agreement;
 mod chip;
 mod failures;
+#[path = "../../../../crates/motemix-neighbour/tests/suites/known_answers.rs"]
+mod known_answers;
 mod links;
 mod pka;
 mod strict;
@@ -13,10 +15,9 @@ mod vectors;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use motemix_cc2538_crypto::{Cc2538, Limits};
-use motemix_crypto::Secret;
-use motemix_neighbour::PrivateKey;
 
 use crate::chip::Chip;
+use crate::known_answers::private;
 
 /// More than the model takes for anything that ends.
 const LIMITS: Limits = Limits { pka_polls: 60, aes_polls: 30 };
@@ -31,8 +32,4 @@ fn accelerated() -> (Chip, Cc2538<Chip>) {
 
 fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
-}
-
-fn private(bytes: [u8; 32]) -> PrivateKey {
-    PrivateKey::new(Secret::new(bytes)).expect("from 1 to n − 1")
 }

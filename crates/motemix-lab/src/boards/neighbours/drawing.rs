@@ -3,6 +3,7 @@
 use super::report::{BoardReport, Report};
 use crate::chart::{self, Bar, Bars};
 use crate::failure::Failure;
+use crate::report::counted;
 use std::path::Path;
 
 /// Below this the paper's clock says nothing, and no bar is to be seen.
@@ -54,7 +55,11 @@ fn functions(report: &Report) -> Bars {
 
 fn bytes(report: &Report) -> Bars {
     let bars = report.handshakes.iter().map(|handshake| Bar {
-        name: format!("{} ({} frames)", handshake.name, handshake.conversation.frames()),
+        name: format!(
+            "{} ({})",
+            handshake.name,
+            counted(handshake.conversation.frames() as u64, "frame", "frames")
+        ),
         colour: if handshake.steps.is_some() { MEASURED } else { PUBLISHED },
         value: f64::from(handshake.conversation.bytes() as u32),
         half: None,

@@ -2,10 +2,12 @@
 
 use super::conversation::{self, Conversation, Side};
 use super::published::{FLIGHTS, SOURCE};
+use super::report::DIGITS;
 use crate::boards::board::Board;
 use crate::boards::measure::good;
 use crate::failure::Failure;
 use crate::firmware::Purpose;
+use crate::report::rounded;
 use motemix_mcu::{FlashTiming, Image, Machine};
 use serde::Serialize;
 use std::time::Duration;
@@ -148,7 +150,7 @@ impl Cost {
     ) -> Result<Self, Failure> {
         let steps = handshake.steps.zip(image);
         let cycles = steps.map(|(steps, image)| steps.cycles(board, image, flash)).transpose()?;
-        let computing = cycles.map(|cycles| cycles.iter().map(|side| board.millijoules(*side)).sum());
+        let computing = cycles.map(|cycles| cycles.iter().map(|side| board.millijoules(*side)).sum::<f64>());
         let [mut sends, mut receives] = [Duration::ZERO; 2];
         for message in &handshake.conversation.messages {
             let [frames, acknowledgements] = message.air.durations();
@@ -159,8 +161,8 @@ impl Cost {
         Ok(Self {
             handshake: handshake.name,
             cycles,
-            computing_millijoules: computing,
-            radio_millijoules: board.radio_millijoules(sends, receives),
+            computing_millijoules: computing.map(|millijoules| rounded(millijoules, DIGITS)),
+            radio_millijoules: rounded(board.radio_millijoules(sends, receives), DIGITS),
         })
     }
 }

@@ -8,10 +8,13 @@ use super::published::{EXTENDED, FUNCTIONS, NATIVE, PaperApplication, PaperFunct
 use crate::boards::board::Board;
 use crate::boards::budgets;
 use crate::boards::report::{grouped, or_dash, time};
-use crate::report::Table;
+use crate::report::{Table, rounded};
 use motemix_mcu::FlashTiming;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Digits of energies: currents are known to two or three.
+pub const DIGITS: usize = 4;
 
 /// Everything on one board.
 #[derive(Debug)]
@@ -96,7 +99,7 @@ impl BoardReport {
 }
 
 impl budgets::Measured for BoardReport {
-    fn board(&self) -> &str {
+    fn budgeted(&self) -> &str {
         self.board.name
     }
 
@@ -227,12 +230,14 @@ struct JsonBoard<'r> {
 
 #[derive(Serialize)]
 struct JsonFunction {
+    /// Its name in the paper.
+    paper: &'static str,
     runs: u32,
     least: u64,
     median: u64,
     most: u64,
     stack: u32,
-    /// The time of the median.
+    /// The time of the median, in whole nanoseconds: cycles are counted, and a clock is exact.
     seconds: f64,
     millijoules: f64,
     millijoules_at_60_mw: f64,
@@ -254,14 +259,15 @@ impl<'r> JsonBoard<'r> {
         let function = |measured: &Measured| {
             let runs = measured.runs;
             let function = JsonFunction {
+                paper: measured.function.paper.name,
                 runs: runs.count,
                 least: runs.least,
                 median: runs.median,
                 most: runs.most,
                 stack: runs.stack,
                 seconds: measured.seconds(board),
-                millijoules: board.millijoules(runs.median),
-                millijoules_at_60_mw: measured.millijoules_of_paper(board),
+                millijoules: rounded(board.millijoules(runs.median), DIGITS),
+                millijoules_at_60_mw: rounded(measured.millijoules_of_paper(board), DIGITS),
             };
             (measured.function.name, function)
         };
@@ -271,7 +277,7 @@ impl<'r> JsonBoard<'r> {
             clock_hz: board.clock_hz,
             flash_line_bytes: flash.line_bytes,
             flash_wait: [flash.sequential, flash.jump].map(u32::from),
-            milliwatts: board.supply.milliamperes * board.supply.volts,
+            milliwatts: rounded(board.supply.milliamperes * board.supply.volts, DIGITS),
             functions: functions.iter().map(function).collect(),
             memory: *memory,
             handshakes: costs,

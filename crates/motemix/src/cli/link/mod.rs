@@ -14,9 +14,9 @@ pub enum Link {
     Sensor(LinkSensor),
 }
 
-/// Prints the identity of a key, by which neighbours admit it.
+/// Prints the identity that belongs to a key, so that neighbours can admit it.
 ///
-/// Makes the key if there is no such file.
+/// Makes the key if there is no such file. An identity is a public key, and no secret.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -27,7 +27,11 @@ pub struct LinkIdentity {
     pub key: PathBuf,
 }
 
-/// Answers neighbours and prints their messages until SIGINT or SIGTERM.
+/// Answers neighbours and prints their messages, until SIGINT (Ctrl-C) or SIGTERM.
+///
+/// Each message is a line: the first digits of its sender's identity (in the modes `literal` and
+/// `plain` its address), and the text. Whoever is refused is named once on stderr, with what admits
+/// it. At the end it prints on stderr how many datagrams were dropped, and why.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -45,14 +49,17 @@ pub struct LinkRouter {
     pub json: bool,
 }
 
-/// Sends messages to a neighbour.
+/// Sends messages to a neighbour, and waits until it has acknowledged each.
 ///
-/// In the mode `edhoc` a message is sent up to five times until the neighbour has acknowledged it;
-/// then a new handshake and five more are tried. It is printed once, unless the router was
-/// restarted in between. The mode needs the address of one router.
+/// In the mode `edhoc` a message is sent up to five times until it is acknowledged; then a new
+/// handshake and five more are tried. The router prints it once, unless it was restarted in
+/// between. This mode needs the address of one router.
 ///
-/// In the mode `diet` it is three times, and a message may be printed twice if acknowledgements
-/// were lost.
+/// In the mode `diet` it is three times, and the router may print a message twice if
+/// acknowledgements were lost. In the modes `literal` and `plain` nothing is acknowledged, and a
+/// message may be lost.
+///
+/// It fails (status 1) if a message was not delivered.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -67,25 +74,25 @@ Examples:
   vmstat 10 | motemix link sensor --to '[::1]:61618' --mode plain")]
 pub struct LinkSensor {
     /// Address and UDP port of a router, or a broadcast or multicast address.
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_socket)]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_neighbour)]
     pub to: SocketAddr,
-    /// Listens at this address, as a router does: answers neighbours and prints their messages
-    /// until SIGINT or SIGTERM. Two sensors that each listen need no router between them. Without
-    /// an address it takes a free port, which is printed.
+    /// Listens at this address as well: answers neighbours and prints their messages, as a router
+    /// does, until SIGINT or SIGTERM. Two sensors that both listen need no router. Without an
+    /// address it takes a free port, which is printed.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0", value_parser = parse_socket)]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub neighbours: Neighbours,
-    /// How long to wait for an answer before the datagram is sent again.
+    /// How long to wait for an answer before a datagram is sent again.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
-    /// Makes new keys after so many datagrams, in the mode `edhoc`.
+    /// Makes new keys after this many datagrams, in the mode `edhoc`.
     #[arg(long, value_name = "COUNT", default_value_t = MAX_SEALED / 2, value_parser = value_parser!(u32).range(1..=i64::from(MAX_SEALED)))]
     pub renew_after: u32,
-    /// Prints JSON: a line for each message.
+    /// Prints JSON: a line for each message that was sent, and for each that was received.
     #[arg(long)]
     pub json: bool,
-    /// The message; without it, each line of stdin is one.
+    /// The message. Without it, each line of stdin is a message.
     #[arg(value_name = "TEXT")]
     pub text: Option<String>,
 }
@@ -104,25 +111,25 @@ pub struct Neighbours {
     /// modes `edhoc` and `diet`. May be repeated.
     #[arg(long = "admit", value_name = "HEX", value_parser = parse_identity)]
     pub admitted: Vec<PublicKey>,
-    /// Admits whoever comes, and prints who it is. Somebody between the two can then read and
-    /// change everything. In the mode `edhoc`, which needs --known, that is so at the first meeting
-    /// only.
+    /// Admits whoever comes, and prints who it is, to be compared. Until then somebody between the
+    /// two can read and change everything. The mode `edhoc` needs --known with it, and then that is
+    /// so at the first meeting only.
     #[arg(long, conflicts_with = "admitted")]
     pub anybody: bool,
-    /// Keeps whom --anybody met first at each address in this file, and refuses another key there.
-    /// A router goes by addresses without ports.
+    /// Keeps in this file whom --anybody met first at each address, and refuses any other key
+    /// there, in the mode `edhoc`. A router looks at addresses without their ports.
     #[arg(long, value_name = "FILE", requires = "anybody")]
     pub known: Option<PathBuf>,
-    /// Bytes of each datagram in the mode `edhoc`, whatever is in it. The same on both sides.
-    /// By default 512, and 160 on a radio, where 376 is the most.
+    /// Bytes of each datagram in the mode `edhoc`, whatever is in it; the same on both sides. By
+    /// default 512, and on a radio 160. On a radio 376 is the most.
     #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(160..=1232))]
     pub length: Option<u16>,
-    /// Speaks over the radio at the end of this serial line, a socket, in place of the system's
-    /// UDP: to boards, and to whoever else is on its air. `motemix-lab air` makes such lines.
+    /// Speaks over a radio in place of the system's UDP: to boards, and to whoever else is on its
+    /// air. LINE is the socket of the radio's serial line, as `motemix-lab air` makes it.
     #[arg(long, value_name = "LINE")]
     pub radio: Option<PathBuf>,
-    /// The radio's extended address (EUI-64), 16 hex digits; a random one each time by default, so
-    /// give one where a neighbour keeps --known.
+    /// The radio's extended address (EUI-64), 16 hex digits. By default a random one at each start,
+    /// so give one if a neighbour goes by addresses (--known).
     #[arg(long, value_name = "HEX", requires = "radio", value_parser = parse_address)]
     pub radio_address: Option<[u8; 8]>,
 }
@@ -152,6 +159,15 @@ fn parse_socket(text: &str) -> Result<SocketAddr, String> {
     text.trim().parse().map_err(|_| form.to_owned())
 }
 
+/// Where somebody listens, so not at port 0, which takes any free one.
+fn parse_neighbour(text: &str) -> Result<SocketAddr, String> {
+    let address = parse_socket(text)?;
+    if address.port() == 0 {
+        return Err("nobody listens at port 0; a neighbour prints its port when it starts".to_owned());
+    }
+    Ok(address)
+}
+
 fn parse_address(text: &str) -> Result<[u8; 8], String> {
     let mut bytes = [0; 8];
     hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| "16 hex digits are expected".to_owned())?;
@@ -175,5 +191,12 @@ mod tests {
         for wrong in ["localhost:61618", "[::1]", "::1:61618", ""] {
             assert!(parse_socket(wrong).is_err_and(|said| said.contains("[::1]:61618")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn nobody_listens_at_port_0() {
+        assert!(parse_socket("[::1]:0").is_ok());
+        assert!(parse_neighbour("[::1]:0").is_err_and(|said| said.contains("port 0")));
+        assert_eq!(parse_neighbour("[::1]:9"), parse_socket("[::1]:9"));
     }
 }

@@ -7,7 +7,7 @@ mod sensor;
 pub use router::Router;
 pub use sensor::Sensor;
 
-use super::{Us, in_hex};
+use super::{Us, in_hex, not_admitted};
 use crate::cli::Neighbours;
 use crate::failure::Failure;
 use known::Known;
@@ -124,24 +124,24 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// One line for a person about whoever was refused.
-    fn refusal(&self, address: SocketAddr) -> Option<String> {
+    /// Whoever was refused, and one line for a person about it.
+    fn refusal(&self, address: SocketAddr) -> Option<(PublicKey, String)> {
         let (identity, why) = self.refused.get()?;
-        let identity = in_hex(&identity);
-        Some(match (why, &self.host.policy) {
-            (Why::OtherThan(first), Policy::FirstUse(known)) => format!(
-                "{address} says it is {identity}, but {} was met there first; if its key has changed, remove its line \
-                 from {}",
-                in_hex(&first),
-                known.borrow().path()
-            ),
+        let line = match (why, &self.host.policy) {
+            (Why::OtherThan(first), Policy::FirstUse(known)) => {
+                let (identity, first) = (in_hex(&identity), in_hex(&first));
+                let (place, file) = (&self.place, known.borrow().path());
+                format!(
+                    "{address} says it is {identity}, but {first} was met there first; if its key has changed, \
+                     remove the line `{place} {first}` from {file}"
+                )
+            }
             (Why::Own, _) => {
                 format!("{address} says it is this node itself; each node needs a --key of its own")
             }
-            _ => format!(
-                "{address} says it is {identity}, which is not admitted; if that is a neighbour, name it with --admit"
-            ),
-        })
+            _ => not_admitted(address, &identity),
+        };
+        Some((identity, line))
     }
 }
 

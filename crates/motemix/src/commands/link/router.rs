@@ -3,14 +3,15 @@
 use super::carrier::Carrier;
 use super::edhoc;
 use super::literal::Literal;
-use super::{DATAGRAM_LEN, Us, check, in_hex, rng};
+use super::told::Told;
+use super::{DATAGRAM_LEN, Us, check, in_hex, not_admitted, rng};
 use crate::cli::{LinkRouter as Args, Mode, Neighbours};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
-use crate::report::printable;
+use crate::report::{counted, printable};
 use anyhow::Context;
 use motemix_host::rng::HostRng;
-use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session};
+use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session, claimed};
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PublicKey, Refused};
 use serde_json::json;
@@ -122,7 +123,7 @@ impl Router {
             edhoc.report();
         }
         for (reason, count) in &self.refused {
-            eprintln!("motemix: {count} datagrams dropped: {reason}");
+            eprintln!("motemix: {} dropped: {reason}", counted(*count, "datagram", "datagrams"));
         }
     }
 }
@@ -176,6 +177,7 @@ struct Diet {
     neighbours: HashMap<SocketAddr, Neighbour>,
     /// Answers that may be given now, and since when.
     answers: (f64, Instant),
+    told: Told,
 }
 
 struct Neighbour {
@@ -197,7 +199,13 @@ struct Handshake {
 
 impl Diet {
     fn new(us: Us, rng: HostRng) -> Self {
-        Self { us, rng, neighbours: HashMap::new(), answers: (ANSWERS, Instant::now()) }
+        Self {
+            us,
+            rng,
+            neighbours: HashMap::new(),
+            answers: (ANSWERS, Instant::now()),
+            told: Told::default(),
+        }
     }
 
     fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
@@ -235,6 +243,9 @@ impl Diet {
         if matches!(answered, Err(Refused::Stranger)) {
             // Nothing was computed: strangers do not use up the answers of those who are admitted.
             self.answers.0 += 1.0;
+            if let Some(identity) = claimed(hello) {
+                self.told.tell(identity, |identity| not_admitted(from, identity));
+            }
         }
         let (pending, answer) = answered.map_err(refused)?;
         let neighbour = self.neighbours.entry(from).or_insert_with(|| Neighbour {

@@ -4,17 +4,17 @@ use super::carrier::Carrier;
 use super::edhoc;
 use super::literal::Literal;
 use super::router::Router;
-use super::{DATAGRAM_LEN, Us, check, in_hex, rng};
+use super::{DATAGRAM_LEN, Us, check, in_hex, not_admitted, rng};
 use crate::cli::{LinkSensor as Args, Mode};
 use crate::failure::Failure;
 use crate::program::on_interrupt;
 use crate::report;
 use anyhow::Context;
 use motemix_host::rng::HostRng;
-use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::KEYS_LEN;
-use motemix_neighbour::diet::settled::{OVERHEAD, Session};
+use motemix_neighbour::diet::settled::{OVERHEAD, Session, claimed};
 use motemix_neighbour::suite::P256;
+use motemix_neighbour::{PublicKey, Refused};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::BufRead;
@@ -218,7 +218,8 @@ impl<'a> Sensor<'a> {
             router.report();
         }
         if undelivered > 0 {
-            return Err(Failure::failed(format!("{undelivered} messages were not delivered")));
+            let undelivered = report::counted(undelivered, "message was", "messages were");
+            return Err(Failure::failed(format!("{undelivered} not delivered")));
         }
         Ok(())
     }
@@ -265,7 +266,8 @@ impl<'a> Sensor<'a> {
         let elapsed = begun.elapsed();
         let to = self.air.to;
         let line = if self.args.json {
-            let ms = elapsed.as_secs_f64() * 1000.0;
+            // Whole tenths: what the system's timers and sockets add is more than that.
+            let ms = (elapsed.as_secs_f64() * 10_000.0).round() / 10.0;
             json!({ "to": to.to_string(), "acknowledged_by": acknowledged, "elapsed_ms": ms }).to_string()
         } else {
             match acknowledged {
@@ -294,8 +296,13 @@ fn lines_of_stdin() -> Receiver<String> {
 fn meet(air: &mut Air, literal: &RefCell<Literal>) -> Result<(), Failure> {
     let keys = literal.borrow().keys();
     let answered = air.ask(&keys, TRIES, |answer| (answer.len() == KEYS_LEN).then(|| answer.to_vec()))?;
-    let keys = answered.ok_or_else(|| nobody(air, None))?;
-    literal.borrow_mut().meet(&keys, air.to).map_err(|reason| nobody(air, Some(reason)))
+    let keys = answered.ok_or_else(|| {
+        let to = air.to;
+        Failure::failed(format!(
+            "no answer from {to}; check that a router listens there with the same --mode"
+        ))
+    })?;
+    literal.borrow_mut().meet(&keys, air.to).map_err(|reason| refused(air, reason))
 }
 
 /// One message in the session, which is made if there is none. Whether it was acknowledged.
@@ -318,25 +325,31 @@ fn deliver(
 
 fn shake_hands(air: &mut Air, us: &Us, rng: &mut HostRng) -> Result<Session, Failure> {
     let (initiator, hello) = us.identity.hello(&mut P256, rng).map_err(Failure::failed)?;
-    let mut refused = None;
+    let mut last = None;
     let answered = air.ask(&hello, TRIES, |answer| {
-        initiator.finish(answer, us.admission(), &mut P256).map_err(|reason| refused = Some(reason)).ok()
+        let finished = initiator.finish(answer, us.admission(), &mut P256);
+        finished.map_err(|reason| last = Some((reason, claimed(answer)))).ok()
     });
-    let session = answered?.ok_or_else(|| nobody(air, refused))?;
+    let session = answered?.ok_or_else(|| match last {
+        None => silent(air, &us.identity.public_key()),
+        Some((reason, peer)) => match peer.and_then(|peer| PublicKey::new(peer).ok()) {
+            Some(peer) if reason == Refused::Stranger => Failure::failed(not_admitted(air.to, &peer)),
+            _ => refused(air, reason),
+        },
+    })?;
     us.warn_of(&session.peer(), air.to);
     Ok(session)
 }
 
-fn nobody(air: &Air, refused: Option<Refused>) -> Failure {
-    let to = air.to;
-    Failure::failed(match refused {
-        None => format!(
-            "no answer from {to}; check that a router of the same --mode listens there, and that it admits this \
-             node"
-        ),
-        Some(Refused::Stranger) => {
-            format!("{to} is answered by a node that is not admitted; compare its identity with --admit")
-        }
-        Some(reason) => format!("an answer from {to} was refused: {reason}"),
-    })
+/// No answer: whoever is there may not admit this node, and then says nothing.
+fn silent(air: &Air, own: &PublicKey) -> Failure {
+    let (to, own) = (air.to, in_hex(own));
+    Failure::failed(format!(
+        "no answer from {to}; check that a router listens there with the same --mode, and that it admits this node: \
+         --admit {own}"
+    ))
+}
+
+fn refused(air: &Air, reason: Refused) -> Failure {
+    Failure::failed(format!("an answer from {} was refused: {reason}", air.to))
 }

@@ -3,7 +3,7 @@
 use super::host::word;
 use super::neighbour::{Neighbour, Outcome};
 use crate::failure::Failure;
-use crate::report::{self, Table};
+use crate::report::{self, Table, counted};
 use anyhow::Result;
 use motemix::cli::Mode;
 use serde::Serialize;
@@ -84,11 +84,13 @@ impl Summary {
 
     /// What did not end well, in words.
     pub fn shortfall(&self) -> Option<String> {
+        let messages = |count| counted(count, "message was", "messages were");
         if !self.is_acknowledged {
             // Whoever looks at the table alone is told.
             let lost: u64 = self.exchanges.iter().map(|exchange| exchange.sent - exchange.heard).sum();
             if lost > 0 {
-                eprintln!("motemix-lab: {lost} messages were not heard; this mode sends nothing again");
+                let lost = messages(lost);
+                eprintln!("motemix-lab: {lost} not heard; this mode sends nothing again");
             }
             let silent = self.exchanges.iter().find(|exchange| exchange.heard == 0);
             return silent.map(|Exchange { from, to, .. }| format!("{to} heard nothing of {from}"));
@@ -96,10 +98,10 @@ impl Summary {
         let sum = |of: fn(&Exchange) -> u64| self.exchanges.iter().map(of).sum::<u64>();
         let [sent, heard, acknowledged] = [sum(|it| it.sent), sum(|it| it.heard), sum(|it| it.acknowledged)];
         if heard < sent {
-            return Some(format!("{} of {sent} messages were not heard once", sent - heard));
+            return Some(format!("{} not heard once, of {sent} that were sent", messages(sent - heard)));
         }
         (acknowledged < sent)
-            .then(|| format!("{} of {sent} messages were not acknowledged", sent - acknowledged))
+            .then(|| format!("{} not acknowledged, of {sent} that were sent", messages(sent - acknowledged)))
     }
 
     fn print_tables(&self) -> Result<()> {

@@ -25,7 +25,12 @@ impl Known {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Failure::broken(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => {
+                return Err(Failure::broken(format!(
+                    "--known: cannot read {}: {error}; check the path and its owner",
+                    path.display()
+                )));
+            }
         };
         for (line, number) in text.lines().zip(1..) {
             let (address, identity) = parse(line).ok_or_else(|| {
@@ -53,7 +58,10 @@ impl Known {
             file.sync_all()
         };
         write().map_err(|error: std::io::Error| {
-            Failure::failed(format!("cannot write {}: {error}", self.path.display()))
+            let path = self.path.display();
+            Failure::failed(format!(
+                "--known: cannot write {path}: {error}; check its folder and permissions"
+            ))
         })?;
         self.first.insert(place.to_owned(), *identity);
         Ok(())

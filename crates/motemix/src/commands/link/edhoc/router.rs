@@ -1,15 +1,17 @@
 //! A router in the mode `edhoc`.
 
-use super::{Asking, Clock, Host, Shakes, carried};
+use super::{Clock, Host, Shakes, carried};
 use crate::cli::Neighbours;
 use crate::commands::link::router::Heard;
+use crate::commands::link::told::Told;
 use crate::commands::link::{in_hex, rng};
 use crate::failure::Failure;
+use crate::report::counted;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, Protected, SecurityContext};
 use motemix_neighbour::handshakes::{Event, HandshakeDrop, Peer, is_message_1};
 use motemix_neighbour::{PublicKey, Refused};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -24,8 +26,6 @@ const IDLE: Duration = Duration::from_hours(1);
 const ANSWERS: f64 = 50.0;
 /// Texts of a neighbour that are recognised under another key.
 const NAMES: usize = 8;
-/// Strangers of whom a person is told. The others are counted.
-const TOLD: usize = 16;
 
 pub struct Router {
     host: Host,
@@ -38,7 +38,7 @@ pub struct Router {
     neighbours: HashMap<PublicKey, Neighbour>,
     /// Answers that may be given now, and since when.
     answers: (f64, Instant),
-    told: BTreeSet<String>,
+    told: Told,
 }
 
 /// A neighbour that has proved itself.
@@ -71,7 +71,7 @@ impl Router {
             handshakes,
             neighbours: HashMap::new(),
             answers: (ANSWERS, Instant::now()),
-            told: BTreeSet::new(),
+            told: Told::default(),
         })
     }
 
@@ -118,7 +118,9 @@ impl Router {
             .iter()
             .find(|reason| handshakes.counters().dropped(**reason) > before.dropped(**reason));
         if let Some(reason) = dropped {
-            tell_of(&mut self.told, &asking, from);
+            if let Some((identity, line)) = asking.refusal(from) {
+                self.told.tell(*identity.as_bytes(), |_| line);
+            }
             return Ok((Heard::Refused(name(*reason)), reply));
         }
         if let (Some(Event::Key { key, role, .. }), Some(identity)) = (event, asking.proved.get()) {
@@ -174,19 +176,9 @@ impl Router {
         let sum = |of: fn(&Shakes) -> u32| self.handshakes.iter().map(|one| u64::from(of(one))).sum::<u64>();
         let answered = sum(|one| one.counters().answered);
         let completed = sum(|one| one.counters().completed);
-        let neighbours = self.neighbours.len();
-        eprintln!("motemix: {answered} handshakes answered, {completed} completed, {neighbours} neighbours");
-    }
-}
-
-/// Tells a person once of each identity that is refused.
-fn tell_of(told: &mut BTreeSet<String>, asking: &Asking, from: SocketAddr) {
-    let Some((identity, _)) = asking.refused.get() else { return };
-    if told.len() < TOLD
-        && told.insert(in_hex(&identity))
-        && let Some(line) = asking.refusal(from)
-    {
-        eprintln!("motemix: {line}");
+        let answered = counted(answered, "handshake", "handshakes");
+        let neighbours = counted(self.neighbours.len() as u64, "neighbour", "neighbours");
+        eprintln!("motemix: {answered} answered, {completed} completed, {neighbours}");
     }
 }
 

@@ -153,11 +153,11 @@ fn failure(
             "no answer from {to}; check that a router listens there with the same --mode and --length"
         ),
         handshakes::Failure::Unconfirmed => format!(
-            "{to} proved its identity and did not confirm this node's; check that it admits {}",
+            "{to} proved its identity and did not confirm this node's; check that it is started with --admit {}",
             in_hex(&asking.host.public)
         ),
         _ => match asking.refusal(to) {
-            Some(line) => line,
+            Some((_, line)) => line,
             None if has(HandshakeDrop::PublicKey) => {
                 format!("{to} answers with a key that is no point of the curve")
             }
