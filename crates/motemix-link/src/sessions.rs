@@ -305,13 +305,16 @@ impl<const LEN: usize> Keys for Sessions<'_, LEN> {
         self.wanted = self.wanted.filter(|wanted| *wanted != peer);
     }
 
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        self.retain_keys(&mut |other| other != peer);
+    fn refuse_key(&mut self, peer: ExtendedAddress) {
         if self.waiting.as_ref().is_some_and(|waiting| station_at(waiting.to) == peer) {
             self.waiting = None;
             self.unheard += 1;
         }
         self.wanted = self.wanted.filter(|wanted| *wanted != peer);
+    }
+
+    fn has_place_for(&self, peer: ExtendedAddress) -> bool {
+        self.slots.iter().any(|slot| slot.is_with(peer) || slot.session.is_none())
     }
 
     fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {
