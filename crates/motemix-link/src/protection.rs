@@ -212,6 +212,9 @@ impl<'s> Protection<'s> {
         shares_short: bool,
     ) -> bool {
         let envelope = if shares_short { Envelope::ProtectedToExtended } else { Envelope::Protected };
+        for heard in self.heard.iter_mut().filter(|heard| **heard == Some(peer.short())) {
+            *heard = None;
+        }
         let used = self.now;
         // The one that was used longest ago is the first.
         let by_age =
