@@ -137,7 +137,7 @@ fuzz_target!(|calls: Vec<Call>| {
                     shares_short,
                 );
             }
-            Call::Forget { of, with } => keys(&mut boards[usize::from(of)]).forget_key(address(with)),
+            Call::Forget { of, with } => keys(&mut boards[usize::from(of)]).refuse_key(address(with)),
             Call::Handshake { from, to, message } => {
                 if let Some(message) = HandshakeMessage::new(address(to), &message) {
                     keys(&mut boards[usize::from(from)]).send_handshake(message);

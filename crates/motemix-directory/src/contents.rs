@@ -56,6 +56,9 @@ impl<'a> Contents<'a> {
         let parameters = Parameters::read(reader, profile, valid_until - valid_after)?;
         let count = keys.next(reader, Field::Nodes)?.array(1, MAX_NODES as u32)?;
         let nodes = Nodes::read(reader, count as u16)?;
+        if parameters.protected_links {
+            nodes.told_apart()?;
+        }
         keys.finish(reader, Field::Payload)?;
         reader.finish(Field::Payload)?;
         Ok(Self {

@@ -137,6 +137,11 @@ pub enum Flaw {
     Address,
     /// Another node has it too.
     Duplicate,
+    /// Protected links cannot tell the node from this one: their addresses make one number.
+    SameNumber {
+        /// The other node.
+        other: NodeId,
+    },
     /// There is a mix in a later layer but none in this one.
     EmptyLayer {
         /// The first layer without a mix.
@@ -174,6 +179,12 @@ impl fmt::Display for Flaw {
                 f.write_str("names no single host; use a unicast address and a port other than 0")
             }
             Self::Duplicate => f.write_str("another node has the same; names and mix keys must be unique"),
+            Self::SameNumber { other } => write!(
+                f,
+                "protected links cannot tell it from node {}: their addresses make one number; give one of \
+                 them another address",
+                other.get()
+            ),
             Self::EmptyLayer { layer } => {
                 write!(f, "layer {layer} has no mix, a later one has; number the layers from 0 without gaps")
             }

@@ -1,7 +1,7 @@
 //! The nodes of a document.
 
 use core::iter::FusedIterator;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use motemix_crypto::PublicKey;
 use motemix_sphinx::NodeId;
@@ -44,6 +44,18 @@ impl<'a> Addresses<'a> {
         core::iter::from_fn(move || read_address(&mut reader).ok())
     }
 
+    /// Where neighbours find it: its first link-local address, or else its first of IPv6, to which
+    /// a link with routes may know the way.
+    pub fn on_link(&self) -> Option<SocketAddrV6> {
+        let addresses = || {
+            self.iter().filter_map(|address| match address {
+                SocketAddr::V6(address) => Some(address),
+                SocketAddr::V4(_) => None,
+            })
+        };
+        addresses().find(|address| address.ip().is_unicast_link_local()).or_else(|| addresses().next())
+    }
+
     /// Reads and checks them.
     fn read(reader: &mut Reader<'a>) -> Result<Self, DocumentError> {
         let count = reader.array(1, MAX_ADDRESSES as u32)?;
@@ -82,6 +94,9 @@ struct Raw<'a> {
     addresses: Addresses<'a>,
 }
 
+/// What nodes are compared by; `None` for one that has nothing to compare.
+type Property<'a, V> = fn(&Raw<'a>) -> Option<V>;
+
 impl<'a> Raw<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DocumentError> {
         reader.at(Field::Nodes).array(4, 4)?;
@@ -96,6 +111,22 @@ impl<'a> Raw<'a> {
         let addresses = Addresses::read(reader.at(Field::Addresses))?;
         Ok(Self { name, role, mix_key, addresses })
     }
+}
+
+/// What handshakes call whoever is at an address, over sockets (`docs/spec/link-security.md`).
+pub const fn link_number(address: SocketAddrV6) -> u64 {
+    let bits = address.ip().to_bits();
+    (bits >> 64) as u64 ^ bits as u64 ^ (address.port() as u64) << 48
+}
+
+fn socket_number(node: &Raw<'_>) -> Option<u64> {
+    node.addresses.on_link().map(link_number)
+}
+
+/// The same on the radio, where addresses are link-local and have one port.
+fn radio_number(node: &Raw<'_>) -> Option<u64> {
+    let address = node.addresses.on_link().filter(|address| address.ip().is_unicast_link_local())?;
+    Some(address.ip().to_bits() as u64)
 }
 
 pub(crate) fn read_name<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DocumentError> {
@@ -160,26 +191,50 @@ impl<'a> Nodes<'a> {
             let layer = layers.trailing_ones() as u8;
             return Err(nodes.reader.refuse(Flaw::EmptyLayer { layer }));
         }
-        nodes.distinct(Field::NodeName, |node| node.name.as_bytes())?;
-        nodes.distinct(Field::MixKey, |node| node.mix_key)?;
+        nodes.distinct(Field::NodeName, |node| Some(node.name.as_bytes()))?;
+        nodes.distinct(Field::MixKey, |node| Some(node.mix_key))?;
         Ok(nodes)
     }
 
+    /// Refuses two nodes of which protected links would take one for the other.
+    #[inline(never)]
+    pub(crate) fn told_apart(&self) -> Result<(), DocumentError> {
+        let numbers: [Property<'a, u64>; 2] = [|node| socket_number(node), |node| radio_number(node)];
+        for number in numbers {
+            let Some(twice) = self.twice(number) else { continue };
+            let mut nodes = self.clone();
+            let both = nodes.raw().enumerate().filter(|(_, node)| number(node) == Some(twice));
+            let mut both = both.filter_map(|(index, _)| NodeId::new(index as u16));
+            if let (Some(other), second) = (both.next(), both.next()) {
+                let mut reader = self.reader;
+                reader.at_node(second);
+                return Err(reader.at(Field::Addresses).refuse(Flaw::SameNumber { other }));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses two nodes with the same property.
+    fn distinct(&self, field: Field, property: Property<'a, &'a [u8]>) -> Result<(), DocumentError> {
+        let twice = self.twice(property);
+        twice.map_or(Ok(()), |value| Err(self.second_with(value, field, property)))
+    }
+
+    /// A property that two nodes share.
     ///
     /// Without an allocator: put the property of [`WINDOW`] nodes in order, look those of all later
     /// nodes up, go on to the next window. That is n² / 256 visits on a host, whoever chose the
     /// keys: half a second for both properties of 16,384 nodes, and one visit a node for up to 128.
     #[inline(never)]
-    fn distinct(&self, field: Field, property: fn(&Raw<'a>) -> &'a [u8]) -> Result<(), DocumentError> {
+    fn twice<V: Copy + Ord + Default>(&self, property: Property<'a, V>) -> Option<V> {
         let mut rest = self.clone();
         while rest.len() != 0 {
-            let mut window = [&[] as &[u8]; WINDOW];
+            let mut window = [V::default(); WINDOW];
             let mut filled = 0;
             let mut twice = None;
             while filled < WINDOW
                 && twice.is_none()
-                && let Some(value) = rest.raw().next().map(|node| property(&node))
+                && let Some(value) = rest.raw().find_map(|node| property(&node))
             {
                 let (sorted, free) = window.split_at_mut(filled);
                 match (sorted.binary_search(&value), free.first_mut()) {
@@ -194,19 +249,22 @@ impl<'a> Nodes<'a> {
             let (window, _) = window.split_at(filled);
             let twice = twice.or_else(|| {
                 let mut later = rest.clone();
-                later.raw().map(|node| property(&node)).find(|value| window.binary_search(value).is_ok())
+                later
+                    .raw()
+                    .filter_map(|node| property(&node))
+                    .find(|value| window.binary_search(value).is_ok())
             });
-            if let Some(value) = twice {
-                return Err(self.second_with(value, field, property));
+            if twice.is_some() {
+                return twice;
             }
         }
-        Ok(())
+        None
     }
 
     /// The error for the second node whose property is `value`.
-    fn second_with(&self, value: &[u8], field: Field, property: fn(&Raw<'a>) -> &'a [u8]) -> DocumentError {
+    fn second_with(&self, value: &[u8], field: Field, property: Property<'a, &'a [u8]>) -> DocumentError {
         let mut nodes = self.clone();
-        let second = nodes.raw().enumerate().filter(|(_, node)| property(node) == value).nth(1);
+        let second = nodes.raw().enumerate().filter(|(_, node)| property(node) == Some(value)).nth(1);
         let mut reader = nodes.reader;
         reader.at_node(second.and_then(|(index, _)| NodeId::new(index as u16)));
         reader.at(field).refuse(Flaw::Duplicate)

@@ -71,6 +71,7 @@ mod checksum;
 pub mod counters;
 mod departure;
 mod duplicates;
+mod heard;
 mod lowpan;
 mod mac;
 pub mod meeting;

@@ -15,8 +15,10 @@ pub use motemix_neighbour::handshakes::{
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
-use crate::protection::{HandshakeMessage, Keys, KeysWanted};
+use crate::heard::Heard;
+use crate::protection::{HandshakeMessage, Keys, KeysWanted, Role};
 use crate::serial::ExtendedAddress;
+use crate::settings::HeardCalls;
 use crate::stack::{PORT, link_local};
 
 /// The stations of a network, as their owner knows them.
@@ -50,6 +52,9 @@ pub const fn admitted(mix_key: [u8; 32], epoch: u32) -> Admitted {
 /// The handshakes of one station. `C` is the backend of its curve.
 pub struct Meeting<C: Curve> {
     handshakes: Handshakes<WithoutSignatures<Suite0<C>>>,
+    heard: Heard,
+    /// Whoever is called was heard, and nothing is to be sent to it as far as is known.
+    is_for_heard: bool,
 }
 
 impl<C: Curve> Meeting<C> {
@@ -57,8 +62,13 @@ impl<C: Curve> Meeting<C> {
     // Not inlined, so that it is made where it stays.
     #[inline(never)]
     pub fn new<R: CryptoRng + ?Sized>(address: ExtendedAddress, rng: &mut R) -> Self {
-        let suite = WithoutSignatures(Suite0::new());
-        Self { handshakes: Handshakes::new(suite, Peer(address.0), rng) }
+        let handshakes = Handshakes::new(WithoutSignatures(Suite0::new()), Peer(address.0), rng);
+        Self { handshakes, heard: Heard::new(HeardCalls::new()), is_for_heard: false }
+    }
+
+    /// Calls as often for what was heard from now on.
+    pub const fn set_heard_calls(&mut self, calls: HeardCalls) {
+        self.heard = Heard::new(calls);
     }
 
     /// Proves this private key from now on, of which others know `public`; `None`: none, and no
@@ -110,14 +120,46 @@ impl<C: Curve> Meeting<C> {
         if !handshakes.is_idle() {
             return;
         }
-        let station = match keys.poll_wanted() {
-            Some(KeysWanted::ToSend(station)) => Some(station),
-            Some(KeysWanted::Heard(short)) => around.station_with(short),
-            None => None,
-        };
-        if let Some(ExtendedAddress(station)) = station {
-            handshakes.call(now, Peer(station), &admission);
+        if let Some(ExtendedAddress(station)) = self.next_to_call(now, keys, around) {
+            self.handshakes.call(now, Peer(station), &ByPeer(around));
         }
+    }
+
+    /// Those to whom something is to be sent are called first; after one of them, one that was
+    /// heard has its turn.
+    fn next_to_call(
+        &mut self,
+        now: Instant,
+        keys: &mut dyn Keys,
+        around: &dyn Neighbourhood,
+    ) -> Option<ExtendedAddress> {
+        if !self.is_for_heard
+            && let Some(heard) = self.next_heard(now, keys)
+        {
+            return Some(heard);
+        }
+        while let Some(wanted) = keys.poll_wanted() {
+            let heard = match wanted {
+                KeysWanted::ToSend(station) => {
+                    self.is_for_heard = false;
+                    return Some(station);
+                }
+                KeysWanted::Heard(short) => around.station_with(short),
+                KeysWanted::HeardFrom(station) => Some(station),
+            };
+            if let Some(station) = heard.filter(|station| around.admitted(*station).is_some()) {
+                self.heard.note(station);
+            }
+        }
+        self.next_heard(now, keys)
+    }
+
+    fn next_heard(&mut self, now: Instant, keys: &dyn Keys) -> Option<ExtendedAddress> {
+        // It costs no more than a search, and no token, if its key would have no place.
+        let station = self.heard.poll(now).filter(|station| keys.has_place_for(*station))?;
+        self.heard.spend(now);
+        self.is_for_heard = true;
+        Some(station)
     }
 
     /// Tells the link how a handshake ended, if one did.
@@ -126,9 +168,22 @@ impl<C: Curve> Meeting<C> {
         match self.handshakes.poll_event() {
             Some(Event::Key { peer: Peer(station), key, role }) => {
                 let station = ExtendedAddress(station);
-                keys.set_key(station, &key, role, around.shares_short(station));
+                self.heard.settled(station);
+                // Places may have been taken since it was called.
+                let is_for_heard = self.is_for_heard && role == Role::Initiator;
+                if !is_for_heard || keys.has_place_for(station) {
+                    keys.set_key(station, &key, role, around.shares_short(station));
+                }
             }
-            Some(Event::Failed { peer: Peer(station), .. }) => keys.forget_key(ExtendedAddress(station)),
+            Some(Event::Failed { peer: Peer(station), reason }) => {
+                let station = ExtendedAddress(station);
+                keys.refuse_key(station);
+                // It may have another key now than this side: what passes is lost until both have
+                // the same again.
+                if reason == Failure::Unconfirmed {
+                    self.heard.note(station);
+                }
+            }
             None => return false,
         }
         true
@@ -149,11 +204,13 @@ impl<C: Curve> Meeting<C> {
         if self.handshakes.has_work() {
             return Some(Instant::default());
         }
-        if keys.can_send_handshake() {
+        let due = if keys.can_send_handshake() {
             self.handshakes.poll_timeout()
         } else {
             // A message that cannot leave yet is not due: the link has news when it can.
             self.handshakes.poll_deadline()
-        }
+        };
+        let heard = if self.handshakes.is_idle() { self.heard.due() } else { None };
+        due.into_iter().chain(heard).min()
     }
 }

@@ -13,10 +13,13 @@ use motemix_crypto::Secret;
 pub use motemix_crypto::aes_ccm::KEY_LEN;
 use motemix_crypto::aes_ccm::{NONCE_LEN, TAG_LEN, open, seal};
 pub use motemix_neighbour::edhoc::Role;
+use motemix_time::Instant;
 
 use crate::counters::LinkDrop;
 use crate::mac::{Envelope, Frame, LinkAddress, MacHeader};
 use crate::serial::{ExtendedAddress, MAX_FRAME};
+use crate::settings::LinkSettings;
+use crate::stack::FRAMES_AT_ONCE;
 
 /// The longest message of a handshake. A frame would have room for more, and small boards have
 /// none.
@@ -26,6 +29,8 @@ pub const MAX_HANDSHAKE: usize = 48;
 const LEVEL: u8 = 6;
 /// Neighbours of one short address whose keys are tried: more than two are not met.
 const CANDIDATES: usize = 3;
+/// Frames after which another key is asked for again.
+const RENEW_EVERY: u32 = 256;
 
 /// A place for the key of one neighbour.
 #[derive(Debug)]
@@ -37,8 +42,13 @@ pub struct KeySlot {
     /// The least that the counter of its next frame may be.
     expected: u32,
     envelope: Envelope,
-    /// The slot with the lowest number was used longest ago.
+    /// When a frame was sent or opened under it, in [`ticks`].
     used: u32,
+}
+
+/// Sixteenths of a second, about: they last for eight years.
+pub(crate) const fn ticks(micros: u64) -> u32 {
+    (micros >> 16) as u32
 }
 
 impl KeySlot {
@@ -65,6 +75,8 @@ pub enum KeysWanted {
     /// A protected frame came from a station with this short address, and there is no key for it.
     /// That may be a neighbour that does not know that this station was restarted; or a lie.
     Heard([u8; 2]),
+    /// The same of a station that is known by all of its address.
+    HeardFrom(ExtendedAddress),
 }
 
 /// A message of a handshake, and with whom.
@@ -94,7 +106,8 @@ impl HandshakeMessage {
 /// asks for, and is given. Full is a state of each: one message of a handshake that arrived waits
 /// until it is taken, and one that leaves until it has left.
 pub trait Keys {
-    /// With whom keys are wanted. It is asked for again when it is still so.
+    /// With whom keys are wanted: first for what was heard, which is said once, then for what is to
+    /// be sent, which is said again when it is still so.
     fn poll_wanted(&mut self) -> Option<KeysWanted>;
     /// A message of a handshake that arrived.
     fn poll_handshake(&mut self) -> Option<HandshakeMessage>;
@@ -109,43 +122,81 @@ pub trait Keys {
     /// network has the same short address. If all places are taken, the neighbour that was silent
     /// longest loses its key, which is counted.
     fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, shares_short: bool);
-    /// There will be no key for a neighbour: datagrams that wait for it are dropped, and if it has
-    /// one, that is forgotten.
-    fn forget_key(&mut self, peer: ExtendedAddress);
+    /// There will be no further key for a neighbour: datagrams that wait for one are dropped. If it
+    /// has one, that stays, because anybody may make a handshake fail.
+    fn refuse_key(&mut self, peer: ExtendedAddress);
+    /// Whether a key for this neighbour takes the place of no other that was used lately.
+    fn has_place_for(&self, peer: ExtendedAddress) -> bool;
     /// Forgets the keys of all neighbours but those for which this says `true`.
     fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool);
+}
+
+/// What the settings say of keys.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyAges {
+    /// Another key is wanted from this counter on.
+    rekey_at: u32,
+    /// A key that was not used for so long is idle, in [`ticks`].
+    idle_after: u32,
+}
+
+impl KeyAges {
+    pub(crate) const fn of(settings: &LinkSettings) -> Self {
+        let idle_after = ticks(settings.idle_after.as_micros() as u64);
+        Self { rekey_at: settings.rekey_at, idle_after }
+    }
 }
 
 /// The keys of a station's neighbours.
 pub(crate) struct Protection<'s> {
     me: ExtendedAddress,
     slots: &'s mut [KeySlot],
-    /// Another key is wanted from this counter on.
-    rekey_at: u32,
-    uses: u32,
-    wanted: Option<KeysWanted>,
-    /// With whom a datagram waits for keys comes before with whom they are wanted besides: they
-    /// take turns, because a stranger can make a station wanted.
+    ages: KeyAges,
+    now: u32,
+    /// Whose counters will be used up.
+    renewed: Option<ExtendedAddress>,
+    /// From whom frames came without a key: as many as are taken in before somebody asks, so that
+    /// a stranger's do not hide a neighbour's.
+    heard: [Option<[u8; 2]>; FRAMES_AT_ONCE as usize],
+    /// With whom a datagram waits for keys comes before whose counters will be used up: they take
+    /// turns, because one of them may not answer.
     waiting_first: bool,
 }
 
 impl<'s> Protection<'s> {
-    pub(crate) fn new(me: ExtendedAddress, rekey_at: u32, slots: &'s mut [KeySlot]) -> Self {
+    pub(crate) fn new(me: ExtendedAddress, ages: KeyAges, slots: &'s mut [KeySlot]) -> Self {
         // A stack before this one may have left keys in it.
         slots.fill_with(|| KeySlot::FREE);
-        Self { me, slots, rekey_at, uses: 0, wanted: None, waiting_first: false }
+        Self {
+            me,
+            slots,
+            ages,
+            now: 0,
+            renewed: None,
+            heard: [None; FRAMES_AT_ONCE as usize],
+            waiting_first: false,
+        }
+    }
+
+    pub(crate) const fn advance(&mut self, now: Instant) {
+        self.now = ticks(now.as_micros());
     }
 
     /// With whom keys are wanted; a datagram waits for those of `waiting`.
-    pub(crate) fn poll_wanted(&mut self, waiting: Option<KeysWanted>) -> Option<KeysWanted> {
+    pub(crate) fn poll_wanted(&mut self, waiting: Option<ExtendedAddress>) -> Option<KeysWanted> {
+        if let Some(short) = self.heard.iter_mut().find_map(Option::take) {
+            return Some(KeysWanted::Heard(short));
+        }
         let first = if self.waiting_first { waiting } else { None };
-        let wanted = first.or_else(|| self.wanted.take()).or(waiting)?;
+        let wanted = first.or_else(|| self.renewed.take()).or(waiting)?;
         self.waiting_first = waiting != Some(wanted);
-        Some(wanted)
+        Some(KeysWanted::ToSend(wanted))
     }
 
-    pub(crate) fn want(&mut self, wanted: KeysWanted) {
-        self.wanted.get_or_insert(wanted);
+    /// Whether a key for this neighbour takes the place of no other that was used lately.
+    pub(crate) fn has_place_for(&self, peer: ExtendedAddress) -> bool {
+        let is_idle = |slot: &KeySlot| self.now.wrapping_sub(slot.used) >= self.ages.idle_after;
+        self.slots.iter().any(|slot| slot.is_of(peer) || slot.peer.is_none() || is_idle(slot))
     }
 
     /// How frames to a neighbour are addressed; `None` if there is no key for it.
@@ -161,9 +212,13 @@ impl<'s> Protection<'s> {
         shares_short: bool,
     ) -> bool {
         let envelope = if shares_short { Envelope::ProtectedToExtended } else { Envelope::Protected };
-        self.uses += 1;
-        let used = self.uses;
-        let by_age = |slot: &&mut KeySlot| (!slot.is_of(peer), slot.peer.is_some(), slot.used);
+        for heard in self.heard.iter_mut().filter(|heard| **heard == Some(peer.short())) {
+            *heard = None;
+        }
+        let used = self.now;
+        // The one that was used longest ago is the first.
+        let by_age =
+            |slot: &&mut KeySlot| (!slot.is_of(peer), slot.peer.is_some(), !used.wrapping_sub(slot.used));
         let Some(slot) = self.slots.iter_mut().min_by_key(by_age) else { return false };
         let replaces = slot.peer.is_some() && !slot.is_of(peer);
         *slot = KeySlot { peer: Some(peer), key: key.duplicate(), envelope, used, ..KeySlot::FREE };
@@ -179,15 +234,16 @@ impl<'s> Protection<'s> {
     /// Begins a frame to a neighbour, which takes one of its frame counters; `None` if there is no
     /// key for it, or all counters of that are used.
     pub(crate) fn begin(&mut self, peer: ExtendedAddress, envelope: Envelope, sequence: u8) -> Option<Frame> {
-        self.uses += 1;
         let slot = self.slots.iter_mut().find(|slot| slot.is_of(peer))?;
-        if slot.next >= self.rekey_at {
-            self.wanted.get_or_insert(KeysWanted::ToSend(peer));
+        // Whoever does not answer is not called for each frame.
+        if slot.next.checked_sub(self.ages.rekey_at).is_some_and(|beyond| beyond.is_multiple_of(RENEW_EVERY))
+        {
+            self.renewed.get_or_insert(peer);
         }
         let counter = slot.next;
         // The highest is not used (9.4.3).
         slot.next = counter.checked_add(1)?;
-        slot.used = self.uses;
+        slot.used = self.now;
         let destination = match envelope {
             Envelope::Protected => LinkAddress::Short(peer.short()),
             Envelope::ProtectedToExtended | Envelope::Plain => LinkAddress::Extended(peer),
@@ -220,7 +276,6 @@ impl<'s> Protection<'s> {
         let LinkAddress::Short(short) = header.addresses.source else { return Err(LinkDrop::Foreign) };
         let (associated, carried) = frame.split_at_checked(header.len).ok_or(LinkDrop::BadHeader)?;
         let (ciphertext, tag) = carried.split_last_chunk::<TAG_LEN>().ok_or(LinkDrop::BadHeader)?;
-        self.uses += 1;
         let mut reason = LinkDrop::NoKey;
         let candidates = self.slots.iter_mut().filter(|slot| slot.peer.is_some_and(|it| it.short() == short));
         for slot in candidates.take(CANDIDATES) {
@@ -235,15 +290,23 @@ impl<'s> Protection<'s> {
             let text = buffer.get_mut(..ciphertext.len()).ok_or(LinkDrop::BadHeader)?;
             text.copy_from_slice(ciphertext);
             if open(&slot.key, &nonce(peer, counter), associated, text, tag).is_ok() {
-                (slot.expected, slot.used) = (counter + 1, self.uses);
+                (slot.expected, slot.used) = (counter + 1, self.now);
                 return Ok((peer, buffer.get(..ciphertext.len()).unwrap_or_default()));
             }
             reason = LinkDrop::Forged;
         }
         if reason == LinkDrop::NoKey {
-            self.want(KeysWanted::Heard(short));
+            self.hear(short);
         }
         Err(reason)
+    }
+
+    fn hear(&mut self, short: [u8; 2]) {
+        if !self.heard.contains(&Some(short))
+            && let Some(place) = self.heard.iter_mut().find(|place| place.is_none())
+        {
+            *place = Some(short);
+        }
     }
 }
 

@@ -18,12 +18,14 @@ use core::time::Duration;
 
 use motemix_crypto::Secret;
 use motemix_neighbour::Refused;
-use motemix_neighbour::datagram::{Content, Datagram, MAX_SEALED, Protected, SecurityContext, carry};
+use motemix_neighbour::datagram::{
+    Content, Datagram, MAX_FORGED, MAX_SEALED, Protected, SecurityContext, carry,
+};
 pub use motemix_neighbour::datagram::{HANDSHAKE_OVERHEAD, PAYLOAD_OVERHEAD};
 use motemix_time::Instant;
 
 use crate::counters::LinkDrop;
-use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, MAX_HANDSHAKE, Role};
+use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, MAX_HANDSHAKE, Role, ticks};
 use crate::serial::ExtendedAddress;
 use crate::settings::LinkSettings;
 
@@ -32,6 +34,11 @@ pub const MAX_CARRIED: usize = MAX_HANDSHAKE + HANDSHAKE_OVERHEAD;
 
 /// Datagrams under one key after which another is asked for: an eighth before it ends.
 const RENEW_AFTER: u32 = MAX_SEALED / 8 * 7;
+
+/// The same of datagrams that were forged.
+const RENEW_AFTER_FORGED: u32 = MAX_FORGED / 8 * 7;
+/// Datagrams after which it is asked for again.
+const RENEW_EVERY: u32 = 1024;
 
 /// What handshakes call whoever has this address. Both halves of the IPv6 address are in it, and
 /// the port, so that neighbours of one prefix and one port have different numbers.
@@ -49,7 +56,7 @@ const fn halves(bits: u128) -> [u64; 2] {
 #[derive(Debug)]
 pub struct SessionSlot {
     session: Option<(ExtendedAddress, SecurityContext)>,
-    /// The slot with the lowest number was used longest ago.
+    /// When a datagram was sealed or opened under it, in [`ticks`].
     used: u32,
 }
 
@@ -84,10 +91,13 @@ pub enum Arrived<'d> {
 pub struct Sessions<'s, const LEN: usize> {
     slots: &'s mut [SessionSlot],
     keys_within: Duration,
-    uses: u32,
+    idle_after: u32,
+    now: u32,
     wanted: Option<ExtendedAddress>,
-    /// Whom a payload waits for is called before whom is wanted: they take turns, because a
-    /// stranger can make a station wanted.
+    /// From whom something came without a session.
+    heard: Option<ExtendedAddress>,
+    /// Whom a payload waits for is called before whom is wanted: they take turns, because one of
+    /// them may not answer.
     waiting_first: bool,
     arrived: Option<HandshakeMessage>,
     leaving: Option<HandshakeMessage>,
@@ -107,8 +117,10 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
         Self {
             slots,
             keys_within: settings.keys_within,
-            uses: 0,
+            idle_after: ticks(settings.idle_after.as_micros() as u64),
+            now: 0,
             wanted: None,
+            heard: None,
             waiting_first: false,
             arrived: None,
             leaving: None,
@@ -157,24 +169,28 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
         datagram: &Protected<'_>,
         out: &'o mut [u8],
     ) -> Result<&'o [u8; LEN], LinkDrop> {
-        self.uses += 1;
         let slot = self.slots.iter_mut().find(|slot| slot.is_with(from));
         let Some(SessionSlot { session: Some((_, session)), used }) = slot else {
             // It may not know that this station was restarted; or it is a lie.
-            self.wanted.get_or_insert(from);
+            self.heard.get_or_insert(from);
             return Err(LinkDrop::NoKey);
         };
         let opened = match session.open(datagram, out) {
             Ok((_, opened)) => opened,
-            Err(Refused::Ciphertext) => return Err(LinkDrop::Forged),
+            Err(Refused::Ciphertext) => {
+                if session.forged() >= RENEW_AFTER_FORGED {
+                    self.heard.get_or_insert(from);
+                }
+                return Err(LinkDrop::Forged);
+            }
             Err(Refused::Replayed) => return Err(LinkDrop::RepeatedFrame),
             Err(Refused::Exhausted) => {
-                self.wanted.get_or_insert(from);
+                self.heard.get_or_insert(from);
                 return Err(LinkDrop::NoKey);
             }
             Err(_) => return Err(LinkDrop::BadHeader),
         };
-        *used = self.uses;
+        *used = self.now;
         match opened {
             Content::Payload(payload) => payload.try_into().map_err(|_| LinkDrop::BadHeader),
             Content::Text { .. } | Content::Receipt(_) => Err(LinkDrop::BadHeader),
@@ -196,11 +212,13 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
         out: &'o mut [u8],
     ) -> Result<Option<&'o [u8]>, LinkDrop> {
         let payload: &[u8; LEN] = payload.try_into().map_err(|_| LinkDrop::TooLong)?;
+        self.now = ticks(now.as_micros());
         let station = station_at(to);
         if let Some(context) = self.session(station) {
             let out = out.get_mut(..Self::DATAGRAM).ok_or(LinkDrop::TooLong)?;
             context.seal(&Content::Payload(payload), out).map_err(|_| LinkDrop::NoHandshake)?;
-            if context.sealed() >= RENEW_AFTER {
+            let beyond = context.sealed().checked_sub(RENEW_AFTER);
+            if beyond.is_some_and(|beyond| beyond.is_multiple_of(RENEW_EVERY)) {
                 self.wanted.get_or_insert(station);
             }
             return Ok(Some(out));
@@ -238,6 +256,7 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
     /// Gives up what has waited for too long; how many datagrams were given up since this was asked
     /// last, for that reason or because there will be no session.
     pub fn expire(&mut self, now: Instant) -> u32 {
+        self.now = ticks(now.as_micros());
         if self.waiting.as_ref().is_some_and(|waiting| waiting.until <= now) {
             self.waiting = None;
             self.unheard += 1;
@@ -257,9 +276,8 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
 
     /// A session that can seal.
     fn session(&mut self, peer: ExtendedAddress) -> Option<&mut SecurityContext> {
-        self.uses += 1;
         let slot = self.slots.iter_mut().find(|slot| slot.is_with(peer))?;
-        slot.used = self.uses;
+        slot.used = self.now;
         let (_, context) = slot.session.as_mut()?;
         (!context.has_ended()).then_some(context)
     }
@@ -267,6 +285,9 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
 
 impl<const LEN: usize> Keys for Sessions<'_, LEN> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
+        if let Some(station) = self.heard.take() {
+            return Some(KeysWanted::HeardFrom(station));
+        }
         let waiting = self.waiting.as_ref().map(|waiting| station_at(waiting.to));
         // One that has its session leaves with the next poll_waiting.
         let waiting = waiting.filter(|to| self.session(*to).is_none());
@@ -296,22 +317,30 @@ impl<const LEN: usize> Keys for Sessions<'_, LEN> {
     }
 
     fn set_key(&mut self, peer: ExtendedAddress, key: &Secret<KEY_LEN>, role: Role, _shares_short: bool) {
-        self.uses += 1;
-        let by_age = |slot: &&mut SessionSlot| (!slot.is_with(peer), slot.session.is_some(), slot.used);
+        let used = self.now;
+        // The one that was used longest ago is the first.
+        let by_age = |slot: &&mut SessionSlot| {
+            (!slot.is_with(peer), slot.session.is_some(), !used.wrapping_sub(slot.used))
+        };
         let Some(slot) = self.slots.iter_mut().min_by_key(by_age) else { return };
         self.replaced += u32::from(slot.session.is_some() && !slot.is_with(peer));
         let context = SecurityContext::new(key.duplicate(), role);
-        *slot = SessionSlot { session: Some((peer, context)), used: self.uses };
+        *slot = SessionSlot { session: Some((peer, context)), used };
+        self.heard = self.heard.filter(|heard| *heard != peer);
         self.wanted = self.wanted.filter(|wanted| *wanted != peer);
     }
 
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        self.retain_keys(&mut |other| other != peer);
+    fn refuse_key(&mut self, peer: ExtendedAddress) {
         if self.waiting.as_ref().is_some_and(|waiting| station_at(waiting.to) == peer) {
             self.waiting = None;
             self.unheard += 1;
         }
         self.wanted = self.wanted.filter(|wanted| *wanted != peer);
+    }
+
+    fn has_place_for(&self, peer: ExtendedAddress) -> bool {
+        let is_idle = |slot: &SessionSlot| self.now.wrapping_sub(slot.used) >= self.idle_after;
+        self.slots.iter().any(|slot| slot.is_with(peer) || slot.session.is_none() || is_idle(slot))
     }
 
     fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {

@@ -40,9 +40,41 @@ pub struct LinkSettings {
     /// How long a datagram waits for keys with its neighbour, on a link that protects frames. A
     /// handshake takes a small board seconds.
     pub keys_within: Duration,
-    /// Another key is asked for when this frame counter is reached. Frames go on under the key of
-    /// before until there is one, or all its counters are used.
+    /// Another key is asked for when this frame counter is reached, and after each 256 frames more.
+    /// Frames go on under the key of before until there is one, or all its counters are used.
     pub rekey_at: u32,
+    /// For how long a neighbour was neither heard nor sent to, under its key, when a call of that
+    /// kind may take its key's place. With less, an attacker decides who has a key where there are
+    /// fewer places than neighbours.
+    pub idle_after: Duration,
+}
+
+/// How often a neighbour is called because of a frame or datagram that nobody vouches for: whoever
+/// sends one in the name of a neighbour with whom there is no key can cause a call. Calls for what
+/// is to be sent are not counted, and never held back.
+///
+/// A call costs a mote four scalar multiplications: a second on a slow one. So a flood of forgeries
+/// costs a thirtieth of its time, after the first ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeardCalls {
+    /// The time for one more.
+    pub every: Duration,
+    /// As many follow each other after a quiet time: a station that was restarted hears from all
+    /// of its neighbours. At least one.
+    pub at_once: u8,
+}
+
+impl HeardCalls {
+    /// Eight at once, and one every thirty seconds.
+    pub const fn new() -> Self {
+        Self { every: Duration::from_secs(30), at_once: 8 }
+    }
+}
+
+impl Default for HeardCalls {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Pauses between the frames of one station: a train of fragments holds the channel longer than the
@@ -88,6 +120,7 @@ impl LinkSettings {
             reassembled_within: Duration::from_secs(3),
             keys_within: Duration::from_secs(15),
             rekey_at: u32::MAX - 0xffff,
+            idle_after: Duration::from_secs(600),
         }
     }
 }

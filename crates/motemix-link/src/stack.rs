@@ -26,7 +26,7 @@ use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
 use crate::mac::{LinkAddress, MacHeader, SourceAndDestination, link_local_of};
 use crate::outgoing::{Attempted, Outgoing};
-use crate::protection::{HandshakeMessage, KeySlot, Keys, Protection};
+use crate::protection::{HandshakeMessage, KeyAges, KeySlot, Keys, Protection};
 use crate::radio::{Radio, Transceiver};
 pub use crate::reassembly::ArrivalSlot;
 use crate::reassembly::{DatagramKey, Fragment, Kind, Reassembly, Stored};
@@ -36,7 +36,7 @@ use crate::slots::MAX_PAYLOAD;
 use way::Way;
 
 /// Frames taken in with one poll: a flood of them must not keep the rest of the node waiting.
-const FRAMES_AT_ONCE: u8 = 4;
+pub(crate) const FRAMES_AT_ONCE: u8 = 4;
 
 /// Memory of a stack for datagrams of at most `LEN` bytes: `ARRIVALS` that arrive, incomplete ones
 /// included, and `DEPARTURES` that leave.
@@ -98,7 +98,7 @@ pub struct Received {
     /// Bytes of it.
     pub len: usize,
     /// The neighbour whose frames brought it: the interface identifier of its address (RFC 4291,
-    /// appendix A), as a number. Nobody vouches for it: frames are not secured.
+    /// appendix A), as a number. Nobody vouches for it where frames are not protected.
     pub from: u64,
 }
 
@@ -143,7 +143,7 @@ pub struct Stack<'s> {
     protection: Option<Protection<'s>>,
     /// A message of a handshake that nobody has taken yet.
     handshake: Option<HandshakeMessage>,
-    rekey_at: u32,
+    ages: KeyAges,
     counters: LinkCounters,
 }
 
@@ -169,7 +169,7 @@ impl<'s> Stack<'s> {
             outgoing: Outgoing::new(address, seed, settings, departures, departing),
             protection: None,
             handshake: None,
-            rekey_at: settings.rekey_at,
+            ages: KeyAges::of(settings),
             counters: LinkCounters::default(),
         }
     }
@@ -177,7 +177,7 @@ impl<'s> Stack<'s> {
     /// Protects all frames from now on, with the keys of as many neighbours at a time as there are
     /// slots. Nothing else is taken in but messages of handshakes; see [`keys`](Self::keys).
     pub fn protect(&mut self, slots: &'s mut [KeySlot]) {
-        self.protection = Some(Protection::new(self.address, self.rekey_at, slots));
+        self.protection = Some(Protection::new(self.address, self.ages, slots));
     }
 
     /// The side that makes keys, if the stack protects frames.
@@ -212,6 +212,7 @@ impl<'s> Stack<'s> {
     ) {
         self.reassembly.advance(now);
         self.outgoing.advance(now);
+        self.protection.iter_mut().for_each(|protection| protection.advance(now));
         if let Some(ending) = radio.poll_ending(now)
             && let Some(Attempted { attempt, progress }) = self.outgoing.attempted(ending)
         {

@@ -39,8 +39,12 @@ impl<W: FnMut(ExtendedAddress, &Secret<KEY_LEN>)> Keys for WatchedKeys<'_, W> {
         self.keys.set_key(peer, key, role, shares_short);
     }
 
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        self.keys.forget_key(peer);
+    fn refuse_key(&mut self, peer: ExtendedAddress) {
+        self.keys.refuse_key(peer);
+    }
+
+    fn has_place_for(&self, peer: ExtendedAddress) -> bool {
+        self.keys.has_place_for(peer)
     }
 
     fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {

@@ -345,6 +345,74 @@ fn a_stranger_in_the_names_of_others_does_not_keep_a_neighbour_from_its_key() {
     assert_eq!(world.stations[1].inbox.first(), Some(&b'a'));
 }
 
+/// A stranger sends in the names of two neighbours that do not answer, and of one that would.
+#[test]
+fn forged_datagrams_cause_few_calls_and_throw_no_key_out_that_is_in_use() {
+    let mut world = World::new(6, 2);
+    world.gone = vec![3, 4];
+    let mut forged = [7; DATAGRAM];
+    forged[0] = 2;
+    for to in [1, 2] {
+        world.send(0, to, b'a').expect("it waits");
+        world.seconds(2);
+    }
+    for second in 0..120 {
+        for number in [3, 4, 5] {
+            world.arrives(number, 0, &forged);
+        }
+        for to in [1, 2] {
+            world.send(0, to, b'b').expect("there is a key");
+        }
+        world.seconds(1);
+        assert_eq!(world.stations[1].inbox.len(), second + 2);
+    }
+    // All places are taken by keys in use: nobody is called.
+    let called = |world: &World| world.stations[0].meeting.counters().called;
+    assert_eq!((called(&world), world.stations[0].sessions.poll_replaced()), (2, 0));
+    // One has left the network.
+    world.stations[0].sessions.retain_keys(&mut |station| station != station_at(address(2)));
+    for _ in 0..120 {
+        for number in [3, 4] {
+            world.arrives(number, 0, &forged);
+        }
+        world.send(0, 1, b'c').expect("there is a key");
+        world.seconds(1);
+    }
+    assert!((8..=2 + 8 + 4).contains(&called(&world)), "{}", called(&world));
+}
+
+/// A key ends after 2²⁰ that were forged, so whoever floods a station for long could end it.
+#[test]
+fn a_flood_of_forged_datagrams_leaves_no_station_without_a_key() {
+    let mut world = World::new(2, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.seconds(2);
+    let mut forged = [7; 13];
+    forged[0] = 2;
+    for _ in 0..1 << 20 {
+        world.arrives(0, 1, &forged);
+        if world.stations[1].drops.len() == 1 << 12 {
+            world.stations[1].drops.clear();
+            world.round();
+        }
+    }
+    world.send(0, 1, b'b').expect("there is a key");
+    world.seconds(1);
+    assert_eq!(world.stations[1].inbox, b"ab");
+    assert_eq!(world.stations[1].meeting.counters().called, 1);
+}
+
+#[test]
+fn a_handshake_that_fails_takes_no_key_away() {
+    let mut world = World::new(2, 4);
+    world.send(0, 1, b'a').expect("it waits");
+    world.seconds(2);
+    world.stations[0].sessions.refuse_key(station_at(address(1)));
+    world.send(0, 1, b'b').expect("there is a key still");
+    world.seconds(1);
+    assert_eq!(world.stations[1].inbox, b"ab");
+}
+
 #[test]
 fn who_was_restarted_makes_another_key_with_a_neighbour_that_does_not_know() {
     let mut world = World::new(2, 4);

@@ -1,7 +1,7 @@
 //! The network as a mote keeps it in memory: who it is, where the others are, and until when.
 
 use core::fmt;
-use core::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::net::{Ipv6Addr, SocketAddrV6};
 
 use motemix_crypto::hash::blake2s_128;
 use motemix_crypto::{Curve, Secret};
@@ -389,14 +389,28 @@ fn profile_name<P: Profile>() -> Option<ProfileName> {
     names.into_iter().find(|(geometry, _)| is_meant(geometry)).map(|(_, name)| name)
 }
 
-/// Where a node is: its first link-local address, as neighbours have, or else its first of IPv6, to
-/// which a link with routes may know the way.
+/// Where a node is.
 pub(crate) fn address_of(node: &Descriptor<'_>) -> Option<SocketAddrV6> {
-    let addresses = || {
-        node.addresses.iter().filter_map(|address| match address {
-            SocketAddr::V6(address) => Some(address),
-            SocketAddr::V4(_) => None,
-        })
-    };
-    addresses().find(|address| address.ip().is_unicast_link_local()).or_else(|| addresses().next())
+    node.addresses.on_link()
+}
+
+#[cfg(test)]
+mod tests {
+    use motemix_directory::link_number;
+    use motemix_link::sessions::station_at;
+    use motemix_link::stack::station_of;
+
+    use super::*;
+
+    /// Documents refuse two nodes with one number, so it has to be the one that handshakes have.
+    #[test]
+    fn documents_and_links_have_the_same_numbers_for_addresses() {
+        for text in ["[fe80::1]:61616", "[fe80::212:4b00:1234:5678]:1", "[2001:db8:1:2:3:4:5:6]:65535"] {
+            let address: SocketAddrV6 = text.parse().expect("an address");
+            assert_eq!(link_number(address).to_be_bytes(), station_at(address).0);
+        }
+        // On the radio they are told apart by what follows the prefix.
+        let [one, other] = ["fe80::1", "fe80::2"].map(|text| station_of(text.parse().expect("an address")));
+        assert!(one.is_some() && one != other);
+    }
 }

@@ -57,6 +57,8 @@ pub const MAX_TEXT: usize = 120;
 pub const DATAGRAM_LEN: usize = 208;
 /// A handshake of which nothing more came for so long gives way to another.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// A neighbour that was silent for so long may lose its place to another, when all are taken.
+const IDLE_AFTER: Duration = Duration::from_secs(3600);
 
 /// How messages are protected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -144,6 +144,11 @@ impl SecurityContext {
         self.number
     }
 
+    /// How many datagrams were not its peer's.
+    pub const fn forged(&self) -> u32 {
+        self.forged
+    }
+
     /// Whether its key has ended: nothing more is sealed or opened.
     pub const fn has_ended(&self) -> bool {
         self.number >= MAX_SEALED || self.forged >= MAX_FORGED

@@ -418,8 +418,10 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
 
     /// A message could not be delivered: the peer's radio does not answer.
     pub fn undelivered(&mut self, peer: Peer) {
-        if self.event.is_none() && self.call.undelivered(peer) {
-            self.fail(peer, Failure::Silent);
+        if self.event.is_none()
+            && let Some(failure) = self.call.undelivered(peer)
+        {
+            self.fail(peer, failure);
         }
     }
 

@@ -286,6 +286,45 @@ fn a_forged_cookie_delays_a_call_and_does_not_end_it() {
     assert_eq!(world.nodes[0].failure(), None);
 }
 
+/// A stranger hears a hello, and floods whoever said it with cookies, before the genuine one and
+/// after it, for as long as the call lasts. Every other time they leave the genuine one no place.
+#[test]
+fn any_number_of_forged_cookies_does_not_end_a_call() {
+    for each in [1, 3, 40] {
+        let mut world = World::new(2, 9);
+        let mut rng = ChaCha20Rng::seed_from_u64(each);
+        let mut flood = move |world: &mut World| {
+            for _ in 0..each {
+                let mut cookie = [2; 9];
+                rng.fill_bytes(&mut cookie[1..]);
+                let Node { handshakes, list, .. } = &mut world.nodes[0];
+                let _ = handshakes.handle(world.now, peer(2), &cookie, list);
+            }
+        };
+        let (begun, mut crowded, mut came) = (world.now, 0, 0);
+        world.call(0, 1);
+        while world.nodes[0].events.is_empty() && world.now - begun < Duration::from_secs(15) {
+            flood(&mut world);
+            world.run(Duration::from_micros(900));
+            let genuine = world.under_way.iter().filter(|sent| sent.bytes[0] == 2).map(|sent| sent.at).min();
+            if let Some(at) = genuine.filter(|at| *at < world.now + Duration::from_millis(1)) {
+                came += 1;
+                if came % 2 == 1 {
+                    // They are there first, and none has left yet.
+                    world.now = at;
+                    flood(&mut world);
+                    crowded += 1;
+                }
+            }
+        }
+        let [one, other] = world.keys();
+        assert!(one.is_some() && one == other, "{each}: {:?}", world.nodes[0].failure());
+        assert!(crowded > 0 && world.nodes[1].handshakes.counters().dropped(HandshakeDrop::WrongCookie) > 1);
+        assert!(world.nodes.iter().all(|node| node.most <= 1), "multiplications in one step");
+        assert_eq!(world.nodes[1].handshakes.counters().answered, 1);
+    }
+}
+
 #[test]
 fn a_node_without_a_key_of_its_own_makes_no_handshakes() {
     let mut world = World::new(2, 10);
@@ -331,6 +370,19 @@ fn a_radio_that_does_not_answer_ends_a_call_early() {
     world.nodes[0].handshakes.undelivered(peer(2));
     world.run(Duration::from_millis(10));
     assert_eq!(world.nodes[0].failure(), Some(Failure::Silent));
+}
+
+/// Its acknowledgements are lost, not its messages: it has a key, which its caller does not know of.
+#[test]
+fn whoever_sent_its_proof_does_not_take_a_radio_that_does_not_answer_for_one_that_heard_nothing() {
+    let mut world = World::new(2, 12);
+    world.fate = Box::new(|sent| if sent.bytes[0] == 6 { vec![] } else { vec![3] });
+    world.call(0, 1);
+    world.run(Duration::from_secs(5));
+    world.nodes[0].handshakes.undelivered(peer(2));
+    world.run(Duration::from_millis(10));
+    assert_eq!(world.nodes[0].failure(), Some(Failure::Unconfirmed));
+    assert!(world.keys()[1].is_some());
 }
 
 proptest! {

@@ -74,6 +74,11 @@ impl Router {
     fn listening(address: &str, words: &[String]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
         command.args(["link", "router", "--json", "--listen", address]).args(words);
+        Self::of(&mut command)
+    }
+
+    /// Whatever this runs is a router.
+    fn of(command: &mut Command) -> Self {
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.env_remove("MOTEMIX_LOG").spawn().expect("the program starts");
         let printed = lines(child.stdout.take().expect("its output"));

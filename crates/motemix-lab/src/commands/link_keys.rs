@@ -59,7 +59,12 @@ impl LinkKeys {
 
     /// Writes the key of two stations down.
     pub fn add(&mut self, stations: [ExtendedAddress; 2], key: &Secret<KEY_LEN>) -> Result<(), Failure> {
-        let cannot = |error| Failure::failed(format!("cannot write to {}: {error}", self.folder.display()));
+        let cannot = |error| {
+            Failure::failed(format!(
+                "cannot write keys to {}: {error}; make room there, or name another folder in {VARIABLE}",
+                self.folder.display()
+            ))
+        };
         if self.log.is_none() {
             self.log = Some(KeyLog::open(&self.folder).map_err(cannot)?);
         }

@@ -8,7 +8,7 @@ use crate::serial::ExtendedAddress;
 
 impl Keys for Stack<'_> {
     fn poll_wanted(&mut self) -> Option<KeysWanted> {
-        let waiting = self.outgoing.awaits_keys_of().map(KeysWanted::ToSend);
+        let waiting = self.outgoing.awaits_keys_of();
         self.protection.as_mut()?.poll_wanted(waiting)
     }
 
@@ -38,13 +38,14 @@ impl Keys for Stack<'_> {
         }
     }
 
-    fn forget_key(&mut self, peer: ExtendedAddress) {
-        if let Some(protection) = &mut self.protection {
-            protection.retain(|other| other != peer);
-        }
+    fn refuse_key(&mut self, peer: ExtendedAddress) {
         while let Some(progress) = self.outgoing.keys_refused(peer) {
             self.count(progress);
         }
+    }
+
+    fn has_place_for(&self, peer: ExtendedAddress) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.has_place_for(peer))
     }
 
     fn retain_keys(&mut self, keep: &mut dyn FnMut(ExtendedAddress) -> bool) {

@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 
 use super::budget::Budget;
 use super::own::{Own, made};
-use super::{Buffer, HANDSHAKE_WITHIN, Heard, PairDrop};
+use super::{Buffer, HANDSHAKE_WITHIN, Heard, IDLE_AFTER, PairDrop};
 
 pub(super) struct Diet<const PLACES: usize> {
     initiator: Option<Initiator>,
@@ -26,6 +26,8 @@ struct Neighbour {
     session: Option<Session>,
     /// What acknowledged its last message: once more, if the message comes once more.
     receipt: Option<[u8; OVERHEAD]>,
+    /// When a message of it came last.
+    heard: Instant,
 }
 
 /// What a datagram is to whoever has said hello.
@@ -106,7 +108,7 @@ impl<const PLACES: usize> Diet<PLACES> {
         if self.is_receipt(from, datagram) {
             return Heard::Receipt;
         }
-        self.message(from, datagram, heard, reply, rng).unwrap_or_else(Heard::Dropped)
+        self.message(now, from, datagram, heard, reply, rng).unwrap_or_else(Heard::Dropped)
     }
 
     #[inline(never)]
@@ -146,7 +148,8 @@ impl<const PLACES: usize> Diet<PLACES> {
     ) -> Result<(), PairDrop> {
         let place = self.place(now, from)?;
         let neighbour = self.neighbours.get_mut(place).ok_or(PairDrop::Full)?;
-        match neighbour.as_ref().and_then(|neighbour| neighbour.handshake.as_ref()) {
+        let its = neighbour.as_ref().filter(|neighbour| neighbour.at == from);
+        match its.and_then(|neighbour| neighbour.handshake.as_ref()) {
             // The answer was lost.
             Some(handshake) if handshake.hello == *hello => {
                 reply.set(&handshake.answer);
@@ -162,14 +165,22 @@ impl<const PLACES: usize> Diet<PLACES> {
         let (pending, answer) = own.identity.answer(hello, own.admission(), &mut HalfWordsP256, rng)?;
         self.answers.spend();
         reply.set(&answer);
-        let neighbour =
-            neighbour.get_or_insert(Neighbour { at: from, handshake: None, session: None, receipt: None });
+        let before = neighbour.take_if(|before| before.at != from);
+        let neighbour = neighbour.get_or_insert(Neighbour {
+            at: from,
+            handshake: None,
+            session: None,
+            receipt: None,
+            heard: now,
+        });
         neighbour.handshake = Some(Handshake { hello: *hello, answer, pending, begun: now });
-        Ok(())
+        // It is answered all the same.
+        if before.is_some_and(|before| before.session.is_some()) { Err(PairDrop::Replaced) } else { Ok(()) }
     }
 
-    /// The place of a neighbour: its own, a free one, or that of a handshake that came to nothing.
-    fn place(&mut self, now: Instant, from: u64) -> Result<usize, PairDrop> {
+    /// The place of a neighbour: its own, a free one, that of a handshake that came to nothing, or
+    /// that of whoever was silent longest, for an hour at least.
+    fn place(&self, now: Instant, from: u64) -> Result<usize, PairDrop> {
         let is_its = |place: &Option<Neighbour>| place.as_ref().is_some_and(|neighbour| neighbour.at == from);
         if let Some(place) = self.neighbours.iter().position(is_its) {
             return Ok(place);
@@ -181,16 +192,18 @@ impl<const PLACES: usize> Diet<PLACES> {
                     && handshake.is_none_or(|handshake| now >= handshake.begun + HANDSHAKE_WITHIN)
             })
         };
-        let place = self.neighbours.iter().position(is_free).ok_or(PairDrop::Full)?;
-        if let Some(place) = self.neighbours.get_mut(place) {
-            *place = None;
+        if let Some(place) = self.neighbours.iter().position(is_free) {
+            return Ok(place);
         }
-        Ok(place)
+        let heard = self.neighbours.iter().map(|place| place.as_ref().map(|neighbour| neighbour.heard));
+        let (place, heard) = heard.enumerate().min_by_key(|(_, heard)| *heard).ok_or(PairDrop::Full)?;
+        if heard.is_some_and(|heard| now >= heard + IDLE_AFTER) { Ok(place) } else { Err(PairDrop::Full) }
     }
 
     #[inline(never)]
     fn message<R: CryptoRng>(
         &mut self,
+        now: Instant,
         from: u64,
         datagram: &mut [u8],
         heard: &mut Buffer,
@@ -206,6 +219,7 @@ impl<const PLACES: usize> Diet<PLACES> {
             reply.set(receipt);
         }
         opened?;
+        neighbour.heard = now;
         let session = neighbour.session.as_mut().ok_or(PairDrop::NoHandshake)?;
         let mut receipt = [0; OVERHEAD];
         session.seal(&[], &mut receipt, &mut HalfWordsP256, rng)?;

@@ -22,11 +22,13 @@ pub enum PairDrop {
     Full,
     /// This node answers no more handshakes for now.
     TooMany,
+    /// A neighbour that was silent for an hour lost its place to another, and its keys.
+    Replaced,
 }
 
 impl PairDrop {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoMessage,
         Self::NotAdmitted,
         Self::Replayed,
@@ -35,6 +37,7 @@ impl PairDrop {
         Self::UnderWay,
         Self::Full,
         Self::TooMany,
+        Self::Replaced,
     ];
 
     /// A name for a console.
@@ -48,6 +51,7 @@ impl PairDrop {
             Self::UnderWay => "under-way",
             Self::Full => "full",
             Self::TooMany => "too-many",
+            Self::Replaced => "replaced",
         }
     }
 }

@@ -16,7 +16,7 @@ use rand_core::CryptoRng;
 
 use super::budget::Budget;
 use super::own::Own;
-use super::{Buffer, Heard, PairDrop};
+use super::{Buffer, Heard, IDLE_AFTER, PairDrop};
 
 /// Bytes of each datagram, whatever is in it: two frames. `motemix link` is told with `--length`.
 pub const LENGTH: usize = 160;
@@ -46,14 +46,17 @@ struct Neighbour {
     next: Option<SecurityContext>,
     /// The last text, so that it is recognised under another key.
     name: Option<Name>,
-    /// The number of the last text. If it comes once more, it is acknowledged once more.
-    last: Option<u32>,
+    /// The number of the last text, and its receipt. If the text comes once more, so does the
+    /// receipt: whoever repeats a text has nothing sealed.
+    receipt: Option<(u32, [u8; LENGTH])>,
+    /// When it was heard last, under its key.
+    heard: Instant,
 }
 
 /// What came of a handshake.
 pub(super) enum Outcome {
-    /// There are keys with this neighbour.
-    Keys(u64),
+    /// There are keys with this neighbour, which may have taken the place of another.
+    Keys { at: u64, replaces: bool },
     /// There would be, and all places are taken.
     NoPlace(u64),
     /// There will be none.
@@ -161,7 +164,7 @@ impl<const PLACES: usize> Edhoc<PLACES> {
         let parsed = if datagram.len() == LENGTH { Datagram::parse(datagram) } else { Err(Refused::Length) };
         match parsed {
             Ok(Datagram::Handshake(message)) => self.handshake(now, own, from, message),
-            Ok(Datagram::Protected(protected)) => self.protected(from, &protected, heard, reply),
+            Ok(Datagram::Protected(protected)) => self.protected(now, from, &protected, heard, reply),
             Err(_) => Heard::Dropped(PairDrop::NoMessage),
         }
     }
@@ -188,9 +191,16 @@ impl<const PLACES: usize> Edhoc<PLACES> {
         self.handshakes.has_work()
     }
 
-    /// One step of a handshake: one scalar multiplication. What came of it.
+    /// One step of a handshake: one scalar multiplication. What came of it. The neighbour that is
+    /// `awaited` keeps its place.
     #[inline(never)]
-    pub(super) fn work<R: CryptoRng>(&mut self, now: Instant, own: &Own, rng: &mut R) -> Option<Outcome> {
+    pub(super) fn work<R: CryptoRng>(
+        &mut self,
+        now: Instant,
+        own: &Own,
+        awaited: Option<u64>,
+        rng: &mut R,
+    ) -> Option<Outcome> {
         let asking = Asking::new(own);
         self.handshakes.handle_timeout(now);
         let before = *self.handshakes.counters();
@@ -203,10 +213,11 @@ impl<const PLACES: usize> Edhoc<PLACES> {
                     Role::Responder => asking.proved.get(),
                 };
                 let context = SecurityContext::new(key, role);
-                Some(match self.settle(at, identity?, context, role) {
-                    Ok(()) => Outcome::Keys(at),
-                    Err(_) => Outcome::NoPlace(at),
-                })
+                let Some((place, replaces)) = self.place(now, &identity?, own, awaited) else {
+                    return Some(Outcome::NoPlace(at));
+                };
+                self.settle(now, place, at, identity?, context, role);
+                Some(Outcome::Keys { at, replaces })
             }
             Some(Event::Failed { peer, .. }) => Some(Outcome::Failed(u64::from_be_bytes(peer.0))),
             None => {
@@ -230,38 +241,68 @@ impl<const PLACES: usize> Edhoc<PLACES> {
         self.handshakes.poll_timeout()
     }
 
-    /// Gives keys their place: that neighbour's own, or a free one.
+    /// The place of a neighbour, and whether another one loses it: its own, a free one, or that of
+    /// the neighbour that was silent longest, for an hour at least. One that was named gives way to
+    /// none that was not.
+    fn place(
+        &mut self,
+        now: Instant,
+        identity: &PublicKey,
+        own: &Own,
+        awaited: Option<u64>,
+    ) -> Option<(usize, bool)> {
+        let is_its = |place: &Option<Neighbour>| place.as_ref().is_some_and(|it| it.identity == *identity);
+        let its = self.neighbours.iter().position(is_its);
+        if let Some(place) = its.or_else(|| self.neighbours.iter().position(Option::is_none)) {
+            return Some((place, false));
+        }
+        let gives_way = |neighbour: &&mut Neighbour| {
+            now >= neighbour.heard + IDLE_AFTER
+                && Some(neighbour.at) != awaited
+                && (own.names(identity) || !own.names(&neighbour.identity))
+        };
+        let places = self.neighbours.iter_mut().enumerate();
+        let neighbours = places.filter_map(|(place, neighbour)| Some((place, neighbour.as_mut()?)));
+        let idle = neighbours.filter(|(_, neighbour)| gives_way(neighbour));
+        let (place, _) = idle.min_by_key(|(_, neighbour)| neighbour.heard)?;
+        Some((place, true))
+    }
+
+    /// Gives keys their place.
     fn settle(
         &mut self,
+        now: Instant,
+        place: usize,
         at: u64,
         identity: PublicKey,
         context: SecurityContext,
         role: Role,
-    ) -> Result<(), PairDrop> {
-        let is_its = |place: &Option<Neighbour>| place.as_ref().is_some_and(|it| it.identity == identity);
-        let own = self.neighbours.iter().position(is_its);
-        let place = own.or_else(|| self.neighbours.iter().position(Option::is_none));
-        let place = place.and_then(|place| self.neighbours.get_mut(place)).ok_or(PairDrop::Full)?;
+    ) {
+        let Some(place) = self.neighbours.get_mut(place) else { return };
+        if place.as_ref().is_some_and(|before| before.identity != identity) {
+            *place = None;
+        }
         let neighbour = place.get_or_insert(Neighbour {
             at,
             identity,
             current: None,
             next: None,
             name: None,
-            last: None,
+            receipt: None,
+            heard: now,
         });
-        neighbour.at = at;
+        (neighbour.at, neighbour.heard) = (at, now);
         match role {
             // The peer has shown that it has the key.
             Role::Initiator => (neighbour.current, neighbour.next) = (Some(context), None),
             Role::Responder => neighbour.next = Some(context),
         }
-        Ok(())
     }
 
     #[inline(never)]
     fn protected(
         &mut self,
+        now: Instant,
         from: u64,
         protected: &Protected<'_>,
         heard: &mut Buffer,
@@ -269,7 +310,11 @@ impl<const PLACES: usize> Edhoc<PLACES> {
     ) -> Heard {
         let mut reason = PairDrop::NoHandshake;
         for neighbour in self.neighbours.iter_mut().flatten().filter(|neighbour| neighbour.at == from) {
-            match neighbour.open(protected, heard, reply) {
+            let opened = neighbour.open(protected, heard, reply);
+            if opened.is_ok() {
+                neighbour.heard = now;
+            }
+            match opened {
                 Ok(Opened::Text) => return Heard::Text(Some(neighbour.identity)),
                 Ok(Opened::Receipt(number)) if self.sent == Some((number, neighbour.identity)) => {
                     self.sent = None;
@@ -309,8 +354,8 @@ impl Neighbour {
                         Content::Text { name, text } => {
                             heard.set(text);
                             let is_again = self.name.replace(name) == Some(name);
-                            acknowledge(context, number, reply);
-                            self.last = Some(number);
+                            let receipt = acknowledge(context, number, reply);
+                            self.receipt = receipt.map(|receipt| (number, receipt));
                             if is_again {
                                 return Err(PairDrop::Replayed);
                             }
@@ -323,8 +368,8 @@ impl Neighbour {
                     return Ok(opened);
                 }
                 Err(Refused::Replayed) => {
-                    if self.last == Some(protected.number()) {
-                        acknowledge(context, protected.number(), reply);
+                    if let Some((_, receipt)) = self.receipt.filter(|(last, _)| *last == protected.number()) {
+                        reply.set(&receipt);
                     }
                     return Err(PairDrop::Replayed);
                 }
@@ -336,9 +381,10 @@ impl Neighbour {
     }
 }
 
-/// What acknowledges a datagram. Memory for the one before is spared: it is sealed anew.
-fn acknowledge(context: &mut SecurityContext, number: u32, reply: &mut Buffer) {
+/// What acknowledges a datagram, in `reply` as well.
+fn acknowledge(context: &mut SecurityContext, number: u32, reply: &mut Buffer) -> Option<[u8; LENGTH]> {
     reply.fill(LENGTH, |room| context.seal(&Content::Receipt(number), room).is_ok());
+    reply.as_ref().try_into().ok()
 }
 
 impl From<HandshakeDrop> for PairDrop {

@@ -45,9 +45,14 @@ impl Own {
         if self.anybody { Admission::Anybody } else { Admission::Of(&self.admitted) }
     }
 
+    /// Whether this neighbour was named, and is not merely one of those that come.
+    pub(super) fn names(&self, neighbour: &PublicKey) -> bool {
+        self.admitted.contains(neighbour)
+    }
+
     /// Whether a neighbour may have this key. The own one is nobody else's: what this node says may
     /// come back to it.
     pub(super) fn admits(&self, neighbour: &PublicKey) -> bool {
-        *neighbour != self.identity.public_key() && (self.anybody || self.admitted.contains(neighbour))
+        *neighbour != self.identity.public_key() && (self.anybody || self.names(neighbour))
     }
 }

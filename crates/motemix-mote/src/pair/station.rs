@@ -264,11 +264,15 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
     /// One step of what is under way: a scalar multiplication at most.
     pub(super) fn work(&mut self, now: Instant) {
         let Protocol::Edhoc(edhoc) = &mut self.protocol else { return };
-        let outcome = edhoc.work(now, &self.own, &mut self.rng);
+        let awaited = self.neighbour.filter(|_| !matches!(self.waiting, Waiting::Nothing));
+        let outcome = edhoc.work(now, &self.own, awaited, &mut self.rng);
         let is_waited_for = |at| matches!(self.waiting, Waiting::Keys(_)) && self.neighbour == Some(at);
         match outcome {
-            Some(Outcome::Keys(at)) => {
+            Some(Outcome::Keys { at, replaces }) => {
                 self.counts.handshakes += 1;
+                if replaces {
+                    self.counts.drop(PairDrop::Replaced);
+                }
                 if is_waited_for(at) {
                     self.proceed(now);
                 }
@@ -524,6 +528,123 @@ mod tests {
             assert_eq!(heard[1], ["again"], "{mode:?}");
             assert!(matches!(events[0][..], [PairEvent::Acknowledged(..)]), "{mode:?}: {events:?}");
             assert_eq!(pair[1].counts.dropped(PairDrop::Replayed), 1, "{mode:?}");
+        }
+    }
+
+    /// Whoever hears a text can say it again: that has nothing sealed, so no key is used up.
+    #[test]
+    fn a_text_that_is_replayed_gets_the_same_receipt_and_no_other() {
+        let mut pair = pair(Mode::Edhoc);
+        pair[0].say(Instant::default(), b"first").expect("nothing is under way");
+        exchange(&mut pair, [0, 10], |_| true);
+        let now = Instant::default() + Duration::from_secs(10);
+        let mut say = |text: &[u8]| {
+            pair[0].say(now, text).expect("it was acknowledged");
+            let said = pair[0].poll_transmit(now).expect("a text").1.to_vec();
+            let mut receipts = std::collections::BTreeSet::new();
+            for _ in 0..100 {
+                pair[1].handle(now, 1, &mut said.clone());
+                receipts.extend(pair[1].poll_transmit(now).map(|(_, receipt)| receipt.to_vec()));
+            }
+            let receipt = receipts.pop_first().expect("a receipt");
+            assert!(receipts.is_empty(), "{} others", receipts.len());
+            assert!(pair[0].handle(now, 2, &mut receipt.clone()).is_none());
+            assert!(matches!(pair[0].poll_event(), Some(PairEvent::Acknowledged(..))));
+            u32::from_be_bytes(*receipt[1..].first_chunk().expect("a number"))
+        };
+        let numbers = [say(b"second"), say(b"third")];
+        assert_eq!(numbers[0] + 1, numbers[1]);
+        assert_eq!(pair[1].counts.dropped(PairDrop::Replayed), 2 * 99);
+    }
+
+    /// Has stations exchange datagrams, in steps of a second.
+    fn talk(stations: &mut [&mut Station<ChaCha20Rng, 2>], [begin, end]: [u64; 2]) {
+        for second in begin..end {
+            let now = Instant::default() + Duration::from_secs(second);
+            let mut is_still = false;
+            while !core::mem::replace(&mut is_still, true) {
+                for index in 0..stations.len() {
+                    let from = stations[index].me;
+                    stations[index].handle_timeout(now);
+                    while stations[index].has_work() {
+                        stations[index].work(now);
+                    }
+                    stations[index].work(now);
+                    let Some((to, datagram)) = stations[index].poll_transmit(now) else { continue };
+                    let mut datagram = datagram.to_vec();
+                    is_still = false;
+                    if let Some(other) = stations.iter_mut().find(|station| station.me == to) {
+                        other.handle(now, from, &mut datagram);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A station that takes whoever comes has two places.
+    #[test]
+    fn a_silent_neighbour_gives_its_place_to_another_after_an_hour() {
+        for mode in [Mode::Diet, Mode::Edhoc] {
+            let station = |me: u64| {
+                let mut station = Station::<_, 2>::new(me, ChaCha20Rng::seed_from_u64(me));
+                station.own.admit_anybody();
+                station.speak(Instant::default(), mode);
+                station.turn_to(1);
+                station
+            };
+            let [mut router, mut first, mut second, mut third, mut fourth] = [1, 2, 3, 4, 5].map(station);
+            let writes = |router: &mut Station<ChaCha20Rng, 2>,
+                          who: &mut Station<ChaCha20Rng, 2>,
+                          at: u64| {
+                who.say(Instant::default() + Duration::from_secs(at), b"here").expect("nothing is under way");
+                talk(&mut [router, who], [at, at + 60]);
+                matches!(who.poll_event(), Some(PairEvent::Acknowledged(..)))
+            };
+            assert!(writes(&mut router, &mut first, 0), "{mode:?}");
+            assert!(writes(&mut router, &mut second, 100), "{mode:?}");
+            // Full: the newcomer is refused, and told nothing.
+            assert!(!writes(&mut router, &mut third, 1000), "{mode:?}");
+            assert!(router.counts.dropped(PairDrop::Full) > 0, "{mode:?}");
+            assert!(writes(&mut router, &mut first, 3000), "{mode:?}");
+            // The second one was silent for an hour now, the first one was not.
+            assert!(writes(&mut router, &mut third, 4000), "{mode:?}");
+            assert_eq!(router.counts.dropped(PairDrop::Replaced), 1, "{mode:?}");
+            assert!(writes(&mut router, &mut first, 4100), "{mode:?}: it has its keys still");
+            assert!(!writes(&mut router, &mut fourth, 4200), "{mode:?}");
+            assert_eq!(router.counts.dropped(PairDrop::Replaced), 1, "{mode:?}");
+        }
+    }
+
+    /// A stranger does not take the place of whoever is written to, nor of whoever was named.
+    #[test]
+    fn whoever_is_written_to_or_was_named_keeps_its_place() {
+        for is_named in [true, false] {
+            let station = |me: u64| {
+                let mut station = Station::<_, 2>::new(me, ChaCha20Rng::seed_from_u64(me));
+                station.own.admit_anybody();
+                station.speak(Instant::default(), Mode::Edhoc);
+                station.turn_to(1);
+                station
+            };
+            let [mut router, mut first, mut second, mut third] = [1, 2, 3, 4].map(station);
+            if is_named {
+                router.own.admit(first.own.identity.public_key()).expect("there is room");
+            }
+            for (who, at) in [(&mut first, 0), (&mut second, 100)] {
+                who.say(Instant::default() + Duration::from_secs(at), b"here").expect("nothing is under way");
+                talk(&mut [&mut router, who], [at, at + 60]);
+            }
+            let late = Instant::default() + Duration::from_secs(5000);
+            if !is_named {
+                // It is silent, and its text is still on its way.
+                router.turn_to(2);
+                router.say(late, b"are you there?").expect("nothing is under way");
+            }
+            third.say(late, b"here").expect("nothing is under way");
+            talk(&mut [&mut router, &mut third], [5000, 5012]);
+            assert_eq!(router.counts.dropped(PairDrop::Replaced), 1, "the second one was silent as well");
+            let Protocol::Edhoc(edhoc) = &router.protocol else { unreachable!("it speaks that") };
+            assert_eq!([2, 3, 4].map(|at| edhoc.knows(at)), [true, false, true], "named: {is_named}");
         }
     }
 

@@ -69,8 +69,11 @@ pub(super) struct Call<S: CipherSuite, const LEN: usize> {
     peer: Option<Peer>,
     step: Step,
     cookie: [u8; COOKIE_LEN],
-    /// What has arrived and was not read yet; while message_2 is waited for, another cookie.
+    /// What has arrived and was not read yet: message_2, and before it more cookies, each of which
+    /// is shown in its turn.
     received: Bytes<LEN>,
+    /// Cookies that differ came, so all but one of them are forged.
+    is_contested: bool,
     /// The message of this step, or of the step before.
     message: Bytes<LEN>,
     /// Kept until a responder has proved itself.
@@ -89,6 +92,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         step: Step::Hello,
         cookie: [0; COOKIE_LEN],
         received: Bytes::EMPTY,
+        is_contested: false,
         message: Bytes::EMPTY,
         waiting: None,
         held: Held::Nothing,
@@ -101,6 +105,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         self.end();
         self.message = Bytes::new(&[HELLO]).unwrap_or(Bytes::EMPTY);
         self.wait(now, Step::Hello);
+        (self.received, self.is_contested) = (Bytes::EMPTY, false);
         (self.peer, self.deadline) = (Some(peer), now + WITHIN);
     }
 
@@ -123,33 +128,40 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
     }
 
     pub(super) fn cookie(&mut self, peer: Peer, cookie: [u8; COOKIE_LEN]) -> Result<(), HandshakeDrop> {
-        if self.peer == Some(peer)
-            && self.step == Step::Message1
-            && self.cookie != cookie
-            && self.other_cookie().is_none()
-        {
-            // One of the two may be forged.
-            self.received = Bytes::new(&cookie)?;
-            return Ok(());
+        if self.peer == Some(peer) && matches!(self.step, Step::Begin | Step::Message1) {
+            return self.another_cookie(cookie);
         }
         self.expects(peer, Step::Hello)?;
         (self.cookie, self.step) = (cookie, Step::Begin);
         Ok(())
     }
 
-    /// A cookie that came after the one that was shown.
-    fn other_cookie(&self) -> Option<[u8; COOKIE_LEN]> {
-        self.received.as_ref().try_into().ok()
+    /// Keeps a cookie that came after the first one. Nothing tells which of them is the peer's, so
+    /// all are shown as they come: each costs a message, and nothing is computed.
+    fn another_cookie(&mut self, cookie: [u8; COOKIE_LEN]) -> Result<(), HandshakeDrop> {
+        if self.cookie == cookie && !self.is_contested {
+            return Err(HandshakeDrop::Unexpected);
+        }
+        self.is_contested = true;
+        let (waiting, _) = self.received.as_ref().as_chunks();
+        if waiting.contains(&cookie) {
+            Ok(())
+        } else {
+            self.received.append(&cookie).map_err(|_| HandshakeDrop::Busy)
+        }
     }
 
-    /// Shows the other cookie, if there is one: they take turns.
-    fn turn_cookies(&mut self) {
-        let Some(other) = self.other_cookie() else { return };
-        if let Some(place) = self.message.as_mut().get_mut(1..=COOKIE_LEN) {
-            self.received.as_mut().copy_from_slice(&self.cookie);
-            self.cookie = other;
-            place.copy_from_slice(&other);
-        }
+    /// Whether another cookie is to be shown. The first one is shown in its time.
+    fn has_cookie(&self) -> bool {
+        self.step == Step::Message1 && self.sent > 0 && !self.received.as_ref().is_empty()
+    }
+
+    /// Has message_1 show the cookie that has waited longest.
+    fn show_cookie(&mut self) -> Option<()> {
+        let (cookie, rest) = self.received.as_ref().split_first_chunk()?;
+        (self.cookie, self.received) = (*cookie, Bytes::new(rest).ok()?);
+        self.message.as_mut().get_mut(1..=COOKIE_LEN)?.copy_from_slice(&self.cookie);
+        Some(())
     }
 
     pub(super) fn message_2(&mut self, peer: Peer, message_2: &[u8]) -> Result<(), HandshakeDrop> {
@@ -201,7 +213,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         if worked.is_err() {
             // The right message may still come; before message_1 that is a cookie.
             let back_to = if step == Step::Begin { Step::Hello } else { Step::Message1 };
-            (self.step, self.held) = (back_to, Held::Nothing);
+            (self.step, self.held, self.received) = (back_to, Held::Nothing, Bytes::EMPTY);
         }
         worked
     }
@@ -223,7 +235,6 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         let mut room = [0; LEN];
         let (waiting, message_1) = begin(&opening, suite, rng, &mut room)?;
         self.waiting = Some(waiting);
-        self.received = Bytes::EMPTY;
         self.message = Bytes::of(MESSAGE_1, &self.cookie)?;
         self.message.append(message_1)?;
         // Neighbours that were started together do not stay in step.
@@ -300,22 +311,32 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
     pub(super) fn time_out(&mut self, now: Instant) -> Option<(Peer, Failure)> {
         let peer = self.peer?;
         let is_tried = self.sent >= TRIES && self.due <= now && self.is_waiting();
-        let failure = match self.step {
+        (is_tried || self.deadline <= now).then_some((peer, self.failure()))
+    }
+
+    /// What it means if nothing more comes.
+    const fn failure(&self) -> Failure {
+        match self.step {
             Step::Hello => Failure::Silent,
             Step::Message3 => Failure::Unconfirmed,
             _ => Failure::Unproved,
-        };
-        (is_tried || self.deadline <= now).then_some((peer, failure))
+        }
     }
 
-    /// Its radio does not answer: `true` if it is not called any more.
-    pub(super) fn undelivered(&self, peer: Peer) -> bool {
+    /// Its radio does not answer: why the call has failed, if it has.
+    pub(super) fn undelivered(&self, peer: Peer) -> Option<Failure> {
         // One more try: it may have been busy with something else.
-        self.peer == Some(peer) && self.sent > 1
+        let has_failed = self.peer == Some(peer) && self.sent > 1;
+        // Who has sent message_3 does not know whether it arrived.
+        let failure = if self.step == Step::Message3 { Failure::Unconfirmed } else { Failure::Silent };
+        has_failed.then_some(failure)
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
         self.peer?;
+        if self.has_cookie() {
+            return Some(Instant::default());
+        }
         Some(if self.is_waiting() { self.due.min(self.deadline) } else { self.deadline })
     }
 
@@ -325,14 +346,19 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
 
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
         let to = self.peer?;
+        if self.has_cookie() {
+            self.show_cookie()?;
+            return Some(Transmit { to, message: self.message });
+        }
         if self.due > now || self.sent >= TRIES || !self.is_waiting() {
             return None;
         }
         let after = if self.step == Step::Hello { HELLO_AFTER } else { MESSAGE_AFTER };
         self.due = now + after.saturating_mul(if self.sent == 0 { 1 } else { 2 });
         self.sent += 1;
-        if self.step == Step::Message1 && self.sent > 1 {
-            self.turn_cookies();
+        if self.step == Step::Message1 && self.sent > 1 && self.is_contested {
+            // The peer's cookie may have found no place: it says it again.
+            return Some(Transmit { to, message: Bytes::new(&[HELLO]).ok()? });
         }
         Some(Transmit { to, message: self.message })
     }

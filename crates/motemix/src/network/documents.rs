@@ -4,8 +4,8 @@ use super::NetworkDir;
 use crate::failure::Failure;
 use anyhow::{Context, Result};
 use motemix_directory::{
-    Authorities, AuthorityKey, AuthoritySecret, DocumentBuilder, Draft, Epoch, NetworkDocument, NewNode,
-    SignedDocument, UnixTime, VerifiedDocument, document_len_limit,
+    Authorities, AuthorityKey, AuthoritySecret, BuildError, DocumentBuilder, DocumentError, Draft, Epoch,
+    Flaw, NetworkDocument, NewNode, SignedDocument, UnixTime, VerifiedDocument, document_len_limit,
 };
 use std::fs;
 use std::fs::Permissions;
@@ -106,10 +106,32 @@ pub fn sign<'n>(
     draft: &Draft<'_>,
     nodes: impl ExactSizeIterator<Item = NewNode<'n>>,
 ) -> Result<Vec<u8>, Failure> {
+    let nodes: Vec<_> = nodes.collect();
     let mut buffer = vec![0; document_len_limit(nodes.len(), 1)];
-    let mut builder = DocumentBuilder::encode(&mut buffer, draft, nodes).map_err(Failure::broken)?;
+    let mut builder = DocumentBuilder::encode(&mut buffer, draft, nodes.iter().copied())
+        .map_err(|error| refused(error, &nodes))?;
     builder.sign(secret).map_err(Failure::failed)?;
     Ok(builder.finish().map_err(Failure::failed)?.to_vec())
+}
+
+/// Why nodes would refuse a document. Whoever drafts it knows nodes by their names.
+fn refused(error: BuildError, nodes: &[NewNode<'_>]) -> Failure {
+    if let BuildError::Refused(DocumentError::Malformed { place, flaw: Flaw::SameNumber { other } }) = error
+        && let [Some(one), Some(other)] =
+            [Some(other), place.node].map(|id| id.and_then(|id| nodes.get(usize::from(id.get()))))
+    {
+        let addresses = |node: &NewNode<'_>| {
+            node.addresses.iter().map(|address| format!(" {address}")).collect::<String>()
+        };
+        return Failure::broken(format!(
+            "nodes {}{} and {}{}: protected links cannot tell their addresses apart; give one another address",
+            one.name,
+            addresses(one),
+            other.name,
+            addresses(other)
+        ));
+    }
+    Failure::broken(error)
 }
 
 /// Publishes a document: all of it or nothing, and never in place of another.
@@ -200,6 +222,44 @@ pub fn parse_authority(text: &str) -> Result<AuthorityKey, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use motemix_crypto::PublicKey;
+    use motemix_directory::{Parameters, ProfileName, Role};
+
+    #[test]
+    fn who_drafts_a_document_is_told_which_two_nodes_cannot_be_told_apart() {
+        let mut parameters = Parameters::new(3, 3);
+        parameters.protected_links = true;
+        let draft = Draft {
+            network_name: "orchard",
+            epoch: Epoch(1),
+            valid_after: UnixTime(0),
+            valid_until: UnixTime(3600),
+            profile: ProfileName::Mote,
+            parameters,
+        };
+        let addresses = ["[fe80::1]:61616", "[fe80::2]:61616", "[fe80::3]:61616", "[fe80::2:0:0:1]:61618"]
+            .map(|address| address.parse().unwrap());
+        let nodes = |count: usize| {
+            let nodes: Vec<_> = ["well", "gate", "barn", "shed"]
+                .iter()
+                .zip(&addresses)
+                .zip(9..)
+                .map(|((name, address), key)| NewNode {
+                    name,
+                    role: Role::Mix { layer: 0 },
+                    mix_key: PublicKey([key; 32]),
+                    addresses: std::slice::from_ref(address),
+                })
+                .take(count)
+                .collect();
+            nodes.into_iter()
+        };
+        let secret = AuthoritySecret::from_bytes(&[1; 32]);
+        assert!(sign(&secret, &draft, nodes(3)).is_ok());
+        let error = sign(&secret, &draft, nodes(4)).unwrap_err().to_string();
+        let said = "nodes well [fe80::1]:61616 and shed [fe80::2:0:0:1]:61618: protected links cannot tell";
+        assert!(error.starts_with(said) && !error.contains('\n'), "{error}");
+    }
 
     #[test]
     fn epochs_follow_each_other_without_gaps() {

@@ -1,7 +1,7 @@
 //! The mode `edhoc`: what an observer sees, what a stranger gets, and when keys change.
 
 use super::{Keys, PATIENCE, Router, sensor};
-use crate::program::motemix;
+use crate::program::{Run, motemix};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::UdpSocket;
@@ -222,6 +222,135 @@ fn who_was_met_first_is_kept_and_another_key_is_refused() {
     router.hears_nothing_more();
     std::fs::write(&routers, "here nobody\n").expect("written");
     sensor(&address, &of_sensor("sensor"), &["five"]).fails(2, &[&routers, "line 1", "66 hex digits"]);
+}
+
+/// Somebody has edited the file, and left its last line without an end.
+#[test]
+fn whoever_is_met_is_kept_below_a_line_without_an_end() {
+    let keys = Keys::new();
+    let known = keys.path("routers.txt");
+    let before = format!("[::1]:9 {}", keys.sensor);
+    std::fs::write(&known, &before).expect("written");
+    let mut router = Router::start(&keys.of_router("edhoc"));
+    let words = words(["--mode", "edhoc", "--key", &keys.path("sensor"), "--anybody", "--known", &known]);
+    sensor(&router.address, &words, &["one"]).succeeds();
+    let line = format!("{} {}", router.address, keys.router);
+    assert_eq!(std::fs::read_to_string(&known).expect("kept"), format!("{before}\n{line}\n"));
+    sensor(&router.address, &words, &["two"]).succeeds();
+    assert_eq!([router.hears(), router.hears()], ["one", "two"]);
+    router.kill();
+}
+
+/// What the program does where no file may be longer than a kibibyte or two, as on a disk that is full.
+fn on_a_full_disk(words: &[String]) -> Command {
+    let mut command = Command::new("sh");
+    // Blocks of 512 or 1,024 bytes. A write beyond fails, and does not end the program.
+    command.args(["-c", "ulimit -f 2; trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+    command.args(words);
+    command
+}
+
+/// Lines for a file of more than two kibibytes.
+fn lines_of(identity: &str) -> String {
+    (1..40).map(|port| format!("[::1]:{port} {identity}\n")).collect()
+}
+
+#[test]
+fn a_full_disk_loses_nobody_who_was_met_and_whoever_is_new_is_not_trusted() {
+    let keys = Keys::new();
+    let known = keys.path("known.txt");
+    let before = lines_of(&keys.sensor);
+    std::fs::write(&known, &before).expect("written");
+    let unchanged = || {
+        assert_eq!(std::fs::read_to_string(&known).expect("kept"), before);
+        let names = std::fs::read_dir(keys.folder.path()).expect("a folder");
+        let names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+        assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
+    };
+    let with = |key| words(["--mode", "edhoc", "--key", &keys.path(key), "--anybody", "--known", &known]);
+    let told = [&known[..], "cannot keep", "make room on its disk", "is not trusted"];
+    // A sensor says so, and sends nothing.
+    let mut router = Router::start(&keys.of_router("edhoc"));
+    let says = [&words(["link", "sensor", "--to", &router.address])[..], &with("sensor")].concat();
+    Run::by(on_a_full_disk(&says).stdin(Stdio::null())).succeeds();
+    let mut child = on_a_full_disk(&says)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    writeln!(child.stdin.take().expect("piped"), "hello").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && told.iter().all(|word| said.contains(word)), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    unchanged();
+    router.kill();
+    // A router goes on, and says so once.
+    let listens = [&words(["link", "router", "--json", "--listen", "[::1]:0"])[..], &with("router")].concat();
+    let mut router = Router::of(&mut on_a_full_disk(&listens));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    command.args(["link", "sensor", "--to", &router.address]).args(keys.of_sensor("edhoc"));
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    writeln!(child.stdin.take().expect("piped"), "hello").expect("it reads");
+    let line = router.said.recv_timeout(PATIENCE).expect("it says so");
+    assert!(told.iter().all(|word| line.contains(word)), "{line}");
+    unchanged();
+    // There is room again. The sensor that is still waiting has no keys.
+    std::fs::write(&known, "").expect("written");
+    let text = "there is room now";
+    sensor(&router.address, &keys.of_sensor("edhoc"), &[text]).succeeds();
+    assert_eq!(router.hears(), text);
+    let _ = (child.kill(), child.wait());
+    router.kill();
+    let again: Vec<_> = router.said.iter().filter(|line| line.contains("cannot keep")).collect();
+    assert!(again.is_empty(), "{again:?}");
+}
+
+/// The disk fills while the file is written, and the program does not survive it.
+#[test]
+fn a_program_that_dies_while_it_keeps_somebody_leaves_the_file_as_it_was() {
+    let keys = Keys::new();
+    let known = keys.path("known.txt");
+    let before = lines_of(&keys.sensor);
+    std::fs::write(&known, &before).expect("written");
+    let router = Router::start(&keys.of_router("edhoc"));
+    let of_sensor = words(["--mode", "edhoc", "--key", &keys.path("sensor"), "--anybody", "--known", &known]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -c 0; ulimit -f 2; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+    command.args(["link", "sensor", "--to", &router.address]).args(&of_sensor);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    writeln!(child.stdin.take().expect("piped"), "hello").expect("it reads");
+    assert_eq!(child.wait().expect("it ends").code(), None, "a signal has ended it");
+    assert_eq!(std::fs::read_to_string(&known).expect("kept"), before);
+    sensor(&router.address, &of_sensor, &["hello"]).succeeds();
+    assert_eq!(router.hears(), "hello");
+}
+
+#[test]
+fn what_is_no_file_keeps_nobody() {
+    let keys = Keys::new();
+    for (known, reason) in [("/dev/full", "not a regular file"), ("/nowhere/known.txt", "--known")] {
+        let router = Router::start(&keys.of_router("edhoc"));
+        let words = words(["--mode", "edhoc", "--key", &keys.path("sensor"), "--anybody", "--known", known]);
+        let status = if known == "/dev/full" { 2 } else { 1 };
+        sensor(&router.address, &words, &["hello"]).fails(status, &[known, reason]);
+    }
+}
+
+/// A key that could not be written whole would be none, and its identity is printed only if it is kept.
+#[test]
+fn a_key_for_which_there_is_no_room_is_not_made() {
+    let keys = Keys::new();
+    let path = keys.path("new");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+    let run = Run::by(command.args(["link", "identity", &path]));
+    assert!(run.status() == 2 && run.stdout().is_empty() && run.stderr().contains(&path), "{}", run.stderr());
+    assert!(!std::path::Path::new(&path).exists());
+    assert_eq!(std::fs::read_dir(keys.folder.path()).expect("a folder").count(), 2, "nothing is left behind");
 }
 
 #[test]

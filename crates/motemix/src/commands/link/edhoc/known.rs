@@ -6,12 +6,17 @@
 
 use crate::commands::link::in_hex;
 use crate::failure::Failure;
+use motemix_host::store::file;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::suite::PUBLIC_KEY_LEN;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// The mode of a file that is made. One that was there keeps its own.
+const MODE: u32 = 0o600;
 
 pub struct Known {
     path: PathBuf,
@@ -21,24 +26,13 @@ pub struct Known {
 impl Known {
     /// What the file says. None is there before anybody was met.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let mut first = BTreeMap::new();
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                return Err(Failure::broken(format!(
-                    "--known: cannot read {}: {error}; check the path and its owner",
-                    path.display()
-                )));
-            }
-        };
-        for (line, number) in text.lines().zip(1..) {
-            let (address, identity) = parse(line).ok_or_else(|| {
-                let path = path.display();
-                Failure::broken(format!("{path}, line {number}: an address and 66 hex digits are expected"))
-            })?;
-            first.entry(address).or_insert(identity);
-        }
+        let text = read(path).map_err(|error| {
+            Failure::broken(format!(
+                "cannot read {}: {error}; name another file with --known",
+                path.display()
+            ))
+        })?;
+        let first = parse_all(path, text.as_deref().unwrap_or_default())?;
         Ok(Self { path: path.to_owned(), first })
     }
 
@@ -50,22 +44,86 @@ impl Known {
         self.first.get(place).copied()
     }
 
-    /// Keeps whom this node met, before it trusts it.
+    /// Keeps whom this node met, before it trusts it. The file is replaced as a whole: whatever
+    /// happens meanwhile, all that was in it is in it.
+    ///
+    /// # Errors
+    /// It cannot be kept, or another program that shares the file has met another one there first.
     pub fn learn(&mut self, place: &str, identity: &PublicKey) -> Result<(), Failure> {
-        let write = || {
-            let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
-            file.write_all(format!("{place} {}\n", in_hex(identity)).as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(|error: std::io::Error| {
-            let path = self.path.display();
+        let cannot = |error: io::Error| {
             Failure::failed(format!(
-                "--known: cannot write {path}: {error}; check its folder and permissions"
+                "{}: cannot keep whom this node met first at {place}: {error}; {}. The file is as it was, and \
+                 whoever is met there is not trusted",
+                self.path.display(),
+                remedy(error.kind())
             ))
-        })?;
-        self.first.insert(place.to_owned(), *identity);
+        };
+        // A link stays a link.
+        let path = match fs::canonicalize(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => self.path.clone(),
+            path => path.map_err(cannot)?,
+        };
+        // Another program may keep somebody in the same file. Where a file system has no locks, two
+        // must not share one.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let lock = File::open(folder.unwrap_or(Path::new("."))).map_err(cannot)?;
+        let _ = lock.lock();
+        let mut text = read(&path).map_err(cannot)?.unwrap_or_default();
+        let mut first = parse_all(&path, &text)?;
+        if let Some(other) = first.get(place).filter(|other| *other != identity) {
+            let (path, other) = (self.path.display(), in_hex(other));
+            return Err(Failure::failed(format!(
+                "{path}: {other} was met first at {place}, by another program"
+            )));
+        }
+        if !first.contains_key(place) {
+            // Whoever edits a file may leave the last line without an end.
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&format!("{place} {}\n", in_hex(identity)));
+            let mode = fs::metadata(&path).map_or(MODE, |metadata| metadata.permissions().mode() & 0o7777);
+            file::replace(&path, mode, text.as_bytes()).map_err(cannot)?;
+            first.insert(place.to_owned(), *identity);
+        }
+        self.first = first;
         Ok(())
     }
+}
+
+/// What is in the file; `None` if it is not there.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let mut file = match file::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+fn remedy(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "make room on its disk, or name a file on another one with --known"
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "let this user write to its folder, or name another file with --known"
+        }
+        _ => "check its folder, or name another file with --known",
+    }
+}
+
+fn parse_all(path: &Path, text: &str) -> Result<BTreeMap<String, PublicKey>, Failure> {
+    let mut first = BTreeMap::new();
+    for (line, number) in text.lines().zip(1..) {
+        let (address, identity) = parse(line).ok_or_else(|| {
+            let path = path.display();
+            Failure::broken(format!("{path}, line {number}: an address and 66 hex digits are expected"))
+        })?;
+        first.entry(address).or_insert(identity);
+    }
+    Ok(first)
 }
 
 fn parse(line: &str) -> Option<(String, PublicKey)> {

@@ -124,11 +124,24 @@ impl Router {
             return Ok((Heard::Refused(name(*reason)), reply));
         }
         if let (Some(Event::Key { key, role, .. }), Some(identity)) = (event, asking.proved.get()) {
-            asking.learn(&identity, from)?;
+            let learnt = asking.learn(&identity, from);
             drop(asking);
             let context = SecurityContext::new(key, role);
-            if !self.settle(identity, Session { address: from, context, receipt: None }) {
-                return Ok((Heard::Refused("all places are taken"), None));
+            let refused = match learnt {
+                Err(failure) => {
+                    // It is not trusted, and may come again when it can be kept.
+                    self.told.tell(*identity.as_bytes(), |_| failure.to_string());
+                    Some("met for the first time, and not kept")
+                }
+                Ok(()) if self.settle(identity, Session { address: from, context, receipt: None }) => None,
+                Ok(()) => Some("all places are taken"),
+            };
+            if let Some(reason) = refused {
+                // It is not told that both have a key, now or when it asks again.
+                if let Some(place) = self.handshakes.get_mut(slot) {
+                    *place = self.host.handshakes(&mut self.rng);
+                }
+                return Ok((Heard::Refused(reason), None));
             }
         }
         Ok((Heard::Nothing, reply))
