@@ -5,6 +5,7 @@
 //! 6LoWPAN writes in four bits. So a packet of 280 bytes takes three frames: 88 + 96 + 96 bytes
 //! beside the headers.
 
+mod addresses;
 mod keys;
 mod way;
 
@@ -24,7 +25,7 @@ use crate::lowpan::iphc::{Header, Next, UNCOMPRESSED};
 use crate::lowpan::neighbour::is_solicitation;
 use crate::lowpan::rfrag::{NULL, Rfrag, RfragAck};
 pub use crate::mac::PAN;
-use crate::mac::{LinkAddress, MacHeader, SourceAndDestination, link_local_of};
+use crate::mac::{LinkAddress, MacHeader, SourceAndDestination};
 use crate::outgoing::{Attempted, Outgoing};
 use crate::protection::{HandshakeMessage, KeyAges, KeySlot, Keys, Protection};
 use crate::radio::{Radio, Transceiver};
@@ -33,6 +34,7 @@ use crate::reassembly::{DatagramKey, Fragment, Kind, Reassembly, Stored};
 use crate::serial::{ExtendedAddress, MAX_FRAME};
 use crate::settings::LinkSettings;
 use crate::slots::MAX_PAYLOAD;
+pub use addresses::{interface_of, link_local, neighbour_at, station_of};
 use way::Way;
 
 /// Frames taken in with one poll: a flood of them must not keep the rest of the node waiting.
@@ -480,29 +482,4 @@ impl<'s> Stack<'s> {
 /// Which datagram an RFRAG is part of.
 fn rfrag_key(from: LinkAddress, fragment: &Rfrag<'_>) -> DatagramKey {
     DatagramKey { from, datagram_tag: fragment.datagram_tag.into(), kind: Kind::Rfc8931 }
-}
-
-/// The interface identifier of a neighbour's address, as in [`Received::from`]; `None` if the
-/// address is not link-local, or of no radio.
-pub fn interface_of(address: Ipv6Addr) -> Option<u64> {
-    LinkAddress::of(address).map(LinkAddress::number)
-}
-
-/// The link-local address with this interface identifier, which [`Received::from`] is.
-pub fn neighbour_at(interface: u64) -> Ipv6Addr {
-    link_local_of(interface.to_be_bytes())
-}
-
-/// The radio with this link-local address; `None` if the address is not link-local, or made of a
-/// short address.
-pub fn station_of(address: Ipv6Addr) -> Option<ExtendedAddress> {
-    match LinkAddress::of(address)? {
-        LinkAddress::Extended(station) => Some(station),
-        LinkAddress::Short(_) => None,
-    }
-}
-
-/// The link-local address of a radio (RFC 4291, appendix A).
-pub fn link_local(address: ExtendedAddress) -> Ipv6Addr {
-    LinkAddress::Extended(address).link_local()
 }

@@ -33,7 +33,7 @@ pub trait Link {
     fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool);
     /// When [`poll`](Self::poll) has something to do, besides when something arrives.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// Whether [`poll`](Self::poll) has left a datagram to be received, so that nobody sleeps on it.
+    /// Whether [`poll`](Self::poll) has left a datagram to be received: nobody must sleep on it.
     fn has_datagram(&self) -> bool;
     /// The next datagram that arrived, written to the beginning of `out`.
     fn receive(&mut self, out: &mut [u8]) -> Option<Received>;
@@ -47,9 +47,9 @@ pub trait Link {
     fn counters(&self) -> &LinkCounters;
 
     /// Proves this key to neighbours from now on, or none any more, and forgets the keys of those
-    /// for which `is_named` says `false`. `me` is where the network document says that this node is,
-    /// as [`station_at`](Self::station_at) has it. A link that does not protect frames has no use
-    /// for it.
+    /// for which `is_named` says `false`. `me` is where the network document says that this node
+    /// is, as [`station_at`](Self::station_at) has it. A link that does not protect frames has no
+    /// use for it.
     fn set_identity(
         &mut self,
         me: Option<ExtendedAddress>,

@@ -196,8 +196,8 @@ pub trait Suite {
     fn aes(&mut self) -> Self::Aes<'_>;
 }
 
-/// AES-128. Each function may say [`Refused::Engine`]; the bytes that it would have changed are then
-/// not to be used.
+/// AES-128. Each function may say [`Refused::Engine`]; the bytes that it would have changed are
+/// then not to be used.
 pub trait Aes {
     /// One block of AES-128, in place.
     fn encrypt_block(&mut self, key: &Secret<KEY_LEN>, block: &mut [u8; BLOCK_LEN]) -> Result<(), Refused>;

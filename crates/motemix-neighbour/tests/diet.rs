@@ -5,7 +5,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{self, Node, Peer};
-use motemix_neighbour::diet::settled::{Admission, Identity, OVERHEAD, Pending, Session};
+use motemix_neighbour::diet::settled::{Admission, Identity, OVERHEAD, Pending, Session, claimed};
 use motemix_neighbour::suite::P256;
 use proptest::prelude::*;
 
@@ -281,6 +281,20 @@ fn a_wrong_first_message_leaves_the_handshake_open() {
 
 fn own((session, message): (Session, &mut [u8])) -> (Session, Vec<u8>) {
     (session, message.to_vec())
+}
+
+#[test]
+fn a_person_is_told_whom_a_hello_and_an_answer_say_that_they_are_of() {
+    let mut world = Settled::new(17);
+    let (_, hello) = world.sensor.hello(&mut P256, &mut world.rng).expect("in software");
+    let answered = world.router.answer(&hello, Admission::Anybody, &mut P256, &mut world.rng);
+    let (_, answer) = answered.expect("in software");
+    assert_eq!(claimed(&hello), Some(*world.sensor.public_key().as_bytes()));
+    assert_eq!(claimed(&answer), Some(*world.router.public_key().as_bytes()));
+    // Neither a part of one, nor one of another kind, nor a message as long.
+    assert_eq!([&hello[1..], &answer[..74], &[0; 75], &[3; 139], &[]].map(claimed), [None; 5]);
+    let message = world.message(&[0; 58]);
+    assert_eq!((message.len(), claimed(&message)), (139, None));
 }
 
 proptest! {

@@ -77,6 +77,10 @@ pub enum Command {
     Directory(Directory),
     Demo(Demo),
     /// Sends messages to a neighbour with which nothing was agreed before.
+    ///
+    /// Two neighbours each make a key with `identity`, and tell each other what it prints. One
+    /// starts `router`, the other `sensor`, each with its own --key and with --admit and the
+    /// other's identity.
     #[command(subcommand)]
     Link(Link),
     /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.

@@ -152,7 +152,7 @@ fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    // The system's reason alone: `tempfile` adds the unfinished file's name, which a person never gave.
+    // The system's reason alone: `tempfile` adds the unfinished file's name, which nobody gave.
     let mut reason = None;
     let named = tempfile::Builder::new().prefix(".motemix-").make_in(folder(path), |unfinished| {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(unfinished);

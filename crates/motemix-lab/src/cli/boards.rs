@@ -89,8 +89,8 @@ pub struct BoardsLink {
     /// Probability with which each radio misses a frame, from 0 to 1.
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
     pub loss: f64,
-    /// Keeps the keys of the hosts and what the consoles printed in this folder. By default they are
-    /// gone at the end.
+    /// Keeps the keys of the hosts and what the consoles printed in this folder. By default they
+    /// are gone at the end.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
     /// One more station on the channel, for a program of your own. Its serial line is the socket

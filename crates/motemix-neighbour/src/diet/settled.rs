@@ -99,8 +99,8 @@ impl Offer {
     }
 }
 
-/// Who a hello or an answer says it is of, as its bytes stand there. Nothing of it is proved, and it
-/// may be no point: it is for a person to compare.
+/// Who a hello or an answer says it is of, as its bytes stand there. Nothing of it is proved, and
+/// it may be no point: it is for a person to compare.
 pub fn claimed(datagram: &[u8]) -> Option<[u8; PUBLIC_KEY_LEN]> {
     let (offer, rest) = datagram.split_first_chunk::<HELLO_LEN>()?;
     let kind = match rest.len() {

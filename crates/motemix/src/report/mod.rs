@@ -27,8 +27,8 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print((printable_json(&text) + "\n").as_bytes())
 }
 
-/// A figure with as many significant digits, where more would say nothing: what it was computed from
-/// was not measured better.
+/// A figure with as many significant digits, where more would say nothing: what it was computed
+/// from was not measured better.
 pub fn rounded(value: f64, digits: usize) -> f64 {
     // Through decimal digits, so that the text of the result has no more of them.
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)

@@ -83,7 +83,7 @@ pub struct LinkSensor {
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub neighbours: Neighbours,
-    /// How long to wait for an answer before a datagram is sent again.
+    /// How long to wait for an answer, such as 500ms, before a datagram is sent again.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
     /// Makes new keys after this many datagrams, in the mode `edhoc`.
@@ -111,9 +111,9 @@ pub struct Neighbours {
     /// modes `edhoc` and `diet`. May be repeated.
     #[arg(long = "admit", value_name = "HEX", value_parser = parse_identity)]
     pub admitted: Vec<PublicKey>,
-    /// Admits whoever comes, and prints who it is, to be compared. Until then somebody between the
-    /// two can read and change everything. The mode `edhoc` needs --known with it, and then that is
-    /// so at the first meeting only.
+    /// Admits whoever comes, and prints who it is, so that it can be compared and named with
+    /// --admit. Without --admit somebody between the two can read and change everything. In the
+    /// mode `edhoc`, which needs --known then, that is so at the first meeting only.
     #[arg(long, conflicts_with = "admitted")]
     pub anybody: bool,
     /// Keeps in this file whom --anybody met first at each address, and refuses any other key
