@@ -138,7 +138,11 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         }
         self.is_contested = true;
         let (waiting, _) = self.received.as_ref().as_chunks();
-        if waiting.contains(&cookie) { Ok(()) } else { self.received.append(&cookie).ok_or(HandshakeDrop::Busy) }
+        if waiting.contains(&cookie) {
+            Ok(())
+        } else {
+            self.received.append(&cookie).ok_or(HandshakeDrop::Busy)
+        }
     }
 
     /// Whether another cookie is to be shown. The first one is shown in its time.
