@@ -71,6 +71,11 @@ enum Call {
         to: u8,
         message: Vec<u8>,
     },
+    /// There will be no other key for a neighbour.
+    Refuse {
+        of: bool,
+        with: u8,
+    },
 }
 
 fuzz_target!(|calls: Vec<Call>| {
@@ -137,11 +142,19 @@ fuzz_target!(|calls: Vec<Call>| {
                     shares_short,
                 );
             }
-            Call::Forget { of, with } => keys(&mut boards[usize::from(of)]).refuse_key(address(with)),
+            Call::Forget { of, with } => {
+                keys(&mut boards[usize::from(of)]).retain_keys(&mut |other| other != address(with));
+            }
             Call::Handshake { from, to, message } => {
                 if let Some(message) = HandshakeMessage::new(address(to), &message) {
                     keys(&mut boards[usize::from(from)]).send_handshake(message);
                 }
+            }
+            Call::Refuse { of, with } => {
+                let keys = keys(&mut boards[usize::from(of)]);
+                let had_place = keys.has_place_for(address(with));
+                keys.refuse_key(address(with));
+                assert_eq!(keys.has_place_for(address(with)), had_place, "no key has gone");
             }
         }
         board::settle(&mut boards, now, taken);

@@ -58,7 +58,7 @@ mod sizes {
     /// Bytes of a mote without its tables, at most.
     pub const MOTE_BASE_SIZE: usize = 3440;
     /// Bytes of what makes keys with neighbours, at most.
-    pub const NEIGHBOURS_SIZE: usize = 1680;
+    pub const NEIGHBOURS_SIZE: usize = 1664;
     /// Bytes for the session with one neighbour, at most.
     pub const SESSION_SIZE: usize = 64;
     /// Bytes for one packet that waits, at most: its slot and its place in the schedule.
@@ -79,7 +79,7 @@ mod sizes {
     /// A mote.
     pub const MOTE_BASE_SIZE: usize = 3088;
     /// Keys with neighbours.
-    pub const NEIGHBOURS_SIZE: usize = 1632;
+    pub const NEIGHBOURS_SIZE: usize = 1616;
     /// A session.
     pub const SESSION_SIZE: usize = 64;
     /// A packet.

@@ -6,6 +6,8 @@
 //! take turns in the order of their addresses, so that whoever was named once is called in a time
 //! that depends on how many others were named, and not on how often.
 
+use core::time::Duration;
+
 use motemix_time::Instant;
 
 use crate::serial::ExtendedAddress;
@@ -13,7 +15,10 @@ use crate::settings::HeardCalls;
 
 /// Who was heard, and when somebody may be called for it.
 pub(crate) struct Heard {
-    calls: HeardCalls,
+    /// The time for one more call, and how long the bucket takes to fill. In milliseconds, because
+    /// small boards have little memory.
+    every: u32,
+    kept: u32,
     /// When all tokens are there again (the theoretical arrival time of a leaky bucket).
     full_at: Instant,
     /// Who was called last.
@@ -28,7 +33,11 @@ const fn number(ExtendedAddress(station): ExtendedAddress) -> u64 {
 
 impl Heard {
     pub(crate) const fn new(calls: HeardCalls) -> Self {
-        Self { calls, full_at: Instant::from_micros(0), last: 0, next: None }
+        let every = calls.every.as_millis();
+        let every = if every > u32::MAX as u128 { u32::MAX } else { every as u32 };
+        let more = if calls.at_once == 0 { 0 } else { calls.at_once as u32 - 1 };
+        let kept = every.saturating_mul(more);
+        Self { every, kept, full_at: Instant::from_micros(0), last: 0, next: None }
     }
 
     /// This station was heard, or somebody in its name.
@@ -46,9 +55,7 @@ impl Heard {
 
     /// When somebody is to be called, if somebody is.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let HeardCalls { every, at_once } = self.calls;
-        let kept = every.saturating_mul(u32::from(at_once.max(1)) - 1);
-        self.next.map(|_| self.full_at - kept)
+        self.next.map(|_| self.full_at - Duration::from_millis(self.kept.into()))
     }
 
     /// Whoever is to be called now.
@@ -60,6 +67,6 @@ impl Heard {
 
     /// Somebody is called for what was heard.
     pub(crate) fn spend(&mut self, now: Instant) {
-        self.full_at = self.full_at.max(now) + self.calls.every;
+        self.full_at = self.full_at.max(now) + Duration::from_millis(self.every.into());
     }
 }

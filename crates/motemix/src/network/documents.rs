@@ -121,10 +121,10 @@ fn refused(error: BuildError, nodes: &[NewNode<'_>]) -> Failure {
             [Some(other), place.node].map(|id| id.and_then(|id| nodes.get(usize::from(id.get()))))
     {
         let addresses = |node: &NewNode<'_>| {
-            node.addresses.iter().map(|address| format!(" {address}")).collect::<String>()
+            node.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
         };
         return Failure::broken(format!(
-            "nodes {}{} and {}{}: protected links cannot tell their addresses apart; give one another address",
+            "nodes {} at {} and {} at {}: protected links cannot tell them apart; give one another address",
             one.name,
             addresses(one),
             other.name,
@@ -257,7 +257,7 @@ mod tests {
         let secret = AuthoritySecret::from_bytes(&[1; 32]);
         assert!(sign(&secret, &draft, nodes(3)).is_ok());
         let error = sign(&secret, &draft, nodes(4)).unwrap_err().to_string();
-        let said = "nodes well [fe80::1]:61616 and shed [fe80::2:0:0:1]:61618: protected links cannot tell";
+        let said = "nodes well at [fe80::1]:61616 and shed at [fe80::2:0:0:1]:61618: protected links cannot";
         assert!(error.starts_with(said) && !error.contains('\n'), "{error}");
     }
 

@@ -252,7 +252,7 @@ fn on_a_full_disk(words: &[String]) -> Command {
 
 /// Lines for a file of more than two kibibytes.
 fn lines_of(identity: &str) -> String {
-    (1..40).map(|port| format!("[::1]:{port} {identity}\n")).collect()
+    (1..40).map(|port| format!("[::1]:{port} {identity}")).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Known {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&format!("{place} {}\n", in_hex(identity)));
+            text.extend([place, " ", &in_hex(identity), "\n"]);
             let mode = fs::metadata(&path).map_or(MODE, |metadata| metadata.permissions().mode() & 0o7777);
             file::replace(&path, mode, text.as_bytes()).map_err(cannot)?;
             first.insert(place.to_owned(), *identity);
