@@ -213,13 +213,15 @@ fn motes_of_both_protect_their_links_where_both_are() {
 const BOTH: [System; 6] =
     [System::Riot, System::Contiki, System::Riot, System::Contiki, System::Riot, System::Contiki];
 
+const WITHOUT_ROOM: &str = "its nodes protect their links, and this program has no room for keys";
+
 fn a_mote_without_room_for_keys_says_so(system: System) {
     let air = Air::new();
     let program = system.build_with(air.place.path(), "4,2048,32,2,4,2,16,1280,0");
     let mut mote = system.mote(&air, &program, 0);
     let members: Vec<_> = [mote.member(0, FIRST)].into_iter().chain(absent(1..4)).collect();
     mote.introduce(&of_frames(true), &members);
-    mote.ask("motemix start", "error: the network's motes protect their links, and this mote has no memory");
+    mote.ask("motemix start", WITHOUT_ROOM);
     mote.introduce(&of_frames(false), &members);
     mote.ask("motemix start", "ok");
 }
@@ -308,6 +310,13 @@ impl Motes {
         let counted = self.forge_in_a_neighbours_name();
         println!("the mote counts: {counted:?}");
         self.write_in_a_ring();
+        for ((system, _), mote) in self.systems.iter().zip(&mut self.motes) {
+            // What of its stack the thread has used.
+            if *system == System::Riot {
+                println!("{}", mote.ask("ps", "| motemix "));
+            }
+        }
+        std::fs::copy(self.air.place.path().join("air.pcap"), "/tmp/h-real-capture.pcap").unwrap();
     }
 
     fn nothing_was_unprotected(&self) {
