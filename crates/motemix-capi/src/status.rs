@@ -230,7 +230,7 @@ statuses! {
     Replayed => c"arrived before, or too old to tell",
     Stranger => c"the peer is not admitted",
     Exhausted => c"message numbers are used up; begin a handshake",
-    ProtectedLinks => c"its nodes protect their links; there is no room for keys here, or the node runs without",
+    ProtectedLinks => c"the document's nodes protect their links; allow motemix_limits.neighbours, or stop the node first",
 }
 
 impl From<SendError> for Status {

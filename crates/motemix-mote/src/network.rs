@@ -233,7 +233,7 @@ impl fmt::Display for Refusal {
                 "it protects links and the document before did not, or the other way round; `stop`, then `start` again",
             ),
             Self::UnprotectedLink => f.write_str(
-                "its nodes protect their links and this node's link cannot; leave this node out of the network",
+                "its nodes protect their links, and this program has no room for keys; build it with room for them",
             ),
             Self::ReplayFilter => f.write_str(
                 "the replay filter has no room for what was admitted before; wait for the next epoch",

@@ -17,7 +17,7 @@ mod lines;
 mod news;
 mod stack;
 mod words;
-mod zep;
+pub(crate) mod zep;
 
 pub(crate) use diet::{link_identity, motemix};
 pub(crate) use stack::left_by_contiki;

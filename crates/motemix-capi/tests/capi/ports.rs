@@ -236,7 +236,7 @@ impl Mote {
     }
 
     /// What the node is and did, each thing by itself: "sent 4".
-    fn status(&mut self) -> Vec<String> {
+    pub(crate) fn status(&mut self) -> Vec<String> {
         let said = (self.port.words.status)(&mut self.shell);
         said.iter().flat_map(|line| line.split(", ")).map(str::to_owned).collect()
     }
@@ -256,7 +256,7 @@ impl Mote {
 }
 
 /// Other nodes, which nobody switches on.
-fn absent(numbers: std::ops::Range<u8>) -> impl Iterator<Item = Member> {
+pub(crate) fn absent(numbers: std::ops::Range<u8>) -> impl Iterator<Item = Member> {
     numbers.map(|number| Member {
         name: format!("node-{number}"),
         address: format!("[fe80::{}]:61616", number + 1).parse().expect("an address"),
@@ -265,7 +265,7 @@ fn absent(numbers: std::ops::Range<u8>) -> impl Iterator<Item = Member> {
 }
 
 /// What all motes say to the network's authority.
-fn members(motes: &mut [Mote], epoch: Epoch) -> Vec<Member> {
+pub(crate) fn members(motes: &mut [Mote], epoch: Epoch) -> Vec<Member> {
     motes.iter_mut().enumerate().map(|(number, mote)| mote.member(number, epoch)).collect()
 }
 
@@ -276,8 +276,13 @@ pub(crate) fn network(link: &Link, authority: &Authority) -> Vec<Mote> {
 
 pub(crate) fn run(mut motes: Vec<Mote>, authority: &Authority) -> Vec<Mote> {
     let members = members(&mut motes, FIRST);
+    run_members(motes, authority, &members)
+}
+
+/// The same of motes that have said their keys already.
+pub(crate) fn run_members(mut motes: Vec<Mote>, authority: &Authority, members: &[Member]) -> Vec<Mote> {
     for mote in &mut motes {
-        mote.introduce(authority, &members);
+        mote.introduce(authority, members);
         mote.ask("motemix start", "ok");
     }
     motes

@@ -84,7 +84,7 @@ fn frame(sequence: u8, len: usize) -> Vec<u8> {
 }
 
 /// A frame in a datagram, as a dispatcher hands it on.
-fn datagram(frame: &[u8]) -> Vec<u8> {
+pub(crate) fn datagram(frame: &[u8]) -> Vec<u8> {
     let mut datagram = vec![0; HEADER_LEN];
     datagram[..5].copy_from_slice(&[b'E', b'X', 2, 1, CHANNEL]);
     datagram[31] = u8::try_from(frame.len() + 2).expect("a frame's length");
