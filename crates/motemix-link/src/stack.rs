@@ -252,11 +252,9 @@ impl<'s> Stack<'s> {
     pub fn send(&mut self, to: Ipv6Addr, datagram: &[u8]) -> Result<(), SendError> {
         let to = LinkAddress::of(to).ok_or(SendError::NoNeighbour);
         let accepted = to.and_then(|to| self.outgoing.push(to, datagram, self.protection.as_ref()));
-        match accepted {
-            Ok(()) => self.counters.sent += 1,
-            Err(error) => self.counters.drop(error.into()),
-        }
-        accepted
+        accepted.inspect_err(|error| self.counters.drop((*error).into()))?;
+        self.counters.sent += 1;
+        Ok(())
     }
 
     /// Whether [`receive`](Self::receive) has a datagram. Whoever sleeps after a
@@ -307,17 +305,17 @@ impl<'s> Stack<'s> {
     fn frame(&mut self, frame: &[u8], is_neighbour: &dyn Fn(u64) -> bool) -> Result<(), LinkDrop> {
         let header = MacHeader::read(frame).ok_or(LinkDrop::Foreign)?;
         let addresses = header.addresses;
-        let extended = LinkAddress::Extended(self.address);
         let is_mine = match addresses.destination {
             LinkAddress::Short(short) => self.protection.is_some() && short == self.address.short(),
             LinkAddress::Extended(address) => address == self.address,
         };
-        // Multicast addresses of RFC 4944 reach everybody, as does a broadcast.
+        // Multicast addresses (RFC 4944) reach everybody, as does a broadcast.
         let is_for_many = matches!(addresses.destination, LinkAddress::Short([_, high]) if high >= 0x80);
-        if !is_mine && !is_for_many {
-            return Err(LinkDrop::Foreign);
-        }
-        let me = if is_mine { addresses.destination } else { extended };
+        let me = match (is_mine, is_for_many) {
+            (true, _) => addresses.destination,
+            (_, true) => LinkAddress::Extended(self.address),
+            _ => return Err(LinkDrop::Foreign),
+        };
         let payload = frame.get(header.len..).unwrap_or_default();
         // A protected frame names its sender by a short address, and proves it.
         if header.frame_counter.is_none() && !is_neighbour(addresses.source.number()) {
