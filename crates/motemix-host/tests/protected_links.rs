@@ -122,8 +122,8 @@ fn a_node_that_was_started_again_makes_new_keys_and_its_neighbours_go_on() {
 #[test]
 fn over_wires_that_lose_repeat_and_reorder_each_message_arrives_once_or_is_told_to_have_failed() {
     let mut patient = protected();
-    patient.transmissions = 8;
-    patient.hop_allowance = Duration::from_millis(40);
+    patient.transmissions = 12;
+    patient.hop_allowance = Duration::from_millis(100);
     let (network, wires) = network_with(patient);
     println!("seed {SEED}");
     wires.lose(0.2);

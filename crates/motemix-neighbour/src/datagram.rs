@@ -121,6 +121,22 @@ pub enum Content<'c> {
     Payload(&'c [u8]),
 }
 
+/// A receipt that was given: whoever keeps this can give it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Acknowledged {
+    /// The datagram's number.
+    of: u32,
+    /// The receipt's own.
+    number: u32,
+}
+
+impl Acknowledged {
+    /// The number of the datagram that it acknowledges.
+    pub const fn of(self) -> u32 {
+        self.of
+    }
+}
+
 /// What two hosts share after a handshake (RFC 8613, 3, has the word): a key, and for each
 /// direction the numbers that were used.
 pub struct SecurityContext {
@@ -166,6 +182,32 @@ impl SecurityContext {
         if self.has_ended() {
             return Err(Refused::Exhausted);
         }
+        let number = self.number;
+        self.seal_as(number, content, datagram)?;
+        self.number += 1;
+        Ok(number)
+    }
+
+    /// Fills a datagram with the receipt of the datagram with this number.
+    ///
+    /// # Errors
+    /// As [`seal`](Self::seal).
+    pub fn acknowledge(&mut self, of: u32, datagram: &mut [u8]) -> Result<Acknowledged, Refused> {
+        let number = self.seal(&Content::Receipt(of), datagram)?;
+        Ok(Acknowledged { of, number })
+    }
+
+    /// Fills a datagram of the same length with the same receipt once more, byte for byte: one
+    /// nonce seals one plaintext, however often. The receipt has to be of this context.
+    ///
+    /// # Errors
+    /// [`Refused::Length`] if it has no room.
+    pub fn acknowledge_again(&self, receipt: Acknowledged, datagram: &mut [u8]) -> Result<(), Refused> {
+        self.seal_as(receipt.number, &Content::Receipt(receipt.of), datagram)
+    }
+
+    /// Nobody may call this for a number twice, but with the same content.
+    fn seal_as(&self, number: u32, content: &Content<'_>, datagram: &mut [u8]) -> Result<(), Refused> {
         let (header, rest) = datagram.split_first_chunk_mut::<HEADER_LEN>().ok_or(Refused::Length)?;
         let (plaintext, tag) = rest.split_last_chunk_mut::<TAG_LEN>().ok_or(Refused::Length)?;
         let (kind, rest) = plaintext.split_first_mut().ok_or(Refused::Length)?;
@@ -183,13 +225,11 @@ impl SecurityContext {
                 fill(&[payload], rest)?;
             }
         }
-        let number = self.number;
-        self.number += 1;
         let (kind, rest) = header.split_at_mut(1);
         kind.fill(PROTECTED);
         rest.copy_from_slice(&number.to_be_bytes());
         *tag = SoftwareAes.seal(&self.key, &nonce(self.role, number), header, plaintext)?;
-        Ok(number)
+        Ok(())
     }
 
     /// Opens a datagram into `out`, whose rest is then not to be used. Whoever does not have the

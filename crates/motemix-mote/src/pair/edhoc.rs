@@ -5,7 +5,7 @@ use core::cell::Cell;
 
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::Refused;
-use motemix_neighbour::datagram::{Content, Datagram, Name, Protected, SecurityContext, carry};
+use motemix_neighbour::datagram::{Acknowledged, Content, Datagram, Name, Protected, SecurityContext, carry};
 use motemix_neighbour::edhoc::{CipherSuite, CoseKey, Role, Suite2};
 use motemix_neighbour::handshakes::{
     Admission, Admitted, Event, HandshakeDrop, Handshakes, Identity, MAX_MESSAGE_BY_VALUE, Peer, is_message_1,
@@ -37,18 +37,22 @@ pub(super) struct Edhoc<const PLACES: usize> {
     sent: Option<(u32, PublicKey)>,
 }
 
+/// A key with a neighbour, and the receipt of the last text under it. If the text comes once more,
+/// so does the receipt: whoever repeats a text has nothing sealed.
+struct Keyed {
+    context: SecurityContext,
+    receipt: Option<Acknowledged>,
+}
+
 /// A neighbour that has proved itself.
 struct Neighbour {
     at: u64,
     identity: PublicKey,
-    current: Option<SecurityContext>,
+    current: Option<Keyed>,
     /// Made by a later handshake. It takes the place of the other when a datagram comes under it.
-    next: Option<SecurityContext>,
+    next: Option<Keyed>,
     /// The last text, so that it is recognised under another key.
     name: Option<Name>,
-    /// The number of the last text, and its receipt. If the text comes once more, so does the
-    /// receipt: whoever repeats a text has nothing sealed.
-    receipt: Option<(u32, [u8; LENGTH])>,
     /// When it was heard last, under its key.
     heard: Instant,
 }
@@ -142,7 +146,9 @@ impl<const PLACES: usize> Edhoc<PLACES> {
             return false;
         };
         let identity = found.identity;
-        let Some(context) = found.current.as_mut().or(found.next.as_mut()) else { return false };
+        let Some(Keyed { context, .. }) = found.current.as_mut().or(found.next.as_mut()) else {
+            return false;
+        };
         let mut number = None;
         let sealed = out.fill(LENGTH, |room| {
             number = context.seal(&Content::Text { name, text }, room).ok();
@@ -288,14 +294,14 @@ impl<const PLACES: usize> Edhoc<PLACES> {
             current: None,
             next: None,
             name: None,
-            receipt: None,
             heard: now,
         });
         (neighbour.at, neighbour.heard) = (at, now);
+        let keyed = Keyed { context, receipt: None };
         match role {
             // The peer has shown that it has the key.
-            Role::Initiator => (neighbour.current, neighbour.next) = (Some(context), None),
-            Role::Responder => neighbour.next = Some(context),
+            Role::Initiator => (neighbour.current, neighbour.next) = (Some(keyed), None),
+            Role::Responder => neighbour.next = Some(keyed),
         }
     }
 
@@ -343,7 +349,7 @@ impl Neighbour {
         let mut reason = PairDrop::NoHandshake;
         for is_next in [false, true] {
             let place = if is_next { &mut self.next } else { &mut self.current };
-            let Some(context) = place else { continue };
+            let Some(Keyed { context, receipt }) = place else { continue };
             let mut room = [0; LENGTH];
             match context.open(protected, &mut room) {
                 Ok((number, opened)) => {
@@ -354,8 +360,10 @@ impl Neighbour {
                         Content::Text { name, text } => {
                             heard.set(text);
                             let is_again = self.name.replace(name) == Some(name);
-                            let receipt = acknowledge(context, number, reply);
-                            self.receipt = receipt.map(|receipt| (number, receipt));
+                            reply.fill(LENGTH, |room| {
+                                *receipt = context.acknowledge(number, room).ok();
+                                receipt.is_some()
+                            });
                             if is_again {
                                 return Err(PairDrop::Replayed);
                             }
@@ -368,8 +376,8 @@ impl Neighbour {
                     return Ok(opened);
                 }
                 Err(Refused::Replayed) => {
-                    if let Some((_, receipt)) = self.receipt.filter(|(last, _)| *last == protected.number()) {
-                        reply.set(&receipt);
+                    if let Some(receipt) = receipt.filter(|receipt| receipt.of() == protected.number()) {
+                        reply.fill(LENGTH, |room| context.acknowledge_again(receipt, room).is_ok());
                     }
                     return Err(PairDrop::Replayed);
                 }
@@ -379,12 +387,6 @@ impl Neighbour {
         }
         Err(reason)
     }
-}
-
-/// What acknowledges a datagram, in `reply` as well.
-fn acknowledge(context: &mut SecurityContext, number: u32, reply: &mut Buffer) -> Option<[u8; LENGTH]> {
-    reply.fill(LENGTH, |room| context.seal(&Content::Receipt(number), room).is_ok());
-    reply.as_ref().try_into().ok()
 }
 
 impl From<HandshakeDrop> for PairDrop {
