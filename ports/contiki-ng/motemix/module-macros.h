@@ -10,8 +10,8 @@
 #define IEEE802154_CONF_PANID 0x0023
 #endif
 
-/* A packet is three frames, and a mix holds some packets for some neighbours at once. The CC2538 has
- * room for one fewer: the mote's stack and tables need the rest of its RAM. */
+/* A packet is three frames, a protected one four, and a mix holds some packets for some neighbours at
+ * once. The CC2538 has room for one fewer: the mote's stack and tables need the rest of its RAM. */
 #ifndef QUEUEBUF_CONF_NUM
 #if defined(CONTIKI_TARGET_CC2538DK) || defined(CONTIKI_TARGET_ZOUL) || \
   defined(CONTIKI_TARGET_OPENMOTE)

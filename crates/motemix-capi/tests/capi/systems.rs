@@ -316,7 +316,6 @@ impl Motes {
                 println!("{}", mote.ask("ps", "| motemix "));
             }
         }
-        std::fs::copy(self.air.place.path().join("air.pcap"), "/tmp/h-real-capture.pcap").unwrap();
     }
 
     fn nothing_was_unprotected(&self) {
