@@ -41,7 +41,7 @@ use rand_core::{CryptoRng, Rng as _};
 use crate::board::Board;
 use crate::console::say;
 
-use buffer::Buffer;
+use buffer::{Buffer, Reply};
 use obey::Typed;
 use station::Station;
 

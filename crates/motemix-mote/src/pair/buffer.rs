@@ -1,14 +1,21 @@
 //! Memory for one datagram, or for a text of one.
 
-use super::DATAGRAM_LEN;
+use motemix_neighbour::diet::settled::ANSWER_LEN;
 
-pub(super) struct Buffer {
+use super::{DATAGRAM_LEN, edhoc};
+
+pub(super) struct Buffer<const LEN: usize = DATAGRAM_LEN> {
     len: usize,
-    bytes: [u8; DATAGRAM_LEN],
+    bytes: [u8; LEN],
 }
 
-impl Buffer {
-    pub(super) const EMPTY: Self = Self { len: 0, bytes: [0; DATAGRAM_LEN] };
+/// What a datagram is answered with: an answer to a hello, or a receipt.
+pub(super) type Reply = Buffer<{ edhoc::LENGTH }>;
+
+const _: () = assert!(ANSWER_LEN <= edhoc::LENGTH);
+
+impl<const LEN: usize> Buffer<LEN> {
+    pub(super) const EMPTY: Self = Self { len: 0, bytes: [0; LEN] };
 
     /// Takes bytes in; longer ones leave it empty.
     pub(super) fn set(&mut self, bytes: &[u8]) {

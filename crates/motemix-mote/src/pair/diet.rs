@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 
 use super::budget::Budget;
 use super::own::{Own, made};
-use super::{Buffer, HANDSHAKE_WITHIN, Heard, IDLE_AFTER, PairDrop};
+use super::{Buffer, HANDSHAKE_WITHIN, Heard, IDLE_AFTER, PairDrop, Reply};
 
 pub(super) struct Diet<const PLACES: usize> {
     initiator: Option<Initiator>,
@@ -90,7 +90,7 @@ impl<const PLACES: usize> Diet<PLACES> {
         is_asked: bool,
         datagram: &mut [u8],
         heard: &mut Buffer,
-        reply: &mut Buffer,
+        reply: &mut Reply,
         rng: &mut R,
     ) -> Heard {
         if let Ok(hello) = <&[u8; HELLO_LEN]>::try_from(&*datagram) {
@@ -143,7 +143,7 @@ impl<const PLACES: usize> Diet<PLACES> {
         own: &Own,
         from: u64,
         hello: &[u8; HELLO_LEN],
-        reply: &mut Buffer,
+        reply: &mut Reply,
         rng: &mut R,
     ) -> Result<(), PairDrop> {
         let place = self.place(now, from)?;
@@ -207,7 +207,7 @@ impl<const PLACES: usize> Diet<PLACES> {
         from: u64,
         datagram: &mut [u8],
         heard: &mut Buffer,
-        reply: &mut Buffer,
+        reply: &mut Reply,
         rng: &mut R,
     ) -> Result<Heard, PairDrop> {
         let neighbour = self.neighbours.iter_mut().flatten().find(|neighbour| neighbour.at == from);

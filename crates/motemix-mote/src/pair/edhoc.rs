@@ -8,7 +8,8 @@ use motemix_neighbour::Refused;
 use motemix_neighbour::datagram::{Acknowledged, Content, Datagram, Name, Protected, SecurityContext, carry};
 use motemix_neighbour::edhoc::{CipherSuite, CoseKey, Role, Suite2};
 use motemix_neighbour::handshakes::{
-    Admission, Admitted, Event, HandshakeDrop, Handshakes, Identity, MAX_MESSAGE_BY_VALUE, Peer, is_message_1,
+    Admission, Admitted, Event, HandshakeCounters, HandshakeDrop, Handshakes, Identity, MAX_MESSAGE_BY_VALUE,
+    Peer, is_message_1,
 };
 use motemix_neighbour::suite::HalfWordsP256;
 use motemix_node::Instant;
@@ -16,7 +17,7 @@ use rand_core::CryptoRng;
 
 use super::budget::Budget;
 use super::own::Own;
-use super::{Buffer, Heard, IDLE_AFTER, PairDrop};
+use super::{Buffer, Heard, IDLE_AFTER, PairDrop, Reply};
 
 /// Bytes of each datagram, whatever is in it: two frames. `motemix link` is told with `--length`.
 pub const LENGTH: usize = 160;
@@ -165,7 +166,7 @@ impl<const PLACES: usize> Edhoc<PLACES> {
         from: u64,
         datagram: &[u8],
         heard: &mut Buffer,
-        reply: &mut Buffer,
+        reply: &mut Reply,
     ) -> Heard {
         let parsed = if datagram.len() == LENGTH { Datagram::parse(datagram) } else { Err(Refused::Length) };
         match parsed {
@@ -211,6 +212,20 @@ impl<const PLACES: usize> Edhoc<PLACES> {
         self.handshakes.handle_timeout(now);
         let before = *self.handshakes.counters();
         self.handshakes.work(now, &asking, rng);
+        self.outcome(now, own, &asking, &before, awaited)
+    }
+
+    /// What came of the last step; `before` was counted before it.
+    // Not inlined: what it needs on the stack must not lie beneath a multiplication.
+    #[inline(never)]
+    fn outcome(
+        &mut self,
+        now: Instant,
+        own: &Own,
+        asking: &Asking<'_>,
+        before: &HandshakeCounters,
+        awaited: Option<u64>,
+    ) -> Option<Outcome> {
         match self.handshakes.poll_event() {
             Some(Event::Key { peer, key, role }) => {
                 let at = u64::from_be_bytes(peer.0);
@@ -237,7 +252,7 @@ impl<const PLACES: usize> Edhoc<PLACES> {
     }
 
     /// The next message of a handshake that is to leave.
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<u64> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Reply) -> Option<u64> {
         let transmit = self.handshakes.poll_transmit(now)?;
         out.fill(LENGTH, |room| carry(transmit.as_bytes(), room).is_ok())
             .then(|| u64::from_be_bytes(transmit.to.0))
@@ -312,7 +327,7 @@ impl<const PLACES: usize> Edhoc<PLACES> {
         from: u64,
         protected: &Protected<'_>,
         heard: &mut Buffer,
-        reply: &mut Buffer,
+        reply: &mut Reply,
     ) -> Heard {
         let mut reason = PairDrop::NoHandshake;
         for neighbour in self.neighbours.iter_mut().flatten().filter(|neighbour| neighbour.at == from) {
@@ -344,7 +359,7 @@ impl Neighbour {
         &mut self,
         protected: &Protected<'_>,
         heard: &mut Buffer,
-        reply: &mut Buffer,
+        reply: &mut Reply,
     ) -> Result<Opened, PairDrop> {
         let mut reason = PairDrop::NoHandshake;
         for is_next in [false, true] {

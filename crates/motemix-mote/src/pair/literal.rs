@@ -8,7 +8,7 @@ use motemix_node::Instant;
 use rand_core::CryptoRng;
 
 use super::own::made;
-use super::{Buffer, Heard, PairDrop};
+use super::{Buffer, Heard, PairDrop, Reply};
 
 /// For so long keys are not answered again. A repeated answer would be answered otherwise, and that
 /// again, for steps 1 and 2 look the same.
@@ -72,7 +72,7 @@ impl<const PLACES: usize> Literal<PLACES> {
         is_asked: bool,
         datagram: &mut [u8],
         heard: &mut Buffer,
-        reply: &mut Buffer,
+        reply: &mut Reply,
     ) -> Heard {
         if datagram.len() == KEYS_LEN {
             return match self.meet(now, from, is_asked, datagram, reply) {
@@ -98,7 +98,7 @@ impl<const PLACES: usize> Literal<PLACES> {
         from: u64,
         is_asked: bool,
         keys: &[u8],
-        reply: &mut Buffer,
+        reply: &mut Reply,
     ) -> Result<Heard, PairDrop> {
         let before = self.peers.iter().flatten().find(|met| met.at == from).and_then(|met| met.answered);
         if !is_asked && before.is_some_and(|answered| now < answered + ANSWERED) {

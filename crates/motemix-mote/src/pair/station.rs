@@ -12,7 +12,7 @@ use super::diet::Diet;
 use super::edhoc::{Edhoc, Outcome};
 use super::literal::Literal;
 use super::own::Own;
-use super::{Buffer, Heard, MAX_TEXT, Mode, PairDrop};
+use super::{Buffer, Heard, MAX_TEXT, Mode, PairDrop, Reply};
 
 /// Tries of each datagram, as `motemix link` has them.
 const TRIES: u8 = 3;
@@ -125,13 +125,13 @@ pub(super) struct Station<R, const PLACES: usize> {
     /// The neighbour was known before this text: it may have restarted.
     may_meet_again: bool,
     begun: Instant,
-    text: Buffer,
+    text: Buffer<MAX_TEXT>,
     name: Name,
     /// The datagram that is sent, and whether it is to leave now.
     out: Buffer,
     leaves: bool,
     /// What a datagram is answered with.
-    reply: Buffer,
+    reply: Reply,
     reply_to: u64,
     heard: Buffer,
     event: Option<PairEvent>,
