@@ -16,7 +16,7 @@ pub use loopix::{
     LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile,
     LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
 };
-pub use net::{Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
+pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use shape::{Profile, Size, Traffic};
 

@@ -137,6 +137,30 @@ fn renew_signs_what_is_missing_and_keeps_what_is_there() {
 }
 
 #[test]
+fn renew_turns_the_protection_of_links_on_for_all_epochs_that_have_not_begun() {
+    let network = Network::init(&["--plain-links"]);
+    let dir = network.dir.to_str().unwrap();
+    let links = || {
+        let shown = |path: &std::path::PathBuf| {
+            let path = path.to_str().unwrap();
+            let said = motemix(["directory", "show", path, "--json"]).succeeds();
+            let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+            document["parameters"]["protected_links"].as_bool().unwrap()
+        };
+        network.documents().iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(links(), [false; 3]);
+    let said = motemix(["net", "renew", dir, "--epochs", "4", "--links", "protected"]).succeeds();
+    assert!(said.starts_with("signed 3 epochs") && said.contains("links are protected from epoch"), "{said}");
+    assert_eq!(links(), [false, true, true, true], "the present one is in force");
+    let said = motemix(["net", "renew", dir, "--epochs", "2", "--links", "protected"]).succeeds();
+    assert!(said.contains("all documents are there already"), "{said}");
+    let said = motemix(["net", "renew", dir, "--epochs", "1", "--links", "plain"]).succeeds();
+    assert!(said.starts_with("signed 3 epochs") && said.contains("links are plain from epoch"), "{said}");
+    assert_eq!(links(), [false; 4]);
+}
+
+#[test]
 fn mix_keys_change_with_the_epoch() {
     let network = Network::init(&[]);
     let keys: Vec<_> = network

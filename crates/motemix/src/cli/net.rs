@@ -1,7 +1,7 @@
 //! `motemix net`.
 
 use super::{Size, Traffic};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -132,7 +132,9 @@ pub struct NetStatus {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  motemix net renew plant --epochs 30")]
+  motemix net renew plant --epochs 30
+  motemix net renew plant --links protected   for a network that was made without
+  motemix net renew plant --early             and that at once")]
 pub struct NetRenew {
     #[command(flatten)]
     pub dir: NetworkFolder,
@@ -145,6 +147,19 @@ pub struct NetRenew {
     /// early epoch is about to begin anyway.
     #[arg(long, conflicts_with = "epochs")]
     pub early: bool,
+    /// Has links protected, or not, from the next epoch on: signs the documents of all epochs that
+    /// have not begun once more. What is under way when that epoch begins is sent again.
+    #[arg(long, value_enum, value_name = "HOW", conflicts_with = "early")]
+    pub links: Option<Links>,
+}
+
+/// What passes between nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Links {
+    /// Datagrams under a key that each two neighbours make.
+    Protected,
+    /// Packets as they are.
+    Plain,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! `motemix net`: a network of processes on this machine.
 
 use super::load_config;
-use crate::cli::{NetDown, NetInit, NetRenew, NetStatus, NetUp};
+use crate::cli::{Links, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
@@ -341,13 +341,20 @@ pub fn renew(args: &NetRenew) -> Result<(), Failure> {
         };
         return Ok(report::print(text.as_bytes())?);
     }
-    let signed: Vec<_> =
-        crate::network::renew(&network, args.epochs)?.into_iter().map(|epoch| epoch.0).collect();
+    let signed = crate::network::renew(&network, args.epochs, args.links)?;
+    let signed: Vec<_> = signed.into_iter().map(|epoch| epoch.0).collect();
     if args.dir.json {
         return Ok(report::print_json(&json!({ "signed": signed }))?);
     }
     let text = match (signed.first(), signed.last()) {
-        (Some(first), Some(last)) => format!("signed {}, {first} to {last}\n", epochs(signed.len() as u64)),
+        (Some(first), Some(last)) => {
+            let links = match args.links {
+                Some(Links::Protected) => format!("; links are protected from epoch {first} on"),
+                Some(Links::Plain) => format!("; links are plain from epoch {first} on"),
+                None => String::new(),
+            };
+            format!("signed {}, {first} to {last}{links}\n", epochs(signed.len() as u64))
+        }
         _ => format!("{} from now on: all documents are there already\n", epochs(args.epochs)),
     };
     Ok(report::print(text.as_bytes())?)

@@ -150,6 +150,13 @@ pub fn publish(network: &NetworkDir, epoch: Epoch, document: &[u8]) -> Result<()
     written().with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Publishes a document in place of one for the same epoch, which has not begun.
+pub fn publish_anew(network: &NetworkDir, epoch: Epoch, document: &[u8]) -> Result<()> {
+    let path = network.document(epoch);
+    motemix_host::store::file::replace(&path, 0o644, document)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// A document's bytes, and where they are from.
 pub struct DocumentFile {
     path: PathBuf,

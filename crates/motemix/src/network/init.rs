@@ -85,7 +85,7 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
         })
         .collect();
     for epoch in epochs {
-        sign_epoch(network, &authority, &draft(epoch), &nodes)?;
+        publish(network, epoch, &sign_epoch(&authority, &draft(epoch), &nodes)?)?;
     }
     Ok(())
 }
@@ -159,13 +159,12 @@ pub struct Member<'m> {
     pub key: &'m NodeKey,
 }
 
-/// Signs and publishes the document of one epoch.
+/// Signs the document of one epoch.
 pub fn sign_epoch(
-    network: &NetworkDir,
     authority: &AuthorityKeyFile,
     draft: &Draft<'_>,
     members: &[Member<'_>],
-) -> Result<(), Failure> {
+) -> Result<Vec<u8>, Failure> {
     let epoch = draft.epoch;
     let mix_keys: Result<Vec<_>, _> = members.iter().map(|member| mix_key(member.key, epoch)).collect();
     let mix_keys = mix_keys.map_err(Failure::broken)?;
@@ -175,8 +174,7 @@ pub fn sign_epoch(
         mix_key,
         addresses: &member.addresses,
     });
-    let document = sign(authority.secret(), draft, nodes)?;
-    Ok(publish(network, epoch, &document)?)
+    sign(authority.secret(), draft, nodes)
 }
 
 fn mix_key(key: &NodeKey, epoch: Epoch) -> Result<PublicKey, KeyError> {

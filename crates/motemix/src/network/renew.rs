@@ -1,32 +1,47 @@
 //! Signs documents for further epochs, like the latest one that there is.
 
 use super::NetworkDir;
-use super::documents::{Calendar, DocumentFile, list, now};
+use super::documents::{Calendar, DocumentFile, list, now, publish, publish_anew};
 use super::init::{Member, sign_epoch};
+use crate::cli::Links;
 use crate::failure::Failure;
-use motemix_directory::{Authorities, AuthorityKey, Draft, Epoch, NetworkDocument, UnixTime};
+use motemix_directory::{Authorities, AuthorityKey, Draft, Epoch, NetworkDocument, Parameters, UnixTime};
 use motemix_host::{AuthorityKeyFile, NodeKey};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// As many epochs as there may be documents for.
+const MOST: u64 = 1000;
 /// For all nodes to see a document before its epoch begins: they look every five seconds.
 const NOTICE: u64 = 15;
 
 /// Gives each of `count` epochs, from the present one on, a document; returns those that had none.
-pub fn renew(network: &NetworkDir, count: u64) -> Result<Vec<Epoch>, Failure> {
+/// With another way of `links`, all that have not begun are given theirs anew, and returned too.
+pub fn renew(network: &NetworkDir, count: u64, links: Option<Links>) -> Result<Vec<Epoch>, Failure> {
     let office = Office::open(network)?;
     office.with_latest(|document, calendar| {
-        let missing: Vec<_> = calendar
-            .upcoming(now(), count)?
-            .into_iter()
-            .filter(|epoch| office.documents.iter().all(|(signed, _)| signed != epoch))
-            .collect();
-        let members = office.members(document)?;
-        for epoch in &missing {
-            let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
-            office.sign(document, *epoch, validity, &members)?;
+        let now = now();
+        let mut parameters = document.parameters();
+        let others = links.is_some_and(|links| {
+            let protected = links == Links::Protected;
+            std::mem::replace(&mut parameters.protected_links, protected) != protected
+        });
+        let signed = |epoch: &Epoch| office.documents.iter().any(|(signed, _)| signed == epoch);
+        let begins = |epoch: &Epoch| calendar.valid_after(*epoch).0 > now.0 + NOTICE;
+        let mut due: Vec<_> = calendar.upcoming(now, count)?;
+        if others {
+            // Also those for which there are documents beyond so many.
+            let last = office.documents.iter().map(|(signed, _)| *signed).max();
+            let more = calendar.upcoming(now, MOST)?.into_iter().skip(due.len());
+            due.extend(more.take_while(|epoch| Some(*epoch) <= last));
         }
-        Ok(missing)
+        due.retain(|epoch| !signed(epoch) || others && begins(epoch));
+        let members = office.members(document)?;
+        for epoch in &due {
+            let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
+            office.sign(document, parameters, *epoch, validity, &members)?;
+        }
+        Ok(due)
     })
 }
 
@@ -59,7 +74,7 @@ pub fn renew_early(network: &NetworkDir) -> Result<Early, Failure> {
             )));
         }
         let members = office.members(document)?;
-        office.sign(document, epoch, (begins, ends), &members)?;
+        office.sign(document, document.parameters(), epoch, (begins, ends), &members)?;
         Ok(Early { epoch, begins, is_new: true })
     })
 }
@@ -129,10 +144,11 @@ impl<'n> Office<'n> {
         document.nodes().map(|node| load(node.name)).collect::<Result<_, _>>().map(Keys)
     }
 
-    /// Signs and publishes a document like `document`.
+    /// Signs and publishes a document like `document`, with these parameters.
     fn sign(
         &self,
         document: &NetworkDocument<'_>,
+        mut parameters: Parameters,
         epoch: Epoch,
         (valid_after, valid_until): (UnixTime, UnixTime),
         keys: &Keys,
@@ -143,7 +159,6 @@ impl<'n> Office<'n> {
             addresses: node.addresses.iter().collect(),
             key,
         });
-        let mut parameters = document.parameters();
         let length = Duration::from_secs(valid_until.0 - valid_after.0);
         parameters.overlap = parameters.overlap.min(length);
         let draft = Draft {
@@ -154,6 +169,10 @@ impl<'n> Office<'n> {
             profile: document.profile(),
             parameters,
         };
-        sign_epoch(self.network, &self.authority, &draft, &members.collect::<Vec<_>>())
+        let signed = sign_epoch(&self.authority, &draft, &members.collect::<Vec<_>>())?;
+        // One for the same epoch stays, but where another was asked for.
+        let is_another = parameters != document.parameters();
+        let publish = if is_another { publish_anew } else { publish };
+        Ok(publish(self.network, epoch, &signed)?)
     }
 }
