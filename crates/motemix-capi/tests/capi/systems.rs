@@ -91,7 +91,7 @@ fn a_sensor_of_contiki_writes_to_a_router_of_a_pc_where_contiki_is() {
     let of_sensor = identity(&mut shell);
     let motemix = contiki::motemix().display();
     shell.type_line(&format!(
-        "'{motemix}' link router --listen '[{PC}]:61618' --key '{key}' --admit {of_sensor} 2>&1 &"
+        "'{motemix}' link router --mode diet --listen '[{PC}]:61618' --key '{key}' --admit {of_sensor} 2>&1 &"
     ));
     shell.until("listening on");
     for line in [format!("admit {of_router}"), format!("to {PC}")] {
@@ -113,7 +113,7 @@ fn a_sensor_of_a_pc_writes_to_a_router_of_contiki_where_contiki_is() {
     shell.ask(&format!("echo admit {of_sensor} >&3"), "ok 1 admitted");
     let motemix = contiki::motemix().display();
     shell.type_line(&format!(
-        "'{motemix}' link sensor --to '[{CONTIKI}]:61618' --key '{key}' --admit {of_router} '21.5 degrees' 2>&1"
+        "'{motemix}' link sensor --mode diet --to '[{CONTIKI}]:61618' --key '{key}' --admit {of_router} '21.5 degrees' 2>&1"
     ));
     shell.until(&format!("{}  21.5 degrees", &of_sensor[..12]));
     shell.until("acknowledged by ");
