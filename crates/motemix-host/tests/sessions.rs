@@ -8,7 +8,9 @@ use chacha20::ChaCha20Rng;
 use motemix_crypto::{Curve as _, PublicKey, Secret};
 use motemix_directory::Epoch;
 use motemix_host::curve::HostCurve;
-use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, Sessions, SocketNetwork, SocketNode};
+use motemix_host::link::{
+    Outbox, Outgoing, PAYLOAD_OVERHEAD, SessionCounters, Sessions, SocketNetwork, SocketNode,
+};
 use motemix_host::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
@@ -185,6 +187,29 @@ fn what_waits_too_long_is_counted_and_so_is_what_finds_no_place() {
 }
 
 #[test]
+fn a_neighbour_of_another_epoch_is_told_from_one_that_is_silent() {
+    let mut world = World::new(&TWO);
+    world.epoch += 1;
+    world.follow(0, &[0, 1]);
+    world.send(0, 1, 1);
+    world.pass(3, |_| true);
+    let told = |world: &World| {
+        let counters = world.nodes[0].sessions.counters();
+        (counters.without_answer, counters.with_another_key)
+    };
+    assert_eq!(told(&world), (1, 1));
+    world.pass(20, |_| false);
+    world.send(0, 1, 2);
+    world.pass(20, |_| false);
+    assert_eq!(told(&world), (1, 0), "it does not run any more");
+    world.follow(1, &[0, 1]);
+    world.send(0, 1, 3);
+    world.pass(5, |_| true);
+    assert_eq!(told(&world), (0, 0));
+    assert_eq!(world.received(1), [3]);
+}
+
+#[test]
 fn a_node_that_was_started_again_is_called_by_what_it_cannot_read() {
     let mut world = World::new(&TWO);
     world.send(0, 1, 1);
@@ -318,6 +343,8 @@ fn a_question_to_several_nodes_is_not_answered_often() {
         world.hand_in(2, address("10.0.0.1:61234"), vec![1, 0, 1, 1]);
     }
     assert_eq!(world.nodes[2].sessions.leaving().len(), 2);
+    assert!(SessionCounters::DROPS.contains(&LinkDrop::HandshakeBusy), "the operator sees it");
+    assert_eq!(world.dropped(2, LinkDrop::HandshakeBusy), 99);
 }
 
 #[test]

@@ -287,6 +287,7 @@ impl Sessions {
             neighbours: many(Neighbour::is_admitted),
             with_key: many(Neighbour::has_key),
             without_answer: many(Neighbour::has_failed),
+            with_another_key: many(Neighbour::has_another_key),
             unprotected_from: many(Neighbour::is_unprotected),
             ..self.counters
         };

@@ -52,7 +52,8 @@ pub struct Traffic {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub payload_rate: Duration,
     /// Has packets pass between nodes as they are, and not under a key that each two neighbours
-    /// make.
+    /// make. Then whoever forges a node's address uses up that node's share. For measurements, and
+    /// for networks below a tunnel of their own.
     #[arg(long)]
     pub plain_links: bool,
 }

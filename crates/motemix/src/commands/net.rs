@@ -312,11 +312,35 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
         }
         rows.push(Row { name: config.name, pid, state, problem, status });
     }
+    let running = rows.iter().filter_map(|row| Some((row.name.as_str(), row.status.as_ref()?.epoch)));
+    reasons.extend(in_another_epoch(&running.collect::<Vec<_>>()));
     print(args.dir.json, &rows, &table)?;
     if !args.dir.json && !reasons.is_empty() {
         report::print(format!("\n{reasons}").as_bytes())?;
     }
     unreadable.map_or(Ok(()), Err)
+}
+
+/// A line for each node that is in another epoch than most are. Such a node may be well by its own
+/// measure, and packets between it and the others are lost.
+fn in_another_epoch(nodes: &[(&str, u64)]) -> Vec<String> {
+    let mut in_epoch = BTreeMap::<u64, usize>::new();
+    for (_, epoch) in nodes {
+        *in_epoch.entry(*epoch).or_default() += 1;
+    }
+    // Of two that have as many nodes it is the later one.
+    let Some((most, count)) = in_epoch.into_iter().max_by_key(|(epoch, count)| (*count, *epoch)) else {
+        return Vec::new();
+    };
+    let others = nodes.iter().filter(|(_, epoch)| *epoch != most);
+    let line = |(name, epoch): &(&str, u64)| {
+        format!(
+            "{name}: in epoch {epoch}, and {count} of {} nodes are in {most}: if that stays for more than some \
+             seconds, its clock is wrong, or it has other documents (`documents` in its node.toml)\n",
+            nodes.len()
+        )
+    };
+    others.map(line).collect()
 }
 
 fn text(number: Option<u32>) -> String {
@@ -366,4 +390,20 @@ fn epochs(count: u64) -> String {
 
 fn print(json: bool, value: &impl Serialize, table: &Table) -> Result<(), Failure> {
     Ok(if json { report::print_json(value) } else { table.print() }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_another_epoch;
+
+    #[test]
+    fn whoever_is_in_another_epoch_than_most_is_named() {
+        assert!(in_another_epoch(&[]).is_empty());
+        assert!(in_another_epoch(&[("mix-1", 7), ("mix-2", 7)]).is_empty());
+        let said = in_another_epoch(&[("mix-1", 7), ("mix-2", 6), ("mix-3", 7)]);
+        assert_eq!(said.len(), 1);
+        assert!(said[0].starts_with("mix-2: in epoch 6, and 2 of 3 nodes are in 7: "), "{said:?}");
+        let said = in_another_epoch(&[("mix-1", 8), ("mix-2", 7)]);
+        assert!(said.len() == 1 && said[0].starts_with("mix-2: in epoch 7"), "{said:?}");
+    }
 }

@@ -12,6 +12,8 @@ pub struct SessionCounters {
     pub with_key: u64,
     /// Neighbours that did not answer the last call, or did not prove their key.
     pub without_answer: u64,
+    /// Those of them that use another key than the document in force has for them.
+    pub with_another_key: u64,
     /// Neighbours whose last packet was not protected.
     pub unprotected_from: u64,
     /// Keys that were made.
@@ -35,9 +37,10 @@ pub(super) struct Told {
 
 impl SessionCounters {
     /// Why datagrams and packets go no further here.
-    pub const DROPS: [LinkDrop; 10] = [
+    pub const DROPS: [LinkDrop; 11] = [
         LinkDrop::Stranger,
         LinkDrop::Unprotected,
+        LinkDrop::HandshakeBusy,
         LinkDrop::TooLong,
         LinkDrop::NoKey,
         LinkDrop::Forged,

@@ -68,7 +68,8 @@ pub(super) struct Neighbour {
     keys: SessionKeys,
     /// No call begins before this.
     call_from: Instant,
-    has_failed: bool,
+    /// Why the last call failed; `None` after a key.
+    failure: Option<Failure>,
     is_unprotected: bool,
     /// Whether its messages of handshakes have the length of a packet's datagram: answers do as
     /// they do, so that none is longer than what it answers.
@@ -87,7 +88,7 @@ impl Neighbour {
             handshakes: Handshakes::new(WithoutSignatures(Suite0::new()), Peer(own.station.0), rng),
             keys: SessionKeys::default(),
             call_from: Instant::default(),
-            has_failed: false,
+            failure: None,
             is_unprotected: false,
             pads: true,
             asked: None,
@@ -135,7 +136,12 @@ impl Neighbour {
     }
 
     pub(super) const fn has_failed(&self) -> bool {
-        self.has_failed && self.is_admitted()
+        self.failure.is_some() && self.is_admitted()
+    }
+
+    /// Whether it uses another key than the document in force has for it.
+    pub(super) fn has_another_key(&self) -> bool {
+        self.failure == Some(Failure::OtherKey) && self.is_admitted()
     }
 
     pub(super) const fn is_unprotected(&self) -> bool {
@@ -254,11 +260,11 @@ impl Neighbour {
             Some(Event::Key { key, role, .. }) => {
                 told.keys += 1;
                 self.keys.set(now, key, role);
-                (self.has_failed, self.call_from) = (false, now);
+                (self.failure, self.call_from) = (None, now);
             }
             Some(Event::Failed { reason, .. }) => {
                 told.failed += 1;
-                self.has_failed = reason != Failure::NotAdmitted;
+                self.failure = Some(reason).filter(|reason| *reason != Failure::NotAdmitted);
                 self.call_from = now + PAUSE;
                 if reason == Failure::Unconfirmed {
                     // It may have the new key, and seal with that.

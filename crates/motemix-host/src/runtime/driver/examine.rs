@@ -328,15 +328,18 @@ impl<P: Profile> Driver<'_, P> {
         self.links.look_at_overflow();
         let (node, overflow) = (self.node.counters(), self.links.counters().overflow);
         let (lost, silent) = self.examination.silence.see(now, node.loops_sent, node.loops_returned);
+        let worries = self.links.session_counters().and_then(worries);
         if lost >= LOOPS && silent > node_config(self.config, &self.network).longest_round_trip() {
-            let words = format!(
-                "none of the last {lost} loops came back, for {}: the node is cut off, another has its key, or its \
-                 neighbours do not run; check its address in the network document, and the firewall",
-                span(silent)
-            );
+            // What is known of neighbours says more than what may be.
+            let cause = worries.unwrap_or_else(|| {
+                "the node is cut off, another has its key, or its neighbours do not run; check its address in the \
+                 network document, and the firewall"
+                    .to_owned()
+            });
+            let words = format!("none of the last {lost} loops came back, for {}: {cause}", span(silent));
             return Some(Reason::failing(Concern::Link, words));
         }
-        if let Some(words) = self.links.session_counters().and_then(worries) {
+        if let Some(words) = worries {
             return Some(Reason::warning(Concern::Link, words));
         }
         self.examination.overflow.see(now, overflow);
@@ -353,17 +356,25 @@ impl<P: Profile> Driver<'_, P> {
 /// What is wrong with protected links, in words. Neighbours are counted and not named: whom a node
 /// sends to is for nobody to know.
 fn worries(sessions: &SessionCounters) -> Option<String> {
-    let SessionCounters { neighbours, without_answer, unprotected_from, .. } = *sessions;
+    let SessionCounters { neighbours, without_answer, with_another_key, unprotected_from, .. } = *sessions;
     if unprotected_from > 0 {
         return Some(format!(
             "{unprotected_from} of {neighbours} neighbours send packets without protection, which are dropped: they \
              run an earlier version, or have another network document; start them again with this one"
         ));
     }
+    if with_another_key > 0 {
+        return Some(format!(
+            "{with_another_key} of {neighbours} neighbours use another key than the network document has for them, \
+             and packets for them are lost: this node or they have another document, or a wrong clock; compare \
+             `motemix directory show` on both machines"
+        ));
+    }
     (without_answer > 0).then(|| {
         format!(
             "{without_answer} of {neighbours} neighbours make no key with this node, and packets for them are lost: \
-             they do not run, or have another network document, or a firewall stands between"
+             they do not run or do not know this node's key, a firewall stands between, or this node is not at its \
+             address in the network document"
         )
     })
 }
