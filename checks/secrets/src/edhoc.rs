@@ -28,6 +28,10 @@ impl CipherSuite for Marking<'_> {
     type PublicKey = <Suite as CipherSuite>::PublicKey;
     type SigningKey = <Suite as CipherSuite>::SigningKey;
     type VerifyingKey = <Suite as CipherSuite>::VerifyingKey;
+    type Aes<'s>
+        = <Suite as CipherSuite>::Aes<'s>
+    where
+        Self: 's;
 
     fn generate<R: CryptoRng + ?Sized>(&mut self, rng: &mut R) -> Self::PrivateKey {
         self.suite.generate(rng)
@@ -77,6 +81,10 @@ impl CipherSuite for Marking<'_> {
 
     fn verifying_key(key: &CoseKey) -> Result<Self::VerifyingKey, Refused> {
         Suite::verifying_key(key)
+    }
+
+    fn aes(&mut self) -> Self::Aes<'_> {
+        self.suite.aes()
     }
 }
 

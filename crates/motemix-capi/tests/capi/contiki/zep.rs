@@ -1,6 +1,7 @@
 //! The radio of a PC against a dispatcher that the test plays, and on the laboratory's air.
 
 use std::collections::HashSet;
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -16,6 +17,16 @@ use crate::systems::laboratory;
 
 const HEADER_LEN: usize = 32;
 const CHANNEL: u8 = 26;
+
+/// A datagram that arrives. Another test's child may end meanwhile, which interrupts.
+fn hear(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+    loop {
+        match socket.recv_from(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            heard => return heard,
+        }
+    }
+}
 
 fn radio() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -52,7 +63,7 @@ impl Air {
         let variables = [("MOTEMIX_ZEP", zep.as_ref()), ("MOTEMIX_FLASH", flash.as_os_str())];
         let mut shell = Shell::start(program, &link.sockets[0], &variables);
         let mut buffer = [0; 2048];
-        let (len, program) = socket.recv_from(&mut buffer).expect("a hello");
+        let (len, program) = hear(&socket, &mut buffer).expect("a hello");
         shell.until("on");
         Self { socket, program, shell, hello: buffer[..len].to_vec(), _link: link }
     }
@@ -61,7 +72,7 @@ impl Air {
     fn hear(&self) -> Vec<u8> {
         let mut buffer = [0; 2048];
         loop {
-            let (len, from) = self.socket.recv_from(&mut buffer).expect("a datagram");
+            let (len, from) = hear(&self.socket, &mut buffer).expect("a datagram");
             assert_eq!(from, self.program);
             if buffer[3] != 255 {
                 return buffer[..len].to_vec();
@@ -129,7 +140,7 @@ fn a_dispatcher_that_starts_late_hears_of_the_radio() {
     let air = Air::new("[::1]:0");
     let mut buffer = [0; 2048];
     for _ in 0..2 {
-        let (len, _) = air.socket.recv_from(&mut buffer).expect("another hello");
+        let (len, _) = hear(&air.socket, &mut buffer).expect("another hello");
         assert_eq!((&buffer[..5], &buffer[HEADER_LEN..len]), (&air.hello[..5], &air.hello[HEADER_LEN..]));
     }
 }
