@@ -133,7 +133,7 @@ pub struct NetStatus {
 #[command(after_long_help = "\
 Example:
   motemix net renew plant --epochs 30
-  motemix net renew plant --links protected   for a network that was made without
+  motemix net renew plant --links protected   from the next epoch on
   motemix net renew plant --early             and that at once")]
 pub struct NetRenew {
     #[command(flatten)]
