@@ -222,6 +222,8 @@ pub struct Handshakes<S: CipherSuite, const LEN: usize = MAX_MESSAGE> {
     call: Call<S, LEN>,
     answer: Answer<S, LEN>,
     event: Option<Event>,
+    /// The other ends compute fast, most of them.
+    is_quick: bool,
     counters: HandshakeCounters,
 }
 
@@ -248,6 +250,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
             call: Call::IDLE,
             answer: Answer::IDLE,
             event: None,
+            is_quick: false,
             counters: HandshakeCounters::default(),
         }
     }
@@ -270,6 +273,12 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
             self.answer.end();
             self.me = me;
         }
+    }
+
+    /// Sends messages again a quarter as late at first, and then twice as late each time, up to
+    /// what it is otherwise: for nodes whose neighbours compute in microseconds, most of them.
+    pub const fn be_quick(&mut self) {
+        self.is_quick = true;
     }
 
     /// What happened so far.
@@ -445,7 +454,7 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
             let message = Bytes::of(COOKIE, &self.cookies.bake(now, to)).ok()?;
             Some(Transmit { to, message })
         });
-        cookie.or_else(|| self.answer.poll_transmit()).or_else(|| self.call.poll_transmit(now))
+        cookie.or_else(|| self.answer.poll_transmit()).or_else(|| self.call.poll_transmit(now, self.is_quick))
     }
 
     /// What came of a handshake.

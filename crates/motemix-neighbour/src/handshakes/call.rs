@@ -344,7 +344,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         self.peer.map(|_| self.deadline)
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<LEN>> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, is_quick: bool) -> Option<Transmit<LEN>> {
         let to = self.peer?;
         if self.has_cookie() {
             self.show_cookie()?;
@@ -354,7 +354,8 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
             return None;
         }
         let after = if self.step == Step::Hello { HELLO_AFTER } else { MESSAGE_AFTER };
-        self.due = now + after.saturating_mul(if self.sent == 0 { 1 } else { 2 });
+        let first = if is_quick { after / 4 } else { after };
+        self.due = now + first.saturating_mul(1 << self.sent).min(after * 2);
         self.sent += 1;
         if self.step == Step::Message1 && self.sent > 1 && self.is_contested {
             // The peer's cookie may have found no place: it says it again.

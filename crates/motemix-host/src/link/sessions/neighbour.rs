@@ -83,9 +83,11 @@ pub(super) struct Neighbour {
 
 impl Neighbour {
     pub(super) fn new(described: Described, own: &Own, rng: &mut HostRng) -> Self {
+        let mut handshakes = Handshakes::new(WithoutSignatures(Suite0::new()), Peer(own.station.0), rng);
+        handshakes.be_quick();
         Self {
             described,
-            handshakes: Handshakes::new(WithoutSignatures(Suite0::new()), Peer(own.station.0), rng),
+            handshakes,
             keys: SessionKeys::default(),
             call_from: Instant::default(),
             failure: None,
