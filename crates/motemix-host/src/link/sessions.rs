@@ -130,6 +130,13 @@ impl Sessions {
         self.index();
     }
 
+    /// Makes keys with all neighbours now, before there is a packet for them: for a node that was
+    /// started, whose neighbours may still seal for the one that it was before.
+    pub fn call_all(&mut self) {
+        self.neighbours.iter_mut().for_each(Neighbour::want_key);
+        self.look_around();
+    }
+
     fn index(&mut self) {
         self.look_around();
         self.by_address.clear();

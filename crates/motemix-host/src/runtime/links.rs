@@ -101,13 +101,17 @@ impl Links {
             mix_key: node.mix_key,
         });
         let network = SocketNetwork { nodes: nodes.collect(), epoch: network.epoch, own_key: own };
-        if self.sessions.is_none() {
+        let begins = self.sessions.is_none();
+        if begins {
             let sessions = Sessions::new(packet_len, HostRng::new()?);
             let sealed = Outbox::new(packet_len + PAYLOAD_OVERHEAD);
             self.sessions = Some(Box::new(Protected { sessions, sealed }));
         }
         if let Some(protected) = &mut self.sessions {
             protected.sessions.follow(network);
+            if begins {
+                protected.sessions.call_all();
+            }
         }
         Ok(())
     }

@@ -117,6 +117,10 @@ impl Neighbour {
         self.handshakes.set_identity(None);
     }
 
+    pub(super) const fn want_key(&mut self) {
+        self.keys.want();
+    }
+
     pub(super) const fn station(&self) -> ExtendedAddress {
         self.described.station
     }
