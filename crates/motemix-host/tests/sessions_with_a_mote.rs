@@ -63,6 +63,7 @@ impl Two {
         let mut rng = HostRng::new().expect("entropy");
         let mut host = motemix_host::link::Sessions::new(PACKET, HostRng::new().expect("entropy"));
         let nodes = [(HOST, 1), (MOTE, 2)].map(|(address, byte)| SocketNode {
+            name: address.into(),
             addresses: vec![v6(address).into()],
             route: Some(v6(address).into()),
             mix_key: Compact::public_key(&secret(byte)),

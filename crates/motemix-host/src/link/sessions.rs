@@ -51,6 +51,8 @@ pub struct SocketNetwork {
 
 /// A node of the document.
 pub struct SocketNode {
+    /// What the document calls it. Keys go with a node that gives its address to another one.
+    pub name: String,
     /// All that the document has for it.
     pub addresses: Vec<SocketAddr>,
     /// The one that a socket here reaches; `None`: none does.
@@ -63,6 +65,8 @@ pub struct SocketNode {
 pub struct Sessions {
     packet_len: usize,
     own: Option<Own>,
+    /// By what name neighbours know this node, since the last document.
+    station: Option<ExtendedAddress>,
     neighbours: Vec<Neighbour>,
     by_address: HashMap<SocketAddr, usize>,
     by_ip: HashMap<IpAddr, Vec<usize>>,
@@ -85,6 +89,7 @@ impl Sessions {
         Self {
             packet_len,
             own: None,
+            station: None,
             neighbours: Vec::new(),
             by_address: HashMap::new(),
             by_ip: HashMap::new(),
@@ -105,7 +110,7 @@ impl Sessions {
         let me = nodes.iter().find(|node| node.mix_key == public).and_then(|node| name_of(&node.addresses));
         let own = Own { station: me.unwrap_or(ExtendedAddress([0; 8])), secret, public, epoch };
         // Neighbours know a node that has moved by another name.
-        if self.own.as_ref().is_some_and(|before| before.station != own.station) {
+        if self.station.replace(own.station).is_some_and(|before| before != own.station) {
             self.neighbours.clear();
         }
         let mut known: HashMap<_, _> = std::mem::take(&mut self.neighbours)
@@ -116,8 +121,10 @@ impl Sessions {
             let (Some(station), Some(route)) = (name_of(&node.addresses), node.route) else { continue };
             let admitted = Some(admitted(node.mix_key.0, epoch.0));
             let addresses = node.addresses.clone();
-            let described = Described { station, addresses, route, admitted };
-            let mut neighbour = match known.remove(&station) {
+            let described = Described { name: node.name.clone(), station, addresses, route, admitted };
+            // Another node at that address must not be taken for the one that was there.
+            let before = known.remove(&station).filter(|before| before.name() == node.name);
+            let mut neighbour = match before {
                 Some(neighbour) => neighbour.described(described),
                 None => Neighbour::new(described, &own, &mut self.rng),
             };
@@ -203,7 +210,9 @@ impl Sessions {
                 (true, false) => self.counters.unprotected_from -= 1,
                 _ => {}
             }
-            self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();
+            if !matches!(opened, Ok(Opened::Handshake)) {
+                self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();
+            }
             match opened {
                 Ok(Opened::Packet(packet)) => {
                     let slot = datagram.get_mut(..packet.len()).ok_or(LinkDrop::BadHeader)?;
@@ -247,7 +256,7 @@ impl Sessions {
             let Some(slot) = sealed.next_slot() else { break };
             match neighbour.seal(packet.bytes, slot) {
                 Some(len) => sealed.push(neighbour.route(), len),
-                None if self.waiting < WAITING && neighbour.wait(now, packet.bytes) => self.waiting += 1,
+                None if neighbour.wait(now, packet.bytes, self.waiting < WAITING) => self.waiting += 1,
                 None => self.counters.drop(LinkDrop::QueueFull),
             }
             self.due = [self.due, neighbour.poll_timeout()].into_iter().flatten().min();

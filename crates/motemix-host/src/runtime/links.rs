@@ -96,6 +96,7 @@ impl Links {
             return Ok(());
         }
         let nodes = network.nodes.iter().map(|node| SocketNode {
+            name: node.name.clone(),
             addresses: node.addresses.clone(),
             route: self.route(node).filter(|to| on_radio(*to).is_none()),
             mix_key: node.mix_key,

@@ -11,6 +11,8 @@ use motemix_neighbour::datagram::{Content, PAYLOAD_AT, PAYLOAD_OVERHEAD, Protect
 
 /// For how long the key before is kept, for what was under way under it.
 const KEY_BEFORE: Duration = Duration::from_secs(10);
+/// What is forged makes a node doubt its key if nothing else came for so long.
+const DOUBT_AFTER: Duration = Duration::from_mins(1);
 
 #[derive(Default)]
 pub(super) struct SessionKeys {
@@ -18,6 +20,8 @@ pub(super) struct SessionKeys {
     /// The key before, and until when it is kept.
     before: Option<(SecurityContext, Instant)>,
     is_wanted: bool,
+    /// When something came under a key, a key was made, or one was doubted.
+    sure_at: Instant,
 }
 
 impl SessionKeys {
@@ -28,6 +32,11 @@ impl SessionKeys {
     /// Whether a key is to be made.
     pub(super) const fn is_wanted(&self) -> bool {
         self.is_wanted
+    }
+
+    /// Whether the newest is nearly used up. That the one before was is why there is this one.
+    pub(super) fn is_worn(&self) -> bool {
+        self.newest.as_ref().is_some_and(SecurityContext::is_nearly_over)
     }
 
     pub(super) const fn want(&mut self) {
@@ -46,25 +55,41 @@ impl SessionKeys {
         datagram: &Protected<'_>,
         out: &'o mut [u8],
     ) -> Result<&'o [u8], LinkDrop> {
+        let opened = self.try_keys(now, datagram, out);
+        // Many forgeries end a key as many packets do.
+        self.is_wanted |= self.is_worn();
+        match opened {
+            // It may not know that this node was started again; or somebody lies in its name.
+            Err(LinkDrop::NoKey) => self.is_wanted = true,
+            // Both may have another key for the newest: who is on the path can part them so.
+            Err(LinkDrop::Forged) if now >= self.sure_at + DOUBT_AFTER => {
+                (self.is_wanted, self.sure_at) = (true, now);
+            }
+            // Anybody can repeat what was heard under a key that has no other side any more.
+            Err(LinkDrop::Forged | LinkDrop::RepeatedFrame) => {}
+            _ => self.sure_at = now,
+        }
+        out.get(PAYLOAD_AT..PAYLOAD_AT + opened?).ok_or(LinkDrop::BadHeader)
+    }
+
+    /// The length of the packet.
+    fn try_keys(
+        &mut self,
+        now: Instant,
+        datagram: &Protected<'_>,
+        out: &mut [u8],
+    ) -> Result<usize, LinkDrop> {
         let before = self.before.as_mut().filter(|(_, until)| now < *until).map(|(key, _)| key);
         let mut refused = LinkDrop::NoKey;
         for key in self.newest.as_mut().into_iter().chain(before) {
-            let opened = key.open(datagram, out).map(|(_, content)| match content {
-                Content::Payload(payload) => Some(payload.len()),
-                Content::Text { .. } | Content::Receipt(_) => None,
-            });
-            // Many forgeries end a key as many packets do.
-            self.is_wanted |= key.is_nearly_over();
-            match opened {
-                Ok(Some(len)) => return out.get(PAYLOAD_AT..PAYLOAD_AT + len).ok_or(LinkDrop::BadHeader),
+            match key.open(datagram, out) {
+                Ok((_, Content::Payload(payload))) => return Ok(payload.len()),
                 Err(Refused::Ciphertext) => refused = LinkDrop::Forged,
                 Err(Refused::Exhausted) => {}
                 Err(Refused::Replayed) => return Err(LinkDrop::RepeatedFrame),
-                Ok(None) | Err(_) => return Err(LinkDrop::BadHeader),
+                Ok(_) | Err(_) => return Err(LinkDrop::BadHeader),
             }
         }
-        // It may not know that this node was started again; or somebody lies in its name.
-        self.is_wanted |= refused == LinkDrop::NoKey;
         Err(refused)
     }
 
@@ -79,7 +104,8 @@ impl SessionKeys {
 
     pub(super) fn set(&mut self, now: Instant, key: Secret<KEY_LEN>, role: Role) {
         self.before = self.newest.take().map(|key| (key, now + KEY_BEFORE));
-        (self.newest, self.is_wanted) = (Some(SecurityContext::new(key, role)), false);
+        self.newest = Some(SecurityContext::new(key, role));
+        (self.is_wanted, self.sure_at) = (false, now);
     }
 
     pub(super) fn forget_newest(&mut self) {

@@ -13,7 +13,9 @@ use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_neighbour::datagram::{Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_OVERHEAD, carry};
 use motemix_neighbour::edhoc::{Suite0, WithoutSignatures};
-use motemix_neighbour::handshakes::{Admission, Event, Identity, Peer, is_hello};
+use motemix_neighbour::handshakes::{
+    Admission, Event, Identity, Peer, is_for_caller, is_hello, is_message_1,
+};
 
 use super::counters::Told;
 use super::keys::SessionKeys;
@@ -28,6 +30,9 @@ const KEY_WITHIN: Duration = LinkSettings::new().keys_within;
 const PAUSE: Duration = Duration::from_secs(2);
 /// How often somebody is answered who may be this neighbour or another one.
 const SPARING: Duration = Duration::from_secs(1);
+/// Handshakes of a neighbour that are answered within [`SPARING`]: more than it needs. Each costs
+/// three multiplications, and whoever heard a cookie can begin them.
+const ANSWERS: u32 = 8;
 /// Steps of handshakes at once: a host multiplies in microseconds.
 const STEPS: usize = 8;
 
@@ -41,7 +46,9 @@ pub(super) struct Own {
 
 /// What the network document says of a neighbour.
 pub(super) struct Described {
-    /// Its name.
+    /// What the document calls it.
+    pub(super) name: String,
+    /// What its messages of handshakes are from.
     pub(super) station: ExtendedAddress,
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) route: SocketAddr,
@@ -71,11 +78,14 @@ pub(super) struct Neighbour {
     /// Why the last call failed; `None` after a key.
     failure: Option<Failure>,
     is_unprotected: bool,
-    /// Whether its messages of handshakes have the length of a packet's datagram: answers do as
-    /// they do, so that none is longer than what it answers.
-    pads: bool,
+    /// Whether what it asked last had the length of a packet's datagram: the answer has it then.
+    pads_answers: bool,
+    /// The same of what answers a call. Its own flag, so that nobody shortens calls by asking.
+    pads_call: bool,
     /// When somebody at an address that it may have asked for a cookie last.
     asked: Option<Instant>,
+    /// Since when answers are counted, and how many were begun.
+    answers: (Instant, u32),
     waiting: VecDeque<(Instant, Vec<u8>)>,
     /// Refused messages that were told already, by reason.
     told: [u32; HandshakeDrop::ALL.len()],
@@ -92,8 +102,10 @@ impl Neighbour {
             call_from: Instant::default(),
             failure: None,
             is_unprotected: false,
-            pads: true,
+            pads_answers: true,
+            pads_call: true,
             asked: None,
+            answers: (Instant::default(), 0),
             waiting: VecDeque::new(),
             told: [0; HandshakeDrop::ALL.len()],
         }
@@ -119,6 +131,10 @@ impl Neighbour {
 
     pub(super) const fn want_key(&mut self) {
         self.keys.want();
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.described.name
     }
 
     pub(super) const fn station(&self) -> ExtendedAddress {
@@ -179,9 +195,16 @@ impl Neighbour {
                     }
                     self.asked = Some(now);
                 }
-                self.pads = datagram.len() == whole;
+                if is_message_1(message) && !self.may_answer(now) {
+                    return Err(LinkDrop::HandshakeBusy);
+                }
+                let pads = if is_for_caller(message) { &mut self.pads_call } else { &mut self.pads_answers };
+                *pads = datagram.len() == whole;
+                let before = self.handshakes.counters().answered;
                 // What is dropped is counted there.
                 let _ = self.handshakes.handle(now, Peer(self.described.station.0), message, &self.described);
+                // Wrong cookies use up no answers.
+                self.answers.1 += self.handshakes.counters().answered.wrapping_sub(before);
                 Ok(Opened::Handshake)
             }
             Ok(Datagram::Protected(protected)) if datagram.len() == whole => {
@@ -196,15 +219,24 @@ impl Neighbour {
         }
     }
 
+    fn may_answer(&mut self, now: Instant) -> bool {
+        let (since, _) = self.answers;
+        if now >= since + SPARING {
+            self.answers = (now, 0);
+        }
+        self.answers.1 < ANSWERS
+    }
+
     /// Seals a packet into the beginning of `out`; `None`: there is no key.
     pub(super) fn seal(&mut self, packet: &[u8], out: &mut [u8]) -> Option<usize> {
         self.keys.seal(packet, out)
     }
 
-    /// Keeps a packet until there is a key; `false` if too many wait.
-    pub(super) fn wait(&mut self, now: Instant, packet: &[u8]) -> bool {
+    /// Asks for a key, and keeps a packet until there is one; `false` if too many wait here, or
+    /// there is no room.
+    pub(super) fn wait(&mut self, now: Instant, packet: &[u8], has_room: bool) -> bool {
         self.keys.want();
-        let has_room = self.waiting.len() < WAITING;
+        let has_room = has_room && self.waiting.len() < WAITING;
         if has_room {
             self.waiting.push_back((now + KEY_WITHIN, packet.to_vec()));
         }
@@ -226,13 +258,15 @@ impl Neighbour {
         for _ in 0..STEPS {
             if self.is_to_call(now) {
                 self.keys.is_called();
+                self.pads_call = true;
                 self.handshakes.call(now, Peer(self.described.station.0), &self.described);
             }
             let worked = self.handshakes.work(now, &self.described, rng);
             let ended = self.settle(now, &mut told);
             while let Some(message) = self.handshakes.poll_transmit(now) {
                 let message = message.as_bytes();
-                let len = if self.pads { whole } else { message.len() + HANDSHAKE_OVERHEAD };
+                let pads = if is_for_caller(message) { self.pads_answers } else { self.pads_call };
+                let len = if pads { whole } else { message.len() + HANDSHAKE_OVERHEAD };
                 let mut datagram = vec![0; len];
                 if carry(message, &mut datagram).is_ok() {
                     leave(datagram);
@@ -276,8 +310,9 @@ impl Neighbour {
                     // It may have the new key, and seal with that.
                     self.keys.forget_newest();
                 }
-                // Anybody can make a call fail: a key that works goes on, and another call is made.
-                if self.has_key() || !self.waiting.is_empty() {
+                // Anybody can make a call fail: a key that works goes on. While it lasts long enough,
+                // no other call is made: a stranger may have caused this one.
+                if self.keys.is_worn() || !self.waiting.is_empty() {
                     self.keys.want();
                 }
             }
