@@ -247,7 +247,7 @@ fn keys_outlive_an_epoch_and_go_when_a_node_is_in_no_document() {
 }
 
 #[test]
-fn an_answer_is_not_longer_than_what_it_answers() {
+fn an_answer_has_the_form_of_what_it_answers() {
     let mut world = World::new(&TWO);
     for (hello, answer) in
         [(vec![1, 0, 1, 1], 12), ([vec![1, 0, 1, 1], vec![0; DATAGRAM - 4]].concat(), DATAGRAM)]

@@ -69,6 +69,15 @@ pub(super) enum Opened<'o> {
     Handshake,
 }
 
+/// Whether what came last of a neighbour's messages of handshakes had the length of a packet's
+/// datagram: what is sent in return has it then.
+struct Pads {
+    /// What it asks.
+    answers: bool,
+    /// What it answers to a call: told apart, so that nobody shortens calls by asking.
+    call: bool,
+}
+
 pub(super) struct Neighbour {
     described: Described,
     handshakes: Handshakes<WithoutSignatures<Suite0<HostCurve>>>,
@@ -78,10 +87,7 @@ pub(super) struct Neighbour {
     /// Why the last call failed; `None` after a key.
     failure: Option<Failure>,
     is_unprotected: bool,
-    /// Whether what it asked last had the length of a packet's datagram: the answer has it then.
-    pads_answers: bool,
-    /// The same of what answers a call. Its own flag, so that nobody shortens calls by asking.
-    pads_call: bool,
+    pads: Pads,
     /// When somebody at an address that it may have asked for a cookie last.
     asked: Option<Instant>,
     /// Since when answers are counted, and how many were begun.
@@ -102,8 +108,7 @@ impl Neighbour {
             call_from: Instant::default(),
             failure: None,
             is_unprotected: false,
-            pads_answers: true,
-            pads_call: true,
+            pads: Pads { answers: true, call: true },
             asked: None,
             answers: (Instant::default(), 0),
             waiting: VecDeque::new(),
@@ -198,7 +203,7 @@ impl Neighbour {
                 if is_message_1(message) && !self.may_answer(now) {
                     return Err(LinkDrop::HandshakeBusy);
                 }
-                let pads = if is_for_caller(message) { &mut self.pads_call } else { &mut self.pads_answers };
+                let pads = if is_for_caller(message) { &mut self.pads.call } else { &mut self.pads.answers };
                 *pads = datagram.len() == whole;
                 let before = self.handshakes.counters().answered;
                 // What is dropped is counted there.
@@ -258,14 +263,14 @@ impl Neighbour {
         for _ in 0..STEPS {
             if self.is_to_call(now) {
                 self.keys.is_called();
-                self.pads_call = true;
+                self.pads.call = true;
                 self.handshakes.call(now, Peer(self.described.station.0), &self.described);
             }
             let worked = self.handshakes.work(now, &self.described, rng);
             let ended = self.settle(now, &mut told);
             while let Some(message) = self.handshakes.poll_transmit(now) {
                 let message = message.as_bytes();
-                let pads = if is_for_caller(message) { self.pads_answers } else { self.pads_call };
+                let pads = if is_for_caller(message) { self.pads.answers } else { self.pads.call };
                 let len = if pads { whole } else { message.len() + HANDSHAKE_OVERHEAD };
                 let mut datagram = vec![0; len];
                 if carry(message, &mut datagram).is_ok() {
