@@ -315,8 +315,8 @@ impl Neighbour {
                     // It may have the new key, and seal with that.
                     self.keys.forget_newest();
                 }
-                // Anybody can make a call fail: a key that works goes on. While it lasts long enough,
-                // no other call is made: a stranger may have caused this one.
+                // Anybody can make a call fail: a key that works goes on. While it lasts, no other
+                // call is made, because a stranger may have caused this one.
                 if self.keys.is_worn() || !self.waiting.is_empty() {
                     self.keys.want();
                 }
