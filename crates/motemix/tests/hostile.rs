@@ -30,7 +30,11 @@ impl Stranger {
         let quiet = ["--mean-delay", "10ms", "--loop-cover", "0s", "--drop-cover", "0s"];
         let network = RecordedNetwork::up(&[&quiet, more].concat());
         network.running.send("mote-1", "all is well").succeeds();
-        let first = network.recording().into_iter().find(|recorded| recorded.to.starts_with("mix-"));
+        // The message, and not what neighbours say to each other when they make keys.
+        let is_packet = |bytes: &[u8]| bytes.len() == PACKET_LEN || bytes[0] == 2;
+        let of_mix =
+            |recorded: &recorder::Recorded| recorded.to.starts_with("mix-") && is_packet(&recorded.bytes);
+        let first = network.recording().into_iter().find(of_mix);
         let target = first.expect("the message passed a mix").to;
         let to = network.behind.iter().find(|(name, _)| *name == target).expect("it listens").1;
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
