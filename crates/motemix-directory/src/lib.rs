@@ -40,7 +40,7 @@ pub use builder::{BuildError, DocumentBuilder, NewNode, document_len_limit};
 pub use contents::Draft;
 pub use document::{AuthenticDocument, NetworkDocument, SignedDocument, VerifiedDocument};
 pub use error::{DocumentError, Field, Flaw, Place};
-pub use node::{Addresses, Descriptor, Nodes, link_number};
+pub use node::{Addresses, Descriptor, Nodes, link_address, link_number};
 pub use parameters::{Parameters, WayLengths};
 pub use profile::{ProfileName, UnknownProfile};
 pub use ratchet::{KeyRatchet, RatchetError};

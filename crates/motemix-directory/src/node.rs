@@ -47,13 +47,7 @@ impl<'a> Addresses<'a> {
     /// Where neighbours find it: its first link-local address, or else its first of IPv6, to which
     /// a link with routes may know the way.
     pub fn on_link(&self) -> Option<SocketAddrV6> {
-        let addresses = || {
-            self.iter().filter_map(|address| match address {
-                SocketAddr::V6(address) => Some(address),
-                SocketAddr::V4(_) => None,
-            })
-        };
-        addresses().find(|address| address.ip().is_unicast_link_local()).or_else(|| addresses().next())
+        link_address(self.iter().filter(SocketAddr::is_ipv6))
     }
 
     /// Reads and checks them.
@@ -113,6 +107,25 @@ impl<'a> Raw<'a> {
     }
 }
 
+/// The one of a node's addresses by which its neighbours over sockets call it: its first link-local
+/// one, or else its first of IPv6, or else its first of IPv4, mapped into IPv6 (RFC 4291, 2.5.5.2).
+pub fn link_address(addresses: impl Iterator<Item = SocketAddr>) -> Option<SocketAddrV6> {
+    let (mut local, mut v6, mut v4) = (None, None, None);
+    for address in addresses {
+        match address {
+            SocketAddr::V6(address) if address.ip().is_unicast_link_local() => {
+                local = local.or(Some(address))
+            }
+            SocketAddr::V6(address) => v6 = v6.or(Some(address)),
+            SocketAddr::V4(address) => {
+                let mapped = SocketAddrV6::new(address.ip().to_ipv6_mapped(), address.port(), 0, 0);
+                v4 = v4.or(Some(mapped));
+            }
+        }
+    }
+    local.or(v6).or(v4)
+}
+
 /// What handshakes call whoever is at an address, over sockets (`docs/spec/link-datagrams.md`).
 pub const fn link_number(address: SocketAddrV6) -> u64 {
     let bits = address.ip().to_bits();
@@ -120,7 +133,7 @@ pub const fn link_number(address: SocketAddrV6) -> u64 {
 }
 
 fn socket_number(node: &Raw<'_>) -> Option<u64> {
-    node.addresses.on_link().map(link_number)
+    link_address(node.addresses.iter()).map(link_number)
 }
 
 /// The same on the radio, where addresses are link-local and have one port.

@@ -7,7 +7,7 @@ use core::time::Duration;
 use motemix_crypto::PublicKey;
 use motemix_directory::{
     Authorities, AuthorityKey, AuthoritySecret, BuildError, DocumentBuilder, DocumentError, Draft, Entry,
-    Epoch, NetworkDocument, NewNode, Parameters, ProfileName, Role, SignedDocument, UnixTime,
+    Epoch, Field, Flaw, NetworkDocument, NewNode, Parameters, ProfileName, Role, SignedDocument, UnixTime,
     document_len_limit,
 };
 
@@ -129,6 +129,14 @@ pub fn sign_payload(payload: &[u8], signer: u8) -> Vec<u8> {
 
 pub fn payload(file: &[u8]) -> Vec<u8> {
     SignedDocument::parse(file).unwrap().payload().to_vec()
+}
+
+/// The flaw of a payload that an authority did sign.
+pub fn signed_flaw(payload: &[u8]) -> (Field, Flaw) {
+    match open(&sign_payload(payload, 1), &[1], 1).unwrap_err() {
+        DocumentError::Malformed { place, flaw } => (place.field, flaw),
+        other => panic!("{other}"),
+    }
 }
 
 /// Entries of a network with that many mixes in each layer, and endpoints after them.

@@ -15,10 +15,10 @@ mod keys;
 mod neighbour;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr};
 
 use motemix_crypto::{PublicKey, Secret};
-use motemix_directory::Epoch;
+use motemix_directory::{Epoch, link_address};
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_link::meeting::admitted;
@@ -198,16 +198,22 @@ impl Sessions {
         let known = self.by_address.get(&from).or_else(|| self.learned.get(&from)).copied();
         // Behind a translator of addresses ports change: it is one of the nodes with that address.
         // What it sends shows which, because it is authenticated.
-        let sharing = if known.is_some() { None } else { self.by_ip.get(&from.ip()) };
-        let places: Vec<usize> = known.into_iter().chain(sharing.into_iter().flatten().copied()).collect();
+        let candidates = if known.is_some() { 1 } else { self.by_ip.get(&from.ip()).map_or(0, Vec::len) };
         let mut outcome = Err(LinkDrop::Stranger);
-        for place in places {
-            let Some(neighbour) = self.neighbours.get_mut(place) else { continue };
+        for turn in 0..candidates {
+            let place = known.or_else(|| self.by_ip.get(&from.ip())?.get(turn).copied());
+            let Some((place, neighbour)) =
+                place.and_then(|place| Some((place, self.neighbours.get_mut(place)?)))
+            else {
+                continue;
+            };
             let was_unprotected = neighbour.is_unprotected();
             let opened = neighbour.open(now, known.is_some(), datagram, &mut self.opened, self.packet_len);
             match (was_unprotected, neighbour.is_unprotected()) {
                 (false, true) => self.counters.unprotected_from += 1,
-                (true, false) => self.counters.unprotected_from -= 1,
+                (true, false) => {
+                    self.counters.unprotected_from = self.counters.unprotected_from.saturating_sub(1)
+                }
                 _ => {}
             }
             if !matches!(opened, Ok(Opened::Handshake)) {
@@ -327,19 +333,9 @@ impl Sessions {
     }
 }
 
-/// What all nodes call one of these addresses: the number of its first link-local one, or else of
-/// its first of IPv6, or else of IPv4, mapped into IPv6 (RFC 4291, 2.5.5.2).
+/// What all nodes call one that has these addresses.
 fn name_of(addresses: &[SocketAddr]) -> Option<ExtendedAddress> {
-    let v6 = |address: &SocketAddr| match address {
-        SocketAddr::V6(v6) => Some(*v6),
-        SocketAddr::V4(_) => None,
-    };
-    let local = addresses.iter().filter_map(v6).find(|address| address.ip().is_unicast_link_local());
-    let address = local.or_else(|| addresses.iter().find_map(v6)).or_else(|| {
-        let SocketAddr::V4(v4) = addresses.first()? else { return None };
-        Some(SocketAddrV6::new(v4.ip().to_ipv6_mapped(), v4.port(), 0, 0))
-    })?;
-    Some(station_at(address))
+    link_address(addresses.iter().copied()).map(station_at)
 }
 
 impl std::fmt::Debug for Sessions {

@@ -171,8 +171,10 @@ impl Neighbour {
         self.failure == Some(Failure::OtherKey) && self.is_admitted()
     }
 
-    pub(super) const fn is_unprotected(&self) -> bool {
-        self.is_unprotected && self.is_admitted()
+    /// Whether it sends packets without protection. One that has a key does not, whatever comes in
+    /// its name.
+    pub(super) fn is_unprotected(&self) -> bool {
+        self.is_unprotected && self.is_admitted() && !self.has_key()
     }
 
     pub(super) fn waiting(&self) -> usize {
