@@ -146,17 +146,50 @@ fn over_wires_that_lose_repeat_and_reorder_each_message_arrives_once_or_is_told_
     nodes.into_iter().for_each(Running::stop);
 }
 
+/// As an earlier version, or one with another document, would be.
 #[test]
 fn a_neighbour_that_protects_nothing_is_not_heard_and_the_operator_is_told() {
+    let (network, wires) = network_with(parameters());
+    let (plain, documents) = (network.path("plain"), network.path("documents"));
+    std::fs::create_dir(&plain).expect("a folder");
+    let file = format!("{FIRST_EPOCH}.cbor");
+    std::fs::copy(documents.join(&file), plain.join(&file)).expect("a copy");
+    let now = now();
+    network.publish(FIRST_EPOCH, now - 10, now + 3600, protected());
+    let old = loopback::start(network.config_with(SENDER, |config| {
+        config.listen = vec![wires.behind(SENDER)];
+        config.documents = plain;
+    }));
+    let nodes: Vec<_> = (0..SENDER).map(|index| start(&network, &wires, index)).collect();
+    assert!(old.takes("nobody hears this"));
+    let told = "1 of 5 neighbours send packets without protection";
+    let says = |node: &Running| node.status().health.reasons.iter().any(|it| it.words.contains(told));
+    // Its first hops: the mixes of the first layer.
+    let mixes = &nodes[..2];
+    wait_for("whoever it sends to says so", || mixes.iter().any(says));
+    let dropped: u64 = mixes.iter().map(|mix| counter(mix, "link_dropped_unprotected")).sum();
+    assert!(dropped > 0);
+    assert_eq!(counter(&nodes[RECEIVER], "delivered"), 0);
+    // With this network's document it is a neighbour as the others.
+    old.stop();
+    let new = start(&network, &wires, SENDER);
+    assert!(new.is_acknowledged("all hear this"));
+    wait_for("it is well again", || !mixes.iter().any(says));
+    nodes.into_iter().chain([new]).for_each(Running::stop);
+}
+
+#[test]
+fn packets_forged_without_protection_in_a_neighbours_name_worry_nobody() {
     let (network, wires) = network_with(protected());
     let nodes = start_all(&network, &wires);
     all_are_acknowledged(&nodes, 2);
-    // A bare packet, as an earlier version sends them.
+    wait_for("there are keys with all", || counter(&nodes[MIX], "link_neighbours_with_key") == 5);
     wires.inject(SENDER, MIX, &[0; 280]);
     wait_for("it is counted", || counter(&nodes[MIX], "link_dropped_unprotected") == 1);
-    let health = || nodes[MIX].status().health;
-    // The next protected one of the same neighbour ends it.
-    wait_for("it is well again", || health().of_concern(Concern::Link) == State::Ok);
+    // Health is looked at every second.
+    std::thread::sleep(Duration::from_secs(3));
+    let health = nodes[MIX].status().health;
+    assert_eq!(health.of_concern(Concern::Link), State::Ok, "{}", health.text());
     nodes.into_iter().for_each(Running::stop);
 }
 

@@ -158,6 +158,9 @@ fn renew_turns_the_protection_of_links_on_for_all_epochs_that_have_not_begun() {
     let said = motemix(["net", "renew", dir, "--epochs", "1", "--links", "plain"]).succeeds();
     assert!(said.starts_with("signed 3 epochs") && said.contains("links are plain from epoch"), "{said}");
     assert_eq!(links(), [false; 4]);
+    let said = motemix(["net", "renew", dir, "--links", "protected", "--early"]).succeeds();
+    assert!(said.contains("which begins in"), "{said}");
+    assert_eq!(links(), [false, true, true, true, true], "the early one is the second");
 }
 
 #[test]

@@ -208,7 +208,7 @@ impl Sessions {
                 continue;
             };
             let was_unprotected = neighbour.is_unprotected();
-            let opened = neighbour.open(now, known.is_some(), datagram, &mut self.opened, self.packet_len);
+            let opened = neighbour.open(now, candidates == 1, datagram, &mut self.opened, self.packet_len);
             match (was_unprotected, neighbour.is_unprotected()) {
                 (false, true) => self.counters.unprotected_from += 1,
                 (true, false) => {

@@ -134,7 +134,7 @@ pub struct NetStatus {
 Example:
   motemix net renew plant --epochs 30
   motemix net renew plant --links protected   from the next epoch on
-  motemix net renew plant --early             and that at once")]
+  motemix net renew plant --links protected --early      at once")]
 pub struct NetRenew {
     #[command(flatten)]
     pub dir: NetworkFolder,
@@ -149,7 +149,7 @@ pub struct NetRenew {
     pub early: bool,
     /// Has links protected, or not, from the next epoch on: signs the documents of all epochs that
     /// have not begun once more. What is under way when that epoch begins is sent again.
-    #[arg(long, value_enum, value_name = "HOW", conflicts_with = "early")]
+    #[arg(long, value_enum, value_name = "HOW")]
     pub links: Option<Links>,
 }
 

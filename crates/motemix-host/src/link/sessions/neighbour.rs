@@ -182,7 +182,7 @@ impl Neighbour {
     }
 
     /// Opens what came from its address into `out`. Whoever claims the address costs a run of
-    /// AES-CCM, or two while there is a key before. `known`: the address is its own for sure.
+    /// AES-CCM, or two while there is a key before. `known`: the address is no other node's.
     pub(super) fn open<'o>(
         &mut self,
         now: Instant,
