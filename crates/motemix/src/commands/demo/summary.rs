@@ -4,6 +4,7 @@ use super::figures::{ELAPSED, Figures, ROUND_TRIP};
 use crate::cli::{Demo as Args, Profile};
 use crate::report::{self, Table, shortfall};
 use anyhow::Result;
+use motemix_host::link::PAYLOAD_OVERHEAD;
 use motemix_sphinx::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,9 +29,11 @@ pub struct Summary {
     /// Round trips of the tries that were acknowledged alone.
     rtt_ms: Percentiles,
     packet_len: usize,
+    /// Bytes of a datagram between two nodes: a packet and what protects it.
+    datagram_len: usize,
     /// Bytes for the application in a packet, at most.
     payload_len: usize,
-    /// Bytes of all packets on the wire, cover too, for each message sent.
+    /// Bytes of all datagrams on the wire, cover and handshakes too, for each message sent.
     wire_bytes_per_message: Option<u64>,
     loop_cover: u64,
     drop_cover: u64,
@@ -57,7 +60,10 @@ impl Summary {
             Percentiles { p50: at(50), p99: at(99) }
         };
         let sent = figures.get("sent");
-        let wire = figures.get("transmitted") * geometry.packet_len() as u64;
+        let overhead = if args.traffic.plain_links { 0 } else { PAYLOAD_OVERHEAD };
+        let datagram_len = geometry.packet_len() + overhead;
+        // Messages of handshakes have the length of the others.
+        let wire = figures.get("udp_sent") * datagram_len as u64;
         Self {
             sent,
             delivered: figures.get("delivered"),
@@ -70,6 +76,7 @@ impl Summary {
             elapsed_ms: times(ELAPSED),
             rtt_ms: times(ROUND_TRIP),
             packet_len: geometry.packet_len(),
+            datagram_len,
             payload_len: geometry.data_len(),
             wire_bytes_per_message: wire.checked_div(sent),
             loop_cover: figures.get("loops_sent"),
@@ -107,6 +114,7 @@ impl Summary {
         table.figure("acknowledged after, p50", &time(self.elapsed_ms.p50), "ms");
         table.figure("acknowledged after, p99", &time(self.elapsed_ms.p99), "ms");
         table.figure("packet", &self.packet_len, "bytes");
+        table.figure("datagram", &self.datagram_len, "bytes");
         table.figure("payload", &self.payload_len, "bytes");
         if let Some(bytes) = self.wire_bytes_per_message {
             table.figure("on the wire per message", &bytes, "bytes");
