@@ -4,6 +4,7 @@
 //! forward, so that whoever takes the file learns no key of an epoch before its own;
 //! `docs/spec/epochs.md` has the derivation and test vectors.
 
+mod device;
 mod file;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use zeroize::Zeroizing;
 
 use crate::store::file::{folder_open_to_all, open};
 
+pub use device::DeviceKey;
 pub use file::{KeyError, KeyProblem};
 
 const NODE_TITLE: &str = "motemix node key 1";

@@ -29,7 +29,7 @@ enum Kind {
 }
 
 /// Lowest first, as in the workspace's list of members. A new crate gets a line here.
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 19] = [
     // The one moment that all hand to each other; no clock.
     Rule { name: "motemix-time", may_use: &[], kind: Kind::Protocol },
     Rule { name: "motemix-crypto", may_use: &[], kind: Kind::Protocol },
@@ -42,6 +42,8 @@ const RULES: [Rule; 17] = [
     },
     // Knows neither packets nor addresses.
     Rule { name: "motemix-neighbour", may_use: &["motemix-time", "motemix-crypto"], kind: Kind::Protocol },
+    // Knows no path: an object is the same on all of them.
+    Rule { name: "motemix-object", may_use: &["motemix-crypto"], kind: Kind::Protocol },
     // Its payload is opaque: what it carries is nothing to the link.
     Rule {
         name: "motemix-link",
@@ -70,9 +72,16 @@ const RULES: [Rule; 17] = [
             "motemix-directory",
             "motemix-node",
             "motemix-neighbour",
+            "motemix-object",
             "motemix-link",
             "motemix-toml",
         ],
+        kind: Kind::Host,
+    },
+    // What readings say, and whose they are.
+    Rule {
+        name: "motemix-readings",
+        may_use: &["motemix-crypto", "motemix-object", "motemix-host"],
         kind: Kind::Host,
     },
     // Another protocol's wire; takes the algorithm, the socket and the stores.
@@ -97,7 +106,9 @@ const RULES: [Rule; 17] = [
             "motemix-directory",
             "motemix-node",
             "motemix-neighbour",
+            "motemix-object",
             "motemix-host",
+            "motemix-readings",
             "motemix-loopix",
         ],
         kind: Kind::Host,

@@ -62,6 +62,9 @@ pub enum KeyProblem {
         /// What should have been there.
         expected: &'static str,
     },
+    /// Too many values stand beside a device's key, or too long ones.
+    #[error("at most 8 values of up to 64 bytes stand beside a key; leave some out")]
+    TooMuchBeside,
     /// The key of an epoch that has passed has been erased.
     #[error("the key of epoch {asked} is gone, the file is at epoch {have}; check this machine's clock")]
     Passed {
@@ -136,6 +139,16 @@ impl<'a> Lines<'a> {
         value.ok_or_else(|| self.malformed(expected))
     }
 
+    /// What stands behind `name` on the next line; none, and the line is still the next one, if that
+    /// is called otherwise.
+    pub(super) fn text(&mut self, name: &str) -> Option<&'a str> {
+        let mut ahead = Lines { path: self.path, rest: self.rest, line: self.line };
+        let text = ahead.next()?.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
+        let text = std::str::from_utf8(text).ok()?;
+        *self = ahead;
+        Some(text)
+    }
+
     /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the
     /// last. In constant time but for the answer.
     pub(super) fn last_seed(
@@ -179,7 +192,7 @@ impl<'a> Lines<'a> {
         Some(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    fn malformed(&self, expected: &'static str) -> KeyError {
+    pub(super) fn malformed(&self, expected: &'static str) -> KeyError {
         KeyError::new(self.path, KeyProblem::Malformed { line: self.line.max(1), expected })
     }
 }

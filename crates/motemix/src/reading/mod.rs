@@ -4,13 +4,13 @@
 //! Sensors ── Reading::now ──▶ Reading ── encode ──▶ SenML-CBOR (RFC 8428) ── decode ──▶ SenML-JSON
 //! ```
 
-mod decimal;
-mod senml;
 mod sensors;
 
-pub use decimal::Decimal;
-pub use senml::decode;
+pub use motemix_object::{Decimal, Record};
+pub use motemix_readings::senml::decode;
 pub use sensors::Sensors;
+
+use motemix_readings::senml;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,18 +22,7 @@ pub struct Reading {
     /// When, since the Unix epoch.
     pub time: Duration,
     /// What, the most important first.
-    pub records: Vec<Record>,
-}
-
-/// One measured value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Record {
-    /// What was measured, in SenML's alphabet of names.
-    pub name: &'static str,
-    /// A unit of the SenML registry; none for a bare number.
-    pub unit: Option<&'static str>,
-    /// The value, exactly.
-    pub value: Decimal,
+    pub records: Vec<Record<'static>>,
 }
 
 impl Reading {

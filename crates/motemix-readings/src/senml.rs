@@ -3,9 +3,9 @@
 //! Values are written with the digits they have: whole numbers as integers, others as decimal
 //! fractions (tag 4), which RFC 8428 §6 allows beside floating point.
 
-use super::{Decimal, Record};
 use minicbor::data::{Tag, Type};
 use minicbor::{Decoder, Encoder};
+use motemix_object::{Decimal, Record};
 use serde_json::{Map, Number, Value};
 use std::convert::Infallible;
 use std::fmt;
@@ -38,7 +38,7 @@ const DATA_VALUE: i64 = 8;
 const DECIMAL_FRACTION: Tag = Tag::new(4);
 
 /// One pack: the base time in the first record, then name, unit and value of each.
-pub fn encode(time: Duration, records: &[Record]) -> Vec<u8> {
+pub fn encode(time: Duration, records: &[Record<'_>]) -> Vec<u8> {
     let mut encoder = Encoder::new(Vec::new());
     write_pack(&mut encoder, time, records).expect("a vector takes every byte");
     encoder.into_writer()
@@ -46,7 +46,7 @@ pub fn encode(time: Duration, records: &[Record]) -> Vec<u8> {
 
 type Written = Result<(), minicbor::encode::Error<Infallible>>;
 
-fn write_pack(encoder: &mut Encoder<Vec<u8>>, time: Duration, records: &[Record]) -> Written {
+fn write_pack(encoder: &mut Encoder<Vec<u8>>, time: Duration, records: &[Record<'_>]) -> Written {
     encoder.array(records.len() as u64)?;
     for (position, record) in records.iter().enumerate() {
         let first = position == 0;
@@ -243,7 +243,7 @@ mod tests {
     fn what_is_no_pack_is_refused_and_never_panics() {
         let whole = encode(
             Duration::from_millis(1_763_000_000_500),
-            &[Record { name: "temp", unit: Some("Cel"), value: Decimal::rounded(21.5, 1) }],
+            &[Record { name: "temp", unit: Some("Cel"), value: Decimal::new(215, 1).unwrap() }],
         );
         assert!(decode(&whole).is_ok());
         for end in 0..whole.len() {

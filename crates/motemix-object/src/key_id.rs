@@ -1,0 +1,50 @@
+//! Which key signed a reading: a hint of five bytes, and the same shape on every path.
+
+use crate::identity::Identity;
+use crate::labelled::{Hash, KEY_ID, first};
+
+/// A reading's key id. On a direct path it is the first three bytes of the identity and the low 16
+/// bits of the sequence number. On an anonymous path it is five bytes of a hash of both, another
+/// one for each reading: a constant one, or a number that counts, would link all readings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeyId([u8; KeyId::LEN]);
+
+impl KeyId {
+    /// Bytes of a key id.
+    pub const LEN: usize = 5;
+
+    /// Who signed, for all to see, and the low bits of the sequence number.
+    pub fn direct(identity: &Identity, sequence: u64) -> Self {
+        let [first, second, third] = first(identity.as_bytes());
+        let [.., high, low] = sequence.to_be_bytes();
+        Self([first, second, third, high, low])
+    }
+
+    /// A name for one reading. Who knows the identity finds it by computing those of the next
+    /// numbers.
+    pub fn rotating(identity: &Identity, sequence: u64) -> Self {
+        let hash = Hash::new(&KEY_ID).raw(identity.as_bytes()).raw(&sequence.to_be_bytes());
+        Self(first(&hash.finish()))
+    }
+
+    /// A key id of a signed object; `None` if it has another length.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The bytes.
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// Whether it is a direct one of this identity.
+    pub fn names(&self, identity: &Identity) -> bool {
+        self.0.starts_with(&first::<3>(identity.as_bytes()))
+    }
+
+    /// The low bits of the sequence number, of a direct one.
+    pub const fn low(&self) -> u16 {
+        let [.., high, low] = self.0;
+        u16::from_be_bytes([high, low])
+    }
+}

@@ -1,0 +1,129 @@
+//! A signed reading: SenML in a `COSE_Sign1`, of which a whole one fits a packet of 103 bytes
+//! (`docs/spec/reading.md`).
+
+use crate::external::{Audience, Purpose};
+use crate::identity::Identity;
+use crate::key::{PublicKey, Signer};
+use crate::key_id::KeyId;
+use crate::sign1::{ObjectError, Part, Sign1, sign};
+
+/// Bytes of a signed reading beside its SenML, if that has 23 bytes or less.
+pub const OVERHEAD: usize = 80;
+
+/// How a reading travels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Path {
+    /// To somebody who may know who sent it: the key id says so.
+    Direct,
+    /// Through mixes: the key id changes with each reading.
+    Anonymous,
+}
+
+/// Signs readings of one device for one audience.
+#[derive(Debug)]
+pub struct Sealer<'s, S: ?Sized> {
+    /// What signs.
+    pub signer: &'s mut S,
+    /// The device's identity.
+    pub identity: Identity,
+    /// How the readings travel.
+    pub path: Path,
+    /// For whom they are.
+    pub audience: Audience<'s>,
+}
+
+impl<S: Signer + ?Sized> Sealer<'_, S> {
+    /// Signs one pack of SenML under a number that was never used before, into `out`. Returns how
+    /// long the reading is.
+    ///
+    /// # Errors
+    /// [`ObjectError::Room`] and [`ObjectError::Signer`].
+    #[expect(clippy::needless_pass_by_value, reason = "a number is used once")]
+    pub fn seal(&mut self, sequence: Reserved, senml: &[u8], out: &mut [u8]) -> Result<usize, ObjectError> {
+        let Reserved(sequence) = sequence;
+        let key_id = match self.path {
+            Path::Direct => KeyId::direct(&self.identity, sequence),
+            Path::Anonymous => KeyId::rotating(&self.identity, sequence),
+        };
+        let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
+        let external = Purpose::READING.external(&self.identity, &number, self.audience, &mut length);
+        sign(self.signer, key_id.as_bytes(), &external, senml, out)
+    }
+}
+
+/// A sequence number that is used once. What hands it out has noted, where it survives a loss of
+/// power, that it is used.
+#[derive(PartialEq, Eq, Debug)]
+#[must_use = "the number is lost"]
+pub struct Reserved(u64);
+
+impl Reserved {
+    /// Says that `number` was never used before and will not be used again, whatever happens.
+    pub const fn promised(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn number(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A reading whose shape is right, and whose signature nobody has checked.
+#[derive(Clone, Copy, Debug)]
+pub struct SealedReading<'b> {
+    object: Sign1<'b>,
+    key_id: KeyId,
+}
+
+impl<'b> SealedReading<'b> {
+    /// # Errors
+    /// [`ObjectError::Malformed`].
+    pub fn parse(bytes: &'b [u8]) -> Result<Self, ObjectError> {
+        let object = Sign1::parse(bytes)?;
+        let key_id = KeyId::from_slice(object.key_id()).ok_or(ObjectError::malformed(Part::KeyId, 0))?;
+        Ok(Self { object, key_id })
+    }
+
+    /// The hint which key signed it under which number.
+    pub const fn key_id(&self) -> KeyId {
+        self.key_id
+    }
+
+    /// Checks the signature for a device, a number and an audience.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    pub fn verify(
+        &self,
+        key: &PublicKey,
+        identity: &Identity,
+        sequence: u64,
+        audience: Audience<'_>,
+    ) -> Result<Verified<'b>, ObjectError> {
+        let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
+        let external = Purpose::READING.external(identity, &number, audience, &mut length);
+        self.object.verify(key, &external).map(|senml| Verified { senml, sequence })
+    }
+}
+
+/// A reading whose signature was checked. Whether it is fresh is another question:
+/// [`Freshness::admit`](crate::Freshness::admit).
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nobody has looked whether it is fresh"]
+pub struct Verified<'b> {
+    senml: &'b [u8],
+    sequence: u64,
+}
+
+impl<'b> Verified<'b> {
+    /// The pack of SenML in CBOR.
+    pub const fn senml(&self) -> &'b [u8] {
+        self.senml
+    }
+
+    /// The number that it was signed under.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}

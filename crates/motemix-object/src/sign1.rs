@@ -1,0 +1,326 @@
+//! A signed object: a `COSE_Sign1` (RFC 9052, 4.2) whose signature also covers what is not sent.
+
+use core::fmt;
+
+use minicbor::data::{Tag, Type};
+use minicbor::encode::write::Cursor;
+use minicbor::{Decoder, Encoder};
+
+use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer};
+
+/// Labels of header parameters (RFC 9052, 3.1).
+const ALGORITHM: i64 = 1;
+const CRITICAL: i64 = 2;
+const KEY_ID: i64 = 4;
+const SIGN1: Tag = Tag::new(18);
+/// The `Sig_structure` up to the protected header: array of 4, "Signature1" (RFC 9052, 4.4).
+const SIGNED_HEAD: &[u8] = b"\x84\x6aSignature1";
+/// The longest key id here, in bytes.
+pub const MAX_KEY_ID_LEN: usize = 32;
+/// The longest protected header that is written: algorithm and key id.
+const PROTECTED_LEN: usize = 1 + 2 + 1 + 2 + MAX_KEY_ID_LEN;
+/// The most parts of external data.
+const MAX_EXTERNAL: usize = 8;
+
+/// A part of a signed object or of what is in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Part {
+    /// The array of four that a `COSE_Sign1` is.
+    Envelope,
+    /// The protected or the unprotected header.
+    Header,
+    /// The algorithm in the protected header.
+    Algorithm,
+    /// The key id.
+    KeyId,
+    /// The payload.
+    Payload,
+    /// The signature.
+    Signature,
+    /// A public key and what stands beside it.
+    Credential,
+    /// The keys of a group.
+    Members,
+    /// A sequence number.
+    Sequence,
+    /// What follows the end.
+    End,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Envelope => "the envelope",
+            Self::Header => "a header",
+            Self::Algorithm => "the algorithm",
+            Self::KeyId => "the key id",
+            Self::Payload => "the payload",
+            Self::Signature => "the signature",
+            Self::Credential => "the public key",
+            Self::Members => "the group's keys",
+            Self::Sequence => "the sequence number",
+            Self::End => "what follows the end",
+        })
+    }
+}
+
+/// Why bytes are no signed object. Whoever sent it learns nothing of this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ObjectError {
+    /// The bytes are malformed.
+    Malformed {
+        /// In what.
+        part: Part,
+        /// Behind how many bytes of it.
+        at: usize,
+    },
+    /// The signature was not made by this key, over these bytes, for this purpose.
+    Signature,
+    /// The key is not the one that the identity was made of.
+    Identity,
+    /// The lent memory is too short.
+    Room,
+    /// What holds the private key failed.
+    Signer,
+}
+
+impl ObjectError {
+    pub(crate) const fn malformed(part: Part, at: usize) -> Self {
+        Self::Malformed { part, at }
+    }
+}
+
+impl fmt::Display for ObjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed { part, at } => write!(f, "no signed object: {part} is malformed, at byte {at}"),
+            Self::Signature => f.write_str("the signature does not hold"),
+            Self::Identity => f.write_str("the key is not the identity's"),
+            Self::Room => f.write_str("no room for the signed object"),
+            Self::Signer => f.write_str("what holds the private key could not sign"),
+        }
+    }
+}
+
+impl core::error::Error for ObjectError {}
+
+/// A signed object whose shape is right and whose signature nobody has checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Sign1<'b> {
+    protected: &'b [u8],
+    algorithm: Algorithm,
+    key_id: &'b [u8],
+    payload: &'b [u8],
+    signature: &'b [u8; SIGNATURE_LEN],
+}
+
+impl<'b> Sign1<'b> {
+    /// Takes bytes apart, with or without the tag. The algorithm has to stand in the protected
+    /// header; the key id may stand in either, and is empty if there is none.
+    ///
+    /// # Errors
+    /// [`ObjectError::Malformed`]: not exactly one `COSE_Sign1` of this kind, or a header that must
+    /// be understood and is not.
+    pub fn parse(bytes: &'b [u8]) -> Result<Self, ObjectError> {
+        let mut decoder = Decoder::new(bytes);
+        if take(&mut decoder, Part::Envelope, |decoder| decoder.datatype())? == Type::Tag {
+            expect(&mut decoder, Part::Envelope, |decoder| decoder.tag().map(|tag| tag == SIGN1))?;
+        }
+        expect(&mut decoder, Part::Envelope, |decoder| decoder.array().map(|len| len == Some(4)))?;
+        let protected = take(&mut decoder, Part::Header, Decoder::bytes)?;
+        let (algorithm, inner) = protected_header(protected)?;
+        let outer = header(&mut decoder)?;
+        let payload = take(&mut decoder, Part::Payload, Decoder::bytes)?;
+        let signature = take(&mut decoder, Part::Signature, Decoder::bytes)?;
+        let at = decoder.position();
+        let signature = signature.try_into().map_err(|_| ObjectError::malformed(Part::Signature, at))?;
+        if at != bytes.len() {
+            return Err(ObjectError::malformed(Part::End, at));
+        }
+        let key_id = inner.or(outer.key_id).unwrap_or_default();
+        Ok(Self { protected, algorithm, key_id, payload, signature })
+    }
+
+    /// How it was signed.
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The hint which key signed it; it proves nothing.
+    pub const fn key_id(&self) -> &'b [u8] {
+        self.key_id
+    }
+
+    /// What was signed, or so it says.
+    pub const fn unverified_payload(&self) -> &'b [u8] {
+        self.payload
+    }
+
+    /// The payload, if `key` signed it together with `external`, the concatenated external data.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    pub fn verify(&self, key: &PublicKey, external: &[&[u8]]) -> Result<&'b [u8], ObjectError> {
+        let verified = self.algorithm == key.algorithm()
+            && with_signed_parts(self.protected, external, self.payload, |parts| {
+                key.verifies(parts, self.signature)
+            })
+            .unwrap_or(false);
+        if verified { Ok(self.payload) } else { Err(ObjectError::Signature) }
+    }
+}
+
+/// Signs `payload` and the concatenated `external` data into `out`: an untagged `COSE_Sign1` with
+/// algorithm and key id in the protected header. Returns how long it is.
+///
+/// # Errors
+/// [`ObjectError::Room`] and [`ObjectError::Signer`].
+pub fn sign<S: Signer + ?Sized>(
+    signer: &mut S,
+    key_id: &[u8],
+    external: &[&[u8]],
+    payload: &[u8],
+    out: &mut [u8],
+) -> Result<usize, ObjectError> {
+    let mut memory = [0; PROTECTED_LEN];
+    let len = write_protected(signer.public_key().algorithm(), key_id, &mut memory)?;
+    let protected = memory.get(..len).ok_or(ObjectError::Room)?;
+    let signature = with_signed_parts(protected, external, payload, |parts| signer.sign(parts))
+        .ok_or(ObjectError::Room)?
+        .map_err(|_| ObjectError::Signer)?;
+    let mut encoder = Encoder::new(Cursor::new(out));
+    let written = |encoder: &mut Encoder<Cursor<&mut [u8]>>| {
+        encoder.array(4)?.bytes(protected)?.map(0)?.bytes(payload)?.bytes(&signature)?;
+        Ok::<_, minicbor::encode::Error<_>>(())
+    };
+    written(&mut encoder).map_err(|_| ObjectError::Room)?;
+    Ok(encoder.writer().position())
+}
+
+fn write_protected(algorithm: Algorithm, key_id: &[u8], out: &mut [u8]) -> Result<usize, ObjectError> {
+    let mut encoder = Encoder::new(Cursor::new(out));
+    let mut written = || {
+        let entries = if key_id.is_empty() { 1 } else { 2 };
+        encoder.map(entries)?.i64(ALGORITHM)?.i8(algorithm.cose())?;
+        if !key_id.is_empty() {
+            encoder.i64(KEY_ID)?.bytes(key_id)?;
+        }
+        Ok::<_, minicbor::encode::Error<_>>(())
+    };
+    written().map_err(|_| ObjectError::Room)?;
+    Ok(encoder.writer().position())
+}
+
+/// Hands the pieces of the `Sig_structure` (RFC 9052, 4.4) to `f`; `None` if there are too many.
+fn with_signed_parts<T>(
+    protected: &[u8],
+    external: &[&[u8]],
+    payload: &[u8],
+    f: impl FnOnce(&[&[u8]]) -> T,
+) -> Option<T> {
+    if external.len() > MAX_EXTERNAL {
+        return None;
+    }
+    let heads = [
+        BytesHead::new(protected.len()),
+        BytesHead::new(external.iter().map(|part| part.len()).sum()),
+        BytesHead::new(payload.len()),
+    ];
+    let [protected_head, external_head, payload_head] = heads.each_ref().map(BytesHead::as_slice);
+    let before = [SIGNED_HEAD, protected_head, protected, external_head];
+    let all = before.iter().chain(external).chain([&payload_head, &payload]);
+    let mut parts = [&[][..]; 4 + MAX_EXTERNAL + 2];
+    let used = parts.iter_mut().zip(all).map(|(to, from)| *to = from).count();
+    parts.get(..used).map(f)
+}
+
+/// The head of a byte string (RFC 8949, 3.1), in its shortest form.
+struct BytesHead {
+    bytes: [u8; 5],
+    len: usize,
+}
+
+impl BytesHead {
+    fn new(len: usize) -> Self {
+        let mut head = Self { bytes: [0; 5], len: 0 };
+        let mut encoder = Encoder::new(Cursor::new(head.bytes.as_mut_slice()));
+        // Nothing here is 4 GiB long.
+        let _ = encoder.bytes_len(u32::try_from(len).unwrap_or(u32::MAX).into());
+        head.len = encoder.writer().position();
+        head
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+fn protected_header(bytes: &[u8]) -> Result<(Algorithm, Option<&[u8]>), ObjectError> {
+    let mut decoder = Decoder::new(bytes);
+    let header = header(&mut decoder)?;
+    if decoder.position() != bytes.len() {
+        return Err(ObjectError::malformed(Part::Header, decoder.position()));
+    }
+    let algorithm = header.algorithm.and_then(Algorithm::of_cose);
+    algorithm.map(|found| (found, header.key_id)).ok_or(ObjectError::malformed(Part::Algorithm, 0))
+}
+
+struct Header<'b> {
+    algorithm: Option<i64>,
+    key_id: Option<&'b [u8]>,
+}
+
+/// A header map. Parameters that are not known are skipped, as RFC 9052 (3) says; critical ones
+/// are refused.
+fn header<'b>(decoder: &mut Decoder<'b>) -> Result<Header<'b>, ObjectError> {
+    let entries = take(decoder, Part::Header, Decoder::map)?;
+    let entries = entries.ok_or(ObjectError::malformed(Part::Header, decoder.position()))?;
+    let mut header = Header { algorithm: None, key_id: None };
+    for _ in 0..entries {
+        let at = decoder.position();
+        let label = match take(decoder, Part::Header, |decoder| decoder.datatype())? {
+            Type::String => {
+                take(decoder, Part::Header, Decoder::str)?;
+                None
+            }
+            _ => Some(take(decoder, Part::Header, Decoder::i64)?),
+        };
+        let twice = match label {
+            Some(ALGORITHM) => {
+                header.algorithm.replace(take(decoder, Part::Algorithm, Decoder::i64)?).is_some()
+            }
+            Some(KEY_ID) => header.key_id.replace(take(decoder, Part::KeyId, Decoder::bytes)?).is_some(),
+            Some(CRITICAL) => true,
+            _ => {
+                take(decoder, Part::Header, Decoder::skip)?;
+                false
+            }
+        };
+        if twice {
+            return Err(ObjectError::malformed(Part::Header, at));
+        }
+    }
+    Ok(header)
+}
+
+/// One item, or where it is malformed.
+pub(crate) fn take<'b, T>(
+    decoder: &mut Decoder<'b>,
+    part: Part,
+    item: impl FnOnce(&mut Decoder<'b>) -> Result<T, minicbor::decode::Error>,
+) -> Result<T, ObjectError> {
+    let at = decoder.position();
+    item(decoder).map_err(|_| ObjectError::malformed(part, at))
+}
+
+/// One item that has to be as `is_right` says.
+pub(crate) fn expect<'b>(
+    decoder: &mut Decoder<'b>,
+    part: Part,
+    is_right: impl FnOnce(&mut Decoder<'b>) -> Result<bool, minicbor::decode::Error>,
+) -> Result<(), ObjectError> {
+    let at = decoder.position();
+    if take(decoder, part, is_right)? { Ok(()) } else { Err(ObjectError::malformed(part, at)) }
+}

@@ -1,0 +1,310 @@
+//! What a device signs beside readings: that it has the key of its identity, that it is of a
+//! group, that another key takes the place of its own, and which number comes next.
+
+use minicbor::data::Type;
+use minicbor::encode::write::Cursor;
+use minicbor::{Decoder, Encoder};
+
+use crate::credential::Credential;
+use crate::external::{Audience, Purpose};
+use crate::group::Group;
+use crate::identity::Identity;
+use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer};
+use crate::sign1::{ObjectError, Part, Sign1, expect, sign, take};
+
+/// Bytes of a challenge: whoever wants a proof draws them at random and uses them once.
+pub const CHALLENGE_LEN: usize = 16;
+/// What a challenge is where nobody asked: the statement may be shown at any time.
+pub const NO_CHALLENGE: [u8; CHALLENGE_LEN] = [0; CHALLENGE_LEN];
+
+type Memory<'m> = Encoder<Cursor<&'m mut [u8]>>;
+
+/// Builds a payload in the front of `out` and signs it into what is behind it, then moves it to the
+/// front. So one buffer is lent, which has to have room for both.
+fn sign_built<S: Signer + ?Sized>(
+    signer: &mut S,
+    external: &[&[u8]],
+    out: &mut [u8],
+    build: impl FnOnce(&mut Memory<'_>) -> Result<(), ObjectError>,
+) -> Result<usize, ObjectError> {
+    let mut encoder = Encoder::new(Cursor::new(&mut *out));
+    build(&mut encoder)?;
+    let len = encoder.writer().position();
+    let (payload, rest) = out.split_at_mut_checked(len).ok_or(ObjectError::Room)?;
+    let object_len = sign(signer, &[], external, payload, rest)?;
+    let end = len.checked_add(object_len).ok_or(ObjectError::Room)?;
+    out.copy_within(len..end, 0);
+    Ok(object_len)
+}
+
+/// Proves that whoever answers a challenge has the key of its identity.
+///
+/// # Errors
+/// [`ObjectError::Room`] and [`ObjectError::Signer`].
+pub fn prove_possession<S: Signer + ?Sized>(
+    signer: &mut S,
+    credential: &Credential<'_>,
+    challenge: &[u8; CHALLENGE_LEN],
+    audience: Audience<'_>,
+    out: &mut [u8],
+) -> Result<usize, ObjectError> {
+    let (identity, mut length) = (credential.identity()?, [0; 2]);
+    let external = Purpose::POSSESSION.external(&identity, challenge, audience, &mut length);
+    sign_built(signer, &external, out, |encoder| credential.write(encoder))
+}
+
+/// The credential of an identity, from a proof that its owner made for this challenge.
+///
+/// # Errors
+/// [`ObjectError::Malformed`], [`ObjectError::Identity`] and [`ObjectError::Signature`].
+pub fn check_possession<'b>(
+    proof: &'b [u8],
+    identity: &Identity,
+    challenge: &[u8; CHALLENGE_LEN],
+    audience: Audience<'_>,
+) -> Result<Credential<'b>, ObjectError> {
+    let object = Sign1::parse(proof)?;
+    let mut decoder = Decoder::new(object.unverified_payload());
+    let credential = Credential::read(&mut decoder)?;
+    end(&decoder)?;
+    is_of(&credential, identity)?;
+    let mut length = [0; 2];
+    object.verify(
+        credential.key(),
+        &Purpose::POSSESSION.external(identity, challenge, audience, &mut length),
+    )?;
+    Ok(credential)
+}
+
+/// Proves that a device is of a group, by showing all keys of it (RFC 8387, 4.1).
+///
+/// # Errors
+/// [`ObjectError::Room`], [`ObjectError::Signer`], and [`ObjectError::Identity`] if it is not.
+pub fn prove_membership<S: Signer + ?Sized>(
+    signer: &mut S,
+    group: &Group<'_>,
+    challenge: &[u8; CHALLENGE_LEN],
+    audience: Audience<'_>,
+    out: &mut [u8],
+) -> Result<usize, ObjectError> {
+    let device = signer.public_key();
+    let at = group.keys().binary_search(&device).map_err(|_| ObjectError::Identity)?;
+    let (identity, mut length) = (group.identity(), [0; 2]);
+    let external = Purpose::MEMBERSHIP.external(&identity, challenge, audience, &mut length);
+    sign_built(signer, &external, out, |encoder| {
+        let mut written = || {
+            encoder.array(1 + 2 * group.keys().len() as u64)?.u64(at as u64)?;
+            for key in group.keys() {
+                encoder.u8(key.algorithm().curve())?.bytes(key.as_bytes())?;
+            }
+            Ok::<_, minicbor::encode::Error<_>>(())
+        };
+        written().map_err(|_| ObjectError::Room)
+    })
+}
+
+/// The key of the device that proved to be of the group `identity`, and all keys of it in the lent
+/// memory.
+///
+/// # Errors
+/// [`ObjectError::Malformed`], [`ObjectError::Identity`], [`ObjectError::Signature`], and
+/// [`ObjectError::Room`] for more keys than were lent places.
+pub fn check_membership<'k>(
+    proof: &[u8],
+    identity: &Identity,
+    challenge: &[u8; CHALLENGE_LEN],
+    audience: Audience<'_>,
+    places: &'k mut [PublicKey],
+) -> Result<(PublicKey, Group<'k>), ObjectError> {
+    let object = Sign1::parse(proof)?;
+    let mut decoder = Decoder::new(object.unverified_payload());
+    let malformed = ObjectError::malformed(Part::Members, 0);
+    let len = take(&mut decoder, Part::Members, Decoder::array)?.ok_or(malformed)?;
+    let count = len.checked_sub(1).filter(|values| values % 2 == 0).ok_or(malformed)? / 2;
+    let at = take(&mut decoder, Part::Members, Decoder::u16)?;
+    let places = places.get_mut(..usize::try_from(count).map_err(|_| malformed)?).ok_or(ObjectError::Room)?;
+    for place in &mut *places {
+        *place = read_key(&mut decoder)?;
+    }
+    end(&decoder)?;
+    let group = Group::new(places).map_err(|_| malformed)?;
+    if group.identity() != *identity {
+        return Err(ObjectError::Identity);
+    }
+    let device = *group.keys().get(usize::from(at)).ok_or(malformed)?;
+    let mut length = [0; 2];
+    object.verify(&device, &Purpose::MEMBERSHIP.external(identity, challenge, audience, &mut length))?;
+    Ok((device, group))
+}
+
+fn read_key(decoder: &mut Decoder<'_>) -> Result<PublicKey, ObjectError> {
+    let malformed = ObjectError::malformed(Part::Members, decoder.position());
+    let curve = take(decoder, Part::Members, Decoder::u8)?;
+    let algorithm = [Algorithm::Ed25519, Algorithm::Es256].into_iter().find(|known| known.curve() == curve);
+    let bytes = take(decoder, Part::Members, Decoder::bytes)?;
+    PublicKey::new(algorithm.ok_or(malformed)?, bytes).map_err(|_| malformed)
+}
+
+/// Retires an identity for another one: signed by the old key, and by the new one, so that nobody
+/// makes a stranger's key a successor. Made before the old key is wiped.
+///
+/// # Errors
+/// [`ObjectError::Room`] and [`ObjectError::Signer`].
+pub fn retire<O: Signer + ?Sized, N: Signer + ?Sized>(
+    old: &mut O,
+    old_credential: &Credential<'_>,
+    new: &mut N,
+    new_credential: &Credential<'_>,
+    out: &mut [u8],
+) -> Result<usize, ObjectError> {
+    let (before, after) = (old_credential.identity()?, new_credential.identity()?);
+    let none = Audience::default();
+    let mut length = [0; 2];
+    let accepted = new
+        .sign(&Purpose::SUCCESSOR.external(&before, after.as_bytes(), none, &mut length))
+        .map_err(|_| ObjectError::Signer)?;
+    let external = Purpose::RETIREMENT.external(&before, after.as_bytes(), none, &mut length);
+    sign_built(old, &external, out, |encoder| {
+        encoder.array(3).map_err(|_| ObjectError::Room)?;
+        old_credential.write(encoder)?;
+        new_credential.write(encoder)?;
+        encoder.bytes(&accepted).map_err(|_| ObjectError::Room)?;
+        Ok(())
+    })
+}
+
+/// The successor of an identity, if both keys say so.
+///
+/// # Errors
+/// [`ObjectError::Malformed`], [`ObjectError::Identity`] and [`ObjectError::Signature`].
+pub fn check_retirement<'b>(
+    statement: &'b [u8],
+    identity: &Identity,
+) -> Result<(Identity, Credential<'b>), ObjectError> {
+    let object = Sign1::parse(statement)?;
+    let mut decoder = Decoder::new(object.unverified_payload());
+    expect(&mut decoder, Part::Payload, |decoder| decoder.array().map(|len| len == Some(3)))?;
+    let old = Credential::read(&mut decoder)?;
+    let new = Credential::read(&mut decoder)?;
+    let malformed = ObjectError::malformed(Part::Signature, decoder.position());
+    let accepted = take(&mut decoder, Part::Signature, Decoder::bytes)?;
+    let accepted: &[u8; SIGNATURE_LEN] = accepted.try_into().map_err(|_| malformed)?;
+    end(&decoder)?;
+    is_of(&old, identity)?;
+    let (after, none, mut length) = (new.identity()?, Audience::default(), [0; 2]);
+    object.verify(old.key(), &Purpose::RETIREMENT.external(identity, after.as_bytes(), none, &mut length))?;
+    let external = Purpose::SUCCESSOR.external(identity, after.as_bytes(), none, &mut length);
+    if !new.key().verifies(&external, accepted) {
+        return Err(ObjectError::Signature);
+    }
+    Ok((after, new))
+}
+
+/// What a device says when it registers, or registers again after its numbers and its verifier's
+/// have parted.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration<'b> {
+    /// Key and what stands beside it; a verifier that knows them needs no second copy.
+    pub credential: Option<Credential<'b>>,
+    /// The number of the reading that comes next.
+    pub sequence: u64,
+}
+
+/// Signs a registration. With `whole`, the credential is in it.
+///
+/// # Errors
+/// [`ObjectError::Room`] and [`ObjectError::Signer`].
+pub fn register<S: Signer + ?Sized>(
+    signer: &mut S,
+    credential: &Credential<'_>,
+    whole: bool,
+    sequence: u64,
+    audience: Audience<'_>,
+    out: &mut [u8],
+) -> Result<usize, ObjectError> {
+    let (identity, number, mut length) = (credential.identity()?, sequence.to_be_bytes(), [0; 2]);
+    let external = Purpose::REGISTRATION.external(&identity, &number, audience, &mut length);
+    sign_built(signer, &external, out, |encoder| {
+        let room = |_| ObjectError::Room;
+        encoder.array(2).map_err(room)?.u64(sequence).map_err(room)?;
+        if whole {
+            return credential.write(encoder);
+        }
+        // Which device it is: a verifier knows the identity then.
+        encoder.bytes(&identity.short()).map(|_| ()).map_err(room)
+    })
+}
+
+/// A registration before anybody has looked whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct UnverifiedRegistration<'b> {
+    object: Sign1<'b>,
+    sequence: u64,
+    credential: Option<Credential<'b>>,
+    short: Option<[u8; Identity::SHORT_LEN]>,
+}
+
+impl<'b> UnverifiedRegistration<'b> {
+    /// # Errors
+    /// [`ObjectError::Malformed`].
+    pub fn parse(bytes: &'b [u8]) -> Result<Self, ObjectError> {
+        let object = Sign1::parse(bytes)?;
+        let mut decoder = Decoder::new(object.unverified_payload());
+        expect(&mut decoder, Part::Payload, |decoder| decoder.array().map(|len| len == Some(2)))?;
+        let sequence = take(&mut decoder, Part::Sequence, Decoder::u64)?;
+        let (credential, short) = match take(&mut decoder, Part::Credential, |decoder| decoder.datatype())? {
+            Type::Bytes => {
+                let malformed = ObjectError::malformed(Part::Credential, decoder.position());
+                let short = take(&mut decoder, Part::Credential, Decoder::bytes)?;
+                (None, Some(short.try_into().map_err(|_| malformed)?))
+            }
+            _ => (Some(Credential::read(&mut decoder)?), None),
+        };
+        end(&decoder)?;
+        Ok(Self { object, sequence, credential, short })
+    }
+
+    /// The identity that it says to be of.
+    ///
+    /// # Errors
+    /// [`ObjectError::Room`] if a value beside the key is too long.
+    pub fn short_identity(&self) -> Result<[u8; Identity::SHORT_LEN], ObjectError> {
+        match (self.short, &self.credential) {
+            (Some(short), _) => Ok(short),
+            (None, Some(credential)) => Ok(credential.identity()?.short()),
+            (None, None) => Err(ObjectError::Identity),
+        }
+    }
+
+    /// Checks it for an identity, with the key that is in it, or else with `known`.
+    ///
+    /// # Errors
+    /// [`ObjectError::Identity`] if the key is another or there is none, and
+    /// [`ObjectError::Signature`].
+    pub fn verify(
+        &self,
+        identity: &Identity,
+        known: Option<&PublicKey>,
+        audience: Audience<'_>,
+    ) -> Result<Registration<'b>, ObjectError> {
+        let key = match &self.credential {
+            Some(credential) => {
+                is_of(credential, identity)?;
+                credential.key()
+            }
+            None => known.filter(|_| self.short == Some(identity.short())).ok_or(ObjectError::Identity)?,
+        };
+        let (number, mut length) = (self.sequence.to_be_bytes(), [0; 2]);
+        self.object.verify(key, &Purpose::REGISTRATION.external(identity, &number, audience, &mut length))?;
+        Ok(Registration { credential: self.credential, sequence: self.sequence })
+    }
+}
+
+fn is_of(credential: &Credential<'_>, identity: &Identity) -> Result<(), ObjectError> {
+    if credential.identity()? == *identity { Ok(()) } else { Err(ObjectError::Identity) }
+}
+
+fn end(decoder: &Decoder<'_>) -> Result<(), ObjectError> {
+    let at = decoder.position();
+    if at == decoder.input().len() { Ok(()) } else { Err(ObjectError::malformed(Part::End, at)) }
+}

@@ -1,0 +1,10 @@
+//! Signed readings on hosts.
+
+#![forbid(unsafe_code)]
+
+pub mod senml;
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
