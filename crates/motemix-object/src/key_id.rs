@@ -1,23 +1,23 @@
-//! Which key signed a reading: a hint of five bytes, and the same shape on every path.
+//! Which key signed a reading: a hint of six bytes, and the same shape on every path.
 
 use crate::identity::Identity;
 use crate::labelled::{Hash, KEY_ID, first};
 
-/// A reading's key id. On a direct path it is the first three bytes of the identity and the low 16
-/// bits of the sequence number. On an anonymous path it is five bytes of a hash of both, another
+/// A reading's key id. On a direct path it is the first four bytes of the identity and the low 16
+/// bits of the sequence number. On an anonymous path it is six bytes of a hash of both, another
 /// one for each reading: a constant one, or a number that counts, would link all readings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KeyId([u8; KeyId::LEN]);
 
 impl KeyId {
     /// Bytes of a key id.
-    pub const LEN: usize = 5;
+    pub const LEN: usize = 6;
 
     /// Who signed, for all to see, and the low bits of the sequence number.
     pub fn direct(identity: &Identity, sequence: u64) -> Self {
-        let [first, second, third] = first(identity.as_bytes());
+        let [a, b, c, d] = first(identity.as_bytes());
         let [.., high, low] = sequence.to_be_bytes();
-        Self([first, second, third, high, low])
+        Self([a, b, c, d, high, low])
     }
 
     /// A name for one reading. Who knows the identity finds it by computing those of the next
@@ -39,7 +39,7 @@ impl KeyId {
 
     /// Whether it is a direct one of this identity.
     pub fn names(&self, identity: &Identity) -> bool {
-        self.0.starts_with(&first::<3>(identity.as_bytes()))
+        self.0.starts_with(&first::<4>(identity.as_bytes()))
     }
 
     /// The low bits of the sequence number, of a direct one.

@@ -8,7 +8,7 @@ use crate::key_id::KeyId;
 use crate::sign1::{ObjectError, Part, Sign1, sign};
 
 /// Bytes of a signed reading beside its SenML, if that has 23 bytes or less.
-pub const OVERHEAD: usize = 80;
+pub const OVERHEAD: usize = 81;
 
 /// How a reading travels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

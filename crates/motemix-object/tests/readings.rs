@@ -1,0 +1,283 @@
+//! Readings on their way from a device to whoever checks them, and what happens to them there.
+
+use motemix_object::{
+    Algorithm, Audience, Credential, Decimal, Freshness, Identity, KeyId, OVERHEAD, ObjectError, Order, Path,
+    Policy, PrivateKey, PublicKey, Record, Reserved, SealedReading, Sealer, Signer as _, Stale,
+    UnverifiedRegistration, Verified, register, write_pack,
+};
+use proptest::prelude::*;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+
+/// What is left for a message in a packet of the profile `mote`.
+const MOTE_PAYLOAD: usize = 103;
+const CELLAR: &str = "cellar";
+
+struct Device {
+    key: PrivateKey,
+    identity: Identity,
+}
+
+impl Device {
+    fn new(seed: u64) -> Self {
+        Self::with(Algorithm::Ed25519, seed)
+    }
+
+    fn with(algorithm: Algorithm, seed: u64) -> Self {
+        let key = PrivateKey::generate(algorithm, &mut ChaCha20Rng::seed_from_u64(seed));
+        let identity = Credential::new(key.public_key(), &[]).unwrap().identity().unwrap();
+        Self { key, identity }
+    }
+
+    fn public(&self) -> PublicKey {
+        self.key.public_key()
+    }
+
+    fn credential(&self) -> Credential<'static> {
+        Credential::new(self.key.public_key(), &[]).unwrap()
+    }
+
+    fn seal(&mut self, path: Path, sequence: u64, senml: &[u8]) -> Vec<u8> {
+        let audience = Audience::new(CELLAR).unwrap();
+        let mut sealer = Sealer { signer: &mut self.key, identity: self.identity, path, audience };
+        let mut out = [0; 256];
+        let len = sealer.seal(Reserved::promised(sequence), senml, &mut out).unwrap();
+        out[..len].to_vec()
+    }
+}
+
+fn open<'b>(
+    bytes: &'b [u8],
+    device: &Device,
+    sequence: u64,
+    audience: &str,
+) -> Result<Verified<'b>, ObjectError> {
+    let audience = Audience::new(audience).unwrap();
+    SealedReading::parse(bytes)?.verify(&device.public(), &device.identity, sequence, audience)
+}
+
+fn temperature(time: Option<u64>) -> Vec<u8> {
+    let value = Decimal::new(-125, 1).unwrap();
+    let mut out = [0; 64];
+    let len = write_pack(time, &[Record { name: "t", unit: Some("Cel"), value }], &mut out).unwrap();
+    out[..len].to_vec()
+}
+
+#[test]
+fn a_temperature_with_its_time_and_signature_fills_one_packet_of_a_mote() {
+    let mut device = Device::new(1);
+    for path in [Path::Direct, Path::Anonymous] {
+        let senml = temperature(Some(1_763_000_000));
+        let reading = device.seal(path, 0x1_2345_6789, &senml);
+        assert_eq!(senml.len(), 22);
+        assert_eq!(reading.len(), MOTE_PAYLOAD);
+        assert_eq!(reading.len(), senml.len() + OVERHEAD);
+        assert_eq!(open(&reading, &device, 0x1_2345_6789, CELLAR).unwrap().senml(), senml);
+    }
+}
+
+#[test]
+fn both_algorithms_sign_what_the_other_does_not_check() {
+    let (mut one, mut other) = (Device::with(Algorithm::Ed25519, 2), Device::with(Algorithm::Es256, 3));
+    for device in [&mut one, &mut other] {
+        let reading = device.seal(Path::Direct, 5, &temperature(None));
+        assert!(open(&reading, device, 5, CELLAR).is_ok());
+    }
+    let reading = one.seal(Path::Direct, 5, &temperature(None));
+    let checked = SealedReading::parse(&reading).unwrap().verify(
+        &other.public(),
+        &one.identity,
+        5,
+        Audience::new(CELLAR).unwrap(),
+    );
+    assert_eq!(checked.unwrap_err(), ObjectError::Signature);
+}
+
+#[test]
+fn a_changed_byte_is_refused_wherever_it_is() {
+    let mut device = Device::new(4);
+    let reading = device.seal(Path::Anonymous, 9, &temperature(Some(1_763_000_000)));
+    for at in 0..reading.len() {
+        for bit in 0..8 {
+            let mut changed = reading.clone();
+            changed[at] ^= 1 << bit;
+            assert!(open(&changed, &device, 9, CELLAR).is_err(), "byte {at}, bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_signature_holds_for_one_device_one_number_one_audience_and_one_purpose() {
+    let mut device = Device::new(5);
+    let audience = Audience::new(CELLAR).unwrap();
+    let reading = device.seal(Path::Direct, 70_000, &temperature(None));
+    assert!(open(&reading, &device, 70_000, CELLAR).is_ok());
+    // The same low bits, another number.
+    assert!(open(&reading, &device, 70_000 + 0x1_0000, CELLAR).is_err());
+    assert!(open(&reading, &device, 70_000, "attic").is_err());
+    let same_key = Device { identity: Device::new(6).identity, ..Device::new(5) };
+    assert!(open(&reading, &same_key, 70_000, CELLAR).is_err());
+    // A registration is no reading, though the device signed both.
+    let mut out = [0; 256];
+    let credential = device.credential();
+    let len = register(&mut device.key, &credential, false, 7, audience, &mut out).unwrap();
+    assert!(SealedReading::parse(&out[..len]).is_err());
+    assert!(UnverifiedRegistration::parse(&reading).is_err());
+}
+
+#[test]
+fn two_readings_of_one_device_have_nothing_in_common_that_others_do_not_have() {
+    let (mut one, mut other) = (Device::new(7), Device::new(8));
+    let senml = temperature(None);
+    let [first, second] = [100, 101].map(|number| one.seal(Path::Anonymous, number, &senml));
+    let foreign = other.seal(Path::Anonymous, 55, &senml);
+    let same = |a: &[u8], b: &[u8]| a.iter().zip(b).map(|(a, b)| a == b).collect::<Vec<_>>();
+    let (linked, unlinked) = (same(&first, &second), same(&first, &foreign));
+    // What all readings of this content have: envelope, algorithm, lengths, SenML. A few of the
+    // bytes that are drawn at random are the same by chance.
+    let fixed = OVERHEAD - KeyId::LEN - 64 + senml.len();
+    for found in [&linked, &unlinked] {
+        let count = found.iter().filter(|same| **same).count();
+        assert!((fixed..fixed + 5).contains(&count), "{count} of {fixed}");
+    }
+    // On a direct path they say who sent them.
+    let [first, second] = [100, 101].map(|number| one.seal(Path::Direct, number, &senml));
+    let ids = [&first, &second].map(|reading| SealedReading::parse(reading).unwrap().key_id());
+    assert!(ids.iter().all(|id| id.names(&one.identity) && !id.names(&other.identity)));
+}
+
+#[test]
+fn a_replayed_reading_is_refused_and_so_is_one_far_ahead() {
+    let mut device = Device::new(9);
+    for policy in [Policy::STRICT, Policy::WINDOW] {
+        let mut fresh = Freshness::starting_at(40);
+        let reading = device.seal(Path::Direct, 41, &temperature(None));
+        let verified = open(&reading, &device, 41, CELLAR).unwrap();
+        assert_eq!(fresh.check(41, policy), Ok(()));
+        fresh.admit(&verified, policy).unwrap();
+        assert_eq!(fresh.admit(&verified, policy), Err(Stale::Replayed));
+        assert_eq!(fresh.check(42 + u64::from(policy.threshold), policy), Ok(()));
+        assert_eq!(fresh.check(43 + u64::from(policy.threshold), policy), Err(Stale::FarAhead));
+    }
+}
+
+#[test]
+fn a_window_takes_what_mixes_put_in_another_order_and_a_strict_rule_does_not() {
+    let mut device = Device::new(10);
+    let mut accepted = [Policy::STRICT, Policy::WINDOW].map(|policy| {
+        let mut fresh = Freshness::starting_at(0);
+        let order = [3, 1, 2, 0, 70, 5, 69, 68];
+        order.map(|number| {
+            let reading = device.seal(Path::Direct, number, &temperature(None));
+            fresh.admit(&open(&reading, &device, number, CELLAR).unwrap(), policy)
+        })
+    });
+    assert_eq!(accepted[0].iter().filter(|result| result.is_ok()).count(), 2);
+    // 5 is 65 below 70: the window ends before it.
+    assert_eq!(accepted[1].iter_mut().position(|result| result.is_err()), Some(5));
+    assert_eq!(accepted[1].iter().filter(|result| result.is_ok()).count(), 7);
+}
+
+/// A reading every mean delay of a mix, through three of them: what a strict rule loses.
+#[test]
+fn behind_three_poisson_mixes_a_strict_rule_loses_more_than_a_third() {
+    let (mut random, readings) = (ChaCha20Rng::seed_from_u64(11), 20_000_u32);
+    let mut delay = || -((f64::from(random.next_u32()) + 1.0) / 4_294_967_296.0).ln();
+    let mut arrivals: Vec<(f64, u32)> =
+        (0..readings).map(|number| (f64::from(number) + delay() + delay() + delay(), number)).collect();
+    arrivals.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut highest = None;
+    let lost = arrivals.iter().filter(|(_, number)| {
+        let is_late = highest.is_some_and(|highest| *number < highest);
+        highest = highest.max(Some(*number));
+        is_late
+    });
+    let in_a_thousand = lost.count() * 1000 / arrivals.len();
+    assert!((360..400).contains(&in_a_thousand), "{in_a_thousand}");
+}
+
+#[test]
+fn low_bits_tell_the_number_across_their_wrap() {
+    for next in [0_u64, 1, 0x7fff, 0x8000, 0xfffe, 0x1_0000, 0x1_7fff, 0x5_0000_0000] {
+        let fresh = Freshness::starting_at(next);
+        for number in next.saturating_sub(64)..next + 200 {
+            assert_eq!(
+                fresh.nearest(KeyId::direct(&Device::new(1).identity, number).low()),
+                number,
+                "{next}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_anonymous_reading_is_found_by_its_key_id_within_the_threshold() {
+    let device = Device::new(12);
+    let fresh = Freshness::starting_at(1000);
+    let found = |number| {
+        fresh.sequence_of(&device.identity, KeyId::rotating(&device.identity, number), Policy::WINDOW)
+    };
+    for number in [936, 1000, 1001, 5096] {
+        assert_eq!(found(number), Some(number));
+    }
+    for number in [935, 5097] {
+        assert_eq!(found(number), None);
+    }
+}
+
+#[test]
+fn a_device_that_is_far_ahead_registers_again_and_nobody_takes_it_back() {
+    let mut device = Device::new(13);
+    let (audience, credential) = (Audience::new(CELLAR).unwrap(), device.credential());
+    let mut fresh = Freshness::starting_at(0);
+    assert_eq!(fresh.check(90_000, Policy::WINDOW), Err(Stale::FarAhead));
+    let mut out = [0; 256];
+    for whole in [false, true] {
+        let len = register(&mut device.key, &credential, whole, 90_000, audience, &mut out).unwrap();
+        // Without the key it is a packet of a mote as well.
+        assert_eq!(len <= MOTE_PAYLOAD, !whole, "{len}");
+        let registration = UnverifiedRegistration::parse(&out[..len]).unwrap();
+        assert_eq!(registration.short_identity().unwrap(), device.identity.short());
+        let known = (!whole).then(|| device.public());
+        let verified = registration.verify(&device.identity, known.as_ref(), audience).unwrap();
+        fresh.register(verified.sequence).unwrap();
+        assert_eq!(fresh.check(90_000, Policy::WINDOW), Ok(()));
+    }
+    // Recorded and shown again, when readings have arrived since.
+    let len = register(&mut device.key, &credential, false, 90_000, audience, &mut out).unwrap();
+    let reading = device.seal(Path::Direct, 90_003, &temperature(None));
+    fresh.admit(&open(&reading, &device, 90_003, CELLAR).unwrap(), Policy::WINDOW).unwrap();
+    let again = UnverifiedRegistration::parse(&out[..len]).unwrap();
+    let again = again.verify(&device.identity, Some(&device.public()), audience).unwrap();
+    assert_eq!(fresh.register(again.sequence), Err(Stale::Late));
+}
+
+proptest! {
+    #[test]
+    fn no_number_is_accepted_twice(
+        numbers in prop::collection::vec(0_u64..300, 1..200),
+        strict in any::<bool>(),
+    ) {
+        let policy = Policy { order: if strict { Order::Strict } else { Order::Window }, threshold: 100 };
+        let mut device = Device::new(14);
+        let mut fresh = Freshness::starting_at(0);
+        let mut seen = std::collections::BTreeSet::new();
+        for number in numbers {
+            let reading = device.seal(Path::Direct, number, b"\x81\xa0");
+            let verified = open(&reading, &device, number, CELLAR).unwrap();
+            let said = fresh.check(number, policy);
+            prop_assert_eq!(fresh.admit(&verified, policy), said);
+            // What was kept and read again goes on the same way.
+            prop_assert_eq!(Freshness::from_words(fresh.to_words()), fresh);
+            if said.is_ok() {
+                prop_assert!(seen.insert(number), "{} twice", number);
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_arrives_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..160)) {
+        let _ = SealedReading::parse(&bytes);
+        let _ = UnverifiedRegistration::parse(&bytes);
+    }
+}
