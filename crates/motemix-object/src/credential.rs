@@ -5,7 +5,7 @@ use minicbor::{Decoder, Encoder};
 
 use crate::identity::{Identity, MAX_OTHERS, Other, OtherKind};
 use crate::key::{Algorithm, PublicKey};
-use crate::sign1::{ObjectError, Part, take};
+use crate::sign1::{ObjectError, Part, end, take};
 
 /// P and O. On the wire an array: the key's curve in COSE, its bytes, and each value's type and
 /// bytes.
@@ -23,6 +23,28 @@ impl<'a> Credential<'a> {
         let places = credential.others.get_mut(..others.len()).ok_or(ObjectError::Room)?;
         places.iter_mut().zip(others).for_each(|(place, other)| *place = Some(*other));
         Ok(credential)
+    }
+
+    /// An introduction: a device shows its key, to somebody who has its identity. It needs no
+    /// signature, because the identity is of this key and no other.
+    ///
+    /// # Errors
+    /// [`ObjectError::Malformed`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ObjectError> {
+        let mut decoder = Decoder::new(bytes);
+        let credential = Self::read(&mut decoder)?;
+        end(&decoder)?;
+        Ok(credential)
+    }
+
+    /// Writes the introduction. Returns its length.
+    ///
+    /// # Errors
+    /// [`ObjectError::Room`].
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, ObjectError> {
+        let mut encoder = Encoder::new(Cursor::new(out));
+        self.write(&mut encoder)?;
+        Ok(encoder.writer().position())
     }
 
     /// The key.

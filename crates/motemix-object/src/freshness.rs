@@ -32,9 +32,9 @@ pub struct Policy {
 
 impl Policy {
     /// For direct paths.
-    pub const STRICT: Self = Self { order: Order::Strict, threshold: 4096 };
+    pub const STRICT: Self = Self { order: Order::Strict, threshold: 1024 };
     /// For anonymous paths.
-    pub const WINDOW: Self = Self { order: Order::Window, threshold: 4096 };
+    pub const WINDOW: Self = Self { order: Order::Window, threshold: 1024 };
 }
 
 /// Why a number is refused.
@@ -107,9 +107,14 @@ impl Freshness {
     /// anonymous one the first whose key id it is, among those that would be accepted. Takes up to
     /// `threshold` + 64 hashes then.
     pub fn sequence_of(&self, identity: &Identity, key_id: KeyId, policy: Policy) -> Option<u64> {
+        let (from, to) = self.span(policy);
+        (from..to).find(|number| KeyId::rotating(identity, *number) == key_id)
+    }
+
+    /// The numbers that could be accepted: from one to before another.
+    pub fn span(&self, policy: Policy) -> (u64, u64) {
         let from = self.next.saturating_sub(if policy.order == Order::Window { WINDOW } else { 0 });
-        let to = self.next.saturating_add(policy.threshold.into());
-        (from..=to).find(|number| KeyId::rotating(identity, *number) == key_id)
+        (from, self.next.saturating_add(policy.threshold.into()).saturating_add(1))
     }
 
     /// Whether this number would be accepted. Says so before the signature is checked, so that

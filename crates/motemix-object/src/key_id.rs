@@ -37,9 +37,15 @@ impl KeyId {
         &self.0
     }
 
+    /// The first bytes of the identity, of a direct one.
+    pub fn named(&self) -> &[u8; 4] {
+        let [named @ .., _, _] = &self.0;
+        named
+    }
+
     /// Whether it is a direct one of this identity.
     pub fn names(&self, identity: &Identity) -> bool {
-        self.0.starts_with(&first::<4>(identity.as_bytes()))
+        *self.named() == first(identity.as_bytes())
     }
 
     /// The low bits of the sequence number, of a direct one.

@@ -56,7 +56,7 @@ pub use reading::{OVERHEAD, Path, Reserved, SealedReading, Sealer, Verified};
 pub use sign1::{MAX_KEY_ID_LEN, ObjectError, Part, Sign1, sign};
 pub use statement::{
     CHALLENGE_LEN, NO_CHALLENGE, Registration, UnverifiedRegistration, check_membership, check_possession,
-    check_retirement, prove_membership, prove_possession, register, retire,
+    check_retirement, prove_membership, prove_possession, register, retire, retired_identity,
 };
 pub use thumbprint::thumbprint;
 

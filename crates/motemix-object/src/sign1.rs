@@ -324,3 +324,9 @@ pub(crate) fn expect<'b>(
     let at = decoder.position();
     if take(decoder, part, is_right)? { Ok(()) } else { Err(ObjectError::malformed(part, at)) }
 }
+
+/// That nothing follows.
+pub(crate) fn end(decoder: &Decoder<'_>) -> Result<(), ObjectError> {
+    let at = decoder.position();
+    if at == decoder.input().len() { Ok(()) } else { Err(ObjectError::malformed(Part::End, at)) }
+}

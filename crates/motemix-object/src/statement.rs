@@ -10,7 +10,7 @@ use crate::external::{Audience, Purpose};
 use crate::group::Group;
 use crate::identity::Identity;
 use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer};
-use crate::sign1::{ObjectError, Part, Sign1, expect, sign, take};
+use crate::sign1::{ObjectError, Part, Sign1, end, expect, sign, take};
 
 /// Bytes of a challenge: whoever wants a proof draws them at random and uses them once.
 pub const CHALLENGE_LEN: usize = 16;
@@ -200,6 +200,14 @@ pub fn check_retirement<'b>(
     Ok((after, new))
 }
 
+/// The identity that a statement says to retire: nobody has checked it.
+pub fn retired_identity(statement: &[u8]) -> Option<Identity> {
+    let object = Sign1::parse(statement).ok()?;
+    let mut decoder = Decoder::new(object.unverified_payload());
+    expect(&mut decoder, Part::Payload, |decoder| decoder.array().map(|len| len == Some(3))).ok()?;
+    Credential::read(&mut decoder).ok()?.identity().ok()
+}
+
 /// What a device says when it registers, or registers again after its numbers and its verifier's
 /// have parted.
 #[derive(Clone, Copy, Debug)]
@@ -264,6 +272,16 @@ impl<'b> UnverifiedRegistration<'b> {
         Ok(Self { object, sequence, credential, short })
     }
 
+    /// The key and what stands beside it, if they are in it.
+    pub const fn credential(&self) -> Option<&Credential<'b>> {
+        self.credential.as_ref()
+    }
+
+    /// The number that it says comes next.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     /// The identity that it says to be of.
     ///
     /// # Errors
@@ -302,9 +320,4 @@ impl<'b> UnverifiedRegistration<'b> {
 
 fn is_of(credential: &Credential<'_>, identity: &Identity) -> Result<(), ObjectError> {
     if credential.identity()? == *identity { Ok(()) } else { Err(ObjectError::Identity) }
-}
-
-fn end(decoder: &Decoder<'_>) -> Result<(), ObjectError> {
-    let at = decoder.position();
-    if at == decoder.input().len() { Ok(()) } else { Err(ObjectError::malformed(Part::End, at)) }
 }

@@ -2,7 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod counter;
+pub mod devices;
 pub mod senml;
+pub mod verifier;
+
+pub use counter::Counter;
+pub use devices::{Device, Devices};
+pub use verifier::{Accepted, Refusal, Verifier};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

@@ -1,0 +1,340 @@
+//! The devices that may send readings, and which readings of each have been accepted.
+//!
+//! One file of `SQLite`. What is accepted is on the disk before anybody sees it: a verifier that
+//! was killed accepts nothing a second time.
+
+use std::path::{Path, PathBuf};
+
+use motemix_host::store::sqlite::{self, Layout};
+use motemix_host::store::{StoreError, StoreProblem};
+use motemix_object::{Algorithm, Freshness, Identity, PublicKey};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+const LAYOUT: Layout = Layout {
+    kind: "list of devices",
+    // "mmdv"
+    application_id: 0x6d6d_6476,
+    version: 1,
+    schema: "
+        CREATE TABLE devices (
+            short     BLOB PRIMARY KEY,
+            identity  BLOB,
+            algorithm INTEGER,
+            key       BLOB,
+            place     TEXT NOT NULL,
+            purpose   TEXT NOT NULL,
+            admitted  INTEGER NOT NULL,
+            next      INTEGER NOT NULL DEFAULT 0,
+            seen      BLOB NOT NULL DEFAULT x'ffffffffffffffff',
+            accepted  INTEGER NOT NULL DEFAULT 0,
+            heard_at  INTEGER,
+            successor BLOB
+        ) WITHOUT ROWID;
+        CREATE TABLE settings (
+            name  TEXT PRIMARY KEY,
+            value INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE verdicts (
+            message  INTEGER PRIMARY KEY,
+            short    BLOB,
+            sequence INTEGER,
+            problem  TEXT
+        );",
+};
+
+/// The most devices of a list.
+pub const MAX_DEVICES: i64 = 1024;
+
+/// How a device got into the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admitted {
+    /// Somebody put its identity there.
+    ByList,
+    /// It was the first to ask, while there were places for those who do: whoever was there at that
+    /// time may be somebody else.
+    OnFirstUse,
+    /// A device of the list named it as its successor.
+    AsSuccessor,
+}
+
+impl Admitted {
+    const ALL: [Self; 3] = [Self::ByList, Self::OnFirstUse, Self::AsSuccessor];
+
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ByList => "list",
+            Self::OnFirstUse => "first use",
+            Self::AsSuccessor => "successor",
+        }
+    }
+
+    const fn number(self) -> i64 {
+        match self {
+            Self::ByList => 0,
+            Self::OnFirstUse => 1,
+            Self::AsSuccessor => 2,
+        }
+    }
+}
+
+/// A device of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// The first half of its identity, which labels show.
+    pub short: [u8; Identity::SHORT_LEN],
+    /// Identity and key, once it has shown its key.
+    pub known: Option<(Identity, PublicKey)>,
+    /// Where it is.
+    pub place: String,
+    /// What it is for.
+    pub purpose: String,
+    /// How it got here.
+    pub admitted: Admitted,
+    /// Which of its readings are accepted.
+    pub fresh: Freshness,
+    /// How many were.
+    pub accepted: u64,
+    /// When the last one was, in seconds since 1970.
+    pub heard_at: Option<u64>,
+    /// The identity that took its place: nothing of this one is accepted any more.
+    pub successor: Option<Identity>,
+}
+
+/// What became of a message that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The device that signed it, if it is known.
+    pub short: Option<[u8; Identity::SHORT_LEN]>,
+    /// The number that it was signed under.
+    pub sequence: Option<u64>,
+    /// Why it was refused; none if it was not.
+    pub problem: Option<String>,
+}
+
+/// The list in its file.
+#[derive(Debug)]
+pub struct Devices {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Devices {
+    /// Opens the list; makes an empty one if there is none.
+    ///
+    /// # Errors
+    /// The file belongs to something else, is damaged, or the system refuses.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        Ok(Self { connection: LAYOUT.open(&path)?, path })
+    }
+
+    /// Puts a device into the list, or changes where it is and what it is for. Returns whether it
+    /// is new.
+    ///
+    /// # Errors
+    /// The list is full ([`StoreProblem::Full`]), or the file does not work.
+    pub fn authorise(
+        &mut self,
+        short: [u8; Identity::SHORT_LEN],
+        place: &str,
+        purpose: &str,
+        admitted: Admitted,
+    ) -> Result<bool, StoreError> {
+        if self.device(short)?.is_some() {
+            let changed = "UPDATE devices SET place = ?2, purpose = ?3, admitted = ?4 WHERE short = ?1";
+            self.run(changed, params![short, place, purpose, admitted.number()])?;
+            return Ok(false);
+        }
+        let count: i64 = self.number("SELECT count(*) FROM devices")?;
+        if count >= MAX_DEVICES {
+            return Err(StoreError { file: self.path.clone(), problem: StoreProblem::Full });
+        }
+        let added = "INSERT INTO devices (short, place, purpose, admitted) VALUES (?1, ?2, ?3, ?4)";
+        self.run(added, params![short, place, purpose, admitted.number()])?;
+        Ok(true)
+    }
+
+    /// Takes a device out of the list. Returns whether it was there.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn remove(&mut self, short: [u8; Identity::SHORT_LEN]) -> Result<bool, StoreError> {
+        Ok(self.run("DELETE FROM devices WHERE short = ?1", params![short])? > 0)
+    }
+
+    /// All devices, by place and purpose.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn all(&self) -> Result<Vec<Device>, StoreError> {
+        let select = format!("SELECT {COLUMNS} FROM devices ORDER BY place, purpose, short");
+        let mut statement = self.connection.prepare(&select).map_err(|error| self.failed(error))?;
+        let rows = statement.query_map([], device).map_err(|error| self.failed(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
+    }
+
+    /// One device.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn device(&self, short: [u8; Identity::SHORT_LEN]) -> Result<Option<Device>, StoreError> {
+        let select = format!("SELECT {COLUMNS} FROM devices WHERE short = ?1");
+        self.connection.query_row(&select, [short], device).optional().map_err(|error| self.failed(error))
+    }
+
+    /// Notes the key that a device has shown, and that belongs to its identity.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn introduce(&mut self, identity: &Identity, key: &PublicKey) -> Result<(), StoreError> {
+        let noted = "UPDATE devices SET identity = ?2, algorithm = ?3, key = ?4 WHERE short = ?1";
+        let algorithm = key.algorithm().cose();
+        self.run(noted, params![identity.short(), identity.as_bytes(), algorithm, key.as_bytes()])?;
+        Ok(())
+    }
+
+    /// Notes which readings of a device are accepted from now on, before what was accepted is used.
+    /// With `heard_at`, one more was.
+    ///
+    /// # Errors
+    /// The file does not work: nothing is accepted then.
+    pub fn keep(
+        &self,
+        short: [u8; Identity::SHORT_LEN],
+        fresh: Freshness,
+        heard_at: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let [next, seen] = fresh.to_words();
+        let noted = "UPDATE devices SET next = ?2, seen = ?3, accepted = accepted + (?4 IS NOT NULL),
+                     heard_at = coalesce(?4, heard_at) WHERE short = ?1";
+        self.run(noted, params![short, next.cast_signed(), seen.to_be_bytes(), heard_at])?;
+        Ok(())
+    }
+
+    /// Puts another identity in a device's place. Both or none is noted.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn succeed(&mut self, old: &Device, successor: &Identity, key: &PublicKey) -> Result<(), StoreError> {
+        self.in_one(|devices| {
+            let noted = "UPDATE devices SET successor = ?2 WHERE short = ?1";
+            devices.run(noted, params![old.short, successor.as_bytes()])?;
+            devices.authorise(successor.short(), &old.place, &old.purpose, Admitted::AsSuccessor)?;
+            devices.introduce(successor, key)
+        })
+    }
+
+    /// How many devices may still get into the list by being the first to ask.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn places_on_first_use(&self) -> Result<u64, StoreError> {
+        let places = self.number("SELECT coalesce(max(value), 0) FROM settings WHERE name = 'first use'")?;
+        Ok(u64::try_from(places).unwrap_or(0))
+    }
+
+    /// Sets that number. While it is above zero, whoever asks first is trusted.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn set_places_on_first_use(&mut self, places: u64) -> Result<(), StoreError> {
+        self.run("INSERT OR REPLACE INTO settings VALUES ('first use', ?1)", params![places])?;
+        Ok(())
+    }
+
+    /// What became of a message of an inbox, if it has been looked at.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn verdict(&self, message: i64) -> Result<Option<Verdict>, StoreError> {
+        let select = "SELECT short, sequence, problem FROM verdicts WHERE message = ?1";
+        let read = |row: &Row<'_>| {
+            let sequence: Option<i64> = row.get(1)?;
+            Ok(Verdict {
+                short: row.get(0)?,
+                sequence: sequence.map(i64::cast_unsigned),
+                problem: row.get(2)?,
+            })
+        };
+        self.connection.query_row(select, [message], read).optional().map_err(|error| self.failed(error))
+    }
+
+    /// Runs `work` so that all it changes is noted, or nothing is.
+    ///
+    /// # Errors
+    /// Those of `work`, and those of the file.
+    pub fn in_one<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.run("SAVEPOINT one", [])?;
+        let result = work(self);
+        if result.is_err() {
+            self.run("ROLLBACK TO one", [])?;
+        }
+        self.run("RELEASE one", [])?;
+        result
+    }
+
+    /// Notes what became of a message of an inbox.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn keep_verdict(&mut self, message: i64, verdict: &Verdict) -> Result<(), StoreError> {
+        let sequence = verdict.sequence.map(u64::cast_signed);
+        let noted = "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4)";
+        self.run(noted, params![message, verdict.short, sequence, verdict.problem])?;
+        Ok(())
+    }
+
+    /// Forgets what became of the messages before this one, which are gone.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn forget_verdicts_before(&mut self, message: i64) -> Result<(), StoreError> {
+        self.run("DELETE FROM verdicts WHERE message < ?1", params![message])?;
+        Ok(())
+    }
+
+    fn run(&self, statement: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
+        let prepared = self.connection.prepare_cached(statement);
+        prepared.and_then(|mut statement| statement.execute(values)).map_err(|error| self.failed(error))
+    }
+
+    fn number(&self, select: &str) -> Result<i64, StoreError> {
+        self.connection.query_row(select, [], |row| row.get(0)).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
+        sqlite::failure(&self.path, error)
+    }
+}
+
+const COLUMNS: &str =
+    "short, identity, algorithm, key, place, purpose, admitted, next, seen, accepted, heard_at, successor";
+
+fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
+    let (identity, algorithm, key): (Option<[u8; 32]>, Option<i64>, Option<Vec<u8>>) =
+        (row.get(1)?, row.get(2)?, row.get(3)?);
+    let key = algorithm.and_then(Algorithm::of_cose).zip(key);
+    // What is no key was not put there by this program; the device has to show it again.
+    let key = key.and_then(|(algorithm, key)| PublicKey::new(algorithm, &key).ok());
+    let admitted: i64 = row.get(6)?;
+    let (next, seen): (i64, [u8; 8]) = (row.get(7)?, row.get(8)?);
+    let successor: Option<[u8; 32]> = row.get(11)?;
+    Ok(Device {
+        short: row.get(0)?,
+        known: identity.map(Identity::from_bytes).zip(key),
+        place: row.get(4)?,
+        purpose: row.get(5)?,
+        admitted: Admitted::ALL
+            .into_iter()
+            .find(|way| way.number() == admitted)
+            .unwrap_or(Admitted::OnFirstUse),
+        fresh: Freshness::from_words([next.cast_unsigned(), u64::from_be_bytes(seen)]),
+        accepted: row.get(9)?,
+        heard_at: row.get(10)?,
+        successor: successor.map(Identity::from_bytes),
+    })
+}

@@ -1,0 +1,303 @@
+//! What a message of a device is, and whether to believe it.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use motemix_host::store::StoreError;
+use motemix_object::{
+    Audience, Credential, Freshness, Identity, KeyId, ObjectError, Policy, PublicKey, SealedReading, Stale,
+    UnverifiedRegistration, Verified, check_retirement,
+};
+
+use crate::devices::{Admitted, Device, Devices};
+
+/// A message that is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Accepted {
+    /// A reading.
+    Reading {
+        /// Whose.
+        device: Box<Device>,
+        /// Under which number.
+        sequence: u64,
+        /// SenML in CBOR.
+        senml: Vec<u8>,
+    },
+    /// A device has shown its key.
+    Introduced {
+        /// Which.
+        device: Box<Device>,
+    },
+    /// A device says which number comes next.
+    Registered {
+        /// Which.
+        device: Box<Device>,
+        /// The number.
+        sequence: u64,
+    },
+    /// Another identity takes the place of a device's.
+    Succeeded {
+        /// The device that was.
+        device: Box<Device>,
+        /// The identity now.
+        successor: Identity,
+    },
+}
+
+/// Why a message is not believed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It is no message of a device.
+    Malformed(ObjectError),
+    /// No device of the list has such a key id or identity.
+    Unknown,
+    /// The device has not shown its key.
+    NoKey(Box<Device>),
+    /// The signature does not hold.
+    Signature(ObjectError),
+    /// Its number is not accepted.
+    Stale(Box<Device>, Stale),
+    /// Another identity has taken the device's place.
+    Retired(Box<Device>),
+    /// The list could not be read or written: the message was not looked at.
+    Store(StoreError),
+}
+
+impl Refusal {
+    /// The device that it is about, if that is known.
+    pub fn device(&self) -> Option<&Device> {
+        match self {
+            Self::NoKey(device) | Self::Stale(device, _) | Self::Retired(device) => Some(device),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(error) | Self::Signature(error) => error.fmt(f),
+            Self::Unknown => f.write_str(
+                "no device of the list sent this; put its identity there with `motemix object authorise`, or let it \
+                 register again if it is there",
+            ),
+            Self::NoKey(_) => f.write_str("the device has not shown its key; let it register"),
+            Self::Stale(_, stale) => stale.fmt(f),
+            Self::Retired(device) => match device.successor {
+                Some(successor) => write!(f, "the device was retired; {successor:.32} has taken its place"),
+                None => f.write_str("the device was retired"),
+            },
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Believes messages of the devices of a list.
+#[derive(Debug)]
+pub struct Verifier {
+    devices: Devices,
+    policy: Policy,
+    /// Key ids of the next readings of each device, as they are on anonymous paths.
+    expected: HashMap<KeyId, (Candidate, u64)>,
+    /// Up to which number key ids of a device were computed.
+    computed: HashMap<Candidate, (u64, Freshness)>,
+}
+
+type Candidate = [u8; Identity::SHORT_LEN];
+
+impl Verifier {
+    /// For the devices of a list.
+    pub fn new(devices: Devices, policy: Policy) -> Self {
+        Self { devices, policy, expected: HashMap::new(), computed: HashMap::new() }
+    }
+
+    /// The list.
+    pub fn devices(&mut self) -> &mut Devices {
+        &mut self.devices
+    }
+
+    /// Looks at a message that arrived at `now`, in seconds since 1970, and notes it before it
+    /// returns. At most as many signatures are checked as devices of the list share the four bytes
+    /// that a reading names its own by.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn look_at(&mut self, message: &[u8], audience: Audience<'_>, now: u64) -> Result<Accepted, Refusal> {
+        // An introduction is an array of a curve's number and more; all others begin with a string.
+        if let Ok(credential) = Credential::parse(message) {
+            return self.introduced(&credential);
+        }
+        let reading = match SealedReading::parse(message) {
+            Ok(reading) => return self.reading(&reading, audience, now),
+            Err(error) => error,
+        };
+        if let Ok(registration) = UnverifiedRegistration::parse(message) {
+            return self.registered(&registration, audience);
+        }
+        match self.succeeded(message)? {
+            Some(succeeded) => Ok(succeeded),
+            None => Err(Refusal::Malformed(reading)),
+        }
+    }
+
+    fn introduced(&mut self, credential: &Credential<'_>) -> Result<Accepted, Refusal> {
+        let identity = credential.identity().map_err(Refusal::Malformed)?;
+        let device = self.known_or_first(&identity)?;
+        self.devices.introduce(&identity, credential.key())?;
+        Ok(Accepted::Introduced { device: Box::new(device) })
+    }
+
+    /// The device of an identity; one that is not in the list may take a place for those who come
+    /// first.
+    fn known_or_first(&mut self, identity: &Identity) -> Result<Device, Refusal> {
+        if let Some(device) = self.devices.device(identity.short())? {
+            return if device.successor.is_some() {
+                Err(Refusal::Retired(Box::new(device)))
+            } else {
+                Ok(device)
+            };
+        }
+        let places = self.devices.places_on_first_use()?;
+        let left = places.checked_sub(1).ok_or(Refusal::Unknown)?;
+        self.devices.in_one(|devices| {
+            devices.set_places_on_first_use(left)?;
+            devices.authorise(identity.short(), "", "", Admitted::OnFirstUse)
+        })?;
+        self.devices.device(identity.short())?.ok_or(Refusal::Unknown)
+    }
+
+    fn registered(
+        &mut self,
+        registration: &UnverifiedRegistration<'_>,
+        audience: Audience<'_>,
+    ) -> Result<Accepted, Refusal> {
+        let device = if let Some(credential) = registration.credential() {
+            let identity = credential.identity().map_err(Refusal::Malformed)?;
+            // Before anybody gets a place.
+            registration.verify(&identity, None, audience).map_err(Refusal::Signature)?;
+            let device = self.known_or_first(&identity)?;
+            self.devices.introduce(&identity, credential.key())?;
+            device
+        } else {
+            let short = registration.short_identity().map_err(Refusal::Malformed)?;
+            let device = self.devices.device(short)?.ok_or(Refusal::Unknown)?;
+            let Some((identity, key)) = device.known else { return Err(Refusal::NoKey(Box::new(device))) };
+            registration.verify(&identity, Some(&key), audience).map_err(Refusal::Signature)?;
+            device
+        };
+        if device.successor.is_some() {
+            return Err(Refusal::Retired(Box::new(device)));
+        }
+        let (mut fresh, sequence) = (device.fresh, registration.sequence());
+        fresh.register(sequence).map_err(|stale| Refusal::Stale(Box::new(device.clone()), stale))?;
+        self.devices.keep(device.short, fresh, None)?;
+        Ok(Accepted::Registered { device: Box::new(device), sequence })
+    }
+
+    fn succeeded(&mut self, message: &[u8]) -> Result<Option<Accepted>, Refusal> {
+        let Some(old) = motemix_object::retired_identity(message) else { return Ok(None) };
+        let device = self.devices.device(old.short())?.ok_or(Refusal::Unknown)?;
+        let (successor, credential) = check_retirement(message, &old).map_err(Refusal::Signature)?;
+        match device.successor {
+            // Shown again: nothing changes.
+            Some(before) if before == successor => {}
+            Some(_) => return Err(Refusal::Retired(Box::new(device))),
+            None => self.devices.succeed(&device, &successor, credential.key())?,
+        }
+        Ok(Some(Accepted::Succeeded { device: Box::new(device), successor }))
+    }
+
+    fn reading(
+        &mut self,
+        reading: &SealedReading<'_>,
+        audience: Audience<'_>,
+        now: u64,
+    ) -> Result<Accepted, Refusal> {
+        let mut refusal = Refusal::Unknown;
+        let mut all = self.devices.all()?;
+        let key_id = reading.key_id();
+        let named = all.iter_mut().filter(|device| device.short.starts_with(key_id.named()));
+        for device in named {
+            let sequence = device.fresh.nearest(key_id.low());
+            match self.try_one(device, reading, sequence, audience, now) {
+                Err(error) => refusal = error,
+                accepted => return accepted,
+            }
+        }
+        for device in &all {
+            self.expect(device);
+        }
+        let Some((short, sequence)) = self.expected.get(&key_id).copied() else { return Err(refusal) };
+        let device = all.iter_mut().find(|device| device.short == short).ok_or(refusal)?;
+        self.try_one(device, reading, sequence, audience, now)
+    }
+
+    fn try_one(
+        &self,
+        device: &mut Device,
+        reading: &SealedReading<'_>,
+        sequence: u64,
+        audience: Audience<'_>,
+        now: u64,
+    ) -> Result<Accepted, Refusal> {
+        if device.successor.is_some() {
+            return Err(Refusal::Retired(Box::new(device.clone())));
+        }
+        let Some((identity, key)) = device.known else {
+            return Err(Refusal::NoKey(Box::new(device.clone())));
+        };
+        let verified = self.admit(device, reading, (&identity, &key), sequence, audience)?;
+        // Before anybody sees it.
+        self.devices.keep(device.short, device.fresh, Some(now))?;
+        let senml = verified.senml().to_vec();
+        Ok(Accepted::Reading { device: Box::new(device.clone()), sequence, senml })
+    }
+
+    fn admit<'b>(
+        &self,
+        device: &mut Device,
+        reading: &SealedReading<'b>,
+        (identity, key): (&Identity, &PublicKey),
+        sequence: u64,
+        audience: Audience<'_>,
+    ) -> Result<Verified<'b>, Refusal> {
+        // First, so that what was replayed costs no check of a signature.
+        device
+            .fresh
+            .check(sequence, self.policy)
+            .map_err(|stale| Refusal::Stale(Box::new(device.clone()), stale))?;
+        let verified = reading.verify(key, identity, sequence, audience).map_err(Refusal::Signature)?;
+        let admitted = device.fresh.admit(&verified, self.policy);
+        admitted.map_err(|stale| Refusal::Stale(Box::new(device.clone()), stale))?;
+        Ok(verified)
+    }
+
+    /// Computes the key ids of a device's next readings, those that were not yet.
+    fn expect(&mut self, device: &Device) {
+        let Some((identity, _)) = &device.known else { return };
+        let (from, to) = device.fresh.span(self.policy);
+        let begin = match self.computed.get(&device.short) {
+            Some((end, _)) if *end >= from => *end,
+            _ => from,
+        };
+        for number in begin..to {
+            self.expected.insert(KeyId::rotating(identity, number), (device.short, number));
+        }
+        let before = self.computed.insert(device.short, (to.max(begin), device.fresh));
+        // Key ids that are behind the window are of no use any more.
+        if let Some((_, before)) = before {
+            for number in before.span(self.policy).0..from {
+                self.expected.remove(&KeyId::rotating(identity, number));
+            }
+        }
+    }
+}

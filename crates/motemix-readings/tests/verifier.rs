@@ -1,0 +1,223 @@
+//! Devices and whoever believes their readings, from the label on the device to its last reading.
+
+use motemix_object::{
+    Algorithm, Audience, Credential, Identity, Path, Policy, PrivateKey, Reserved, Sealer, Signer as _,
+    Stale, register, retire,
+};
+use motemix_readings::devices::Admitted;
+use motemix_readings::{Accepted, Devices, Refusal, Verifier};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+
+const PACK: &[u8] = b"\x81\xa2\x00\x61t\x02\x15";
+
+struct Sensor {
+    key: PrivateKey,
+    next: u64,
+}
+
+impl Sensor {
+    fn new(seed: u64) -> Self {
+        Self { key: PrivateKey::generate(Algorithm::Ed25519, &mut ChaCha20Rng::seed_from_u64(seed)), next: 0 }
+    }
+
+    fn credential(&self) -> Credential<'static> {
+        Credential::new(self.key.public_key(), &[]).unwrap()
+    }
+
+    fn identity(&self) -> Identity {
+        self.credential().identity().unwrap()
+    }
+
+    fn introduction(&self) -> Vec<u8> {
+        let mut out = [0; 256];
+        let len = self.credential().encode(&mut out).unwrap();
+        out[..len].to_vec()
+    }
+
+    fn registration(&mut self, whole: bool) -> Vec<u8> {
+        let (mut out, credential) = ([0; 256], self.credential());
+        let len = register(&mut self.key, &credential, whole, self.next, audience(), &mut out).unwrap();
+        out[..len].to_vec()
+    }
+
+    fn reading(&mut self, path: Path) -> Vec<u8> {
+        let mut out = [0; 256];
+        let number = Reserved::promised(self.next);
+        self.next += 1;
+        let identity = self.identity();
+        let mut sealer = Sealer { signer: &mut self.key, identity, path, audience: audience() };
+        let len = sealer.seal(number, PACK, &mut out).unwrap();
+        out[..len].to_vec()
+    }
+}
+
+fn audience() -> Audience<'static> {
+    Audience::new("plant").unwrap()
+}
+
+struct Server {
+    folder: tempfile::TempDir,
+    verifier: Verifier,
+}
+
+impl Server {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let verifier = Self::begin(&folder);
+        Self { folder, verifier }
+    }
+
+    fn begin(folder: &tempfile::TempDir) -> Verifier {
+        Verifier::new(Devices::open(folder.path().join("devices.db")).unwrap(), Policy::WINDOW)
+    }
+
+    /// As after `kill -9`: nothing is left but the file.
+    fn restart(&mut self) {
+        self.verifier = Self::begin(&self.folder);
+    }
+
+    fn authorise(&mut self, sensor: &Sensor, place: &str) {
+        let devices = self.verifier.devices();
+        devices.authorise(sensor.identity().short(), place, "temperature", Admitted::ByList).unwrap();
+    }
+
+    fn gets(&mut self, message: &[u8]) -> Result<Accepted, Refusal> {
+        self.verifier.look_at(message, audience(), 1_763_000_000)
+    }
+
+    fn believes(&mut self, message: &[u8]) -> bool {
+        matches!(self.gets(message), Ok(Accepted::Reading { .. }))
+    }
+}
+
+#[test]
+fn a_device_whose_label_was_scanned_shows_its_key_and_is_believed() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(1));
+    assert!(matches!(server.gets(&sensor.introduction()), Err(Refusal::Unknown)));
+    server.authorise(&sensor, "cellar");
+    assert!(matches!(server.gets(&sensor.reading(Path::Direct)), Err(Refusal::NoKey(_))));
+    // Both fit a packet of a mote; one message that has both does not.
+    assert!(sensor.introduction().len() <= 103 && sensor.registration(false).len() <= 103);
+    assert!(matches!(server.gets(&sensor.registration(false)), Err(Refusal::NoKey(_))));
+    assert!(matches!(server.gets(&sensor.introduction()), Ok(Accepted::Introduced { .. })));
+    assert!(matches!(server.gets(&sensor.registration(false)), Ok(Accepted::Registered { sequence: 1, .. })));
+    for path in [Path::Direct, Path::Anonymous, Path::Direct] {
+        match server.gets(&sensor.reading(path)).unwrap() {
+            Accepted::Reading { device, senml, .. } => {
+                assert_eq!((device.place.as_str(), senml.as_slice()), ("cellar", PACK));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let device = server.verifier.devices().device(sensor.identity().short()).unwrap().unwrap();
+    assert_eq!((device.accepted, device.heard_at), (3, Some(1_763_000_000)));
+}
+
+#[test]
+fn what_was_believed_before_a_restart_is_not_believed_after_it() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(2));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let readings: Vec<_> = (0..4).map(|_| sensor.reading(Path::Anonymous)).collect();
+    assert!(server.believes(&readings[1]));
+    server.restart();
+    assert!(matches!(server.gets(&readings[1]), Err(Refusal::Stale(_, Stale::Replayed))));
+    assert!(server.believes(&readings[3]) && server.believes(&readings[0]) && server.believes(&readings[2]));
+    server.restart();
+    assert!(readings.iter().all(|reading| !server.believes(reading)));
+}
+
+#[test]
+fn a_device_that_went_on_while_nobody_listened_registers_again() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(3));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    sensor.next = 5_000;
+    assert!(matches!(server.gets(&sensor.reading(Path::Direct)), Err(Refusal::Stale(_, Stale::FarAhead))));
+    // On an anonymous path nobody can tell whose it is.
+    assert!(matches!(server.gets(&sensor.reading(Path::Anonymous)), Err(Refusal::Unknown)));
+    server.gets(&sensor.registration(false)).unwrap();
+    assert!(
+        server.believes(&sensor.reading(Path::Anonymous)) && server.believes(&sensor.reading(Path::Direct))
+    );
+}
+
+#[test]
+fn a_sequence_that_was_rolled_back_after_a_power_cut_is_refused() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(4));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    for _ in 0..100 {
+        assert!(server.believes(&sensor.reading(Path::Direct)));
+    }
+    // A device that reserves no numbers begins again.
+    sensor.next = 0;
+    assert!(matches!(server.gets(&sensor.reading(Path::Direct)), Err(Refusal::Stale(_, Stale::Late))));
+    assert!(matches!(server.gets(&sensor.registration(true)), Err(Refusal::Stale(_, Stale::Late))));
+}
+
+#[test]
+fn two_devices_whose_identities_begin_alike_are_both_believed() {
+    let (mut server, mut one) = (Server::new(), Sensor::new(5));
+    server.authorise(&one, "cellar");
+    server.gets(&one.registration(true)).unwrap();
+    // Somebody who wants the cellar's readings refused puts an identity beside it that begins with
+    // the same bytes, as 2³² tries make one.
+    let mut alike = one.identity().short();
+    alike[15] ^= 1;
+    server.verifier.devices().authorise(alike, "attic", "", Admitted::ByList).unwrap();
+    assert!(server.believes(&one.reading(Path::Direct)));
+}
+
+#[test]
+fn first_use_has_as_many_places_as_somebody_gave() {
+    let mut server = Server::new();
+    server.verifier.devices().set_places_on_first_use(1).unwrap();
+    let [mut first, second] = [6, 7].map(Sensor::new);
+    // A forged registration takes no place.
+    let mut forged = first.registration(true);
+    *forged.last_mut().unwrap() ^= 1;
+    assert!(matches!(server.gets(&forged), Err(Refusal::Signature(_))));
+    server.gets(&first.registration(true)).unwrap();
+    assert!(matches!(server.gets(&second.introduction()), Err(Refusal::Unknown)));
+    assert!(server.believes(&first.reading(Path::Direct)));
+    let admitted: Vec<_> =
+        server.verifier.devices().all().unwrap().iter().map(|device| device.admitted).collect();
+    assert_eq!(admitted, [Admitted::OnFirstUse]);
+}
+
+#[test]
+fn a_successor_takes_the_place_and_the_retired_device_is_believed_no_more() {
+    let (mut server, mut old, mut new) = (Server::new(), Sensor::new(8), Sensor::new(9));
+    server.authorise(&old, "cellar");
+    server.gets(&old.registration(true)).unwrap();
+    let mut out = [0; 512];
+    let (before, after) = (old.credential(), new.credential());
+    let len = retire(&mut old.key, &before, &mut new.key, &after, &mut out).unwrap();
+    // Somebody else's key can be no successor, because that key has to agree.
+    let mut stolen = out;
+    stolen[len - 1] ^= 1;
+    assert!(server.gets(&stolen[..len]).is_err());
+    assert!(matches!(server.gets(&out[..len]), Ok(Accepted::Succeeded { .. })));
+    assert!(matches!(server.gets(&old.reading(Path::Direct)), Err(Refusal::Retired(_))));
+    assert!(matches!(server.gets(&old.registration(true)), Err(Refusal::Retired(_))));
+    match server.gets(&new.reading(Path::Anonymous)).unwrap() {
+        Accepted::Reading { device, .. } => assert_eq!(device.place, "cellar"),
+        other => panic!("{other:?}"),
+    }
+    // Shown again, or with another successor, it changes nothing.
+    assert!(matches!(server.gets(&out[..len]), Ok(Accepted::Succeeded { .. })));
+    let mut third = Sensor::new(10);
+    let after = third.credential();
+    let len = retire(&mut old.key, &before, &mut third.key, &after, &mut out).unwrap();
+    assert!(matches!(server.gets(&out[..len]), Err(Refusal::Retired(_))));
+}
+
+#[test]
+fn what_is_no_message_of_a_device_is_refused() {
+    let mut server = Server::new();
+    for message in [&b""[..], b"hello", PACK, &[0x84; 103], &[0xff; 103]] {
+        assert!(matches!(server.gets(message), Err(Refusal::Malformed(_))));
+    }
+}
