@@ -154,6 +154,9 @@ pub struct ReadingsConfig {
     /// Mean time between two readings.
     #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub every: Duration,
+    /// The file of the key that signs them (`motemix id new`). Without it they are not signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
 }
 
 impl RadioConfig {
@@ -178,9 +181,9 @@ impl Faults {
 }
 
 impl ReadingsConfig {
-    /// Readings for the node of this name, so often in the mean.
+    /// Unsigned readings for the node of this name, so often in the mean.
     pub fn new(to: impl Into<String>, every: Duration) -> Self {
-        Self { to: to.into(), every }
+        Self { to: to.into(), every, key: None }
     }
 }
 
@@ -270,9 +273,20 @@ impl NodeConfig {
         self.state.join("inbox.db")
     }
 
+    /// The list of devices whose readings are believed here, `state/devices.db`.
+    pub fn devices_file(&self) -> PathBuf {
+        self.state.join("devices.db")
+    }
+
+    /// The number of this node's next signed reading, `state/readings.counter`.
+    pub fn readings_counter(&self) -> PathBuf {
+        self.state.join("readings.counter")
+    }
+
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let radio = self.radio.as_mut().map(|radio| &mut radio.line);
-        [&mut self.key, &mut self.documents, &mut self.state].into_iter().chain(radio)
+        let device = self.readings.as_mut().and_then(|readings| readings.key.as_mut());
+        [&mut self.key, &mut self.documents, &mut self.state].into_iter().chain(radio).chain(device)
     }
 
     fn check(&self) -> Result<(), Fault> {

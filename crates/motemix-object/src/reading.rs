@@ -10,6 +10,16 @@ use crate::sign1::{ObjectError, Part, Sign1, sign};
 /// Bytes of a signed reading beside its SenML, if that has 23 bytes or less.
 pub const OVERHEAD: usize = 81;
 
+/// Bytes of SenML that fit a signed reading of `room` bytes.
+pub const fn senml_len(room: usize) -> usize {
+    // The head of a byte string is one byte up to 23, two up to 255, and three up to 65,535.
+    match room.saturating_sub(OVERHEAD) {
+        len @ ..=23 => len,
+        len @ 24..=256 => len.saturating_sub(1),
+        len => len.saturating_sub(2),
+    }
+}
+
 /// How a reading travels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Path {
@@ -83,6 +93,11 @@ impl<'b> SealedReading<'b> {
         let object = Sign1::parse(bytes)?;
         let key_id = KeyId::from_slice(object.key_id()).ok_or(ObjectError::malformed(Part::KeyId, 0))?;
         Ok(Self { object, key_id })
+    }
+
+    /// The SenML, which anybody may have written.
+    pub const fn unverified_senml(&self) -> &'b [u8] {
+        self.object.unverified_payload()
     }
 
     /// The hint which key signed it under which number.

@@ -3,7 +3,7 @@
 use motemix_object::{
     Algorithm, Audience, Credential, Decimal, Freshness, Identity, KeyId, OVERHEAD, ObjectError, Order, Path,
     Policy, PrivateKey, PublicKey, Record, Reserved, SealedReading, Sealer, Signer as _, Stale,
-    UnverifiedRegistration, Verified, register, write_pack,
+    UnverifiedRegistration, Verified, register, senml_len, write_pack,
 };
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
@@ -73,6 +73,23 @@ fn a_temperature_with_its_time_and_signature_fills_one_packet_of_a_mote() {
         assert_eq!(reading.len(), MOTE_PAYLOAD);
         assert_eq!(reading.len(), senml.len() + OVERHEAD);
         assert_eq!(open(&reading, &device, 0x1_2345_6789, CELLAR).unwrap().senml(), senml);
+    }
+}
+
+#[test]
+fn the_length_that_fits_is_the_longest_that_does() {
+    let mut device = Device::new(15);
+    for room in OVERHEAD..700 {
+        let fits = senml_len(room);
+        let sealed = |device: &mut Device, len: usize| {
+            let audience = Audience::default();
+            let mut sealer =
+                Sealer { signer: &mut device.key, identity: device.identity, path: Path::Direct, audience };
+            sealer.seal(Reserved::promised(1), &vec![0; len], &mut vec![0; room])
+        };
+        assert!(sealed(&mut device, fits).is_ok(), "{fits} in {room}");
+        // Where the head of the string grows, a byte stays free.
+        assert!(sealed(&mut device, fits + 2).is_err(), "{fits} in {room}");
     }
 }
 

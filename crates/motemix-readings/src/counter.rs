@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::file;
@@ -52,12 +53,16 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// The counter in a file. Without that file, the first number is 0.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
     /// The counter of the device whose key is in `key`: the file beside it that ends in `.counter`.
-    /// Without that file, the first number is 0.
     pub fn beside(key: impl AsRef<Path>) -> Self {
         let mut path = key.as_ref().as_os_str().to_owned();
         path.push(".counter");
-        Self { path: path.into() }
+        Self::at(path)
     }
 
     /// The file.
@@ -82,9 +87,18 @@ impl Counter {
     /// # Errors
     /// See [`CounterProblem`]; the number is not used then, or is lost.
     pub fn take(&self) -> Result<Reserved, CounterError> {
+        self.take_block(1).map(|numbers| Reserved::promised(numbers.start))
+    }
+
+    /// As many numbers that nobody got before, in one write to the disk. Those that are not used
+    /// before the process ends are lost.
+    ///
+    /// # Errors
+    /// As for [`take`](Self::take).
+    pub fn take_block(&self, count: u64) -> Result<Range<u64>, CounterError> {
         self.change(|next| {
-            let after = next.checked_add(1).ok_or_else(|| self.error(CounterProblem::Exhausted))?;
-            Ok((after, Reserved::promised(next)))
+            let after = next.checked_add(count).ok_or_else(|| self.error(CounterProblem::Exhausted))?;
+            Ok((after, next..after))
         })
     }
 

@@ -9,6 +9,7 @@ use motemix_host::store::sqlite::{self, Layout};
 use motemix_host::store::{StoreError, StoreProblem};
 use motemix_object::{Algorithm, Freshness, Identity, PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use sha2::{Digest as _, Sha256};
 
 const LAYOUT: Layout = Layout {
     kind: "list of devices",
@@ -36,6 +37,7 @@ const LAYOUT: Layout = Layout {
         ) WITHOUT ROWID;
         CREATE TABLE verdicts (
             message  INTEGER PRIMARY KEY,
+            digest   BLOB NOT NULL,
             short    BLOB,
             sequence INTEGER,
             problem  TEXT
@@ -111,6 +113,10 @@ pub struct Verdict {
     /// Why it was refused; none if it was not.
     pub problem: Option<String>,
 }
+
+/// Changes that belong together have begun.
+#[must_use]
+pub(crate) struct Together(());
 
 /// The list in its file.
 #[derive(Debug)]
@@ -243,12 +249,13 @@ impl Devices {
         Ok(())
     }
 
-    /// What became of a message of an inbox, if it has been looked at.
+    /// What became of a message of an inbox, if it has been looked at. An inbox that was made anew
+    /// has the same numbers for other messages.
     ///
     /// # Errors
     /// The file does not work.
-    pub fn verdict(&self, message: i64) -> Result<Option<Verdict>, StoreError> {
-        let select = "SELECT short, sequence, problem FROM verdicts WHERE message = ?1";
+    pub fn verdict(&self, message: u64, data: &[u8]) -> Result<Option<Verdict>, StoreError> {
+        let select = "SELECT short, sequence, problem FROM verdicts WHERE message = ?1 AND digest = ?2";
         let read = |row: &Row<'_>| {
             let sequence: Option<i64> = row.get(1)?;
             Ok(Verdict {
@@ -257,7 +264,10 @@ impl Devices {
                 problem: row.get(2)?,
             })
         };
-        self.connection.query_row(select, [message], read).optional().map_err(|error| self.failed(error))
+        self.connection
+            .query_row(select, params![message, digest(data)], read)
+            .optional()
+            .map_err(|error| self.failed(error))
     }
 
     /// Runs `work` so that all it changes is noted, or nothing is.
@@ -268,23 +278,38 @@ impl Devices {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.run("SAVEPOINT one", [])?;
+        let one = self.begin()?;
         let result = work(self);
-        if result.is_err() {
-            self.run("ROLLBACK TO one", [])?;
+        if result.is_ok() {
+            self.end(one)?
+        } else {
+            self.undo(one)?
         }
-        self.run("RELEASE one", [])?;
         result
+    }
+
+    /// From here on all is noted together, with [`end`](Self::end), or not at all.
+    pub(crate) fn begin(&self) -> Result<Together, StoreError> {
+        self.run("SAVEPOINT together", []).map(|_| Together(()))
+    }
+
+    pub(crate) fn end(&self, _together: Together) -> Result<(), StoreError> {
+        self.run("RELEASE together", []).map(|_| ())
+    }
+
+    pub(crate) fn undo(&self, together: Together) -> Result<(), StoreError> {
+        self.run("ROLLBACK TO together", [])?;
+        self.end(together)
     }
 
     /// Notes what became of a message of an inbox.
     ///
     /// # Errors
     /// The file does not work.
-    pub fn keep_verdict(&mut self, message: i64, verdict: &Verdict) -> Result<(), StoreError> {
+    pub fn keep_verdict(&mut self, message: u64, data: &[u8], verdict: &Verdict) -> Result<(), StoreError> {
         let sequence = verdict.sequence.map(u64::cast_signed);
-        let noted = "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4)";
-        self.run(noted, params![message, verdict.short, sequence, verdict.problem])?;
+        let noted = "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.run(noted, params![message, digest(data), verdict.short, sequence, verdict.problem])?;
         Ok(())
     }
 
@@ -292,7 +317,7 @@ impl Devices {
     ///
     /// # Errors
     /// The file does not work.
-    pub fn forget_verdicts_before(&mut self, message: i64) -> Result<(), StoreError> {
+    pub fn forget_verdicts_before(&mut self, message: u64) -> Result<(), StoreError> {
         self.run("DELETE FROM verdicts WHERE message < ?1", params![message])?;
         Ok(())
     }
@@ -309,6 +334,10 @@ impl Devices {
     fn failed(&self, error: rusqlite::Error) -> StoreError {
         sqlite::failure(&self.path, error)
     }
+}
+
+fn digest(data: &[u8]) -> [u8; 32] {
+    Sha256::digest(data).into()
 }
 
 const COLUMNS: &str =

@@ -96,6 +96,14 @@ impl From<minicbor::decode::Error> for DecodeError {
     }
 }
 
+/// SenML in CBOR or JSON, as CBOR.
+///
+/// # Errors
+/// It is neither.
+pub fn from_any(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    decode(bytes).map(|_| bytes.to_vec())
+}
+
 /// SenML-CBOR as SenML-JSON.
 ///
 /// A label that is not in RFC 8428 is left out, unless it says that it must be understood (§4.4).

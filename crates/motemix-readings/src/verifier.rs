@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use motemix_host::store::StoreError;
+use motemix_host::store::{Message, StoreError};
 use motemix_object::{
     Audience, Credential, Freshness, Identity, KeyId, ObjectError, Policy, PublicKey, SealedReading, Stale,
     UnverifiedRegistration, Verified, check_retirement,
 };
 
-use crate::devices::{Admitted, Device, Devices};
+use crate::devices::{Admitted, Device, Devices, Verdict};
 
 /// A message that is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +147,54 @@ impl Verifier {
             Some(succeeded) => Ok(succeeded),
             None => Err(Refusal::Malformed(reading)),
         }
+    }
+
+    /// Looks at messages of an inbox, in the order in which they arrived, unless that was done before,
+    /// and notes what became of them: of all of these, or of none. Hands each to `see`.
+    ///
+    /// # Errors
+    /// The list does not work.
+    pub fn judge(
+        &mut self,
+        messages: &[Message],
+        audience: Audience<'_>,
+        mut see: impl FnMut(&Message, Verdict),
+    ) -> Result<(), StoreError> {
+        let together = self.devices.begin()?;
+        for message in messages {
+            match self.judge_one(message, audience) {
+                Ok(verdict) => see(message, verdict),
+                Err(error) => {
+                    self.devices.undo(together)?;
+                    // What is expected is that of readings that were not noted.
+                    (self.expected, self.computed) = (HashMap::new(), HashMap::new());
+                    return Err(error);
+                }
+            }
+        }
+        self.devices.end(together)
+    }
+
+    fn judge_one(&mut self, message: &Message, audience: Audience<'_>) -> Result<Verdict, StoreError> {
+        if let Some(verdict) = self.devices.verdict(message.number, &message.data)? {
+            return Ok(verdict);
+        }
+        let verdict = match self.look_at(&message.data, audience, message.received_at.as_secs()) {
+            Ok(Accepted::Reading { device, sequence, .. } | Accepted::Registered { device, sequence }) => {
+                Verdict { short: Some(device.short), sequence: Some(sequence), problem: None }
+            }
+            Ok(Accepted::Introduced { device } | Accepted::Succeeded { device, .. }) => {
+                Verdict { short: Some(device.short), sequence: None, problem: None }
+            }
+            Err(Refusal::Store(error)) => return Err(error),
+            Err(refusal) => Verdict {
+                short: refusal.device().map(|device| device.short),
+                sequence: None,
+                problem: Some(refusal.to_string()),
+            },
+        };
+        self.devices.keep_verdict(message.number, &message.data, &verdict)?;
+        Ok(verdict)
     }
 
     fn introduced(&mut self, credential: &Credential<'_>) -> Result<Accepted, Refusal> {

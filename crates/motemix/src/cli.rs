@@ -6,6 +6,7 @@ mod link;
 mod loopix;
 mod net;
 mod node;
+mod object;
 mod shape;
 
 pub use demo::{Demo, parse_probability};
@@ -18,6 +19,10 @@ pub use loopix::{
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
+pub use object::{
+    Object, ObjectAuthorise, ObjectDevices, ObjectIntroduce, ObjectRegister, ObjectSign, ObjectVerify, Path,
+    parse_identity,
+};
 pub use shape::{Profile, Size, Traffic};
 
 use clap::{Args, Parser, Subcommand};
@@ -83,6 +88,12 @@ pub enum Command {
     /// other's identity.
     #[command(subcommand)]
     Link(Link),
+    /// Signs readings of devices and checks them, whichever way they came.
+    ///
+    /// A device has a key (`motemix id new`). Whoever believes its readings has its identity in a
+    /// list of devices.
+    #[command(subcommand)]
+    Object(Object),
     /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.
     #[command(subcommand)]
     Loopix(Loopix),

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use motemix_crypto::Secret;
 use motemix_object::{
-    Algorithm, Credential, Identity, MAX_OTHER_LEN, MAX_OTHERS, Other, OtherKind, PrivateKey, Signer as _,
+    Algorithm, Credential, Identity, MAX_OTHER_LEN, MAX_OTHERS, Other, OtherKind, PrivateKey, PublicKey,
+    Signer as _,
 };
 use zeroize::Zeroizing;
 
@@ -76,24 +77,21 @@ impl DeviceKey {
         &mut self.key
     }
 
-    /// What stands beside the key.
-    pub fn others(&self) -> impl Iterator<Item = Other<'_>> {
-        self.others.iter().map(|(kind, value)| Other { kind: *kind, value })
+    /// What signs, and the public key with what stands beside it.
+    pub fn parts(&mut self) -> (&mut PrivateKey, Credential<'_>) {
+        let credential = credential(self.key.public_key(), &self.others);
+        (&mut self.key, credential)
     }
 
     /// The public key, with what stands beside it.
-    ///
-    /// # Panics
-    /// Never: what is too much is refused when the key is made or read.
     pub fn credential(&self) -> Credential<'_> {
-        let others: Vec<_> = self.others().collect();
-        Credential::new(self.key.public_key(), &others).expect("not too many values")
+        credential(self.key.public_key(), &self.others)
     }
 
     /// The identity of both.
     ///
     /// # Panics
-    /// Never, as for [`credential`](Self::credential).
+    /// Never: what is too much is refused when the key is made or read.
     pub fn identity(&self) -> Identity {
         self.credential().identity().expect("no value is too long")
     }
@@ -114,6 +112,11 @@ impl DeviceKey {
         file::push_seed(&mut text, "seed", self.key.expose());
         text
     }
+}
+
+fn credential(key: PublicKey, others: &[(OtherKind, Vec<u8>)]) -> Credential<'_> {
+    let others: Vec<_> = others.iter().map(|(kind, value)| Other { kind: *kind, value }).collect();
+    Credential::new(key, &others).expect("more are refused when the key is made or read")
 }
 
 fn parse_other(text: &str) -> Option<(OtherKind, Vec<u8>)> {

@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn readings_come_at_random_times_with_the_mean_that_was_asked_for() {
         let mut rng = HostRng::new().unwrap();
-        let config = ReadingsConfig { to: "receiver".into(), every: Duration::from_secs(10) };
+        let config = ReadingsConfig::new("receiver", Duration::from_secs(10));
         let before = Instant::now();
         let mut readings = Readings::new(&config, Box::new(|most| vec![1; most]), &mut rng);
         assert_eq!(readings.take(before, 9, &mut rng), None);

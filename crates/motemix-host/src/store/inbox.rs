@@ -299,16 +299,23 @@ impl Inbox {
             let mut query = self.connection.prepare_cached(
                 "SELECT number, received_at, data FROM messages ORDER BY number DESC LIMIT ?1",
             )?;
-            let rows = query.query_map([n], |row| {
-                Ok(Message {
-                    number: row.get(0)?,
-                    received_at: Duration::from_millis(row.get(1)?),
-                    data: row.get(2)?,
-                })
-            })?;
-            let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
+            let mut messages = query.query_map([n], message)?.collect::<Result<Vec<_>, _>>()?;
             messages.reverse();
             Ok(messages)
+        };
+        read().map_err(|error| sqlite::failure(&self.file, error))
+    }
+
+    /// Up to `n` messages with numbers above `number`, oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged, or the system refuses.
+    pub fn after(&self, number: u64, n: u32) -> Result<Vec<Message>, StoreError> {
+        let read = || {
+            let mut query = self.connection.prepare_cached(
+                "SELECT number, received_at, data FROM messages WHERE number > ?1 ORDER BY number LIMIT ?2",
+            )?;
+            query.query_map(params![number, n], message)?.collect::<Result<Vec<_>, _>>()
         };
         read().map_err(|error| sqlite::failure(&self.file, error))
     }
@@ -369,6 +376,10 @@ fn insert(
     }
     transaction.commit()?;
     Ok(outcomes)
+}
+
+fn message(row: &rusqlite::Row<'_>) -> rusqlite::Result<Message> {
+    Ok(Message { number: row.get(0)?, received_at: Duration::from_millis(row.get(1)?), data: row.get(2)? })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 /// or discarded, for at most twenty seconds, and prints what happened to all messages. It fails
 /// (status 1) if a message was given up or is undecided.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of its own on the command line")]
 #[command(after_long_help = "\
 Examples:
   motemix demo
@@ -28,6 +29,9 @@ pub struct Demo {
     /// Mean time between two messages of a mote.
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
     pub interval: Duration,
+    /// Readings are not signed, and hold more.
+    #[arg(long)]
+    pub unsigned_readings: bool,
     /// Probability with which each node drops a datagram that arrives.
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse_probability)]
     pub loss: f64,

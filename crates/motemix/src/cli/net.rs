@@ -59,6 +59,10 @@ pub struct NetInit {
     /// told to.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub readings: Option<Duration>,
+    /// Readings are not signed, so the receiver does not learn whose they are. By default each mote
+    /// signs them, and the receiver has a list of the motes' identities.
+    #[arg(long, requires = "readings")]
+    pub unsigned_readings: bool,
     /// Address that every node listens on. By default ::1, or 127.0.0.1 where there is no IPv6.
     #[arg(long, value_name = "IP")]
     pub host: Option<IpAddr>,

@@ -67,6 +67,7 @@ pub struct Send {
 #[command(after_long_help = "\
 Examples:
   motemix inbox --config plant/nodes/receiver/node.toml --last 5
+  motemix inbox --config plant/nodes/receiver/node.toml --verify
   motemix inbox --config plant/nodes/receiver/node.toml --keep 1000")]
 pub struct Inbox {
     #[command(flatten)]
@@ -74,8 +75,16 @@ pub struct Inbox {
     /// How many of the latest messages to show.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub last: u32,
+    /// Checks signed readings, and shows whose each is; those that are not believed are shown with
+    /// the reason. Notes in the list of devices which it has believed, so that none is believed
+    /// again.
+    #[arg(long)]
+    pub verify: bool,
+    /// The list of devices, by default that in the node's folder (state/devices.db).
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub devices: Option<PathBuf>,
     /// Shows nothing, and removes all messages but the newest N.
-    #[arg(long, value_name = "N", conflicts_with = "last")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["last", "verify"])]
     pub keep: Option<u32>,
     /// Prints JSON.
     #[arg(long)]

@@ -29,7 +29,9 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
     let mut network = DemoNetwork::start(args)?;
     let measured = measure(args, &mut network, &interrupted);
     network.stop();
-    let summary = Summary::new(args, network.size(), &measured?);
+    let figures = measured?;
+    let believed = if args.unsigned_readings { None } else { Some(network.believed()?) };
+    let summary = Summary::new(args, network.size(), &figures, believed);
     summary.print(args.json)?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));

@@ -1,11 +1,16 @@
 //! `motemix inbox`: what a receiver has received.
 
+mod checked;
+
 use super::load_config;
 use crate::cli::Inbox as Args;
 use crate::failure::Failure;
 use crate::reading;
 use crate::report::{self, Table};
+use checked::Check;
+pub use checked::Checked;
 use motemix_host::store::{Inbox, Message};
+use motemix_object::SealedReading;
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -15,18 +20,38 @@ pub fn inbox(args: &Args) -> Result<(), Failure> {
         return remove(&config.inbox_file(), keep, args.json);
     }
     let messages = recent(&config.inbox_file(), args.last)?;
+    let checked = if args.verify { Some(Checked::new(&config, args.devices.as_deref())?) } else { None };
+    let check = |message: &Message| checked.as_ref().and_then(|checked| checked.of(message));
     if args.json {
-        let messages: Vec<_> = messages.iter().map(as_json).collect();
+        let messages: Vec<_> = messages.iter().map(|message| as_json(message, check(message))).collect();
         return Ok(report::print_json(&messages)?);
     }
     if messages.is_empty() {
         return Ok(report::print(b"no messages\n")?);
     }
-    let mut table = Table::new(["number", "received", "message"]);
+    let mut table = if checked.is_some() {
+        Table::new(["number", "received", "from", "check", "message"])
+    } else {
+        Table::new(["number", "received", "message"])
+    };
     for message in &messages {
-        table.row([message.number.to_string(), date(message), content(&message.data)]);
+        let (number, received) = (message.number.to_string(), date(message));
+        if let Some(checked) = &checked {
+            let (from, check) = checked.in_words(message);
+            table.row([number, received, from, check, unsigned(&message.data)]);
+        } else {
+            table.row([number, received, reading::in_words(&message.data)]);
+        }
     }
     Ok(table.print()?)
+}
+
+/// What a signed reading says, or any other message.
+fn unsigned(data: &[u8]) -> String {
+    match SealedReading::parse(data) {
+        Ok(signed) => reading::in_words(signed.unverified_senml()),
+        Err(_) => reading::in_words(data),
+    }
 }
 
 fn remove(file: &std::path::Path, keep: u32, as_json: bool) -> Result<(), Failure> {
@@ -62,32 +87,23 @@ fn date(message: &Message) -> String {
     humantime::format_rfc3339_millis(UNIX_EPOCH + message.received_at).to_string()
 }
 
-/// A reading as `name value unit`, a text as it is, anything else in hexadecimal.
-fn content(data: &[u8]) -> String {
-    if let Ok(Value::Array(pack)) = reading::decode(data) {
-        return pack.iter().map(record).collect::<Vec<_>>().join(", ");
-    }
-    std::str::from_utf8(data).map_or_else(|_| format!("0x{}", hex::encode(data)), str::to_owned)
-}
-
-fn record(record: &Value) -> String {
-    let text = |label: &str| record.get(label).and_then(Value::as_str).unwrap_or("");
-    let value = ["v", "vs", "vb", "vd", "s"].iter().find_map(|label| record.get(*label));
-    let value = value.map_or_else(String::new, |value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    });
-    let words = [&format!("{}{}", text("bn"), text("n")), &value, text("u")];
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-fn as_json(message: &Message) -> Value {
+fn as_json(message: &Message, check: Option<Check<'_>>) -> Value {
     let mut object = json!({
         "number": message.number,
         "received_at": date(message),
         "data_hex": hex::encode(&message.data),
     });
-    if let Ok(senml) = reading::decode(&message.data) {
+    if let Some(check) = check {
+        object["believed"] = check.verdict.problem.is_none().into();
+        object["problem"] = check.verdict.problem.clone().into();
+        object["sequence"] = check.verdict.sequence.into();
+        object["from"] = check.verdict.short.map(hex::encode).into();
+        object["place"] = check.device.map(|device| device.place.clone()).into();
+        object["purpose"] = check.device.map(|device| device.purpose.clone()).into();
+    }
+    let signed = SealedReading::parse(&message.data).ok();
+    let data = signed.map_or(&message.data[..], |signed| signed.unverified_senml());
+    if let Ok(senml) = reading::decode(data) {
         object["senml"] = senml;
     } else if let Ok(text) = std::str::from_utf8(&message.data) {
         object["text"] = text.into();
@@ -112,8 +128,8 @@ mod tests {
     fn shows_readings_texts_and_bytes() {
         // [{-3: 0, 0: "temp", 1: "Cel", 2: 21}, {0: "mem", 2: 4([-1, 5])}]
         let senml = b"\x82\xa4\x22\x00\x00\x64temp\x01\x63Cel\x02\x15\xa2\x00\x63mem\x02\xc4\x82\x20\x05";
-        assert_eq!(content(senml), "temp 21 Cel, mem 0.5");
-        assert_eq!(content("all is well ✓".as_bytes()), "all is well ✓");
-        assert_eq!(content(b"\xff\x00"), "0xff00");
+        assert_eq!(reading::in_words(senml), "temp 21 Cel, mem 0.5");
+        assert_eq!(reading::in_words("all is well ✓".as_bytes()), "all is well ✓");
+        assert_eq!(reading::in_words(b"\xff\x00"), "0xff00");
     }
 }

@@ -7,6 +7,7 @@ mod link;
 mod loopix;
 mod net;
 mod node;
+mod object;
 mod send;
 
 use crate::cli::{Cli, Command, Directory, Link, Net};
@@ -36,6 +37,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Link(Link::Identity(args)) => link::identity(&args),
         Command::Link(Link::Router(args)) => link::router(&args),
         Command::Link(Link::Sensor(args)) => link::sensor(&args),
+        Command::Object(command) => object::run(&command),
         Command::Loopix(command) => loopix::run(&command),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),

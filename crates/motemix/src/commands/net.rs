@@ -43,6 +43,7 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
         epochs: args.epochs,
         rate: args.rate,
         readings: args.readings,
+        unsigned_readings: args.unsigned_readings,
         metrics: &metrics,
         loss: 0.0,
     };

@@ -9,7 +9,12 @@ use anyhow::Context;
 use motemix_crypto::{Curve, Portable, PublicKey};
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role};
 use motemix_host::config::{Faults, Limits, MetricsConfig, NodeConfig, ReadingsConfig};
+use motemix_host::keys::DeviceKey;
+use motemix_host::store::{StoreError, own_folder};
 use motemix_host::{AuthorityKeyFile, KeyError, NodeKey};
+use motemix_object::{Algorithm, OtherKind};
+use motemix_readings::Devices;
+use motemix_readings::devices::Admitted;
 use std::fs;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -38,6 +43,8 @@ pub struct Blueprint<'b> {
     pub rate: Option<u32>,
     /// How often motes send a reading, if they do.
     pub readings: Option<Duration>,
+    /// Whether nobody signs them.
+    pub unsigned_readings: bool,
     /// Where nodes serve coarse metrics over TCP, in the same order; none if they do not.
     pub metrics: &'b [SocketAddr],
     /// Probability with which a node drops what arrives.
@@ -61,7 +68,7 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
     let public_key = network.authority_public_key();
     fs::write(&public_key, hex::encode(authority_key) + "\n")
         .with_context(|| format!("cannot write {}", public_key.display()))?;
-    let mut keys = Vec::new();
+    let (mut keys, mut devices) = (Vec::new(), Vec::new());
     for (id, (node, address)) in (0..).zip(blueprint.nodes.iter().zip(blueprint.addresses)) {
         let folder = network.node(&node.name);
         make(folder.path())?;
@@ -70,7 +77,13 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
         config.limits.replay_tags = capacity.packets;
         // A name that the configuration refuses was typed here.
         config.save(folder.config()).map_err(Failure::broken)?;
+        if config.readings.is_some_and(|readings| readings.key.is_some()) {
+            let serial = [(OtherKind::Serial, node.name.as_bytes().to_vec())];
+            let device = DeviceKey::create(folder.device_key(), Algorithm::Ed25519, &serial);
+            devices.push((node.name.as_str(), device.map_err(Failure::failed)?));
+        }
     }
+    list_devices(network, &devices).map_err(Failure::failed)?;
     let draft = |epoch| draft(epoch, blueprint);
     let nodes: Vec<_> = blueprint
         .nodes
@@ -90,6 +103,23 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
     Ok(())
 }
 
+/// The receiver's list of the devices whose readings it believes. They need not show their keys: all
+/// of them were made here.
+fn list_devices(network: &NetworkDir, devices: &[(&str, DeviceKey)]) -> Result<(), StoreError> {
+    if devices.is_empty() {
+        return Ok(());
+    }
+    let folder = network.node(RECEIVER).state();
+    own_folder(&folder)?;
+    let mut list = Devices::open(folder.join("devices.db"))?;
+    for (name, device) in devices {
+        let identity = device.identity();
+        list.authorise(identity.short(), name, "", Admitted::ByList)?;
+        list.introduce(&identity, device.credential().key())?;
+    }
+    Ok(())
+}
+
 fn config(
     id: u16,
     node: &PlannedNode,
@@ -105,6 +135,11 @@ fn config(
     config.limits = limits(node.duty);
     config.faults = Faults::of_loss(blueprint.loss);
     config.readings = every.map(|every| ReadingsConfig::new(RECEIVER, every));
+    if let Some(readings) = &mut config.readings
+        && !blueprint.unsigned_readings
+    {
+        readings.key = Some(PathBuf::from("device.key"));
+    }
     config
 }
 

@@ -6,6 +6,7 @@
 //! DIR/documents/<epoch>.cbor    signed network documents
 //! DIR/nodes/<name>/node.toml    configuration
 //!                  node.key     forward-secure mix key
+//!                  device.key   signs the readings of a mote
 //!                  node.log     what the process wrote
 //!                  node.pid     which process it is
 //!                  state/       what outlives the process; control socket
@@ -114,6 +115,16 @@ impl NodeDir {
 
     pub fn key(&self) -> PathBuf {
         self.root.join("node.key")
+    }
+
+    /// What outlives the process.
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// What signs the node's readings.
+    pub fn device_key(&self) -> PathBuf {
+        self.root.join("device.key")
     }
 
     pub fn log(&self) -> PathBuf {

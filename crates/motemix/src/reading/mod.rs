@@ -5,12 +5,15 @@
 //! ```
 
 mod sensors;
+mod signed;
 
 pub use motemix_object::{Decimal, Record};
 pub use motemix_readings::senml::decode;
 pub use sensors::Sensors;
+pub use signed::SignedReadings;
 
-use motemix_readings::senml;
+use motemix_object::{SealedReading, write_pack};
+use serde_json::Value;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -36,12 +39,35 @@ impl Reading {
     ///
     /// Leaves out as many of the least important records as it must.
     pub fn encode(&self, max_len: usize) -> Vec<u8> {
-        (1..=self.records.len())
+        let mut out = vec![0; max_len];
+        let len = (1..=self.records.len())
             .rev()
-            .map(|count| senml::encode(self.time, &self.records[..count]))
-            .find(|bytes| bytes.len() <= max_len)
-            .unwrap_or_default()
+            .find_map(|count| write_pack(Some(self.time.as_secs()), &self.records[..count], &mut out));
+        out.truncate(len.unwrap_or(0));
+        out
     }
+}
+
+/// SenML as `name value unit` of each record, a text as it is, anything else in hexadecimal.
+pub fn in_words(data: &[u8]) -> String {
+    if let Ok(reading) = SealedReading::parse(data) {
+        return format!("{} (signed, not checked)", in_words(reading.unverified_senml()));
+    }
+    if let Ok(Value::Array(pack)) = decode(data) {
+        return pack.iter().map(record_in_words).collect::<Vec<_>>().join(", ");
+    }
+    std::str::from_utf8(data).map_or_else(|_| format!("0x{}", hex::encode(data)), str::to_owned)
+}
+
+fn record_in_words(record: &Value) -> String {
+    let text = |label: &str| record.get(label).and_then(Value::as_str).unwrap_or("");
+    let value = ["v", "vs", "vb", "vd", "s"].iter().find_map(|label| record.get(*label));
+    let value = value.map_or_else(String::new, |value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let words = [&format!("{}{}", text("bn"), text("n")), &value, text("u")];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -64,7 +90,7 @@ mod tests {
             assert_eq!(decoded.get("u").and_then(|unit| unit.as_str()), record.unit);
             assert_eq!(decoded["v"].to_string(), record.value.to_string());
         }
-        assert!((pack[0]["bt"].as_f64().unwrap() - reading.time.as_secs_f64()).abs() < 0.001);
+        assert_eq!(pack[0]["bt"].as_u64(), Some(reading.time.as_secs()));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::figures::Figures;
 use crate::cli::{Demo as Args, Traffic};
+use crate::commands::inbox::Checked;
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
-    Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, ask, bind, check_paths, hops, init,
-    loopback, plan, without_cover,
+    Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, RECEIVER, ask, bind, check_paths, hops,
+    init, loopback, plan, without_cover,
 };
 use crate::report::Progress;
 use anyhow::Context;
@@ -64,6 +65,7 @@ impl DemoNetwork {
             epochs: 2,
             rate: None,
             readings: Some(args.interval),
+            unsigned_readings: args.unsigned_readings,
             metrics: &[],
             loss: args.loss,
         };
@@ -170,6 +172,12 @@ impl DemoNetwork {
     }
 
     /// How many nodes, each in a process of its own.
+    /// How many messages the receiver believes, and how many it does not.
+    pub fn believed(&self) -> Result<(u64, u64), Failure> {
+        let config = NodeConfig::load(self.network.node(RECEIVER).config()).map_err(Failure::broken)?;
+        Ok(Checked::new(&config, None)?.count())
+    }
+
     pub fn size(&self) -> usize {
         self.nodes.len()
     }

@@ -31,6 +31,10 @@ pub struct Summary {
     packet_len: usize,
     /// Bytes of a datagram between two nodes: a packet and what protects it.
     datagram_len: usize,
+    /// Signed readings that the receiver believes, and messages that it does not; none are signed
+    /// if that was asked for.
+    believed: Option<u64>,
+    not_believed: Option<u64>,
     /// Bytes for the application in a packet, at most.
     payload_len: usize,
     /// Bytes of all datagrams on the wire, cover and handshakes too, for each message sent.
@@ -53,7 +57,7 @@ struct Percentiles {
 }
 
 impl Summary {
-    pub fn new(args: &Args, processes: usize, figures: &Figures) -> Self {
+    pub fn new(args: &Args, processes: usize, figures: &Figures, believed: Option<(u64, u64)>) -> Self {
         let geometry = geometry(args.traffic.profile);
         let times = |kind| {
             let at = |share| figures.micros(kind, share).map(in_milliseconds);
@@ -75,6 +79,8 @@ impl Summary {
             turned_away: figures.get("readings_refused"),
             elapsed_ms: times(ELAPSED),
             rtt_ms: times(ROUND_TRIP),
+            believed: believed.map(|(believed, _)| believed),
+            not_believed: believed.map(|(_, not)| not),
             packet_len: geometry.packet_len(),
             datagram_len,
             payload_len: geometry.data_len(),
@@ -97,7 +103,9 @@ impl Summary {
 
     /// What did not end well, in words.
     pub fn shortfall(&self) -> Option<String> {
-        shortfall(self.discarded, self.under_way)
+        let forged = self.not_believed.filter(|count| *count > 0);
+        let forged = forged.map(|count| format!("the receiver does not believe {count} of its messages"));
+        shortfall(self.discarded, self.under_way).or(forged)
     }
 
     fn table(&self) -> Table {
@@ -113,6 +121,12 @@ impl Summary {
         let time = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
         table.figure("acknowledged after, p50", &time(self.elapsed_ms.p50), "ms");
         table.figure("acknowledged after, p99", &time(self.elapsed_ms.p99), "ms");
+        if let Some(believed) = self.believed {
+            table.figure("signatures checked, believed", &believed, "readings");
+        }
+        if let Some(not) = self.not_believed.filter(|not| *not > 0) {
+            table.figure("not believed", &not, "messages");
+        }
         table.figure("packet", &self.packet_len, "bytes");
         table.figure("datagram", &self.datagram_len, "bytes");
         table.figure("payload", &self.payload_len, "bytes");

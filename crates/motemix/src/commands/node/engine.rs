@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::network::{Outcome, deliver};
-use crate::reading::{Reading, Sensors};
+use crate::reading::{Reading, Sensors, SignedReadings};
+use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{ControlClient, Request};
 use motemix_host::{NodeConfig, RuntimeError, Setup, Source};
 use std::net::UdpSocket;
@@ -11,7 +12,7 @@ use std::thread;
 
 /// Runs the node until SIGINT, SIGTERM or a request to stop.
 pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> {
-    let source = config.readings.as_ref().map(|_| readings());
+    let source = config.readings.as_ref().map(|readings| source(config, readings)).transpose()?;
     motemix_host::run(config, Setup { sockets, source, ..Setup::default() }, |_| {}).map_err(failure)
 }
 
@@ -45,10 +46,14 @@ pub fn send_once(config: &NodeConfig, to: &str, data: &[u8]) -> Result<Outcome, 
     })
 }
 
-/// Readings of this machine, as SenML.
-fn readings() -> Source {
+/// Readings of this machine, signed if the configuration names a key.
+fn source(config: &NodeConfig, readings: &ReadingsConfig) -> Result<Source, Failure> {
     let mut sensors = Sensors::new();
-    Box::new(move |most| Reading::now(&mut sensors).encode(most))
+    let Some(key) = &readings.key else {
+        return Ok(Box::new(move |most| Reading::now(&mut sensors).encode(most)));
+    };
+    let mut signed = SignedReadings::new(key, config)?;
+    Ok(Box::new(move |most| signed.next(&mut sensors, most)))
 }
 
 /// What can be mended in a file is broken; what the system refuses has failed.

@@ -1,0 +1,220 @@
+//! `motemix object`.
+
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use motemix_object::{Audience, Identity};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum Object {
+    Authorise(ObjectAuthorise),
+    Devices(ObjectDevices),
+    Introduce(ObjectIntroduce),
+    Register(ObjectRegister),
+    Sign(ObjectSign),
+    Verify(ObjectVerify),
+}
+
+/// Puts devices into the list of those that may send readings.
+///
+/// An installer's list is a CSV file that begins with the line `identity,place,purpose`. An identity
+/// is what `motemix id show` prints and a label shows: 32 or 64 hex digits, or the text of its QR
+/// code. A device that is in the list already gets the new place and purpose. If a line is wrong,
+/// nothing changes.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(false).args(["list", "identity", "first_use", "remove"]), after_long_help = "\
+Examples:
+  motemix object authorise --devices devices.db kit.csv
+  motemix object authorise --devices devices.db \\
+      --identity 2f3a06c1d9e04b7781f2a94be0c55d10 --place cellar --purpose temperature
+  motemix object authorise --devices devices.db --first-use 3
+  motemix object authorise --devices devices.db \\
+      --remove 2f3a06c1d9e04b7781f2a94be0c55d10")]
+pub struct ObjectAuthorise {
+    #[command(flatten)]
+    pub devices: DeviceList,
+    /// An installer's list.
+    #[arg(value_name = "LIST")]
+    pub list: Option<PathBuf>,
+    /// One identity.
+    #[arg(long, value_name = "HEX", value_parser = parse_identity)]
+    pub identity: Option<[u8; Identity::SHORT_LEN]>,
+    /// Where the device is.
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "identity")]
+    pub place: String,
+    /// What it is for.
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "identity")]
+    pub purpose: String,
+    /// Trusts the next COUNT devices that introduce themselves or register, whoever they are, and 0
+    /// nobody. If somebody else is there first, that one is trusted, and its readings are believed:
+    /// compare `motemix object devices` with the labels.
+    #[arg(long, value_name = "COUNT")]
+    pub first_use: Option<u64>,
+    /// Takes a device out of the list: nothing of it is believed any more.
+    #[arg(long, value_name = "HEX", value_parser = parse_identity)]
+    pub remove: Option<[u8; Identity::SHORT_LEN]>,
+}
+
+/// Shows the list of devices: where each is, how it got there, and what has been heard of it.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix object devices --devices devices.db")]
+pub struct ObjectDevices {
+    #[command(flatten)]
+    pub devices: DeviceList,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the public key of a device, for a verifier that has its identity.
+///
+/// It needs no signature: the identity is of this key and of no other.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix object introduce mote.key | motemix object verify --devices devices.db")]
+pub struct ObjectIntroduce {
+    /// The file of the device's key, made by `motemix id new`.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Says, signed, which number the next reading of a device has.
+///
+/// A verifier refuses numbers far ahead of those it has seen, as after a long outage, until the
+/// device registers again. A verifier that has seen higher numbers, as after a counter was restored
+/// from a backup, needs --next with a number above them; `motemix object devices` shows it there.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix object register mote.key | motemix object verify --devices devices.db
+  motemix object register mote.key --next 5000 --audience plant > registration.txt")]
+pub struct ObjectRegister {
+    /// The file of the device's key. Its counter is beside it.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    /// Leaves the public key out, so that it fits a packet of a mote: the verifier has to have it.
+    #[arg(long)]
+    pub short: bool,
+    /// Moves the counter to this number first.
+    #[arg(long, value_name = "NUMBER")]
+    pub next: Option<u64>,
+    #[command(flatten)]
+    pub audience: For,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Signs a reading: SenML (RFC 8428), in CBOR or JSON.
+///
+/// Each reading has a number of its own. The counter in KEY.counter is on the disk before the
+/// reading is printed, so that no number is used twice.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix object sign mote.key reading.json > reading.txt
+  echo '[{\"n\":\"t\",\"u\":\"Cel\",\"v\":21.5}]' | motemix object sign mote.key \\
+      | motemix object verify --devices devices.db
+  motemix object sign mote.key reading.json --path anonymous --audience plant --raw \\
+      | motemix send --config plant/nodes/mote-1/node.toml -")]
+pub struct ObjectSign {
+    /// The file of the device's key. Its counter is beside it.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    /// The reading; without it, or with `-`, it is read from stdin.
+    #[arg(value_name = "SENML")]
+    pub reading: Option<PathBuf>,
+    /// How it travels.
+    #[arg(long, value_enum, default_value_t = Path::Direct)]
+    pub path: Path,
+    #[command(flatten)]
+    pub audience: For,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Checks what devices sent: readings, introductions, registrations and retirements.
+///
+/// Prints what a reading says, and whose it is. A reading is believed once: the list of devices
+/// notes its number before anything is printed. Fails with status 1 if the message is not believed,
+/// and with status 2 if it is no message of a device.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix object verify --devices devices.db reading.txt
+  motemix object sign mote.key reading.json | motemix object verify --devices devices.db --json")]
+pub struct ObjectVerify {
+    #[command(flatten)]
+    pub devices: DeviceList,
+    /// The message, in hexadecimal or as it is; without it, or with `-`, it is read from stdin.
+    #[arg(value_name = "MESSAGE")]
+    pub message: Option<PathBuf>,
+    /// Believes no reading whose number is below one that arrived before, as RFC 8387 has it. For
+    /// paths that keep the order.
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    pub audience: For,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DeviceList {
+    /// The list of devices; made if it does not exist.
+    #[arg(long = "devices", value_name = "FILE")]
+    pub path: PathBuf,
+}
+
+/// For whom a message is.
+#[derive(Debug, Args)]
+pub struct For {
+    /// For whom the message is, the same name for who signs and who verifies: no other audience
+    /// believes it. In a network that is the network's name.
+    #[arg(long, value_name = "NAME", default_value = "", value_parser = parse_audience)]
+    pub audience: String,
+}
+
+impl For {
+    /// The name, whose length was checked.
+    pub fn get(&self) -> Audience<'_> {
+        Audience::new(&self.audience).unwrap_or_default()
+    }
+}
+
+/// In which form a message is printed.
+#[derive(Debug, Args)]
+pub struct Form {
+    /// Prints bytes in place of a line of hexadecimal digits.
+    #[arg(long)]
+    pub raw: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Path {
+    /// Says whose it is, in four bytes of the identity.
+    Direct,
+    /// Through mixes: no two readings of a device have anything in common.
+    Anonymous,
+}
+
+/// The first half of an identity, as labels, lists and QR codes have it.
+pub fn parse_identity(text: &str) -> Result<[u8; Identity::SHORT_LEN], String> {
+    let digits = text.trim();
+    let digits = digits.strip_prefix("MOTEMIX:ID:").unwrap_or(digits);
+    let digits: String = digits.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let bytes =
+        hex::decode(&digits).ok().filter(|bytes| matches!(bytes.len(), Identity::SHORT_LEN | Identity::LEN));
+    let first = bytes.as_deref().and_then(<[u8]>::first_chunk);
+    first
+        .copied()
+        .ok_or_else(|| "an identity has 32 or 64 hex digits; `motemix id show` prints it".to_owned())
+}
+
+fn parse_audience(text: &str) -> Result<String, String> {
+    Audience::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}

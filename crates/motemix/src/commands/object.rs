@@ -1,0 +1,63 @@
+//! `motemix object`: what devices sign, and who believes it.
+//!
+//! ```text
+//! SenML ─ sign ─ line of hex, or bytes ─ any way ─ verify ─ list of devices ─ what it says, and whose
+//! ```
+
+mod authorise;
+mod device;
+mod verify;
+
+pub use authorise::{authorise, devices};
+pub use device::{introduce, register, sign};
+pub use verify::{name, verify};
+
+use crate::cli::Object;
+use crate::failure::Failure;
+use crate::report;
+use anyhow::Context;
+use std::io::Read;
+use std::path::Path;
+
+/// The longest message and the longest reading, in bytes.
+const MOST_INPUT: u64 = 1 << 16;
+
+pub fn run(command: &Object) -> Result<(), Failure> {
+    match command {
+        Object::Authorise(args) => authorise(args),
+        Object::Devices(args) => devices(args),
+        Object::Introduce(args) => introduce(args),
+        Object::Register(args) => register(args),
+        Object::Sign(args) => sign(args),
+        Object::Verify(args) => verify(args),
+    }
+}
+
+/// What is in a file, or on stdin.
+fn input(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let most = MOST_INPUT + 1;
+    let name = match path.filter(|path| *path != Path::new("-")) {
+        None => {
+            std::io::stdin().take(most).read_to_end(&mut bytes).context("cannot read stdin")?;
+            "stdin".to_owned()
+        }
+        Some(path) => {
+            let file = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+            file.map_err(|error| Failure::broken(format!("{}: {error}; check the path", path.display())))?;
+            path.display().to_string()
+        }
+    };
+    if bytes.len() as u64 > MOST_INPUT {
+        return Err(Failure::broken(format!(
+            "{name}: longer than {MOST_INPUT} bytes; is it the right file?"
+        )));
+    }
+    Ok(bytes)
+}
+
+/// A message as a line for people and shells, or as it is.
+fn print(message: &[u8], raw: bool) -> Result<(), Failure> {
+    let line = hex::encode(message) + "\n";
+    Ok(report::print(if raw { message } else { line.as_bytes() })?)
+}

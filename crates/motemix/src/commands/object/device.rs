@@ -1,0 +1,46 @@
+//! What a device says of itself and of what it measured.
+
+use super::{input, print};
+use crate::cli::{ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
+use crate::failure::Failure;
+use motemix_host::keys::DeviceKey;
+use motemix_object::{OVERHEAD, Path, Sealer, register as sign_registration};
+use motemix_readings::{Counter, senml};
+
+/// Room for a key, what may stand beside it, and a signature.
+const STATEMENT_LEN: usize = 2048;
+
+pub fn introduce(args: &ObjectIntroduce) -> Result<(), Failure> {
+    let device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let mut out = [0; STATEMENT_LEN];
+    let len = device.credential().encode(&mut out).map_err(Failure::failed)?;
+    print(&out[..len], args.form.raw)
+}
+
+pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
+    let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let counter = Counter::beside(&args.key);
+    if let Some(next) = args.next {
+        counter.move_to(next).map_err(Failure::broken)?;
+    }
+    let next = counter.next().map_err(Failure::broken)?;
+    let mut out = [0; STATEMENT_LEN];
+    let (signer, credential) = device.parts();
+    let len = sign_registration(signer, &credential, !args.short, next, args.audience.get(), &mut out);
+    print(&out[..len.map_err(Failure::failed)?], args.form.raw)
+}
+
+pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
+    let pack = senml::from_any(&input(args.reading.as_deref())?).map_err(Failure::broken)?;
+    let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let number = Counter::beside(&args.key).take().map_err(Failure::failed)?;
+    let path = match args.path {
+        Way::Direct => Path::Direct,
+        Way::Anonymous => Path::Anonymous,
+    };
+    let identity = device.identity();
+    let mut sealer = Sealer { signer: device.signer(), identity, path, audience: args.audience.get() };
+    let mut out = vec![0; pack.len() + OVERHEAD + 8];
+    let len = sealer.seal(number, &pack, &mut out).map_err(Failure::failed)?;
+    print(&out[..len], args.form.raw)
+}
