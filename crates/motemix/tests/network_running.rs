@@ -271,6 +271,7 @@ fn a_demonstration_delivers_every_message_once() {
     assert_eq!(summary["discarded"], 0);
     assert_eq!((&summary["packet_len"], &summary["datagram_len"]), (&280.into(), &296.into()));
     assert_eq!(summary["payload_len"], 103);
+    assert_eq!((&summary["believed"], &summary["not_believed"]), (&summary["sent"], &0.into()));
     assert_eq!(summary["processes"], 11);
     assert_eq!((count(&summary, "under_way"), count(&summary, "turned_away")), (0, 0));
     for times in ["elapsed_ms", "rtt_ms"] {

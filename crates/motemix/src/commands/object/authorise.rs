@@ -107,10 +107,10 @@ fn read(path: &Path) -> Result<Vec<Listed>, Failure> {
     let mut listed: Vec<Listed> = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| {
-            let line = error.position().map_or(0, csv::Position::line);
+            let line = line_of(&text, error.position().map_or(0, csv::Position::byte));
             broken(format!("line {line}: an identity, a place and a purpose, with commas between"))
         })?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = line_of(&text, record.position().map_or(0, csv::Position::byte));
         let column = |at| record.get(at).unwrap_or_default().to_owned();
         let short = parse_identity(&column(0)).map_err(|error| broken(format!("line {line}: {error}")))?;
         if listed.iter().any(|before| before.short == short) {
@@ -124,6 +124,14 @@ fn read(path: &Path) -> Result<Vec<Listed>, Failure> {
         return Err(broken("no device; put one below the line `identity,place,purpose`".to_owned()));
     }
     Ok(listed)
+}
+
+/// The line, counted from 1, of the first record from this byte on: empty lines before it are none.
+fn line_of(text: &str, byte: u64) -> usize {
+    let (before, rest) = text.split_at_checked(usize::try_from(byte).unwrap_or(0)).unwrap_or((text, ""));
+    let empty = rest.len() - rest.trim_start_matches(['\r', '\n']).len();
+    let newlines = |text: &str| text.matches('\n').count();
+    1 + newlines(before) + newlines(&rest[..empty])
 }
 
 pub fn devices(args: &ObjectDevices) -> Result<(), Failure> {

@@ -1,0 +1,285 @@
+//! Signed readings, as users sign and check them: with files, pipes and a running network.
+
+mod program;
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use motemix_host::keys::DeviceKey;
+use motemix_object::{Algorithm, KeyId, OtherKind, SealedReading};
+use program::{Run, motemix};
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// `[{-3: 1763000000, 0: "t", 1: "Cel", 2: 4([-1, 215])}]`
+const SENML: &str = "81a4221a69153ec0006174016343656c02c482 2018d7";
+
+/// A device, a server that is to believe it, and their files.
+struct Desk {
+    folder: TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self { folder: tempfile::tempdir().unwrap() };
+        let serial = [(OtherKind::Serial, b"A-17".to_vec())];
+        DeviceKey::create(desk.path("mote.key"), Algorithm::Ed25519, &serial).unwrap();
+        fs::write(desk.path("reading.cbor"), hex::decode(SENML.replace(' ', "")).unwrap()).unwrap();
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    fn identity(&self) -> String {
+        DeviceKey::load(self.path("mote.key")).unwrap().identity().to_string()
+    }
+
+    fn object(&self, words: &[&str]) -> Run {
+        let words = words.iter().map(|word| match word.strip_prefix('@') {
+            Some(file) => self.text(file),
+            None => (*word).to_owned(),
+        });
+        motemix(std::iter::once("object".to_owned()).chain(words))
+    }
+
+    /// A message in a file of this name.
+    fn message(&self, name: &str, words: &[&str]) {
+        fs::write(self.path(name), self.object(words).succeeds()).unwrap();
+    }
+
+    fn verify(&self, message: &str, more: &[&str]) -> Run {
+        let message = format!("@{message}");
+        self.object(&[&["verify", "--devices", "@devices.db", message.as_str()], more].concat())
+    }
+
+    fn authorise(&self) {
+        let list = format!("identity,place,purpose\n{},cellar,temperature\n", self.identity());
+        fs::write(self.path("kit.csv"), list).unwrap();
+        let said = self.object(&["authorise", "--devices", "@devices.db", "@kit.csv"]).succeeds();
+        assert_eq!(said, "1 device is in the list, 1 of them new\n");
+    }
+}
+
+#[test]
+fn a_device_is_authorised_shows_its_key_and_is_believed_once() {
+    let desk = Desk::new();
+    desk.message("introduction", &["introduce", "@mote.key"]);
+    desk.verify("introduction", &[]).fails(1, &["not believed", "motemix object authorise"]);
+    desk.authorise();
+    let said = desk.verify("introduction", &[]).succeeds();
+    assert!(said.starts_with("cellar temperature ") && said.ends_with(": has shown its key\n"), "{said}");
+    desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
+    let said = desk.verify("reading", &[]).succeeds();
+    assert!(said.ends_with(" (reading 0): t 21.5 Cel\n"), "{said}");
+    desk.verify("reading", &[]).fails(1, &["not believed: cellar temperature", "it arrived before"]);
+    let devices = desk.object(&["devices", "--devices", "@devices.db", "--json"]).succeeds();
+    let devices: Value = serde_json::from_str(&devices).unwrap();
+    let device = &devices["devices"][0];
+    assert_eq!(
+        (&device["state"], &device["next"], &device["readings"]),
+        (&"known".into(), &1.into(), &1.into())
+    );
+}
+
+#[test]
+fn bytes_pass_through_pipes() {
+    let desk = Desk::new();
+    desk.authorise();
+    let program = env!("CARGO_BIN_EXE_motemix");
+    let (key, devices, reading) = (desk.text("mote.key"), desk.text("devices.db"), desk.text("reading.cbor"));
+    let piped = |command: String| Run::by(Command::new("bash").args(["-o", "pipefail", "-c", &command]));
+    piped(format!(
+        "'{program}' object register '{key}' --raw | '{program}' object verify --devices '{devices}'"
+    ))
+    .succeeds();
+    let said = piped(format!(
+        "'{program}' object sign '{key}' --path anonymous --audience plant --raw < '{reading}' \
+         | '{program}' object verify --devices '{devices}' --audience plant --json"
+    ));
+    let said: Value = serde_json::from_str(&said.succeeds()).unwrap();
+    assert_eq!((&said["kind"], &said["place"]), (&"reading".into(), &"cellar".into()));
+    assert_eq!((&said["senml"][0]["v"], &said["sequence"]), (&21.5.into(), &0.into()));
+}
+
+#[test]
+fn a_reading_for_somebody_else_and_one_that_was_changed_are_not_believed() {
+    let desk = Desk::new();
+    desk.authorise();
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    desk.message("reading", &["sign", "@mote.key", "@reading.cbor", "--audience", "attic"]);
+    desk.verify("reading", &["--audience", "plant"]).fails(1, &["the signature does not hold"]);
+    let mut text = fs::read_to_string(desk.path("reading")).unwrap();
+    let at = text.len() - 2;
+    text.replace_range(at..=at, if text.as_bytes()[at] == b'0' { "1" } else { "0" });
+    fs::write(desk.path("changed"), text).unwrap();
+    desk.verify("changed", &["--audience", "attic"]).fails(1, &["the signature does not hold"]);
+    desk.verify("reading", &["--audience", "attic"]).succeeds();
+}
+
+#[test]
+fn a_counter_from_a_backup_is_noticed_and_the_remedy_works() {
+    let desk = Desk::new();
+    desk.authorise();
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    for _ in 0..80 {
+        desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
+        desk.verify("reading", &[]).succeeds();
+    }
+    fs::remove_file(desk.path("mote.key.counter")).unwrap();
+    desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
+    desk.verify("reading", &[]).fails(1, &["its number is below one that arrived before"]);
+    desk.message("registration", &["register", "@mote.key", "--next", "80"]);
+    desk.verify("registration", &[]).succeeds();
+    desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
+    desk.verify("reading", &[]).succeeds();
+    desk.object(&["register", "@mote.key", "--next", "10"]).fails(2, &["mote.key.counter", "81 already"]);
+}
+
+#[test]
+fn a_wrong_line_of_a_list_is_named_and_nothing_changes() {
+    let desk = Desk::new();
+    desk.authorise();
+    let identity = desk.identity();
+    let good = "00112233445566778899aabbccddeeff";
+    for (text, words) in [
+        ("", &["line 1", "identity,place,purpose"][..]),
+        ("name,place,purpose\n", &["line 1"]),
+        ("identity,place,purpose\n", &["no device"]),
+        (
+            &format!("identity,place,purpose\n{good},attic,humidity\nxyz,a,b\n"),
+            &["line 3", "32 or 64 hex digits"],
+        ),
+        (&format!("identity,place,purpose\n{good},attic\n"), &["line 2", "commas"]),
+        (&format!("identity,place,purpose\n{good},a,b\n\n{good},c,d\n"), &["line 4", "earlier line"]),
+        ("identity,place,purpose\n\"00", &["line 2"]),
+        (&format!("identity,place,purpose\n{good},{},\n", "x".repeat(200)), &["128 bytes"]),
+    ] {
+        fs::write(desk.path("bad.csv"), text).unwrap();
+        desk.object(&["authorise", "--devices", "@devices.db", "@bad.csv"]).fails(2, words);
+    }
+    fs::write(desk.path("bad.csv"), b"identity,place,purpose\n\xff\xfe").unwrap();
+    desk.object(&["authorise", "--devices", "@devices.db", "@bad.csv"]).fails(2, &["bad.csv"]);
+    desk.object(&["authorise", "--devices", "@devices.db", "@none.csv"])
+        .fails(2, &["none.csv", "check the path"]);
+    let devices = desk.object(&["devices", "--devices", "@devices.db"]).succeeds();
+    assert!(devices.contains(&identity[..32]) && devices.lines().count() == 2, "{devices}");
+    // The text of a QR code, and digits in groups.
+    let grouped = "0011 2233 4455 6677 8899 aabb ccdd eeff";
+    let scanned =
+        format!("identity,place,purpose\nMOTEMIX:ID:{},cellar,\n{grouped},attic,\n", identity.to_uppercase());
+    fs::write(desk.path("scanned.csv"), scanned).unwrap();
+    let said = desk.object(&["authorise", "--devices", "@devices.db", "@scanned.csv"]).succeeds();
+    assert_eq!(said, "2 devices are in the list, 1 of them new\n");
+}
+
+#[test]
+fn what_is_no_message_or_no_reading_ends_in_one_line() {
+    let desk = Desk::new();
+    desk.authorise();
+    for bytes in [&b""[..], b"hello", b"8400", &[0x84; 90], &[0x82, 0x06, 0x58]] {
+        fs::write(desk.path("junk"), bytes).unwrap();
+        desk.verify("junk", &[]).fails(2, &["no signed object", "byte"]);
+        desk.object(&["sign", "@mote.key", "@junk"]).fails(2, &["SenML"]);
+    }
+    // What could not be signed took no number.
+    assert!(!desk.path("mote.key.counter").exists());
+    desk.object(&["sign", "@nobody.key", "@reading.cbor"]).fails(2, &["nobody.key"]);
+    fs::write(desk.path("long"), vec![0; (1 << 16) + 1]).unwrap();
+    desk.verify("long", &[]).fails(2, &["long", "65536 bytes"]);
+    fs::write(desk.path("mote.key.counter"), "5\n").unwrap();
+    desk.object(&["sign", "@mote.key", "@reading.cbor"]).fails(1, &["mote.key.counter", "not a counter"]);
+}
+
+#[test]
+fn trust_on_first_use_says_what_it_is_worth() {
+    let desk = Desk::new();
+    let said = desk.object(&["authorise", "--devices", "@devices.db", "--first-use", "1"]).succeeds();
+    assert!(said.contains("whoever that is") && said.contains("compare"), "{said}");
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    let devices = desk.object(&["devices", "--devices", "@devices.db"]).succeeds();
+    assert!(devices.contains("first use") && !devices.contains("will be trusted"), "{devices}");
+    desk.object(&["authorise", "--devices", "@devices.db", "--remove", &desk.identity()]).succeeds();
+    desk.verify("registration", &[]).fails(1, &["not believed"]);
+}
+
+/// Signs until it is killed; the numbers of what it has printed.
+fn numbers_until_killed(key: &Path, reading: &Path, after: std::time::Duration) -> Vec<u16> {
+    let program = env!("CARGO_BIN_EXE_motemix");
+    let (key, reading) = (key.display(), reading.display());
+    let command = format!("while true; do '{program}' object sign '{key}' '{reading}'; done");
+    // The loop and the program in it are one group.
+    let signing = Command::new("bash")
+        .args(["-c", &command])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(after);
+    rustix::process::kill_process_group(Pid::from_child(&signing), Signal::KILL).unwrap();
+    let said = signing.wait_with_output().unwrap().stdout;
+    let lines = String::from_utf8(said).unwrap();
+    let numbers = lines.lines().filter_map(|line| {
+        let bytes = hex::decode(line).ok()?;
+        SealedReading::parse(&bytes).ok().map(|reading| KeyId::low(&reading.key_id()))
+    });
+    numbers.collect()
+}
+
+#[test]
+fn no_number_is_used_twice_whenever_the_program_is_killed() {
+    let desk = Desk::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for round in 0..12_u64 {
+        let after = std::time::Duration::from_millis(40 + 17 * round);
+        for number in numbers_until_killed(&desk.path("mote.key"), &desk.path("reading.cbor"), after) {
+            assert!(seen.insert(number), "{number} twice");
+        }
+    }
+    assert!(seen.len() > 12, "{}", seen.len());
+}
+
+#[test]
+fn a_receiver_believes_the_motes_of_its_network_and_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("demo");
+    let dir = network.to_str().unwrap();
+    let words = ["demo", "--seconds", "4", "--mean-delay", "10ms", "--json", "--keep", dir];
+    let summary: Value = serde_json::from_str(&motemix(words).succeeds()).unwrap();
+    assert!(summary["sent"].as_u64() > Some(8), "{summary}");
+    assert_eq!((&summary["believed"], &summary["not_believed"]), (&summary["sent"], &0.into()));
+    let receiver = format!("{dir}/nodes/receiver/node.toml");
+    let inbox = || {
+        let said =
+            motemix(["inbox", "--config", &receiver, "--verify", "--last", "1000", "--json"]).succeeds();
+        serde_json::from_str::<Vec<Value>>(&said).unwrap()
+    };
+    let (first, again) = (inbox(), inbox());
+    assert_eq!(first, again);
+    assert_eq!(first.len() as u64, summary["sent"].as_u64().unwrap());
+    for message in &first {
+        assert_eq!(message["believed"], true, "{message}");
+        assert!(message["place"].as_str().unwrap().starts_with("mote-"), "{message}");
+        assert_eq!(message["senml"][0]["n"], "load", "{message}");
+    }
+    // Another list knows none of them.
+    let other = folder.path().join("other.db");
+    let other = other.to_str().unwrap();
+    let words = ["inbox", "--config", &receiver, "--verify", "--devices", other];
+    motemix(words).fails(2, &["other.db", "motemix object authorise"]);
+    motemix(["object", "authorise", "--devices", other, "--first-use", "0"]).succeeds();
+    let shown = motemix(words).succeeds();
+    assert!(shown.contains("not believed: no device of the list sent this"), "{shown}");
+}
