@@ -1,11 +1,16 @@
 //! Keys that sign, and the two algorithms that there are.
 
+mod ed25519;
+mod private;
+
+pub use ed25519::Ed25519Key;
+pub use private::PrivateKey;
+
 use core::fmt;
 
-use motemix_crypto::{Secret, ed25519};
-use p256::ecdsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
+use motemix_crypto::ed25519::is_key;
+use p256::ecdsa::signature::hazmat::PrehashVerifier;
 use p256::elliptic_curve::sec1::ToSec1Point;
-use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 
 /// Bytes of a signature of either algorithm.
@@ -100,7 +105,7 @@ impl PublicKey {
     pub fn new(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, BadKey> {
         let bad = BadKey(algorithm);
         let usable = match algorithm {
-            Algorithm::Ed25519 => bytes.try_into().is_ok_and(ed25519::is_key),
+            Algorithm::Ed25519 => bytes.try_into().is_ok_and(is_key),
             Algorithm::Es256 => {
                 bytes.len() == algorithm.public_key_len() && p256::PublicKey::from_sec1_bytes(bytes).is_ok()
             }
@@ -166,7 +171,7 @@ fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_
 
 #[cfg(target_os = "none")]
 fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_LEN]) -> bool {
-    ed25519::is_signed(key, parts, signature)
+    motemix_crypto::ed25519::is_signed(key, parts, signature)
 }
 
 impl fmt::Display for PublicKey {
@@ -198,110 +203,9 @@ pub trait Signer {
     fn sign(&mut self, parts: &[&[u8]]) -> Result<[u8; SIGNATURE_LEN], Self::Error>;
 }
 
-/// A private key in memory, which is wiped when it is dropped. Its signatures are deterministic
-/// (RFC 8032; RFC 6979): a poor generator cannot give the key away.
-pub struct PrivateKey {
-    secret: Secret<PRIVATE_KEY_LEN>,
-    public: PublicKey,
-    signing: Signing,
-}
-
-enum Signing {
-    #[cfg(not(target_os = "none"))]
-    Ed25519(ed25519_dalek::SigningKey),
-    #[cfg(target_os = "none")]
-    Ed25519(ed25519::SigningKey),
-    Es256(p256::ecdsa::SigningKey),
-}
-
-impl PrivateKey {
-    /// A new key. Takes 32 bytes from the generator, and for ES256 as many again with a probability
-    /// of 2⁻³².
-    pub fn generate<R: CryptoRng + ?Sized>(algorithm: Algorithm, rng: &mut R) -> Self {
-        loop {
-            let mut secret = Secret::zero();
-            rng.fill_bytes(secret.expose_mut());
-            if let Ok(key) = Self::new(algorithm, secret) {
-                return key;
-            }
-        }
-    }
-
-    /// A key that was kept.
-    ///
-    /// # Errors
-    /// A scalar of P-256 is zero or not below the group's order.
-    pub fn new(algorithm: Algorithm, secret: Secret<PRIVATE_KEY_LEN>) -> Result<Self, BadKey> {
-        let bad = BadKey(algorithm);
-        let (signing, public) = match algorithm {
-            Algorithm::Ed25519 => {
-                let (key, public) = ed25519_key(&secret);
-                (Signing::Ed25519(key), PublicKey::of(algorithm, &public))
-            }
-            Algorithm::Es256 => {
-                let key = p256::ecdsa::SigningKey::from_slice(secret.expose()).map_err(|_| bad)?;
-                let public = key.verifying_key().to_sec1_point(true);
-                let public = PublicKey::of(algorithm, public.as_bytes());
-                (Signing::Es256(key), public)
-            }
-        };
-        Ok(Self { secret, public: public.ok_or(bad)?, signing })
-    }
-
-    /// The bytes, to be kept.
-    pub const fn expose(&self) -> &[u8; PRIVATE_KEY_LEN] {
-        self.secret.expose()
-    }
-}
-
-#[cfg(not(target_os = "none"))]
-fn ed25519_key(secret: &Secret<PRIVATE_KEY_LEN>) -> (ed25519_dalek::SigningKey, [u8; 32]) {
-    let key = ed25519_dalek::SigningKey::from_bytes(secret.expose());
-    let public = key.verifying_key().to_bytes();
-    (key, public)
-}
-
-#[cfg(target_os = "none")]
-fn ed25519_key(secret: &Secret<PRIVATE_KEY_LEN>) -> (ed25519::SigningKey, [u8; 32]) {
-    let key = ed25519::SigningKey::from_seed(secret);
-    let public = *key.public_key();
-    (key, public)
-}
-
 /// Software does not fail to sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NeverFails(());
-
-impl Signer for PrivateKey {
-    type Error = NeverFails;
-
-    fn public_key(&self) -> PublicKey {
-        self.public
-    }
-
-    fn sign(&mut self, parts: &[&[u8]]) -> Result<[u8; SIGNATURE_LEN], NeverFails> {
-        match &self.signing {
-            #[cfg(not(target_os = "none"))]
-            Signing::Ed25519(key) => {
-                use ed25519_dalek::ed25519::signature::MultipartSigner as _;
-                Ok(key.try_multipart_sign(parts).map_err(|_| NeverFails(()))?.to_bytes())
-            }
-            #[cfg(target_os = "none")]
-            Signing::Ed25519(key) => Ok(key.sign(parts)),
-            Signing::Es256(key) => {
-                let signature: p256::ecdsa::Signature =
-                    key.sign_prehash(&digest(parts)).map_err(|_| NeverFails(()))?;
-                Ok(signature.to_bytes().into())
-            }
-        }
-    }
-}
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PrivateKey(..)")
-    }
-}
 
 fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();

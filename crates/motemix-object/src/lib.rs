@@ -47,8 +47,8 @@ pub use freshness::{Freshness, MAX_THRESHOLD, Order, Policy, Stale, WINDOW};
 pub use group::{Group, GroupError, MAX_MEMBERS};
 pub use identity::{Identity, MAX_OTHER_LEN, MAX_OTHERS, Other, OtherKind, TooMuch};
 pub use key::{
-    Algorithm, BadKey, MAX_PUBLIC_KEY_LEN, NeverFails, PRIVATE_KEY_LEN, PrivateKey, PublicKey, SIGNATURE_LEN,
-    Signer,
+    Algorithm, BadKey, Ed25519Key, MAX_PUBLIC_KEY_LEN, NeverFails, PRIVATE_KEY_LEN, PrivateKey, PublicKey,
+    SIGNATURE_LEN, Signer,
 };
 pub use key_id::KeyId;
 pub use pack::{Decimal, Record, write_pack};
