@@ -119,6 +119,9 @@ impl PublicKey {
         Some(key)
     }
 
+    /// What memory for keys holds before there are any: no key, so do not check with it.
+    pub const PLACE: Self = Self { algorithm: Algorithm::Ed25519, bytes: [0; MAX_PUBLIC_KEY_LEN] };
+
     /// How it checks.
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm

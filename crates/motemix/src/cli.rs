@@ -2,6 +2,7 @@
 
 mod demo;
 mod directory;
+mod id;
 mod link;
 mod loopix;
 mod net;
@@ -11,6 +12,7 @@ mod shape;
 
 pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
+pub use id::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
 pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
@@ -88,6 +90,9 @@ pub enum Command {
     /// other's identity.
     #[command(subcommand)]
     Link(Link),
+    /// Makes and shows identities of devices.
+    #[command(subcommand)]
+    Id(Id),
     /// Signs readings of devices and checks them, whichever way they came.
     ///
     /// A device has a key (`motemix id new`). Whoever believes its readings has its identity in a

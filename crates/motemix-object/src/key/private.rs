@@ -5,7 +5,6 @@ use core::fmt;
 use motemix_crypto::Secret;
 use p256::ecdsa::SigningKey;
 use p256::ecdsa::signature::hazmat::PrehashSigner;
-use p256::elliptic_curve::sec1::ToSec1Point;
 use rand_core::CryptoRng;
 
 use super::{

@@ -202,17 +202,27 @@ pub enum Path {
     Anonymous,
 }
 
+/// An identity in full, as QR codes and `motemix id show` have it.
+pub fn parse_identity_whole(text: &str) -> Result<Identity, String> {
+    let whole = digits_of(text).and_then(|bytes| bytes.try_into().ok()).map(Identity::from_bytes);
+    whole.ok_or_else(|| "an identity in full has 64 hex digits; `motemix id show` prints it".to_owned())
+}
+
 /// The first half of an identity, as labels, lists and QR codes have it.
 pub fn parse_identity(text: &str) -> Result<[u8; Identity::SHORT_LEN], String> {
-    let digits = text.trim();
-    let digits = digits.strip_prefix("MOTEMIX:ID:").unwrap_or(digits);
-    let digits: String = digits.chars().filter(|letter| !letter.is_whitespace()).collect();
-    let bytes =
-        hex::decode(&digits).ok().filter(|bytes| matches!(bytes.len(), Identity::SHORT_LEN | Identity::LEN));
+    let bytes = digits_of(text).filter(|bytes| matches!(bytes.len(), Identity::SHORT_LEN | Identity::LEN));
     let first = bytes.as_deref().and_then(<[u8]>::first_chunk);
     first
         .copied()
         .ok_or_else(|| "an identity has 32 or 64 hex digits; `motemix id show` prints it".to_owned())
+}
+
+/// Digits with or without blanks between them, or the text of a QR code.
+fn digits_of(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim();
+    let digits = digits.strip_prefix("MOTEMIX:ID:").unwrap_or(digits);
+    let digits: String = digits.chars().filter(|letter| !letter.is_whitespace()).collect();
+    hex::decode(digits).ok()
 }
 
 fn parse_audience(text: &str) -> Result<String, String> {

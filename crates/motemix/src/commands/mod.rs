@@ -2,6 +2,7 @@
 
 mod demo;
 mod directory;
+mod id;
 mod inbox;
 mod link;
 mod loopix;
@@ -37,6 +38,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Link(Link::Identity(args)) => link::identity(&args),
         Command::Link(Link::Router(args)) => link::router(&args),
         Command::Link(Link::Sensor(args)) => link::sensor(&args),
+        Command::Id(command) => id::run(&command),
         Command::Object(command) => object::run(&command),
         Command::Loopix(command) => loopix::run(&command),
         Command::Demo(args) => demo::demo(&args),

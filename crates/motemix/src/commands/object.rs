@@ -34,7 +34,7 @@ pub fn run(command: &Object) -> Result<(), Failure> {
 }
 
 /// What is in a file, or on stdin.
-fn input(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
+pub fn input(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let most = MOST_INPUT + 1;
     let name = match path.filter(|path| *path != Path::new("-")) {
@@ -56,8 +56,14 @@ fn input(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Hexadecimal digits as bytes; anything else as it is. No message of a device is of such digits
+/// alone: each begins with 0x82 or a higher byte.
+pub fn unarmoured(bytes: Vec<u8>) -> Vec<u8> {
+    hex::decode(bytes.trim_ascii()).unwrap_or(bytes)
+}
+
 /// A message as a line for people and shells, or as it is.
-fn print(message: &[u8], raw: bool) -> Result<(), Failure> {
+pub fn print(message: &[u8], raw: bool) -> Result<(), Failure> {
     let line = hex::encode(message) + "\n";
     Ok(report::print(if raw { message } else { line.as_bytes() })?)
 }

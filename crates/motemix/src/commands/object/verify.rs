@@ -1,6 +1,6 @@
 //! Whether to believe what a device sent.
 
-use super::input;
+use super::{input, unarmoured};
 use crate::cli::ObjectVerify;
 use crate::failure::Failure;
 use crate::reading;
@@ -24,12 +24,6 @@ pub fn verify(args: &ObjectVerify) -> Result<(), Failure> {
         return Ok(report::print_json(&as_json(&accepted))?);
     }
     Ok(report::print((in_words(&accepted) + "\n").as_bytes())?)
-}
-
-/// Hexadecimal digits as bytes; anything else as it is. No message of a device is of such digits
-/// alone: each begins with 0x82 or a higher byte.
-fn unarmoured(bytes: Vec<u8>) -> Vec<u8> {
-    hex::decode(bytes.trim_ascii()).unwrap_or(bytes)
 }
 
 /// Why it is not believed, and of which device it is, if that is known.
