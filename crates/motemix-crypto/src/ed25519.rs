@@ -1,7 +1,12 @@
-//! Ed25519 signatures checked with little flash and stack (RFC 8032 §5.1.7): for boards, which
-//! check one or two of them an epoch. Hosts have a library that is faster.
+//! Ed25519 signatures made and checked with little flash and stack (RFC 8032 §5.1): for boards, which
+//! check one or two of them an epoch, and sign their readings. Hosts have a library that is faster.
 //!
-//! Nothing in a check is secret, so its time may depend on anything.
+//! Nothing in a check is secret, so its time may depend on anything. To sign takes one time.
+
+mod sign;
+mod table;
+
+pub use sign::SigningKey;
 
 use sha2::{
     Sha512,

@@ -1,7 +1,7 @@
 //! Integers modulo ℓ = 2²⁵² + 27742317777372353535851937790883648493, the order of the curve's
 //! large subgroup.
 
-use core::ops::MulAssign;
+use core::ops::{AddAssign, MulAssign};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -23,6 +23,12 @@ const ONE_SQUARED: [i32; LIMBS] = [
     7137, 4166, 18,
 ];
 
+/// 2²⁵⁶ modulo ℓ, little-endian.
+const ABOVE: [u8; 32] = [
+    0x1d, 0x95, 0x98, 0x8d, 0x74, 0x31, 0xec, 0xd6, 0x70, 0xcf, 0x7d, 0x73, 0xf4, 0x5b, 0xef, 0xc6, 0xfe,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f,
+];
+
 /// Between −ℓ and ℓ, each limb at most 2¹² in magnitude.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Scalar([i32; LIMBS]);
@@ -34,6 +40,22 @@ impl Scalar {
         carry_upwards(&mut limbs);
         let scalar = Self(montgomery(&limbs, &ONE));
         limbs.zeroize();
+        scalar
+    }
+
+    /// From any 64 bytes, little-endian: a hash.
+    pub fn from_bytes_mod_order_wide(bytes: &[u8; 64]) -> Self {
+        let (low, high) = bytes.split_at(32);
+        let half = |half: &[u8]| {
+            let mut bytes = [0; 32];
+            bytes.copy_from_slice(half);
+            let scalar = Self::from_bytes_mod_order(bytes);
+            bytes.zeroize();
+            scalar
+        };
+        let mut scalar = half(high);
+        scalar *= &Self::from_bytes_mod_order(ABOVE);
+        scalar += &half(low);
         scalar
     }
 
@@ -49,6 +71,16 @@ impl Scalar {
         let bytes = pack(&limbs);
         limbs.zeroize();
         bytes
+    }
+}
+
+impl AddAssign<&Self> for Scalar {
+    fn add_assign(&mut self, other: &Self) {
+        for (limb, other) in self.0.iter_mut().zip(&other.0) {
+            *limb += other;
+        }
+        // Between −2·ℓ and 2·ℓ.
+        self.0 = montgomery(&self.0, &ONE);
     }
 }
 
