@@ -14,11 +14,14 @@ use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_node::Instant;
+use motemix_object::Record;
 use motemix_sphinx::Profile;
 use rand_core::{CryptoRng, Rng as _};
 
 use crate::store::Layout;
-use crate::{Console, Mote, Next, OnAir, PlaceInNetwork, Refusal, Running, StartAsked, Tables};
+use crate::{
+    Console, Mote, Next, OnAir, PlaceInNetwork, Readings, Refusal, Running, StartAsked, Tables, WithReadings,
+};
 
 /// What a board has.
 pub trait Board {
@@ -61,6 +64,10 @@ pub trait Board {
         while !self.has_news() && due.is_none_or(|due| due > self.now()) {
             self.sleep();
         }
+    }
+    /// Measures something, for a reading; nothing on a board without a sensor.
+    fn measure(&mut self) -> Option<Record<'static>> {
+        None
     }
     /// Ends a board that cannot run.
     fn stop(&mut self) -> !;
@@ -176,7 +183,7 @@ impl<B: Board> Started<'_, B> {
     /// Until somebody types `start`.
     #[inline(never)]
     fn stand(&mut self, scratch: &mut [u8]) -> StartAsked {
-        let mut console = self.board.console();
+        let mut console = WithReadings::standing(self.board.console());
         loop {
             let now = self.board.now();
             if let Some(asked) = self.mote.attend(now, &mut console, scratch) {
@@ -210,10 +217,12 @@ impl<B: Board> Started<'_, B> {
         running.start(board.now(), place)?;
         running.lend_document(&mut document);
         board.console().write("ok\n");
+        let mut readings = Readings::new(place.network_name());
+        let served = (&mut running, &mut readings);
         if place.protects_links() {
-            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS>(board, radio, address, &mut running);
+            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS>(board, radio, address, served);
         } else {
-            link::<B, PACKET, ARRIVALS, DEPARTURES>(board, radio, address, &mut running);
+            link::<B, PACKET, ARRIVALS, DEPARTURES>(board, radio, address, served);
         }
         Ok(())
     }
@@ -225,13 +234,13 @@ fn link<B: Board, const PACKET: usize, const ARRIVALS: usize, const DEPARTURES: 
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
-    running: &mut RunningOf<'_, B>,
+    served: (&mut RunningOf<'_, B>, &mut Readings<'_>),
 ) {
     let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
     let seed = board.random().next_u64();
     let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
     let meeting = None::<&mut MeetingOf<B>>;
-    serve::<B, PACKET>(board, running, OnAir { stack: &mut stack, radio, meeting });
+    serve::<B, PACKET>(board, served, OnAir { stack: &mut stack, radio, meeting });
 }
 
 /// The same with a link that protects them.
@@ -246,7 +255,7 @@ fn protected<
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
-    running: &mut RunningOf<'_, B>,
+    served: (&mut RunningOf<'_, B>, &mut Readings<'_>),
 ) {
     let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
     let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
@@ -255,25 +264,39 @@ fn protected<
     let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
     stack.protect(&mut keys);
     let meeting = Some(&mut meeting);
-    serve::<B, PACKET>(board, running, OnAir { stack: &mut stack, radio, meeting });
+    serve::<B, PACKET>(board, served, OnAir { stack: &mut stack, radio, meeting });
 }
 
 /// Runs the node until somebody types `stop`.
 #[inline(never)]
 fn serve<B: Board, const PACKET: usize>(
     board: &mut B,
-    running: &mut RunningOf<'_, B>,
+    (running, readings): (&mut RunningOf<'_, B>, &mut Readings<'_>),
     mut link: OnAir<'_, '_, B::Radio, CurveOf<B>>,
 ) {
     let mut packet = [0; PACKET];
-    let mut console = board.console();
     loop {
-        match running.poll(board.now(), &mut console, &mut link, &mut packet) {
+        let now = tend(board, running, readings, &mut packet);
+        let mut heard = readings.hears(board.console(), now);
+        match running.poll(board.now(), &mut heard, &mut link, &mut packet) {
             Next::TookIn | Next::Again => {}
-            Next::Wait(due) => board.wait(due),
+            Next::Wait(due) => board.wait([due, readings.due()].into_iter().flatten().min()),
             Next::Stop => return,
         }
     }
+}
+
+/// Does what is due for the board's own readings.
+#[inline(never)]
+fn tend<B: Board>(
+    board: &mut B,
+    running: &mut RunningOf<'_, B>,
+    readings: &mut Readings<'_>,
+    packet: &mut [u8],
+) -> Instant {
+    let (now, mut console) = (board.now(), board.console());
+    readings.poll(now, running, || board.measure(), &mut console, packet);
+    now
 }
 
 /// The curve of its packets.

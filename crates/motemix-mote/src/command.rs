@@ -50,6 +50,15 @@ pub enum Command<'a> {
     Inbox,
     /// Prints what the node did.
     Status,
+    /// Prints the identity of this device, and what shows its key.
+    Identity,
+    /// Sends a reading at intervals, or stops doing so.
+    Readings {
+        /// The receiver's name; `off` for none.
+        to: &'a str,
+        /// Mean time between two.
+        seconds: u32,
+    },
 }
 
 /// Why a line is no command.
@@ -84,7 +93,10 @@ start                 runs the node
 stop                  stops the node
 send NAME TEXT        sends a message and waits for its acknowledgement
 inbox                 prints the messages received and forgets them
-status                prints what the node did";
+status                prints what the node did
+identity              prints who signs this device's readings, for whoever is to believe them
+readings NAME SECONDS signs and sends a reading so often in the mean
+readings off          sends no more";
 
 /// How `trust` is used.
 pub(crate) const TRUST: &str = "trust K KEY..., trust K and KEY..., 1 to 4 keys of 64 hex digits in all";
@@ -119,6 +131,10 @@ impl<'a> Command<'a> {
             },
             "inbox" => alone(Self::Inbox, "inbox"),
             "status" => alone(Self::Status, "status"),
+            "identity" => alone(Self::Identity, "identity"),
+            "readings" => {
+                read_readings(rest).ok_or(Misread::Usage("readings NAME SECONDS, from 1 on, or readings off"))
+            }
             _ => Err(Misread::Unknown),
         }
     }
@@ -127,6 +143,15 @@ impl<'a> Command<'a> {
 fn split_word(text: &str) -> (&str, &str) {
     let (word, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
     (word, rest.trim_start())
+}
+
+fn read_readings(rest: &str) -> Option<Command<'_>> {
+    let (to, seconds) = split_word(rest);
+    match (to, seconds) {
+        ("off", "") => Some(Command::Readings { to, seconds: 0 }),
+        ("" | "off", _) => None,
+        _ => Some(Command::Readings { to, seconds: seconds.parse().ok().filter(|seconds| *seconds > 0)? }),
+    }
 }
 
 fn read_trust(rest: &str) -> Option<Command<'_>> {
@@ -210,6 +235,20 @@ mod tests {
         assert_eq!(Command::read("sned x y"), Err(Misread::Unknown));
         assert_eq!(Command::read("start now"), Err(Misread::Usage("start")));
         assert_eq!(Command::read("time soon"), Err(Misread::Usage("time SECONDS, since 1970")));
+    }
+
+    #[test]
+    fn readings_have_a_receiver_and_an_interval() {
+        assert_eq!(
+            Command::read("readings receiver 30"),
+            Ok(Command::Readings { to: "receiver", seconds: 30 })
+        );
+        assert_eq!(Command::read("readings off"), Ok(Command::Readings { to: "off", seconds: 0 }));
+        for bad in
+            ["readings", "readings receiver", "readings receiver 0", "readings off 3", "readings receiver -1"]
+        {
+            assert!(matches!(Command::read(bad), Err(Misread::Usage(_))), "{bad}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub trait Console {
     /// Whether anybody reads what is written. Without a reader no text is made, and a small board
     /// need not have it in its flash: all that matters is noticed as well.
     const SAYS: bool = true;
+    /// Whether this mote signs readings. What signs them takes flash that others have not.
+    const SIGNS: bool = false;
 
     /// The next character that was typed.
     fn read(&mut self) -> Option<u8>;
@@ -43,6 +45,13 @@ pub enum News<'n> {
     EpochBegins(Epoch),
     /// Something that somebody should see to.
     Warning(Warning),
+    /// Somebody asked for readings for this node, so often in the mean; for nobody ends them.
+    ReadingsAsked {
+        /// Who gets them.
+        to: Option<NodeId>,
+        /// Mean time between two.
+        seconds: u32,
+    },
     /// A packet was handed to the link.
     Left {
         /// The neighbour.

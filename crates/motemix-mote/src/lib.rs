@@ -22,6 +22,7 @@
 //!                                                    └─ store: message ─ running ─ acknowledgement
 //! console ─ command ─┬─ mote: keys, clock, network document ─ store
 //!                    └─ running ─ (motemix-node) ─ radio
+//! sensor ─ readings: signature ─ store ─ running ─ (motemix-node) ─ radio
 //! ```
 //!
 //! [`pair`] is another application, without a network: two neighbours that have never met.
@@ -43,6 +44,7 @@ mod link;
 mod mote;
 mod network;
 pub mod pair;
+mod readings;
 mod running;
 pub mod store;
 mod tables;
@@ -55,7 +57,9 @@ pub use link::{Link, OnAir, Received};
 pub use mote::{Mote, RATCHET_STEPS, StartAsked};
 pub use motemix_directory::Entry;
 pub use motemix_node::Lengths;
+pub use motemix_object::{Decimal, Record};
 pub use network::{PlaceInNetwork, Refusal, Route};
+pub use readings::{Readings, WithReadings};
 pub use running::{Next, NotSent, Running};
 pub use tables::{Room, Tables};
 

@@ -89,6 +89,8 @@ pub struct FlashLimits {
     pub tags: u32,
     /// Messages.
     pub messages: u32,
+    /// Own readings that have not been acknowledged; none if the mote signs no readings.
+    pub readings: u32,
 }
 
 /// The microcontroller.
@@ -105,7 +107,7 @@ pub struct Part {
 impl FlashLimits {
     /// Bytes of the store.
     pub const fn len(&self) -> u32 {
-        (self.settings + self.tags + self.messages) * self.page
+        (self.settings + self.tags + self.messages + self.readings) * self.page
     }
 
     /// Whether there is no store.
@@ -117,7 +119,14 @@ impl FlashLimits {
     pub const fn layout(&self, start: u32) -> Layout {
         let tags = start + self.settings * self.page;
         let messages = tags + self.tags * self.page;
-        Layout { settings: start..tags, tags: tags..messages, messages: messages..start + self.len() }
+        let readings = messages + self.messages * self.page;
+        let end = start + self.len();
+        Layout {
+            settings: start..tags,
+            tags: tags..messages,
+            messages: messages..readings,
+            readings: readings..end,
+        }
     }
 }
 
@@ -173,7 +182,7 @@ pub const IOTLAB_M3: Limits = Limits {
     frames: 8,
     document: 4608,
     document_while_running: true,
-    flash: FlashLimits { page: 2048, settings: 48, tags: 44, messages: 4 },
+    flash: FlashLimits { page: 2048, settings: 48, tags: 44, messages: 4, readings: 2 },
     part: Part { flash: 512 * 1024, ram: 64 * 1024, clock_hz: 72_000_000 },
 };
 
@@ -189,7 +198,7 @@ pub const NRF52840DK: Limits = Limits {
     nodes: 96,
     neighbours: 95,
     document: 6656,
-    flash: FlashLimits { page: 4096, settings: 40, tags: 20, messages: 4 },
+    flash: FlashLimits { page: 4096, settings: 40, tags: 20, messages: 4, readings: 2 },
     part: Part { flash: 1024 * 1024, ram: 256 * 1024, clock_hz: 64_000_000 },
     ..IOTLAB_M3
 };
@@ -211,7 +220,7 @@ pub const SAMR21_XPRO: Limits = Limits {
     frames: 4,
     document: 2560,
     document_while_running: false,
-    flash: FlashLimits { page: 2048, settings: 20, tags: 36, messages: 2 },
+    flash: FlashLimits { page: 2048, settings: 20, tags: 36, messages: 2, readings: 2 },
     part: Part { flash: 256 * 1024, ram: 32 * 1024, clock_hz: 48_000_000 },
     ..IOTLAB_M3
 };
@@ -221,18 +230,18 @@ pub const MICROBIT: Limits = Limits {
     board: "microbit",
     packets: 3,
     replay_bytes: 512,
-    window: 16,
+    window: 12,
     messages: 1,
     returns: 1,
     headers: 1,
     loops: 2,
-    nodes: 9,
+    nodes: 8,
     // Keys of neighbours take the place of a third.
     arrivals: 2,
-    neighbours: 8,
+    neighbours: 7,
     frames: 2,
     document: 704,
-    flash: FlashLimits { page: 1024, settings: 16, tags: 16, messages: 4 },
+    flash: FlashLimits { page: 1024, settings: 16, tags: 16, messages: 4, readings: 2 },
     part: Part { flash: 256 * 1024, ram: 16 * 1024, clock_hz: 16_000_000 },
     ..SAMR21_XPRO
 };

@@ -17,6 +17,7 @@ use crate::console::Line;
 use crate::network::{self, InForce, PlaceInNetwork, Refusal, Trust, name_of};
 use crate::store::{DocumentHead, Layout, MAX_AUTHORITIES, Store, StoreError};
 
+pub(crate) mod device;
 mod talk;
 
 /// What outlives a restart, and the line that is being typed.

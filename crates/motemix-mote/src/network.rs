@@ -89,6 +89,11 @@ impl<'s> PlaceInNetwork<'s> {
         Ok(Self { document, me, secret })
     }
 
+    /// The network's name.
+    pub fn network_name(&self) -> &'s str {
+        self.document.network_name()
+    }
+
     /// Whether neighbours protect what passes between them.
     pub fn protects_links(&self) -> bool {
         self.document.parameters().protected_links

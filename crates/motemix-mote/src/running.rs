@@ -9,7 +9,7 @@ mod talk;
 use core::net::SocketAddrV6;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_crypto::PublicKey;
+use motemix_crypto::{PublicKey, Secret};
 use motemix_directory::Epoch;
 use motemix_link::counters::LinkDrop;
 use motemix_node::{
@@ -205,6 +205,23 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             return Err(SendError::NoEpoch);
         }
         self.node.send(now, to, data)
+    }
+
+    pub(crate) const fn store(&mut self) -> &mut Store<F> {
+        &mut self.mote.store
+    }
+
+    pub(crate) fn device_seed(&mut self) -> Result<Secret<32>, StoreError> {
+        self.mote.device_seed()
+    }
+
+    pub(crate) fn random_u32(&mut self) -> u32 {
+        self.mote.random.next_u32()
+    }
+
+    /// Seconds since 1970, if the clock was set.
+    pub(crate) fn unix_time(&self, now: Instant) -> Option<u64> {
+        self.mote.clock.map(|clock| clock.at(now).0)
     }
 
     /// The public key of an epoch, as [`Mote::public_key`]: an authority asks for the next one's

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! settings  ├ journal, 2 pages ─ one record: key ratchet, sequence numbers, newest epoch, page being erased
-//!           └ map ─ address, authorities, network document, the next epoch's
+//!           └ map ─ address and seed of the signing key, authorities, network document, the next epoch's
 //! tags      ─ pages of an epoch each, a word for each packet that was admitted
 //! messages  ─ queue of messages that were received and not yet handed on
+//! readings  ─ queue of this mote's own readings that were not acknowledged
 //! ```
 //!
 //! When a call returns `Ok`, what it stored survives any power cut; when power goes during a call,
@@ -31,6 +32,7 @@ mod tags;
 use core::fmt;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_crypto::Secret;
 use motemix_directory::{Epoch, KeyRatchet, UnixTime};
 use motemix_node::{Admitted, Digest};
 use motemix_sphinx::MessageId;
@@ -85,6 +87,9 @@ impl<F: MultiwriteNorFlash> Store<F> {
         let mut store = Self { flash, layout, next_sequence: sequence_end, sequence_end, tags };
         store.settings()?.repair()?;
         store.message_queue()?.repair()?;
+        if !store.layout.readings.is_empty() {
+            store.reading_queue()?.repair()?;
+        }
         Ok(store)
     }
 
@@ -97,8 +102,9 @@ impl<F: MultiwriteNorFlash> Store<F> {
         layout.check(&flash)?;
         Journal::new(&mut flash, &layout).wipe_all()?;
         // The journal's pages go last: without them, the store does not open half erased.
-        for range in [layout.messages.clone(), layout.tags.clone(), layout.map::<F>(), layout.journal::<F>()]
-        {
+        let messages = [layout.readings.clone(), layout.messages.clone()];
+        let others = [layout.tags.clone(), layout.map::<F>(), layout.journal::<F>()];
+        for range in messages.into_iter().chain(others).filter(|range| !range.is_empty()) {
             flash.erase(range.start, range.end).map_err(journal::flash_failed)?;
         }
         Self::open(flash, layout)
@@ -160,12 +166,32 @@ impl<F: MultiwriteNorFlash> Store<F> {
     pub fn address(&mut self) -> Result<Option<[u8; 8]>, StoreError> {
         let mut item = Item::new();
         let Some(bytes) = self.settings()?.fetch(ADDRESS, &mut item)? else { return Ok(None) };
-        bytes.try_into().map(Some).map_err(|_| StoreError::Corrupted(Region::Settings))
+        bytes.first_chunk().copied().map(Some).ok_or(StoreError::Corrupted(Region::Settings))
     }
 
-    /// Keeps the mote's link address.
+    /// Keeps the mote's link address. A seed that was kept with another one is gone.
     pub fn keep_address(&mut self, address: [u8; 8]) -> Result<(), StoreError> {
         self.settings()?.keep(ADDRESS, &address)
+    }
+
+    /// The seed of the key that signs this mote's readings; none if none was made yet.
+    pub fn device_seed(&mut self) -> Result<Option<Secret<32>>, StoreError> {
+        let mut item = Item::new();
+        let found = self.settings()?.fetch(ADDRESS, &mut item)?;
+        let seed =
+            found.and_then(|bytes| bytes.split_first_chunk::<8>()).and_then(|(_, seed)| seed.try_into().ok());
+        let seed = seed.map(Secret::new);
+        item.wipe();
+        Ok(seed)
+    }
+
+    /// Keeps that seed, beside the address.
+    pub fn keep_device_seed(&mut self, seed: &Secret<32>) -> Result<(), StoreError> {
+        let address = self.address()?.ok_or(StoreError::Corrupted(Region::Settings))?;
+        let mut both = Secret::<40>::zero();
+        let places = both.expose_mut().iter_mut();
+        places.zip(address.iter().chain(seed.expose())).for_each(|(to, from)| *to = *from);
+        self.settings()?.keep(ADDRESS, both.expose())
     }
 
     /// How many authorities have to sign, and their keys, in `out`.
@@ -283,6 +309,25 @@ impl<F: MultiwriteNorFlash> Store<F> {
         self.message_queue()?.remove_oldest_message()
     }
 
+    /// Keeps a reading of this mote's own, of up to [`MAX_MESSAGE_LEN`] bytes, until it is
+    /// acknowledged.
+    pub fn keep_reading(&mut self, reading: &[u8]) -> Result<(), StoreError> {
+        self.reading_queue()?.keep_message(MessageId([0; 4]), reading)
+    }
+
+    /// The reading that has been here longest, in `out`.
+    pub fn oldest_reading<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
+        if self.layout.readings.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.reading_queue()?.oldest_message(out)?.map(|(_, reading)| reading))
+    }
+
+    /// Removes the reading that has been here longest, if there is one.
+    pub fn remove_oldest_reading(&mut self) -> Result<(), StoreError> {
+        self.reading_queue()?.remove_oldest_message()
+    }
+
     fn journal(&mut self) -> Journal<'_, F> {
         Journal::new(&mut self.flash, &self.layout)
     }
@@ -293,6 +338,10 @@ impl<F: MultiwriteNorFlash> Store<F> {
 
     const fn tag_pages(&mut self) -> Tags<'_, F> {
         Tags::new(&mut self.flash, &self.layout, &mut self.tags)
+    }
+
+    fn reading_queue(&mut self) -> Result<Queue<'_, F>, StoreError> {
+        Queue::readings(&mut self.flash, &self.layout)
     }
 
     fn message_queue(&mut self) -> Result<Queue<'_, F>, StoreError> {

@@ -103,6 +103,11 @@ impl Identity {
         Ok(Self(hash.finish()))
     }
 
+    /// The identity of a key that nothing stands beside.
+    pub fn of_key(key: &PublicKey) -> Self {
+        Self(Hash::new(&IDENTITY).key(key).finish())
+    }
+
     /// The identity as RFC 8387 has it to the letter: the hash of one behind the other. It does not
     /// say where the key ends, so bytes may move from one to the other; for devices of others.
     pub fn raw(key: &[u8], others: &[u8]) -> Self {

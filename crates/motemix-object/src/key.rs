@@ -203,7 +203,7 @@ pub trait Signer {
     ///
     /// # Errors
     /// What holds the key failed.
-    fn sign(&mut self, parts: &[&[u8]]) -> Result<[u8; SIGNATURE_LEN], Self::Error>;
+    fn sign(&mut self, parts: &[&[u8]], signature: &mut [u8; SIGNATURE_LEN]) -> Result<(), Self::Error>;
 }
 
 /// Software does not fail to sign.

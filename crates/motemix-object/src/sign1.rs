@@ -1,9 +1,10 @@
 //! A signed object: a `COSE_Sign1` (RFC 9052, 4.2) whose signature also covers what is not sent.
 
 use core::fmt;
+use core::ops::Range;
 
 use minicbor::data::{Tag, Type};
-use minicbor::encode::write::Cursor;
+use minicbor::encode::write::{Cursor, EndOfSlice};
 use minicbor::{Decoder, Encoder};
 
 use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer};
@@ -15,10 +16,8 @@ const KEY_ID: i64 = 4;
 const SIGN1: Tag = Tag::new(18);
 /// The `Sig_structure` up to the protected header: array of 4, "Signature1" (RFC 9052, 4.4).
 const SIGNED_HEAD: &[u8] = b"\x84\x6aSignature1";
-/// The longest key id here, in bytes.
-pub const MAX_KEY_ID_LEN: usize = 32;
-/// The longest protected header that is written: algorithm and key id.
-const PROTECTED_LEN: usize = 1 + 2 + 1 + 2 + MAX_KEY_ID_LEN;
+/// The longest key id that is written, in bytes.
+pub const MAX_KEY_ID_LEN: usize = 23;
 /// The most parts of external data.
 const MAX_EXTERNAL: usize = 8;
 
@@ -176,7 +175,10 @@ impl<'b> Sign1<'b> {
 /// algorithm and key id in the protected header. Returns how long it is.
 ///
 /// # Errors
-/// [`ObjectError::Room`] and [`ObjectError::Signer`].
+/// [`ObjectError::Room`], also for a key id above [`MAX_KEY_ID_LEN`], and [`ObjectError::Signer`].
+// Not inlined: on a board nothing of a caller's may lie on the stack beneath a signature that need
+// not.
+#[inline(never)]
 pub fn sign<S: Signer + ?Sized>(
     signer: &mut S,
     key_id: &[u8],
@@ -184,33 +186,46 @@ pub fn sign<S: Signer + ?Sized>(
     payload: &[u8],
     out: &mut [u8],
 ) -> Result<usize, ObjectError> {
-    let mut memory = [0; PROTECTED_LEN];
-    let len = write_protected(signer.public_key().algorithm(), key_id, &mut memory)?;
-    let protected = memory.get(..len).ok_or(ObjectError::Room)?;
-    let signature = with_signed_parts(protected, external, payload, |parts| signer.sign(parts))
+    if key_id.len() > MAX_KEY_ID_LEN {
+        return Err(ObjectError::Room);
+    }
+    let algorithm = signer.public_key().algorithm();
+    let spans = write_unsigned(algorithm, key_id, payload, out).map_err(|_| ObjectError::Room)?;
+    // The signature goes to its place; nothing of it or of what it covers is copied.
+    let (body, rest) = out.split_at_mut_checked(spans.end).ok_or(ObjectError::Room)?;
+    let signature = rest.first_chunk_mut().ok_or(ObjectError::Room)?;
+    let protected = body.get(spans.protected).ok_or(ObjectError::Room)?;
+    with_signed_parts(protected, external, payload, |parts| signer.sign(parts, signature))
         .ok_or(ObjectError::Room)?
         .map_err(|_| ObjectError::Signer)?;
-    let mut encoder = Encoder::new(Cursor::new(out));
-    let written = |encoder: &mut Encoder<Cursor<&mut [u8]>>| {
-        encoder.array(4)?.bytes(protected)?.map(0)?.bytes(payload)?.bytes(&signature)?;
-        Ok::<_, minicbor::encode::Error<_>>(())
-    };
-    written(&mut encoder).map_err(|_| ObjectError::Room)?;
-    Ok(encoder.writer().position())
+    Ok(spans.end.saturating_add(SIGNATURE_LEN))
 }
 
-fn write_protected(algorithm: Algorithm, key_id: &[u8], out: &mut [u8]) -> Result<usize, ObjectError> {
+/// Where parts of an object are that has no signature yet.
+struct Spans {
+    protected: Range<usize>,
+    /// Where the signature begins.
+    end: usize,
+}
+
+type Written<T> = Result<T, minicbor::encode::Error<EndOfSlice>>;
+
+fn write_unsigned(algorithm: Algorithm, key_id: &[u8], payload: &[u8], out: &mut [u8]) -> Written<Spans> {
     let mut encoder = Encoder::new(Cursor::new(out));
-    let mut written = || {
-        let entries = if key_id.is_empty() { 1 } else { 2 };
-        encoder.map(entries)?.i64(ALGORITHM)?.i8(algorithm.cose())?;
-        if !key_id.is_empty() {
-            encoder.i64(KEY_ID)?.bytes(key_id)?;
-        }
-        Ok::<_, minicbor::encode::Error<_>>(())
-    };
-    written().map_err(|_| ObjectError::Room)?;
-    Ok(encoder.writer().position())
+    // One byte for the head of a map of one or two, one each for both labels and the algorithm, and
+    // one for the head of a key id, which is short.
+    let protected_len = if key_id.is_empty() { 3 } else { key_id.len().saturating_add(5) };
+    encoder.array(4)?.bytes_len(protected_len as u64)?;
+    let begin = encoder.writer().position();
+    let entries = if key_id.is_empty() { 1 } else { 2 };
+    encoder.map(entries)?.i64(ALGORITHM)?.i8(algorithm.cose())?;
+    if !key_id.is_empty() {
+        encoder.i64(KEY_ID)?.bytes(key_id)?;
+    }
+    let protected = begin..encoder.writer().position();
+    debug_assert_eq!(protected.len(), protected_len, "a key id of 24 bytes or more has a longer head");
+    encoder.map(0)?.bytes(payload)?.bytes_len(SIGNATURE_LEN as u64)?;
+    Ok(Spans { protected, end: encoder.writer().position() })
 }
 
 /// Hands the pieces of the `Sig_structure` (RFC 9052, 4.4) to `f`; `None` if there are too many.

@@ -160,8 +160,8 @@ pub fn retire<O: Signer + ?Sized, N: Signer + ?Sized>(
     let (before, after) = (old_credential.identity()?, new_credential.identity()?);
     let none = Audience::default();
     let mut length = [0; 2];
-    let accepted = new
-        .sign(&Purpose::SUCCESSOR.external(&before, after.as_bytes(), none, &mut length))
+    let mut accepted = [0; SIGNATURE_LEN];
+    new.sign(&Purpose::SUCCESSOR.external(&before, after.as_bytes(), none, &mut length), &mut accepted)
         .map_err(|_| ObjectError::Signer)?;
     let external = Purpose::RETIREMENT.external(&before, after.as_bytes(), none, &mut length);
     sign_built(old, &external, out, |encoder| {

@@ -10,7 +10,7 @@ mod commands;
 pub mod failure;
 pub mod network;
 pub mod program;
-mod reading;
+pub mod reading;
 pub mod report;
 
 pub use commands::run;

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 
 use motemix_link::serial::ExtendedAddress;
 use motemix_mote::limits::FlashLimits;
-use motemix_mote::{Board, Flash};
+use motemix_mote::{Board, Decimal, Flash, Record};
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
@@ -127,6 +127,13 @@ impl<'l, M: Machine, P: Profile, const PAGE: usize> Board for Emulated<'l, M, P,
 
     fn sleep(&mut self) {
         self.machine.sleep();
+    }
+
+    /// A simulated thermometer, which rises from 18 to 24 degrees in a minute and falls again.
+    fn measure(&mut self) -> Option<Record<'static>> {
+        let second = self.machine.now_micros() / 1_000_000 % 120;
+        let tenths = 180 + second.min(120 - second) as i64;
+        Some(Record { name: "t", unit: Some("Cel"), value: Decimal::new(tenths, 1)? })
     }
 
     /// Ends the emulator, so that somebody notices.

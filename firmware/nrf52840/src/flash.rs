@@ -12,8 +12,8 @@ use motemix_write_once::WriteOnce;
 pub(crate) type Nvmc = WriteOnce<nvmc::Nvmc<'static>>;
 
 /// Behind what `memory.x` gives to the program.
-const START: u32 = (1024 - 256) * 1024;
+const START: u32 = (1024 - 264) * 1024;
 
 pub(crate) const LAYOUT: Layout = crate::LIMITS.flash.layout(START);
 
-const _: () = assert!(crate::LIMITS.flash.len() == 256 * 1024, "memory.x gives it the rest");
+const _: () = assert!(crate::LIMITS.flash.len() == 264 * 1024, "memory.x gives it the rest");

@@ -18,7 +18,7 @@ const START: u32 = CAPACITY - crate::LIMITS.flash.len();
 
 pub(crate) const LAYOUT: Layout = crate::LIMITS.flash.layout(START);
 
-const _: () = assert!(crate::LIMITS.flash.len() == 192 * 1024, "memory.x gives it the rest");
+const _: () = assert!(crate::LIMITS.flash.len() == 196 * 1024, "memory.x gives it the rest");
 
 /// The flash, of which only the store is written.
 pub(crate) struct Pages(pub(crate) Parts);

@@ -19,8 +19,8 @@ use crate::curve::half_words::scalar::Scalar;
 /// each, one from under each tooth.
 const TEETH: usize = 4;
 const DIGITS: usize = 64;
-/// More than a signature and what it calls keep on the stack.
-const STACK_LEN: usize = 2048;
+/// More than a signature and what it calls keep on the stack; SHA-512 does the most.
+const STACK_LEN: usize = if cfg!(target_pointer_width = "32") { 1536 } else { 2560 };
 
 /// A private key with what follows from it, so that a signature costs one multiplication: 96 bytes,
 /// which wipe themselves.
@@ -53,10 +53,15 @@ impl SigningKey {
     /// Signs the concatenated parts. One multiplication, and two hashes over them.
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 64] {
         let mut signature = [0; 64];
-        sign(self, parts, &mut signature);
+        self.sign_into(parts, &mut signature);
+        signature
+    }
+
+    /// The same, to where the signature is to be.
+    pub fn sign_into(&self, parts: &[&[u8]], signature: &mut [u8; 64]) {
+        sign(self, parts, signature);
         // Scalars, points and the state of the hash lay here.
         zeroize_stack::<STACK_LEN>();
-        signature
     }
 }
 
@@ -79,29 +84,40 @@ fn expand(seed: &Secret<32>, key: &mut SigningKey) {
     digest.zeroize();
 }
 
-/// In a frame of its own, so that the frame can be wiped.
+/// In a frame of its own, so that the frame can be wiped. Its parts follow one another: what one of
+/// them needs on the stack does not lie beneath another.
 #[inline(never)]
 fn sign(key: &SigningKey, parts: &[&[u8]], signature: &mut [u8; 64]) {
-    let nonce = nonce(&key.prefix, parts);
-    let mut r = Secret::zero();
-    *r.expose_mut() = nonce.to_bytes();
+    let mut nonce = Secret::zero();
+    draw_nonce(&key.prefix, parts, &mut nonce);
     let (first, second) = signature.split_at_mut(32);
-    first.copy_from_slice(&multiple_of_base(&r));
-    // S = r + k·a
-    let mut answer = Scalar::from_bytes_mod_order_wide(&challenge(first, &key.public, parts));
-    answer *= &Scalar::from_bytes_mod_order(*key.scalar.expose());
-    answer += &nonce;
-    second.copy_from_slice(&answer.to_bytes());
+    first.copy_from_slice(&multiple_of_base(&nonce));
+    let challenge = challenge(first, &key.public, parts);
+    answer(&challenge, key, nonce, second);
 }
 
-/// The secret number of a signature: a hash of the key's second half and of what is signed.
+/// The secret number of a signature, below ℓ: a hash of the key's second half and of what is signed.
 #[inline(never)]
-fn nonce(prefix: &Secret<32>, parts: &[&[u8]]) -> Scalar {
+fn draw_nonce(prefix: &Secret<32>, parts: &[&[u8]], nonce: &mut Secret<32>) {
     let mut digest = [0; 64];
     hash_of(prefix, parts, &mut digest);
-    let nonce = Scalar::from_bytes_mod_order_wide(&digest);
+    reduce(&digest, nonce);
     digest.zeroize();
-    nonce
+}
+
+#[inline(never)]
+fn reduce(digest: &[u8; 64], nonce: &mut Secret<32>) {
+    *nonce.expose_mut() = Scalar::from_bytes_mod_order_wide(digest).to_bytes();
+}
+
+/// S = r + k·a
+#[inline(never)]
+#[expect(clippy::needless_pass_by_value, reason = "a nonce is used once")]
+fn answer(challenge: &[u8; 64], key: &SigningKey, nonce: Secret<32>, out: &mut [u8]) {
+    let mut answer = Scalar::from_bytes_mod_order_wide(challenge);
+    answer *= &Scalar::from_bytes_mod_order(*key.scalar.expose());
+    answer += &Scalar::from_bytes_mod_order(*nonce.expose());
+    out.copy_from_slice(&answer.to_bytes());
 }
 
 #[inline(never)]

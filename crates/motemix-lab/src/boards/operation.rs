@@ -21,10 +21,12 @@ pub enum Operation {
     Create10,
     SendPooled,
     SendMissed,
+    Sign,
+    Verify,
 }
 
 impl Operation {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::X25519,
         Self::X25519Base,
         Self::Forward,
@@ -39,6 +41,8 @@ impl Operation {
         Self::Create10,
         Self::SendPooled,
         Self::SendMissed,
+        Self::Sign,
+        Self::Verify,
     ];
     /// New packets, by path lengths 6 to 10.
     pub const CREATE: [Self; 5] =
@@ -61,6 +65,8 @@ impl Operation {
             Self::Create10 => "create10",
             Self::SendPooled => "send_pooled",
             Self::SendMissed => "send_missed",
+            Self::Sign => "sign",
+            Self::Verify => "verify",
         }
     }
 
@@ -81,6 +87,8 @@ impl Operation {
             Self::Create10 => "create, path length 10",
             Self::SendPooled => "send, header in the pool",
             Self::SendMissed => "send, pool empty",
+            Self::Sign => "sign a reading, Ed25519",
+            Self::Verify => "check a signature, Ed25519",
         }
     }
 

@@ -23,7 +23,7 @@ struct Operation {
     here: fn(&mut [u8]) -> Option<()>,
 }
 
-const OPERATIONS: [Operation; 12] = [
+const OPERATIONS: [Operation; 13] = [
     Operation { name: "multiply", has_points: false, has_long: true, here: here::multiply },
     Operation { name: "x25519", has_points: true, has_long: false, here: here::x25519 },
     Operation { name: "x25519_base", has_points: true, has_long: false, here: here::x25519_base },
@@ -46,6 +46,7 @@ const OPERATIONS: [Operation; 12] = [
     Operation { name: "p256_public_key", has_points: true, has_long: false, here: here::p256_public_key },
     Operation { name: "p256_agree", has_points: true, has_long: false, here: here::p256_agree },
     Operation { name: "p256_sign", has_points: true, has_long: false, here: here::p256_sign },
+    Operation { name: "ed25519_sign", has_points: true, has_long: false, here: here::ed25519_sign },
 ];
 /// Operations, for whoever shows progress.
 pub const COUNT: usize = OPERATIONS.len();
@@ -229,6 +230,13 @@ mod here {
         let mut rng = ChaCha20Rng::from_seed(*key(buffer, 64)?.expose());
         let signature = P256.sign(&private, key(buffer, 32)?.expose(), &mut rng).ok()?;
         buffer[..SIGNATURE_LEN].copy_from_slice(&signature.0);
+        Some(())
+    }
+
+    pub fn ed25519_sign(buffer: &mut [u8]) -> Option<()> {
+        let signing = motemix_crypto::ed25519::SigningKey::from_seed(&key(buffer, 0)?);
+        let signature = signing.sign(&[buffer.get(32..135)?]);
+        buffer[..64].copy_from_slice(&signature);
         Some(())
     }
 

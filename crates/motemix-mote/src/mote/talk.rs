@@ -83,7 +83,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             Command::Inbox => self.inbox(console, scratch),
             Command::Status => say!(console, "the node is stopped"),
             Command::Stop | Command::Start | Command::DocumentEnd => say!(console, "ok"),
-            Command::Send { .. } => say!(console, "error: the node does not run; `start` runs it"),
+            Command::Identity => self.print_identity(console),
+            Command::Send { .. } | Command::Readings { .. } => {
+                say!(console, "error: the node does not run; `start` runs it")
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 
 use super::Running;
 use crate::command::Command;
-use crate::console::{Console, Ended, LINE_LEN, say};
+use crate::console::{Console, Ended, LINE_LEN, News, say};
 use crate::link::Link;
 use crate::store::StoreError;
 
@@ -97,6 +97,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             Ok(Command::Inbox) => self.mote.inbox(console, scratch),
             Ok(Command::Status) => self.status(console, link),
             Ok(Command::Key(epoch)) => self.mote.key(epoch, console),
+            Ok(Command::Identity) => self.mote.print_identity(console),
+            Ok(Command::Readings { to, seconds }) => self.ask_for_readings(to, seconds, console),
             Ok(Command::DocumentBegin) => self.begin_document(console),
             Ok(Command::DocumentPiece(piece)) => self.take_piece(piece, console),
             Ok(Command::DocumentEnd) => return Heard::DocumentEnd,
@@ -105,6 +107,25 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             Err(misread) => say!(console, "error: {misread}"),
         }
         Heard::Done
+    }
+
+    /// The node of this name.
+    fn named(&self, name: &str) -> Option<NodeId> {
+        let mut routes = self.routes.iter().take(self.network.nodes);
+        routes.position(|route| route.is_named(name)).and_then(|id| NodeId::new(id as u16))
+    }
+
+    #[inline(never)]
+    fn ask_for_readings<C: Console>(&mut self, to: &str, seconds: u32, console: &mut C) {
+        if !C::SIGNS {
+            return say!(console, "error: this mote signs no readings");
+        }
+        let receiver = if seconds == 0 { None } else { self.named(to) };
+        if seconds > 0 && receiver.is_none() {
+            return say!(console, "error: the network has no node {to}; `stop` and `network` list them");
+        }
+        console.notice(News::ReadingsAsked { to: receiver, seconds });
+        say!(console, "ok");
     }
 
     #[inline(never)]
@@ -137,9 +158,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if self.expiry.is_silent() {
             return Err(NotSent::Expired);
         }
-        let mut routes = self.routes.iter().take(self.network.nodes);
-        let receiver = routes.position(|route| route.is_named(to)).and_then(|id| NodeId::new(id as u16));
-        let receiver = receiver.ok_or(NotSent::UnknownName)?;
+        let receiver = self.named(to).ok_or(NotSent::UnknownName)?;
         // A number is used up even if the message is refused: it must never come twice.
         let sequence = self.mote.store.next_sequence().map_err(NotSent::Store)?;
         let mut message = heapless::Vec::<u8, 128>::new();

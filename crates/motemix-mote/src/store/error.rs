@@ -15,6 +15,8 @@ pub enum Region {
     Tags,
     /// Messages.
     Messages,
+    /// Own readings.
+    Readings,
 }
 
 /// What is wrong with a layout.
@@ -78,6 +80,7 @@ impl fmt::Display for Region {
             Self::Settings => "settings",
             Self::Tags => "replay tags",
             Self::Messages => "messages",
+            Self::Readings => "own readings",
         })
     }
 }

@@ -31,6 +31,9 @@ pub struct Layout {
     /// Two pages or more, all but one of them sure to be usable; a message takes 12 bytes more than
     /// its data, rounded up to words.
     pub messages: Range<u32>,
+    /// Own readings that have not been acknowledged: two pages or more, or none where there are no
+    /// readings.
+    pub readings: Range<u32>,
 }
 
 impl Layout {
@@ -47,7 +50,9 @@ impl Layout {
     /// Whether a page is one of those that are erased while the store is open.
     pub(super) fn has_page<F: NorFlash>(&self, page: u32) -> bool {
         page.is_multiple_of(F::ERASE_SIZE as u32)
-            && [&self.map::<F>(), &self.tags, &self.messages].iter().any(|range| range.contains(&page))
+            && [&self.map::<F>(), &self.tags, &self.messages, &self.readings]
+                .iter()
+                .any(|range| range.contains(&page))
     }
 
     pub(super) fn check<F: NorFlash>(&self, flash: &F) -> Result<(), StoreError> {
@@ -58,7 +63,8 @@ impl Layout {
         if !words_nest || page_len < LEAST_PAGE || !F::ERASE_SIZE.is_multiple_of(word) {
             return Err(StoreError::Layout(LayoutProblem::Flash));
         }
-        let ranges = [(&self.settings, 4), (&self.tags, 2), (&self.messages, 2)];
+        let readings = if self.readings.is_empty() { 0 } else { 2 };
+        let ranges = [(&self.settings, 4), (&self.tags, 2), (&self.messages, 2), (&self.readings, readings)];
         for (index, (range, pages)) in ranges.into_iter().enumerate() {
             let aligned = range.start.is_multiple_of(page_len) && range.end.is_multiple_of(page_len);
             if !aligned || range.end as usize > flash.capacity() {

@@ -1,4 +1,6 @@
-//! Messages: what arrives in order and goes in order.
+//! Messages, and own readings: what arrives in order and goes in order.
+
+use core::ops::Range;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_sphinx::MessageId;
@@ -25,10 +27,26 @@ pub(super) struct Queue<'f, F: MultiwriteNorFlash> {
 
 impl<'f, F: MultiwriteNorFlash> Queue<'f, F> {
     pub(super) fn messages(flash: &'f mut F, layout: &'f Layout) -> Result<Self, StoreError> {
-        let config = QueueConfig::try_new(layout.messages.clone())
-            .map_err(|_| StoreError::Layout(LayoutProblem::TooSmall))?;
+        Self::new(flash, layout, layout.messages.clone(), Region::Messages)
+    }
+
+    /// [`StoreError::Full`] where there is no room for any.
+    pub(super) fn readings(flash: &'f mut F, layout: &'f Layout) -> Result<Self, StoreError> {
+        if layout.readings.is_empty() {
+            return Err(StoreError::Full(Region::Readings));
+        }
+        Self::new(flash, layout, layout.readings.clone(), Region::Readings)
+    }
+
+    fn new(
+        flash: &'f mut F,
+        layout: &'f Layout,
+        pages: Range<u32>,
+        region: Region,
+    ) -> Result<Self, StoreError> {
+        let config = QueueConfig::try_new(pages).map_err(|_| StoreError::Layout(LayoutProblem::TooSmall))?;
         let queue = QueueStorage::new(Guarded { flash, layout }, config, Cache::new_uncached());
-        Ok(Self { queue, region: Region::Messages })
+        Ok(Self { queue, region })
     }
 
     /// Has the queue repair itself, if a power cut left something to repair.

@@ -9,6 +9,7 @@ use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_directory::{Epoch, UnixTime};
 use sequential_storage::cache::{Cache, Uncached};
 use sequential_storage::map::{MapConfig, MapStorage};
+use zeroize::Zeroize;
 
 use super::DocumentHead;
 use super::error::{LayoutProblem, Region, StoreError};
@@ -44,6 +45,11 @@ const HEADER_LEN: usize = 8;
 pub(super) struct Item([u8; (KEY_LEN + LONGEST).next_multiple_of(MAX_WORD)]);
 
 impl Item {
+    /// Of one that had a secret.
+    pub(super) fn wipe(&mut self) {
+        self.0.zeroize();
+    }
+
     pub(super) const fn new() -> Self {
         Self([0; (KEY_LEN + LONGEST).next_multiple_of(MAX_WORD)])
     }

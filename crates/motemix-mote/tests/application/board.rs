@@ -56,7 +56,7 @@ pub struct Chip(pub Rc<RefCell<FlashOfBoard>>);
 
 impl Chip {
     pub fn new() -> Self {
-        Self(Rc::new(RefCell::new(Flash::new(layout().messages.end as usize / PAGE))))
+        Self(Rc::new(RefCell::new(Flash::new(layout().readings.end as usize / PAGE))))
     }
 
     /// A chip with the same content and a power supply of its own.
@@ -112,7 +112,7 @@ impl MultiwriteNorFlash for Chip {}
 
 pub fn layout() -> Layout {
     let pages = |from: u32, to: u32| from * PAGE as u32..to * PAGE as u32;
-    Layout { settings: pages(0, 7), tags: pages(7, 10), messages: pages(10, 12) }
+    Layout { settings: pages(0, 7), tags: pages(7, 10), messages: pages(10, 12), readings: pages(12, 14) }
 }
 
 /// A seeded generator; all clones are the same one, as on a board.

@@ -18,13 +18,14 @@ fn layout(page: usize, settings: u32) -> Layout {
         settings: pages(1, 1 + settings),
         tags: pages(1 + settings, 4 + settings),
         messages: pages(4 + settings, 6 + settings),
+        readings: pages(6 + settings, 8 + settings),
     }
 }
 
 fn flash_for<const WORD: usize, const PAGE: usize>(layout: &Layout) -> Flash<WORD, PAGE> {
-    let mut flash = Flash::new(layout.messages.end as usize / PAGE + 1);
+    let mut flash = Flash::new(layout.readings.end as usize / PAGE + 1);
     // What is outside the layout stays as it is.
-    let outside = [0..layout.settings.start as usize, layout.messages.end as usize..flash.bytes().len()];
+    let outside = [0..layout.settings.start as usize, layout.readings.end as usize..flash.bytes().len()];
     for range in outside {
         flash.bytes_mut()[range].fill(0x5a);
     }
@@ -36,6 +37,6 @@ fn assert_outside_untouched<const WORD: usize, const PAGE: usize>(
     layout: &Layout,
 ) {
     let before = &flash.bytes()[..layout.settings.start as usize];
-    let after = &flash.bytes()[layout.messages.end as usize..];
+    let after = &flash.bytes()[layout.readings.end as usize..];
     assert!(before.iter().chain(after).all(|byte| *byte == 0x5a), "something outside the layout was changed");
 }

@@ -60,15 +60,15 @@ impl Signer for Ed25519Key {
         self.public_key()
     }
 
-    fn sign(&mut self, parts: &[&[u8]]) -> Result<[u8; SIGNATURE_LEN], NeverFails> {
+    fn sign(&mut self, parts: &[&[u8]], signature: &mut [u8; SIGNATURE_LEN]) -> Result<(), NeverFails> {
         #[cfg(target_os = "none")]
-        let signature = self.key.sign(parts);
+        self.key.sign_into(parts, signature);
         #[cfg(not(target_os = "none"))]
-        let signature = {
+        {
             use ed25519_dalek::ed25519::signature::MultipartSigner as _;
-            self.key.try_multipart_sign(parts).map_err(|_| NeverFails(()))?.to_bytes()
-        };
-        Ok(signature)
+            *signature = self.key.try_multipart_sign(parts).map_err(|_| NeverFails(()))?.to_bytes();
+        }
+        Ok(())
     }
 }
 

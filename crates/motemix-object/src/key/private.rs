@@ -67,13 +67,14 @@ impl Signer for PrivateKey {
         }
     }
 
-    fn sign(&mut self, parts: &[&[u8]]) -> Result<[u8; SIGNATURE_LEN], NeverFails> {
+    fn sign(&mut self, parts: &[&[u8]], signature: &mut [u8; SIGNATURE_LEN]) -> Result<(), NeverFails> {
         match &mut self.0 {
-            Either::Ed25519(key) => key.sign(parts),
+            Either::Ed25519(key) => key.sign(parts, signature),
             Either::Es256 { key, .. } => {
-                let signature: p256::ecdsa::Signature =
+                let made: p256::ecdsa::Signature =
                     key.sign_prehash(&digest(parts)).map_err(|_| NeverFails(()))?;
-                Ok(signature.to_bytes().into())
+                *signature = made.to_bytes().into();
+                Ok(())
             }
         }
     }

@@ -10,6 +10,12 @@ pub struct Sensors {
     networks: Option<Networks>,
 }
 
+impl Default for Sensors {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Sensors {
     /// Finds the sensors of this machine. What is missing is left out of its readings.
     pub fn new() -> Self {

@@ -12,9 +12,13 @@ use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role, UnixTime}
 use motemix_host::config::{NodeConfig, RadioConfig, ReadingsConfig};
 use motemix_host::control::Request;
 use motemix_host::link::key_log;
+use motemix_host::store::own_folder;
 use motemix_host::{AuthorityKeyFile, NodeKey};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
+use motemix_object::Credential;
+use motemix_readings::Devices;
+use motemix_readings::devices::Admitted;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
@@ -99,6 +103,9 @@ impl Enrolled {
             members.push(Member { name: name.to_owned(), role: Role::Endpoint, key, addresses: [address] });
             configs.push((NodeConfig::load(folder.config()).map_err(Failure::broken)?, None));
         }
+        if let Some((receiver, _)) = configs.iter().find(|(config, _)| config.name == RECEIVER) {
+            list_devices(receiver, boards)?;
+        }
         let draft = Draft {
             network_name: NETWORK,
             epoch,
@@ -159,6 +166,22 @@ impl Enrolled {
             let _ = running.kill();
         }
     }
+}
+
+/// Puts the boards into the receiver's list of those whose readings it believes, as an installer
+/// does who reads their consoles.
+fn list_devices(receiver: &NodeConfig, boards: &mut [Board]) -> Result<(), Failure> {
+    own_folder(&receiver.state).map_err(Failure::failed)?;
+    let mut list = Devices::open(receiver.devices_file()).map_err(Failure::failed)?;
+    for board in boards {
+        let introduction = board.introduce()?;
+        let credential = Credential::parse(&introduction).map_err(Failure::failed)?;
+        let identity = credential.identity().map_err(Failure::failed)?;
+        list.authorise(identity.short(), &board.name, "temperature", Admitted::ByList)
+            .map_err(Failure::failed)?;
+        list.introduce(&identity, credential.key()).map_err(Failure::failed)?;
+    }
+    Ok(())
 }
 
 impl Drop for Enrolled {

@@ -27,6 +27,14 @@ impl Board {
         parse().ok_or_else(|| anyhow!("{} says of its key: {line}", self.name))
     }
 
+    /// The introduction that shows the key of its readings.
+    pub fn introduce(&mut self) -> Result<Vec<u8>> {
+        let answer = self.ask("identity", "introduction ")?;
+        let line = answer.last().map(String::as_str).unwrap_or_default();
+        let introduction = line.strip_prefix("introduction ").and_then(|digits| hex::decode(digits).ok());
+        introduction.ok_or_else(|| anyhow!("{} says of its identity: {line}", self.name))
+    }
+
     /// Gives it the network, and starts it.
     pub fn begin(&mut self, document: &[u8], authority: &[u8; 32]) -> Result<()> {
         let now = motemix_host::clock::unix_seconds();

@@ -8,6 +8,8 @@ use crate::report::shortfall;
 use crate::report::{self, Table};
 use anyhow::Result;
 use motemix_host::store::Inbox;
+use motemix_object::{Audience, Policy, SealedReading};
+use motemix_readings::{Accepted, Devices, Verifier};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The figures, as `--json` prints them.
 #[derive(Debug, Serialize)]
 pub struct Summary {
+    /// Signed readings of the boards: sent, acknowledged, and believed by the receiver.
+    readings: Readings,
     /// Messages of the boards.
     sent: u64,
     /// Those of them that are in the receiver's inbox, each once.
@@ -62,6 +66,18 @@ impl Boards {
     }
 }
 
+/// What became of signed readings.
+#[derive(Debug, Default, Serialize)]
+struct Readings {
+    sent: u64,
+    acknowledged: u64,
+    believed: u64,
+    /// Signed ones that are not believed, with the reason.
+    refused: BTreeSet<String>,
+    /// What each board says, by its name.
+    said: BTreeMap<String, String>,
+}
+
 #[derive(Debug, Serialize)]
 struct RoundTrip {
     p50: Option<u64>,
@@ -75,7 +91,13 @@ impl Summary {
         let found: Vec<_> = traffic.texts.iter().map(found).collect();
         let mut round_trips = traffic.round_trips.clone();
         round_trips.sort_unstable();
+        let readings = Readings {
+            sent: traffic.readings_sent,
+            acknowledged: traffic.readings_acknowledged,
+            ..readings(network)?
+        };
         Ok(Self {
+            readings,
             sent: traffic.sent,
             delivered: found.iter().filter(|count| **count > 0).count() as u64,
             acknowledged: traffic.acknowledged,
@@ -104,7 +126,10 @@ impl Summary {
     pub fn shortfall(&self) -> Option<String> {
         let host = |name: &str| self.host.get(name).copied().unwrap_or_default();
         let open = host("sent").saturating_sub(host("acknowledged") + host("discarded"));
-        shortfall(self.discarded + host("discarded"), self.under_way + open)
+        let missing = self.readings.sent - self.readings.believed.min(self.readings.sent);
+        let missing =
+            (missing > 0).then(|| format!("the receiver does not believe {missing} readings of boards"));
+        shortfall(self.discarded + host("discarded"), self.under_way + open).or(missing)
     }
 
     fn print_tables(&self) -> Result<()> {
@@ -127,6 +152,9 @@ impl Summary {
         table.print()?;
         report::print(b"\n")?;
         let mut table = Table::without_heading();
+        table.figure("signed by boards", &self.readings.sent, "readings");
+        table.figure("acknowledged", &self.readings.acknowledged, "readings");
+        table.figure("signature checked, believed", &self.readings.believed, "readings");
         table.figure("sent by boards", &self.sent, "messages");
         table.figure("delivered", &self.delivered, "messages");
         table.figure("acknowledged", &self.acknowledged, "messages");
@@ -144,6 +172,12 @@ impl Summary {
             table.figure(&format!("on the air: {}", name.replace('_', " ")), &self.on_air(name), unit);
         }
         table.print()?;
+        for (board, said) in &self.readings.said {
+            report::print(format!("{board}: {said}\n").as_bytes())?;
+        }
+        for refused in &self.readings.refused {
+            report::print(format!("not believed: {refused}\n").as_bytes())?;
+        }
         self.warnings.iter().try_for_each(|warning| report::print(format!("warning: {warning}\n").as_bytes()))
     }
 
@@ -159,4 +193,28 @@ fn inbox(network: &Enrolled) -> Result<Vec<String>, Failure> {
     let inbox = Inbox::open(receiver.inbox_file()).map_err(Failure::failed)?;
     let messages = inbox.recent(u32::MAX).map_err(Failure::failed)?;
     Ok(messages.into_iter().filter_map(|message| String::from_utf8(message.data).ok()).collect())
+}
+
+/// Checks what is signed in the receiver's inbox.
+fn readings(network: &Enrolled) -> Result<Readings, Failure> {
+    let Some(receiver) = network.receiver() else { return Ok(Readings::default()) };
+    let inbox = Inbox::open(receiver.inbox_file()).map_err(Failure::failed)?;
+    let messages = inbox.recent(u32::MAX).map_err(Failure::failed)?;
+    let devices = Devices::open(receiver.devices_file()).map_err(Failure::failed)?;
+    let audience = Audience::new(&receiver.network).map_err(Failure::failed)?;
+    let mut verifier = Verifier::new(devices, Policy::WINDOW);
+    let mut found = Readings::default();
+    for message in messages.iter().filter(|message| SealedReading::parse(&message.data).is_ok()) {
+        match verifier.look_at(&message.data, audience, message.received_at.as_secs()) {
+            Ok(Accepted::Reading { device, senml, .. }) => {
+                found.believed += 1;
+                found.said.insert(device.place.clone(), motemix::reading::in_words(&senml));
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                found.refused.insert(refusal.to_string());
+            }
+        }
+    }
+    Ok(found)
 }

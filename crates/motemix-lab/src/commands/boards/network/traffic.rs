@@ -22,6 +22,9 @@ pub struct Traffic {
     time: Duration,
     /// What the receiver has to have in the end.
     pub texts: BTreeSet<String>,
+    /// Signed readings of the boards.
+    pub readings_sent: u64,
+    pub readings_acknowledged: u64,
     pub sent: u64,
     pub acknowledged: u64,
     pub discarded: u64,
@@ -41,6 +44,8 @@ impl Traffic {
             interval,
             time: Duration::from_secs(seconds),
             texts: BTreeSet::new(),
+            readings_sent: 0,
+            readings_acknowledged: 0,
             sent: 0,
             acknowledged: 0,
             discarded: 0,
@@ -49,6 +54,35 @@ impl Traffic {
             warnings: BTreeSet::new(),
             host: BTreeMap::new(),
         }
+    }
+
+    /// Has every board measure, sign and send one reading, and waits for what becomes of it.
+    pub fn readings(&mut self, boards: &mut [Board], interrupted: &AtomicBool) -> Result<(), Failure> {
+        for board in boards.iter_mut() {
+            board.ask(&format!("readings {RECEIVER} 86400"), "ok")?;
+        }
+        let until = Instant::now() + COOL_DOWN;
+        let mut waiting = boards.len();
+        while waiting > 0 && Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
+            for board in boards.iter_mut() {
+                for news in board.news()? {
+                    if news.starts_with("acknowledged ") {
+                        self.readings_acknowledged += 1;
+                        waiting -= 1;
+                    } else if news.starts_with("discarded ") {
+                        waiting -= 1;
+                    } else if news.starts_with("warning:") {
+                        self.warnings.insert(format!("{}: {news}", board.name));
+                    }
+                }
+            }
+            std::thread::sleep(LISTEN_EVERY);
+        }
+        for board in boards.iter_mut() {
+            board.ask("readings off", "ok")?;
+            self.readings_sent += 1;
+        }
+        Ok(())
     }
 
     /// Has every board send at its times, then waits until nothing is under way.

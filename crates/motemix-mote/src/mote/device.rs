@@ -1,0 +1,65 @@
+//! What signs this mote's readings.
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_crypto::Secret;
+use motemix_object::{Credential, Ed25519Key, Identity};
+use motemix_sphinx::Profile;
+use rand_core::CryptoRng;
+
+use super::Mote;
+use crate::command::Hex;
+use crate::console::{Console, or_say, say};
+use crate::store::StoreError;
+
+/// Bytes of an introduction without anything beside the key.
+const INTRODUCTION_LEN: usize = 36;
+
+impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
+    /// The key, which is made and kept in flash if there is none.
+    ///
+    /// # Errors
+    /// The flash does not work, or is full.
+    #[inline(never)]
+    pub fn device_key(&mut self) -> Result<Ed25519Key, StoreError> {
+        self.device_seed().map(Ed25519Key::new)
+    }
+
+    #[inline(never)]
+    pub(crate) fn device_seed(&mut self) -> Result<Secret<32>, StoreError> {
+        if let Some(seed) = self.store.device_seed()? {
+            return Ok(seed);
+        }
+        let mut seed = Secret::zero();
+        self.random.fill_bytes(seed.expose_mut());
+        // Before anybody sees an identity that a power cut would take away.
+        self.store.keep_device_seed(&seed)?;
+        Ok(seed)
+    }
+
+    /// Prints the identity, and the introduction that shows the key of it.
+    #[inline(never)]
+    pub(crate) fn print_identity<C: Console>(&mut self, console: &mut C) {
+        if !C::SIGNS {
+            return say!(console, "error: this mote signs no readings");
+        }
+        let key = or_say!(console, self.device_key());
+        let (identity, introduction) = introduce(&key);
+        say!(console, "identity {identity}");
+        say!(console, "introduction {}", Hex(&introduction));
+    }
+}
+
+/// Identity and introduction of a key that nothing stands beside.
+fn introduce(key: &Ed25519Key) -> (Identity, [u8; INTRODUCTION_LEN]) {
+    let mut out = [0; INTRODUCTION_LEN];
+    let identity = identity_of(key);
+    // There is room.
+    let _ = Credential::new(key.public_key(), &[]).and_then(|credential| credential.encode(&mut out));
+    (identity, out)
+}
+
+/// The identity of a key that nothing stands beside.
+#[inline(never)]
+pub(crate) fn identity_of(key: &Ed25519Key) -> Identity {
+    Identity::of_key(&key.public_key())
+}

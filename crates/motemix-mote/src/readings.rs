@@ -1,0 +1,206 @@
+//! Readings of a board's own sensor: measured at intervals, signed, in flash until they are
+//! acknowledged.
+//!
+//! ```text
+//! sensor ─ SenML ─ number (flash) ─ signature ─ queue (flash) ─ node ─ … ─ acknowledged ─ out of the queue
+//! ```
+//!
+//! One reading is under way at a time. When the queue is full, later ones are dropped, and the
+//! console says so once.
+
+use core::time::Duration;
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_crypto::Secret;
+use motemix_node::{Event, Instant, MessageHandle};
+use motemix_object::{Audience, Ed25519Key, Path, Record, Reserved, Sealer, write_pack};
+use motemix_sphinx::{NodeId, Profile};
+use rand_core::CryptoRng;
+
+use crate::Running;
+use crate::console::{Console, News, say};
+use crate::mote::device::identity_of;
+use crate::store::{MAX_MESSAGE_LEN, StoreError};
+
+/// The readings of a node that runs.
+pub struct Readings<'n> {
+    /// For whom they are: whoever believes them asks for its network's.
+    network: &'n str,
+    plan: Option<Plan>,
+    under_way: Option<MessageHandle>,
+    /// How the one that was under way ended: whether it arrived.
+    ended: Option<bool>,
+    /// Readings that were dropped because the queue is full, since the last was kept.
+    dropped: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    to: NodeId,
+    seconds: u32,
+    due: Instant,
+}
+
+impl<'n> Readings<'n> {
+    /// None yet, in the network of this name.
+    pub const fn new(network: &'n str) -> Self {
+        Self { network, plan: None, under_way: None, ended: None, dropped: 0 }
+    }
+
+    /// When there is something to do.
+    pub fn due(&self) -> Option<Instant> {
+        let ended = self.ended.map(|_| Instant::from_micros(0));
+        ended.or_else(|| self.plan.map(|plan| plan.due))
+    }
+
+    /// Does what is due: notes how the last one ended, measures, and sends. One signature at most.
+    /// `scratch` holds the reading meanwhile; a packet's memory is long enough.
+    #[inline(never)]
+    pub fn poll<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone, C: Console>(
+        &mut self,
+        now: Instant,
+        running: &mut Running<'_, P, F, R>,
+        measure: impl FnOnce() -> Option<Record<'static>>,
+        console: &mut C,
+        scratch: &mut [u8],
+    ) {
+        if let Some(arrived) = self.ended.take() {
+            self.under_way = None;
+            let removed = if arrived { running.store().remove_oldest_reading() } else { Ok(()) };
+            if let Err(error) = removed {
+                say!(console, "warning: a reading stays in flash: {error}");
+            } else if arrived {
+                self.send_oldest(now, running, scratch);
+            }
+        }
+        let Some(plan) = self.plan.as_mut().filter(|plan| plan.due <= now) else { return };
+        // A period would tell others whose readings they are.
+        let every = Duration::from_secs(plan.seconds.into());
+        plan.due = now + every / 2 + share(every, running.random_u32());
+        if let Some(record) = measure() {
+            let kept = self.sign(now, running, &record, scratch);
+            self.tell(kept, console);
+        }
+        self.send_oldest(now, running, scratch);
+    }
+
+    // The parts follow one another, and none lies on the stack beneath another.
+    #[inline(never)]
+    fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
+        &self,
+        now: Instant,
+        running: &mut Running<'_, P, F, R>,
+        record: &Record<'_>,
+        scratch: &mut [u8],
+    ) -> Result<(), StoreError> {
+        // In flash as used before the reading is.
+        let number = Reserved::promised(running.store().next_sequence()?.into());
+        // Its front has room for a reading, and behind that for the SenML.
+        let room = P::GEOMETRY.data_len().min(MAX_MESSAGE_LEN);
+        let too_long = StoreError::TooLong { most: room };
+        let (reading, senml) = scratch.split_at_mut_checked(room).ok_or(too_long)?;
+        let time = running.unix_time(now);
+        let len = write_pack(time, core::slice::from_ref(record), senml).ok_or(too_long)?;
+        let len = self.seal(running.device_seed()?, number, senml.get(..len).unwrap_or_default(), reading)?;
+        running.store().keep_reading(reading.get(..len).unwrap_or_default())
+    }
+
+    #[inline(never)]
+    fn seal(
+        &self,
+        seed: Secret<32>,
+        number: Reserved,
+        senml: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, StoreError> {
+        let too_long = StoreError::TooLong { most: out.len() };
+        let mut key = Ed25519Key::new(seed);
+        let (identity, audience) = (identity_of(&key), Audience::new(self.network).unwrap_or_default());
+        let mut sealer = Sealer { signer: &mut key, identity, path: Path::Anonymous, audience };
+        sealer.seal(number, senml, out).map_err(|_| too_long)
+    }
+
+    fn tell<C: Console>(&mut self, kept: Result<(), StoreError>, console: &mut C) {
+        match kept {
+            Ok(()) => self.dropped = 0,
+            Err(error) => {
+                if self.dropped == 0 {
+                    say!(console, "warning: readings are dropped: {error}");
+                }
+                self.dropped = self.dropped.saturating_add(1);
+            }
+        }
+    }
+
+    /// What the node has no room for stays in flash until the next one is due.
+    #[inline(never)]
+    fn send_oldest<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
+        &mut self,
+        now: Instant,
+        running: &mut Running<'_, P, F, R>,
+        scratch: &mut [u8],
+    ) {
+        let Some(plan) = self.plan.filter(|_| self.under_way.is_none()) else { return };
+        if let Ok(Some(reading)) = running.store().oldest_reading(scratch) {
+            self.under_way = running.send(now, plan.to, reading).ok();
+        }
+    }
+
+    /// Hears what happens to readings, and who asks for them.
+    pub const fn hears<C>(&mut self, console: C, now: Instant) -> WithReadings<'_, 'n, C> {
+        WithReadings { readings: Some(self), console, now }
+    }
+}
+
+/// `random` of 2³² parts of a time.
+fn share(time: Duration, random: u32) -> Duration {
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    // A day has less than 2³⁷ microseconds.
+    Duration::from_micros((micros >> 16).saturating_mul(u64::from(random >> 16)))
+}
+
+/// A console of a mote that signs readings.
+pub struct WithReadings<'r, 'n, C> {
+    /// None while the node does not run.
+    readings: Option<&'r mut Readings<'n>>,
+    console: C,
+    now: Instant,
+}
+
+impl<C> WithReadings<'_, '_, C> {
+    /// That of a mote that stands still.
+    pub const fn standing(console: C) -> Self {
+        Self { readings: None, console, now: Instant::from_micros(0) }
+    }
+}
+
+impl<C: Console> Console for WithReadings<'_, '_, C> {
+    const SAYS: bool = C::SAYS;
+    const SIGNS: bool = true;
+
+    fn read(&mut self) -> Option<u8> {
+        self.console.read()
+    }
+
+    fn write(&mut self, text: &str) {
+        self.console.write(text);
+    }
+
+    fn notice(&mut self, news: News<'_>) {
+        if let Some(readings) = &mut self.readings {
+            match &news {
+                News::Event(Event::Acknowledged { message, .. }) if readings.under_way == Some(*message) => {
+                    readings.ended = Some(true);
+                }
+                News::Event(Event::Discarded { message, .. }) if readings.under_way == Some(*message) => {
+                    readings.ended = Some(false);
+                }
+                News::ReadingsAsked { to, seconds } => {
+                    readings.plan = to.map(|to| Plan { to, seconds: *seconds, due: self.now });
+                }
+                _ => {}
+            }
+        }
+        self.console.notice(news);
+    }
+}
