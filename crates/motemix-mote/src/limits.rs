@@ -230,7 +230,7 @@ pub const MICROBIT: Limits = Limits {
     board: "microbit",
     packets: 3,
     replay_bytes: 512,
-    window: 12,
+    window: 10,
     messages: 1,
     returns: 1,
     headers: 1,
