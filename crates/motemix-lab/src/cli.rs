@@ -119,6 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn boards_and_hosts_protect_messages_alike_unless_they_are_told_otherwise() {
+        let default_of = |mut command: Command, path: &[&str]| {
+            for name in path {
+                command = command.find_subcommand(name).expect("a command").clone();
+            }
+            let modes = command.get_arguments().find(|it| it.get_id() == "mode").expect("--mode");
+            modes.get_default_values().to_vec()
+        };
+        let of_boards = default_of(Cli::command(), &["boards", "link"]);
+        assert_eq!(of_boards, default_of(motemix::cli::Cli::command(), &["link", "sensor"]));
+    }
+
+    #[test]
     fn every_word_is_sound_and_explained() {
         Cli::command().debug_assert();
         check(&Cli::command());

@@ -12,6 +12,7 @@
 use motemix_crypto::Secret;
 pub use motemix_crypto::aes_ccm::KEY_LEN;
 use motemix_crypto::aes_ccm::{NONCE_LEN, TAG_LEN, open, seal};
+use motemix_neighbour::doubt::Doubt;
 pub use motemix_neighbour::edhoc::Role;
 use motemix_time::Instant;
 
@@ -44,11 +45,17 @@ pub struct KeySlot {
     envelope: Envelope,
     /// When a frame was sent or opened under it, in [`ticks`].
     used: u32,
+    doubt: Doubt,
 }
 
 /// Sixteenths of a second, about: they last for eight years.
 pub(crate) const fn ticks(micros: u64) -> u32 {
     (micros >> 16) as u32
+}
+
+/// The moment of which these are the [`ticks`].
+pub(crate) const fn moment(ticks: u32) -> Instant {
+    Instant::from_micros((ticks as u64) << 16)
 }
 
 impl KeySlot {
@@ -60,6 +67,7 @@ impl KeySlot {
         expected: 0,
         envelope: Envelope::Protected,
         used: 0,
+        doubt: Doubt::NONE,
     };
 
     const fn is_of(&self, peer: ExtendedAddress) -> bool {
@@ -158,6 +166,8 @@ pub(crate) struct Protection<'s> {
     /// From whom frames came without a key: as many as are taken in before somebody asks, so that
     /// a stranger's do not hide a neighbour's.
     heard: [Option<[u8; 2]>; FRAMES_AT_ONCE as usize],
+    /// Whose key may be another one than the neighbour's.
+    doubted: Option<ExtendedAddress>,
     /// With whom a datagram waits for keys comes before whose counters will be used up: they take
     /// turns, because one of them may not answer.
     waiting_first: bool,
@@ -174,6 +184,7 @@ impl<'s> Protection<'s> {
             now: 0,
             renewed: None,
             heard: [None; FRAMES_AT_ONCE as usize],
+            doubted: None,
             waiting_first: false,
         }
     }
@@ -186,6 +197,9 @@ impl<'s> Protection<'s> {
     pub(crate) fn poll_wanted(&mut self, waiting: Option<ExtendedAddress>) -> Option<KeysWanted> {
         if let Some(short) = self.heard.iter_mut().find_map(Option::take) {
             return Some(KeysWanted::Heard(short));
+        }
+        if let Some(station) = self.doubted.take() {
+            return Some(KeysWanted::HeardFrom(station));
         }
         let first = if self.waiting_first { waiting } else { None };
         let wanted = first.or_else(|| self.renewed.take()).or(waiting)?;
@@ -215,13 +229,14 @@ impl<'s> Protection<'s> {
         for heard in self.heard.iter_mut().filter(|heard| **heard == Some(peer.short())) {
             *heard = None;
         }
-        let used = self.now;
+        self.doubted = self.doubted.filter(|doubted| *doubted != peer);
+        let (used, doubt) = (self.now, Doubt::none(moment(self.now)));
         // The one that was used longest ago is the first.
         let by_age =
             |slot: &&mut KeySlot| (!slot.is_of(peer), slot.peer.is_some(), !used.wrapping_sub(slot.used));
         let Some(slot) = self.slots.iter_mut().min_by_key(by_age) else { return false };
         let replaces = slot.peer.is_some() && !slot.is_of(peer);
-        *slot = KeySlot { peer: Some(peer), key: key.duplicate(), envelope, used, ..KeySlot::FREE };
+        *slot = KeySlot { peer: Some(peer), key: key.duplicate(), envelope, used, doubt, ..KeySlot::FREE };
         replaces
     }
 
@@ -276,10 +291,14 @@ impl<'s> Protection<'s> {
         let LinkAddress::Short(short) = header.addresses.source else { return Err(LinkDrop::Foreign) };
         let (associated, carried) = frame.split_at_checked(header.len).ok_or(LinkDrop::BadHeader)?;
         let (ciphertext, tag) = carried.split_last_chunk::<TAG_LEN>().ok_or(LinkDrop::BadHeader)?;
-        let mut reason = LinkDrop::NoKey;
+        let (mut reason, now) = (LinkDrop::NoKey, moment(self.now));
+        let mut doubtful = None;
         let candidates = self.slots.iter_mut().filter(|slot| slot.peer.is_some_and(|it| it.short() == short));
         for slot in candidates.take(CANDIDATES) {
             let Some(peer) = slot.peer else { continue };
+            if slot.doubt.is_due(now) {
+                doubtful = Some(peer);
+            }
             if counter < slot.expected || counter == u32::MAX {
                 if reason != LinkDrop::Forged {
                     reason = LinkDrop::RepeatedFrame;
@@ -290,7 +309,7 @@ impl<'s> Protection<'s> {
             let text = buffer.get_mut(..ciphertext.len()).ok_or(LinkDrop::BadHeader)?;
             text.copy_from_slice(ciphertext);
             if open(&slot.key, &nonce(peer, counter), associated, text, tag).is_ok() {
-                (slot.expected, slot.used) = (counter + 1, self.now);
+                (slot.expected, slot.used, slot.doubt) = (counter + 1, self.now, Doubt::none(now));
                 return Ok((peer, buffer.get(..ciphertext.len()).unwrap_or_default()));
             }
             reason = LinkDrop::Forged;
@@ -298,7 +317,19 @@ impl<'s> Protection<'s> {
         if reason == LinkDrop::NoKey {
             self.hear(short);
         }
+        if let Some(peer) = doubtful.filter(|_| self.doubted.is_none()) {
+            self.doubt(peer);
+        }
         Err(reason)
+    }
+
+    /// Has a neighbour asked for another key. The counters of one that has another key begin anew,
+    /// so what it sends may look repeated as well as forged.
+    fn doubt(&mut self, peer: ExtendedAddress) {
+        self.doubted = Some(peer);
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.is_of(peer)) {
+            slot.doubt = Doubt::none(moment(self.now));
+        }
     }
 
     fn hear(&mut self, short: [u8; 2]) {

@@ -22,10 +22,11 @@ use motemix_neighbour::datagram::{
     Content, Datagram, MAX_FORGED, MAX_SEALED, Protected, SecurityContext, carry,
 };
 pub use motemix_neighbour::datagram::{HANDSHAKE_OVERHEAD, PAYLOAD_OVERHEAD};
+use motemix_neighbour::doubt::Doubt;
 use motemix_time::Instant;
 
 use crate::counters::LinkDrop;
-use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, MAX_HANDSHAKE, Role, ticks};
+use crate::protection::{HandshakeMessage, KEY_LEN, Keys, KeysWanted, MAX_HANDSHAKE, Role, moment, ticks};
 use crate::serial::ExtendedAddress;
 use crate::settings::LinkSettings;
 
@@ -58,11 +59,12 @@ pub struct SessionSlot {
     session: Option<(ExtendedAddress, SecurityContext)>,
     /// When a datagram was sealed or opened under it, in [`ticks`].
     used: u32,
+    doubt: Doubt,
 }
 
 impl SessionSlot {
     /// A place without a session.
-    pub const FREE: Self = Self { session: None, used: 0 };
+    pub const FREE: Self = Self { session: None, used: 0, doubt: Doubt::NONE };
 
     fn is_with(&self, peer: ExtendedAddress) -> bool {
         self.session.as_ref().is_some_and(|(other, _)| *other == peer)
@@ -170,7 +172,7 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
         out: &'o mut [u8],
     ) -> Result<&'o [u8; LEN], LinkDrop> {
         let slot = self.slots.iter_mut().find(|slot| slot.is_with(from));
-        let Some(SessionSlot { session: Some((_, session)), used }) = slot else {
+        let Some(SessionSlot { session: Some((_, session)), used, doubt }) = slot else {
             // It may not know that this station was restarted; or it is a lie.
             self.heard.get_or_insert(from);
             return Err(LinkDrop::NoKey);
@@ -178,8 +180,13 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
         let opened = match session.open(datagram, out) {
             Ok((_, opened)) => opened,
             Err(Refused::Ciphertext) => {
-                if session.forged() >= RENEW_AFTER_FORGED {
+                let now = moment(self.now);
+                if session.forged() >= RENEW_AFTER_FORGED || doubt.is_due(now) {
                     self.heard.get_or_insert(from);
+                }
+                // It is asked if nobody else is to be.
+                if self.heard == Some(from) {
+                    *doubt = Doubt::none(now);
                 }
                 return Err(LinkDrop::Forged);
             }
@@ -190,7 +197,7 @@ impl<'s, const LEN: usize> Sessions<'s, LEN> {
             }
             Err(_) => return Err(LinkDrop::BadHeader),
         };
-        *used = self.now;
+        (*used, *doubt) = (self.now, Doubt::none(moment(self.now)));
         match opened {
             Content::Payload(payload) => payload.try_into().map_err(|_| LinkDrop::BadHeader),
             Content::Text { .. } | Content::Receipt(_) => Err(LinkDrop::BadHeader),
@@ -325,7 +332,8 @@ impl<const LEN: usize> Keys for Sessions<'_, LEN> {
         let Some(slot) = self.slots.iter_mut().min_by_key(by_age) else { return };
         self.replaced += u32::from(slot.session.is_some() && !slot.is_with(peer));
         let context = SecurityContext::new(key.duplicate(), role);
-        *slot = SessionSlot { session: Some((peer, context)), used };
+        let doubt = Doubt::none(moment(used));
+        *slot = SessionSlot { session: Some((peer, context)), used, doubt };
         self.heard = self.heard.filter(|heard| *heard != peer);
         self.wanted = self.wanted.filter(|wanted| *wanted != peer);
     }

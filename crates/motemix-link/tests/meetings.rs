@@ -268,6 +268,56 @@ fn neighbours_that_have_different_keys_have_the_same_again_when_messages_pass() 
     assert_eq!(network.arrives(0, 1), 1);
 }
 
+/// Two stations of which 0 has the key before and 1 the newest, because the last message of a
+/// handshake was lost, and all of the next one. All passes again now.
+fn parted() -> Network {
+    let settings = LinkSettings { rekey_at: 12, ..LinkSettings::new() };
+    let mut network = Network::new(2, 4, settings, &[]);
+    // 1 has used more counters than it will of the next key.
+    (0..10).for_each(|_| assert_eq!(network.arrives(1, 0), 1));
+    let mut is_over = false;
+    network.world.judge(move |sent| {
+        let is_handshake = sent.frame[1] == 0xdc;
+        is_over |= is_handshake && sent.frame[27] == 6;
+        if is_handshake && is_over { Fate::Forgotten } else { Fate::Heard }
+    });
+    (0..13).for_each(|_| _ = network.arrives(0, 1));
+    network.seconds(50);
+    network.world.judge(|_| Fate::Heard);
+    assert_eq!(network.arrives(0, 1), 0, "they have different keys");
+    network
+}
+
+#[test]
+fn neighbours_that_parted_and_could_not_call_each_other_then_find_each_other_again() {
+    for (from, to) in [(0, 1), (1, 0)] {
+        let mut network = parted();
+        // What 1 sends looks repeated, and what 0 sends looks forged.
+        let mut lost = 0;
+        while network.arrives(from, to) == 0 {
+            lost += 1;
+            assert!(lost < 5, "they do not find each other again");
+            network.seconds(30);
+        }
+        assert!(lost > 0, "they were never parted: this shows nothing");
+    }
+}
+
+#[test]
+fn frames_that_are_played_again_in_the_name_of_a_silent_neighbour_cause_one_call_a_minute_at_most() {
+    let mut network = Network::new(2, 4, LinkSettings::new(), &[]);
+    assert_eq!(network.arrives(1, 0), 1);
+    let frame = network.world.sent().last().expect("a frame").frame.clone();
+    network.gone = vec![1];
+    network.world.judge(|_| Fate::Lost);
+    let before = network.called(0);
+    for _ in 0..110 {
+        network.world.inject(0, frame.clone());
+        network.seconds(1);
+    }
+    assert_eq!(network.called(0) - before, 1);
+}
+
 #[test]
 fn how_often_a_station_is_called_for_what_was_heard_can_be_set() {
     let mut network = Network::new(2, 4, LinkSettings::new(), &[1]);

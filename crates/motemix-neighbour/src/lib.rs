@@ -6,6 +6,7 @@
 //! | [`suite`] | the primitives behind a trait, so that an accelerator can take their place | FIPS 186-5, SP 800-56A, SP 800-38C |
 //! | [`handshakes`] | who begins a handshake, who answers, what is sent again | `docs/spec/link-handshakes.md` |
 //! | [`datagram`] | datagrams of one length under a handshake's key, between hosts | `docs/spec/link-hosts.md` |
+//! | [`doubt`] | when a key may no longer be the neighbour's | `docs/spec/link-datagrams.md` |
 //! | [`functions`] | the six functions of IoT-CryptoDiet, under its names too | IoT-CryptoDiet, section 4.1 |
 //! | [`diet`] | its protocol: as the paper has it, and settled | section 5.3 and `docs/spec/link-diet.md` |
 //! | [`edhoc`] | EDHOC, in steps of one multiplication each | RFC 9528 and `docs/spec/link-edhoc.md` |
@@ -18,6 +19,7 @@
 
 pub mod datagram;
 pub mod diet;
+pub mod doubt;
 pub mod edhoc;
 pub mod functions;
 pub mod handshakes;

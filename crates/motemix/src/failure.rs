@@ -22,6 +22,14 @@ impl Failure {
         Self::Failed(anyhow::anyhow!("{what}"))
     }
 
+    /// The same, and before it what came to nothing because of it.
+    pub fn context(self, what: String) -> Self {
+        match self {
+            Self::Broken(error) => Self::Broken(error.context(what)),
+            Self::Failed(error) => Self::Failed(error.context(what)),
+        }
+    }
+
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Broken(_) => ExitCode::from(2),

@@ -169,9 +169,22 @@ fn the_papers_protocol_and_the_plain_one_run_too() {
     for name in ["literal", "plain"] {
         let router = Router::start(&mode(name));
         let said = sensor(&router.address, &mode(name), &["21.5 degrees"]).succeeds();
-        assert_eq!(said, format!("sent to {}\n", router.address), "{name}");
+        let sent = format!("sent to {}, not acknowledged: ", router.address);
+        assert!(said.starts_with(&sent) && said.lines().count() == 1, "{name}: {said}");
         assert_eq!(router.hears(), "21.5 degrees", "{name}");
     }
+}
+
+#[test]
+fn what_is_sent_in_plain_to_a_router_with_keys_does_not_look_delivered() {
+    let keys = Keys::new();
+    let router = Router::start(&keys.of_router("edhoc"));
+    let said = sensor(&router.address, &mode("plain"), &["21.5 degrees"]).succeeds();
+    assert!(said.contains("not acknowledged: this mode has no receipts"), "{said}");
+    let json = sensor(&router.address, &mode("plain"), &["--json", "21.5 degrees"]).succeeds();
+    let line: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(line["acknowledged_by"], Value::Null);
+    router.hears_nothing_more();
 }
 
 /// A sensor that listens too, and reads texts from its input.
@@ -433,6 +446,38 @@ fn relay(router: &str) -> String {
         }
     });
     address.to_string()
+}
+
+/// A router that stops after a message: there is a key, and nobody who has it.
+#[test]
+fn a_message_that_a_router_no_longer_acknowledges_ends_with_one_line_that_says_so() {
+    for mode in KEYED {
+        let keys = Keys::new();
+        let mut router = Router::start(&keys.of_router(mode));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        command.args(["link", "sensor", "--wait", "200ms", "--to", &router.address]);
+        command
+            .args(keys.of_sensor(mode))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let (mut input, printed) =
+            (child.stdin.take().expect("piped"), lines(child.stdout.take().expect("piped")));
+        writeln!(input, "before").expect("it reads");
+        let line = printed.recv_timeout(PATIENCE).expect("an answer");
+        assert!(line.starts_with("acknowledged"), "{mode}: {line}");
+        router.kill();
+        writeln!(input, "after").expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{mode}: {said}");
+        assert_eq!(said.lines().count(), 1, "{mode}: {said}");
+        for part in [&router.address, " did not acknowledge the message", "no answer from"] {
+            assert!(said.contains(part), "{mode}: {said}");
+        }
+        assert_eq!(printed.iter().count(), 0, "{mode}: nothing looks like success");
+    }
 }
 
 #[test]

@@ -65,14 +65,14 @@ pub struct BoardsBuild {
 #[command(after_long_help = "\
 Examples:
   motemix-lab boards link
-  motemix-lab boards link --mode edhoc --board microbit --board an385
+  motemix-lab boards link --mode diet --board microbit --board an385
   motemix-lab boards link --mode literal --messages 3 --pcap link.pcap
   motemix-lab boards link --json | jq '.exchanges[]'")]
 pub struct BoardsLink {
     #[command(flatten)]
     pub firmware: FirmwareFiles,
     /// How messages are protected, as in `motemix link`.
-    #[arg(long, value_enum, default_value_t = Mode::Diet)]
+    #[arg(long, value_enum, default_value_t = Mode::Edhoc)]
     pub mode: Mode,
     /// A board: microbit, an385 or an386. Given up to four times; by default an385 and an386.
     #[arg(long = "board", value_name = "NAME")]

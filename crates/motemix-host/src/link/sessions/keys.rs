@@ -8,11 +8,10 @@ use motemix_link::counters::LinkDrop;
 use motemix_link::protection::{KEY_LEN, Role};
 use motemix_neighbour::Refused;
 use motemix_neighbour::datagram::{Content, PAYLOAD_AT, PAYLOAD_OVERHEAD, Protected, SecurityContext};
+use motemix_neighbour::doubt::Doubt;
 
 /// For how long the key before is kept, for what was under way under it.
 const KEY_BEFORE: Duration = Duration::from_secs(10);
-/// What is forged makes a node doubt its key if nothing else came for so long.
-const DOUBT_AFTER: Duration = Duration::from_mins(1);
 
 #[derive(Default)]
 pub(super) struct SessionKeys {
@@ -20,8 +19,7 @@ pub(super) struct SessionKeys {
     /// The key before, and until when it is kept.
     before: Option<(SecurityContext, Instant)>,
     is_wanted: bool,
-    /// When something came under a key, a key was made, or one was doubted.
-    sure_at: Instant,
+    doubt: Doubt,
 }
 
 impl SessionKeys {
@@ -62,12 +60,12 @@ impl SessionKeys {
             // It may not know that this node was started again; or somebody lies in its name.
             Err(LinkDrop::NoKey) => self.is_wanted = true,
             // Both may have another key for the newest: who is on the path can part them so.
-            Err(LinkDrop::Forged) if now >= self.sure_at + DOUBT_AFTER => {
-                (self.is_wanted, self.sure_at) = (true, now);
+            Err(LinkDrop::Forged) if self.doubt.is_due(now) => {
+                (self.is_wanted, self.doubt) = (true, Doubt::none(now));
             }
             // Anybody can repeat what was heard under a key that has no other side any more.
             Err(LinkDrop::Forged | LinkDrop::RepeatedFrame) => {}
-            _ => self.sure_at = now,
+            _ => self.doubt = Doubt::none(now),
         }
         out.get(PAYLOAD_AT..PAYLOAD_AT + opened?).ok_or(LinkDrop::BadHeader)
     }
@@ -105,7 +103,7 @@ impl SessionKeys {
     pub(super) fn set(&mut self, now: Instant, key: Secret<KEY_LEN>, role: Role) {
         self.before = self.newest.take().map(|key| (key, now + KEY_BEFORE));
         self.newest = Some(SecurityContext::new(key, role));
-        (self.is_wanted, self.sure_at) = (false, now);
+        (self.is_wanted, self.doubt) = (false, Doubt::none(now));
     }
 
     pub(super) fn forget_newest(&mut self) {

@@ -25,6 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
+/// What a person is told where nothing shows that a message has arrived.
+const NO_RECEIPTS: &str = "this mode has no receipts; look there whether it was printed";
 /// How often it looks for interrupts.
 pub const LOOK: Duration = Duration::from_millis(100);
 /// Tries of each datagram.
@@ -251,13 +253,11 @@ impl<'a> Sensor<'a> {
                     // The router has restarted, or moved: another handshake, once.
                     *session = None;
                     self.air.to = self.args.to;
-                    done = deliver(&mut self.air, us, session, text, &mut self.rng)?;
+                    let again = deliver(&mut self.air, us, session, text, &mut self.rng);
+                    done = again.map_err(|failure| stopped(self.air.to, failure))?;
                 }
                 if !done {
-                    return Err(Failure::failed(format!(
-                        "{} did not acknowledge the message; look there for what was dropped",
-                        self.air.to
-                    )));
+                    return Err(unacknowledged(self.air.to));
                 }
                 session.as_ref().map(|session| in_hex(&session.peer()))
             }
@@ -272,7 +272,7 @@ impl<'a> Sensor<'a> {
         } else {
             match acknowledged {
                 Some(peer) => format!("acknowledged by {} after {} ms", &peer[..12], elapsed.as_millis()),
-                None => format!("sent to {to}"),
+                None => format!("sent to {to}, not acknowledged: {NO_RECEIPTS}"),
             }
         };
         Ok(report::print(format!("{line}\n").as_bytes())?)
@@ -348,6 +348,16 @@ fn silent(air: &Air, own: &PublicKey) -> Failure {
         "no answer from {to}; check that a router listens there with the same --mode, and that it admits this node: \
          --admit {own}"
     ))
+}
+
+/// Nobody says that a message has arrived, which it may have all the same.
+pub fn unacknowledged(to: SocketAddr) -> Failure {
+    Failure::failed(format!("{to} did not acknowledge the message; look there for what was dropped"))
+}
+
+/// The same of a neighbour that has acknowledged earlier ones, and why there is no other key.
+pub fn stopped(to: SocketAddr, failure: Failure) -> Failure {
+    failure.context(format!("{to} did not acknowledge the message, and no new key was made"))
 }
 
 fn refused(air: &Air, reason: Refused) -> Failure {

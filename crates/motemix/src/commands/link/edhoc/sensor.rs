@@ -2,7 +2,7 @@
 
 use super::{Asking, Clock, Host, Shakes, carried};
 use crate::cli::LinkSensor as Args;
-use crate::commands::link::sensor::{Air, LOOK, is_for_many};
+use crate::commands::link::sensor::{Air, LOOK, is_for_many, stopped, unacknowledged};
 use crate::commands::link::{in_hex, rng};
 use crate::failure::Failure;
 use motemix_host::rng::HostRng;
@@ -59,12 +59,8 @@ impl Sensor {
             return Ok(peer);
         }
         // The router has restarted: it has no keys.
-        let session = self.call(air)?;
-        let peer = self.deliver(air, session, name, text)?;
-        peer.ok_or_else(|| {
-            let to = air.to();
-            Failure::failed(format!("{to} did not acknowledge the message; look there for what was dropped"))
-        })
+        let session = self.call(air).map_err(|failure| stopped(air.to(), failure))?;
+        self.deliver(air, session, name, text)?.ok_or_else(|| unacknowledged(air.to()))
     }
 
     /// Sends a text until it is acknowledged. A session in which it never is has ended.
