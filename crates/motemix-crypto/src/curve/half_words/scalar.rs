@@ -1,7 +1,7 @@
 //! Integers modulo ℓ = 2²⁵² + 27742317777372353535851937790883648493, the order of the curve's
 //! large subgroup.
 
-use core::ops::MulAssign;
+use core::ops::{AddAssign, MulAssign};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -22,6 +22,11 @@ const ONE_SQUARED: [i32; LIMBS] = [
     4411, 2710, 6522, 5028, 1695, 3573, 4549, 6855, 5636, 6979, 6514, 2940, 383, 6633, 7089, 1977, 4250,
     7137, 4166, 18,
 ];
+/// 2⁵¹⁶ modulo ℓ.
+const UPPER_HALF: [i32; LIMBS] = [
+    5193, 5883, 6476, 5097, 4994, 3835, 7625, 6995, 1228, 1554, 6551, 7863, 4631, 926, 5051, 5243, 777, 3518,
+    1284, 19,
+];
 
 /// Between −ℓ and ℓ, each limb at most 2¹² in magnitude.
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -30,9 +35,22 @@ pub struct Scalar([i32; LIMBS]);
 impl Scalar {
     /// From any 32 bytes, little-endian.
     pub fn from_bytes_mod_order(bytes: [u8; 32]) -> Self {
-        let mut limbs = unpack(&bytes);
+        Self::product_mod_order(&bytes, &ONE)
+    }
+
+    /// From any 64 bytes, little-endian.
+    pub fn from_wide_bytes(bytes: &[u8; 64]) -> Self {
+        let [lower, upper]: &[[u8; 32]; 2] = bytes.as_chunks().0.as_array().expect("two halves are all");
+        let mut scalar = Self::product_mod_order(upper, &UPPER_HALF);
+        scalar += &Self::product_mod_order(lower, &ONE);
+        scalar
+    }
+
+    /// Of any 32 bytes and a number below ℓ, divided by 2²⁶⁰.
+    fn product_mod_order(bytes: &[u8; 32], factor: &[i32; LIMBS]) -> Self {
+        let mut limbs = unpack(bytes);
         carry_upwards(&mut limbs);
-        let scalar = Self(montgomery(&limbs, &ONE));
+        let scalar = Self(montgomery(&limbs, factor));
         limbs.zeroize();
         scalar
     }
@@ -56,6 +74,17 @@ impl MulAssign<&Self> for Scalar {
     fn mul_assign(&mut self, by: &Self) {
         self.0 = montgomery(&self.0, &by.0);
         self.0 = montgomery(&self.0, &ONE_SQUARED);
+    }
+}
+
+impl AddAssign<&Self> for Scalar {
+    fn add_assign(&mut self, other: &Self) {
+        for (limb, other) in self.0.iter_mut().zip(&other.0) {
+            *limb += other;
+        }
+        carry_upwards(&mut self.0);
+        // Between −2ℓ and 2ℓ until here.
+        self.0 = montgomery(&self.0, &ONE);
     }
 }
 
