@@ -21,10 +21,13 @@ pub enum Operation {
     Create10,
     SendPooled,
     SendMissed,
+    Ed25519Key,
+    Ed25519Sign,
+    Ed25519Verify,
 }
 
 impl Operation {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::X25519,
         Self::X25519Base,
         Self::Forward,
@@ -39,6 +42,9 @@ impl Operation {
         Self::Create10,
         Self::SendPooled,
         Self::SendMissed,
+        Self::Ed25519Key,
+        Self::Ed25519Sign,
+        Self::Ed25519Verify,
     ];
     /// New packets, by path lengths 6 to 10.
     pub const CREATE: [Self; 5] =
@@ -61,6 +67,9 @@ impl Operation {
             Self::Create10 => "create10",
             Self::SendPooled => "send_pooled",
             Self::SendMissed => "send_missed",
+            Self::Ed25519Key => "ed25519_key",
+            Self::Ed25519Sign => "ed25519_sign",
+            Self::Ed25519Verify => "ed25519_verify",
         }
     }
 
@@ -81,6 +90,9 @@ impl Operation {
             Self::Create10 => "create, path length 10",
             Self::SendPooled => "send, header in the pool",
             Self::SendMissed => "send, pool empty",
+            Self::Ed25519Key => "Ed25519, key from its seed",
+            Self::Ed25519Sign => "Ed25519, sign",
+            Self::Ed25519Verify => "Ed25519, verify",
         }
     }
 

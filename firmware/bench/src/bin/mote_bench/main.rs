@@ -3,6 +3,8 @@
 #![no_std]
 #![no_main]
 
+mod signatures;
+
 use motemix_board_bench::place::Place;
 use motemix_board_bench::world::{self, Arrival, Flight, ME, Mix, NOW, PEER, READING, Room};
 use motemix_board_bench::{BAD, FastCurve, verdict};
