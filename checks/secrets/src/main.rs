@@ -10,6 +10,7 @@
 
 mod controls;
 mod curves;
+mod ed25519;
 mod edhoc;
 #[path = "../../../crates/motemix-host/src/curve.rs"]
 mod host_curve;
@@ -198,6 +199,7 @@ fn operations() -> impl Iterator<Item = &'static Operation> {
         curves::OPERATIONS,
         p224::OPERATIONS,
         p256::OPERATIONS,
+        ed25519::OPERATIONS,
         symmetric::OPERATIONS,
         packets::OPERATIONS,
         surbs::OPERATIONS,

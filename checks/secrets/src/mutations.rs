@@ -175,6 +175,27 @@ pub const MUTATIONS: &[Mutation] = &[
         operations: &["P-256: signature"],
     },
     Mutation {
+        name: "Ed25519: a branch where ℓ is added to an even number",
+        file: "crates/motemix-crypto/src/ed25519/multiply.rs",
+        original: "u16::from(order & mask)",
+        mutant: "if core::hint::black_box(mask) == 0 { 0 } else { core::hint::black_box(u16::from(order)) }",
+        operations: &["Ed25519: key from its seed", "Ed25519: signature"],
+    },
+    Mutation {
+        name: "Ed25519: a table looked up at a secret place",
+        file: "crates/motemix-crypto/src/ed25519/multiply.rs",
+        original: "Addend::new(taken)",
+        mutant: "Addend::new(COMB[core::hint::black_box(index as usize) % COMB.len()])",
+        operations: &["Ed25519: key from its seed", "Ed25519: signature"],
+    },
+    Mutation {
+        name: "Ed25519: a branch where a point is negated",
+        file: "crates/motemix-crypto/src/ed25519/multiply.rs",
+        original: "point.negate_if(Choice::from(upper ^ 1))",
+        mutant: "if core::hint::black_box(upper) == 0 { point.negate_if(Choice::from(1)); }",
+        operations: &["Ed25519: key from its seed", "Ed25519: signature"],
+    },
+    Mutation {
         name: "delay of a hop: a branch where one of two is chosen",
         file: "crates/motemix-sphinx/src/delay.rs",
         original: "zero ^ ((one ^ zero) & black_box(bit).wrapping_neg())",

@@ -4,7 +4,7 @@
 //! | module | what | source |
 //! |---|---|---|
 //! | [`curve`] | X25519 behind a trait, and the sender's blinded scalars | RFC 7748 |
-//! | [`ed25519`] | Ed25519 signatures checked on boards | RFC 8032 |
+//! | [`ed25519`] | Ed25519 signatures made and checked on boards | RFC 8032 |
 //! | [`p224`] | NIST P-224, for packets of Loopix | FIPS 186-4 |
 //! | [`p256`] | NIST P-256 and ECDSA in half words, for boards | FIPS 186-5 |
 //! | [`stream`] | `ChaCha20` with a labelled nonce | RFC 8439 |

@@ -63,6 +63,20 @@ impl<const N: usize> ConstantTimeEq for Secret<N> {
     }
 }
 
+/// Does `work`, and wipes so many bytes of the stack that it ran on: what it kept there does not
+/// wipe itself.
+pub(crate) fn wiped<const STACK_LEN: usize, T>(work: impl FnOnce() -> T) -> T {
+    let made = framed(work);
+    zeroize_stack::<STACK_LEN>();
+    made
+}
+
+/// In a frame of its own, so that the frame can be wiped.
+#[inline(never)]
+fn framed<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,7 +40,17 @@ proptest! {
             ours *= &Scalar::from_bytes_mod_order(b);
             theirs *= TheirScalar::from_bytes_mod_order(b);
             prop_assert_eq!(ours.to_bytes(), theirs.to_bytes());
+            ours += &Scalar::from_bytes_mod_order(a);
+            theirs += TheirScalar::from_bytes_mod_order(a);
+            prop_assert_eq!(ours.to_bytes(), theirs.to_bytes());
         }
+    }
+
+    #[test]
+    fn scalars_of_64_bytes_agree(lower in bytes(), upper in bytes()) {
+        let wide: [u8; 64] = std::array::from_fn(|at| if at < 32 { lower[at] } else { upper[at - 32] });
+        let theirs = TheirScalar::from_bytes_mod_order_wide(&wide);
+        prop_assert_eq!(Scalar::from_wide_bytes(&wide).to_bytes(), theirs.to_bytes());
     }
 }
 
@@ -58,6 +68,9 @@ fn scalars_near_the_order_and_at_the_ends_are_reduced() {
         let theirs = TheirScalar::from_bytes_mod_order(bytes);
         let mut ours = Scalar::from_bytes_mod_order(bytes);
         assert_eq!(ours.to_bytes(), theirs.to_bytes());
+        let mut twice = Scalar::from_bytes_mod_order(bytes);
+        twice += &ours;
+        assert_eq!(twice.to_bytes(), (theirs + theirs).to_bytes());
         ours *= &Scalar::from_bytes_mod_order(near_the_order(-1));
         assert_eq!(ours.to_bytes(), (-theirs).to_bytes());
     }

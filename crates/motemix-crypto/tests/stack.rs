@@ -3,10 +3,13 @@
 use std::hint::black_box;
 use std::ptr;
 
+use curve25519_dalek::Scalar;
 use motemix_crypto::curve::words::Words;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
+use motemix_crypto::ed25519::SigningKey;
 use motemix_crypto::p256;
 use motemix_crypto::{Curve, Portable, PublicKey, Secret};
+use sha2::{Digest as _, Sha512};
 use zeroize::zeroize_stack;
 
 /// More than any operation here takes.
@@ -122,6 +125,36 @@ fn p256_leaves_neither_the_scalar_nor_the_nonce_nor_what_is_agreed() {
     for bytes in [*secret.expose(), reversed(secret.expose()), *shared.expose()] {
         let case = Case { wanted: [bytes.map(|byte| byte ^ DISGUISE); 2], ..Case::new() };
         for (name, operation) in [("agreement", agree), ("signature", sign)] {
+            assert!(!leaves_a_secret(operation, &case), "{name}: {bytes:02x?}");
+        }
+    }
+}
+
+#[test]
+fn ed25519_leaves_neither_the_seed_nor_what_follows_from_it() {
+    let case = Case::new();
+    let digest = Sha512::digest(case.secret.expose());
+    let (scalar, prefix) = digest.split_at(32);
+    let prefix: [u8; 32] = prefix.try_into().expect("half of a digest");
+    let mut clamped: [u8; 32] = scalar.try_into().expect("half of a digest");
+    clamped[0] &= 0xf8;
+    clamped[31] = clamped[31] & 0x7f | 0x40;
+    let reduced = Scalar::from_bytes_mod_order(clamped).to_bytes();
+    let nonce = Sha512::new().chain_update(prefix).chain_update(b"reading").finalize();
+    let nonce = Scalar::from_bytes_mod_order_wide(nonce.as_slice().try_into().expect("64 bytes"));
+
+    let make: Operation = |secret, _| {
+        // Wiped where it is, when it is dropped.
+        let key = SigningKey::from_seed(secret);
+        black_box(&key);
+    };
+    let sign: Operation = |secret, _| {
+        let key = SigningKey::from_seed(secret);
+        black_box(&key.sign(&[b"reading"]));
+    };
+    for bytes in [*case.secret.expose(), clamped, prefix, reduced, nonce.to_bytes()] {
+        let case = Case { wanted: [bytes.map(|byte| byte ^ DISGUISE); 2], ..Case::new() };
+        for (name, operation) in [("key", make), ("signature", sign)] {
             assert!(!leaves_a_secret(operation, &case), "{name}: {bytes:02x?}");
         }
     }

@@ -10,7 +10,7 @@ use chacha20::rand_core::SeedableRng;
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, verdict};
 use motemix_crypto::curve::scalar::BlindedScalar;
-use motemix_crypto::ed25519::SigningKey;
+use motemix_crypto::ed25519::{self, SigningKey};
 use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, PublicKey, Secret, WideBlake2s, hash, stream};
 use motemix_multiply as _;
@@ -164,13 +164,24 @@ extern "C" fn bench_p256_sign() -> u32 {
     })
 }
 
-/// Seed of Ed25519, message of 103 bytes; the signature takes their place.
+/// Seed of Ed25519; its public key takes its place.
+#[unsafe(no_mangle)]
+extern "C" fn bench_ed25519_key() -> u32 {
+    with(|buffer| {
+        let signing = SigningKey::from_seed(&Secret::new(key(buffer, 0)?));
+        buffer.get_mut(..32)?.copy_from_slice(signing.public_key());
+        Some(true)
+    })
+}
+
+/// Seed of Ed25519, 64 bytes that are signed; the signature takes the place of the seed and of half
+/// of them.
 #[unsafe(no_mangle)]
 extern "C" fn bench_ed25519_sign() -> u32 {
     with(|buffer| {
         let signing = SigningKey::from_seed(&Secret::new(key(buffer, 0)?));
-        let signature = signing.sign(&[buffer.get(32..135)?]);
-        buffer.get_mut(..64)?.copy_from_slice(&signature);
+        let signature = signing.sign(&[&key(buffer, 32)?, &key(buffer, 64)?]);
+        buffer.get_mut(..ed25519::SIGNATURE_LEN)?.copy_from_slice(&signature);
         Some(true)
     })
 }

@@ -31,12 +31,10 @@ mod point;
 mod product;
 mod scalar;
 
-use zeroize::zeroize_stack;
-
 pub use point::{COMPRESSED_LEN, COORDINATES_LEN, Point};
 pub use scalar::{SCALAR_LEN, Scalar};
 
-use crate::Secret;
+use crate::{Secret, secret};
 
 /// More than a multiplication and what it calls keep on the stack.
 const STACK_LEN: usize = if cfg!(target_pointer_width = "32") { 4096 } else { 8192 };
@@ -52,13 +50,5 @@ pub fn diffie_hellman(secret: &Scalar, point: &Point) -> Secret<32> {
 
 /// Wipes the stack below after the work was done: coordinates and limbs do not wipe themselves.
 fn wiped<T>(work: impl FnOnce() -> T) -> T {
-    let made = framed(work);
-    zeroize_stack::<STACK_LEN>();
-    made
-}
-
-/// In a frame of its own, so that the frame can be wiped.
-#[inline(never)]
-fn framed<T>(work: impl FnOnce() -> T) -> T {
-    work()
+    secret::wiped::<STACK_LEN, T>(work)
 }

@@ -21,12 +21,13 @@ pub enum Operation {
     Create10,
     SendPooled,
     SendMissed,
-    Sign,
-    Verify,
+    Ed25519Key,
+    Ed25519Sign,
+    Ed25519Verify,
 }
 
 impl Operation {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::X25519,
         Self::X25519Base,
         Self::Forward,
@@ -41,8 +42,9 @@ impl Operation {
         Self::Create10,
         Self::SendPooled,
         Self::SendMissed,
-        Self::Sign,
-        Self::Verify,
+        Self::Ed25519Key,
+        Self::Ed25519Sign,
+        Self::Ed25519Verify,
     ];
     /// New packets, by path lengths 6 to 10.
     pub const CREATE: [Self; 5] =
@@ -65,8 +67,9 @@ impl Operation {
             Self::Create10 => "create10",
             Self::SendPooled => "send_pooled",
             Self::SendMissed => "send_missed",
-            Self::Sign => "sign",
-            Self::Verify => "verify",
+            Self::Ed25519Key => "ed25519_key",
+            Self::Ed25519Sign => "ed25519_sign",
+            Self::Ed25519Verify => "ed25519_verify",
         }
     }
 
@@ -87,8 +90,9 @@ impl Operation {
             Self::Create10 => "create, path length 10",
             Self::SendPooled => "send, header in the pool",
             Self::SendMissed => "send, pool empty",
-            Self::Sign => "sign a reading, Ed25519",
-            Self::Verify => "check a signature, Ed25519",
+            Self::Ed25519Key => "Ed25519, key from its seed",
+            Self::Ed25519Sign => "Ed25519, sign",
+            Self::Ed25519Verify => "Ed25519, verify",
         }
     }
 

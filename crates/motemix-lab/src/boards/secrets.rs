@@ -23,7 +23,7 @@ struct Operation {
     here: fn(&mut [u8]) -> Option<()>,
 }
 
-const OPERATIONS: [Operation; 13] = [
+const OPERATIONS: [Operation; 14] = [
     Operation { name: "multiply", has_points: false, has_long: true, here: here::multiply },
     Operation { name: "x25519", has_points: true, has_long: false, here: here::x25519 },
     Operation { name: "x25519_base", has_points: true, has_long: false, here: here::x25519_base },
@@ -46,6 +46,7 @@ const OPERATIONS: [Operation; 13] = [
     Operation { name: "p256_public_key", has_points: true, has_long: false, here: here::p256_public_key },
     Operation { name: "p256_agree", has_points: true, has_long: false, here: here::p256_agree },
     Operation { name: "p256_sign", has_points: true, has_long: false, here: here::p256_sign },
+    Operation { name: "ed25519_key", has_points: true, has_long: false, here: here::ed25519_key },
     Operation { name: "ed25519_sign", has_points: true, has_long: false, here: here::ed25519_sign },
 ];
 /// Operations, for whoever shows progress.
@@ -140,6 +141,7 @@ mod here {
     use super::Motes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
+    use ed25519_dalek::Signer;
     use motemix_crypto::curve::scalar::BlindedScalar;
     use motemix_crypto::wide_block::WideBlockKeys;
     use motemix_crypto::{Curve, Portable, PublicKey, Secret, WideBlake2s, hash};
@@ -233,10 +235,19 @@ mod here {
         Some(())
     }
 
+    fn ed25519(buffer: &[u8]) -> Option<ed25519_dalek::SigningKey> {
+        Some(ed25519_dalek::SigningKey::from_bytes(key(buffer, 0)?.expose()))
+    }
+
+    pub fn ed25519_key(buffer: &mut [u8]) -> Option<()> {
+        let public = ed25519(buffer)?.verifying_key();
+        buffer[..32].copy_from_slice(public.as_bytes());
+        Some(())
+    }
+
     pub fn ed25519_sign(buffer: &mut [u8]) -> Option<()> {
-        let signing = motemix_crypto::ed25519::SigningKey::from_seed(&key(buffer, 0)?);
-        let signature = signing.sign(&[buffer.get(32..135)?]);
-        buffer[..64].copy_from_slice(&signature);
+        let signature = ed25519(buffer)?.sign(buffer.get(32..96)?);
+        buffer[..64].copy_from_slice(&signature.to_bytes());
         Some(())
     }
 

@@ -22,11 +22,10 @@ const ONE_SQUARED: [i32; LIMBS] = [
     4411, 2710, 6522, 5028, 1695, 3573, 4549, 6855, 5636, 6979, 6514, 2940, 383, 6633, 7089, 1977, 4250,
     7137, 4166, 18,
 ];
-
-/// 2²⁵⁶ modulo ℓ, little-endian.
-const ABOVE: [u8; 32] = [
-    0x1d, 0x95, 0x98, 0x8d, 0x74, 0x31, 0xec, 0xd6, 0x70, 0xcf, 0x7d, 0x73, 0xf4, 0x5b, 0xef, 0xc6, 0xfe,
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f,
+/// 2⁵¹⁶ modulo ℓ.
+const UPPER_HALF: [i32; LIMBS] = [
+    5193, 5883, 6476, 5097, 4994, 3835, 7625, 6995, 1228, 1554, 6551, 7863, 4631, 926, 5051, 5243, 777, 3518,
+    1284, 19,
 ];
 
 /// Between −ℓ and ℓ, each limb at most 2¹² in magnitude.
@@ -36,26 +35,23 @@ pub struct Scalar([i32; LIMBS]);
 impl Scalar {
     /// From any 32 bytes, little-endian.
     pub fn from_bytes_mod_order(bytes: [u8; 32]) -> Self {
-        let mut limbs = unpack(&bytes);
-        carry_upwards(&mut limbs);
-        let scalar = Self(montgomery(&limbs, &ONE));
-        limbs.zeroize();
+        Self::product_mod_order(&bytes, &ONE)
+    }
+
+    /// From any 64 bytes, little-endian.
+    pub fn from_wide_bytes(bytes: &[u8; 64]) -> Self {
+        let [lower, upper]: &[[u8; 32]; 2] = bytes.as_chunks().0.as_array().expect("two halves are all");
+        let mut scalar = Self::product_mod_order(upper, &UPPER_HALF);
+        scalar += &Self::product_mod_order(lower, &ONE);
         scalar
     }
 
-    /// From any 64 bytes, little-endian: a hash.
-    pub fn from_bytes_mod_order_wide(bytes: &[u8; 64]) -> Self {
-        let (low, high) = bytes.split_at(32);
-        let half = |half: &[u8]| {
-            let mut bytes = [0; 32];
-            bytes.copy_from_slice(half);
-            let scalar = Self::from_bytes_mod_order(bytes);
-            bytes.zeroize();
-            scalar
-        };
-        let mut scalar = half(high);
-        scalar *= &Self::from_bytes_mod_order(ABOVE);
-        scalar += &half(low);
+    /// Of any 32 bytes and a number below ℓ, divided by 2²⁶⁰.
+    fn product_mod_order(bytes: &[u8; 32], factor: &[i32; LIMBS]) -> Self {
+        let mut limbs = unpack(bytes);
+        carry_upwards(&mut limbs);
+        let scalar = Self(montgomery(&limbs, factor));
+        limbs.zeroize();
         scalar
     }
 
@@ -74,20 +70,21 @@ impl Scalar {
     }
 }
 
+impl MulAssign<&Self> for Scalar {
+    fn mul_assign(&mut self, by: &Self) {
+        self.0 = montgomery(&self.0, &by.0);
+        self.0 = montgomery(&self.0, &ONE_SQUARED);
+    }
+}
+
 impl AddAssign<&Self> for Scalar {
     fn add_assign(&mut self, other: &Self) {
         for (limb, other) in self.0.iter_mut().zip(&other.0) {
             *limb += other;
         }
-        // Between −2·ℓ and 2·ℓ.
+        carry_upwards(&mut self.0);
+        // Between −2ℓ and 2ℓ until here.
         self.0 = montgomery(&self.0, &ONE);
-    }
-}
-
-impl MulAssign<&Self> for Scalar {
-    fn mul_assign(&mut self, by: &Self) {
-        self.0 = montgomery(&self.0, &by.0);
-        self.0 = montgomery(&self.0, &ONE_SQUARED);
     }
 }
 

@@ -197,12 +197,6 @@ impl<M: Product> Element<M> {
         power
     }
 
-    pub(crate) fn assign_if(&mut self, other: &Self, choice: Choice) {
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            word.conditional_assign(other, choice);
-        }
-    }
-
     pub(crate) fn swap_if(choice: Choice, a: &mut Self, b: &mut Self) {
         for (a, b) in a.words.iter_mut().zip(&mut b.words) {
             u32::conditional_swap(a, b, choice);

@@ -3,10 +3,11 @@
 #![no_std]
 #![no_main]
 
+mod signatures;
+
 use motemix_board_bench::place::Place;
 use motemix_board_bench::world::{self, Arrival, Flight, ME, Mix, NOW, PEER, READING, Room};
 use motemix_board_bench::{BAD, FastCurve, verdict};
-use motemix_crypto::ed25519::{SigningKey, is_signed};
 use motemix_crypto::{Curve, PublicKey, Secret};
 use motemix_multiply as _;
 use motemix_node::{Event, LinkId, NoJournal};
@@ -79,48 +80,6 @@ extern "C" fn bench_x25519_base() -> u32 {
     outcome(
         PRODUCT.with(|product| sure(FastCurve::public_key(&product.scalar).0 == product.expected)).flatten(),
     )
-}
-
-// Signatures over as much as a reading of 103 bytes has.
-
-const SIGNED_LEN: usize = 110;
-
-/// A key, and a signature by it.
-struct Signed {
-    key: SigningKey,
-    signature: [u8; 64],
-}
-
-static SIGNED: Place<Signed> = Place::empty();
-
-#[unsafe(no_mangle)]
-extern "C" fn prepare_sign() -> u32 {
-    let key = SigningKey::from_seed(&world::secret(*b"sign", 0));
-    SIGNED.put(Signed { key, signature: [0; 64] });
-    verdict(true)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn bench_sign() -> u32 {
-    outcome(SIGNED.with(|signed| signed.signature = signed.key.sign(&[&[0x5a; SIGNED_LEN]])))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn check_sign() -> u32 {
-    bench_verify()
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn prepare_verify() -> u32 {
-    if prepare_sign() == verdict(true) { bench_sign() } else { BAD }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn bench_verify() -> u32 {
-    let holds = |signed: &mut Signed| {
-        sure(is_signed(signed.key.public_key(), &[&[0x5a; SIGNED_LEN]], &signed.signature))
-    };
-    outcome(SIGNED.with(holds).flatten())
 }
 
 // A mix.
