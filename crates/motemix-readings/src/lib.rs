@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod base64url;
+pub mod jws;
 pub mod senml;
 
 /// The snippets of the package's front page.
