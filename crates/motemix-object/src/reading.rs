@@ -120,7 +120,7 @@ impl<'b> SealedReading<'b> {
 pub fn reading_context(identity: &Identity, sequence: u64, audience: Audience<'_>) -> [u8; 32] {
     let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
     let external = Purpose::READING.external(identity, &number, audience, &mut length);
-    external.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize().into()
+    external.iter().fold(Sha256::new(), Sha256::chain_update).finalize().into()
 }
 
 /// A reading in another form than COSE, whose signature nobody has checked.
