@@ -52,7 +52,9 @@ pub use key::{
 };
 pub use key_id::KeyId;
 pub use pack::{Decimal, Record, write_pack};
-pub use reading::{OVERHEAD, Path, Reserved, SealedReading, Sealer, Verified, senml_len};
+pub use reading::{
+    OVERHEAD, Path, Reserved, SealedReading, Sealer, Twin, Verified, reading_context, senml_len,
+};
 pub use sign1::{MAX_KEY_ID_LEN, ObjectError, Part, Sign1, sign};
 pub use statement::{
     CHALLENGE_LEN, NO_CHALLENGE, Registration, UnverifiedRegistration, check_membership, check_possession,

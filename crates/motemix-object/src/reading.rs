@@ -1,9 +1,11 @@
 //! A signed reading: SenML in a `COSE_Sign1`, of which a whole one fits a packet of 103 bytes
 //! (`docs/spec/reading.md`).
 
+use sha2::{Digest, Sha256};
+
 use crate::external::{Audience, Purpose};
 use crate::identity::Identity;
-use crate::key::{PublicKey, Signer};
+use crate::key::{PublicKey, SIGNATURE_LEN, Signer};
 use crate::key_id::KeyId;
 use crate::sign1::{ObjectError, Part, Sign1, sign};
 
@@ -51,13 +53,18 @@ impl<S: Signer + ?Sized> Sealer<'_, S> {
     #[expect(clippy::needless_pass_by_value, reason = "a number is used once")]
     pub fn seal(&mut self, sequence: Reserved, senml: &[u8], out: &mut [u8]) -> Result<usize, ObjectError> {
         let Reserved(sequence) = sequence;
-        let key_id = match self.path {
-            Path::Direct => KeyId::direct(&self.identity, sequence),
-            Path::Anonymous => KeyId::rotating(&self.identity, sequence),
-        };
+        let key_id = self.key_id(sequence);
         let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
         let external = Purpose::READING.external(&self.identity, &number, self.audience, &mut length);
         sign(self.signer, key_id.as_bytes(), &external, senml, out)
+    }
+
+    /// The hint that goes with a number on this path.
+    pub fn key_id(&self, sequence: u64) -> KeyId {
+        match self.path {
+            Path::Direct => KeyId::direct(&self.identity, sequence),
+            Path::Anonymous => KeyId::rotating(&self.identity, sequence),
+        }
     }
 }
 
@@ -122,6 +129,49 @@ impl<'b> SealedReading<'b> {
     }
 }
 
+/// What a reading's signature covers and nobody sends, as a hash: for forms of a reading whose
+/// signature covers no external data (`docs/spec/reading-jws.md`). Only who knows the identity can
+/// compute it, and it is another one for each number.
+pub fn reading_context(identity: &Identity, sequence: u64, audience: Audience<'_>) -> [u8; 32] {
+    let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
+    let external = Purpose::READING.external(identity, &number, audience, &mut length);
+    external.iter().fold(Sha256::new(), Sha256::chain_update).finalize().into()
+}
+
+/// A reading in another form than COSE, whose signature nobody has checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Twin<'b> {
+    /// What the signature is over: context and SenML are in it.
+    pub signed: &'b [u8],
+    /// The signature.
+    pub signature: &'b [u8; SIGNATURE_LEN],
+    /// What it says its [`reading_context`] is.
+    pub context: [u8; 32],
+    /// The SenML in it, as text.
+    pub senml: &'b [u8],
+}
+
+impl<'b> Twin<'b> {
+    /// Checks context and signature for a device, a number and an audience.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    pub fn verify(
+        &self,
+        key: &PublicKey,
+        identity: &Identity,
+        sequence: u64,
+        audience: Audience<'_>,
+    ) -> Result<Verified<'b>, ObjectError> {
+        let is_here = self.context == reading_context(identity, sequence, audience);
+        if is_here && key.verifies(&[self.signed], self.signature) {
+            Ok(Verified { senml: self.senml, sequence })
+        } else {
+            Err(ObjectError::Signature)
+        }
+    }
+}
+
 /// A reading whose signature was checked. Whether it is fresh is another question:
 /// [`Freshness::admit`](crate::Freshness::admit).
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +182,7 @@ pub struct Verified<'b> {
 }
 
 impl<'b> Verified<'b> {
-    /// The pack of SenML in CBOR.
+    /// The pack of SenML: in CBOR, or in JSON if it came as a [`Twin`].
     pub const fn senml(&self) -> &'b [u8] {
         self.senml
     }

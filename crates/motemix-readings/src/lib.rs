@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod base64url;
 pub mod counter;
 pub mod devices;
+pub mod jws;
 pub mod senml;
 pub mod verifier;
 

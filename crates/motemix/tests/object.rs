@@ -111,6 +111,20 @@ fn bytes_pass_through_pipes() {
 }
 
 #[test]
+fn a_reading_in_json_is_signed_in_cbor_with_the_digits_it_has() {
+    let desk = Desk::new();
+    desk.authorise();
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    fs::write(desk.path("reading.json"), r#"[{"n":"t","u":"Cel","v":21.10},{"n":"ok","vb":true}]"#).unwrap();
+    desk.message("reading", &["sign", "@mote.key", "@reading.json"]);
+    let said = desk.verify("reading", &[]).succeeds();
+    assert!(said.ends_with("t 21.1 Cel, ok true\n"), "{said}");
+    fs::write(desk.path("bad.json"), "[\n{\"n\":\"t\",\"v\":1},\n{\"n\":\"t\" \"v\":2}]").unwrap();
+    desk.object(&["sign", "@mote.key", "@bad.json"]).fails(2, &["line 3"]);
+}
+
+#[test]
 fn a_reading_for_somebody_else_and_one_that_was_changed_are_not_believed() {
     let desk = Desk::new();
     desk.authorise();

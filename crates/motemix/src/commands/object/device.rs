@@ -5,7 +5,8 @@ use crate::cli::{ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
 use crate::failure::Failure;
 use motemix_host::keys::DeviceKey;
 use motemix_object::{OVERHEAD, Path, Sealer, register as sign_registration};
-use motemix_readings::{Counter, senml};
+use motemix_readings::Counter;
+use motemix_readings::senml::Pack;
 
 /// Room for a key, what may stand beside it, and a signature.
 const STATEMENT_LEN: usize = 2048;
@@ -31,7 +32,10 @@ pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
 }
 
 pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
-    let pack = senml::from_any(&input(args.reading.as_deref())?).map_err(Failure::broken)?;
+    let given = input(args.reading.as_deref())?;
+    let pack = Pack::read(&given).map_err(Failure::broken)?;
+    // CBOR stays as it is.
+    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let number = Counter::beside(&args.key).take().map_err(Failure::failed)?;
     let path = match args.path {
