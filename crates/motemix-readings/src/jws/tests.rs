@@ -197,3 +197,8 @@ fn signatures_are_those_of_the_standards() {
         assert_eq!(open(text("jws")).map(|_| ()), Err(JwsError::KeyId));
     }
 }
+
+#[test]
+fn a_twin_of_one_temperature_has_the_length_that_the_specification_says() {
+    assert_eq!(Device::new(Algorithm::Ed25519).seal(Path::Anonymous, 7).len(), 326);
+}

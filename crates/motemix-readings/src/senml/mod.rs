@@ -59,9 +59,9 @@ pub struct Record {
     pub base_sum: Option<Number>,
     /// Version of the format.
     pub version: Option<u64>,
-    /// Of what, behind the base name.
+    /// The name of what was measured, behind the base name.
     pub name: Option<String>,
-    /// Of the registry of units (RFC 8428, 12.1).
+    /// A unit of the registry (RFC 8428, 12.1).
     pub unit: Option<String>,
     /// In seconds: since 1970, or below 2²⁸ from now.
     pub time: Option<Number>,

@@ -16,9 +16,9 @@ pub struct Resolved {
 /// A record that needs no other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedRecord {
-    /// Of what, in the alphabet of names.
+    /// The name of what was measured, in full.
     pub name: String,
-    /// Of the registry of units; none for a bare number.
+    /// A unit of the registry; none for a bare number.
     pub unit: Option<String>,
     /// Seconds since 1970.
     pub time: Number,
