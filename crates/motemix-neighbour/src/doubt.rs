@@ -1,9 +1,9 @@
 //! When to doubt that a key is still the neighbour's newest.
 //!
 //! Two handshakes of the same two neighbours may overlap, and who is on the path may hold the last
-//! message of one back until the other is over. Then each side takes another key for the newest, and
-//! all that comes looks forged. Nothing tells this from a stranger's forgeries but a handshake, so
-//! whatever is forged is a reason for one, if the neighbour has shown nothing else for a minute.
+//! message of one back until the other is over. Then each side takes another key for the newest,
+//! and all that comes looks forged. Nothing tells this from a stranger's forgeries but a handshake,
+//! so what is forged is a reason for one, if the neighbour has shown nothing else for a minute.
 
 use motemix_time::Instant;
 
