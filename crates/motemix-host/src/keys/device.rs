@@ -10,9 +10,10 @@ use motemix_object::{
 };
 use zeroize::Zeroizing;
 
+use super::card::{OTHER, parse_other};
 use super::{KeyError, KeyProblem, Replace, file, fresh_seed, write};
 
-const TITLE: &str = "motemix device key 1";
+pub(super) const TITLE: &str = "motemix device key 1";
 
 /// A device's key with what stands beside it, and the file that it lives in.
 pub struct DeviceKey {
@@ -46,13 +47,17 @@ impl DeviceKey {
         Ok(device)
     }
 
+    /// Whether a file says that it is a device's key.
+    pub fn is_title(text: &[u8]) -> bool {
+        text.split(|byte| *byte == b'\n').next().map(<[u8]>::trim_ascii_end) == Some(TITLE.as_bytes())
+    }
+
     /// Reads a key file.
     ///
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         const ALGORITHM: &str = "`algorithm` and `ed25519` or `es256`";
-        const OTHER: &str = "`other`, a number from 1 to 3 or from 128 to 255, and up to 128 hex digits";
         const SEED: &str = "`seed` and 64 hex digits, which are a key";
         let path = path.as_ref();
         let text = file::read(path)?;
@@ -74,6 +79,16 @@ impl DeviceKey {
     /// What signs.
     pub const fn signer(&mut self) -> &mut PrivateKey {
         &mut self.key
+    }
+
+    /// What signs, and what it signs for.
+    ///
+    /// # Panics
+    /// Never, as for [`credential`](Self::credential).
+    pub fn parts(&mut self) -> (&mut PrivateKey, Credential<'_>) {
+        let others: Vec<_> = self.others.iter().map(|(kind, value)| Other { kind: *kind, value }).collect();
+        let credential = Credential::new(self.key.public_key(), &others).expect("not too many values");
+        (&mut self.key, credential)
     }
 
     /// What stands beside the key.
@@ -114,14 +129,6 @@ impl DeviceKey {
         file::push_seed(&mut text, "seed", self.key.expose());
         text
     }
-}
-
-fn parse_other(text: &str) -> Option<(OtherKind, Vec<u8>)> {
-    let (kind, digits) = text.split_once(' ')?;
-    let mut value = vec![0; digits.len() / 2];
-    let len = base16ct::mixed::decode(digits, &mut value).ok()?.len();
-    value.truncate(len);
-    Some((OtherKind::of_number(kind.parse().ok()?)?, value))
 }
 
 impl fmt::Debug for DeviceKey {

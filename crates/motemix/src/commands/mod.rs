@@ -2,6 +2,7 @@
 
 mod demo;
 mod directory;
+mod id;
 mod inbox;
 mod link;
 mod loopix;
@@ -37,6 +38,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Link(Link::Router(args)) => link::router(&args),
         Command::Link(Link::Sensor(args)) => link::sensor(&args),
         Command::Loopix(command) => loopix::run(&command),
+        Command::Id(command) => id::run(&command),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),
         Command::Man(args) => program::man(Cli::command(), &args.dir),
