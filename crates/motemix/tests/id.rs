@@ -96,7 +96,9 @@ fn a_device_makes_its_identity_and_its_card_says_the_same_without_the_secret() {
         assert!(motemix(["id", "show", "--full", &kit.path(name)]).succeeds().contains(&full));
     }
     motemix(["id", "new", &kit.path("a")]).fails(2, &["there is a key already"]);
-    motemix(["id", "new", &kit.path("c"), "--serial", &"x".repeat(65)]);
+    let long = motemix(["id", "new", &kit.path("c"), "--serial", &"x".repeat(65)]);
+    assert_eq!(long.status(), 2);
+    assert!(long.stderr().contains("64 are the most"), "{}", long.stderr());
     assert!(!PathBuf::from(kit.path("c")).exists());
 }
 
@@ -309,7 +311,8 @@ fn what_is_broken_is_named_with_its_place_and_a_remedy() {
         let broken = kit.write("broken", &text);
         for kind in ["possession", "membership"] {
             let identity = kit.path("a.card");
-            let words = [&["broken"], if kind == "possession" { words } else { &[] }].concat();
+            let words = if kind == "possession" { words } else { &[] };
+            let words = [&["broken"][..], words].concat();
             motemix(["id", "check", kind, &broken, "--identity", &identity, "--challenge", &once])
                 .fails(2, &words);
         }
