@@ -8,13 +8,17 @@ use std::process::Command;
 
 /// What both readers see in an image, each code once.
 fn read(image: &str) -> BTreeSet<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let python = root.join(".venv-objects/bin/python");
-    assert!(python.exists(), "there is no .venv-objects; make it with: scripts/setup objects_peer");
-    let zxing = said(Command::new(python).arg(root.join("scripts/objects/read_qr.py")).arg(image));
+    let zxing = read_by_zxing(image);
     let zbar = said(Command::new("zbarimg").args(["--raw", "--quiet", image]));
     assert_eq!(zxing, zbar, "the readers do not agree on {image}");
     zxing
+}
+
+fn read_by_zxing(image: &str) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let python = root.join(".venv-objects/bin/python");
+    assert!(python.exists(), "there is no .venv-objects; make it with: scripts/setup objects_peer");
+    said(Command::new(python).arg(root.join("scripts/objects/read_qr.py")).arg(image))
 }
 
 fn said(command: &mut Command) -> BTreeSet<String> {
@@ -81,7 +85,8 @@ fn a_terminal_of_light_letters_on_dark_is_read_too() {
     let text = motemix(["id", "qr", &kit.path("a.card")]).succeeds();
     let pgm = kit.path("a.pgm");
     fs::write(&pgm, photographed(&text, true)).unwrap();
-    assert_eq!(read(&pgm), code(&kit.identity("a")));
+    // ZBar takes dark on light alone; a terminal gets that from the program, with its colours.
+    assert_eq!(read_by_zxing(&pgm), code(&kit.identity("a")));
 }
 
 #[test]

@@ -46,9 +46,9 @@ pub fn sheet(args: &IdSheet) -> Result<(), Failure> {
     for (number, labels) in (1..).zip(labels.chunks(COLUMNS * ROWS)) {
         let path = numbered(&args.labels, number);
         write(&path, page(labels)?.as_bytes())?;
-        written.push(path.display().to_string());
+        written.push(report::printable(&path.display().to_string()) + "\n");
     }
-    Ok(report::print(format!("{}\n", report::printable(&written.join("\n"))).as_bytes())?)
+    Ok(report::print(written.concat().as_bytes())?)
 }
 
 /// `labels.svg`, `labels-2.svg`, …
