@@ -191,7 +191,7 @@ proptest! {
         turn in any::<usize>(),
     ) {
         let seeds: Vec<_> = seeds.into_iter().collect();
-        let algorithm = |seed: u8| if seed % 2 == 0 { Algorithm::Ed25519 } else { Algorithm::Es256 };
+        let algorithm = |seed: u8| if seed.is_multiple_of(2) { Algorithm::Ed25519 } else { Algorithm::Es256 };
         let mut keys: Vec<_> = seeds.iter().map(|seed| key(*seed, algorithm(*seed)).public_key()).collect();
         let mut other = keys.clone();
         other.rotate_left(turn % keys.len());

@@ -320,3 +320,22 @@ fn what_is_broken_is_named_with_its_place_and_a_remedy() {
             .fails(2, &["broken"]);
     }
 }
+
+#[test]
+fn the_story_of_the_front_page_works_as_it_stands_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = include_str!("../../../README.md");
+    let (_, section) = page.split_once("## Devices with identities").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let commands: String = section.split("```").skip(1).step_by(2).collect();
+    let programs = PathBuf::from(env!("CARGO_BIN_EXE_motemix"));
+    let path = std::env::join_paths(
+        std::iter::once(programs.parent().unwrap().to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &commands]).current_dir(&folder).env("PATH", path.unwrap());
+    let said = Run::by(&mut shell).succeeds();
+    assert!(said.contains("valid: whoever made the proof has a key of this group"), "{said}");
+    motemix(["id", "rotate", folder.path().join("cellar.key").to_str().unwrap()]).succeeds();
+}

@@ -81,6 +81,7 @@ impl From<KeyAlgorithm> for Algorithm {
 Examples:
   motemix id show cellar.key
   motemix id show --card cellar.key > cellar.card")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of the command line")]
 pub struct IdShow {
     /// A device's key or card; - for a card on stdin.
     #[arg(value_name = "KEY|CARD")]

@@ -108,7 +108,7 @@ fn a_sheet_has_a_label_for_each_device_and_for_the_box() {
     motemix(["id", "sheet", &labels, &kit.path("a.card"), &kit.path("b.card")]).succeeds();
     let expected = [&group, &kit.identity("a"), &kit.identity("b")];
     let expected: BTreeSet<_> = expected.into_iter().flat_map(|identity| code(identity)).collect();
-    assert_eq!(read(&printed(&labels)), expected);
+    assert_eq!(read_by_zxing(&printed(&labels)), expected);
     let drawing = fs::read_to_string(&labels).unwrap();
     assert!(
         drawing.contains("width=\"210mm\" height=\"297mm\"") && drawing.contains("thermometer &lt;2&gt;")
@@ -130,6 +130,7 @@ fn a_kit_of_many_devices_has_several_sheets() {
     let said = motemix(&words).succeeds();
     assert_eq!(said.lines().count(), 2);
     assert!(PathBuf::from(kit.path("labels-2.svg")).exists());
-    let read: usize = said.lines().map(|sheet| read(&printed(sheet)).len()).sum();
+    // ZBar overlooks one of so many now and then.
+    let read: usize = said.lines().map(|sheet| read_by_zxing(&printed(sheet)).len()).sum();
     assert_eq!(read, 25);
 }

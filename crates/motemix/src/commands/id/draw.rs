@@ -33,6 +33,12 @@ impl Code {
         self.side + 2 * QUIET
     }
 
+    /// The side, with the quiet zone, if a module's is `module`.
+    pub fn scaled(&self, module: f64) -> f64 {
+        // A code has 177 modules at most.
+        u16::try_from(self.side()).map_or(f64::INFINITY, |side| f64::from(side) * module)
+    }
+
     fn rows(&self) -> impl Iterator<Item = &[bool]> {
         self.dark.chunks(self.side)
     }
@@ -72,7 +78,7 @@ impl Code {
     /// A drawing of its own, on white.
     pub fn svg(&self) -> String {
         let side = self.side();
-        let millimetres = side as f64 * MODULE_MILLIMETRES;
+        let millimetres = self.scaled(MODULE_MILLIMETRES);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{millimetres}mm\" height=\"{millimetres}mm\" \
              viewBox=\"0 0 {side} {side}\" shape-rendering=\"crispEdges\">\n<rect width=\"{side}\" \

@@ -20,16 +20,16 @@ pub fn bilevel(side: usize, is_black: impl Fn(usize, usize) -> bool) -> Vec<u8> 
     let mut image = b"\x89PNG\r\n\x1a\n".to_vec();
     let length = u32::try_from(side).unwrap_or(u32::MAX).to_be_bytes();
     // One bit a pixel, greyscale, deflate, filters, not interlaced.
-    push_chunk(&mut image, b"IHDR", &[&length[..], &length, &[1, 0, 0, 0, 0]].concat());
-    push_chunk(&mut image, b"IDAT", &stored(&rows));
-    push_chunk(&mut image, b"IEND", &[]);
+    push_chunk(&mut image, *b"IHDR", &[&length[..], &length, &[1, 0, 0, 0, 0]].concat());
+    push_chunk(&mut image, *b"IDAT", &stored(&rows));
+    push_chunk(&mut image, *b"IEND", &[]);
     image
 }
 
-fn push_chunk(image: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
+fn push_chunk(image: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
     let crc = Crc::<u32>::new(&CRC_32_ISO_HDLC);
     let mut sum = crc.digest();
-    sum.update(name);
+    sum.update(&name);
     sum.update(data);
     image.extend(u32::try_from(data.len()).unwrap_or(u32::MAX).to_be_bytes());
     image.extend(name);

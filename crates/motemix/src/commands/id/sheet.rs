@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Sheets of 24 labels, 70 × 37 mm, as stationers sell them; half a millimetre is left above and
 /// below.
-const COLUMNS: usize = 3;
-const ROWS: usize = 8;
+const COLUMNS: u8 = 3;
+const ROWS: u8 = 8;
 const LABEL: (f64, f64) = (70.0, 37.0);
 const TOP: f64 = 0.5;
 /// The code on a label, with its quiet zone, and the space around what is on the label.
@@ -43,7 +43,7 @@ pub fn sheet(args: &IdSheet) -> Result<(), Failure> {
         labels.push(Label { identity: card.identity(), lines: lines.into_iter().flatten().collect() });
     }
     let mut written = Vec::new();
-    for (number, labels) in (1..).zip(labels.chunks(COLUMNS * ROWS)) {
+    for (number, labels) in (1..).zip(labels.chunks(usize::from(COLUMNS * ROWS))) {
         let path = numbered(&args.labels, number);
         write(&path, page(labels)?.as_bytes())?;
         written.push(report::printable(&path.display().to_string()) + "\n");
@@ -71,9 +71,9 @@ fn page(labels: &[Label]) -> Result<String, Failure> {
                     297\" font-family=\"monospace\" font-size=\"3\">\n<rect width=\"210\" height=\"297\" \
                     fill=\"#fff\"/>\n"
             .to_owned();
-    for (at, label) in labels.iter().enumerate() {
-        let (x, y) =
-            ((at % COLUMNS) as f64 * LABEL.0 + MARGIN, (at / COLUMNS) as f64 * LABEL.1 + TOP + MARGIN);
+    for (at, label) in (0_u8..).zip(labels) {
+        let (column, row) = (f64::from(at % COLUMNS), f64::from(at / COLUMNS));
+        let (x, y) = (column * LABEL.0 + MARGIN, row * LABEL.1 + TOP + MARGIN);
         push(&mut page, label, x, y)?;
     }
     page.push_str("</svg>\n");
@@ -83,7 +83,7 @@ fn page(labels: &[Label]) -> Result<String, Failure> {
 fn push(page: &mut String, label: &Label, x: f64, y: f64) -> Result<(), Failure> {
     // In full: a label is what an installer's list is made of.
     let code = Code::of(&IdentityLabel::Full(label.identity))?;
-    let scale = CODE / code.side() as f64;
+    let scale = CODE / code.scaled(1.0);
     let right = x + CODE;
     // Writing to a string cannot fail.
     let _ = writeln!(
