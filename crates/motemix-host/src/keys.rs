@@ -4,8 +4,10 @@
 //! forward, so that whoever takes the file learns no key of an epoch before its own;
 //! `docs/spec/epochs.md` has the derivation and test vectors.
 
+mod card;
 mod device;
 mod file;
+mod rotation;
 
 use std::fmt;
 use std::io::Write as _;
@@ -18,8 +20,10 @@ use zeroize::Zeroizing;
 
 use crate::store::file::{folder_open_to_all, open};
 
+pub use card::{CardError, DeviceCard, GroupFile, LONGEST_CARD, describe};
 pub use device::DeviceKey;
 pub use file::{KeyError, KeyProblem};
+pub use rotation::{Rotated, rotate};
 
 const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";

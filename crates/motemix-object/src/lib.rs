@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | `key` | Ed25519 and ECDSA with P-256, and what signs | RFC 8032, FIPS 186-5, RFC 6979 |
 //! | `identity`, `group` | I, Igrp and Idev | RFC 8387, 4.1 |
+//! | `label` | what a QR code says | RFC 8387, 4.1 |
 //! | `sign1` | signed objects | RFC 9052, 4.2 |
 //! | `statement` | proofs, successors, registrations | RFC 8387, 4.1 and 8.2 |
 //! | `reading`, `pack`, `key_id` | signed readings | RFC 8428 |
@@ -34,6 +35,7 @@ mod group;
 mod identity;
 mod key;
 mod key_id;
+mod label;
 mod labelled;
 mod pack;
 mod reading;
@@ -51,6 +53,7 @@ pub use key::{
     SIGNATURE_LEN, Signer,
 };
 pub use key_id::KeyId;
+pub use label::{BadLabel, IdentityLabel};
 pub use pack::{Decimal, Record, write_pack};
 pub use reading::{
     OVERHEAD, Path, Reserved, SealedReading, Sealer, Twin, Verified, reading_context, senml_len,
@@ -58,9 +61,10 @@ pub use reading::{
 pub use sign1::{MAX_KEY_ID_LEN, ObjectError, Part, Sign1, sign};
 pub use statement::{
     CHALLENGE_LEN, NO_CHALLENGE, Registration, UnverifiedRegistration, check_membership, check_possession,
-    check_retirement, prove_membership, prove_possession, register, retire, retired_identity,
+    check_retirement, claimed_members, claimed_possessor, claimed_retired, prove_membership,
+    prove_possession, register, retire,
 };
-pub use thumbprint::thumbprint;
+pub use thumbprint::{MAX_COSE_KEY_LEN, cose_key, thumbprint};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

@@ -53,6 +53,15 @@ pub fn prove_possession<S: Signer + ?Sized>(
     sign_built(signer, &external, out, |encoder| credential.write(encoder))
 }
 
+/// The identity that a proof of possession says to be of. Nobody has checked it: it is for whoever
+/// knows the short form alone, and compares that before [`check_possession`].
+///
+/// # Errors
+/// [`ObjectError::Malformed`], and [`ObjectError::Room`] if a value beside the key is too long.
+pub fn claimed_possessor(proof: &[u8]) -> Result<Identity, ObjectError> {
+    Credential::read(&mut Decoder::new(Sign1::parse(proof)?.unverified_payload()))?.identity()
+}
+
 /// The credential of an identity, from a proof that its owner made for this challenge.
 ///
 /// # Errors
@@ -117,24 +126,65 @@ pub fn check_membership<'k>(
     places: &'k mut [PublicKey],
 ) -> Result<(PublicKey, Group<'k>), ObjectError> {
     let object = Sign1::parse(proof)?;
-    let mut decoder = Decoder::new(object.unverified_payload());
-    let malformed = ObjectError::malformed(Part::Members, 0);
-    let len = take(&mut decoder, Part::Members, Decoder::array)?.ok_or(malformed)?;
-    let count = len.checked_sub(1).filter(|values| values % 2 == 0).ok_or(malformed)? / 2;
-    let at = take(&mut decoder, Part::Members, Decoder::u16)?;
-    let places = places.get_mut(..usize::try_from(count).map_err(|_| malformed)?).ok_or(ObjectError::Room)?;
-    for place in &mut *places {
-        *place = read_key(&mut decoder)?;
+    let mut members = Members::parse(object.unverified_payload())?;
+    let count = usize::try_from(members.left).map_err(|_| ObjectError::Room)?;
+    let places = places.get_mut(..count).ok_or(ObjectError::Room)?;
+    for (place, key) in places.iter_mut().zip(&mut members) {
+        *place = key?;
     }
-    end(&decoder)?;
+    end(&members.decoder)?;
+    let malformed = ObjectError::malformed(Part::Members, 0);
     let group = Group::new(places).map_err(|_| malformed)?;
     if group.identity() != *identity {
         return Err(ObjectError::Identity);
     }
-    let device = *group.keys().get(usize::from(at)).ok_or(malformed)?;
+    let device = *group.keys().get(usize::from(members.device)).ok_or(malformed)?;
     let mut length = [0; 2];
     object.verify(&device, &Purpose::MEMBERSHIP.external(identity, challenge, audience, &mut length))?;
     Ok((device, group))
+}
+
+/// The keys that a proof of membership shows, as they stand in it. Nobody has checked that they are
+/// a group, nor that a device of it made the proof.
+///
+/// # Errors
+/// [`ObjectError::Malformed`], of the proof and of each key.
+pub fn claimed_members(
+    proof: &[u8],
+) -> Result<impl Iterator<Item = Result<PublicKey, ObjectError>> + '_, ObjectError> {
+    Members::parse(Sign1::parse(proof)?.unverified_payload())
+}
+
+/// The payload of a proof of membership: which key made it, and all keys. Ends with the first that
+/// is none.
+struct Members<'b> {
+    decoder: Decoder<'b>,
+    device: u16,
+    left: u64,
+}
+
+impl<'b> Members<'b> {
+    fn parse(payload: &'b [u8]) -> Result<Self, ObjectError> {
+        let mut decoder = Decoder::new(payload);
+        let malformed = ObjectError::malformed(Part::Members, 0);
+        let len = take(&mut decoder, Part::Members, Decoder::array)?.ok_or(malformed)?;
+        let left = len.checked_sub(1).filter(|values| values % 2 == 0).ok_or(malformed)? / 2;
+        let device = take(&mut decoder, Part::Members, Decoder::u16)?;
+        Ok(Self { decoder, device, left })
+    }
+}
+
+impl Iterator for Members<'_> {
+    type Item = Result<PublicKey, ObjectError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let key = read_key(&mut self.decoder);
+        if key.is_err() {
+            self.left = 0;
+        }
+        Some(key)
+    }
 }
 
 fn read_key(decoder: &mut Decoder<'_>) -> Result<PublicKey, ObjectError> {
@@ -173,6 +223,18 @@ pub fn retire<O: Signer + ?Sized, N: Signer + ?Sized>(
     })
 }
 
+/// The identity that a statement says to retire. Nobody has checked it, as for
+/// [`claimed_possessor`].
+///
+/// # Errors
+/// [`ObjectError::Malformed`], and [`ObjectError::Room`] if a value beside the key is too long.
+pub fn claimed_retired(statement: &[u8]) -> Result<Identity, ObjectError> {
+    let object = Sign1::parse(statement)?;
+    let mut decoder = Decoder::new(object.unverified_payload());
+    expect(&mut decoder, Part::Payload, |decoder| decoder.array().map(|len| len == Some(3)))?;
+    Credential::read(&mut decoder)?.identity()
+}
+
 /// The successor of an identity, if both keys say so.
 ///
 /// # Errors
@@ -198,14 +260,6 @@ pub fn check_retirement<'b>(
         return Err(ObjectError::Signature);
     }
     Ok((after, new))
-}
-
-/// The identity that a statement says to retire: nobody has checked it.
-pub fn retired_identity(statement: &[u8]) -> Option<Identity> {
-    let object = Sign1::parse(statement).ok()?;
-    let mut decoder = Decoder::new(object.unverified_payload());
-    expect(&mut decoder, Part::Payload, |decoder| decoder.array().map(|len| len == Some(3))).ok()?;
-    Credential::read(&mut decoder).ok()?.identity().ok()
 }
 
 /// What a device says when it registers, or registers again after its numbers and its verifier's

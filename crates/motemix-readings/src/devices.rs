@@ -227,7 +227,9 @@ impl Devices {
             let noted = "UPDATE devices SET successor = ?2 WHERE short = ?1";
             devices.run(noted, params![old.short, successor.as_bytes()])?;
             devices.authorise(successor.short(), &old.place, &old.purpose, Admitted::AsSuccessor)?;
-            devices.introduce(successor, key)
+            devices.introduce(successor, key)?;
+            // The device goes on counting.
+            devices.keep(successor.short(), Freshness::starting_at(old.fresh.next()), None)
         })
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use motemix_host::store::{Message, StoreError};
 use motemix_object::{
     Audience, Credential, Freshness, Identity, KeyId, ObjectError, Policy, PublicKey, SealedReading, Stale,
-    UnverifiedRegistration, Verified, check_retirement,
+    UnverifiedRegistration, Verified, check_retirement, claimed_retired,
 };
 
 use crate::devices::{Admitted, Device, Devices, Verdict};
@@ -252,7 +252,7 @@ impl Verifier {
     }
 
     fn succeeded(&mut self, message: &[u8]) -> Result<Option<Accepted>, Refusal> {
-        let Some(old) = motemix_object::retired_identity(message) else { return Ok(None) };
+        let Ok(old) = claimed_retired(message) else { return Ok(None) };
         let device = self.devices.device(old.short())?.ok_or(Refusal::Unknown)?;
         let (successor, credential) = check_retirement(message, &old).map_err(Refusal::Signature)?;
         match device.successor {

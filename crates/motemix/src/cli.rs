@@ -12,7 +12,11 @@ mod shape;
 
 pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
-pub use id::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
+pub use id::{
+    ChallengeArgs, Id, IdChallenge, IdCheck, IdCheckMembership, IdCheckPossession, IdCheckRetirement,
+    IdGroup, IdGroupNew, IdGroupShow, IdNew, IdProve, IdProveMembership, IdProvePossession, IdQr, IdRotate,
+    IdSheet, IdShow, KeyAlgorithm,
+};
 pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
@@ -83,6 +87,12 @@ pub enum Command {
     #[command(subcommand)]
     Directory(Directory),
     Demo(Demo),
+    /// Makes identities for devices, shows them, and checks what devices prove.
+    ///
+    /// A device makes its own key and with it its identity (RFC 8387): 32 digits, which whoever
+    /// installs it reads off a label.
+    #[command(subcommand)]
+    Id(Id),
     /// Sends messages to a neighbour with which nothing was agreed before.
     ///
     /// Two neighbours each make a key with `identity`, and tell each other what it prints. One
@@ -90,9 +100,6 @@ pub enum Command {
     /// other's identity.
     #[command(subcommand)]
     Link(Link),
-    /// Makes and shows identities of devices.
-    #[command(subcommand)]
-    Id(Id),
     /// Signs readings of devices and checks them, whichever way they came.
     ///
     /// A device has a key (`motemix id new`). Whoever believes its readings has its identity in a

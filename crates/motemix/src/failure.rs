@@ -23,6 +23,7 @@ impl Failure {
     }
 
     /// The same, and before it what came to nothing because of it.
+    #[must_use]
     pub fn context(self, what: String) -> Self {
         match self {
             Self::Broken(error) => Self::Broken(error.context(what)),

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use motemix_crypto::Secret;
 use motemix_object::{
-    Algorithm, Credential, Identity, MAX_OTHER_LEN, MAX_OTHERS, Other, OtherKind, PrivateKey, PublicKey,
-    Signer as _,
+    Algorithm, Credential, Identity, MAX_OTHER_LEN, MAX_OTHERS, Other, OtherKind, PrivateKey, Signer as _,
 };
 use zeroize::Zeroizing;
 
+use super::card::{OTHER, parse_other};
 use super::{KeyError, KeyProblem, Replace, file, fresh_seed, write};
 
-const TITLE: &str = "motemix device key 1";
+pub(super) const TITLE: &str = "motemix device key 1";
 
 /// A device's key with what stands beside it, and the file that it lives in.
 pub struct DeviceKey {
@@ -47,13 +47,17 @@ impl DeviceKey {
         Ok(device)
     }
 
+    /// Whether a file says that it is a device's key.
+    pub fn is_title(text: &[u8]) -> bool {
+        text.split(|byte| *byte == b'\n').next().map(<[u8]>::trim_ascii_end) == Some(TITLE.as_bytes())
+    }
+
     /// Reads a key file.
     ///
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         const ALGORITHM: &str = "`algorithm` and `ed25519` or `es256`";
-        const OTHER: &str = "`other`, a number from 1 to 3 or from 128 to 255, and up to 128 hex digits";
         const SEED: &str = "`seed` and 64 hex digits, which are a key";
         let path = path.as_ref();
         let text = file::read(path)?;
@@ -77,21 +81,34 @@ impl DeviceKey {
         &mut self.key
     }
 
-    /// What signs, and the public key with what stands beside it.
+    /// What signs, and what it signs for.
+    ///
+    /// # Panics
+    /// Never, as for [`credential`](Self::credential).
     pub fn parts(&mut self) -> (&mut PrivateKey, Credential<'_>) {
-        let credential = credential(self.key.public_key(), &self.others);
+        let others: Vec<_> = self.others.iter().map(|(kind, value)| Other { kind: *kind, value }).collect();
+        let credential = Credential::new(self.key.public_key(), &others).expect("not too many values");
         (&mut self.key, credential)
     }
 
+    /// What stands beside the key.
+    pub fn others(&self) -> impl Iterator<Item = Other<'_>> {
+        self.others.iter().map(|(kind, value)| Other { kind: *kind, value })
+    }
+
     /// The public key, with what stands beside it.
+    ///
+    /// # Panics
+    /// Never: what is too much is refused when the key is made or read.
     pub fn credential(&self) -> Credential<'_> {
-        credential(self.key.public_key(), &self.others)
+        let others: Vec<_> = self.others().collect();
+        Credential::new(self.key.public_key(), &others).expect("not too many values")
     }
 
     /// The identity of both.
     ///
     /// # Panics
-    /// Never: what is too much is refused when the key is made or read.
+    /// Never, as for [`credential`](Self::credential).
     pub fn identity(&self) -> Identity {
         self.credential().identity().expect("no value is too long")
     }
@@ -112,19 +129,6 @@ impl DeviceKey {
         file::push_seed(&mut text, "seed", self.key.expose());
         text
     }
-}
-
-fn credential(key: PublicKey, others: &[(OtherKind, Vec<u8>)]) -> Credential<'_> {
-    let others: Vec<_> = others.iter().map(|(kind, value)| Other { kind: *kind, value }).collect();
-    Credential::new(key, &others).expect("more are refused when the key is made or read")
-}
-
-fn parse_other(text: &str) -> Option<(OtherKind, Vec<u8>)> {
-    let (kind, digits) = text.split_once(' ')?;
-    let mut value = vec![0; digits.len() / 2];
-    let len = base16ct::mixed::decode(digits, &mut value).ok()?.len();
-    value.truncate(len);
-    Some((OtherKind::of_number(kind.parse().ok()?)?, value))
 }
 
 impl fmt::Debug for DeviceKey {

@@ -170,7 +170,7 @@ fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 /// The rename itself is durable once the folder is.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 

@@ -202,12 +202,6 @@ pub enum Path {
     Anonymous,
 }
 
-/// An identity in full, as QR codes and `motemix id show` have it.
-pub fn parse_identity_whole(text: &str) -> Result<Identity, String> {
-    let whole = digits_of(text).and_then(|bytes| bytes.try_into().ok()).map(Identity::from_bytes);
-    whole.ok_or_else(|| "an identity in full has 64 hex digits; `motemix id show` prints it".to_owned())
-}
-
 /// The first half of an identity, as labels, lists and QR codes have it.
 pub fn parse_identity(text: &str) -> Result<[u8; Identity::SHORT_LEN], String> {
     let bytes = digits_of(text).filter(|bytes| matches!(bytes.len(), Identity::SHORT_LEN | Identity::LEN));

@@ -1,96 +1,170 @@
-//! Proofs: who has the key of an identity, who is of a group, and what took an identity's place.
+//! `motemix id challenge`, `prove` and `check`.
 
-use super::card::Card;
-use super::keys_of;
-use crate::cli::{IdCheck, IdProve};
-use crate::commands::object::{input, print, unarmoured};
+use super::source::{self, place};
+use super::{as_json, as_table, digits, key_as_json};
+use crate::cli::{
+    ChallengeArgs, IdCheckMembership, IdCheckPossession, IdCheckRetirement, IdProveMembership,
+    IdProvePossession,
+};
 use crate::failure::Failure;
-use crate::report;
-use motemix_host::keys::DeviceKey;
+use crate::report::{self, Table};
+use anyhow::Context as _;
+use motemix_host::keys::{DeviceCard, DeviceKey};
 use motemix_host::rng::HostRng;
 use motemix_object::{
-    CHALLENGE_LEN, Group, MAX_MEMBERS, ObjectError, check_membership, check_possession, check_retirement,
-    prove_membership, prove_possession,
+    Audience, CHALLENGE_LEN, Group, Identity, IdentityLabel, MAX_MEMBERS, MAX_PUBLIC_KEY_LEN, ObjectError,
+    Signer as _, claimed_members, claimed_possessor, claimed_retired,
 };
 use rand_core::Rng as _;
 use serde_json::json;
+use std::path::Path;
 
-/// Room for a proof with all keys of a group, twice: it is built in front of its place.
-const PROOF_LEN: usize = 40 * MAX_MEMBERS * 2;
+/// A proof with the most keys, twice: the payload is built where the proof will not be.
+const PROOF_LEN: usize = 2 * (MAX_MEMBERS * (MAX_PUBLIC_KEY_LEN + 3) + 1024);
 
-pub fn prove(args: &IdProve) -> Result<(), Failure> {
-    let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let mut out = vec![0; PROOF_LEN];
-    let (signer, own) = device.parts();
-    let proved = if args.group.is_empty() {
-        prove_possession(signer, &own, &args.challenge, args.audience.get(), &mut out)
-    } else {
-        let cards: Vec<_> = args.group.iter().map(|path| Card::load(path)).collect::<Result<_, _>>()?;
-        let keys = keys_of(&cards)?;
-        let group = Group::new(&keys).map_err(Failure::broken)?;
-        prove_membership(signer, &group, &args.challenge, args.audience.get(), &mut out)
-    };
-    let len = proved.map_err(|error| match error {
-        ObjectError::Identity => Failure::broken(format!(
-            "{}: not one of the group's devices; name it with --group",
-            args.key.display()
-        )),
-        error => Failure::failed(error),
-    })?;
-    print(&out[..len], false)
+pub fn challenge() -> Result<(), Failure> {
+    let mut rng = HostRng::new().context("the system has no random numbers")?;
+    let mut challenge = [0; CHALLENGE_LEN];
+    rng.fill_bytes(&mut challenge);
+    Ok(report::print(format!("{}\n", hex::encode(challenge)).as_bytes())?)
 }
 
-pub fn check(args: &IdCheck) -> Result<(), Failure> {
-    let Some(path) = &args.proof else {
-        let mut challenge = [0; CHALLENGE_LEN];
-        HostRng::new().map_err(Failure::failed)?.fill_bytes(&mut challenge);
-        return print(&challenge, false);
-    };
-    let proof = unarmoured(input(Some(path))?);
-    let Some(identity) = &args.identity else {
-        return Err(Failure::broken(
-            "--identity: whose proof is it? name the device's or the group's identity",
-        ));
-    };
-    let refused = |error: ObjectError| match error {
-        ObjectError::Malformed { .. } => Failure::broken(format!("{}: {error}", path.display())),
-        error => Failure::failed(format!("{}: no proof: {error}", path.display())),
-    };
-    let Some(challenge) = &args.challenge else {
-        let (successor, credential) = check_retirement(&proof, identity).map_err(refused)?;
-        if args.json {
-            let key = credential.key().to_string();
-            return Ok(report::print_json(
-                &json!({ "retired": identity.to_string(), "successor": successor.to_string(), "key": key }),
-            )?);
-        }
-        return Ok(report::print(format!("retired; {successor} has taken its place\n").as_bytes())?);
-    };
-    let audience = args.audience.get();
-    match check_possession(&proof, identity, challenge, audience) {
-        Ok(credential) => {
-            if args.json {
-                let key = credential.key().to_string();
-                return Ok(report::print_json(&json!({ "proves": "possession", "key": key }))?);
-            }
-            Ok(report::print(format!("the device has {}\n", credential.key()).as_bytes())?)
-        }
-        // It may be of a group.
-        Err(first) => {
-            let mut places = vec![motemix_object::PublicKey::PLACE; MAX_MEMBERS];
-            let checked = check_membership(&proof, identity, challenge, audience, &mut places);
-            let (key, group) = checked.map_err(|error| match error {
-                ObjectError::Malformed { .. } => refused(first),
-                error => refused(error),
-            })?;
-            if args.json {
-                let (key, devices) = (key.to_string(), group.keys().len());
-                return Ok(report::print_json(
-                    &json!({ "proves": "membership", "key": key, "devices": devices }),
-                )?);
-            }
-            let said = format!("{key} is one of the group's {} devices\n", group.keys().len());
-            Ok(report::print(said.as_bytes())?)
-        }
+pub fn prove_possession(args: &IdProvePossession) -> Result<(), Failure> {
+    let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let (key, credential) = device.parts();
+    let mut proof = vec![0; PROOF_LEN];
+    let challenge = &args.challenge;
+    let len = motemix_object::prove_possession(
+        key,
+        &credential,
+        &challenge.challenge,
+        audience(challenge)?,
+        &mut proof,
+    )
+    .map_err(Failure::failed)?;
+    print_proof(proof.get(..len).unwrap_or_default())
+}
+
+pub fn prove_membership(args: &IdProveMembership) -> Result<(), Failure> {
+    let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let group = source::group(&args.group)?;
+    if group.group().member_identity(&device.signer().public_key()).is_err() {
+        return Err(Failure::broken(format!(
+            "{}: its device is not in the group {}; make a group that has its card",
+            args.key.display(),
+            args.group.display()
+        )));
     }
+    let mut proof = vec![0; PROOF_LEN];
+    let challenge = &args.challenge;
+    let len = motemix_object::prove_membership(
+        device.signer(),
+        &group.group(),
+        &challenge.challenge,
+        audience(challenge)?,
+        &mut proof,
+    )
+    .map_err(Failure::failed)?;
+    print_proof(proof.get(..len).unwrap_or_default())
+}
+
+fn print_proof(proof: &[u8]) -> Result<(), Failure> {
+    Ok(report::print(format!("{}\n", hex::encode(proof)).as_bytes())?)
+}
+
+pub fn check_possession(args: &IdCheckPossession) -> Result<(), Failure> {
+    let proof = source::statement(&args.proof)?;
+    let refused = |error| refused(&args.proof, error);
+    let said = claimed_possessor(&proof).map_err(refused)?;
+    let identity = named(&args.identity, said)?.ok_or_else(|| refused(ObjectError::Identity))?;
+    let challenge = &args.challenge;
+    let credential =
+        motemix_object::check_possession(&proof, &identity, &challenge.challenge, audience(challenge)?)
+            .map_err(refused)?;
+    let card = DeviceCard::new(&credential);
+    if args.json {
+        return Ok(report::print_json(&as_json(&card))?);
+    }
+    report::print(b"valid: whoever made the proof has the key of this identity\n")?;
+    Ok(as_table(&card, false).print()?)
+}
+
+pub fn check_membership(args: &IdCheckMembership) -> Result<(), Failure> {
+    let proof = source::statement(&args.proof)?;
+    let refused = |error| refused(&args.proof, error);
+    // One more than a group may have, so that too many are seen.
+    let keys = claimed_members(&proof).map_err(refused)?.take(MAX_MEMBERS + 1).collect::<Result<Vec<_>, _>>();
+    let mut keys = keys.map_err(refused)?;
+    let said = Group::new(&keys).map(|group| group.identity());
+    let said =
+        said.map_err(|error| Failure::broken(format!("{}: {error}; ask for a new one", place(&args.proof))))?;
+    let identity = named(&args.identity, said)?.ok_or_else(|| refused(ObjectError::Identity))?;
+    let challenge = &args.challenge;
+    let (device, group) = motemix_object::check_membership(
+        &proof,
+        &identity,
+        &challenge.challenge,
+        audience(challenge)?,
+        &mut keys,
+    )
+    .map_err(refused)?;
+    let member = group.member_identity(&device).map_err(Failure::failed)?;
+    if args.json {
+        let mut json = key_as_json(&device);
+        json.insert("group_identity".to_owned(), identity.to_string().into());
+        json.insert("member_identity".to_owned(), member.to_string().into());
+        json.insert("members".to_owned(), group.keys().len().into());
+        return Ok(report::print_json(&json)?);
+    }
+    report::print(b"valid: whoever made the proof has a key of this group\n")?;
+    let mut table = Table::without_heading();
+    table.row(["group".to_owned(), digits(&identity, false)]);
+    table.row(["devices in it".to_owned(), group.keys().len().to_string()]);
+    table.row(["the device in it".to_owned(), digits(&member, false)]);
+    table.row(["public key".to_owned(), device.to_string()]);
+    Ok(table.print()?)
+}
+
+pub fn check_retirement(args: &IdCheckRetirement) -> Result<(), Failure> {
+    let statement = source::statement(&args.statement)?;
+    let refused = |error| refused(&args.statement, error);
+    let said = claimed_retired(&statement).map_err(refused)?;
+    let identity = named(&args.identity, said)?.ok_or_else(|| refused(ObjectError::Identity))?;
+    let (_, credential) = motemix_object::check_retirement(&statement, &identity).map_err(refused)?;
+    let card = DeviceCard::new(&credential);
+    if args.card {
+        return Ok(report::print(card.to_string().as_bytes())?);
+    }
+    if args.json {
+        return Ok(report::print_json(
+            &json!({ "before": identity.to_string(), "successor": as_json(&card) }),
+        )?);
+    }
+    report::print(b"valid: this identity follows\n")?;
+    Ok(as_table(&card, false).print()?)
+}
+
+/// The identity that a statement says to be of, if that is the one that was asked for.
+fn named(asked: &str, said: Identity) -> Result<Option<Identity>, Failure> {
+    let label: IdentityLabel = source::label(asked)?;
+    Ok(label.names(&said).then_some(said))
+}
+
+/// What does not hold is no broken input: whoever asked learns that the device is another one.
+fn refused(path: &Path, error: ObjectError) -> Failure {
+    let place = place(path);
+    match error {
+        ObjectError::Identity => Failure::failed(format!(
+            "{place}: it is of another identity; check the label, or ask the device for a proof"
+        )),
+        ObjectError::Signature => Failure::failed(format!(
+            "{place}: it does not hold: changed on its way, for another challenge or audience, or by another key; \
+             ask for a new one"
+        )),
+        other => Failure::broken(format!("{place}: {other}; copy all of it, or ask for a new one")),
+    }
+}
+
+fn audience(args: &ChallengeArgs) -> Result<Audience<'_>, Failure> {
+    Audience::new(&args.audience).map_err(|error| Failure::broken(format!("--audience: {error}")))
 }

@@ -1,96 +1,126 @@
-//! Labels for a kit of devices on A4: 3 by 8 labels of 70 by 37 mm, as they are sold.
+//! `motemix id sheet`: labels for a kit of devices, to be printed on a page of A4.
 
-use super::card::{Card, credential};
-use super::qr::Code;
-use super::{grouped, keys_of, name, text};
+use super::draw::Code;
+use super::{group, source, write};
+use crate::cli::IdSheet;
 use crate::failure::Failure;
-use motemix_object::{Group, Identity};
+use crate::report;
+use motemix_object::{Identity, IdentityLabel, OtherKind};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-/// Millimetres.
-const PAGE: (usize, usize) = (210, 297);
-const LABEL: (usize, usize) = (70, 37);
-const COLUMNS: usize = 3;
-const ROWS: usize = 8;
-/// Height of the code on a label.
-const CODE: usize = 31;
+/// Sheets of 24 labels, 70 × 37 mm, as stationers sell them; half a millimetre is left above and
+/// below.
+const COLUMNS: u8 = 3;
+const ROWS: u8 = 8;
+const LABEL: (f64, f64) = (70.0, 37.0);
+const TOP: f64 = 0.5;
+/// The code on a label, with its quiet zone, and the space around what is on the label.
+const CODE: f64 = 29.0;
+const MARGIN: f64 = 4.0;
+/// The most characters of a line of text that fit beside the code.
+const LINE: usize = 22;
 
-/// One label: what stands on it, from the top.
+/// What is printed on a label.
 struct Label {
-    code: Code,
+    identity: Identity,
     lines: Vec<String>,
 }
 
-/// A drawing with a label for each device, and one for the box if there are several.
-pub fn sheet(cards: &[Card], short: bool) -> Result<String, Failure> {
-    let mut labels = Vec::new();
-    for card in cards {
-        let credential = credential(card)?;
-        let mut lines: Vec<_> =
-            credential.others().map(|other| format!("{} {}", name(other.kind), text(other.value))).collect();
-        lines.truncate(2);
-        labels.push(Label::new(&credential.identity().map_err(Failure::broken)?, lines, short)?);
+pub fn sheet(args: &IdSheet) -> Result<(), Failure> {
+    let kit = group::of(&args.devices)?;
+    let mut labels = vec![Label {
+        identity: kit.group().identity(),
+        lines: vec!["box".to_owned(), report::counted(args.devices.len() as u64, "device", "devices")],
+    }];
+    for path in &args.devices {
+        let card = source::card(path)?;
+        let text = |kind| {
+            let other = card.others().find(|other| other.kind == kind)?;
+            Some(std::str::from_utf8(other.value).map_or_else(|_| hex::encode(other.value), str::to_owned))
+        };
+        let lines = [text(OtherKind::Serial), text(OtherKind::Model)];
+        labels.push(Label { identity: card.identity(), lines: lines.into_iter().flatten().collect() });
     }
-    if cards.len() > 1 {
-        let keys = keys_of(cards)?;
-        let group = Group::new(&keys).map_err(Failure::broken)?.identity();
-        labels.push(Label::new(&group, vec![format!("kit of {} devices", cards.len())], short)?);
+    let mut written = Vec::new();
+    for (number, labels) in (1..).zip(labels.chunks(usize::from(COLUMNS * ROWS))) {
+        let path = numbered(&args.labels, number);
+        write(&path, page(labels)?.as_bytes())?;
+        written.push(report::printable(&path.display().to_string()) + "\n");
     }
-    if labels.len() > COLUMNS * ROWS {
-        let most = COLUMNS * ROWS - 1;
-        return Err(Failure::broken(format!(
-            "a sheet has room for {most} devices and the box; make several"
-        )));
-    }
-    let (width, height) = PAGE;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}mm\" height=\"{height}mm\" \
-         viewBox=\"0 0 {width} {height}\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
-    );
-    for (at, label) in labels.iter().enumerate() {
-        label.draw(at % COLUMNS * LABEL.0, at / COLUMNS * LABEL.1, &mut svg);
-    }
-    svg.push_str("</svg>\n");
-    Ok(svg)
+    Ok(report::print(written.concat().as_bytes())?)
 }
 
-impl Label {
-    fn new(identity: &Identity, lines: Vec<String>, short: bool) -> Result<Self, Failure> {
-        let digits = grouped(identity);
-        // Four groups of four digits in a line.
-        let (first, second) = digits.split_at(digits.len() / 2);
-        let lines = [first.trim().to_owned(), second.trim().to_owned()].into_iter().chain(lines);
-        Ok(Self { code: Code::of(identity, short)?, lines: lines.collect() })
+/// `labels.svg`, `labels-2.svg`, …
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
     }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
 
-    fn draw(&self, x: usize, y: usize, svg: &mut String) {
-        let (path, modules) = (self.code.path(), self.code.width());
-        // Writing to a text cannot fail.
-        let _ = writeln!(
-            svg,
-            "<svg x=\"{}\" y=\"{}\" width=\"{CODE}\" height=\"{CODE}\" viewBox=\"0 0 {modules} {modules}\" \
-             shape-rendering=\"crispEdges\"><path d=\"{path}\"/></svg>",
-            x + 3,
-            y + 3,
-        );
-        for (at, line) in self.lines.iter().enumerate() {
-            let font = if at < 2 {
-                "font-family=\"monospace\" font-size=\"3\""
-            } else {
-                "font-family=\"sans-serif\" font-size=\"3\""
-            };
-            let line: String = line.chars().take(22).map(escaped).collect();
-            let _ =
-                writeln!(svg, "<text x=\"{}\" y=\"{}\" {font}>{line}</text>", x + CODE + 4, y + 11 + at * 5);
+fn page(labels: &[Label]) -> Result<String, Failure> {
+    let mut page =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"210mm\" height=\"297mm\" viewBox=\"0 0 210 \
+                    297\" font-family=\"monospace\" font-size=\"3\">\n<rect width=\"210\" height=\"297\" \
+                    fill=\"#fff\"/>\n"
+            .to_owned();
+    for (at, label) in (0_u8..).zip(labels) {
+        let (column, row) = (f64::from(at % COLUMNS), f64::from(at / COLUMNS));
+        let (x, y) = (column * LABEL.0 + MARGIN, row * LABEL.1 + TOP + MARGIN);
+        push(&mut page, label, x, y)?;
+    }
+    page.push_str("</svg>\n");
+    Ok(page)
+}
+
+fn push(page: &mut String, label: &Label, x: f64, y: f64) -> Result<(), Failure> {
+    // In full: a label is what an installer's list is made of.
+    let code = Code::of(&IdentityLabel::Full(label.identity))?;
+    let scale = CODE / code.scaled(1.0);
+    let right = x + CODE;
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        page,
+        "<path transform=\"translate({x} {y}) scale({scale:.4})\" shape-rendering=\"crispEdges\" d=\"{}\"/>",
+        code.path()
+    );
+    let digits = format!("{:.32}", label.identity);
+    let groups: Vec<_> = digits.as_bytes().chunks(4).map(String::from_utf8_lossy).collect();
+    let rows = groups.chunks(2).map(|pair| pair.join(" "));
+    let lines = label.lines.iter().flat_map(|line| wrapped(line)).take(4);
+    for (row, text) in (0_u8..).zip(rows.chain(lines)) {
+        let baseline = y + 6.0 + 3.7 * f64::from(row);
+        let size = if row < 4 { "" } else { " font-size=\"2.4\"" };
+        let _ = writeln!(page, "<text x=\"{right}\" y=\"{baseline:.1}\"{size}>{}</text>", escaped(&text));
+    }
+    Ok(())
+}
+
+/// A line that is too long goes on in the next one.
+fn wrapped(line: &str) -> Vec<String> {
+    let characters: Vec<_> = line.chars().collect();
+    characters.chunks(LINE).map(|chunk| chunk.iter().collect()).collect()
+}
+
+/// Text as it may stand in XML 1.0: nothing in it is markup, and no control is in it.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in report::printable(text).chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '"' => safe.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            c => safe.push(c),
         }
     }
-}
-
-fn escaped(character: char) -> String {
-    match character {
-        '<' => "&lt;".to_owned(),
-        '&' => "&amp;".to_owned(),
-        other if other.is_control() => "?".to_owned(),
-        other => other.to_string(),
-    }
+    safe
 }

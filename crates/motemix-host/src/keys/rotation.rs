@@ -1,0 +1,281 @@
+//! A device's key gives way to a new one, and signs who follows before it is wiped.
+//!
+//! ```text
+//! KEY ─ write KEY.successor ─ write statement ─ link KEY.retiring ─ rename to KEY ─ wipe KEY.retiring
+//! ```
+//!
+//! Each step is on the disk before the next one begins. Whenever the process dies, KEY is the old
+//! key or the new one, and the new one is never there without the statement; the next rotation
+//! goes on where the last one ended.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use motemix_object::{Identity, Signer as _, retire};
+
+use super::{DeviceKey, KeyError, KeyProblem};
+use crate::store::file;
+
+/// Two credentials at their longest, and three signatures.
+const STATEMENT_LEN: usize = 4096;
+
+/// How a rotation ended.
+#[derive(Debug)]
+pub struct Rotated {
+    /// The identity that is retired; unknown if an earlier rotation had wiped its key before it
+    /// was interrupted.
+    pub before: Option<Identity>,
+    /// The key that is in the file now.
+    pub key: DeviceKey,
+    /// Where the statement is; unknown in the same case: an earlier rotation had written it.
+    pub statement: Option<PathBuf>,
+    /// Whether an earlier rotation was brought to its end, and no new one begun.
+    pub resumed: bool,
+}
+
+/// Puts a new key, with the same values beside it, in place of the one at `path`. `statement` says
+/// where the retirement goes, by the identity that is retired.
+///
+/// # Errors
+/// A file cannot be read or written. Then the old key is in its place, or the new one with the
+/// statement, and rotating again goes on from there.
+pub fn rotate(path: &Path, statement: impl Fn(&Identity) -> PathBuf) -> Result<Rotated, KeyError> {
+    rotate_by(path, &statement, &mut |_| Ok(()))
+}
+
+/// What is on the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Done {
+    Successor,
+    Statement,
+    Linked,
+    Renamed,
+    Overwritten,
+    Wiped,
+}
+
+type Hook<'h> = &'h mut dyn FnMut(Done) -> Result<(), KeyError>;
+
+fn rotate_by(
+    path: &Path,
+    statement: &dyn Fn(&Identity) -> PathBuf,
+    done: Hook<'_>,
+) -> Result<Rotated, KeyError> {
+    let (successor, retiring) = (beside(path, "successor"), beside(path, "retiring"));
+    if retiring.exists() && !is_same_file(path, &retiring).map_err(written(path))? {
+        return finish(path, &retiring, statement, done);
+    }
+    let mut old = DeviceKey::load(path)?;
+    let resumed = successor.exists();
+    let mut new = if resumed {
+        DeviceKey::load(&successor)?
+    } else {
+        let others: Vec<_> = old.others().map(|other| (other.kind, other.value.to_vec())).collect();
+        DeviceKey::create(&successor, old.signer().public_key().algorithm(), &others)?
+    };
+    done(Done::Successor)?;
+    let (before, to) = (old.identity(), statement(&old.identity()));
+    write_statement(&mut old, &mut new, &to)?;
+    done(Done::Statement)?;
+    if !retiring.exists() {
+        fs::hard_link(path, &retiring).and_then(|()| file::sync_folder(path)).map_err(written(&retiring))?;
+    }
+    done(Done::Linked)?;
+    drop(old);
+    fs::rename(&successor, path).and_then(|()| file::sync_folder(path)).map_err(written(path))?;
+    done(Done::Renamed)?;
+    wipe(path, &retiring, done)?;
+    Ok(Rotated { before: Some(before), key: new, statement: Some(to), resumed })
+}
+
+/// The new key is in its place, and the old one is still to be wiped.
+fn finish(
+    path: &Path,
+    retiring: &Path,
+    statement: &dyn Fn(&Identity) -> PathBuf,
+    done: Hook<'_>,
+) -> Result<Rotated, KeyError> {
+    let mut new = DeviceKey::load(path)?;
+    let (mut before, mut to) = (None, None);
+    match DeviceKey::load(retiring) {
+        Ok(mut old) => {
+            let file = statement(&old.identity());
+            // The same bytes as before: signatures are deterministic.
+            write_statement(&mut old, &mut new, &file)?;
+            (before, to) = (Some(old.identity()), Some(file));
+        }
+        // Overwritten before the process died.
+        Err(_) if is_overwritten(retiring) => {}
+        Err(error) => return Err(error),
+    }
+    wipe(path, retiring, done)?;
+    Ok(Rotated { before, key: new, statement: to, resumed: true })
+}
+
+fn write_statement(old: &mut DeviceKey, new: &mut DeviceKey, to: &Path) -> Result<(), KeyError> {
+    let mut bytes = [0; STATEMENT_LEN];
+    let (old_key, old_others) = old.parts();
+    let (new_key, new_others) = new.parts();
+    let len = retire(old_key, &old_others, new_key, &new_others, &mut bytes)
+        .map_err(|error| written(to)(io::Error::other(error)))?;
+    let mut text = base16ct::lower::encode_string(bytes.get(..len).unwrap_or_default());
+    text.push('\n');
+    file::replace(to, 0o644, text.as_bytes()).map_err(written(to))
+}
+
+/// Overwrites the old key before its name goes. What a file system or a flash chip has copied
+/// elsewhere is out of reach from here.
+fn wipe(path: &Path, retiring: &Path, done: Hook<'_>) -> Result<(), KeyError> {
+    // Never the key that is in use, whoever changed names meanwhile.
+    if is_same_file(path, retiring).map_err(written(path))? {
+        return Err(written(retiring)(io::Error::other("it is the key that is in use")));
+    }
+    overwrite(retiring).map_err(written(retiring))?;
+    done(Done::Overwritten)?;
+    fs::remove_file(retiring).and_then(|()| file::sync_folder(path)).map_err(written(retiring))?;
+    done(Done::Wiped)
+}
+
+fn overwrite(path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    let len = usize::try_from(file.metadata()?.len().min(1 << 16)).unwrap_or_default();
+    file.write_all(&vec![0; len])?;
+    file.sync_all()
+}
+
+fn is_overwritten(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| bytes.first() == Some(&0))
+}
+
+fn is_same_file(one: &Path, other: &Path) -> io::Result<bool> {
+    let [one, other] = [File::open(one)?.metadata()?, File::open(other)?.metadata()?];
+    Ok(one.dev() == other.dev() && one.ino() == other.ino())
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+fn written(path: &Path) -> impl Fn(io::Error) -> KeyError {
+    move |error| KeyError::new(path, KeyProblem::Write(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use motemix_object::{Algorithm, OtherKind, check_retirement};
+
+    const STEPS: [Done; 6] =
+        [Done::Successor, Done::Statement, Done::Linked, Done::Renamed, Done::Overwritten, Done::Wiped];
+
+    struct Device {
+        _folder: tempfile::TempDir,
+        path: PathBuf,
+        identity: Identity,
+    }
+
+    impl Device {
+        fn new(algorithm: Algorithm) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("key");
+            let key = DeviceKey::create(&path, algorithm, &[(OtherKind::Serial, b"A-17".to_vec())]).unwrap();
+            Self { path, identity: key.identity(), _folder: folder }
+        }
+
+        fn statement(&self) -> PathBuf {
+            self.path.with_extension("retired")
+        }
+
+        fn rotate(&self) -> Rotated {
+            rotate(&self.path, |_| self.statement()).unwrap()
+        }
+
+        fn dies_after(&self, step: Done) {
+            let died = rotate_by(&self.path, &|_| self.statement(), &mut |done| {
+                if done == step { Err(written(&self.path)(io::Error::other("power cut"))) } else { Ok(()) }
+            });
+            assert!(died.is_err(), "{step:?}");
+        }
+
+        /// The identity that follows, as the statement says.
+        fn successor(&self) -> Identity {
+            let text = fs::read(self.statement()).unwrap();
+            let mut bytes = [0; STATEMENT_LEN];
+            let bytes = base16ct::lower::decode(text.trim_ascii(), &mut bytes).unwrap();
+            check_retirement(bytes, &self.identity).unwrap().0
+        }
+
+        fn files(&self) -> usize {
+            fs::read_dir(self.path.parent().unwrap()).unwrap().count()
+        }
+    }
+
+    #[test]
+    fn the_new_identity_is_the_one_that_the_old_one_names() {
+        for algorithm in [Algorithm::Ed25519, Algorithm::Es256] {
+            let device = Device::new(algorithm);
+            let rotated = device.rotate();
+            let now = DeviceKey::load(&device.path).unwrap();
+            assert_eq!((rotated.before, rotated.resumed), (Some(device.identity), false));
+            assert_eq!(now.identity(), device.successor());
+            assert_eq!(now.others().next().unwrap().value, b"A-17");
+            assert_ne!(now.identity(), device.identity);
+            assert_eq!(device.files(), 2);
+        }
+    }
+
+    #[test]
+    fn whenever_it_dies_the_old_key_or_the_new_one_with_the_statement_is_there() {
+        for (at, step) in STEPS.into_iter().enumerate() {
+            let device = Device::new(Algorithm::Ed25519);
+            device.dies_after(step);
+            let between = DeviceKey::load(&device.path).unwrap().identity();
+            if between == device.identity {
+                assert!(at < 3, "{step:?}: the old key is still there");
+            } else {
+                assert!(at >= 3, "{step:?}: the new key came too early");
+                assert_eq!(between, device.successor());
+            }
+            if step == Done::Wiped {
+                assert_eq!(device.files(), 2);
+                continue;
+            }
+            let rotated = device.rotate();
+            assert!(rotated.resumed, "{step:?}");
+            // One rotation and not two, and the successor is the one that the statement has named.
+            assert_eq!(rotated.key.identity(), device.successor());
+            assert!(at < 3 || rotated.key.identity() == between);
+            assert_eq!(device.files(), 2, "{step:?}: something is left");
+        }
+    }
+
+    #[test]
+    fn the_old_secret_is_nowhere_in_the_folder() {
+        let device = Device::new(Algorithm::Ed25519);
+        let seed = fs::read_to_string(&device.path).unwrap().lines().last().unwrap().to_owned();
+        // The old file itself, which would outlive its name.
+        let old = File::open(&device.path).unwrap();
+        device.rotate();
+        let mut left = String::new();
+        io::Read::read_to_string(&mut &old, &mut left).unwrap();
+        assert!(!left.is_empty() && left.bytes().all(|byte| byte == 0), "{left:?}");
+        for entry in fs::read_dir(device.path.parent().unwrap()).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            assert!(!text.contains(&seed));
+        }
+    }
+
+    #[test]
+    fn a_file_that_only_has_the_name_is_not_wiped() {
+        let device = Device::new(Algorithm::Ed25519);
+        let retiring = beside(&device.path, "retiring");
+        fs::write(&retiring, "somebody's notes").unwrap();
+        assert!(rotate(&device.path, |_| device.statement()).is_err());
+        assert_eq!(fs::read_to_string(&retiring).unwrap(), "somebody's notes");
+    }
+}

@@ -1,0 +1,73 @@
+//! What strangers say of devices: statements, cards, groups and labels. What is read has one form,
+//! and nobody but the seeds' devices has signed anything.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use motemix_host::keys::{DeviceCard, GroupFile};
+use motemix_object::{
+    Audience, Group, Identity, IdentityLabel, MAX_MEMBERS, NO_CHALLENGE, PublicKey, UnverifiedRegistration,
+    check_membership, check_possession, check_retirement, claimed_members, claimed_possessor,
+    claimed_retired,
+};
+
+// The first byte says what the others are, so that real statements and files are seeds.
+fuzz_target!(|bytes: &[u8]| match bytes {
+    [b'p', proof @ ..] => possession(proof),
+    [b'm', proof @ ..] => membership(proof),
+    [b't', statement @ ..] => retirement(statement),
+    [b'r', statement @ ..] => registration(statement),
+    [b'c', text @ ..] => card(text),
+    [b'g', text @ ..] => group(text),
+    [b'l', text @ ..] => label(text),
+    _ => {}
+});
+
+fn possession(proof: &[u8]) {
+    let Ok(identity) = claimed_possessor(proof) else { return };
+    // Not for this challenge, whoever signed it: the seeds are for others.
+    assert!(check_possession(proof, &identity, &NO_CHALLENGE, Audience::default()).is_err());
+    assert!(check_possession(proof, &Identity::from_bytes([0; 32]), &NO_CHALLENGE, Audience::default()).is_err());
+}
+
+fn membership(proof: &[u8]) {
+    let Ok(members) = claimed_members(proof) else { return };
+    let Ok(mut keys) = members.take(MAX_MEMBERS + 1).collect::<Result<Vec<PublicKey>, _>>() else { return };
+    let Ok(identity) = Group::new(&keys).map(|group| group.identity()) else { return };
+    assert!(check_membership(proof, &identity, &NO_CHALLENGE, Audience::default(), &mut keys).is_err());
+}
+
+fn retirement(statement: &[u8]) {
+    let Ok(identity) = claimed_retired(statement) else { return };
+    if let Ok((after, credential)) = check_retirement(statement, &identity) {
+        assert_eq!(credential.identity(), Ok(after));
+        assert_ne!(after, identity);
+    }
+}
+
+fn registration(statement: &[u8]) {
+    let Ok(parsed) = UnverifiedRegistration::parse(statement) else { return };
+    let Ok(short) = parsed.short_identity() else { return };
+    let other = Identity::from_bytes([0; 32]);
+    assert!(short == other.short() || parsed.verify(&other, None, Audience::default()).is_err());
+}
+
+fn card(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(card) = DeviceCard::parse(text) else { return };
+    assert_eq!(DeviceCard::parse(&card.to_string()), Ok(card.clone()));
+    // Whoever changes the card has to change the identity below it.
+    assert!(text.to_ascii_lowercase().replace(' ', "").contains(&card.identity().to_string()));
+}
+
+fn group(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(group) = GroupFile::parse(text) else { return };
+    assert_eq!(GroupFile::parse(&group.to_string()), Ok(group));
+}
+
+fn label(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(label) = IdentityLabel::parse(text) {
+        assert_eq!(IdentityLabel::parse(&label.to_string()), Ok(label));
+    }
+}
