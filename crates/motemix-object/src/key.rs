@@ -23,7 +23,8 @@ pub const MAX_PUBLIC_KEY_LEN: usize = 33;
 /// How a key signs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Algorithm {
-    /// Ed25519 (RFC 8032); COSE's algorithm −8 on its curve 6 (RFC 9053). A public key has 32 bytes.
+    /// Ed25519 (RFC 8032); COSE's algorithm −8 on its curve 6 (RFC 9053). A public key has 32
+    /// bytes.
     Ed25519,
     /// ECDSA over P-256 with SHA-256; COSE's algorithm −7 on its curve 1, for secure elements that
     /// have no other. A public key is a compressed point of 33 bytes (SEC 1, 2.3.3). Whoever has a

@@ -243,6 +243,19 @@ fn an_anonymous_reading_is_found_by_its_key_id_within_the_threshold() {
 }
 
 #[test]
+fn a_reading_that_was_held_back_still_says_when_it_was_made() {
+    let mut device = Device::new(16);
+    let senml = temperature(Some(1_763_000_000));
+    let reading = device.seal(Path::Anonymous, 3, &senml);
+    // Whoever holds it back can make the number wait, and not the time in it.
+    assert_eq!(open(&reading, &device, 3, CELLAR).unwrap().senml(), senml);
+    let at = reading.windows(4).position(|bytes| bytes == 1_763_000_000_u32.to_be_bytes()).unwrap();
+    let mut later = reading.clone();
+    later[at + 3] ^= 1;
+    assert!(open(&later, &device, 3, CELLAR).is_err());
+}
+
+#[test]
 fn a_device_that_is_far_ahead_registers_again_and_nobody_takes_it_back() {
     let mut device = Device::new(13);
     let (audience, credential) = (Audience::new(CELLAR).unwrap(), device.credential());

@@ -149,8 +149,8 @@ impl Verifier {
         }
     }
 
-    /// Looks at messages of an inbox, in the order in which they arrived, unless that was done before,
-    /// and notes what became of them: of all of these, or of none. Hands each to `see`.
+    /// Looks at messages of an inbox, in the order in which they arrived, unless that was done
+    /// before, and notes what became of them: of all of these, or of none. Hands each to `see`.
     ///
     /// # Errors
     /// The list does not work.

@@ -169,7 +169,7 @@ const RULES: [Rule; 19] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 22] = [
+const PROTOCOL_LIBRARIES: [&str; 23] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
@@ -186,6 +186,8 @@ const PROTOCOL_LIBRARIES: [&str; 22] = [
     "hkdf",
     "p256",
     "rfc6979",
+    // Readings and what devices state: CBOR into memory that is lent.
+    "minicbor",
     // The store of a mote: its library speaks in futures, which one call runs to their end.
     "embassy-futures",
     "embedded-storage",

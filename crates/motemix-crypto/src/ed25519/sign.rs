@@ -80,7 +80,7 @@ fn derive(seed: &Secret<32>, scalar: &mut Secret<32>, prefix: &mut Secret<32>) -
     multiple(&Scalar::from_bytes_mod_order(*scalar.expose()))
 }
 
-/// Of the base point.
+/// A multiple of the base point.
 fn multiple(of: &Scalar) -> [u8; 32] {
     base_times(&Secret::new(of.to_bytes()))
 }

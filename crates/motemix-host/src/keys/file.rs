@@ -139,8 +139,8 @@ impl<'a> Lines<'a> {
         value.ok_or_else(|| self.malformed(expected))
     }
 
-    /// What stands behind `name` on the next line; none, and the line is still the next one, if that
-    /// is called otherwise.
+    /// What stands behind `name` on the next line; none, and the line is still the next one, if
+    /// that is called otherwise.
     pub(super) fn text(&mut self, name: &str) -> Option<&'a str> {
         let mut ahead = Lines { path: self.path, rest: self.rest, line: self.line };
         let text = ahead.next()?.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;

@@ -45,7 +45,7 @@ const HEADER_LEN: usize = 8;
 pub(super) struct Item([u8; (KEY_LEN + LONGEST).next_multiple_of(MAX_WORD)]);
 
 impl Item {
-    /// Of one that had a secret.
+    /// Wipes one that had a secret.
     pub(super) fn wipe(&mut self) {
         self.0.zeroize();
     }

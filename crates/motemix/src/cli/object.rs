@@ -16,8 +16,8 @@ pub enum Object {
 
 /// Puts devices into the list of those that may send readings.
 ///
-/// An installer's list is a CSV file that begins with the line `identity,place,purpose`. An identity
-/// is what `motemix id show` prints and a label shows: 32 or 64 hex digits, or the text of its QR
+/// An installer's list is a CSV file that begins with the line `identity,place,purpose`. An
+/// identity is what `motemix id show` prints and a label shows: 32 or 64 hex digits, or the text of its QR
 /// code. A device that is in the list already gets the new place and purpose. If a line is wrong,
 /// nothing changes.
 #[derive(Debug, Args)]

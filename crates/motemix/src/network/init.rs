@@ -103,8 +103,8 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
     Ok(())
 }
 
-/// The receiver's list of the devices whose readings it believes. They need not show their keys: all
-/// of them were made here.
+/// The receiver's list of the devices whose readings it believes. They need not show their keys:
+/// all of them were made here.
 fn list_devices(network: &NetworkDir, devices: &[(&str, DeviceKey)]) -> Result<(), StoreError> {
     if devices.is_empty() {
         return Ok(());

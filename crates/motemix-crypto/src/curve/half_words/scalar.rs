@@ -46,7 +46,7 @@ impl Scalar {
         scalar
     }
 
-    /// Of any 32 bytes and a number below ℓ, divided by 2²⁶⁰.
+    /// The product of any 32 bytes and a number below ℓ, divided by 2²⁶⁰.
     fn product_mod_order(bytes: &[u8; 32], factor: &[i32; LIMBS]) -> Self {
         let mut limbs = unpack(bytes);
         carry_upwards(&mut limbs);
