@@ -43,7 +43,7 @@ fn an_atmega_agrees_as_rfc_7748_says_within_its_memory() {
     // 255 steps of 10 products and squares of 10 limbs, 100 products of 32 bits each, 8-bit products all.
     assert!((50_000_000..400_000_000).contains(&cycles), "{agree}");
     let milliseconds = agree["milliseconds"].as_f64().expect("milliseconds");
-    assert!((milliseconds - cycles as f64 / 16_000.0).abs() < 1.0, "{agree}");
+    assert!((milliseconds - agree["cycles"].as_f64().expect("cycles") / 16_000.0).abs() < 1.0, "{agree}");
     assert!(agree["stack"].as_u64().is_some_and(|stack| (500..8192).contains(&stack)), "{agree}");
     assert!(library["memory"]["flash"].as_u64().is_some_and(|flash| flash < 262_144), "{library}");
 }
@@ -74,7 +74,7 @@ fn the_document_has_every_row_of_the_rfc() {
     }
 }
 
-/// The ATmega2560's figures are those of one nightly compiler, so it may differ by a tenth.
+/// The ATmega2560's figures are those of one nightly compiler, and are not compared.
 #[test]
 #[ignore = "builds and runs all libraries on all boards, which takes minutes"]
 fn the_document_has_the_figures_that_the_command_prints() {

@@ -6,7 +6,7 @@
 struct Text<const N: usize> {
     tag: u8,
     len: u8,
-    text: [u8; N],
+    bytes: [u8; N],
 }
 
 /// A number of a tag.
@@ -14,7 +14,7 @@ struct Text<const N: usize> {
 struct Number {
     tag: u8,
     len: u8,
-    number: u32,
+    value: u32,
 }
 
 /// A register of a tag, by its address in the memory of data.
@@ -49,11 +49,11 @@ const fn padded<const N: usize>(text: &[u8]) -> [u8; N] {
 }
 
 const fn text(tag: u8, text: &[u8]) -> Text<TEXT_LEN> {
-    Text { tag, len: TEXT_LEN as u8, text: padded(text) }
+    Text { tag, len: TEXT_LEN as u8, bytes: padded(text) }
 }
 
 const fn number(tag: u8, number: u32) -> Number {
-    Number { tag, len: 4, number }
+    Number { tag, len: 4, value: number }
 }
 
 /// All of it: one static, so that nothing comes between.

@@ -1,6 +1,7 @@
 //! What is measured: libraries, their operations, and what came out.
 
 use serde::Serialize;
+use std::time::Duration;
 
 /// What a program does with a library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -49,7 +50,7 @@ const P256: &[Use] = &[
     Use { operation: Operation::Agree, curve: "secp256r1" },
 ];
 
-/// All of them. The versions are those of the lock file, which a test compares.
+/// All of them.
 pub static LIBRARIES: [Library; 5] = [
     Library {
         name: "ed25519-dalek 3",
@@ -146,6 +147,34 @@ pub struct OnBoard {
 
 impl OnBoard {
     pub fn milliseconds(&self, figure: Figure) -> f64 {
-        figure.cycles as f64 * 1000.0 / f64::from(self.clock_hz)
+        let nanos = u128::from(figure.cycles) * 1_000_000_000 / u128::from(self.clock_hz);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).as_secs_f64() * 1000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_libraries_have_the_versions_that_are_named() {
+        for lock in [
+            include_str!("../../../../../firmware/Cargo.lock"),
+            include_str!("../../../../../firmware/bench-avr/Cargo.lock"),
+        ] {
+            // Those of the project have no version in their names.
+            for library in LIBRARIES.iter().filter(|it| !it.program.starts_with("own_")) {
+                let (name, version) = library.name.split_once(' ').expect("a version");
+                let is_there = lock.contains(&format!("name = \"{name}\"\nversion = \"{version}."));
+                assert!(is_there || !lock.contains(&format!("name = \"{name}\"")), "{}", library.name);
+            }
+        }
+    }
+
+    #[test]
+    fn sixteen_thousand_cycles_are_a_millisecond_at_16_mhz() {
+        let board = OnBoard { board: "", core: String::new(), clock_hz: 16_000_000, libraries: Vec::new() };
+        let figure = Figure { cycles: 16_000, stack: 0 };
+        assert!((board.milliseconds(figure) - 1.0).abs() < 1e-9);
     }
 }

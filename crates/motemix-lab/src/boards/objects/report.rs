@@ -6,8 +6,8 @@ use crate::boards::report::{grouped, or_dash};
 use crate::report::{Table, rounded};
 use serde::Serialize;
 
-/// What a signature of 128 bits of security is comparable to (the RFC's tables 7 and 8 say 2048 for
-/// secp256r1; SEC 2 version 2.0, table 1, says 3072).
+/// What a curve of 256 bits is comparable to, by NIST SP 800-57 part 1, table 2; the RFC says 2048 for
+/// secp256r1.
 const COMPARABLE_RSA: &str = "3072";
 
 /// Everything.
@@ -87,7 +87,7 @@ impl Report {
     pub fn flash(&self) -> Table {
         let mut table = Table::new(["board", "library", "flash", "static RAM"]);
         for PublishedFlash { library, kilobytes: [from, to] } in &FLASH {
-            let kilobytes = if from == to { format!("{from} kB") } else { format!("{from} to {to} kB") };
+            let kilobytes = if to - from < 0.1 { format!("{from} kB") } else { format!("{from} to {to} kB") };
             table.row(["RFC, table 9".to_owned(), (*library).to_owned(), kilobytes, "-".to_owned()]);
         }
         for board in &self.boards {
