@@ -11,7 +11,7 @@ pub use air::Air;
 pub use bench::Bench;
 pub use boards::{
     Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsLink, BoardsList, BoardsMeasure, BoardsNeighbours,
-    BoardsNetwork, BoardsSecrets, FirmwareFiles,
+    BoardsNetwork, BoardsObjects, BoardsSecrets, FirmwareFiles,
 };
 pub use loopix::{
     Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixEnergy, LoopixLatency,

@@ -37,7 +37,7 @@ impl<M: Product> Curve for Words<M> {
 /// More than the ladder and what it calls keep on the stack: 1,000 bytes on x86-64, 956 on a
 /// Cortex-M3. Wiping must not reach much deeper than that: on a board, packets are handled near the
 /// end of the stack.
-const STACK_LEN: usize = if cfg!(target_pointer_width = "32") { 1024 } else { 1536 };
+const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 1536 } else { 1024 };
 /// (A + 2) / 4 of the curve.
 const CURVE_CONSTANT: u32 = 121_666;
 

@@ -37,7 +37,7 @@ pub use scalar::{SCALAR_LEN, Scalar};
 use crate::{Secret, secret};
 
 /// More than a multiplication and what it calls keep on the stack.
-const STACK_LEN: usize = if cfg!(target_pointer_width = "32") { 4096 } else { 8192 };
+const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 8192 } else { 4096 };
 
 /// The x-coordinate of the product of a secret and a point, big-endian (SP 800-56A, 5.7.1.2). In
 /// constant time.

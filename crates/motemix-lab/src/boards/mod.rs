@@ -7,6 +7,7 @@
 //!                                                                 └─ budgets: what may not grow
 //!            secrets (one operation, thousands of secrets): is it one number of cycles?
 //!            neighbours (handshakes, and the six functions of IoT-CryptoDiet)
+//!            objects (signatures and key agreement of libraries, as RFC 8387 has them)
 //! ```
 
 pub mod board;
@@ -14,6 +15,7 @@ pub mod budgets;
 pub mod drawing;
 pub mod measure;
 pub mod neighbours;
+pub mod objects;
 pub mod operation;
 pub mod radio;
 pub mod report;

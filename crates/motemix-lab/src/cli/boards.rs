@@ -16,6 +16,7 @@ pub enum Boards {
     Measure(BoardsMeasure),
     Neighbours(BoardsNeighbours),
     Network(BoardsNetwork),
+    Objects(BoardsObjects),
     Secrets(BoardsSecrets),
 }
 
@@ -235,6 +236,39 @@ pub struct BoardsNeighbours {
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
     /// Prints JSON: the paper, the boards and the handshakes.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measures signatures and key agreement of today's libraries, in the form of RFC 8387's tables.
+///
+/// Runs each operation of each library on the stopwatch, and in simavr on an ATmega2560 at 16 MHz,
+/// which is the RFC's chip: cycles, time, stack, flash and static memory, beside its tables 1 to 9.
+/// Each operation is on a published vector, and has to give its result.
+///
+/// In a source tree it builds the images first, with cargo. The ATmega2560 needs the source tree,
+/// nightly Rust, avr-gcc and simavr (`scripts/setup avr`).
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab boards objects
+  motemix-lab boards objects --board samr21-xpro
+  motemix-lab boards objects --board atmega2560 --avr-program x25519 --json
+  motemix-lab boards objects --svg docs/boards")]
+pub struct BoardsObjects {
+    /// Only this board: samr21-xpro, iotlab-m3, nrf52840dk or atmega2560. May be given several
+    /// times.
+    #[arg(long, value_name = "NAME")]
+    pub board: Vec<String>,
+    /// Runs only this program on the ATmega2560. May be given several times.
+    #[arg(long, value_name = "NAME", value_parser = ["ed25519", "x25519", "p256", "own_curve25519", "own_p256"])]
+    pub avr_program: Vec<String>,
+    #[command(flatten)]
+    pub firmware: FirmwareFiles,
+    /// Draws charts of signatures and flash into this folder: objects-sign.svg, objects-flash.svg.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Prints JSON: the RFC's tables and the boards.
     #[arg(long)]
     pub json: bool,
 }

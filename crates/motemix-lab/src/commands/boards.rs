@@ -8,6 +8,7 @@ mod list;
 mod measure;
 mod neighbours;
 mod network;
+mod objects;
 mod secrets;
 
 pub use build::build;
@@ -17,6 +18,7 @@ pub use list::list;
 pub use measure::measure;
 pub use neighbours::neighbours;
 pub use network::network;
+pub use objects::objects;
 pub use secrets::secrets;
 
 use crate::boards::board::{BOARDS, Board};

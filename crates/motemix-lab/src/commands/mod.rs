@@ -28,6 +28,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Boards(Boards::Measure(args)) => boards::measure(&args),
         Command::Boards(Boards::Neighbours(args)) => boards::neighbours(&args),
         Command::Boards(Boards::Network(args)) => boards::network(&args),
+        Command::Boards(Boards::Objects(args)) => boards::objects(&args),
         Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
         Command::Air(args) => air::air(&args),
         Command::Bench(args) => bench::bench(&args),

@@ -39,6 +39,8 @@ pub enum Purpose {
     Edhoc,
     /// The same with signatures: `boards neighbours`.
     EdhocSigned,
+    /// Signatures and key agreement, a library each: `boards objects`.
+    Objects,
     /// A mote on a board that is not emulated.
     Mote,
 }
@@ -61,6 +63,7 @@ impl Purpose {
             Self::DietExtended => "diet-extended",
             Self::Edhoc => "edhoc",
             Self::EdhocSigned => "edhoc-signed",
+            Self::Objects => "objects",
             Self::Mote => "mote",
         }
     }

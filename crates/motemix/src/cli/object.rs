@@ -17,9 +17,9 @@ pub enum Object {
 /// Puts devices into the list of those that may send readings.
 ///
 /// An installer's list is a CSV file that begins with the line `identity,place,purpose`. An
-/// identity is 32 or 64 hex digits, as labels and `motemix id show` have it, or the text of a QR code. A
-/// device that is in the list already gets the new place and purpose. If a line is wrong, nothing
-/// changes.
+/// identity is 32 or 64 hex digits, as labels and `motemix id show` have it, or the text of a QR
+/// code. A device that is in the list already gets the new place and purpose. If a line is wrong,
+/// nothing changes.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(false).args(["list", "identity", "first_use", "remove"]), after_long_help = "\
 Examples:
