@@ -18,7 +18,7 @@ const IMAGES: &str = "target/avr-none/release";
 /// What simavr writes, where it runs; the program names it.
 const MARKS: &str = "marks.vcd";
 /// Seconds after which a program counts as stuck: each takes some 15.
-const MOST_SECONDS: &str = "300";
+const MOST_SECONDS: &str = "120";
 const HINT: &str = "`scripts/setup avr` installs what the AVR needs, and --board leaves it out";
 
 /// Builds the programs and runs them one after the other.

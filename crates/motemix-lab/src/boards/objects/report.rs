@@ -6,8 +6,8 @@ use crate::boards::report::{grouped, or_dash};
 use crate::report::{Table, rounded};
 use serde::Serialize;
 
-/// What a curve of 256 bits is comparable to, by NIST SP 800-57 part 1, table 2; the RFC says 2048 for
-/// secp256r1.
+/// What a curve of 256 bits is comparable to, by NIST SP 800-57 part 1, table 2; the RFC says 2048
+/// for secp256r1.
 const COMPARABLE_RSA: &str = "3072";
 
 /// Everything.
