@@ -1,9 +1,9 @@
 //! Multiplication of the base point, in constant time.
 //!
-//! A number k below ℓ, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is positive
-//! if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C. Lim, P. Lee,
-//! 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once, j from 63 down to 0. Additions are complete: none is
-//! of a special case.
+//! A number k below ℓ, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
+//! positive if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C.
+//! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once, j from 63 down to 0.
+//! Additions are complete: none is of a special case.
 
 use core::hint::black_box;
 
