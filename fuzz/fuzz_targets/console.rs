@@ -72,7 +72,7 @@ thread_local! {
 fuzz_target!(|input: (bool, Vec<Call>)| {
     let (enrolled, calls) = input;
     let (flash, document) = ENROLLED.with(Clone::clone);
-    let flash = if enrolled { flash } else { Flash::new(12) };
+    let flash = if enrolled { flash } else { Flash::new(14) };
     let mut mote = Mote::<Packets, _, _>::new(flash, layout(), ChaCha8Rng::seed_from_u64(1))
         .expect("the flash is sound");
     let mut calls =
@@ -253,7 +253,12 @@ impl Line {
 }
 
 fn layout() -> Layout {
-    Layout { settings: 0..7 * 1024, tags: 7 * 1024..9 * 1024, messages: 9 * 1024..11 * 1024 }
+    Layout {
+        settings: 0..7 * 1024,
+        tags: 7 * 1024..9 * 1024,
+        messages: 9 * 1024..11 * 1024,
+        readings: 11 * 1024..13 * 1024,
+    }
 }
 
 fn authority() -> AuthoritySecret {
@@ -265,7 +270,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn enrol() -> (Flash, Vec<u8>) {
-    let mut flash = Flash::new(12);
+    let mut flash = Flash::new(14);
     let mut terminal = Terminal::default();
     let mut scratch = [0; SCRATCH];
     let mut mote = Mote::<Packets, _, _>::new(&mut flash, layout(), ChaCha8Rng::seed_from_u64(1))

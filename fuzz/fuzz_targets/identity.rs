@@ -26,7 +26,9 @@ fn possession(proof: &[u8]) {
     let Ok(identity) = claimed_possessor(proof) else { return };
     // Not for this challenge, whoever signed it: the seeds are for others.
     assert!(check_possession(proof, &identity, &NO_CHALLENGE, Audience::default()).is_err());
-    assert!(check_possession(proof, &Identity::from_bytes([0; 32]), &NO_CHALLENGE, Audience::default()).is_err());
+    assert!(
+        check_possession(proof, &Identity::from_bytes([0; 32]), &NO_CHALLENGE, Audience::default()).is_err()
+    );
 }
 
 fn membership(proof: &[u8]) {

@@ -2,8 +2,8 @@
 
 use core::cell::RefCell;
 
-use motemix_link::serial::ExtendedAddress;
 use embassy_nrf::pac::TEMP;
+use motemix_link::serial::ExtendedAddress;
 use motemix_mote::{Board, Decimal, Flash, Record};
 use rand_core::Rng as _;
 

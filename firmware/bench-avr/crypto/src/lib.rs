@@ -7,7 +7,7 @@
 
 #[path = "../../../../crates/motemix-crypto/src/curve/mod.rs"]
 pub mod curve;
-#[path = "../../../../crates/motemix-crypto/src/ed25519.rs"]
+#[path = "../../../../crates/motemix-crypto/src/ed25519/mod.rs"]
 pub mod ed25519;
 #[path = "../../../../crates/motemix-crypto/src/p256/mod.rs"]
 pub mod p256;
