@@ -18,7 +18,10 @@ use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
 use motemix_mote::limits::Packets;
 use motemix_mote::store::{Layout, Store};
-use motemix_mote::{Console, Mote, Next, OnAir, PlaceInNetwork, Refusal, Route, Running};
+use motemix_mote::{
+    Console, Decimal, Mote, Next, OnAir, PlaceInNetwork, Readings, Record, Refusal, Route, Running,
+    WithReadings,
+};
 use motemix_node::{Instant, Lengths, Memory, Storage};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
@@ -257,7 +260,8 @@ impl Parts {
         loop {
             let asked = loop {
                 self.station.air.borrow_mut().forget(self.station.index);
-                if let Some(asked) = mote.attend(self.now.get(), &mut self.line.clone(), &mut scratch) {
+                let mut console = WithReadings::standing(self.line.clone());
+                if let Some(asked) = mote.attend(self.now.get(), &mut console, &mut scratch) {
                     break asked;
                 }
                 self.sleep(Sleep::News).await;
@@ -299,15 +303,27 @@ impl Parts {
         running.lend_document(&mut document);
         let mut packet = [0; PACKET];
         let mut link = OnAir { stack: &mut stack, radio, meeting: meeting.as_mut() };
+        let mut readings = Readings::new(place.network_name());
         self.line.write("ok\n");
         loop {
-            let next = running.poll(self.now.get(), &mut self.line.clone(), &mut link, &mut packet);
+            let now = self.now.get();
+            readings.poll(now, &mut running, || Some(measured(now)), &mut self.line.clone(), &mut packet);
+            let mut console = readings.hears(self.line.clone(), now);
+            let next = running.poll(now, &mut console, &mut link, &mut packet);
             match next {
                 Next::Stop => return Ok(()),
                 Next::TookIn | Next::Again => self.sleep(Sleep::Until(self.now.get())).await,
-                Next::Wait(Some(due)) => self.sleep(Sleep::Until(due)).await,
-                Next::Wait(None) => self.sleep(Sleep::News).await,
+                Next::Wait(due) => match [due, readings.due()].into_iter().flatten().min() {
+                    Some(due) => self.sleep(Sleep::Until(due)).await,
+                    None => self.sleep(Sleep::News).await,
+                },
             }
         }
     }
+}
+
+/// What the sensor of these boards says: the second.
+fn measured(now: Instant) -> Record<'static> {
+    let second = i64::try_from(now.as_micros() / 1_000_000).expect("a short story");
+    Record { name: "s", unit: Some("s"), value: Decimal::integer(second) }
 }

@@ -14,6 +14,7 @@ mod full;
 mod hostile;
 mod next;
 mod protected;
+mod readings;
 mod refused;
 mod session;
 mod stories;
