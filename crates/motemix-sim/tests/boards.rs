@@ -47,7 +47,7 @@ fn each_board_runs_with_the_tables_of_its_program_and_the_outcome_says_so() {
     ];
     for (board, limits) in boards {
         // So slow that a micro:bit remembers what comes.
-        let slow = ["load.interval=240s", "motes.hop_allowance=4s", "motes.transmissions=1"];
+        let slow = ["load.interval=300s", "motes.hop_allowance=4s", "motes.transmissions=1"];
         let outcome = outcome(&[&[&*format!("nodes.mote.board={board}")], &slow[..]].concat());
         assert_eq!(outcome.limits.get(board), Some(&Tables::shipped(&limits)), "{board}");
         assert_eq!(outcome.limits.len(), 1);
