@@ -427,6 +427,7 @@ impl Copy {
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        self.remove_others(&folder.join("crates"), folder)?;
         for (file, bytes) in &self.0 {
             let path = folder.join(file);
             if fs::read(&path).is_ok_and(|there| there == *bytes) {
@@ -436,6 +437,22 @@ impl Copy {
             fs::create_dir_all(parent)
                 .and_then(|()| fs::write(&path, bytes))
                 .with_context(|| format!("{} cannot be written", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Copy {
+    /// Removes sources of an earlier copy that are in this one no more.
+    fn remove_others(&self, inside: &Path, folder: &Path) -> anyhow::Result<()> {
+        let Ok(entries) = fs::read_dir(inside) else { return Ok(()) };
+        for entry in entries {
+            let path = entry.context("an entry of the copy")?.path();
+            if path.is_dir() {
+                self.remove_others(&path, folder)?;
+            } else if !self.0.keys().any(|file| folder.join(file) == path) {
+                fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+            }
         }
         Ok(())
     }

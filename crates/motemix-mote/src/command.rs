@@ -93,7 +93,10 @@ start                 runs the node
 stop                  stops the node
 send NAME TEXT        sends a message and waits for its acknowledgement
 inbox                 prints the messages received and forgets them
-status                prints what the node did
+status                prints what the node did";
+
+/// Those of a mote that signs readings.
+pub(crate) const HELP_ON_READINGS: &str = "\
 identity              prints who signs this device's readings, for whoever is to believe them
 readings NAME SECONDS signs and sends a reading so often in the mean
 readings off          sends no more";

@@ -18,7 +18,7 @@ use crate::network::{self, InForce, PlaceInNetwork, Refusal, Trust, name_of};
 use crate::store::{DocumentHead, Layout, MAX_AUTHORITIES, Store, StoreError};
 
 pub(crate) mod device;
-mod talk;
+pub(crate) mod talk;
 
 /// What outlives a restart, and the line that is being typed.
 pub struct Mote<P, F, R> {

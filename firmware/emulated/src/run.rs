@@ -132,7 +132,7 @@ impl<'l, M: Machine, P: Profile, const PAGE: usize> Board for Emulated<'l, M, P,
     /// A simulated thermometer, which rises from 18 to 24 degrees in a minute and falls again.
     fn measure(&mut self) -> Option<Record<'static>> {
         let second = self.machine.now_micros() / 1_000_000 % 120;
-        let tenths = 180 + second.min(120 - second) as i64;
+        let tenths = 180 + second.min(120 - second).cast_signed();
         Some(Record { name: "t", unit: Some("Cel"), value: Decimal::new(tenths, 1)? })
     }
 

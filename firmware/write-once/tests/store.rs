@@ -90,7 +90,12 @@ type HalfWords = Chip<2, 2048>;
 type Words = Chip<4, 4096>;
 
 fn layout(page: u32) -> Layout {
-    Layout { settings: 0..8 * page, tags: 8 * page..10 * page, messages: 10 * page..12 * page }
+    Layout {
+        settings: 0..8 * page,
+        tags: 8 * page..10 * page,
+        messages: 10 * page..12 * page,
+        readings: 12 * page..14 * page,
+    }
 }
 
 /// What motes do for a long time: every kind of entry is written, replaced and removed until all
@@ -122,6 +127,9 @@ fn use_for_long<F: MultiwriteNorFlash>(mut flash: F, layout: &Layout) -> F {
             assert_eq!((id, data), (MessageId([number; 4]), &[number; 90][..]));
             store.remove_oldest_message().unwrap();
         }
+        store.keep_reading(&[round as u8; 103]).unwrap();
+        assert_eq!(store.oldest_reading(&mut out).unwrap().unwrap(), [round as u8; 103]);
+        store.remove_oldest_reading().unwrap();
         let mut out = [0; 1024];
         let document = store.document(&mut out).unwrap().unwrap();
         assert_eq!(document, vec![round as u8; 700 + round as usize]);
@@ -132,14 +140,14 @@ fn use_for_long<F: MultiwriteNorFlash>(mut flash: F, layout: &Layout) -> F {
 
 #[test]
 fn a_mote_keeps_everything_on_half_words_that_are_written_once_or_to_zero() {
-    let flash = WriteOnce::new(HalfWords::new(12, true));
+    let flash = WriteOnce::new(HalfWords::new(14, true));
     let chip = use_for_long(flash, &layout(2048)).into_inner();
     assert_eq!(chip.most_writes, 2);
 }
 
 #[test]
 fn without_the_adapter_such_flash_refuses_the_store() {
-    let mut store = Store::open(HalfWords::new(12, true), layout(2048)).unwrap();
+    let mut store = Store::open(HalfWords::new(14, true), layout(2048)).unwrap();
     let mut failed = false;
     for number in 0..100 {
         let kept = store.keep_message(MessageId([number; 4]), b"read soon");
@@ -150,7 +158,7 @@ fn without_the_adapter_such_flash_refuses_the_store() {
 
 #[test]
 fn on_words_of_four_the_store_writes_each_at_most_twice_between_erases() {
-    let chip = use_for_long(WriteOnce::new(Words::new(12, true)), &layout(4096)).into_inner();
+    let chip = use_for_long(WriteOnce::new(Words::new(14, true)), &layout(4096)).into_inner();
     assert_eq!(chip.most_writes, 2, "an nRF52840 allows two");
 }
 
@@ -163,7 +171,7 @@ fn after_every_power_cut_the_flash_still_takes_what_repairs_it() {
 fn cut_power_everywhere<const WORD: usize, const PAGE: usize>() {
     let mut cuts = 0;
     for after in 0.. {
-        let mut chip = Chip::<WORD, PAGE>::new(12, true);
+        let mut chip = Chip::<WORD, PAGE>::new(14, true);
         chip.power = Some(after);
         let mut flash = WriteOnce::new(chip);
         // The flash outlives the store that fails on it.

@@ -7,7 +7,7 @@ use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
 use super::{Mote, StartAsked};
-use crate::command::{Command, HELP, Hex, TRUST, read_hex};
+use crate::command::{Command, HELP, HELP_ON_READINGS, Hex, TRUST, read_hex};
 use crate::console::{Console, Ended, or_say, say};
 use crate::network::{self, Refusal, address_of};
 use crate::store::MAX_AUTHORITIES;
@@ -17,6 +17,14 @@ enum Heard {
     Done,
     Start,
     DocumentEnd,
+}
+
+/// The commands that this mote has.
+pub(crate) fn print_help<C: Console>(console: &mut C) {
+    say!(console, "{HELP}");
+    if C::SIGNS {
+        say!(console, "{HELP_ON_READINGS}");
+    }
 }
 
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
@@ -65,7 +73,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             Command::Network | Command::Inbox | Command::Start if self.document.is_some() => {
                 say!(console, "error: a network document is being given; end it with `document end` first");
             }
-            Command::Help => say!(console, "{HELP}"),
+            Command::Help => print_help(console),
             Command::Key(epoch) => self.key(*epoch, console),
             Command::Trust { threshold, keys, count, joins } => {
                 self.take_authorities(*threshold, keys.get(..*count).unwrap_or_default(), *joins, console);

@@ -10,6 +10,7 @@ use super::Running;
 use crate::command::Command;
 use crate::console::{Console, Ended, LINE_LEN, News, say};
 use crate::link::Link;
+use crate::mote::talk::print_help;
 use crate::store::StoreError;
 
 /// Writes a number in decimal. What formats numbers otherwise takes a kilobyte of flash, and a
@@ -102,7 +103,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             Ok(Command::DocumentBegin) => self.begin_document(console),
             Ok(Command::DocumentPiece(piece)) => self.take_piece(piece, console),
             Ok(Command::DocumentEnd) => return Heard::DocumentEnd,
-            Ok(Command::Help) => say!(console, "{}", crate::command::HELP),
+            Ok(Command::Help) => print_help(console),
             Ok(_) => say!(console, "error: the node runs; `stop` it first"),
             Err(misread) => say!(console, "error: {misread}"),
         }
