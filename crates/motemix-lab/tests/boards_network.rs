@@ -144,9 +144,16 @@ impl BoardsNetwork {
             assert!(self.count(board, "forwarded") > 0, "{board} forwarded nothing");
             sent += self.count(board, "sent");
         }
-        assert_eq!(self.figure("sent"), sent);
-        assert_eq!(self.figure("delivered"), sent);
-        assert_eq!(self.figure("acknowledged"), sent);
+        // A signed reading of each board, believed by the receiver, and texts.
+        let readings = &self.report["readings"];
+        for figure in ["sent", "acknowledged", "believed"] {
+            assert_eq!(readings[figure], BOARDS.len(), "{readings}");
+        }
+        assert_eq!(readings["said"].as_object().expect("what they say").len(), BOARDS.len(), "{readings}");
+        let texts = sent - BOARDS.len() as u64;
+        assert_eq!(self.figure("sent"), texts);
+        assert_eq!(self.figure("delivered"), texts);
+        assert_eq!(self.figure("acknowledged"), texts);
         assert_eq!((self.figure("discarded"), self.figure("duplicates")), (0, 0));
         assert!(self.host("sent") > 0);
         assert_eq!(self.host("acknowledged"), self.host("sent"));
