@@ -25,7 +25,8 @@ pub enum Object {
 Examples:
   motemix object authorise --devices devices.db kit.csv
   motemix object authorise --devices devices.db \\
-      --identity 2f3a06c1d9e04b7781f2a94be0c55d10 --place cellar --purpose temperature
+      --identity 2f3a06c1d9e04b7781f2a94be0c55d10 \\
+      --place cellar --purpose temperature
   motemix object authorise --devices devices.db --first-use 3
   motemix object authorise --devices devices.db \\
       --remove 2f3a06c1d9e04b7781f2a94be0c55d10")]
@@ -118,7 +119,8 @@ Examples:
   motemix object sign mote.key reading.json > reading.txt
   echo '[{\"n\":\"t\",\"u\":\"Cel\",\"v\":21.5}]' | motemix object sign mote.key \\
       | motemix object verify --devices devices.db
-  motemix object sign mote.key reading.json --path anonymous --audience plant --raw \\
+  motemix object sign mote.key reading.json --path anonymous \\
+      --audience plant --raw \\
       | motemix send --config plant/nodes/mote-1/node.toml -")]
 pub struct ObjectSign {
     /// The file of the device's key. Its counter is beside it.
@@ -145,7 +147,8 @@ pub struct ObjectSign {
 #[command(after_long_help = "\
 Examples:
   motemix object verify --devices devices.db reading.txt
-  motemix object sign mote.key reading.json | motemix object verify --devices devices.db --json")]
+  motemix object sign mote.key reading.json \\
+      | motemix object verify --devices devices.db --json")]
 pub struct ObjectVerify {
     #[command(flatten)]
     pub devices: DeviceList,
