@@ -92,7 +92,7 @@ pub struct ObjectIntroduce {
 #[command(after_long_help = "\
 Examples:
   motemix object register mote.key | motemix object verify --devices devices.db
-  motemix object register mote.key --next 5000 --audience plant > registration.txt")]
+  motemix object register mote.key --next 5000 --audience plant > said.txt")]
 pub struct ObjectRegister {
     /// The file of the device's key. Its counter is beside it.
     #[arg(value_name = "KEY")]
