@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Starts mixes, motes and a receiver as separate processes on loopback. Each mote sends readings
 /// of this machine until the time is up. Then the command waits until every message is acknowledged
 /// or discarded, for at most twenty seconds, and prints what happened to all messages. It fails
-/// (status 1) if a message was given up or is undecided.
+/// (status 1) if a message was given up, is undecided, or is not believed by the receiver.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own on the command line")]
 #[command(after_long_help = "\
