@@ -17,6 +17,8 @@ pub struct Nonces(KGenerator<'static, Sha256, U256>);
 
 impl Nonces {
     /// Takes 32 bytes from the generator.
+    // Once in a board's flash, however many sign, and whatever the compiler makes of the rest.
+    #[inline(never)]
     pub fn new<R: CryptoRng + ?Sized>(private: &PrivateKey, digest: &[u8; 32], rng: &mut R) -> Self {
         let mut fresh = Secret::<32>::zero();
         rng.fill_bytes(fresh.expose_mut());
@@ -24,6 +26,7 @@ impl Nonces {
     }
 
     /// From 1 to n − 1.
+    #[inline(never)]
     pub fn next_nonce(&mut self) -> Secret<32> {
         let mut nonce = Secret::zero();
         self.0.fill_next_k(nonce.expose_mut());
