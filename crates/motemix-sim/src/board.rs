@@ -17,6 +17,10 @@ pub(crate) struct Traits {
     /// One Ed25519 verification. Counted in field operations it is five quarters of an X25519 of
     /// `Portable`, whose field it uses: 3,475 of them beside 2,815.
     pub verification: u32,
+    /// A signed reading: the key of its seed, and one Ed25519 signature, in constant time.
+    pub signature: u32,
+    /// The check of a reading's signature, and of the key.
+    pub signature_check: u32,
     /// What a packet costs besides: MAC, replay filter, one layer, queue.
     pub packet: u32,
     /// Protecting or opening a frame of the greatest length (AES-CCM): the two differ by a
@@ -47,6 +51,8 @@ impl Traits {
                 megahertz: 48,
                 multiplication: 12_129_378,
                 verification: 15_161_723,
+                signature: 11_673_375,
+                signature_check: 22_644_861,
                 packet: 134_965,
                 protection: 148_297,
                 computes: 19_140,
@@ -64,6 +70,8 @@ impl Traits {
                 // `HalfWords`, whose time does not depend on the scalar.
                 multiplication: 7_783_857,
                 verification: 4_492_776,
+                signature: 9_260_110,
+                signature_check: 17_657_652,
                 packet: 104_480,
                 protection: 120_742,
                 computes: 100_650,
@@ -79,6 +87,8 @@ impl Traits {
                 megahertz: 64,
                 multiplication: 1_988_775,
                 verification: 2_485_969,
+                signature: 2_933_754,
+                signature_check: 5_079_274,
                 packet: 69_150,
                 protection: 85_443,
                 computes: 9_900,
@@ -89,12 +99,14 @@ impl Traits {
                 flash: flash(41_000, 85, 10_000),
             },
             // nRF51822 product specification, 3 V: 4.4 mA computing, 2.6 µA; the multiplication is
-            // the stopwatch's of a Cortex-M0+ without wait states. The radio at its serial line is
+            // the stopwatch's of a Cortex-M0+ without wait states, signing is that of one with them. The radio at its serial line is
             // taken for an AT86RF231.
             Board::Microbit => Self {
                 megahertz: 16,
                 multiplication: 9_731_362,
                 verification: 12_164_203,
+                signature: 11_673_375,
+                signature_check: 22_644_861,
                 packet: 112_000,
                 protection: 122_858,
                 computes: 13_200,

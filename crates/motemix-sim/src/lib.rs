@@ -45,6 +45,6 @@ mod world;
 pub use adversary::{Anonymity, Counted, Guesses};
 pub use meter::Handshakes;
 pub use observe::{News, Observers, Sight, Witness};
-pub use outcome::{Outcome, Percentiles, Tables};
+pub use outcome::{Outcome, Percentiles, Readings, Tables};
 pub use run::{Impossible, run, run_with};
 pub use wear::{Wear, Years};

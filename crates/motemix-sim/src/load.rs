@@ -62,6 +62,11 @@ impl Source {
         }
     }
 
+    /// When the first message is due, and for whom all are, if they are for one.
+    pub fn into_first(self) -> Option<(Instant, u16)> {
+        self.next.zip(self.always)
+    }
+
     /// When the next message is due.
     pub fn next(&self) -> Option<Instant> {
         self.next

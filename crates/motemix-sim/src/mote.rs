@@ -8,9 +8,13 @@
 
 mod desk;
 mod keys;
+mod sensor;
 mod tables;
+mod verifier;
 
 pub(crate) use desk::Tally;
+pub(crate) use sensor::Interval;
+pub(crate) use verifier::{Devices, Verifier};
 
 use crate::board::Traits;
 use crate::curve;
@@ -19,7 +23,7 @@ use crate::flash::{Flash, Ledger};
 use crate::load::Source;
 use crate::observe::News;
 use chacha20::ChaCha8Rng;
-use desk::{Desk, Ear};
+use desk::{Arrival, Desk};
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use keys::Watched;
 use motemix_air::Instant;
@@ -35,8 +39,10 @@ use motemix_link::stack::Stack;
 use motemix_mote::limits::Limits;
 use motemix_mote::{Mote as Shipped, Next, OnAir, PlaceInNetwork, Refusal, Running, StartAsked};
 use motemix_node::{DropReason, SendError, Window};
+use motemix_object::{Identity, PublicKey as DeviceKey};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
+use sensor::Sensor;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -114,6 +120,10 @@ pub(crate) struct Orders<'d> {
     pub source: Source,
     /// Bytes of its messages.
     pub payload: usize,
+    /// When its sensor measures, if it does.
+    pub interval: Option<Interval>,
+    /// Checks what arrives, if that is readings.
+    pub verifier: Option<Verifier>,
     pub link: LinkSettings,
     pub window: Window,
 }
@@ -142,6 +152,8 @@ impl<P: Profile, const WORD: usize, const PAGE: usize> Standing<P, Flash<WORD, P
 pub(crate) trait Enlist {
     fn address(&self) -> ExtendedAddress;
     fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal>;
+    /// What signs its readings.
+    fn device(&mut self) -> Result<(Identity, DeviceKey), Refusal>;
     /// Begins its life.
     fn live(self: Box<Self>, orders: Orders<'_>) -> Mote<'_>;
 }
@@ -153,6 +165,11 @@ impl<P: Profile + 'static, F: MultiwriteNorFlash + 'static> Enlist for Standing<
 
     fn public_key(&mut self, epoch: Epoch) -> Result<PublicKey, Refusal> {
         self.mote.public_key(epoch)
+    }
+
+    fn device(&mut self) -> Result<(Identity, DeviceKey), Refusal> {
+        let key = self.mote.device_key()?.public_key();
+        Ok((Identity::of_key(&key), key))
     }
 
     fn live(self: Box<Self>, orders: Orders<'_>) -> Mote<'_> {
@@ -333,7 +350,10 @@ impl<'d> Life<'d> {
         let mut in_force = 0;
         let mut packet = vec![0; P::GEOMETRY.packet_len()];
         let mut inbox = vec![0; P::GEOMETRY.data_len()];
-        let mut ear = Ear::new(Rc::clone(&self.desk));
+        let mut sensor = Sensor::new(place.network_name(), self.orders.interval);
+        if self.orders.verifier.is_some() {
+            self.desk.expect_readings();
+        }
         let stopped = loop {
             let now = self.desk.now();
             if self.desk.ends.get() {
@@ -358,10 +378,11 @@ impl<'d> Life<'d> {
                 let sent = NodeId::new(to).map(|to| running.send(now, to, &self.data));
                 self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
             }
+            let signed = sensor.poll(now, &mut running, &self.desk, &mut packet);
             let meeting = meeting.as_mut();
             let link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
             let mut link = Watched { link, me, desk: &self.desk };
-            let next = running.poll(now, &mut ear, &mut link, &mut packet);
+            let next = running.poll(now, &mut sensor.hears(&self.desk, now), &mut link, &mut packet);
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
@@ -372,6 +393,8 @@ impl<'d> Life<'d> {
                 besides += self.board.check(in_force);
             }
             besides += u64::from(self.antenna.take_protected()) * u64::from(self.board.protection);
+            besides += if signed { u64::from(self.board.signature) } else { 0 };
+            besides += self.check(place.network_name()) * u64::from(self.board.signature_check);
             let computed = self.compute(besides).await;
             match next {
                 // What came while it computed, it has not seen.
@@ -379,7 +402,8 @@ impl<'d> Life<'d> {
                 Next::Wait(_) if computed => {}
                 Next::Wait(due) => {
                     let document = self.orders.documents.front().map(|handed| handed.at);
-                    let wake = [due, self.orders.source.next(), document].into_iter().flatten().min();
+                    let wake =
+                        [due, self.orders.source.next(), sensor.due(), document].into_iter().flatten().min();
                     self.desk.sleep(wake).await;
                 }
                 Next::Stop => break Stopped::ByItself,
@@ -410,6 +434,16 @@ impl<'d> Life<'d> {
             }
         }
         Ok(stopped)
+    }
+
+    /// Checks the readings that have come. How many.
+    fn check(&mut self, network: &str) -> u64 {
+        let Some(verifier) = &mut self.orders.verifier else { return 0 };
+        let arrivals = self.desk.take_readings();
+        for Arrival { reading, fingerprint } in &arrivals {
+            self.desk.checked(verifier.check(reading, network), *fingerprint);
+        }
+        arrivals.len() as u64
     }
 
     /// The processor computes and writes to its flash; whatever else there is waits. Whether it

@@ -4,7 +4,7 @@ use crate::adversary::Anonymity;
 use crate::board::Traits;
 use crate::meter::{Handshakes, Meter};
 use crate::mote::Mote;
-use crate::scenario::{Group, Protocol, Scenario};
+use crate::scenario::{Content, Group, Protocol, Scenario};
 use crate::wear::{Wear, Worn};
 use motemix_air::channel::Counters;
 use motemix_mote::limits::Limits;
@@ -43,6 +43,8 @@ pub struct Outcome {
     pub delivered: u64,
     /// Messages that arrived again.
     pub duplicates: u64,
+    /// What became of readings, if those are what nodes send.
+    pub readings: Option<Readings>,
     /// Seconds in which somebody sent, acknowledgements of frames included.
     pub airtime_s: f64,
     /// The same for each acknowledged message.
@@ -73,6 +75,15 @@ pub struct Outcome {
     pub virtual_s: f64,
     /// Steps of the simulation.
     pub steps: u64,
+}
+
+/// What became of signed readings. Those that were not believed are among [`Outcome::drops`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Readings {
+    /// What sensors measured.
+    pub measured: u64,
+    /// Readings that arrived, and that their receivers believe.
+    pub believed: u64,
 }
 
 /// Percentiles of a sorted sample; zero of none.
@@ -162,13 +173,20 @@ pub(crate) struct Share {
 pub(crate) struct MoteShare {
     pub epochs: u32,
     pub worn: Worn,
+    pub readings: Readings,
 }
 
 impl Share {
     pub fn of_mote(mote: &Mote<'_>, radio: Counters, group: &Group) -> Self {
         let (tally, board) = (mote.tally(), Traits::of(group.board));
+        let readings = Readings { measured: tally.measured, believed: tally.believed };
         let worn = Worn::of(&mote.ledger, &mote.limits, board.flash.endurance);
-        Self { meter: tally.meter, radio, board, mote: Some(MoteShare { epochs: tally.epochs, worn }) }
+        Self {
+            meter: tally.meter,
+            radio,
+            board,
+            mote: Some(MoteShare { epochs: tally.epochs, worn, readings }),
+        }
     }
 }
 
@@ -184,11 +202,13 @@ impl Outcome {
         let mut sum = Meter::default();
         let (mut airtime, mut micro_joules, mut active) = (Duration::ZERO, 0.0, 0.0);
         let nodes = shares.len() as u64;
-        let (mut epochs, mut worn) = (None, Vec::new());
+        let (mut epochs, mut worn, mut readings) = (None, Vec::new(), Readings::default());
         for Share { meter, radio, board, mote } in shares {
             if let Some(mote) = mote {
                 epochs = Some(epochs.map_or(mote.epochs, |least: u32| least.min(mote.epochs)));
                 worn.push(mote.worn);
+                readings.measured += mote.readings.measured;
+                readings.believed += mote.readings.believed;
             }
             sum.sent += meter.sent;
             sum.refused += meter.refused;
@@ -232,6 +252,7 @@ impl Outcome {
             refused: sum.refused,
             delivered: sum.delivered,
             duplicates: sum.duplicates,
+            readings: (scenario.load.content == Content::Readings).then_some(readings),
             airtime_s: airtime.as_secs_f64(),
             airtime_s_per_ack: per_ack(airtime.as_secs_f64()),
             energy_mj_per_ack: per_ack(micro_joules / 1e3),

@@ -16,7 +16,7 @@ mod time;
 
 pub use adversary::Adversary;
 pub use draft::{Draft, Setting};
-pub use load::{Board, Group, Load, Receivers, Spread};
+pub use load::{Board, Content, Group, Load, Receivers, Spread};
 pub use protocol::{Epochs, LinkFixes, Motes};
 pub use radio::{Access, Radio, Room};
 pub use riot::{Asked, Riot, Thesis};

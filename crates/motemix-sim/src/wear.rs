@@ -32,6 +32,8 @@ pub struct Years {
     pub tags: Option<f64>,
     /// Received messages, each of which is written before it is acknowledged.
     pub messages: Option<f64>,
+    /// Own readings, each of which is written before it is sent, and noted as acknowledged.
+    pub readings: Option<f64>,
 }
 
 /// What was written to one flash.
@@ -39,7 +41,7 @@ pub(crate) struct Worn {
     written: u64,
     erases: u64,
     /// Shares of the endurance of each region.
-    shares: [f64; 4],
+    shares: [f64; 5],
 }
 
 impl Worn {
@@ -47,9 +49,11 @@ impl Worn {
     pub fn of(ledger: &Ledger, limits: &Limits, endurance: u32) -> Self {
         let flash = &limits.flash;
         let (settings, tags) = (flash.settings as usize, flash.tags as usize);
-        let (messages, all) = (settings + tags, settings + tags + flash.messages as usize);
-        let mut worn = Self { written: 0, erases: 0, shares: [0.0; 4] };
-        let regions = [0..JOURNAL, JOURNAL..settings, settings..messages, messages..all];
+        let messages = settings + tags;
+        let readings = messages + flash.messages as usize;
+        let all = readings + flash.readings as usize;
+        let mut worn = Self { written: 0, erases: 0, shares: [0.0; 5] };
+        let regions = [0..JOURNAL, JOURNAL..settings, settings..messages, messages..readings, readings..all];
         for (share, region) in worn.shares.iter_mut().zip(regions) {
             let (erases, written) = ledger.sum(&region);
             let pages = region.len() as f64;
@@ -73,11 +77,11 @@ impl Wear {
             let worst = flashes.iter().filter_map(|worn| worn.shares.get(region)).fold(0.0, |a, b| b.max(a));
             (worst > 0.0).then(|| lasted.as_secs_f64() / worst / YEAR)
         };
-        let [record, settings, tags, messages] = [0, 1, 2, 3].map(years);
+        let [record, settings, tags, messages, readings] = [0, 1, 2, 3, 4].map(years);
         (!flashes.is_empty()).then(|| Self {
             written_bytes: sum(|worn| worn.written) / motes,
             erases: sum(|worn| worn.erases) / motes,
-            years: Years { record, settings, tags, messages },
+            years: Years { record, settings, tags, messages, readings },
         })
     }
 }

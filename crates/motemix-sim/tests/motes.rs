@@ -135,3 +135,19 @@ fn protected_links_lose_no_message_and_cost_a_twentieth_of_the_air_at_most() {
     assert!(share(&protected) >= 0.998, "{protected:#?}");
     assert!(protected.airtime_s_per_ack <= 1.05 * plain.airtime_s_per_ack);
 }
+
+/// What sensors send: each reading signed, in flash until it is acknowledged, and checked by its
+/// receiver. Readings that wait for another one to be acknowledged are sent while the network cools
+/// down.
+#[test]
+fn signed_readings_of_64_motes_arrive_and_are_believed() {
+    let outcome = run(&scenario("mesh-64-readings.toml")).expect("a network");
+    let readings = outcome.readings.expect("that is what they send");
+    println!("{readings:?}; {} sent, {} acknowledged", outcome.sent, outcome.acknowledged);
+    // A reading every 16 s from each, in ten minutes.
+    assert!((2_200..=2_600).contains(&readings.measured), "{readings:?}");
+    assert!(readings.believed as f64 >= 0.998 * readings.measured as f64, "{outcome:#?}");
+    let refused = |reason: &str| outcome.drops.get(reason).copied().unwrap_or_default();
+    assert_eq!([refused("reading: altered"), refused("reading: malformed")], [0, 0], "{outcome:#?}");
+    assert_eq!(refused("reading: of no known device"), 0, "{outcome:#?}");
+}

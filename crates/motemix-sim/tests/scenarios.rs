@@ -65,6 +65,18 @@ fn what_is_wrong_is_said_with_line_field_and_remedy() {
         (with("\"nodes.mote.count\" = [6", "seed = [6"), "x.toml:13: sweep.vary.seed: cannot be varied"),
         (more("[load2]"), "x.toml:14: load2: unknown field `load2`"),
         (with("interval = \"10 s\"", "payload = 104"), "x.toml:9: load.payload: is 104; it must be 0 to 103"),
+        (
+            with("interval = \"10 s\"", "content = \"readings\""),
+            "x.toml:8: load.receivers: is not \"fixed\", and readings go to one receiver; set it to \"fixed\"",
+        ),
+        (
+            with("interval = \"10 s\"", "content = \"readings\"\nreceivers = \"fixed\"\npayload = 9"),
+            "x.toml:11: load.payload: is the mote's own choice for readings; leave it out",
+        ),
+        (
+            with("\"10 s\"", "\"1500ms\"\ncontent = \"readings\"\nreceivers = \"fixed\""),
+            "x.toml:9: load.interval: is no interval of readings; take a whole number of seconds",
+        ),
         (more("[motes]\nhops = 0"), "x.toml:15: motes.hops: is 0; it must be 1 to 3"),
         (more("[motes]\nhops = 6"), "x.toml:15: motes.hops: is 6; it must be 1 to 3"),
         (more("[motes]\ntransmissions = 0"), "x.toml:15: motes.transmissions: is 0; it must be 1 to 255"),

@@ -14,7 +14,6 @@ use motemix_mote::{Console, News as Heard};
 use motemix_node::Event;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -22,11 +21,22 @@ use std::time::Duration;
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tally {
     pub meter: Meter,
+    /// What its sensor measured.
+    pub measured: u64,
+    /// Readings that arrived here, and were checked and believed.
+    pub believed: u64,
     /// Senders of the messages that arrived, each once, and the fingerprints of the packets that
     /// brought them.
     pub arrived: Vec<(u16, u64)>,
     /// Epochs in which its node ran.
     pub epochs: u32,
+}
+
+/// A reading that nobody has checked.
+pub(super) struct Arrival {
+    pub reading: Vec<u8>,
+    /// Fingerprint of the packet that brought it.
+    pub fingerprint: u64,
 }
 
 #[derive(Default)]
@@ -41,6 +51,10 @@ pub(super) struct Desk {
     /// Fingerprint of the packet that was taken in last.
     taken_in: Cell<u64>,
     news: RefCell<Option<Vec<News>>>,
+    /// What the console has written of its line.
+    line: RefCell<String>,
+    /// Messages that arrived here once, if they are readings.
+    readings: RefCell<Option<Vec<Arrival>>>,
     pub tally: RefCell<Tally>,
 }
 
@@ -119,6 +133,43 @@ impl Desk {
         changed
     }
 
+    /// From now on messages that arrive are taken for readings.
+    pub fn expect_readings(&self) {
+        self.readings.borrow_mut().get_or_insert_default();
+    }
+
+    /// Readings that have arrived since the last call.
+    pub fn take_readings(&self) -> Vec<Arrival> {
+        self.readings.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A message arrived, for the first time.
+    fn arrived(&self, data: &[u8]) {
+        let fingerprint = self.taken_in.get();
+        if let Some(readings) = &mut *self.readings.borrow_mut() {
+            readings.push(Arrival { reading: data.to_vec(), fingerprint });
+        } else if let Some(sender) = data.first_chunk::<NAMED>() {
+            self.tally.borrow_mut().arrived.push((u16::from_be_bytes(*sender), fingerprint));
+        }
+    }
+
+    /// Its sensor has measured, or has not.
+    pub fn signed(&self, signed: bool) {
+        self.tally.borrow_mut().measured += u64::from(signed);
+    }
+
+    /// A reading was checked.
+    pub fn checked(&self, sender: Result<u16, &'static str>, fingerprint: u64) {
+        let tally = &mut *self.tally.borrow_mut();
+        match sender {
+            Ok(sender) => {
+                tally.believed += 1;
+                tally.arrived.push((sender, fingerprint));
+            }
+            Err(why) => tally.meter.drop(format!("reading: {why}"), 1),
+        }
+    }
+
     /// Something ended before its end.
     pub fn count(&self, what: String) {
         self.tally.borrow_mut().meter.drop(what, 1);
@@ -126,34 +177,26 @@ impl Desk {
 }
 
 /// The console of a board at which nobody types: what the node says is counted.
-pub(super) struct Ear {
-    desk: Rc<Desk>,
-    line: String,
-}
+pub(super) struct Ear<'d>(pub &'d Desk);
 
-impl Ear {
-    pub fn new(desk: Rc<Desk>) -> Self {
-        Self { desk, line: String::new() }
-    }
-}
-
-impl Console for Ear {
+impl Console for Ear<'_> {
     fn read(&mut self) -> Option<u8> {
         None
     }
 
     fn write(&mut self, text: &str) {
-        self.line.push_str(text);
-        if self.line.ends_with('\n') {
-            if self.line.starts_with("error: ") || self.line.starts_with("warning: ") {
-                self.desk.count(format!("mote: {}", self.line.trim_end()));
+        let line = &mut *self.0.line.borrow_mut();
+        line.push_str(text);
+        if line.ends_with('\n') {
+            if line.starts_with("error: ") || line.starts_with("warning: ") {
+                self.0.count(format!("mote: {}", line.trim_end()));
             }
-            self.line.clear();
+            line.clear();
         }
     }
 
     fn notice(&mut self, heard: Heard<'_>) {
-        let desk = &self.desk;
+        let desk = self.0;
         let news = match heard {
             Heard::Datagram(datagram) => return desk.taken_in.set(fingerprint(datagram)),
             Heard::Dropped(reason) => News::Dropped { reason: reason.name() },
@@ -167,10 +210,8 @@ impl Console for Ear {
             }
             Heard::Event(Event::Received { data, repeated, .. }) => {
                 desk.received.set(true);
-                let sender = data.first_chunk::<NAMED>().filter(|_| !repeated);
-                if let Some(sender) = sender {
-                    let arrival = (u16::from_be_bytes(*sender), desk.taken_in.get());
-                    desk.tally.borrow_mut().arrived.push(arrival);
+                if !repeated {
+                    desk.arrived(data);
                 }
                 News::Received
             }

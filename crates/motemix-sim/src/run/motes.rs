@@ -5,19 +5,23 @@ use crate::adversary::{self, Anonymity, Delivery, Sniffer};
 use crate::authority::{Authority, BEGIN, FIRST, Listed, name};
 use crate::board::Traits;
 use crate::flash::Flash;
-use crate::mote::{Enlist, Handed, Mote, NAMED, Orders, STORED, Signed, Standing};
+use crate::load::Source;
+use crate::mote::{
+    Devices, Enlist, Handed, Interval, Mote, NAMED, Orders, STORED, Signed, Standing, Verifier,
+};
 use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose, part_of};
-use crate::scenario::{Adversary, Group, Scenario, fits};
+use crate::scenario::{Adversary, Content, Group, Scenario, fits};
 use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_directory::Epoch;
 use motemix_mote::Refusal;
 use motemix_node::Window;
-use motemix_sphinx::Profile;
+use motemix_sphinx::{NodeId, Profile};
 use motemix_toml::Fault;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// A new board of a group, switched on.
@@ -97,6 +101,13 @@ fn handed<'d>(
     handed.collect()
 }
 
+/// When the sensor of a node measures, if readings are what it sends.
+fn interval(cast: &Cast<'_>, id: u16, group: &Group) -> Option<Interval> {
+    let (from, to) = cast.source(id, group).into_first()?;
+    let seconds = u32::try_from(cast.scenario.load.interval.0.as_secs()).ok()?;
+    Some(Interval { to: NodeId::new(to)?, seconds, from, until: cast.ends })
+}
+
 pub(super) fn run<P: Profile + 'static>(
     scenario: &Scenario,
     observers: &mut Observers<'_>,
@@ -120,6 +131,10 @@ pub(super) fn run<P: Profile + 'static>(
     let documents: Result<Vec<_>, _> =
         documents.iter().map(|document| signed(&authority, document)).collect();
     let documents = documents?;
+    let signs = scenario.load.content == Content::Readings;
+    let devices: Result<Vec<_>, _> =
+        boards.iter_mut().filter(|_| signs).map(|board| board.device()).collect();
+    let devices = Rc::new(Devices::new(devices.map_err(refused)?));
     let mut world = World::new(channel(scenario, cast.members.len(), observers.witness.is_some()));
     let mut stations = Vec::new();
     for ((id, group), board) in cast.each().zip(boards) {
@@ -129,8 +144,10 @@ pub(super) fn run<P: Profile + 'static>(
             authority: authority.public_key(),
             time: BEGIN,
             documents: handed(scenario, id, group, &documents),
-            source: cast.source(id, group),
+            source: if signs { Source::silent(id) } else { cast.source(id, group) },
             payload,
+            interval: if signs { interval(&cast, id, group) } else { None },
+            verifier: signs.then(|| Verifier::new(Rc::clone(&devices))),
             link: settings.link.settings(),
             window: if settings.rate_control { Window::SHARED_CHANNEL } else { Window::Open },
         };

@@ -1,6 +1,9 @@
 //! What a scenario may ask for: values that types cannot exclude.
 
-use super::{Board, Epochs, Group, Load, Motes, Protocol, Radio, Room, Scenario, Sweep, fits};
+use super::{
+    Board, Content, Epochs, Group, Load, Motes, Protocol, Radio, Receivers, Room, Scenario, Spread, Sweep,
+    fits,
+};
 use motemix_sphinx::{MOTE, NodeId};
 use motemix_toml::Fault;
 use std::fmt::Display;
@@ -22,6 +25,7 @@ impl Scenario {
         longer("run.send_for", self.run.send_for.0, Duration::ZERO)?;
         nodes(self)?;
         load(&self.load)?;
+        readings(self)?;
         radio(&self.radio)?;
         match self.protocol {
             Protocol::Motes => motes(&self.motes, self)?,
@@ -73,6 +77,36 @@ fn load(load: &Load) -> Checked {
     longer("load.interval", load.interval.0, Duration::ZERO)?;
     load.payload
         .map_or(Ok(()), |payload| between("load.payload", u64::from(payload), 0..=MOTE.data_len() as u64))
+}
+
+/// How readings are sent is the mote's own doing.
+fn readings(scenario: &Scenario) -> Checked {
+    let load = &scenario.load;
+    if load.content == Content::Messages {
+        return Ok(());
+    }
+    if scenario.protocol != Protocol::Motes {
+        let remedy = "set protocol to \"motes\", or load.content to \"messages\"";
+        return Err(Fault::new("load.content", "is \"readings\", and motes alone sign them", remedy));
+    }
+    if load.receivers != Receivers::Fixed {
+        let remedy = "set it to \"fixed\"";
+        return Err(Fault::new(
+            "load.receivers",
+            "is not \"fixed\", and readings go to one receiver",
+            remedy,
+        ));
+    }
+    if load.spread != Spread::Fixed || load.payload.is_some() {
+        let field = if load.payload.is_some() { "load.payload" } else { "load.spread" };
+        return Err(Fault::new(field, "is the mote's own choice for readings", "leave it out"));
+    }
+    let seconds = load.interval.0.as_secs();
+    if seconds == 0 || load.interval.0.subsec_nanos() != 0 || u32::try_from(seconds).is_err() {
+        let remedy = "take a whole number of seconds, 1 at least";
+        return Err(Fault::new("load.interval", "is no interval of readings", remedy));
+    }
+    Ok(())
 }
 
 fn radio(radio: &Radio) -> Checked {

@@ -69,6 +69,8 @@ impl Group {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Load {
+    /// What they are.
+    pub content: Content,
     /// Mean time between two messages of one node.
     pub interval: Time,
     /// How the times between messages are spread about the mean.
@@ -82,12 +84,24 @@ pub struct Load {
 impl Default for Load {
     fn default() -> Self {
         Self {
+            content: Content::Messages,
             interval: Time::seconds(16),
             spread: Spread::Fixed,
             receivers: Receivers::Random,
             payload: None,
         }
     }
+}
+
+/// What nodes send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Content {
+    /// Messages without content.
+    Messages,
+    /// What a board sends when somebody types `readings NAME SECONDS`: it measures, signs, and keeps
+    /// each reading in flash until that is acknowledged. Who receives one checks it.
+    Readings,
 }
 
 /// How the times between messages are spread about their mean. Each node begins at a random moment

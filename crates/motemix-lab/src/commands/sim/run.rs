@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_air::capture::Capture;
 use motemix_crypto::Secret;
-use motemix_sim::{News, Observers, Outcome, Sight, Witness, Years, run_with};
+use motemix_sim::{News, Observers, Outcome, Readings, Sight, Witness, Years, run_with};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -107,6 +107,10 @@ fn table(outcome: &Outcome) -> Table {
     }
     table.figure("undecided at the end", &outcome.undecided, "messages");
     table.figure("refused, the sender being full", &outcome.refused, "messages");
+    if let Some(Readings { measured, believed }) = outcome.readings {
+        table.figure("measured and signed", &measured, "readings");
+        table.figure("arrived, and believed by their receivers", &believed, "readings");
+    }
     table.figure("round trip p50", &format!("{:.2}", outcome.rtt_s.p50), "s");
     table.figure("round trip p99", &format!("{:.2}", outcome.rtt_s.p99), "s");
     table.figure("airtime per acknowledged message", &format!("{:.3}", outcome.airtime_s_per_ack), "s");
@@ -137,10 +141,14 @@ fn table(outcome: &Outcome) -> Table {
     if let Some(flash) = &outcome.flash {
         table.figure("written to flash, each mote", &format!("{:.0}", flash.written_bytes), "bytes");
         table.figure("erased, each mote", &format!("{:.1}", flash.erases), "pages");
-        let Years { record, settings, tags, messages } = flash.years;
-        for (region, years) in
-            [("record", record), ("settings", settings), ("replay tags", tags), ("messages", messages)]
-        {
+        let Years { record, settings, tags, messages, readings } = flash.years;
+        for (region, years) in [
+            ("record", record),
+            ("settings", settings),
+            ("replay tags", tags),
+            ("messages", messages),
+            ("readings", readings),
+        ] {
             if let Some(years) = years {
                 table.figure(&format!("flash would last, {region}"), &format!("{years:.1}"), "years");
             }
