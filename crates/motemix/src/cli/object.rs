@@ -111,8 +111,9 @@ pub struct ObjectRegister {
 
 /// Signs a reading: SenML (RFC 8428), in CBOR or JSON.
 ///
-/// Each reading has a number of its own. The counter in KEY.counter is on the disk before the
-/// reading is printed, so that no number is used twice.
+/// Each reading has a number of its own. The counter beside the key is on the disk before the
+/// reading is printed, so that no number is used twice. Its file is KEY, the first 8 digits of the
+/// identity, and `counter`, with dots between them.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -20,7 +20,7 @@ pub fn introduce(args: &ObjectIntroduce) -> Result<(), Failure> {
 
 pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let counter = Counter::beside(&args.key);
+    let counter = Counter::beside(&args.key, &device.identity());
     if let Some(next) = args.next {
         counter.move_to(next).map_err(Failure::broken)?;
     }
@@ -37,7 +37,7 @@ pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
     // CBOR stays as it is.
     let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let number = Counter::beside(&args.key).take().map_err(Failure::failed)?;
+    let number = Counter::beside(&args.key, &device.identity()).take().map_err(Failure::failed)?;
     let path = match args.path {
         Way::Direct => Path::Direct,
         Way::Anonymous => Path::Anonymous,
