@@ -1,6 +1,11 @@
 //! Signed readings, as users sign and check them: with files, pipes and a running network.
 
+#[path = "object/jws.rs"]
+mod jws;
 mod program;
+#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[expect(dead_code, reason = "other crates ask other peers")]
+mod python;
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -9,6 +14,7 @@ use std::process::{Command, Stdio};
 
 use motemix_host::keys::DeviceKey;
 use motemix_object::{Algorithm, KeyId, OtherKind, SealedReading};
+use motemix_readings::jws::MAX_JWS_LEN;
 use program::{Run, motemix};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -246,8 +252,9 @@ fn what_is_no_message_or_no_reading_ends_in_one_line() {
     // What could not be signed took no number.
     assert!(!desk.counter().exists());
     desk.object(&["sign", "@nobody.key", "@reading.cbor"]).fails(2, &["nobody.key"]);
-    fs::write(desk.path("long"), vec![0; (1 << 16) + 1]).unwrap();
-    desk.verify("long", &[]).fails(2, &["long", "65536 bytes"]);
+    fs::write(desk.path("long"), vec![0; MAX_JWS_LEN + 1]).unwrap();
+    desk.verify("long", &[]).fails(2, &["long", "1400276 bytes"]);
+    desk.object(&["sign", "@mote.key", "@long"]).fails(2, &["long", "65536 bytes"]);
     fs::write(desk.counter(), "5\n").unwrap();
     desk.object(&["sign", "@mote.key", "@reading.cbor"]).fails(1, &[".counter", "not a counter"]);
 }
