@@ -14,4 +14,5 @@ mod neighbours;
 #[path = "peers/oscore.rs"]
 mod oscore;
 #[path = "peers/python.rs"]
+#[expect(dead_code, reason = "other crates ask other peers")]
 mod python;

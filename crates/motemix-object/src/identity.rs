@@ -132,11 +132,10 @@ impl Identity {
 }
 
 impl fmt::Display for Identity {
-    /// 64 hexadecimal digits; 32 with a precision of 32 or less (`{:.32}`).
+    /// 64 hexadecimal digits, or as many as the precision says (`{:.32}`), in whole bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits =
-            f.precision().map_or(Self::LEN, |digits| if digits > 32 { Self::LEN } else { Self::SHORT_LEN });
-        self.0.iter().take(digits).try_for_each(|byte| write!(f, "{byte:02x}"))
+        let bytes = f.precision().map_or(Self::LEN, |digits| digits.div_ceil(2));
+        self.0.iter().take(bytes).try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

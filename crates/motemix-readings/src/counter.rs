@@ -1,5 +1,8 @@
 //! The number of a device's next reading, in a file beside its key. A number is on the disk as used
 //! before anybody gets it: neither `kill -9` nor a power cut makes a device use one twice.
+//!
+//! Each key counts for itself, in a file of its own: a key that was rotated may still sign in a
+//! process that loaded it before, and neither takes numbers of the other.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -7,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::file;
-use motemix_object::Reserved;
+use motemix_object::{Identity, Reserved};
 
 const TITLE: &str = "motemix reading counter 1";
 
@@ -58,10 +61,11 @@ impl Counter {
         Self { path: path.into() }
     }
 
-    /// The counter of the device whose key is in `key`: the file beside it that ends in `.counter`.
-    pub fn beside(key: impl AsRef<Path>) -> Self {
+    /// The counter of the device `identity` whose key is in `key`: the file beside it whose name
+    /// goes on with the first 8 digits of the identity and `.counter`.
+    pub fn beside(key: impl AsRef<Path>, identity: &Identity) -> Self {
         let mut path = key.as_ref().as_os_str().to_owned();
-        path.push(".counter");
+        path.push(format!(".{identity:.8}.counter"));
         Self::at(path)
     }
 
@@ -153,23 +157,28 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    const DEVICE: Identity = Identity::from_bytes([1; 32]);
+
     #[test]
     fn each_number_is_given_once_whoever_asks() {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("mote.key");
+        let counter = || Counter::beside(&key, &DEVICE);
         let taken: Vec<u64> = std::thread::scope(|scope| {
-            let ask = || (0..25).map(|_| Counter::beside(&key).take().unwrap().number()).collect::<Vec<_>>();
+            let ask = || (0..25).map(|_| counter().take().unwrap().number()).collect::<Vec<_>>();
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(taken.iter().copied().collect::<BTreeSet<_>>(), (0..100).collect());
-        assert_eq!(Counter::beside(&key).next().unwrap(), 100);
+        assert_eq!(counter().next().unwrap(), 100);
+        // The next key in this file begins anew.
+        assert_eq!(Counter::beside(&key, &Identity::from_bytes([2; 32])).next().unwrap(), 0);
     }
 
     #[test]
     fn it_never_moves_back_and_names_a_damaged_file() {
         let folder = tempfile::tempdir().unwrap();
-        let counter = Counter::beside(folder.path().join("key"));
+        let counter = Counter::beside(folder.path().join("key"), &DEVICE);
         counter.move_to(500).unwrap();
         let refused = counter.move_to(499).unwrap_err();
         assert!(

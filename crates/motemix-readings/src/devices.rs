@@ -218,7 +218,8 @@ impl Devices {
         Ok(())
     }
 
-    /// Puts another identity in a device's place. Both or none is noted.
+    /// Puts another identity in a device's place. Both or none is noted. A key that is new here
+    /// counts from 0, as each key does; of one that is in the list already nothing is forgotten.
     ///
     /// # Errors
     /// The file does not work.
@@ -227,9 +228,7 @@ impl Devices {
             let noted = "UPDATE devices SET successor = ?2 WHERE short = ?1";
             devices.run(noted, params![old.short, successor.as_bytes()])?;
             devices.authorise(successor.short(), &old.place, &old.purpose, Admitted::AsSuccessor)?;
-            devices.introduce(successor, key)?;
-            // The device goes on counting.
-            devices.keep(successor.short(), Freshness::starting_at(old.fresh.next()), None)
+            devices.introduce(successor, key)
         })
     }
 

@@ -10,6 +10,8 @@ use motemix_object::{
 };
 
 use crate::devices::{Admitted, Device, Devices, Verdict};
+use crate::jws::{self, JwsError, SealedJws};
+use crate::senml::Pack;
 
 /// A message that is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub enum Accepted {
         device: Box<Device>,
         /// Under which number.
         sequence: u64,
-        /// SenML in CBOR.
+        /// SenML in CBOR, also if the twin had it in JSON.
         senml: Vec<u8>,
     },
     /// A device has shown its key.
@@ -50,6 +52,8 @@ pub enum Accepted {
 pub enum Refusal {
     /// It is no message of a device.
     Malformed(ObjectError),
+    /// It is text, and no reading as JWS.
+    MalformedJws(JwsError),
     /// No device of the list has such a key id or identity.
     Unknown,
     /// The device has not shown its key.
@@ -78,6 +82,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(error) | Self::Signature(error) => error.fmt(f),
+            Self::MalformedJws(error) => error.fmt(f),
             Self::Unknown => f.write_str(
                 "no device of the list sent this; put its identity there with `motemix object authorise`, or let it \
                  register again if it is there",
@@ -114,6 +119,46 @@ pub struct Verifier {
 
 type Candidate = [u8; Identity::SHORT_LEN];
 
+/// A reading in one of its two forms, whose signature nobody has checked.
+enum Sealed<'m> {
+    Compact(SealedReading<'m>),
+    Twin(SealedJws<'m>),
+}
+
+impl Sealed<'_> {
+    const fn key_id(&self) -> KeyId {
+        match self {
+            Self::Compact(reading) => reading.key_id(),
+            Self::Twin(twin) => twin.key_id(),
+        }
+    }
+
+    fn verify(
+        &self,
+        key: &PublicKey,
+        identity: &Identity,
+        sequence: u64,
+        audience: Audience<'_>,
+    ) -> Result<Verified<'_>, ObjectError> {
+        match self {
+            Self::Compact(reading) => reading.verify(key, identity, sequence, audience),
+            Self::Twin(twin) => twin.verify(key, identity, sequence, audience),
+        }
+    }
+
+    /// What is no SenML stays as it was signed.
+    fn as_cbor(&self, senml: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Compact(_) => senml.to_vec(),
+            Self::Twin(_) => Pack::read(senml).map_or_else(|_| senml.to_vec(), |pack| pack.to_cbor()),
+        }
+    }
+}
+
+fn text_of(message: &[u8]) -> Option<&str> {
+    std::str::from_utf8(message).ok().map(str::trim_ascii)
+}
+
 impl Verifier {
     /// For the devices of a list.
     pub fn new(devices: Devices, policy: Policy) -> Self {
@@ -136,8 +181,13 @@ impl Verifier {
         if let Ok(credential) = Credential::parse(message) {
             return self.introduced(&credential);
         }
+        // A header of JWS is a JSON object, whose base64 begins like this.
+        if let Some(text) = text_of(message).filter(|text| text.starts_with("ey")) {
+            let twin = jws::open(text).map_err(Refusal::MalformedJws)?;
+            return self.reading(&Sealed::Twin(twin), audience, now);
+        }
         let reading = match SealedReading::parse(message) {
-            Ok(reading) => return self.reading(&reading, audience, now),
+            Ok(reading) => return self.reading(&Sealed::Compact(reading), audience, now),
             Err(error) => error,
         };
         if let Ok(registration) = UnverifiedRegistration::parse(message) {
@@ -266,7 +316,7 @@ impl Verifier {
 
     fn reading(
         &mut self,
-        reading: &SealedReading<'_>,
+        reading: &Sealed<'_>,
         audience: Audience<'_>,
         now: u64,
     ) -> Result<Accepted, Refusal> {
@@ -292,7 +342,7 @@ impl Verifier {
     fn try_one(
         &self,
         device: &mut Device,
-        reading: &SealedReading<'_>,
+        reading: &Sealed<'_>,
         sequence: u64,
         audience: Audience<'_>,
         now: u64,
@@ -306,14 +356,14 @@ impl Verifier {
         let verified = self.admit(device, reading, (&identity, &key), sequence, audience)?;
         // Before anybody sees it.
         self.devices.keep(device.short, device.fresh, Some(now))?;
-        let senml = verified.senml().to_vec();
+        let senml = reading.as_cbor(verified.senml());
         Ok(Accepted::Reading { device: Box::new(device.clone()), sequence, senml })
     }
 
     fn admit<'b>(
         &self,
         device: &mut Device,
-        reading: &SealedReading<'b>,
+        reading: &'b Sealed<'_>,
         (identity, key): (&Identity, &PublicKey),
         sequence: u64,
         audience: Audience<'_>,

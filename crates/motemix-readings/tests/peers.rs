@@ -1,7 +1,8 @@
 //! Readings, their twins and SenML with programs of others: pycose, joserfc and kpn-senml, in
 //! Python.
 
-#[path = "peers/python.rs"]
+#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 
 use motemix_object::{
@@ -59,7 +60,7 @@ fn pack() -> Pack {
 
 #[test]
 fn pycose_verifies_a_reading_and_refuses_a_changed_one() {
-    let mut peer = Python::start();
+    let mut peer = Python::objects();
     for algorithm in BOTH {
         let mut device = Device::new(algorithm);
         let senml = pack().to_cbor();
@@ -90,7 +91,7 @@ fn pycose_verifies_a_reading_and_refuses_a_changed_one() {
 
 #[test]
 fn a_reading_that_pycose_signed_verifies_and_a_changed_one_does_not() {
-    let mut peer = Python::start();
+    let mut peer = Python::objects();
     for (algorithm, tag) in [(BOTH[0], false), (BOTH[0], true), (BOTH[1], false), (BOTH[1], true)] {
         let mut device = Device::new(algorithm);
         let key_id = device.sealer().key_id(SEQUENCE);
@@ -120,7 +121,7 @@ fn a_reading_that_pycose_signed_verifies_and_a_changed_one_does_not() {
 
 #[test]
 fn joserfc_verifies_a_twin_only_if_it_is_told_of_its_context() {
-    let mut peer = Python::start();
+    let mut peer = Python::objects();
     for algorithm in BOTH {
         let mut device = Device::new(algorithm);
         let text = jws::seal(&mut device.sealer(), Reserved::promised(SEQUENCE), &pack()).expect("it signs");
@@ -152,7 +153,7 @@ fn joserfc_verifies_a_twin_only_if_it_is_told_of_its_context() {
 
 #[test]
 fn a_twin_that_joserfc_signed_verifies_in_its_context_alone() {
-    let mut peer = Python::start();
+    let mut peer = Python::objects();
     for (algorithm, name) in [(BOTH[0], "EdDSA"), (BOTH[0], "Ed25519"), (BOTH[1], "ES256")] {
         let mut device = Device::new(algorithm);
         let key_id = device.sealer().key_id(SEQUENCE);
@@ -187,7 +188,7 @@ fn url(bytes: &[u8; 32]) -> String {
 
 #[test]
 fn kpn_senml_reads_what_is_written_here() {
-    let mut peer = Python::start();
+    let mut peer = Python::objects();
     let json = r#"[{"bn":"dev:","bt":1763000000.5,"n":"t","u":"Cel","v":21.5},{"n":"label","vs":"Raum é"},
                    {"n":"open","vb":false},{"n":"count","v":-7}]"#;
     let pack = Pack::read(json.as_bytes()).expect("a pack");
@@ -206,7 +207,7 @@ fn kpn_senml_reads_what_is_written_here() {
 
 #[test]
 fn what_kpn_senml_writes_is_read_and_resolved_here() {
-    let mut peer = Python::start();
+    let mut peer = Python::objects();
     for form in ["json", "cbor"] {
         let question = json!({
             "name_text": "dev:", "form_text": form, "time": 1_763_000_000.5,

@@ -214,6 +214,50 @@ fn a_successor_takes_the_place_and_the_retired_device_is_believed_no_more() {
     assert!(matches!(server.gets(&out[..len]), Err(Refusal::Retired(_))));
 }
 
+/// What `old` and `new` sign when the key of one gives way to that of the other.
+fn retirement(old: &mut Sensor, new: &mut Sensor) -> Vec<u8> {
+    let mut out = [0; 512];
+    let (before, after) = (old.credential(), new.credential());
+    let len = retire(&mut old.key, &before, &mut new.key, &after, &mut out).unwrap();
+    out[..len].to_vec()
+}
+
+#[test]
+fn a_successor_counts_from_its_own_beginning_however_far_the_old_key_had_counted() {
+    for counted in [1, 500, 50_000] {
+        let (mut server, mut old, mut new) = (Server::new(), Sensor::new(11), Sensor::new(12));
+        server.authorise(&old, "cellar");
+        old.next = counted - 1;
+        server.gets(&old.registration(true)).unwrap();
+        let last = old.reading(Path::Direct);
+        assert!(server.believes(&last));
+        let held_back = old.reading(Path::Anonymous);
+        server.gets(&retirement(&mut old, &mut new)).unwrap();
+        let first = [Path::Anonymous, Path::Direct].map(|path| new.reading(path));
+        assert!(first.iter().all(|reading| server.believes(reading)), "{counted}");
+        server.restart();
+        // Neither of the new key nor of the old one anything is believed again.
+        assert!(first.iter().all(|reading| !server.believes(reading)));
+        for reading in [last, held_back] {
+            assert!(matches!(server.gets(&reading), Err(Refusal::Retired(_))), "{counted}");
+        }
+    }
+}
+
+#[test]
+fn a_successor_that_was_heard_before_is_not_believed_twice() {
+    let (mut server, mut old, mut new) = (Server::new(), Sensor::new(13), Sensor::new(14));
+    for sensor in [&mut old, &mut new] {
+        server.authorise(sensor, "cellar");
+        server.gets(&sensor.registration(true)).unwrap();
+    }
+    let heard: Vec<_> = (0..5).map(|_| new.reading(Path::Direct)).collect();
+    assert!(heard.iter().all(|reading| server.believes(reading)));
+    server.gets(&retirement(&mut old, &mut new)).unwrap();
+    assert!(heard.iter().all(|reading| !server.believes(reading)));
+    assert!(server.believes(&new.reading(Path::Direct)));
+}
+
 #[test]
 fn what_is_no_message_of_a_device_is_refused() {
     let mut server = Server::new();

@@ -26,8 +26,8 @@ pub use loopix::{
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use object::{
-    Object, ObjectAuthorise, ObjectDevices, ObjectIntroduce, ObjectRegister, ObjectSign, ObjectVerify, Path,
-    parse_identity,
+    Format, Object, ObjectAuthorise, ObjectDevices, ObjectIntroduce, ObjectRegister, ObjectSign,
+    ObjectVerify, Path, parse_identity,
 };
 pub use shape::{Profile, Size, Traffic};
 

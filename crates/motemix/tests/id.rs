@@ -286,6 +286,38 @@ fn a_rotation_that_is_killed_leaves_the_old_key_or_the_new_one_with_the_statemen
 }
 
 #[test]
+fn two_rotations_at_once_leave_one_line_of_successors() {
+    let kit = Kit::new();
+    let (key, before) = (kit.path("a"), kit.identity("a"));
+    // As another rotation holds it.
+    let file = fs::File::open(&key).unwrap();
+    file.lock().unwrap();
+    let refused = motemix(["id", "rotate", &key]);
+    refused.fails(1, &["another rotation of this key is at work", "wait until it has ended"]);
+    assert_eq!(kit.identity("a"), before);
+    drop(file);
+
+    let rotate = || motemix(["id", "rotate", &key, "--json"]);
+    let runs: Vec<Run> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(rotate)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (rotated, refused): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.status() == 0);
+    for run in refused {
+        run.fails(1, &["another rotation of this key is at work"]);
+    }
+    // Each statement names the one identity that follows, and the last one is there.
+    let mut identity = before;
+    for _ in &rotated {
+        let statement = kit.path(&format!("a.{}.retired", &identity[..8]));
+        let words = ["id", "check", "retirement", &statement, "--identity", &identity, "--json"];
+        identity = json(&motemix(words).succeeds())["successor"]["identity"].as_str().unwrap().to_owned();
+    }
+    assert!(!rotated.is_empty());
+    assert_eq!(identity, kit.identity("a"));
+}
+
+#[test]
 fn what_is_broken_is_named_with_its_place_and_a_remedy() {
     let kit = Kit::new();
     let once = challenge();

@@ -1,6 +1,11 @@
 //! Signed readings, as users sign and check them: with files, pipes and a running network.
 
+#[path = "object/jws.rs"]
+mod jws;
 mod program;
+#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[expect(dead_code, reason = "other crates ask other peers")]
+mod python;
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -9,6 +14,7 @@ use std::process::{Command, Stdio};
 
 use motemix_host::keys::DeviceKey;
 use motemix_object::{Algorithm, KeyId, OtherKind, SealedReading};
+use motemix_readings::jws::MAX_JWS_LEN;
 use program::{Run, motemix};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -37,6 +43,11 @@ impl Desk {
 
     fn text(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// The file of the key's counter.
+    fn counter(&self) -> PathBuf {
+        self.path(&format!("mote.key.{}.counter", &self.identity()[..8]))
     }
 
     fn identity(&self) -> String {
@@ -150,14 +161,46 @@ fn a_counter_from_a_backup_is_noticed_and_the_remedy_works() {
         desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
         desk.verify("reading", &[]).succeeds();
     }
-    fs::remove_file(desk.path("mote.key.counter")).unwrap();
+    fs::remove_file(desk.counter()).unwrap();
     desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
     desk.verify("reading", &[]).fails(1, &["its number is below one that arrived before"]);
     desk.message("registration", &["register", "@mote.key", "--next", "80"]);
     desk.verify("registration", &[]).succeeds();
     desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
     desk.verify("reading", &[]).succeeds();
-    desk.object(&["register", "@mote.key", "--next", "10"]).fails(2, &["mote.key.counter", "81 already"]);
+    desk.object(&["register", "@mote.key", "--next", "10"])
+        .fails(2, &["mote.key.", ".counter", "81 already"]);
+}
+
+#[test]
+fn a_key_that_follows_counts_from_its_own_beginning_and_nothing_of_the_old_one_is_believed_again() {
+    let desk = Desk::new();
+    desk.authorise();
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    for number in 0..3 {
+        let name = format!("old-{number}");
+        desk.message(&name, &["sign", "@mote.key", "@reading.cbor"]);
+        desk.verify(&name, &[]).succeeds();
+    }
+    // Signed with the old key, and held back.
+    desk.message("held-back", &["sign", "@mote.key", "@reading.cbor"]);
+    motemix(["id", "rotate", &desk.text("mote.key"), "--statement", &desk.text("statement")]).succeeds();
+    desk.verify("statement", &[]).succeeds();
+
+    // Also if a reading is lost meanwhile, and the list is opened anew for each.
+    for number in 0..3 {
+        desk.message("new", &["sign", "@mote.key", "@reading.cbor"]);
+        if number != 1 {
+            let said = desk.verify("new", &[]).succeeds();
+            assert!(said.contains(&format!("(reading {number})")), "{said}");
+        }
+        desk.verify("statement", &[]).succeeds();
+    }
+    desk.verify("new", &[]).fails(1, &["it arrived before"]);
+    for old in ["old-0", "old-2", "held-back", "registration"] {
+        desk.verify(old, &[]).fails(1, &["not believed", "has taken its place"]);
+    }
 }
 
 #[test]
@@ -207,12 +250,13 @@ fn what_is_no_message_or_no_reading_ends_in_one_line() {
         desk.object(&["sign", "@mote.key", "@junk"]).fails(2, &["SenML"]);
     }
     // What could not be signed took no number.
-    assert!(!desk.path("mote.key.counter").exists());
+    assert!(!desk.counter().exists());
     desk.object(&["sign", "@nobody.key", "@reading.cbor"]).fails(2, &["nobody.key"]);
-    fs::write(desk.path("long"), vec![0; (1 << 16) + 1]).unwrap();
-    desk.verify("long", &[]).fails(2, &["long", "65536 bytes"]);
-    fs::write(desk.path("mote.key.counter"), "5\n").unwrap();
-    desk.object(&["sign", "@mote.key", "@reading.cbor"]).fails(1, &["mote.key.counter", "not a counter"]);
+    fs::write(desk.path("long"), vec![0; MAX_JWS_LEN + 1]).unwrap();
+    desk.verify("long", &[]).fails(2, &["long", "1400276 bytes"]);
+    desk.object(&["sign", "@mote.key", "@long"]).fails(2, &["long", "65536 bytes"]);
+    fs::write(desk.counter(), "5\n").unwrap();
+    desk.object(&["sign", "@mote.key", "@reading.cbor"]).fails(1, &[".counter", "not a counter"]);
 }
 
 #[test]

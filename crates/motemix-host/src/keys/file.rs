@@ -51,6 +51,9 @@ pub enum KeyProblem {
         /// The folder, for the remedy.
         folder: PathBuf,
     },
+    /// Two rotations at once would name two successors.
+    #[error("another rotation of this key is at work; wait until it has ended, and look who follows")]
+    Rotating,
     /// A key must not be replaced by accident.
     #[error("there is a key already; remove it first if it is to be replaced")]
     Exists,

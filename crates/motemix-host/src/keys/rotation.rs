@@ -7,8 +7,11 @@
 //! Each step is on the disk before the next one begins. Whenever the process dies, KEY is the old
 //! key or the new one, and the new one is never there without the statement; the next rotation
 //! goes on where the last one ended.
+//!
+//! One rotation of a key at a time: the file at KEY is locked, before and after it is another one.
+//! The system drops the lock with the process, so that none is left by one that was killed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -39,7 +42,8 @@ pub struct Rotated {
 /// where the retirement goes, by the identity that is retired.
 ///
 /// # Errors
-/// A file cannot be read or written. Then the old key is in its place, or the new one with the
+/// Another rotation of this key is at work ([`KeyProblem::Rotating`]): nothing was changed. Or a
+/// file cannot be read or written. Then the old key is in its place, or the new one with the
 /// statement, and rotating again goes on from there.
 pub fn rotate(path: &Path, statement: impl Fn(&Identity) -> PathBuf) -> Result<Rotated, KeyError> {
     rotate_by(path, &statement, &mut |_| Ok(()))
@@ -64,6 +68,11 @@ fn rotate_by(
     done: Hook<'_>,
 ) -> Result<Rotated, KeyError> {
     let (successor, retiring) = (beside(path, "successor"), beside(path, "retiring"));
+    let locked = lock(path, path)?;
+    // Whoever opened the old key before it was renamed gets its lock when that rotation has ended.
+    if !is_name_of(path, &locked).map_err(written(path))? {
+        return Err(KeyError::new(path, KeyProblem::Rotating));
+    }
     if retiring.exists() && !is_same_file(path, &retiring).map_err(written(path))? {
         return finish(path, &retiring, statement, done);
     }
@@ -84,6 +93,8 @@ fn rotate_by(
     }
     done(Done::Linked)?;
     drop(old);
+    // It is to be the file at `path`, and locked from its first moment there.
+    let _locked_too = lock(&successor, path)?;
     fs::rename(&successor, path).and_then(|()| file::sync_folder(path)).map_err(written(path))?;
     done(Done::Renamed)?;
     wipe(path, &retiring, done)?;
@@ -150,8 +161,23 @@ fn is_overwritten(path: &Path) -> bool {
 }
 
 fn is_same_file(one: &Path, other: &Path) -> io::Result<bool> {
-    let [one, other] = [File::open(one)?.metadata()?, File::open(other)?.metadata()?];
-    Ok(one.dev() == other.dev() && one.ino() == other.ino())
+    is_name_of(one, &File::open(other)?)
+}
+
+fn is_name_of(path: &Path, file: &File) -> io::Result<bool> {
+    let [named, open] = [File::open(path)?.metadata()?, file.metadata()?];
+    Ok(named.dev() == open.dev() && named.ino() == open.ino())
+}
+
+/// Locks the key in `file`, for the rotation of the one at `path`.
+fn lock(file: &Path, path: &Path) -> Result<File, KeyError> {
+    let read = |error| KeyError::new(file, KeyProblem::Read(error));
+    let opened = file::open(file).map_err(read)?;
+    match opened.try_lock() {
+        Ok(()) => Ok(opened),
+        Err(TryLockError::WouldBlock) => Err(KeyError::new(path, KeyProblem::Rotating)),
+        Err(TryLockError::Error(error)) => Err(read(error)),
+    }
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {
@@ -251,6 +277,49 @@ mod tests {
             assert_eq!(rotated.key.identity(), device.successor());
             assert!(at < 3 || rotated.key.identity() == between);
             assert_eq!(device.files(), 2, "{step:?}: something is left");
+        }
+    }
+
+    #[test]
+    fn a_second_rotation_at_any_moment_of_the_first_is_refused_and_changes_nothing() {
+        for step in STEPS {
+            let device = Device::new(Algorithm::Ed25519);
+            let mut refused = None;
+            let rotated = rotate_by(&device.path, &|_| device.statement(), &mut |done| {
+                if done == step {
+                    let before = (device.files(), fs::read(&device.path).unwrap());
+                    refused = rotate(&device.path, |_| device.path.with_extension("second")).err();
+                    assert!(before == (device.files(), fs::read(&device.path).unwrap()), "{step:?}");
+                }
+                Ok(())
+            });
+            assert!(matches!(refused.unwrap().problem, KeyProblem::Rotating), "{step:?}");
+            assert_eq!(rotated.unwrap().key.identity(), device.successor());
+            // It has ended: the next one is one of its own.
+            assert!(!device.rotate().resumed);
+        }
+    }
+
+    #[test]
+    fn rotations_that_begin_at_once_end_one_after_the_other_or_are_refused() {
+        let device = Device::new(Algorithm::Ed25519);
+        let statement = |before: &Identity| device.path.with_extension(format!("{before:.8}.retired"));
+        let rotated: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| rotate(&device.path, statement))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (mut identity, mut steps) = (device.identity, 0);
+        // Each identity names one that follows, up to the key that is there now.
+        while let Ok(text) = fs::read(statement(&identity)) {
+            let mut bytes = [0; STATEMENT_LEN];
+            let bytes = base16ct::lower::decode(text.trim_ascii(), &mut bytes).unwrap();
+            identity = check_retirement(bytes, &identity).unwrap().0;
+            steps += 1;
+        }
+        assert_eq!(identity, DeviceKey::load(&device.path).unwrap().identity());
+        assert_eq!(steps, rotated.iter().filter(|rotated| rotated.is_ok()).count());
+        for refused in rotated.into_iter().filter_map(Result::err) {
+            assert!(matches!(refused.problem, KeyProblem::Rotating), "{refused}");
         }
     }
 

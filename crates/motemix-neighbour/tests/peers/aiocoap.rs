@@ -19,7 +19,7 @@ use crate::coap::{self, Client, EDHOC, Server, is_success, post, response};
 use crate::lakers::{Suite, neighbour, scalar};
 use crate::neighbours::{Neighbour, accept, exported};
 use crate::oscore::{Context, NotProtected};
-use crate::python::{Python, RefusedThere, field_of};
+use crate::python::{Python, RefusedThere, bytes};
 
 /// What comes before message_1 in a request (RFC 9528, A.2.1): `true` in CBOR.
 const BEGINNING: u8 = 0xf5;
@@ -140,7 +140,7 @@ impl Meeting {
             let asked = scope.spawn(|| {
                 let answer = python.ask("request", question);
                 end();
-                answer.map(|answer| field_of(&answer, "payload"))
+                answer.map(|answer| bytes(&answer, "payload"))
             });
             server.serve(|request| responder.answer(&request));
             (asked.join().expect("it was asked"), responder.answered)

@@ -1,7 +1,7 @@
 //! Handshakes of method 3 and suite 2 with lakers.
 
 use crate::neighbours::{Neighbour, Private, exported};
-use crate::python::{Python, field_of};
+use crate::python::{Python, bytes};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use motemix_crypto::Portable;
@@ -106,9 +106,9 @@ impl Meeting {
             "connection": hex::encode([self.connections[1]]), "by_value": self.by_value, "ead": self.their_data(),
         });
         let answer = python.ask("answer", question).expect("message_2");
-        assert_eq!(field_of(&answer, "connection"), [self.connections[0]]);
+        assert_eq!(bytes(&answer, "connection"), [self.connections[0]]);
         assert_eq!(answer["ead"], if self.with_data { json!([1]) } else { json!([]) });
-        let message_2 = field_of(&answer, "message");
+        let message_2 = bytes(&answer, "message");
         let received = waiting.read_message_2(message_2, &[], suite).expect("theirs");
         self.check_data(received.ead_2());
         let verified =
@@ -119,7 +119,7 @@ impl Meeting {
             .expect("room");
         let question = json!({"message": hex::encode(message_3), "peer": hex::encode(&self.ours.ccs)});
         let answer = python.ask("accept", question).expect("message_4");
-        let mut message_4 = field_of(&answer, "message");
+        let mut message_4 = bytes(&answer, "message");
         assert_eq!(completed.read_message_4(&mut message_4, &[], suite), Ok(Ead::NONE));
         let session = completed.into_session();
         assert_eq!(session.peer_connection(), &self.connection(1));
@@ -145,8 +145,8 @@ impl Meeting {
             "peer": hex::encode(&self.ours.ccs), "by_value": self.by_value, "ead": self.their_data(),
         });
         let answer = python.ask("finish", question).expect("message_3");
-        assert_eq!(field_of(&answer, "connection"), [self.connections[1]]);
-        let message_3 = field_of(&answer, "message");
+        assert_eq!(bytes(&answer, "connection"), [self.connections[1]]);
+        let message_3 = bytes(&answer, "message");
         let received = waiting.read_message_3(message_3, &[], suite).expect("theirs");
         self.check_data(received.ead_3());
         let completed =

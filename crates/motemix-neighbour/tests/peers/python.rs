@@ -1,4 +1,5 @@
-//! Python peers, which are asked in JSON lines; `scripts/neighbour` has them, and the questions.
+//! Python peers, which are asked in JSON lines; `scripts/neighbour` and `scripts/objects` have them,
+//! and the questions. Tests of several crates take this file.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
@@ -17,30 +18,35 @@ pub struct Python {
 }
 
 /// What the peer says when it does not do what it was asked for.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct RefusedThere(pub String);
 
 impl Python {
     /// lakers and cryptography.
     pub fn start() -> Self {
-        Self::of("peer.py")
+        Self::of("neighbour", "peer.py")
     }
 
     /// aiocoap.
     pub fn over_coap() -> Self {
-        Self::of("coap_peer.py")
+        Self::of("neighbour", "coap_peer.py")
     }
 
-    fn of(script: &str) -> Self {
+    /// pycose, joserfc and kpn-senml.
+    pub fn objects() -> Self {
+        Self::of("objects", "peer.py")
+    }
+
+    fn of(folder: &str, script: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let python = root.join(".venv-neighbour/bin/python");
+        let python = root.join(format!(".venv-{folder}/bin/python"));
         assert!(
             python.exists(),
-            "there is no .venv-neighbour for lakers; make it with: scripts/setup neighbour_peer"
+            "there is no .venv-{folder} for {script}; make it with: scripts/setup {folder}_peer"
         );
         let complaints = tempfile::tempfile().expect("a file");
         let mut process = Command::new(python)
-            .arg(root.join("scripts/neighbour").join(script))
+            .arg(root.join("scripts").join(folder).join(script))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(complaints.try_clone().expect("a file"))
@@ -67,11 +73,11 @@ impl Python {
     /// The bytes in one field of the answer.
     pub fn bytes(&mut self, op: &str, question: Value, field: &str) -> Vec<u8> {
         let answer = self.ask(op, question).unwrap_or_else(|refused| panic!("{op}: {refused:?}"));
-        field_of(&answer, field)
+        bytes(&answer, field)
     }
 }
 
-pub fn field_of(answer: &Value, field: &str) -> Vec<u8> {
+pub fn bytes(answer: &Value, field: &str) -> Vec<u8> {
     hex::decode(answer[field].as_str().expect("a field")).expect("hex")
 }
 

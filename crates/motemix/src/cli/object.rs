@@ -111,14 +111,16 @@ pub struct ObjectRegister {
 
 /// Signs a reading: SenML (RFC 8428), in CBOR or JSON.
 ///
-/// Each reading has a number of its own. The counter in KEY.counter is on the disk before the
-/// reading is printed, so that no number is used twice.
+/// Each reading has a number of its own. The counter beside the key is on the disk before the
+/// reading is printed, so that no number is used twice. Its file is KEY, the first 8 digits of the
+/// identity, and `counter`, with dots between them.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix object sign mote.key reading.json > reading.txt
   echo '[{\"n\":\"t\",\"u\":\"Cel\",\"v\":21.5}]' | motemix object sign mote.key \\
       | motemix object verify --devices devices.db
+  motemix object sign mote.key reading.json --format jws > reading.jws
   motemix object sign mote.key reading.json --path anonymous \\
       --audience plant --raw \\
       | motemix send --config plant/nodes/mote-1/node.toml -")]
@@ -132,6 +134,9 @@ pub struct ObjectSign {
     /// How it travels.
     #[arg(long, value_enum, default_value_t = Path::Direct)]
     pub path: Path,
+    /// How it is signed.
+    #[arg(long, value_enum, default_value_t = Format::Cose)]
+    pub format: Format,
     #[command(flatten)]
     pub audience: For,
     #[command(flatten)]
@@ -152,7 +157,7 @@ Examples:
 pub struct ObjectVerify {
     #[command(flatten)]
     pub devices: DeviceList,
-    /// The message, in hexadecimal or as it is; without it, or with `-`, it is read from stdin.
+    /// The message, in hexadecimal or as it is, or a reading as JWS; without it, or with `-`, it is read from stdin.
     #[arg(value_name = "MESSAGE")]
     pub message: Option<PathBuf>,
     /// Believes no reading whose number is below one that arrived before, as RFC 8387 has it. For
@@ -192,9 +197,17 @@ impl For {
 /// In which form a message is printed.
 #[derive(Debug, Args)]
 pub struct Form {
-    /// Prints bytes in place of a line of hexadecimal digits.
+    /// Prints bytes in place of a line of hexadecimal digits; of a JWS the text without a line end.
     #[arg(long)]
     pub raw: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// COSE (RFC 9052) with SenML in CBOR: a temperature fits a packet of a mote.
+    Cose,
+    /// JWS (RFC 7515) with SenML in JSON: text, for those who read JSON.
+    Jws,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,7 @@
 //! `motemix object`: what devices sign, and who believes it.
 //!
 //! ```text
-//! SenML ─ sign ─ line of hex, or bytes ─ any way ─ verify ─ list of devices ─ what it says, and whose
+//! SenML ─ sign ─ line of hex, bytes, or JWS ─ any way ─ verify ─ list of devices ─ what it says, and whose
 //! ```
 
 mod authorise;
@@ -16,11 +16,14 @@ use crate::cli::Object;
 use crate::failure::Failure;
 use crate::report;
 use anyhow::Context;
+use motemix_readings::jws::MAX_JWS_LEN;
 use std::io::Read;
 use std::path::Path;
 
-/// The longest message and the longest reading, in bytes.
-const MOST_INPUT: u64 = 1 << 16;
+/// The longest reading that is signed, in bytes.
+const MOST_SENML: usize = 1 << 16;
+/// The longest message; a reading that was signed is shorter in each of its forms.
+const MOST_MESSAGE: usize = MAX_JWS_LEN;
 
 pub fn run(command: &Object) -> Result<(), Failure> {
     match command {
@@ -33,10 +36,10 @@ pub fn run(command: &Object) -> Result<(), Failure> {
     }
 }
 
-/// What is in a file, or on stdin.
-pub fn input(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
+/// What is in a file, or on stdin, of up to `longest` bytes.
+pub fn input(path: Option<&Path>, longest: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let most = MOST_INPUT + 1;
+    let most = longest as u64 + 1;
     let name = match path.filter(|path| *path != Path::new("-")) {
         None => {
             std::io::stdin().take(most).read_to_end(&mut bytes).context("cannot read stdin")?;
@@ -48,10 +51,8 @@ pub fn input(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
             path.display().to_string()
         }
     };
-    if bytes.len() as u64 > MOST_INPUT {
-        return Err(Failure::broken(format!(
-            "{name}: longer than {MOST_INPUT} bytes; is it the right file?"
-        )));
+    if bytes.len() > longest {
+        return Err(Failure::broken(format!("{name}: longer than {longest} bytes; is it the right file?")));
     }
     Ok(bytes)
 }

@@ -27,10 +27,11 @@ impl SignedReadings {
     /// The key cannot be read, or the network's name is too long.
     pub fn new(key: &std::path::Path, config: &NodeConfig) -> Result<Self, Failure> {
         Audience::new(&config.network).map_err(Failure::broken)?;
+        let device = DeviceKey::load(key).map_err(Failure::broken)?;
         Ok(Self {
-            device: DeviceKey::load(key).map_err(Failure::broken)?,
             network: config.network.clone(),
-            counter: Counter::at(config.readings_counter()),
+            counter: Counter::at(config.readings_counter(&device.identity())),
+            device,
             numbers: 0..0,
             told: false,
         })

@@ -18,7 +18,7 @@ use crate::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use draw::Code;
-use motemix_host::keys::{DeviceCard, DeviceKey, describe, rotate};
+use motemix_host::keys::{DeviceCard, DeviceKey, KeyProblem, describe, rotate};
 use motemix_object::{
     Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other, OtherKind, PublicKey, cose_key, thumbprint,
 };
@@ -125,7 +125,11 @@ fn rotate_key(args: &IdRotate) -> Result<(), Failure> {
             PathBuf::from(name)
         })
     };
-    let rotated = rotate(&args.key, statement).map_err(Failure::broken)?;
+    let rotated = rotate(&args.key, statement).map_err(|error| match error.problem {
+        // Nothing is wrong with what was asked for.
+        KeyProblem::Rotating => Failure::failed(error),
+        _ => Failure::broken(error),
+    })?;
     if rotated.resumed {
         eprintln!("motemix: an interrupted rotation was brought to its end");
     }

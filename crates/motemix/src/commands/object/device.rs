@@ -1,12 +1,13 @@
 //! What a device says of itself and of what it measured.
 
-use super::{input, print};
-use crate::cli::{ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
+use super::{MOST_SENML, input, print};
+use crate::cli::{Format, ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
 use crate::failure::Failure;
+use crate::report;
 use motemix_host::keys::DeviceKey;
 use motemix_object::{OVERHEAD, Path, Sealer, register as sign_registration};
-use motemix_readings::Counter;
 use motemix_readings::senml::Pack;
+use motemix_readings::{Counter, jws};
 
 /// Room for a key, what may stand beside it, and a signature.
 const STATEMENT_LEN: usize = 2048;
@@ -20,7 +21,7 @@ pub fn introduce(args: &ObjectIntroduce) -> Result<(), Failure> {
 
 pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let counter = Counter::beside(&args.key);
+    let counter = Counter::beside(&args.key, &device.identity());
     if let Some(next) = args.next {
         counter.move_to(next).map_err(Failure::broken)?;
     }
@@ -32,18 +33,23 @@ pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
 }
 
 pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
-    let given = input(args.reading.as_deref())?;
+    let given = input(args.reading.as_deref(), MOST_SENML)?;
     let pack = Pack::read(&given).map_err(Failure::broken)?;
-    // CBOR stays as it is.
-    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let number = Counter::beside(&args.key).take().map_err(Failure::failed)?;
+    let number = Counter::beside(&args.key, &device.identity()).take().map_err(Failure::failed)?;
     let path = match args.path {
         Way::Direct => Path::Direct,
         Way::Anonymous => Path::Anonymous,
     };
     let identity = device.identity();
     let mut sealer = Sealer { signer: device.signer(), identity, path, audience: args.audience.get() };
+    if args.format == Format::Jws {
+        let text = jws::seal(&mut sealer, number, &pack).map_err(Failure::failed)?;
+        let line_end = if args.form.raw { "" } else { "\n" };
+        return Ok(report::print((text + line_end).as_bytes())?);
+    }
+    // CBOR stays as it is.
+    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
     let mut out = vec![0; pack.len() + OVERHEAD + 8];
     let len = sealer.seal(number, &pack, &mut out).map_err(Failure::failed)?;
     print(&out[..len], args.form.raw)
