@@ -2,7 +2,7 @@
 //! [`Board`]; the phases of its life each need other memory:
 //!
 //! ```text
-//! reset ─ open the flash ─ stand ─ `start` ─ admit the network document ─ node ─ link ─ `stop` ─┐
+//! reset ─ open the flash ─ stand ─ `start` ─ node ─ admit the network document ─ link ─ `stop` ─┐
 //!                            └───────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -13,14 +13,14 @@ use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
-use motemix_node::Instant;
+use motemix_node::{Instant, Storage};
 use motemix_object::Record;
 use motemix_sphinx::Profile;
 use rand_core::{CryptoRng, Rng as _};
 
 use crate::store::Layout;
 use crate::{
-    Console, Mote, Next, OnAir, PlaceInNetwork, Readings, Refusal, Running, StartAsked, Tables, WithReadings,
+    Console, Mote, Next, OnAir, Readings, Refusal, Route, Running, StartAsked, Tables, WithReadings,
 };
 
 /// What a board has.
@@ -147,15 +147,9 @@ pub fn run<
     board.join(mote.address());
     let radio = Radio::new(board.radio());
     let mut started = Started { board, radio, mote };
-    let mut scratch = [0; DOCUMENT];
     loop {
-        let asked = started.stand(&mut scratch);
-        let now = started.board.now();
-        let mut admitted = started.mote.admit(asked, now, &mut scratch);
-        let served = match &mut admitted {
-            Ok(place) => started.node::<T, PACKET, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(place),
-            Err(refusal) => Err(*refusal),
-        };
+        let asked = started.stand::<DOCUMENT>();
+        let served = started.node::<T, PACKET, DOCUMENT, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(asked);
         if let Err(refusal) = served {
             use core::fmt::Write as _;
             // A console takes everything.
@@ -182,11 +176,12 @@ fn open<B: Board>(board: &mut B) -> Result<MoteOf<B>, &'static str> {
 impl<B: Board> Started<'_, B> {
     /// Until somebody types `start`.
     #[inline(never)]
-    fn stand(&mut self, scratch: &mut [u8]) -> StartAsked {
+    fn stand<const DOCUMENT: usize>(&mut self) -> StartAsked {
+        let mut scratch = [0; DOCUMENT];
         let mut console = WithReadings::standing(self.board.console());
         loop {
             let now = self.board.now();
-            if let Some(asked) = self.mote.attend(now, &mut console, scratch) {
+            if let Some(asked) = self.mote.attend(now, &mut console, &mut scratch) {
                 return asked;
             }
             self.board.forget_frames();
@@ -194,32 +189,33 @@ impl<B: Board> Started<'_, B> {
         }
     }
 
-    /// Makes the node, for as long as it runs. It comes before the link: to make its tables takes
-    /// much stack, and nothing may lie beneath that need not.
+    /// Makes the node, for as long as it runs. It comes before the link: to make its tables and to
+    /// check its network document takes much stack, and nothing may lie beneath that need not.
     #[inline(never)]
     fn node<
         T: Tables<Profile = B::Profile>,
         const PACKET: usize,
+        const DOCUMENT: usize,
         const NEXT: usize,
         const ARRIVALS: usize,
         const DEPARTURES: usize,
         const NEIGHBOURS: usize,
     >(
         &mut self,
-        place: &PlaceInNetwork<'_>,
+        asked: StartAsked,
     ) -> Result<(), Refusal> {
         let Self { board, radio, mote } = self;
         let mut document = [0; NEXT];
         let mut tables = T::new();
-        let (storage, routes) = tables.lend();
         let address = mote.address();
-        let mut running = Running::new(mote, place, storage, routes);
-        running.start(board.now(), place)?;
+        let mut begun = None;
+        begin::<B, DOCUMENT>(board, mote, asked, tables.lend(), &mut begun)?;
+        let Some((running, readings)) = &mut begun else { return Ok(()) };
         running.lend_document(&mut document);
         board.console().write("ok\n");
-        let mut readings = Readings::new(place.network_name());
-        let served = (&mut running, &mut readings);
-        if place.protects_links() {
+        let is_protected = running.protects_links();
+        let served = (running, readings);
+        if is_protected {
             protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS>(board, radio, address, served);
         } else {
             link::<B, PACKET, ARRIVALS, DEPARTURES>(board, radio, address, served);
@@ -228,13 +224,33 @@ impl<B: Board> Started<'_, B> {
     }
 }
 
+/// A node that has begun, and its readings.
+type Begun<'m, B> = (RunningOf<'m, B>, Readings);
+
+/// Checks the network document, and begins with what it says. The document's memory ends with this:
+/// what the link takes afterwards lies where it was.
+#[inline(never)]
+fn begin<'m, B: Board, const DOCUMENT: usize>(
+    board: &mut B,
+    mote: &'m mut MoteOf<B>,
+    asked: StartAsked,
+    (storage, routes): (Storage<'m, B::Profile>, &'m mut [Route]),
+    begun: &mut Option<Begun<'m, B>>,
+) -> Result<(), Refusal> {
+    let mut scratch = [0; DOCUMENT];
+    let place = mote.admit(asked, board.now(), &mut scratch)?;
+    let readings = Readings::new(place.network_name());
+    let (running, _) = begun.insert((Running::new(mote, &place, storage, routes), readings));
+    running.start(board.now(), &place)
+}
+
 /// Makes a link that does not protect frames, and runs the node until somebody types `stop`.
 #[inline(never)]
 fn link<B: Board, const PACKET: usize, const ARRIVALS: usize, const DEPARTURES: usize>(
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
-    served: (&mut RunningOf<'_, B>, &mut Readings<'_>),
+    served: (&mut RunningOf<'_, B>, &mut Readings),
 ) {
     let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
     let seed = board.random().next_u64();
@@ -255,7 +271,7 @@ fn protected<
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
-    served: (&mut RunningOf<'_, B>, &mut Readings<'_>),
+    served: (&mut RunningOf<'_, B>, &mut Readings),
 ) {
     let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
     let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
@@ -271,7 +287,7 @@ fn protected<
 #[inline(never)]
 fn serve<B: Board, const PACKET: usize>(
     board: &mut B,
-    (running, readings): (&mut RunningOf<'_, B>, &mut Readings<'_>),
+    (running, readings): (&mut RunningOf<'_, B>, &mut Readings),
     mut link: OnAir<'_, '_, B::Radio, CurveOf<B>>,
 ) {
     let mut packet = [0; PACKET];
@@ -291,7 +307,7 @@ fn serve<B: Board, const PACKET: usize>(
 fn tend<B: Board>(
     board: &mut B,
     running: &mut RunningOf<'_, B>,
-    readings: &mut Readings<'_>,
+    readings: &mut Readings,
     packet: &mut [u8],
 ) -> Instant {
     let (now, mut console) = (board.now(), board.console());

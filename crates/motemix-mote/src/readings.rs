@@ -12,6 +12,7 @@ use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
+use motemix_directory::MAX_NAME_LEN;
 use motemix_node::{Event, Instant, MessageHandle};
 use motemix_object::{Audience, Ed25519Key, Path, Record, Reserved, Sealer, write_pack};
 use motemix_sphinx::{NodeId, Profile};
@@ -23,9 +24,9 @@ use crate::mote::device::identity_of;
 use crate::store::{MAX_MESSAGE_LEN, StoreError};
 
 /// The readings of a node that runs.
-pub struct Readings<'n> {
+pub struct Readings {
     /// For whom they are: whoever believes them asks for its network's.
-    network: &'n str,
+    network: heapless::String<MAX_NAME_LEN>,
     plan: Option<Plan>,
     under_way: Option<MessageHandle>,
     /// How the one that was under way ended: whether it arrived.
@@ -41,9 +42,11 @@ struct Plan {
     due: Instant,
 }
 
-impl<'n> Readings<'n> {
+impl Readings {
     /// None yet, in the network of this name.
-    pub const fn new(network: &'n str) -> Self {
+    pub fn new(network: &str) -> Self {
+        // The name of a network document is no longer.
+        let network = network.try_into().unwrap_or_default();
         Self { network, plan: None, under_way: None, ended: None, dropped: 0 }
     }
 
@@ -115,7 +118,7 @@ impl<'n> Readings<'n> {
     ) -> Result<usize, StoreError> {
         let too_long = StoreError::TooLong { most: out.len() };
         let mut key = Ed25519Key::new(seed);
-        let (identity, audience) = (identity_of(&key), Audience::new(self.network).unwrap_or_default());
+        let (identity, audience) = (identity_of(&key), Audience::new(&self.network).unwrap_or_default());
         let mut sealer = Sealer { signer: &mut key, identity, path: Path::Anonymous, audience };
         sealer.seal(number, senml, out).map_err(|_| too_long)
     }
@@ -147,7 +150,7 @@ impl<'n> Readings<'n> {
     }
 
     /// Hears what happens to readings, and who asks for them.
-    pub const fn hears<C>(&mut self, console: C, now: Instant) -> WithReadings<'_, 'n, C> {
+    pub const fn hears<C>(&mut self, console: C, now: Instant) -> WithReadings<'_, C> {
         WithReadings { readings: Some(self), console, now }
     }
 }
@@ -160,21 +163,21 @@ fn share(time: Duration, random: u32) -> Duration {
 }
 
 /// A console of a mote that signs readings.
-pub struct WithReadings<'r, 'n, C> {
+pub struct WithReadings<'r, C> {
     /// None while the node does not run.
-    readings: Option<&'r mut Readings<'n>>,
+    readings: Option<&'r mut Readings>,
     console: C,
     now: Instant,
 }
 
-impl<C> WithReadings<'_, '_, C> {
+impl<C> WithReadings<'_, C> {
     /// That of a mote that stands still.
     pub const fn standing(console: C) -> Self {
         Self { readings: None, console, now: Instant::from_micros(0) }
     }
 }
 
-impl<C: Console> Console for WithReadings<'_, '_, C> {
+impl<C: Console> Console for WithReadings<'_, C> {
     const SAYS: bool = C::SAYS;
     const SIGNS: bool = true;
 

@@ -207,6 +207,11 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.node.send(now, to, data)
     }
 
+    /// Whether neighbours protect what passes between them.
+    pub(crate) const fn protects_links(&self) -> bool {
+        self.network.protected_links
+    }
+
     pub(crate) const fn store(&mut self) -> &mut Store<F> {
         &mut self.mote.store
     }
