@@ -112,13 +112,14 @@ macro_rules! run {
             { $limits.arrivals },
             { $limits.departures },
             { $limits.neighbours },
+            { $limits.devices },
         >($board)
     }};
 }
 
 /// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document
-/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, and keys of so many neighbours.
-/// `run!` takes them from a board's limits.
+/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, keys of so many neighbours, and so
+/// many devices whose readings are checked. `run!` takes them from a board's limits.
 pub fn run<
     B: Board,
     T: Tables<Profile = B::Profile>,
@@ -128,6 +129,7 @@ pub fn run<
     const ARRIVALS: usize,
     const DEPARTURES: usize,
     const NEIGHBOURS: usize,
+    const DEVICES: usize,
 >(
     mut board: B,
 ) -> ! {
@@ -148,8 +150,9 @@ pub fn run<
     let radio = Radio::new(board.radio());
     let mut started = Started { board, radio, mote };
     loop {
-        let asked = started.stand::<DOCUMENT>();
-        let served = started.node::<T, PACKET, DOCUMENT, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(asked);
+        let asked = started.stand::<DOCUMENT, DEVICES>();
+        let served =
+            started.node::<T, PACKET, DOCUMENT, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS, DEVICES>(asked);
         if let Err(refusal) = served {
             use core::fmt::Write as _;
             // A console takes everything.
@@ -176,9 +179,9 @@ fn open<B: Board>(board: &mut B) -> Result<MoteOf<B>, &'static str> {
 impl<B: Board> Started<'_, B> {
     /// Until somebody types `start`.
     #[inline(never)]
-    fn stand<const DOCUMENT: usize>(&mut self) -> StartAsked {
+    fn stand<const DOCUMENT: usize, const DEVICES: usize>(&mut self) -> StartAsked {
         let mut scratch = [0; DOCUMENT];
-        let mut console = WithReadings::standing(self.board.console());
+        let mut console = WithReadings::<_, DEVICES>::standing(self.board.console());
         loop {
             let now = self.board.now();
             if let Some(asked) = self.mote.attend(now, &mut console, &mut scratch) {
@@ -200,6 +203,7 @@ impl<B: Board> Started<'_, B> {
         const ARRIVALS: usize,
         const DEPARTURES: usize,
         const NEIGHBOURS: usize,
+        const DEVICES: usize,
     >(
         &mut self,
         asked: StartAsked,
@@ -210,22 +214,19 @@ impl<B: Board> Started<'_, B> {
         let address = mote.address();
         let mut begun = None;
         begin::<B, DOCUMENT>(board, mote, asked, tables.lend(), &mut begun)?;
-        let Some((running, readings)) = &mut begun else { return Ok(()) };
+        let (Some(running), mut readings) = (&mut begun, Readings::new()) else { return Ok(()) };
         running.lend_document(&mut document);
         board.console().write("ok\n");
         let is_protected = running.protects_links();
-        let served = (running, readings);
+        let served = (running, &mut readings);
         if is_protected {
-            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS>(board, radio, address, served);
+            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS, DEVICES>(board, radio, address, served);
         } else {
-            link::<B, PACKET, ARRIVALS, DEPARTURES>(board, radio, address, served);
+            link::<B, PACKET, ARRIVALS, DEPARTURES, DEVICES>(board, radio, address, served);
         }
         Ok(())
     }
 }
-
-/// A node that has begun, and its readings.
-type Begun<'m, B> = (RunningOf<'m, B>, Readings);
 
 /// Checks the network document, and begins with what it says. The document's memory ends with this:
 /// what the link takes afterwards lies where it was.
@@ -235,18 +236,23 @@ fn begin<'m, B: Board, const DOCUMENT: usize>(
     mote: &'m mut MoteOf<B>,
     asked: StartAsked,
     (storage, routes): (Storage<'m, B::Profile>, &'m mut [Route]),
-    begun: &mut Option<Begun<'m, B>>,
+    begun: &mut Option<RunningOf<'m, B>>,
 ) -> Result<(), Refusal> {
     let mut scratch = [0; DOCUMENT];
     let place = mote.admit(asked, board.now(), &mut scratch)?;
-    let readings = Readings::new(place.network_name());
-    let (running, _) = begun.insert((Running::new(mote, &place, storage, routes), readings));
+    let running = begun.insert(Running::new(mote, &place, storage, routes));
     running.start(board.now(), &place)
 }
 
 /// Makes a link that does not protect frames, and runs the node until somebody types `stop`.
 #[inline(never)]
-fn link<B: Board, const PACKET: usize, const ARRIVALS: usize, const DEPARTURES: usize>(
+fn link<
+    B: Board,
+    const PACKET: usize,
+    const ARRIVALS: usize,
+    const DEPARTURES: usize,
+    const DEVICES: usize,
+>(
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
@@ -256,7 +262,7 @@ fn link<B: Board, const PACKET: usize, const ARRIVALS: usize, const DEPARTURES: 
     let seed = board.random().next_u64();
     let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
     let meeting = None::<&mut MeetingOf<B>>;
-    serve::<B, PACKET>(board, served, OnAir { stack: &mut stack, radio, meeting });
+    serve::<B, PACKET, DEVICES>(board, served, OnAir { stack: &mut stack, radio, meeting });
 }
 
 /// The same with a link that protects them.
@@ -267,6 +273,7 @@ fn protected<
     const ARRIVALS: usize,
     const DEPARTURES: usize,
     const NEIGHBOURS: usize,
+    const DEVICES: usize,
 >(
     board: &mut B,
     radio: &mut Radio<B::Radio>,
@@ -280,12 +287,12 @@ fn protected<
     let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
     stack.protect(&mut keys);
     let meeting = Some(&mut meeting);
-    serve::<B, PACKET>(board, served, OnAir { stack: &mut stack, radio, meeting });
+    serve::<B, PACKET, DEVICES>(board, served, OnAir { stack: &mut stack, radio, meeting });
 }
 
 /// Runs the node until somebody types `stop`.
 #[inline(never)]
-fn serve<B: Board, const PACKET: usize>(
+fn serve<B: Board, const PACKET: usize, const DEVICES: usize>(
     board: &mut B,
     (running, readings): (&mut RunningOf<'_, B>, &mut Readings),
     mut link: OnAir<'_, '_, B::Radio, CurveOf<B>>,
@@ -293,7 +300,7 @@ fn serve<B: Board, const PACKET: usize>(
     let mut packet = [0; PACKET];
     loop {
         let now = tend(board, running, readings, &mut packet);
-        let mut heard = readings.hears(board.console(), now);
+        let mut heard = readings.hears::<_, DEVICES>(board.console(), now);
         match running.poll(board.now(), &mut heard, &mut link, &mut packet) {
             Next::TookIn | Next::Again => {}
             Next::Wait(due) => board.wait([due, readings.due()].into_iter().flatten().min()),

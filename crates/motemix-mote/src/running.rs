@@ -212,6 +212,11 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.network.protected_links
     }
 
+    /// The network that it is in.
+    pub(crate) fn network_name(&self) -> &str {
+        &self.network.name
+    }
+
     pub(crate) const fn store(&mut self) -> &mut Store<F> {
         &mut self.mote.store
     }
