@@ -23,6 +23,7 @@ use crate::mote::device::identity_of;
 use crate::store::{MAX_MESSAGE_LEN, StoreError};
 
 /// The readings of a node that runs.
+#[derive(Default)]
 pub struct Readings {
     plan: Option<Plan>,
     under_way: Option<MessageHandle>,

@@ -108,8 +108,8 @@ pub fn write_pack(time: Option<u64>, records: &[Record<'_>], out: &mut [u8]) -> 
     Some(encoder.writer().position())
 }
 
-/// One pack as [`write_pack`] writes it, read without memory of its own. What else RFC 8428 allows is
-/// for programs with more room.
+/// One pack as [`write_pack`] writes it, read without memory of its own. What else RFC 8428 allows
+/// is for programs with more room.
 #[derive(Clone, Debug)]
 pub struct Pack<'b> {
     time: Option<u64>,

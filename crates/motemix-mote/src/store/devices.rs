@@ -1,4 +1,5 @@
-//! The devices whose readings this mote checks: who each is, and which of its numbers were accepted.
+//! The devices whose readings this mote checks: who each is, and which of its numbers were
+//! accepted.
 //!
 //! Both are items of a map of their own. What was accepted changes with each reading, so it is an
 //! item apart from what never changes.

@@ -152,8 +152,9 @@ fn what_cannot_be_is_said_in_one_line() {
 /// What the device's console says of it: its introduction, and its next number.
 fn introduced(world: &mut World, board: usize) -> (String, String) {
     let said = world.say(board, "identity");
-    let word = |of: &str| said.lines().find_map(|line| line.strip_prefix(of)).expect("it is said").to_owned();
-    (word("introduction "), word("number "))
+    let found =
+        |of: &str| said.lines().find_map(|line| line.strip_prefix(of)).expect("it is said").to_owned();
+    (found("introduction "), found("number "))
 }
 
 /// Board 1 believes what board 0 measures, which it calls by this name.
