@@ -1,13 +1,13 @@
 //! The STM32F103's own thermometer: a diode on channel 16 of ADC1 (RM0008, 11.10).
 //!
 //! ```text
-//! power up ─ calibrate ─ wait for the diode ─ channel 16: the diode ─ channel 17: 1.20 V ─ power down
+//! power up ─ calibrate ─ channel 16: the diode ─ channel 17: 1.20 V ─ power down
 //! ```
 //!
 //! The diode's voltage is told as a part of the chip's reference, so the supply's does not matter.
-//! It is 1.43 V at 25 °C and falls by 4.3 mV a degree, both typical (data sheet, 5.3.21). **From one
-//! chip to another a temperature is off by up to 45 °C** (RM0008, 11.10): this shows how one board
-//! gets warmer and colder, and is no thermometer before somebody has compared it with one.
+//! It is 1.43 V at 25 °C and falls by 4.3 mV a degree, both typical (data sheet, 5.3.21). **From
+//! one chip to another a temperature is off by up to 45 °C** (RM0008, 11.10): this shows how one
+//! board gets warmer and colder, and is no thermometer before somebody has compared it with one.
 //!
 //! Whoever drives it has enabled the clock of ADC1, at 14 MHz at most.
 

@@ -2,9 +2,10 @@
 //! (Cortex-M3, 72 MHz, 512 KiB flash, 64 KiB RAM) and an AT86RF231.
 //!
 //! **Built and not run.** Nobody has run this on a board. It compiles and links for its part; the
-//! drivers of radio and thermometer are tested on a host against models of them (`motemix-at86rf231`,
-//! `motemix-stm32f1-thermometer`), the use of the flash as well (`motemix-write-once`); the accesses to registers in this crate and in
-//! `stm32f1xx-hal` are not tested by anything here.
+//! drivers of radio and thermometer are tested on a host against models of both
+//! (`motemix-at86rf231`, `motemix-stm32f1-thermometer`), the use of the flash as well
+//! (`motemix-write-once`); the accesses to registers in this crate and in `stm32f1xx-hal` are not
+//! tested by anything here.
 //!
 //! | what | how |
 //! |---|---|
