@@ -258,6 +258,7 @@ fn layout() -> Layout {
         tags: 7 * 1024..9 * 1024,
         messages: 9 * 1024..11 * 1024,
         readings: 11 * 1024..13 * 1024,
+        devices: 0..0,
     }
 }
 

@@ -150,7 +150,13 @@ impl BoardsNetwork {
             assert_eq!(readings[figure], BOARDS.len(), "{readings}");
         }
         assert_eq!(readings["said"].as_object().expect("what they say").len(), BOARDS.len(), "{readings}");
-        let texts = sent - BOARDS.len() as u64;
+        // Another one, of the smallest board, is checked by the largest.
+        let checked = readings["checked_by_board"].as_str().expect("a board's inbox");
+        assert!(
+            checked.contains(" reading from microbit-1: t ") && checked.ends_with(", genuine"),
+            "{checked}"
+        );
+        let texts = sent - BOARDS.len() as u64 - 1;
         assert_eq!(self.figure("sent"), texts);
         assert_eq!(self.figure("delivered"), texts);
         assert_eq!(self.figure("acknowledged"), texts);

@@ -2,7 +2,7 @@
 //! [`Board`]; the phases of its life each need other memory:
 //!
 //! ```text
-//! reset ─ open the flash ─ stand ─ `start` ─ admit the network document ─ node ─ link ─ `stop` ─┐
+//! reset ─ open the flash ─ stand ─ `start` ─ node ─ admit the network document ─ link ─ `stop` ─┐
 //!                            └───────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -13,14 +13,14 @@ use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory};
-use motemix_node::Instant;
+use motemix_node::{Instant, Storage};
 use motemix_object::Record;
 use motemix_sphinx::Profile;
 use rand_core::{CryptoRng, Rng as _};
 
 use crate::store::Layout;
 use crate::{
-    Console, Mote, Next, OnAir, PlaceInNetwork, Readings, Refusal, Running, StartAsked, Tables, WithReadings,
+    Console, Mote, Next, OnAir, Readings, Refusal, Route, Running, StartAsked, Tables, WithReadings,
 };
 
 /// What a board has.
@@ -112,13 +112,14 @@ macro_rules! run {
             { $limits.arrivals },
             { $limits.departures },
             { $limits.neighbours },
+            { $limits.devices },
         >($board)
     }};
 }
 
 /// Runs the board for good, with tables, packets of `PACKET` bytes, and room for a network document
-/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, and keys of so many neighbours.
-/// `run!` takes them from a board's limits.
+/// of `DOCUMENT` bytes, so many datagrams that arrive and leave, keys of so many neighbours, and so
+/// many devices whose readings are checked. `run!` takes them from a board's limits.
 pub fn run<
     B: Board,
     T: Tables<Profile = B::Profile>,
@@ -128,6 +129,7 @@ pub fn run<
     const ARRIVALS: usize,
     const DEPARTURES: usize,
     const NEIGHBOURS: usize,
+    const DEVICES: usize,
 >(
     mut board: B,
 ) -> ! {
@@ -147,15 +149,10 @@ pub fn run<
     board.join(mote.address());
     let radio = Radio::new(board.radio());
     let mut started = Started { board, radio, mote };
-    let mut scratch = [0; DOCUMENT];
     loop {
-        let asked = started.stand(&mut scratch);
-        let now = started.board.now();
-        let mut admitted = started.mote.admit(asked, now, &mut scratch);
-        let served = match &mut admitted {
-            Ok(place) => started.node::<T, PACKET, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS>(place),
-            Err(refusal) => Err(*refusal),
-        };
+        let asked = started.stand::<DOCUMENT, DEVICES>();
+        let served =
+            started.node::<T, PACKET, DOCUMENT, NEXT, ARRIVALS, DEPARTURES, NEIGHBOURS, DEVICES>(asked);
         if let Err(refusal) = served {
             use core::fmt::Write as _;
             // A console takes everything.
@@ -182,11 +179,12 @@ fn open<B: Board>(board: &mut B) -> Result<MoteOf<B>, &'static str> {
 impl<B: Board> Started<'_, B> {
     /// Until somebody types `start`.
     #[inline(never)]
-    fn stand(&mut self, scratch: &mut [u8]) -> StartAsked {
-        let mut console = WithReadings::standing(self.board.console());
+    fn stand<const DOCUMENT: usize, const DEVICES: usize>(&mut self) -> StartAsked {
+        let mut scratch = [0; DOCUMENT];
+        let mut console = WithReadings::<_, DEVICES>::standing(self.board.console());
         loop {
             let now = self.board.now();
-            if let Some(asked) = self.mote.attend(now, &mut console, scratch) {
+            if let Some(asked) = self.mote.attend(now, &mut console, &mut scratch) {
                 return asked;
             }
             self.board.forget_frames();
@@ -194,53 +192,77 @@ impl<B: Board> Started<'_, B> {
         }
     }
 
-    /// Makes the node, for as long as it runs. It comes before the link: to make its tables takes
-    /// much stack, and nothing may lie beneath that need not.
+    /// Makes the node, for as long as it runs. It comes before the link: to make its tables and to
+    /// check its network document takes much stack, and nothing may lie beneath that need not.
     #[inline(never)]
     fn node<
         T: Tables<Profile = B::Profile>,
         const PACKET: usize,
+        const DOCUMENT: usize,
         const NEXT: usize,
         const ARRIVALS: usize,
         const DEPARTURES: usize,
         const NEIGHBOURS: usize,
+        const DEVICES: usize,
     >(
         &mut self,
-        place: &PlaceInNetwork<'_>,
+        asked: StartAsked,
     ) -> Result<(), Refusal> {
         let Self { board, radio, mote } = self;
         let mut document = [0; NEXT];
         let mut tables = T::new();
-        let (storage, routes) = tables.lend();
         let address = mote.address();
-        let mut running = Running::new(mote, place, storage, routes);
-        running.start(board.now(), place)?;
+        let mut begun = None;
+        begin::<B, DOCUMENT>(board, mote, asked, tables.lend(), &mut begun)?;
+        let (Some(running), mut readings) = (&mut begun, Readings::new()) else { return Ok(()) };
         running.lend_document(&mut document);
         board.console().write("ok\n");
-        let mut readings = Readings::new(place.network_name());
-        let served = (&mut running, &mut readings);
-        if place.protects_links() {
-            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS>(board, radio, address, served);
+        let is_protected = running.protects_links();
+        let served = (running, &mut readings);
+        if is_protected {
+            protected::<B, PACKET, ARRIVALS, DEPARTURES, NEIGHBOURS, DEVICES>(board, radio, address, served);
         } else {
-            link::<B, PACKET, ARRIVALS, DEPARTURES>(board, radio, address, served);
+            link::<B, PACKET, ARRIVALS, DEPARTURES, DEVICES>(board, radio, address, served);
         }
         Ok(())
     }
 }
 
+/// Checks the network document, and begins with what it says. The document's memory ends with this:
+/// what the link takes afterwards lies where it was.
+#[inline(never)]
+fn begin<'m, B: Board, const DOCUMENT: usize>(
+    board: &mut B,
+    mote: &'m mut MoteOf<B>,
+    asked: StartAsked,
+    (storage, routes): (Storage<'m, B::Profile>, &'m mut [Route]),
+    begun: &mut Option<RunningOf<'m, B>>,
+) -> Result<(), Refusal> {
+    let mut scratch = [0; DOCUMENT];
+    let place = mote.admit(asked, board.now(), &mut scratch)?;
+    let running = begun.insert(Running::new(mote, &place, storage, routes));
+    running.start(board.now(), &place)
+}
+
 /// Makes a link that does not protect frames, and runs the node until somebody types `stop`.
 #[inline(never)]
-fn link<B: Board, const PACKET: usize, const ARRIVALS: usize, const DEPARTURES: usize>(
+fn link<
+    B: Board,
+    const PACKET: usize,
+    const ARRIVALS: usize,
+    const DEPARTURES: usize,
+    const DEVICES: usize,
+>(
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
-    served: (&mut RunningOf<'_, B>, &mut Readings<'_>),
+    served: (&mut RunningOf<'_, B>, &mut Readings),
 ) {
     let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
     let seed = board.random().next_u64();
     let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
     let meeting = None::<&mut MeetingOf<B>>;
-    serve::<B, PACKET>(board, served, OnAir { stack: &mut stack, radio, meeting });
+    serve::<B, PACKET, DEVICES>(board, served, OnAir { stack: &mut stack, radio, meeting });
 }
 
 /// The same with a link that protects them.
@@ -251,11 +273,12 @@ fn protected<
     const ARRIVALS: usize,
     const DEPARTURES: usize,
     const NEIGHBOURS: usize,
+    const DEVICES: usize,
 >(
     board: &mut B,
     radio: &mut Radio<B::Radio>,
     address: ExtendedAddress,
-    served: (&mut RunningOf<'_, B>, &mut Readings<'_>),
+    served: (&mut RunningOf<'_, B>, &mut Readings),
 ) {
     let mut memory = StackMemory::<PACKET, ARRIVALS, DEPARTURES>::new();
     let mut keys = [const { KeySlot::FREE }; NEIGHBOURS];
@@ -264,20 +287,20 @@ fn protected<
     let mut stack = Stack::new(address, seed, &LinkSettings::new(), memory.lend());
     stack.protect(&mut keys);
     let meeting = Some(&mut meeting);
-    serve::<B, PACKET>(board, served, OnAir { stack: &mut stack, radio, meeting });
+    serve::<B, PACKET, DEVICES>(board, served, OnAir { stack: &mut stack, radio, meeting });
 }
 
 /// Runs the node until somebody types `stop`.
 #[inline(never)]
-fn serve<B: Board, const PACKET: usize>(
+fn serve<B: Board, const PACKET: usize, const DEVICES: usize>(
     board: &mut B,
-    (running, readings): (&mut RunningOf<'_, B>, &mut Readings<'_>),
+    (running, readings): (&mut RunningOf<'_, B>, &mut Readings),
     mut link: OnAir<'_, '_, B::Radio, CurveOf<B>>,
 ) {
     let mut packet = [0; PACKET];
     loop {
         let now = tend(board, running, readings, &mut packet);
-        let mut heard = readings.hears(board.console(), now);
+        let mut heard = readings.hears::<_, DEVICES>(board.console(), now);
         match running.poll(board.now(), &mut heard, &mut link, &mut packet) {
             Next::TookIn | Next::Again => {}
             Next::Wait(due) => board.wait([due, readings.due()].into_iter().flatten().min()),
@@ -291,7 +314,7 @@ fn serve<B: Board, const PACKET: usize>(
 fn tend<B: Board>(
     board: &mut B,
     running: &mut RunningOf<'_, B>,
-    readings: &mut Readings<'_>,
+    readings: &mut Readings,
     packet: &mut [u8],
 ) -> Instant {
     let (now, mut console) = (board.now(), board.console());

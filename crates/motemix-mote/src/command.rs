@@ -59,6 +59,17 @@ pub enum Command<'a> {
         /// Mean time between two.
         seconds: u32,
     },
+    /// Believes the readings of a device, from a number on.
+    Authorise {
+        /// What it is to be called.
+        name: &'a str,
+        /// Its key and what stands beside it, as hex digits.
+        introduction: &'a str,
+        /// The number of its next reading.
+        number: u64,
+    },
+    /// Prints whose readings are believed.
+    Devices,
 }
 
 /// Why a line is no command.
@@ -101,6 +112,16 @@ identity              prints who signs this device's readings, for whoever is to
 readings NAME SECONDS signs and sends a reading so often in the mean
 readings off          sends no more";
 
+/// Those of a mote that checks readings.
+pub(crate) const HELP_ON_DEVICES: &str = "\
+authorise NAME INTRODUCTION NUMBER
+                      believes a device's readings from a number on; its `identity` prints both
+devices               prints whose readings are believed";
+
+/// How `authorise` is used.
+pub(crate) const AUTHORISE: &str =
+    "authorise NAME INTRODUCTION NUMBER, as the device's `identity` prints them";
+
 /// How `trust` is used.
 pub(crate) const TRUST: &str = "trust K KEY..., trust K and KEY..., 1 to 4 keys of 64 hex digits in all";
 
@@ -138,9 +159,17 @@ impl<'a> Command<'a> {
             "readings" => {
                 read_readings(rest).ok_or(Misread::Usage("readings NAME SECONDS, from 1 on, or readings off"))
             }
+            "authorise" => read_authorise(rest).ok_or(Misread::Usage(AUTHORISE)),
+            "devices" => alone(Self::Devices, "devices"),
             _ => Err(Misread::Unknown),
         }
     }
+}
+
+fn read_authorise(rest: &str) -> Option<Command<'_>> {
+    let (name, rest) = split_word(rest);
+    let (introduction, number) = split_word(rest);
+    Some(Command::Authorise { name, introduction, number: number.parse().ok()? })
 }
 
 fn split_word(text: &str) -> (&str, &str) {

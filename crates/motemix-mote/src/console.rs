@@ -19,6 +19,9 @@ pub trait Console {
     const SAYS: bool = true;
     /// Whether this mote signs readings. What signs them takes flash that others have not.
     const SIGNS: bool = false;
+    /// How many devices' readings this mote checks; 0 if it checks none. The check takes flash as
+    /// well.
+    const DEVICES: usize = 0;
 
     /// The next character that was typed.
     fn read(&mut self) -> Option<u8>;
@@ -109,6 +112,17 @@ macro_rules! say {
     }};
 }
 pub(crate) use say;
+
+/// Prints a part of one.
+macro_rules! say_part {
+    ($console:expr, $($format:tt)*) => {{
+        use core::fmt::Write as _;
+        if $crate::console::says($console) {
+            let _ = write!($crate::console::Printer($console), $($format)*);
+        }
+    }};
+}
+pub(crate) use say_part;
 
 /// Answers with an error and ends the function that this is in.
 macro_rules! or_say {

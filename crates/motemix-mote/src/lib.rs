@@ -9,8 +9,8 @@
 //! 1. Open the flash: [`Mote::new`]. On the first boot it makes an address and a key.
 //! 2. While the mote is stopped: [`Mote::attend`] obeys the console until it says `start`. Then
 //!    [`Mote::admit`] checks the network document and finds this node in it.
-//! 3. Lend memory for the node and the link: [`Running::new`], then [`Running::start`]. The memory
-//!    is needed only while the node runs, so a small board has room to check the document before.
+//! 3. Lend memory for the node: [`Running::new`], then [`Running::start`]. The network document is
+//!    not needed any more, and on a small board the link's memory lies where it was.
 //! 4. Call [`Running::poll`] again and again, and sleep in between, until it says [`Next::Stop`];
 //!    then go back to 2. After [`Next::TookIn`] read the time again, because a packet has been
 //!    computed.

@@ -61,6 +61,8 @@ pub struct Limits {
     /// Neighbours with whom this node has keys at a time, where links are protected. When all
     /// places are taken, the neighbour that was silent longest gives way.
     pub neighbours: usize,
+    /// Devices whose readings this node checks; 0 if it checks none, and needs no code for that.
+    pub devices: usize,
     /// Frames that the radio's interrupt keeps until the run loop takes them.
     pub frames: usize,
     /// Bytes of a network document.
@@ -91,6 +93,8 @@ pub struct FlashLimits {
     pub messages: u32,
     /// Own readings that have not been acknowledged; none if the mote signs no readings.
     pub readings: u32,
+    /// Devices whose readings this mote checks; none if it checks none.
+    pub devices: u32,
 }
 
 /// The microcontroller.
@@ -107,7 +111,7 @@ pub struct Part {
 impl FlashLimits {
     /// Bytes of the store.
     pub const fn len(&self) -> u32 {
-        (self.settings + self.tags + self.messages + self.readings) * self.page
+        (self.settings + self.tags + self.messages + self.readings + self.devices) * self.page
     }
 
     /// Whether there is no store.
@@ -120,12 +124,14 @@ impl FlashLimits {
         let tags = start + self.settings * self.page;
         let messages = tags + self.tags * self.page;
         let readings = messages + self.messages * self.page;
+        let devices = readings + self.readings * self.page;
         let end = start + self.len();
         Layout {
             settings: start..tags,
             tags: tags..messages,
             messages: messages..readings,
-            readings: readings..end,
+            readings: readings..devices,
+            devices: devices..end,
         }
     }
 }
@@ -179,10 +185,11 @@ pub const IOTLAB_M3: Limits = Limits {
     arrivals: 6,
     departures: 1,
     neighbours: 63,
+    devices: 8,
     frames: 8,
     document: 4608,
     document_while_running: true,
-    flash: FlashLimits { page: 2048, settings: 48, tags: 44, messages: 4, readings: 2 },
+    flash: FlashLimits { page: 2048, settings: 42, tags: 44, messages: 4, readings: 2, devices: 2 },
     part: Part { flash: 512 * 1024, ram: 64 * 1024, clock_hz: 72_000_000 },
 };
 
@@ -197,8 +204,9 @@ pub const NRF52840DK: Limits = Limits {
     loops: 16,
     nodes: 96,
     neighbours: 95,
+    devices: 16,
     document: 6656,
-    flash: FlashLimits { page: 4096, settings: 40, tags: 20, messages: 4, readings: 2 },
+    flash: FlashLimits { page: 4096, settings: 38, tags: 20, messages: 4, readings: 2, devices: 2 },
     part: Part { flash: 1024 * 1024, ram: 256 * 1024, clock_hz: 64_000_000 },
     ..IOTLAB_M3
 };
@@ -217,10 +225,11 @@ pub const SAMR21_XPRO: Limits = Limits {
     nodes: 32,
     arrivals: 4,
     neighbours: 31,
+    devices: 0,
     frames: 4,
     document: 2560,
     document_while_running: false,
-    flash: FlashLimits { page: 2048, settings: 20, tags: 36, messages: 2, readings: 2 },
+    flash: FlashLimits { page: 2048, settings: 20, tags: 36, messages: 2, readings: 2, devices: 0 },
     part: Part { flash: 256 * 1024, ram: 32 * 1024, clock_hz: 48_000_000 },
     ..IOTLAB_M3
 };
@@ -230,18 +239,18 @@ pub const MICROBIT: Limits = Limits {
     board: "microbit",
     packets: 3,
     replay_bytes: 512,
-    window: 10,
+    window: 16,
     messages: 1,
     returns: 1,
     headers: 1,
     loops: 2,
-    nodes: 8,
+    nodes: 9,
     // Keys of neighbours take the place of a third.
     arrivals: 2,
-    neighbours: 7,
+    neighbours: 8,
     frames: 2,
     document: 704,
-    flash: FlashLimits { page: 1024, settings: 16, tags: 16, messages: 4, readings: 2 },
+    flash: FlashLimits { page: 1024, settings: 16, tags: 16, messages: 4, readings: 2, devices: 0 },
     part: Part { flash: 256 * 1024, ram: 16 * 1024, clock_hz: 16_000_000 },
     ..SAMR21_XPRO
 };

@@ -18,7 +18,10 @@ use crate::network::{self, InForce, PlaceInNetwork, Refusal, Trust, name_of};
 use crate::store::{DocumentHead, Layout, MAX_AUTHORITIES, Store, StoreError};
 
 pub(crate) mod device;
+mod devices;
 pub(crate) mod talk;
+
+use devices::Judged;
 
 /// What outlives a restart, and the line that is being typed.
 pub struct Mote<P, F, R> {
@@ -38,6 +41,8 @@ pub struct Mote<P, F, R> {
     /// 1970 on the board's clock.
     pub(crate) clock: Option<ClockOffset>,
     pub(crate) line: Line,
+    /// What became of readings.
+    judged: Judged,
     profile: PhantomData<P>,
 }
 
@@ -96,6 +101,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             document: None,
             clock: None,
             line: Line::new(),
+            judged: Judged::default(),
             profile: PhantomData,
         })
     }

@@ -6,8 +6,8 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use motemix_crypto::hash::blake2s_128;
 use motemix_crypto::{Curve, Secret};
 use motemix_directory::{
-    AuthenticDocument, Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, NetworkDocument,
-    ProfileName, RatchetError, SignedDocument, UnixTime,
+    AuthenticDocument, Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, MAX_NAME_LEN,
+    NetworkDocument, ProfileName, RatchetError, SignedDocument, UnixTime,
 };
 use motemix_node::EpochError;
 use motemix_sphinx::geometry::{Geometry, MOTE, MOTE5};
@@ -125,9 +125,14 @@ pub(crate) fn name_of(document: &NetworkDocument<'_>) -> u64 {
     digest(document.network_name())
 }
 
+/// A name that a document has.
+pub(crate) type NetworkName = heapless::String<MAX_NAME_LEN>;
+
 /// What is kept of a document besides the routes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Network {
+    /// For whom its readings are.
+    pub(crate) name: NetworkName,
     pub(crate) epoch: Epoch,
     pub(crate) valid_until: UnixTime,
     /// Until when packets that are under way may come.
@@ -344,6 +349,7 @@ pub(crate) fn read(document: AuthenticDocument<'_>) -> Result<NetworkDocument<'_
 impl Network {
     /// Before there is one.
     pub(crate) const NONE: Self = Self {
+        name: NetworkName::new(),
         epoch: Epoch(0),
         valid_until: UnixTime(0),
         overlap_until: UnixTime(0),
@@ -383,7 +389,8 @@ impl Network {
         let overlap = document.parameters().overlap.as_secs() + 1;
         let overlap_until = UnixTime(valid_until.0.saturating_add(overlap));
         let protected_links = document.parameters().protected_links;
-        Ok(Self { epoch, valid_until, overlap_until, nodes, protected_links })
+        let name = NetworkName::try_from(document.network_name()).unwrap_or_default();
+        Ok(Self { name, epoch, valid_until, overlap_until, nodes, protected_links })
     }
 }
 

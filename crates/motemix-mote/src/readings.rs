@@ -23,9 +23,8 @@ use crate::mote::device::identity_of;
 use crate::store::{MAX_MESSAGE_LEN, StoreError};
 
 /// The readings of a node that runs.
-pub struct Readings<'n> {
-    /// For whom they are: whoever believes them asks for its network's.
-    network: &'n str,
+#[derive(Default)]
+pub struct Readings {
     plan: Option<Plan>,
     under_way: Option<MessageHandle>,
     /// How the one that was under way ended: whether it arrived.
@@ -41,10 +40,10 @@ struct Plan {
     due: Instant,
 }
 
-impl<'n> Readings<'n> {
-    /// None yet, in the network of this name.
-    pub const fn new(network: &'n str) -> Self {
-        Self { network, plan: None, under_way: None, ended: None, dropped: 0 }
+impl Readings {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self { plan: None, under_way: None, ended: None, dropped: 0 }
     }
 
     /// When there is something to do.
@@ -78,46 +77,10 @@ impl<'n> Readings<'n> {
         let every = Duration::from_secs(plan.seconds.into());
         plan.due = now + every / 2 + share(every, running.random_u32());
         if let Some(record) = measure() {
-            let kept = self.sign(now, running, &record, scratch);
+            let kept = sign(now, running, &record, scratch);
             self.tell(kept, console);
         }
         self.send_oldest(now, running, scratch);
-    }
-
-    // The parts follow one another, and none lies on the stack beneath another.
-    #[inline(never)]
-    fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
-        &self,
-        now: Instant,
-        running: &mut Running<'_, P, F, R>,
-        record: &Record<'_>,
-        scratch: &mut [u8],
-    ) -> Result<(), StoreError> {
-        // In flash as used before the reading is.
-        let number = Reserved::promised(running.store().next_sequence()?.into());
-        // Its front has room for a reading, and behind that for the SenML.
-        let room = P::GEOMETRY.data_len().min(MAX_MESSAGE_LEN);
-        let too_long = StoreError::TooLong { most: room };
-        let (reading, senml) = scratch.split_at_mut_checked(room).ok_or(too_long)?;
-        let time = running.unix_time(now);
-        let len = write_pack(time, core::slice::from_ref(record), senml).ok_or(too_long)?;
-        let len = self.seal(running.device_seed()?, number, senml.get(..len).unwrap_or_default(), reading)?;
-        running.store().keep_reading(reading.get(..len).unwrap_or_default())
-    }
-
-    #[inline(never)]
-    fn seal(
-        &self,
-        seed: Secret<32>,
-        number: Reserved,
-        senml: &[u8],
-        out: &mut [u8],
-    ) -> Result<usize, StoreError> {
-        let too_long = StoreError::TooLong { most: out.len() };
-        let mut key = Ed25519Key::new(seed);
-        let (identity, audience) = (identity_of(&key), Audience::new(self.network).unwrap_or_default());
-        let mut sealer = Sealer { signer: &mut key, identity, path: Path::Anonymous, audience };
-        sealer.seal(number, senml, out).map_err(|_| too_long)
     }
 
     fn tell<C: Console>(&mut self, kept: Result<(), StoreError>, console: &mut C) {
@@ -147,9 +110,50 @@ impl<'n> Readings<'n> {
     }
 
     /// Hears what happens to readings, and who asks for them.
-    pub const fn hears<C>(&mut self, console: C, now: Instant) -> WithReadings<'_, 'n, C> {
+    pub const fn hears<C, const DEVICES: usize>(
+        &mut self,
+        console: C,
+        now: Instant,
+    ) -> WithReadings<'_, C, DEVICES> {
         WithReadings { readings: Some(self), console, now }
     }
+}
+
+// The parts follow one another, and none lies on the stack beneath another.
+#[inline(never)]
+fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
+    now: Instant,
+    running: &mut Running<'_, P, F, R>,
+    record: &Record<'_>,
+    scratch: &mut [u8],
+) -> Result<(), StoreError> {
+    // In flash as used before the reading is.
+    let number = Reserved::promised(running.store().next_sequence()?.into());
+    // Its front has room for a reading, and behind that for the SenML.
+    let room = P::GEOMETRY.data_len().min(MAX_MESSAGE_LEN);
+    let too_long = StoreError::TooLong { most: room };
+    let (reading, senml) = scratch.split_at_mut_checked(room).ok_or(too_long)?;
+    let time = running.unix_time(now);
+    let len = write_pack(time, core::slice::from_ref(record), senml).ok_or(too_long)?;
+    let (seed, senml) = (running.device_seed()?, senml.get(..len).unwrap_or_default());
+    let len = seal(running.network_name(), seed, number, senml, reading)?;
+    running.store().keep_reading(reading.get(..len).unwrap_or_default())
+}
+
+#[inline(never)]
+fn seal(
+    network: &str,
+    seed: Secret<32>,
+    number: Reserved,
+    senml: &[u8],
+    out: &mut [u8],
+) -> Result<usize, StoreError> {
+    let too_long = StoreError::TooLong { most: out.len() };
+    let mut key = Ed25519Key::new(seed);
+    // For whom they are: whoever believes them asks for its network's.
+    let (identity, audience) = (identity_of(&key), Audience::new(network).unwrap_or_default());
+    let mut sealer = Sealer { signer: &mut key, identity, path: Path::Anonymous, audience };
+    sealer.seal(number, senml, out).map_err(|_| too_long)
 }
 
 /// `random` of 2³² parts of a time.
@@ -159,24 +163,25 @@ fn share(time: Duration, random: u32) -> Duration {
     Duration::from_micros((micros >> 16).saturating_mul(u64::from(random >> 16)))
 }
 
-/// A console of a mote that signs readings.
-pub struct WithReadings<'r, 'n, C> {
+/// A console of a mote that signs readings, and checks those of so many devices.
+pub struct WithReadings<'r, C, const DEVICES: usize> {
     /// None while the node does not run.
-    readings: Option<&'r mut Readings<'n>>,
+    readings: Option<&'r mut Readings>,
     console: C,
     now: Instant,
 }
 
-impl<C> WithReadings<'_, '_, C> {
+impl<C, const DEVICES: usize> WithReadings<'_, C, DEVICES> {
     /// That of a mote that stands still.
     pub const fn standing(console: C) -> Self {
         Self { readings: None, console, now: Instant::from_micros(0) }
     }
 }
 
-impl<C: Console> Console for WithReadings<'_, '_, C> {
+impl<C: Console, const DEVICES: usize> Console for WithReadings<'_, C, DEVICES> {
     const SAYS: bool = C::SAYS;
     const SIGNS: bool = true;
+    const DEVICES: usize = DEVICES;
 
     fn read(&mut self) -> Option<u8> {
         self.console.read()

@@ -207,6 +207,16 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.node.send(now, to, data)
     }
 
+    /// Whether neighbours protect what passes between them.
+    pub(crate) const fn protects_links(&self) -> bool {
+        self.network.protected_links
+    }
+
+    /// The network that it is in.
+    pub(crate) fn network_name(&self) -> &str {
+        &self.network.name
+    }
+
     pub(crate) const fn store(&mut self) -> &mut Store<F> {
         &mut self.mote.store
     }

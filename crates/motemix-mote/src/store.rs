@@ -6,6 +6,7 @@
 //! tags      ─ pages of an epoch each, a word for each packet that was admitted
 //! messages  ─ queue of messages that were received and not yet handed on
 //! readings  ─ queue of this mote's own readings that were not acknowledged
+//! devices   ─ map ─ whose readings are believed, and which of their numbers were accepted
 //! ```
 //!
 //! When a call returns `Ok`, what it stored survives any power cut; when power goes during a call,
@@ -20,6 +21,7 @@
 //! Deliberately absent: caches, an allocator, encryption (whoever reads the flash has the mote),
 //! and any decision about what to keep.
 
+mod devices;
 mod error;
 mod guarded;
 mod journal;
@@ -35,14 +37,17 @@ use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
 use motemix_directory::{Epoch, KeyRatchet, UnixTime};
 use motemix_node::{Admitted, Digest};
+use motemix_object::Freshness;
 use motemix_sphinx::MessageId;
 
+pub use devices::{Device, MAX_DEVICE_NAME, MAX_DEVICES};
 pub use error::{LayoutProblem, Region, StoreError};
 pub use layout::Layout;
 pub use memory::MemoryFlash;
 pub use queues::MAX_MESSAGE_LEN;
 pub use settings::MAX_AUTHORITIES;
 
+use devices::Devices;
 use journal::Journal;
 use queues::Queue;
 use settings::{ADDRESS, AUTHORITIES, AUTHORITIES_LEN, Item, Settings};
@@ -90,6 +95,9 @@ impl<F: MultiwriteNorFlash> Store<F> {
         if !store.layout.readings.is_empty() {
             store.reading_queue()?.repair()?;
         }
+        if !store.layout.devices.is_empty() {
+            store.devices()?.repair()?;
+        }
         Ok(store)
     }
 
@@ -102,7 +110,7 @@ impl<F: MultiwriteNorFlash> Store<F> {
         layout.check(&flash)?;
         Journal::new(&mut flash, &layout).wipe_all()?;
         // The journal's pages go last: without them, the store does not open half erased.
-        let messages = [layout.readings.clone(), layout.messages.clone()];
+        let messages = [layout.devices.clone(), layout.readings.clone(), layout.messages.clone()];
         let others = [layout.tags.clone(), layout.map::<F>(), layout.journal::<F>()];
         for range in messages.into_iter().chain(others).filter(|range| !range.is_empty()) {
             flash.erase(range.start, range.end).map_err(journal::flash_failed)?;
@@ -147,6 +155,11 @@ impl<F: MultiwriteNorFlash> Store<F> {
         let number = self.next_sequence;
         self.next_sequence += 1;
         Ok(number)
+    }
+
+    /// A number such that this one and all above it were never returned.
+    pub const fn unused_sequence(&self) -> u32 {
+        self.next_sequence
     }
 
     /// The newest epoch that has begun.
@@ -326,6 +339,30 @@ impl<F: MultiwriteNorFlash> Store<F> {
     /// Removes the reading that has been here longest, if there is one.
     pub fn remove_oldest_reading(&mut self) -> Result<(), StoreError> {
         self.reading_queue()?.remove_oldest_message()
+    }
+
+    /// The device at a place of the list, below [`MAX_DEVICES`].
+    pub fn device(&mut self, place: u8) -> Result<Option<Device>, StoreError> {
+        if self.layout.devices.is_empty() { Ok(None) } else { self.devices()?.device(place) }
+    }
+
+    /// Puts a device at a place of the list where none is, or the same one.
+    pub fn keep_device(&mut self, place: u8, device: &Device) -> Result<(), StoreError> {
+        self.devices()?.keep(place, device)
+    }
+
+    /// Which numbers of the device at a place were accepted.
+    pub fn accepted(&mut self, place: u8) -> Result<Freshness, StoreError> {
+        self.devices()?.accepted(place)
+    }
+
+    /// Keeps that; call it before anybody sees the reading that was accepted.
+    pub fn keep_accepted(&mut self, place: u8, fresh: Freshness) -> Result<(), StoreError> {
+        self.devices()?.keep_accepted(place, fresh)
+    }
+
+    fn devices(&mut self) -> Result<Devices<'_, F>, StoreError> {
+        Devices::new(&mut self.flash, &self.layout)
     }
 
     fn journal(&mut self) -> Journal<'_, F> {

@@ -37,6 +37,19 @@ impl<'a> Credential<'a> {
         Ok(credential)
     }
 
+    /// The same of a device with an Ed25519 key, for programs that have no room for P-256.
+    ///
+    /// # Errors
+    /// [`ObjectError::Malformed`], also for another key.
+    pub fn parse_ed25519(bytes: &'a [u8]) -> Result<Self, ObjectError> {
+        let mut decoder = Decoder::new(bytes);
+        let ed25519 =
+            |curve, key: &[u8]| PublicKey::ed25519(key).ok().filter(|_| curve == Algorithm::Ed25519.curve());
+        let credential = Self::read_with(&mut decoder, ed25519)?;
+        end(&decoder)?;
+        Ok(credential)
+    }
+
     /// Writes the introduction. Returns its length.
     ///
     /// # Errors
@@ -70,15 +83,23 @@ impl<'a> Credential<'a> {
     /// # Errors
     /// [`ObjectError::Malformed`].
     pub(crate) fn read(decoder: &mut Decoder<'a>) -> Result<Self, ObjectError> {
+        Self::read_with(decoder, |curve, key| {
+            let mut known = [Algorithm::Ed25519, Algorithm::Es256].into_iter();
+            PublicKey::new(known.find(|known| known.curve() == curve)?, key).ok()
+        })
+    }
+
+    fn read_with(
+        decoder: &mut Decoder<'a>,
+        key_of: impl FnOnce(u8, &[u8]) -> Option<PublicKey>,
+    ) -> Result<Self, ObjectError> {
         let part = Part::Credential;
         let at = decoder.position();
         let malformed = ObjectError::malformed(part, at);
         let len = take(decoder, part, Decoder::array)?.ok_or(malformed)?;
         let curve = take(decoder, part, Decoder::u8)?;
-        let algorithm =
-            [Algorithm::Ed25519, Algorithm::Es256].into_iter().find(|known| known.curve() == curve);
         let key = take(decoder, part, Decoder::bytes)?;
-        let key = PublicKey::new(algorithm.ok_or(malformed)?, key).map_err(|_| malformed)?;
+        let key = key_of(curve, key).ok_or(malformed)?;
         let values = len.checked_sub(2).filter(|values| values % 2 == 0).ok_or(malformed)? / 2;
         let mut others = [None; MAX_OTHERS];
         let places = others.get_mut(..usize::try_from(values).map_err(|_| malformed)?).ok_or(malformed)?;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::identity::Identity;
-use crate::key_id::KeyId;
+use crate::key_id::{KeyId, Rotating};
 use crate::reading::Verified;
 
 /// How many numbers below the highest a window remembers.
@@ -105,10 +105,11 @@ impl Freshness {
 
     /// Which number a key id stands for: on a direct path the nearest with its low bits, on an
     /// anonymous one the first whose key id it is, among those that would be accepted. Takes up to
-    /// `threshold` + 64 hashes then.
+    /// `threshold` + 64 hashes of a block then.
     pub fn sequence_of(&self, identity: &Identity, key_id: KeyId, policy: Policy) -> Option<u64> {
         let (from, to) = self.span(policy);
-        (from..to).find(|number| KeyId::rotating(identity, *number) == key_id)
+        let mut ids = Rotating::of(identity);
+        (from..to).find(|number| ids.at(*number) == key_id)
     }
 
     /// The numbers that could be accepted: from one to before another.

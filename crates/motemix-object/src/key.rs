@@ -106,12 +106,21 @@ impl PublicKey {
     pub fn new(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, BadKey> {
         let bad = BadKey(algorithm);
         let usable = match algorithm {
-            Algorithm::Ed25519 => bytes.try_into().is_ok_and(is_key),
+            Algorithm::Ed25519 => return Self::ed25519(bytes),
             Algorithm::Es256 => {
                 bytes.len() == algorithm.public_key_len() && p256::PublicKey::from_sec1_bytes(bytes).is_ok()
             }
         };
         if usable { Self::of(algorithm, bytes).ok_or(bad) } else { Err(bad) }
+    }
+
+    /// The same for Ed25519 alone, for programs that have no room for P-256.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn ed25519(bytes: &[u8]) -> Result<Self, BadKey> {
+        let bad = BadKey(Algorithm::Ed25519);
+        if bytes.try_into().is_ok_and(is_key) { Self::of(bad.0, bytes).ok_or(bad) } else { Err(bad) }
     }
 
     fn of(algorithm: Algorithm, bytes: &[u8]) -> Option<Self> {
@@ -166,7 +175,7 @@ impl PublicKey {
 
 /// On a host by a library, which is faster; on a board by the smaller check.
 #[cfg(not(target_os = "none"))]
-fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_LEN]) -> bool {
+pub(crate) fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_LEN]) -> bool {
     use ed25519_dalek::ed25519::signature::MultipartVerifier as _;
     let signature = ed25519_dalek::Signature::from_bytes(signature);
     ed25519_dalek::VerifyingKey::from_bytes(key)
@@ -174,7 +183,7 @@ fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_
 }
 
 #[cfg(target_os = "none")]
-fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_LEN]) -> bool {
+pub(crate) fn ed25519_verifies(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; SIGNATURE_LEN]) -> bool {
     motemix_crypto::ed25519::is_signed(key, parts, signature)
 }
 

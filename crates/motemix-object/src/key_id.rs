@@ -3,6 +3,34 @@
 use crate::identity::Identity;
 use crate::labelled::{Hash, KEY_ID, first};
 
+/// Key ids of one device's readings on anonymous paths, one after another.
+pub(crate) struct Rotating {
+    device: Hash,
+    /// The first six bytes of numbers, and the hash with them. They end a block, so each number
+    /// takes one block more and not two.
+    block: Option<(u64, Hash)>,
+}
+
+impl Rotating {
+    pub(crate) fn of(identity: &Identity) -> Self {
+        Self { device: Hash::new(&KEY_ID).raw(identity.as_bytes()), block: None }
+    }
+
+    pub(crate) fn at(&mut self, sequence: u64) -> KeyId {
+        let [high @ .., a, b] = sequence.to_be_bytes();
+        let block = sequence >> 16;
+        let hash = match &self.block {
+            Some((of, hash)) if *of == block => hash.clone(),
+            _ => {
+                let hash = self.device.clone().raw(&high);
+                self.block = Some((block, hash.clone()));
+                hash
+            }
+        };
+        KeyId(first(&hash.raw(&[a, b]).finish()))
+    }
+}
+
 /// A reading's key id. On a direct path it is the first four bytes of the identity and the low 16
 /// bits of the sequence number. On an anonymous path it is six bytes of a hash of both, another
 /// one for each reading: a constant one, or a number that counts, would link all readings.
@@ -23,8 +51,7 @@ impl KeyId {
     /// A name for one reading. Who knows the identity finds it by computing those of the next
     /// numbers.
     pub fn rotating(identity: &Identity, sequence: u64) -> Self {
-        let hash = Hash::new(&KEY_ID).raw(identity.as_bytes()).raw(&sequence.to_be_bytes());
-        Self(first(&hash.finish()))
+        Rotating::of(identity).at(sequence)
     }
 
     /// A key id of a signed object; `None` if it has another length.

@@ -15,6 +15,7 @@ pub(crate) const TEMPORARY: Label = Label(b"motemix/1 temporary identity");
 pub(crate) const KEY_ID: Label = Label(b"motemix/1 reading key id");
 
 /// SHA-256 over fields.
+#[derive(Clone)]
 pub(crate) struct Hash(Sha256);
 
 impl Hash {

@@ -54,7 +54,7 @@ pub use key::{
 };
 pub use key_id::KeyId;
 pub use label::{BadLabel, IdentityLabel};
-pub use pack::{Decimal, Record, write_pack};
+pub use pack::{Decimal, Pack, Record, write_pack};
 pub use reading::{
     OVERHEAD, Path, Reserved, SealedReading, Sealer, Twin, Verified, reading_context, senml_len,
 };

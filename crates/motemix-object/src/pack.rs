@@ -3,9 +3,9 @@
 
 use core::fmt;
 
-use minicbor::Encoder;
-use minicbor::data::Tag;
+use minicbor::data::{Tag, Type};
 use minicbor::encode::write::Cursor;
+use minicbor::{Decoder, Encoder};
 
 /// Labels of CBOR (RFC 8428, 6).
 const BASE_TIME: i8 = -3;
@@ -108,12 +108,121 @@ pub fn write_pack(time: Option<u64>, records: &[Record<'_>], out: &mut [u8]) -> 
     Some(encoder.writer().position())
 }
 
+/// One pack as [`write_pack`] writes it, read without memory of its own. What else RFC 8428 allows
+/// is for programs with more room.
+#[derive(Clone, Debug)]
+pub struct Pack<'b> {
+    time: Option<u64>,
+    decoder: Decoder<'b>,
+    left: u64,
+}
+
+impl<'b> Pack<'b> {
+    /// Reads all of a pack. `None` if it is not exactly one pack of this form, or if a name or unit
+    /// has characters that SenML does not allow in them.
+    pub fn parse(senml: &'b [u8]) -> Option<Self> {
+        let mut decoder = Decoder::new(senml);
+        let left = decoder.array().ok()??;
+        let (mut time, records) = (None, decoder.clone());
+        for index in 0..left {
+            let (_, of_record) = read_record(&mut decoder)?;
+            // A base time holds for the records after its own, so it stands in the first.
+            if index == 0 {
+                time = of_record;
+            } else if of_record.is_some() {
+                return None;
+            }
+        }
+        (left > 0 && decoder.position() == senml.len()).then_some(Self { time, decoder: records, left })
+    }
+
+    /// When it was measured, in seconds since 1970, if the device's clock was set.
+    pub const fn time(&self) -> Option<u64> {
+        self.time
+    }
+}
+
+impl<'b> Iterator for Pack<'b> {
+    type Item = Record<'b>;
+
+    fn next(&mut self) -> Option<Record<'b>> {
+        self.left = self.left.checked_sub(1)?;
+        read_record(&mut self.decoder).map(|(record, _)| record)
+    }
+}
+
+fn read_record<'b>(decoder: &mut Decoder<'b>) -> Option<(Record<'b>, Option<u64>)> {
+    let (mut name, mut unit, mut value, mut time) = (None, None, None, None);
+    for _ in 0..decoder.map().ok()?? {
+        let twice = match decoder.i8().ok()? {
+            BASE_TIME => time.replace(decoder.u64().ok()?).is_some(),
+            NAME => name.replace(decoder.str().ok().filter(|name| is_plain(name))?).is_some(),
+            UNIT => unit.replace(decoder.str().ok().filter(|unit| is_plain(unit))?).is_some(),
+            VALUE => value.replace(read_decimal(decoder)?).is_some(),
+            _ => return None,
+        };
+        if twice {
+            return None;
+        }
+    }
+    Some((Record { name: name?, unit, value: value? }, time))
+}
+
+fn read_decimal(decoder: &mut Decoder<'_>) -> Option<Decimal> {
+    if decoder.datatype().ok()? != Type::Tag {
+        return decoder.i64().ok().map(Decimal::integer);
+    }
+    if decoder.tag().ok()? != DECIMAL_FRACTION || decoder.array().ok()? != Some(2) {
+        return None;
+    }
+    let places = decoder.i8().ok()?.checked_neg().and_then(|places| u8::try_from(places).ok())?;
+    Decimal::new(decoder.i64().ok()?, places)
+}
+
+/// Printable ASCII without blanks: units of the SenML registry and names have no other characters.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+impl fmt::Display for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.value)?;
+        self.unit.map_or(Ok(()), |unit| write!(f, " {unit}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
     use std::string::ToString;
 
     use super::*;
+
+    #[test]
+    fn a_pack_that_was_written_is_read_and_no_other_is() {
+        let records = [
+            Record { name: "t", unit: Some("Cel"), value: Decimal::new(-215, 1).unwrap() },
+            Record { name: "n", unit: None, value: Decimal::integer(7) },
+        ];
+        let mut bytes = [0; 64];
+        let len = write_pack(Some(1_800_000_000), &records, &mut bytes).unwrap();
+        let pack = Pack::parse(&bytes[..len]).unwrap();
+        assert_eq!(pack.time(), Some(1_800_000_000));
+        assert!(pack.clone().eq(records));
+        let words: std::vec::Vec<_> = pack.map(|record| record.to_string()).collect();
+        assert_eq!(words, ["t -21.5 Cel", "n 7"]);
+        for cut in 0..len {
+            assert!(Pack::parse(&bytes[..cut]).is_none(), "{cut} bytes");
+        }
+        assert!(Pack::parse(&bytes[..=len]).is_none(), "something follows");
+        // A name that would begin another line; a name twice; 2^64 records; no record.
+        for wrong in ["81a20061 0a0201", "81a300617400617402 01", "9bffffffffffffffff", "80"] {
+            let digits: std::vec::Vec<_> = wrong.bytes().filter(|byte| *byte != b' ').collect();
+            let digit = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
+            let bytes = digits.chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1]));
+            assert!(Pack::parse(&bytes.collect::<std::vec::Vec<_>>()).is_none(), "{wrong}");
+        }
+    }
 
     #[test]
     fn prints_the_digits_it_has() {

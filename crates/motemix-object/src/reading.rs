@@ -127,6 +127,23 @@ impl<'b> SealedReading<'b> {
         let external = Purpose::READING.external(identity, &number, audience, &mut length);
         self.object.verify(key, &external).map(|senml| Verified { senml, sequence })
     }
+
+    /// The same with an Ed25519 key that was checked before, for programs that have no room for
+    /// P-256.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    pub fn verify_ed25519(
+        &self,
+        key: &[u8; 32],
+        identity: &Identity,
+        sequence: u64,
+        audience: Audience<'_>,
+    ) -> Result<Verified<'b>, ObjectError> {
+        let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
+        let external = Purpose::READING.external(identity, &number, audience, &mut length);
+        self.object.verify_ed25519(key, &external).map(|senml| Verified { senml, sequence })
+    }
 }
 
 /// What a reading's signature covers and nobody sends, as a hash: for forms of a reading whose

@@ -7,7 +7,7 @@ use minicbor::data::{Tag, Type};
 use minicbor::encode::write::{Cursor, EndOfSlice};
 use minicbor::{Decoder, Encoder};
 
-use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer};
+use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer, ed25519_verifies};
 
 /// Labels of header parameters (RFC 9052, 3.1).
 const ALGORITHM: i64 = 1;
@@ -165,6 +165,22 @@ impl<'b> Sign1<'b> {
         let verified = self.algorithm == key.algorithm()
             && with_signed_parts(self.protected, external, self.payload, |parts| {
                 key.verifies(parts, self.signature)
+            })
+            .unwrap_or(false);
+        if verified { Ok(self.payload) } else { Err(ObjectError::Signature) }
+    }
+
+    /// The same with an Ed25519 key that was checked before, for programs that have no room for
+    /// P-256.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    // Not inlined: what a check needs on a board's stack must not stay there.
+    #[inline(never)]
+    pub fn verify_ed25519(&self, key: &[u8; 32], external: &[&[u8]]) -> Result<&'b [u8], ObjectError> {
+        let verified = self.algorithm == Algorithm::Ed25519
+            && with_signed_parts(self.protected, external, self.payload, |parts| {
+                ed25519_verifies(key, parts, self.signature)
             })
             .unwrap_or(false);
         if verified { Ok(self.payload) } else { Err(ObjectError::Signature) }

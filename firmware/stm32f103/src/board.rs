@@ -4,13 +4,14 @@ use core::cell::RefCell;
 
 use chacha20::ChaCha20Rng;
 use motemix_link::serial::ExtendedAddress;
-use motemix_mote::{Board, Flash};
+use motemix_mote::{Board, Decimal, Flash, Record};
 use rand_core::Rng as _;
 
 use crate::console::{Console, Sender};
 use crate::flash::{self, Store};
 use crate::radio::{self, Handle};
 use crate::random::Random;
+use crate::thermometer::Thermometer;
 use crate::{console, timer};
 
 /// An IoT-LAB M3.
@@ -18,12 +19,18 @@ pub(crate) struct Node<'r> {
     random: &'r RefCell<ChaCha20Rng>,
     console: &'r RefCell<Sender>,
     flash: Option<Store>,
+    thermometer: Thermometer,
     clock: timer::Clock,
 }
 
 impl<'r> Node<'r> {
-    pub(crate) fn new(random: &'r RefCell<ChaCha20Rng>, console: &'r RefCell<Sender>, flash: Store) -> Self {
-        Self { random, console, flash: Some(flash), clock: timer::Clock::default() }
+    pub(crate) fn new(
+        random: &'r RefCell<ChaCha20Rng>,
+        console: &'r RefCell<Sender>,
+        flash: Store,
+        thermometer: Thermometer,
+    ) -> Self {
+        Self { random, console, flash: Some(flash), thermometer, clock: timer::Clock::default() }
     }
 }
 
@@ -75,6 +82,12 @@ impl<'r> Board for Node<'r> {
     fn sleep(&mut self) {
         // An interrupt that came since the last look has set the event, and this returns at once.
         cortex_m::asm::wfe();
+    }
+
+    /// The chip's own temperature, which is off by up to 45 °C from one chip to another.
+    fn measure(&mut self) -> Option<Record<'static>> {
+        let tenths = self.thermometer.tenths()?;
+        Some(Record { name: "t", unit: Some("Cel"), value: Decimal::new(tenths.into(), 1)? })
     }
 
     fn stop(&mut self) -> ! {

@@ -1,4 +1,4 @@
-//! The store: the last 96 pages of 2 KiB. A half-word of this flash is written once, or to zero
+//! The store: the last 94 pages of 2 KiB. A half-word of this flash is written once, or to zero
 //! (PM0075, 2.3.3), and [`WriteOnce`] keeps to that. While a page is erased, up to 40 ms, the core
 //! stands still.
 
@@ -18,7 +18,7 @@ const START: u32 = CAPACITY - crate::LIMITS.flash.len();
 
 pub(crate) const LAYOUT: Layout = crate::LIMITS.flash.layout(START);
 
-const _: () = assert!(crate::LIMITS.flash.len() == 196 * 1024, "memory.x gives it the rest");
+const _: () = assert!(crate::LIMITS.flash.len() == 188 * 1024, "memory.x gives it the rest");
 
 /// The flash, of which only the store is written.
 pub(crate) struct Pages(pub(crate) Parts);

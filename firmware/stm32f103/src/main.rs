@@ -2,17 +2,19 @@
 //! (Cortex-M3, 72 MHz, 512 KiB flash, 64 KiB RAM) and an AT86RF231.
 //!
 //! **Built and not run.** Nobody has run this on a board. It compiles and links for its part; the
-//! driver of the radio is tested on a host against a model of the chip (`motemix-at86rf231`), the
-//! use of the flash as well (`motemix-write-once`); the accesses to registers in this crate and in
-//! `stm32f1xx-hal` are not tested by anything here.
+//! drivers of radio and thermometer are tested on a host against models of both
+//! (`motemix-at86rf231`, `motemix-stm32f1-thermometer`), the use of the flash as well
+//! (`motemix-write-once`); the accesses to registers in this crate and in `stm32f1xx-hal` are not
+//! tested by anything here.
 //!
 //! | what | how |
 //! |---|---|
 //! | radio | AT86RF231 on SPI1 at 4.5 MHz, channel 26, +3 dBm ([`radio`]) |
 //! | generator | ChaCha20, seeded at each start by the noise of the radio's receiver ([`random`]) |
-//! | flash | the last 192 KiB ([`flash`]) |
+//! | flash | the last 188 KiB ([`flash`]) |
 //! | console | USART1 at 500,000 baud on PA9 and PA10, as the testbed has it |
 //! | clock | TIM2 and TIM3 in a row, by the 16 MHz crystal |
+//! | thermometer | the chip's own, on ADC1 (`motemix_stm32f1_thermometer`); off by up to 45 °C from one chip to another |
 //! | sleep | until an event, 5 ms at most (SysTick); the radio listens all the time |
 //!
 //! | pin | radio | | pin | radio |
@@ -38,6 +40,7 @@ mod interrupts;
 mod panic;
 mod radio;
 mod random;
+mod thermometer;
 mod timer;
 
 use core::cell::RefCell;
@@ -70,12 +73,13 @@ fn main() -> ! {
     // it the crystal has 8.
     device.RCC.cfgr().modify(|_, w| w.pllxtpre().div2());
     let mut flash = device.FLASH.constrain();
-    let clocks = Config::hse(8.MHz()).sysclk(72.MHz()).pclk1(36.MHz()).pclk2(72.MHz());
+    let clocks = Config::hse(8.MHz()).sysclk(72.MHz()).pclk1(36.MHz()).pclk2(72.MHz()).adcclk(12.MHz());
     let mut rcc = device.RCC.constrain().freeze(clocks, &mut flash.acr);
     let mut io = device.AFIO.constrain(&mut rcc);
     let mut a = device.GPIOA.split(&mut rcc);
     let mut c = device.GPIOC.split(&mut rcc);
 
+    let thermometer = thermometer::Thermometer::new(device.ADC1, &mut rcc);
     timer::start(device.TIM2, device.TIM3, &mut rcc);
     timer::start_tick(core.SYST);
     let console = RefCell::new(console::start(device.USART1, a.pa9, a.pa10, &mut rcc));
@@ -106,6 +110,6 @@ fn main() -> ! {
             board::halt()
         }
     };
-    let board = Node::new(&generator, &console, flash::Store::new(flash::Pages(flash)));
+    let board = Node::new(&generator, &console, flash::Store::new(flash::Pages(flash)), thermometer);
     motemix_mote::run!(board, PacketsOnM3, LIMITS)
 }

@@ -95,6 +95,7 @@ fn layout(page: u32) -> Layout {
         tags: 8 * page..10 * page,
         messages: 10 * page..12 * page,
         readings: 12 * page..14 * page,
+        devices: 0..0,
     }
 }
 

@@ -40,7 +40,7 @@ impl From<NorFlashErrorKind> for Failed {
 fn limits(flash: &Flash) -> FlashLimits {
     let [settings, tags, messages] =
         [flash.settings_pages, flash.tags_pages, flash.messages_pages].map(u32::from);
-    FlashLimits { page: PAGE_LEN, settings, tags, messages, readings: 0 }
+    FlashLimits { page: PAGE_LEN, settings, tags, messages, readings: 0, devices: 0 }
 }
 
 /// Which pages hold what.

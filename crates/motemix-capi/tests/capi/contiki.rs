@@ -94,7 +94,7 @@ pub(crate) const PORT: Port = Port {
     limits: "MOTEMIX_CONF_LIMITS",
     variables: ["CONTIKI_STAND_IN_SOCKET", "CONTIKI_STAND_IN_LINK", "MOTEMIX_FLASH"],
     flash: Flash {
-        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 0 },
+        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 0, devices: 0 },
         len: FLASH_LEN,
         wrong_lengths: &[FLASH_LEN - 1, FLASH_LEN + 1],
     },

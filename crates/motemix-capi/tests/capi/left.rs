@@ -33,7 +33,9 @@ fn compile(source: &str, to: &Path, library: &Path) -> PathBuf {
 fn secrets_of(flash: &[u8]) -> Vec<[u8; 32]> {
     let mut memory = MemoryFlash::<_, PAGE>::erased(vec![0; PAGES * PAGE]);
     memory.write(0, flash).expect("as large as the flash");
-    let layout = FlashLimits { page: PAGE as u32, settings: 4, tags: 4, messages: 2, readings: 0 }.layout(0);
+    let layout =
+        FlashLimits { page: PAGE as u32, settings: 4, tags: 4, messages: 2, readings: 0, devices: 0 }
+            .layout(0);
     let mut store = Store::open(memory, layout).expect("a store");
     let mut ratchet = store.ratchet().expect("flash that works").expect("a key");
     let mut secrets = vec![std::array::from_fn(|at| at as u8 + 1)];

@@ -85,7 +85,7 @@ pub(crate) const PORT: Port = Port {
     limits: "CONFIG_MOTEMIX_LIMITS",
     variables: ["RIOT_STAND_IN_SOCKET", "RIOT_STAND_IN_LINK", "RIOT_STAND_IN_FLASH"],
     flash: Flash {
-        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 0 },
+        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 0, devices: 0 },
         len: 16 * 4096,
         wrong_lengths: &[9 * 4096, 11 * 4096 - 1],
     },

@@ -46,6 +46,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         let (identity, introduction) = introduce(&key);
         say!(console, "identity {identity}");
         say!(console, "introduction {}", Hex(&introduction));
+        say!(console, "number {}", self.store.unused_sequence());
     }
 }
 

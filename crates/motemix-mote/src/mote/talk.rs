@@ -3,14 +3,18 @@
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_directory::{Epoch, Role};
 use motemix_node::Instant;
+use motemix_object::SealedReading;
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
 use super::{Mote, StartAsked};
-use crate::command::{Command, HELP, HELP_ON_READINGS, Hex, TRUST, read_hex};
-use crate::console::{Console, Ended, or_say, say};
-use crate::network::{self, Refusal, address_of};
+use crate::command::{Command, HELP, HELP_ON_DEVICES, HELP_ON_READINGS, Hex, TRUST, read_hex};
+use crate::console::{Console, Ended, or_say, say, say_part};
+use crate::network::{self, NetworkName, Refusal, address_of};
 use crate::store::MAX_AUTHORITIES;
+
+/// Readings that `inbox` checks before the node goes on: a second of signatures on a Cortex-M3.
+const CHECKED_AT_A_TIME: u32 = 4;
 
 /// What is left to do of a line.
 enum Heard {
@@ -24,6 +28,9 @@ pub(crate) fn print_help<C: Console>(console: &mut C) {
     say!(console, "{HELP}");
     if C::SIGNS {
         say!(console, "{HELP_ON_READINGS}");
+    }
+    if C::DEVICES > 0 {
+        say!(console, "{HELP_ON_DEVICES}");
     }
 }
 
@@ -88,8 +95,16 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             }
             Command::DocumentPiece(piece) => self.take_piece(piece, console, scratch),
             Command::Network => self.print_network(console, scratch),
-            Command::Inbox => self.inbox(console, scratch),
+            Command::Inbox => {
+                // Readings are for it.
+                let network = self.kept_network::<C>(scratch);
+                self.inbox(console, scratch, network.as_deref());
+            }
             Command::Status => say!(console, "the node is stopped"),
+            Command::Authorise { name, introduction, number } => {
+                self.authorise(name, introduction, *number, console);
+            }
+            Command::Devices => self.print_devices(console),
             Command::Stop | Command::Start | Command::DocumentEnd => say!(console, "ok"),
             Command::Identity => self.print_identity(console),
             Command::Send { .. } | Command::Readings { .. } => {
@@ -171,11 +186,32 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         say!(console, "ok {} nodes", document.node_count());
     }
 
+    /// The network of the document in flash, for a mote that checks readings.
     #[inline(never)]
-    pub(crate) fn inbox<C: Console>(&mut self, console: &mut C, scratch: &mut [u8]) {
-        let mut count = 0;
+    fn kept_network<C: Console>(&mut self, scratch: &mut [u8]) -> Option<NetworkName> {
+        let trust = self.trust.filter(|_| C::DEVICES > 0)?;
+        let bytes = self.store.document(scratch).ok()??;
+        let document = trust.authenticate(bytes).and_then(network::read).ok()?;
+        document.network_name().try_into().ok()
+    }
+
+    /// Prints messages and forgets them. Readings for this network are checked: so many at a time,
+    /// because nothing else is done meanwhile.
+    #[inline(never)]
+    pub(crate) fn inbox<C: Console>(&mut self, console: &mut C, scratch: &mut [u8], network: Option<&str>) {
+        let (mut count, mut checked) = (0, 0);
         while let Some((id, data)) = or_say!(console, self.store.oldest_message(scratch)) {
+            let network = network.filter(|_| C::DEVICES > 0);
+            let reading = network.and_then(|name| Some((name, SealedReading::parse(data).ok()?)));
             match str::from_utf8(data) {
+                _ if let Some((network, reading)) = reading => {
+                    if checked == CHECKED_AT_A_TIME {
+                        return say!(console, "ok {count} messages; more wait, `inbox` again");
+                    }
+                    checked += 1;
+                    say_part!(console, "{} ", Hex(&id.0));
+                    or_say!(console, self.print_reading(&reading, network, console));
+                }
                 Ok(text) if !text.contains(|character: char| character.is_control()) => {
                     say!(console, "{} {text}", Hex(&id.0));
                 }

@@ -137,7 +137,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.node.begin_epoch(now, epoch, ends, entries, config)?;
         (self.network, self.expiry) = (network, Expiry::InForce);
         // Where links are not protected, no copy of it is made.
-        self.own_key = network.protected_links.then(|| OwnKey::Changed(place.secret.duplicate()));
+        self.own_key = self.network.protected_links.then(|| OwnKey::Changed(place.secret.duplicate()));
         self.fill.begin(now, ends, self.node.counters());
         self.mote.move_to(place.head())
     }

@@ -95,7 +95,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             }
             Ok(Command::Start) => say!(console, "ok"),
             Ok(Command::Send { to, text }) => self.send_text(now, to, text, console),
-            Ok(Command::Inbox) => self.mote.inbox(console, scratch),
+            Ok(Command::Inbox) => self.mote.inbox(console, scratch, Some(&self.network.name)),
+            Ok(Command::Authorise { name, introduction, number }) => {
+                self.mote.authorise(name, introduction, number, console);
+            }
+            Ok(Command::Devices) => self.mote.print_devices(console),
             Ok(Command::Status) => self.status(console, link),
             Ok(Command::Key(epoch)) => self.mote.key(epoch, console),
             Ok(Command::Identity) => self.mote.print_identity(console),
@@ -206,6 +210,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         if self.said().is_news() {
             say!(console, "{}", self.said());
+        }
+        if C::DEVICES > 0 {
+            self.mote.print_judged(console);
         }
         let fill = self.node.replay_fill().current;
         say!(console, "ok replay tags {} of {}", fill.tags, fill.capacity);

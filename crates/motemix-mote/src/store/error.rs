@@ -17,6 +17,8 @@ pub enum Region {
     Messages,
     /// Own readings.
     Readings,
+    /// Devices whose readings are checked.
+    Devices,
 }
 
 /// What is wrong with a layout.
@@ -81,6 +83,7 @@ impl fmt::Display for Region {
             Self::Tags => "replay tags",
             Self::Messages => "messages",
             Self::Readings => "own readings",
+            Self::Devices => "list of devices",
         })
     }
 }
@@ -113,6 +116,7 @@ impl fmt::Display for StoreError {
             }
             // Nobody can remove them before.
             Self::Full(Region::Tags) => f.write_str("replay tags: full; the next epoch makes room"),
+            Self::Full(Region::Devices) => f.write_str("list of devices: full; format the store to empty it"),
             Self::Full(region) => write!(f, "{region}: full; remove what is no longer needed"),
             Self::Corrupted(region) => {
                 write!(f, "{region}: corrupted; format the store and provision the mote anew")

@@ -34,6 +34,8 @@ pub struct Layout {
     /// Own readings that have not been acknowledged: two pages or more, or none where there are no
     /// readings.
     pub readings: Range<u32>,
+    /// Devices whose readings this mote checks: two pages or more, or none where it checks none.
+    pub devices: Range<u32>,
 }
 
 impl Layout {
@@ -50,7 +52,7 @@ impl Layout {
     /// Whether a page is one of those that are erased while the store is open.
     pub(super) fn has_page<F: NorFlash>(&self, page: u32) -> bool {
         page.is_multiple_of(F::ERASE_SIZE as u32)
-            && [&self.map::<F>(), &self.tags, &self.messages, &self.readings]
+            && [&self.map::<F>(), &self.tags, &self.messages, &self.readings, &self.devices]
                 .iter()
                 .any(|range| range.contains(&page))
     }
@@ -63,8 +65,14 @@ impl Layout {
         if !words_nest || page_len < LEAST_PAGE || !F::ERASE_SIZE.is_multiple_of(word) {
             return Err(StoreError::Layout(LayoutProblem::Flash));
         }
-        let readings = if self.readings.is_empty() { 0 } else { 2 };
-        let ranges = [(&self.settings, 4), (&self.tags, 2), (&self.messages, 2), (&self.readings, readings)];
+        let or_none = |range: &Range<u32>| if range.is_empty() { 0 } else { 2 };
+        let ranges = [
+            (&self.settings, 4),
+            (&self.tags, 2),
+            (&self.messages, 2),
+            (&self.readings, or_none(&self.readings)),
+            (&self.devices, or_none(&self.devices)),
+        ];
         for (index, (range, pages)) in ranges.into_iter().enumerate() {
             let aligned = range.start.is_multiple_of(page_len) && range.end.is_multiple_of(page_len);
             if !aligned || range.end as usize > flash.capacity() {

@@ -42,7 +42,7 @@ const HEADER_LEN: usize = 8;
 
 /// An item on its way between flash and caller, aligned for flash controllers that want it.
 #[repr(align(4))]
-pub(super) struct Item([u8; (KEY_LEN + LONGEST).next_multiple_of(MAX_WORD)]);
+pub(super) struct Item(pub(super) [u8; (KEY_LEN + LONGEST).next_multiple_of(MAX_WORD)]);
 
 impl Item {
     /// Wipes one that had a secret.
@@ -55,7 +55,7 @@ impl Item {
     }
 }
 
-type Map<'f, F> = MapStorage<u8, Guarded<'f, F>, Cache<Uncached, Uncached, Uncached, u8>>;
+pub(super) type Map<'f, F> = MapStorage<u8, Guarded<'f, F>, Cache<Uncached, Uncached, Uncached, u8>>;
 
 /// Which document is meant.
 #[derive(Clone, Copy)]

@@ -35,6 +35,8 @@ pub const PACKET: usize = 280;
 pub const NODES: usize = 6;
 /// A document of so many nodes, and not much more.
 pub const SCRATCH: usize = 1024;
+/// Devices whose readings it checks.
+pub const DEVICES: usize = 3;
 pub type Room = Memory<Packets, RoomLengths>;
 
 /// How long its tables are.
@@ -59,7 +61,7 @@ pub struct Chip(pub Rc<RefCell<FlashOfBoard>>);
 
 impl Chip {
     pub fn new() -> Self {
-        Self(Rc::new(RefCell::new(Flash::new(layout().readings.end as usize / PAGE))))
+        Self(Rc::new(RefCell::new(Flash::new(layout().devices.end as usize / PAGE))))
     }
 
     /// A chip with the same content and a power supply of its own.
@@ -115,7 +117,13 @@ impl MultiwriteNorFlash for Chip {}
 
 pub fn layout() -> Layout {
     let pages = |from: u32, to: u32| from * PAGE as u32..to * PAGE as u32;
-    Layout { settings: pages(0, 7), tags: pages(7, 10), messages: pages(10, 12), readings: pages(12, 14) }
+    Layout {
+        settings: pages(0, 7),
+        tags: pages(7, 10),
+        messages: pages(10, 12),
+        readings: pages(12, 14),
+        devices: pages(14, 16),
+    }
 }
 
 /// A seeded generator; all clones are the same one, as on a board.
@@ -260,7 +268,7 @@ impl Parts {
         loop {
             let asked = loop {
                 self.station.air.borrow_mut().forget(self.station.index);
-                let mut console = WithReadings::standing(self.line.clone());
+                let mut console = WithReadings::<_, DEVICES>::standing(self.line.clone());
                 if let Some(asked) = mote.attend(self.now.get(), &mut console, &mut scratch) {
                     break asked;
                 }
@@ -303,12 +311,12 @@ impl Parts {
         running.lend_document(&mut document);
         let mut packet = [0; PACKET];
         let mut link = OnAir { stack: &mut stack, radio, meeting: meeting.as_mut() };
-        let mut readings = Readings::new(place.network_name());
+        let mut readings = Readings::new();
         self.line.write("ok\n");
         loop {
             let now = self.now.get();
             readings.poll(now, &mut running, || Some(measured(now)), &mut self.line.clone(), &mut packet);
-            let mut console = readings.hears(self.line.clone(), now);
+            let mut console = readings.hears::<_, DEVICES>(self.line.clone(), now);
             let next = running.poll(now, &mut console, &mut link, &mut packet);
             match next {
                 Next::Stop => return Ok(()),

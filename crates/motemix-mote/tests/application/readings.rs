@@ -19,8 +19,10 @@ impl Verifier {
     /// From what the board's console says.
     fn of(world: &mut World, board: usize) -> Self {
         let said = world.say(board, "identity");
-        let (identity, introduction) = said.trim().split_once("\nintroduction ").expect("two lines");
-        let introduction = unhex(introduction);
+        let lines: Vec<_> = said.lines().collect();
+        let [identity, introduction, number] = lines[..] else { panic!("{said}") };
+        assert!(number.starts_with("number "), "{said}");
+        let introduction = unhex(introduction.strip_prefix("introduction ").expect("its name"));
         let credential = Credential::parse(&introduction).unwrap();
         let found = credential.identity().unwrap();
         assert_eq!(format!("identity {found}"), identity);
@@ -145,4 +147,217 @@ fn what_cannot_be_is_said_in_one_line() {
     world.say(0, "stop");
     assert!(world.say(0, "readings off").starts_with("error: the node does not run"));
     assert!(world.say(0, "identity").starts_with("identity "));
+}
+
+/// What the device's console says of it: its introduction, and its next number.
+fn introduced(world: &mut World, board: usize) -> (String, String) {
+    let said = world.say(board, "identity");
+    let found =
+        |of: &str| said.lines().find_map(|line| line.strip_prefix(of)).expect("it is said").to_owned();
+    (found("introduction "), found("number "))
+}
+
+/// Board 1 believes what board 0 measures, which it calls by this name.
+fn believe(world: &mut World, name: &str) {
+    let (introduction, number) = introduced(world, 0);
+    let said = world.say(1, &format!("authorise {name} {introduction} {number}"));
+    assert!(said.starts_with("ok ") && said.ends_with(&format!(", next number {number}\n")), "{said}");
+}
+
+/// Readings that board 0 has sent to board 1.
+fn send_readings(world: &mut World) {
+    world.say(0, &format!("readings {} 20", name(1)));
+    world.seconds(70);
+    world.say(0, "readings off");
+    world.seconds(30);
+}
+
+/// Puts a message into a board's inbox, while it is off, and switches it on again.
+fn slip_in(world: &mut World, board: usize, messages: &[Vec<u8>]) {
+    world.switch_off(board);
+    let mut store = Store::open(world.boards[board].chip.clone(), layout()).unwrap();
+    for message in messages {
+        store.keep_message(motemix_sphinx::MessageId([7; 4]), message).unwrap();
+    }
+    drop(store);
+    world.restart(board);
+}
+
+#[test]
+fn a_board_believes_the_readings_of_a_device_that_it_knows() {
+    let mut world = World::running(3, &Terms::default(), 64);
+    assert_eq!(world.say(1, "devices"), "ok 0 of 3 devices\n");
+    believe(&mut world, "shed");
+    send_readings(&mut world);
+    let lines = world.inbox(1);
+    assert!((3..=6).contains(&lines.len()), "{lines:?}");
+    for line in &lines {
+        assert!(line.starts_with("reading from shed: s ") && line.ends_with(", genuine"), "{line}");
+        assert!(line.contains(" s at 18000000"), "{line}");
+    }
+    assert_eq!(world.status(1, "readings genuine "), lines.len() as u64);
+    let listed = world.say(1, "devices");
+    let next = lines.len();
+    assert!(listed.contains(&format!(" shed, next number {next}\nok 1 of 3 devices\n")), "{listed}");
+}
+
+#[test]
+fn what_is_replayed_altered_or_of_a_stranger_is_not_believed_and_told() {
+    let mut world = World::running(3, &Terms::default(), 65);
+    believe(&mut world, "shed");
+    send_readings(&mut world);
+    let readings = received(&mut world, 1);
+    world.restart(1);
+    world.say(2, &format!("readings {} 1000", name(1)));
+    world.seconds(40);
+    let of_a_stranger = received(&mut world, 1);
+    assert_eq!(of_a_stranger.len(), 1);
+    // Its SenML is another one; the key id is as it was.
+    let mut altered = readings[0].clone();
+    let at = altered.len() - 64 - 3;
+    altered[at] ^= 1;
+    slip_in(
+        &mut world,
+        1,
+        &[vec![altered], readings[..1].to_vec(), readings[..1].to_vec(), of_a_stranger].concat(),
+    );
+    let lines = world.inbox(1);
+    let [altered, first, again, stranger] = &lines[..] else { panic!("{lines:?}") };
+    assert!(
+        altered.starts_with("reading from shed, not believed: the signature does not hold; "),
+        "{altered}"
+    );
+    assert!(first.ends_with(", genuine"), "{first}");
+    assert!(again.starts_with("reading from shed, not believed: it arrived before; "), "{again}");
+    assert!(
+        stranger.starts_with(
+            "reading from an unknown device, not believed: no device of the list has this number"
+        ),
+        "{stranger}"
+    );
+    for (count, name) in [
+        (1, "readings genuine "),
+        (1, "readings refused altered "),
+        (1, "readings refused stale "),
+        (1, "readings refused unknown "),
+    ] {
+        assert_eq!(world.status(1, name), count, "{name}");
+    }
+}
+
+#[test]
+fn a_power_cut_lets_no_reading_in_again_and_neither_does_who_types_a_device_twice() {
+    let mut world = World::running(3, &Terms::default(), 66);
+    let (introduction, number) = introduced(&mut world, 0);
+    believe(&mut world, "shed");
+    send_readings(&mut world);
+    let readings = received(&mut world, 1);
+    slip_in(&mut world, 1, &readings);
+    assert!(world.inbox(1).iter().all(|line| line.ends_with(", genuine")));
+    let said = world.say(1, &format!("authorise barn {introduction} {number}"));
+    assert!(said.ends_with(&format!(", next number {}\n", readings.len())), "{said}");
+    slip_in(&mut world, 1, &readings);
+    let lines = world.inbox(1);
+    assert_eq!(lines.len(), readings.len());
+    assert!(lines.iter().all(|line| line.starts_with("reading from barn, not believed: it arrived before")));
+    // A node that stands still knows its network as well.
+    slip_in(&mut world, 1, &readings);
+    world.say(1, "stop");
+    let lines = world.inbox(1);
+    assert!(lines.iter().all(|line| line.starts_with("reading from barn, not believed: it arrived before")));
+}
+
+#[test]
+fn the_power_may_go_at_any_word_of_what_is_believed() {
+    let mut world = World::running(3, &Terms::default(), 67);
+    believe(&mut world, "shed");
+    send_readings(&mut world);
+    let readings = received(&mut world, 1);
+    let chip = world.boards[1].chip.clone();
+    let (mut seen, mut cut) = (0, 0);
+    for words in 1..40 {
+        let mut copy = World::with(vec![chip.copy(words.into())], 67);
+        let before = format!("{words} words");
+        let mut store = Store::open(copy.boards[0].chip.clone(), layout()).unwrap();
+        store.keep_message(motemix_sphinx::MessageId([7; 4]), &readings[0]).unwrap();
+        drop(store);
+        copy.switch_off(0);
+        copy.switch_on(0);
+        copy.boards[0].chip.power().set(Some(words));
+        let first = copy.say(0, "inbox");
+        copy.boards[0].chip.power().set(None);
+        copy.switch_off(0);
+        copy.switch_on(0);
+        let second = copy.say(0, "inbox");
+        let genuine = [&first, &second].iter().filter(|said| said.contains(", genuine\n")).count();
+        assert!(genuine <= 1, "{before}: {first} {second}");
+        seen += genuine;
+        cut += usize::from(!first.ends_with("ok 1 messages\n"));
+    }
+    println!("{cut} cuts, {seen} readings seen");
+    assert!(cut > 5 && seen > 20, "{cut} cuts, {seen} seen");
+}
+
+#[test]
+fn a_device_that_counted_far_ahead_is_believed_again_from_its_number_on() {
+    let mut world = World::running(3, &Terms::default(), 68);
+    believe(&mut world, "shed");
+    // It counts in steps of 256 when its power goes.
+    for _ in 0..5 {
+        world.restart(0);
+        world.send(0, 2, "hi");
+        world.seconds(20);
+    }
+    send_readings(&mut world);
+    let lines = world.inbox(1);
+    assert!(lines.iter().all(|line| line.contains("an unknown device, not believed")), "{lines:?}");
+    believe(&mut world, "shed");
+    send_readings(&mut world);
+    let lines = world.inbox(1);
+    assert!(lines.len() >= 3 && lines.iter().all(|line| line.ends_with(", genuine")), "{lines:?}");
+}
+
+#[test]
+fn a_list_that_is_full_and_devices_that_could_be_confused_are_refused() {
+    let mut world = World::running(5, &Terms::default(), 69);
+    let devices: Vec<_> = (0..5).map(|board| introduced(&mut world, board)).collect();
+    for (board, (introduction, number)) in devices.iter().enumerate().take(3) {
+        let said = world.say(4, &format!("authorise device-{board} {introduction} {number}"));
+        assert!(said.starts_with("ok "), "{said}");
+    }
+    let (introduction, number) = &devices[3];
+    let said = world.say(4, &format!("authorise device-3 {introduction} {number}"));
+    assert_eq!(said, "error: list of devices: full; format the store to empty it\n");
+    let said = world.say(4, &format!("authorise device-0 {introduction} {number}"));
+    assert_eq!(said, "error: another device has this name, or an identity that begins alike\n");
+    for (words, problem) in [
+        ("authorise", "error: usage: authorise NAME INTRODUCTION NUMBER"),
+        ("authorise x 8206 0", "error: no Ed25519 key"),
+        ("authorise x 8206582000 0", "error: no Ed25519 key"),
+        ("authorise x zz 0", "error: no Ed25519 key"),
+        (
+            &format!("authorise {} {introduction} 0", "x".repeat(25)),
+            "error: no Ed25519 key, or a name of more than 24",
+        ),
+    ] {
+        let said = world.say(4, words);
+        assert!(said.starts_with(problem), "{words}: {said}");
+    }
+    assert!(world.say(4, "devices").ends_with("ok 3 of 3 devices\n"));
+}
+
+#[test]
+fn an_inbox_of_many_readings_is_checked_in_parts() {
+    let mut world = World::running(3, &Terms::default(), 70);
+    believe(&mut world, "shed");
+    send_readings(&mut world);
+    let readings = received(&mut world, 1);
+    let one = &readings[..1];
+    slip_in(&mut world, 1, &vec![one[0].clone(); 11]);
+    for genuine in [1, 0] {
+        let said = world.say(1, "inbox");
+        assert!(said.ends_with("ok 4 messages; more wait, `inbox` again\n"), "{said}");
+        assert_eq!(said.matches(", genuine\n").count(), genuine);
+    }
+    assert_eq!(world.inbox(1).len(), 3);
 }

@@ -19,6 +19,7 @@ fn layout(page: usize, settings: u32) -> Layout {
         tags: pages(1 + settings, 4 + settings),
         messages: pages(4 + settings, 6 + settings),
         readings: pages(6 + settings, 8 + settings),
+        devices: pages(8 + settings, 10 + settings),
     }
 }
 

@@ -85,11 +85,7 @@ pub fn network(args: &Args) -> Result<(), Failure> {
     }
     progress.finish();
     let mut traffic = Traffic::new(interval(args), args.seconds);
-    let measured = if std::env::var_os("NOREAD").is_some() {
-        Ok(())
-    } else {
-        traffic.readings(&mut boards, &interrupted)
-    };
+    let measured = traffic.readings(&mut boards, &interrupted);
     let measured = measured.and_then(|()| traffic.run(&mut boards, &network, &interrupted));
     let asked = measured.and_then(|()| Ok(Boards::ask(&mut boards)?));
     network.stop_hosts();

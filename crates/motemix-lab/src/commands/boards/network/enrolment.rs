@@ -173,13 +173,18 @@ impl Enrolled {
 fn list_devices(receiver: &NodeConfig, boards: &mut [Board]) -> Result<(), Failure> {
     own_folder(&receiver.state).map_err(Failure::failed)?;
     let mut list = Devices::open(receiver.devices_file()).map_err(Failure::failed)?;
-    for board in boards {
-        let introduction = board.introduce()?;
-        let credential = Credential::parse(&introduction).map_err(Failure::failed)?;
+    for board in boards.iter_mut() {
+        let introduced = board.introduce()?;
+        let credential = Credential::parse(&introduced.introduction).map_err(Failure::failed)?;
         let identity = credential.identity().map_err(Failure::failed)?;
         list.authorise(identity.short(), &board.name, "temperature", Admitted::ByList)
             .map_err(Failure::failed)?;
         list.introduce(&identity, credential.key()).map_err(Failure::failed)?;
+    }
+    // The smallest board's readings are checked by the largest board as well.
+    if let [first, .., last] = boards {
+        let introduced = first.introduce()?;
+        last.believe(&first.name, &introduced)?;
     }
     Ok(())
 }

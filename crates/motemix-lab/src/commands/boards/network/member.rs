@@ -12,6 +12,12 @@ pub struct Identity {
     pub key: PublicKey,
 }
 
+/// What somebody has to know who is to believe a board's readings.
+pub struct Introduced {
+    pub introduction: Vec<u8>,
+    pub number: u64,
+}
+
 impl Board {
     /// Its address and its key for the epoch.
     pub fn identify(&mut self, epoch: Epoch) -> Result<Identity> {
@@ -27,12 +33,22 @@ impl Board {
         parse().ok_or_else(|| anyhow!("{} says of its key: {line}", self.name))
     }
 
-    /// The introduction that shows the key of its readings.
-    pub fn introduce(&mut self) -> Result<Vec<u8>> {
-        let answer = self.ask("identity", "introduction ")?;
-        let line = answer.last().map(String::as_str).unwrap_or_default();
-        let introduction = line.strip_prefix("introduction ").and_then(|digits| hex::decode(digits).ok());
-        introduction.ok_or_else(|| anyhow!("{} says of its identity: {line}", self.name))
+    /// The introduction that shows the key of its readings, and the number of its next one.
+    pub fn introduce(&mut self) -> Result<Introduced> {
+        let answer = self.ask("identity", "number ")?;
+        let word = |of: &str| answer.iter().find_map(|line| line.strip_prefix(of));
+        let parse = || {
+            let introduction = hex::decode(word("introduction ")?).ok()?;
+            Some(Introduced { introduction, number: word("number ")?.parse().ok()? })
+        };
+        parse().ok_or_else(|| anyhow!("{} says of its identity: {}", self.name, answer.join("; ")))
+    }
+
+    /// Has it believe the readings of another board.
+    pub fn believe(&mut self, other: &str, introduced: &Introduced) -> Result<()> {
+        let Introduced { introduction, number } = introduced;
+        self.ask(&format!("authorise {other} {} {number}", hex::encode(introduction)), "ok ")?;
+        Ok(())
     }
 
     /// Gives it the network, and starts it.

@@ -76,6 +76,8 @@ struct Readings {
     refused: BTreeSet<String>,
     /// What each board says, by its name.
     said: BTreeMap<String, String>,
+    /// What a board says of a reading that another one sent to it: whether it is genuine.
+    checked_by_board: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -94,6 +96,7 @@ impl Summary {
         let readings = Readings {
             sent: traffic.readings_sent,
             acknowledged: traffic.readings_acknowledged,
+            checked_by_board: traffic.checked_by_board.clone(),
             ..readings(network)?
         };
         Ok(Self {
@@ -174,6 +177,9 @@ impl Summary {
         table.print()?;
         for (board, said) in &self.readings.said {
             report::print(format!("{board}: {said}\n").as_bytes())?;
+        }
+        if let Some(said) = &self.readings.checked_by_board {
+            report::print(format!("a board's inbox: {said}\n").as_bytes())?;
         }
         for refused in &self.readings.refused {
             report::print(format!("not believed: {refused}\n").as_bytes())?;

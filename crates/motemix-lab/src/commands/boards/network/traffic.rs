@@ -25,6 +25,8 @@ pub struct Traffic {
     /// Signed readings of the boards.
     pub readings_sent: u64,
     pub readings_acknowledged: u64,
+    /// What a board says of a reading that another one sent to it.
+    pub checked_by_board: Option<String>,
     pub sent: u64,
     pub acknowledged: u64,
     pub discarded: u64,
@@ -46,6 +48,7 @@ impl Traffic {
             texts: BTreeSet::new(),
             readings_sent: 0,
             readings_acknowledged: 0,
+            checked_by_board: None,
             sent: 0,
             acknowledged: 0,
             discarded: 0,
@@ -61,13 +64,42 @@ impl Traffic {
         for board in boards.iter_mut() {
             board.ask(&format!("readings {RECEIVER} 86400"), "ok")?;
         }
+        self.readings_acknowledged += self.wait(boards, boards.len(), interrupted)?;
+        for board in boards.iter_mut() {
+            board.ask("readings off", "ok")?;
+            self.readings_sent += 1;
+        }
+        self.between_boards(boards, interrupted)
+    }
+
+    /// Has the first board send a reading to the last one, which checks it.
+    fn between_boards(&mut self, boards: &mut [Board], interrupted: &AtomicBool) -> Result<(), Failure> {
+        let Some(last) = boards.last().map(|board| board.name.clone()) else { return Ok(()) };
+        let [first, ..] = boards else { return Ok(()) };
+        first.ask(&format!("readings {last} 86400"), "ok")?;
+        self.wait(boards, 1, interrupted)?;
+        if let [first, .., last] = boards {
+            first.ask("readings off", "ok")?;
+            let said = last.ask("inbox", "ok ")?;
+            self.checked_by_board = said.into_iter().find(|line| line.contains(" reading from "));
+        }
+        Ok(())
+    }
+
+    /// Waits for what becomes of so many readings. How many are acknowledged.
+    fn wait(
+        &mut self,
+        boards: &mut [Board],
+        mut waiting: usize,
+        interrupted: &AtomicBool,
+    ) -> Result<u64, Failure> {
         let until = Instant::now() + COOL_DOWN;
-        let mut waiting = boards.len();
+        let mut acknowledged = 0;
         while waiting > 0 && Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
             for board in boards.iter_mut() {
                 for news in board.news()? {
                     if news.starts_with("acknowledged ") {
-                        self.readings_acknowledged += 1;
+                        acknowledged += 1;
                         waiting -= 1;
                     } else if news.starts_with("discarded ") {
                         waiting -= 1;
@@ -78,11 +110,7 @@ impl Traffic {
             }
             std::thread::sleep(LISTEN_EVERY);
         }
-        for board in boards.iter_mut() {
-            board.ask("readings off", "ok")?;
-            self.readings_sent += 1;
-        }
-        Ok(())
+        Ok(acknowledged)
     }
 
     /// Has every board send at its times, then waits until nothing is under way.
