@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! SenML ─ sign ─ line of hex, or bytes ─ any way ─ verify ─ list of devices ─ what it says, and whose
+//! server: pair, command ─ sealed or signed for one device ─ any way ─ `id pair`, obey ─ list of servers
 //! ```
 
 mod authorise;
 mod device;
+mod server;
 mod verify;
 
 pub use authorise::{authorise, devices};
 pub use device::{introduce, register, sign};
+pub use server::{obey, pair, refused};
 pub use verify::{name, verify};
 
 use crate::cli::Object;
@@ -25,7 +28,10 @@ const MOST_INPUT: u64 = 1 << 16;
 pub fn run(command: &Object) -> Result<(), Failure> {
     match command {
         Object::Authorise(args) => authorise(args),
+        Object::Command(args) => server::command(args),
         Object::Devices(args) => devices(args),
+        Object::Obey(args) => obey(args),
+        Object::Pair(args) => pair(args),
         Object::Introduce(args) => introduce(args),
         Object::Register(args) => register(args),
         Object::Sign(args) => sign(args),
