@@ -69,7 +69,7 @@ impl Serialized {
         serialized
     }
 
-    /// Of a key that signatures are checked with.
+    /// The form of a key that signatures are checked with.
     pub(crate) fn of_key(key: &PublicKey) -> Option<Self> {
         match key.algorithm() {
             Algorithm::Ed25519 => {

@@ -13,7 +13,8 @@ use std::ops::Range;
 const BLOCK: u64 = 64;
 /// In place of every so many-th reading a device registers, without being asked: a verifier that
 /// has lost its numbers, or was away for longer than its threshold, believes it again from then on.
-/// A fourth of the threshold, and a multiple of the block, so that a restart leaves out none twice.
+/// A fourth of the threshold, and a multiple of the block. Where a restart leaves numbers out, it
+/// goes on at the beginning of a block, and so does not leave this out for ever.
 const REGISTER_EVERY: u64 = 256;
 
 /// Room for a registration with a key and the most that stands beside one, twice.
@@ -47,7 +48,7 @@ impl SignedReadings {
     /// once.
     pub fn next(&mut self, sensors: &mut Sensors, most: usize) -> Vec<u8> {
         let signed = self.number().and_then(|number| {
-            if number.number() % REGISTER_EVERY == REGISTER_EVERY - 1 {
+            if number.number() != 0 && number.number().is_multiple_of(REGISTER_EVERY) {
                 return self.register(number.number() + 1, most).map_err(Failure::failed);
             }
             let senml = Reading::now(sensors).encode(senml_len(most));
@@ -84,7 +85,7 @@ impl SignedReadings {
         let len = register(signer, &credential, true, next, audience, &mut out)?;
         let len = match len {
             fits if fits <= most => fits,
-            _ if next / REGISTER_EVERY % 2 == 0 => credential.encode(&mut out)?,
+            _ if (next / REGISTER_EVERY).is_multiple_of(2) => credential.encode(&mut out)?,
             _ => register(signer, &credential, false, next, audience, &mut out)?,
         };
         out.truncate(len);
@@ -130,7 +131,7 @@ mod tests {
             let (mut signed, mut verifier) = device(folder.path(), &serial);
             let audience = Audience::new("plant").unwrap();
             let (mut refused, mut registered, mut believed) = (0, 0, 0);
-            for _ in 0..all {
+            for _ in 0..=all {
                 let message = signed.next(&mut Sensors::new(), most);
                 assert!(!message.is_empty() && message.len() <= most, "{}", message.len());
                 match verifier.look_at(&message, audience, 1) {
