@@ -284,7 +284,9 @@ impl Servers {
         let mut servers = self.all()?;
         let result = change(&mut servers)?;
         let mut text = format!("{TITLE}\n");
-        servers.iter().for_each(|server| text.push_str(&line_of(server)));
+        for server in &servers {
+            text.push_str(&line_of(server));
+        }
         file::replace(&self.path, 0o600, text.as_bytes()).map_err(|error| self.io(error))?;
         Ok(result)
     }

@@ -17,7 +17,7 @@ type Short = [u8; Identity::SHORT_LEN];
 pub fn pair(args: &IdPair) -> Result<(), Failure> {
     let mut message = unarmoured(input(args.pairing.as_deref())?);
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let server = args.server.as_deref().map(|server| named(server)).transpose()?.map(|(short, _)| short);
+    let server = args.server.as_deref().map(named).transpose()?.map(|(short, _)| short);
     let servers = Servers::beside(&args.key);
     let is_first = server.is_none() && servers.all().map_err(Failure::broken)?.is_empty();
     let demanded = Demanded { server, audience: args.audience.as_deref() };
