@@ -24,8 +24,8 @@ use crate::console::{Console, News, say};
 use crate::mote::device::identity_of;
 use crate::store::{MAX_MESSAGE_LEN, SEQUENCE_BLOCK, StoreError};
 
-/// In place of every so many-th reading a mote registers: a fourth of a verifier's threshold. Numbers
-/// go on at a multiple of it after a restart, so that a mote registers then too.
+/// In place of every so many-th reading a mote registers: a fourth of a verifier's threshold.
+/// Numbers go on at a multiple of it after a restart, so that a mote registers then too.
 const REGISTER_EVERY: u32 = SEQUENCE_BLOCK;
 
 /// The readings of a node that runs.
