@@ -11,7 +11,7 @@ from typing import Any
 
 sys.dont_write_bytecode = True  # running the generator leaves no files but the vectors
 
-from known_answers import identities, small, worked_example  # noqa: E402
+from known_answers import identities, pairings, small, worked_example  # noqa: E402
 from known_answers.cases import PACKET_CASES, SURB_CASES  # noqa: E402
 from known_answers.packets import build_packet  # noqa: E402
 from known_answers.surbs import build_surb  # noqa: E402
@@ -25,7 +25,8 @@ SPECIFICATION = VECTORS.parent / "docs" / "spec" / "packet.md"
 DESCRIPTION = """\
 Writes vectors/packet.json, vectors/tamper.json and the worked example in
 docs/spec/packet.md, from the Python implementation in vectors/sphinx_reference,
-and vectors/identity.json, from that in vectors/identity_reference.
+and vectors/identity.json and vectors/pairing.json, from that in
+vectors/identity_reference.
 
 Before writing, the primitives are checked against their RFCs, and every packet
 is processed hop by hop and compared with what its creator computed. The output
@@ -84,6 +85,7 @@ def generate() -> dict[Path, str]:
         VECTORS / "packet.json": encode(document),
         VECTORS / "tamper.json": encode(build_tamper_document()),
         VECTORS / "identity.json": encode(identities.build()),
+        VECTORS / "pairing.json": encode(pairings.build()),
         SPECIFICATION: worked_example.insert(specification, example),
     }
 

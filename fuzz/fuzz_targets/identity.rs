@@ -1,13 +1,14 @@
-//! What strangers say of devices: statements, cards, groups and labels. What is read has one form,
-//! and nobody but the seeds' devices has signed anything.
+//! What strangers say of devices and to them: statements, pairings, commands, cards, groups and
+//! labels. What is read has one form, and nobody but the seeds' devices has signed anything.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use motemix_crypto::Secret;
 use motemix_host::keys::{DeviceCard, GroupFile};
 use motemix_object::{
-    Audience, Group, Identity, IdentityLabel, MAX_MEMBERS, NO_CHALLENGE, PublicKey, UnverifiedRegistration,
-    check_membership, check_possession, check_retirement, claimed_members, claimed_possessor,
-    claimed_retired,
+    Algorithm, Audience, Group, Identity, IdentityLabel, MAX_MEMBERS, NO_CHALLENGE, PrivateKey, PublicKey,
+    Signer as _, UnverifiedCommand, UnverifiedRegistration, check_membership, check_possession,
+    check_retirement, claimed_members, claimed_possessor, claimed_retired, open_pairing,
 };
 
 // The first byte says what the others are, so that real statements and files are seeds.
@@ -16,6 +17,8 @@ fuzz_target!(|bytes: &[u8]| match bytes {
     [b'm', proof @ ..] => membership(proof),
     [b't', statement @ ..] => retirement(statement),
     [b'r', statement @ ..] => registration(statement),
+    [b's', message @ ..] => pairing(message),
+    [b'o', message @ ..] => command(message),
     [b'c', text @ ..] => card(text),
     [b'g', text @ ..] => group(text),
     [b'l', text @ ..] => label(text),
@@ -51,6 +54,26 @@ fn registration(statement: &[u8]) {
     let Ok(short) = parsed.short_identity() else { return };
     let other = Identity::from_bytes([0; 32]);
     assert!(short == other.short() || parsed.verify(&other, None, Audience::default()).is_err());
+}
+
+/// Sealed to nobody who is asked here; the inside of a message that another target cannot reach is
+/// a statement, and those are read above.
+fn pairing(message: &[u8]) {
+    for algorithm in [Algorithm::Ed25519, Algorithm::Es256] {
+        let key = PrivateKey::new(algorithm, Secret::new([7; 32])).expect("a key");
+        let identity = Identity::of_key(&key.public_key());
+        assert!(open_pairing(&key, &identity, &mut message.to_vec()).is_err());
+    }
+}
+
+fn command(message: &[u8]) {
+    let Ok(parsed) = UnverifiedCommand::parse(message) else { return };
+    let server = parsed.credential().map_or(Identity::from_bytes([0; 32]), |credential| {
+        credential.identity().expect("it was computed before")
+    });
+    // Not for this device, whoever signed it.
+    let device = Identity::from_bytes([0; 32]);
+    assert!(parsed.verify(&device, &server, None, Audience::default()).is_err());
 }
 
 fn card(bytes: &[u8]) {

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from . import cbor, ed25519, p256
+from . import cbor, ed25519, hpke, p256
 
 CURVES = {"ed25519": 6, "es256": 1}
 ALGORITHMS = {"ed25519": -8, "es256": -7}
@@ -135,4 +135,34 @@ def registration(device: Device, sequence: int, whole: bool, audience: str) -> b
     number = sequence.to_bytes(8, "big")
     return device.sign1(
         external("registration", device.identity, number, audience), cbor.array(cbor.integer(sequence), who)
+    )
+
+
+def pairing(
+    server: Device, device: Device, sequence: int, audience: str, place: str, purpose: str, ephemeral: bytes
+) -> bytes:
+    """docs/spec/pairing.md, "Pairing"."""
+    number = sequence.to_bytes(8, "big")
+    texts = [cbor.text(text) for text in (audience, place, purpose)]
+    signed = server.sign1(
+        external("pairing", device.identity, number, audience),
+        cbor.array(cbor.integer(sequence), *texts, server.credential),
+    )
+    enc = hpke.kem_public(device.algorithm, ephemeral)
+    kem = cbor.integer(hpke.KEMS[device.algorithm])
+    head = cbor.head(4, 3) + kem + cbor.string(enc) + cbor.head(2, len(signed) + 16)
+    info = length_prefixed(b"motemix/1 sealed pairing") + device.identity
+    receiver = hpke.agreement_public(device.algorithm, device.public)
+    return head + hpke.seal(device.algorithm, ephemeral, receiver, info, head, signed)
+
+
+def command(
+    server: Device, device: Device, sequence: int, whole: bool, audience: str, senml: bytes
+) -> bytes:
+    """docs/spec/pairing.md, "Commands"."""
+    who = server.credential if whole else cbor.string(server.identity[:4])
+    number = sequence.to_bytes(8, "big")
+    return server.sign1(
+        external("command", device.identity, number, audience),
+        cbor.array(cbor.integer(sequence), who, cbor.string(senml)),
     )

@@ -13,14 +13,20 @@ use core::time::Duration;
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
 use motemix_node::{Event, Instant, MessageHandle};
-use motemix_object::{Audience, Ed25519Key, Path, Record, Reserved, Sealer, write_pack};
+use motemix_object::{
+    Audience, Credential, Ed25519Key, Path, Record, Reserved, Sealer, register, write_pack,
+};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
 
 use crate::Running;
 use crate::console::{Console, News, say};
 use crate::mote::device::identity_of;
-use crate::store::{MAX_MESSAGE_LEN, StoreError};
+use crate::store::{MAX_MESSAGE_LEN, SEQUENCE_BLOCK, StoreError};
+
+/// In place of every so many-th reading a mote registers: a fourth of a verifier's threshold.
+/// Numbers go on at a multiple of it after a restart, so that a mote registers then too.
+const REGISTER_EVERY: u32 = SEQUENCE_BLOCK;
 
 /// The readings of a node that runs.
 #[derive(Default)]
@@ -128,7 +134,13 @@ fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
     scratch: &mut [u8],
 ) -> Result<(), StoreError> {
     // In flash as used before the reading is.
-    let number = Reserved::promised(running.store().next_sequence()?.into());
+    let number = running.store().next_sequence()?;
+    if number != 0 && number.is_multiple_of(REGISTER_EVERY) {
+        let (seed, next) = (running.device_seed()?, u64::from(number).saturating_add(1));
+        let len = registration(running.network_name(), seed, next, scratch)?;
+        return running.store().keep_reading(scratch.get(..len).unwrap_or_default());
+    }
+    let number = Reserved::promised(number.into());
     // Its front has room for a reading, and behind that for the SenML.
     let room = P::GEOMETRY.data_len().min(MAX_MESSAGE_LEN);
     let too_long = StoreError::TooLong { most: room };
@@ -138,6 +150,17 @@ fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
     let (seed, senml) = (running.device_seed()?, senml.get(..len).unwrap_or_default());
     let len = seal(running.network_name(), seed, number, senml, reading)?;
     running.store().keep_reading(reading.get(..len).unwrap_or_default())
+}
+
+/// Which number comes next, in place of a reading: a verifier that was away, or has lost this
+/// device's numbers, believes it again from then on.
+#[inline(never)]
+fn registration(network: &str, seed: Secret<32>, next: u64, out: &mut [u8]) -> Result<usize, StoreError> {
+    let too_long = StoreError::TooLong { most: out.len() };
+    let mut key = Ed25519Key::new(seed);
+    let audience = Audience::new(network).unwrap_or_default();
+    let credential = Credential::new(key.public_key(), &[]).map_err(|_| too_long)?;
+    register(&mut key, &credential, false, next, audience, out).map_err(|_| too_long)
 }
 
 #[inline(never)]

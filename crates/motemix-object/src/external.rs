@@ -48,6 +48,14 @@ impl Purpose {
     pub(crate) const MEMBERSHIP: Self = Self(b"\x00\x14motemix/1 membership");
     pub(crate) const SUCCESSOR: Self = Self(b"\x00\x13motemix/1 successor");
     pub(crate) const RETIREMENT: Self = Self(b"\x00\x14motemix/1 retirement");
+    pub(crate) const PAIRING: Self = Self(b"\x00\x11motemix/1 pairing");
+    pub(crate) const SEALED_PAIRING: Self = Self(b"\x00\x18motemix/1 sealed pairing");
+    pub(crate) const COMMAND: Self = Self(b"\x00\x11motemix/1 command");
+
+    /// The label alone, with its length before it.
+    pub(crate) const fn label(self) -> &'static [u8] {
+        self.0
+    }
 
     /// The external data of an object: label, identity, a number, and the audience with its length
     /// before it.
@@ -77,6 +85,9 @@ mod tests {
             Purpose::MEMBERSHIP,
             Purpose::SUCCESSOR,
             Purpose::RETIREMENT,
+            Purpose::PAIRING,
+            Purpose::SEALED_PAIRING,
+            Purpose::COMMAND,
         ];
         for Purpose(label) in all {
             assert_eq!(usize::from(label[1]) + 2, label.len(), "{label:?}");

@@ -154,15 +154,20 @@ impl Freshness {
     }
 
     /// Moves on to the number that a device registered with: never back, or a registration that
-    /// was recorded would let its readings in again.
+    /// was recorded would let its readings in again. Up to [`WINDOW`] numbers on, those that have
+    /// not arrived may still: on a path that changes the order the registration was faster.
     ///
     /// # Errors
     /// [`Stale::Late`] if it is below what comes next.
     pub const fn register(&mut self, sequence: u64) -> Result<(), Stale> {
-        if sequence < self.next {
-            return Err(Stale::Late);
+        let Some(skipped) = sequence.checked_sub(self.next) else { return Err(Stale::Late) };
+        if skipped < WINDOW {
+            // Below 64, so that it fits a shift of 64 bits.
+            self.seen = self.seen.wrapping_shl(skipped as u32);
+            self.next = sequence;
+        } else {
+            *self = Self::starting_at(sequence);
         }
-        *self = Self::starting_at(sequence);
         Ok(())
     }
 }

@@ -216,6 +216,13 @@ pub trait Signer {
     fn sign(&mut self, parts: &[&[u8]], signature: &mut [u8; SIGNATURE_LEN]) -> Result<(), Self::Error>;
 }
 
+/// A key in memory that opens what was sealed to it, in its other form (`docs/spec/pairing.md`).
+pub trait Agrees {
+    /// The form that agrees on secrets.
+    #[doc(hidden)]
+    fn agreement_key(&self) -> crate::hpke::AgreementKey;
+}
+
 /// Software does not fail to sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NeverFails(());

@@ -18,6 +18,8 @@
 //! | `label` | what a QR code says | RFC 8387, 4.1 |
 //! | `sign1` | signed objects | RFC 9052, 4.2 |
 //! | `statement` | proofs, successors, registrations | RFC 8387, 4.1 and 8.2 |
+//! | `pairing`, `hpke` | what a device is to obey, sealed to its key | RFC 8387, 4.1; RFC 9180 |
+//! | `command` | what a device is told to do | RFC 8387, 4.1 |
 //! | `reading`, `pack`, `key_id` | signed readings | RFC 8428 |
 //! | `freshness` | which numbers are accepted | RFC 8387, 8.2 |
 //! | `thumbprint` | a key's name for others | RFC 9679 |
@@ -28,33 +30,39 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod command;
 mod credential;
 mod external;
 mod freshness;
 mod group;
+mod hpke;
 mod identity;
 mod key;
 mod key_id;
 mod label;
 mod labelled;
 mod pack;
+mod pairing;
 mod reading;
 mod sign1;
 mod statement;
+mod text;
 mod thumbprint;
 
+pub use command::{Command, SENDER_LEN, UnverifiedCommand, command};
 pub use credential::Credential;
 pub use external::{Audience, LongAudience, MAX_AUDIENCE_LEN};
 pub use freshness::{Freshness, MAX_THRESHOLD, Order, Policy, Stale, WINDOW};
 pub use group::{Group, GroupError, MAX_MEMBERS};
 pub use identity::{Identity, MAX_OTHER_LEN, MAX_OTHERS, Other, OtherKind, TooMuch};
 pub use key::{
-    Algorithm, BadKey, Ed25519Key, MAX_PUBLIC_KEY_LEN, NeverFails, PRIVATE_KEY_LEN, PrivateKey, PublicKey,
-    SIGNATURE_LEN, Signer,
+    Agrees, Algorithm, BadKey, Ed25519Key, MAX_PUBLIC_KEY_LEN, NeverFails, PRIVATE_KEY_LEN, PrivateKey,
+    PublicKey, SIGNATURE_LEN, Signer,
 };
 pub use key_id::KeyId;
 pub use label::{BadLabel, IdentityLabel};
 pub use pack::{Decimal, Pack, Record, write_pack};
+pub use pairing::{MAX_TEXT_LEN, Pairing, To, claimed_algorithm, open_pairing, pair};
 pub use reading::{
     OVERHEAD, Path, Reserved, SealedReading, Sealer, Twin, Verified, reading_context, senml_len,
 };

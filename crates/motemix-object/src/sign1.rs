@@ -43,6 +43,10 @@ pub enum Part {
     Members,
     /// A sequence number.
     Sequence,
+    /// What is encrypted, and for which key.
+    Sealed,
+    /// A name, a place or a purpose.
+    Text,
     /// What follows the end.
     End,
 }
@@ -59,6 +63,8 @@ impl fmt::Display for Part {
             Self::Credential => "the public key",
             Self::Members => "the group's keys",
             Self::Sequence => "the sequence number",
+            Self::Sealed => "what is encrypted",
+            Self::Text => "a name, a place or a purpose",
             Self::End => "what follows the end",
         })
     }
@@ -83,6 +89,8 @@ pub enum ObjectError {
     Room,
     /// What holds the private key failed.
     Signer,
+    /// It was sealed for another key or identity, or changed on its way.
+    Sealed,
 }
 
 impl ObjectError {
@@ -99,6 +107,7 @@ impl fmt::Display for ObjectError {
             Self::Identity => f.write_str("the key is not the identity's"),
             Self::Room => f.write_str("no room for the signed object"),
             Self::Signer => f.write_str("what holds the private key could not sign"),
+            Self::Sealed => f.write_str("it is for another device, or was changed on its way"),
         }
     }
 }

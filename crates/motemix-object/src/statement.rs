@@ -17,11 +17,11 @@ pub const CHALLENGE_LEN: usize = 16;
 /// What a challenge is where nobody asked: the statement may be shown at any time.
 pub const NO_CHALLENGE: [u8; CHALLENGE_LEN] = [0; CHALLENGE_LEN];
 
-type Memory<'m> = Encoder<Cursor<&'m mut [u8]>>;
+pub(crate) type Memory<'m> = Encoder<Cursor<&'m mut [u8]>>;
 
 /// Builds a payload in the front of `out` and signs it into what is behind it, then moves it to the
 /// front. So one buffer is lent, which has to have room for both.
-fn sign_built<S: Signer + ?Sized>(
+pub(crate) fn sign_built<S: Signer + ?Sized>(
     signer: &mut S,
     external: &[&[u8]],
     out: &mut [u8],
@@ -372,6 +372,6 @@ impl<'b> UnverifiedRegistration<'b> {
     }
 }
 
-fn is_of(credential: &Credential<'_>, identity: &Identity) -> Result<(), ObjectError> {
+pub(crate) fn is_of(credential: &Credential<'_>, identity: &Identity) -> Result<(), ObjectError> {
     if credential.identity()? == *identity { Ok(()) } else { Err(ObjectError::Identity) }
 }

@@ -3,14 +3,20 @@
 
 use motemix_crypto::Secret;
 use motemix_object::{
-    Algorithm, Audience, Credential, Group, Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other, OtherKind,
-    PrivateKey, PublicKey, Signer as _, UnverifiedRegistration, check_membership, check_possession,
-    check_retirement, cose_key, prove_membership, prove_possession, register, retire, thumbprint,
+    Algorithm, Audience, Command, Credential, Group, Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other,
+    OtherKind, Pairing, PrivateKey, PublicKey, Signer as _, To, UnverifiedCommand, UnverifiedRegistration,
+    check_membership, check_possession, check_retirement, command, cose_key, open_pairing, pair,
+    prove_membership, prove_possession, register, retire, thumbprint,
 };
+use rand_core::{Infallible, TryCryptoRng, TryRng};
 use serde_json::Value;
 
 fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/identity.json");
+    file("identity.json")
+}
+
+fn file(name: &str) -> Value {
+    let path = format!("{}/../../vectors/{name}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -180,4 +186,67 @@ fn the_thumbprint_is_that_of_rfc_9679() {
     assert_eq!(hex::encode(key.coordinates().unwrap().1), y);
     let expected = "496bd8afadf307e5b08c64b0421bf9dc01528a344a43bda88fadd1669da253ec";
     assert_eq!(hex::encode(thumbprint(&key)), expected);
+}
+
+/// A generator of the one secret that a vector has.
+struct Given([u8; 32]);
+
+impl TryRng for Given {
+    type Error = Infallible;
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        unimplemented!("bytes alone")
+    }
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        unimplemented!("bytes alone")
+    }
+    fn try_fill_bytes(&mut self, to: &mut [u8]) -> Result<(), Infallible> {
+        to.copy_from_slice(&self.0);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Given {}
+
+#[test]
+fn pairings_are_those_of_the_second_implementation() {
+    let mut devices = devices(&vectors());
+    for vector in list(&file("pairing.json")["pairings"]) {
+        let bound = devices[place(&vector["device"])].identity();
+        let public = devices[place(&vector["device"])].key.public_key();
+        let (signer, server) = devices[place(&vector["server"])].parts();
+        let pairing = Pairing {
+            server,
+            sequence: text(&vector["sequence"]).parse().unwrap(),
+            audience: Audience::new(text(&vector["audience"])).unwrap(),
+            place: text(&vector["place"]),
+            purpose: text(&vector["purpose"]),
+        };
+        let mut out = [0; 1024];
+        let mut given = Given(array(&vector["ephemeral"]));
+        let to = To { identity: &bound, key: &public };
+        let len = pair(signer, &pairing, to, &mut given, &mut out).unwrap();
+        assert_eq!(hex::encode(&out[..len]), text(&vector["pairing"]));
+        let server = server.identity().unwrap();
+        let opened = open_pairing(&devices[place(&vector["device"])].key, &bound, &mut out[..len]).unwrap();
+        assert_eq!((opened.server.identity().unwrap(), opened.place), (server, text(&vector["place"])));
+    }
+}
+
+#[test]
+fn commands_are_those_of_the_second_implementation() {
+    let mut devices = devices(&vectors());
+    for vector in list(&file("pairing.json")["commands"]) {
+        let bound = devices[place(&vector["device"])].identity();
+        let (signer, server) = devices[place(&vector["server"])].parts();
+        let (name, key) = (server.identity().unwrap(), *server.key());
+        let audience = Audience::new(text(&vector["audience"])).unwrap();
+        let senml = bytes(&vector["senml"]);
+        let said = Command { sequence: text(&vector["sequence"]).parse().unwrap(), senml: &senml };
+        let whole = vector["whole"].as_bool().unwrap();
+        let mut out = [0; 1024];
+        let len = command(signer, &server, whole, &bound, audience, said, &mut out).unwrap();
+        assert_eq!(hex::encode(&out[..len]), text(&vector["command"]));
+        let parsed = UnverifiedCommand::parse(&out[..len]).unwrap();
+        assert_eq!(parsed.verify(&bound, &name, Some(&key), audience), Ok(said));
+    }
 }

@@ -311,3 +311,18 @@ proptest! {
         let _ = UnverifiedRegistration::parse(&bytes);
     }
 }
+
+#[test]
+fn a_registration_that_overtakes_readings_lets_each_of_them_in_once() {
+    let mut fresh = Freshness::starting_at(10);
+    fresh.register(14).unwrap();
+    for number in 10..14 {
+        assert_eq!(fresh.check(number, Policy::WINDOW), Ok(()), "{number}");
+        assert_eq!(fresh.check(number, Policy::STRICT), Err(Stale::Late), "{number}");
+    }
+    assert_eq!(fresh.check(9, Policy::WINDOW), Err(Stale::Replayed));
+    // Further on, what was left out does not come in any more.
+    fresh.register(14 + 64).unwrap();
+    assert_eq!(fresh.check(13, Policy::WINDOW), Err(Stale::Late));
+    assert_eq!(fresh.check(77, Policy::WINDOW), Err(Stale::Replayed));
+}

@@ -7,10 +7,12 @@ pub mod counter;
 pub mod devices;
 pub mod jws;
 pub mod senml;
+pub mod servers;
 pub mod verifier;
 
 pub use counter::Counter;
 pub use devices::{Device, Devices};
+pub use servers::{Server, Servers, ServersError};
 pub use verifier::{Accepted, Refusal, Verifier};
 
 /// The snippets of the package's front page.

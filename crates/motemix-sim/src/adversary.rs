@@ -109,7 +109,7 @@ pub(crate) fn conclude(
         .iter()
         .map(|delivery| (by_contents.get(&(delivery.receiver, delivery.fingerprint)).copied(), *delivery));
     let mut anonymity = score::messages(&traffic, delivered, sample);
-    if scenario.load.receivers == Receivers::Fixed {
+    if scenario.load.receivers != Receivers::Random {
         let always = deliveries.iter().map(|delivery| (delivery.sender, delivery.receiver)).collect();
         let disclosed = score::disclose(&traffic, &always, sample);
         (anonymity.receivers_named, anonymity.receivers_by_chance) = disclosed.unzip();

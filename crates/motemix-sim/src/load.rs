@@ -41,9 +41,11 @@ impl Source {
             rng,
         };
         source.next = Some(first).filter(|first| *first < ends);
-        if load.receivers == Receivers::Fixed {
-            source.always = source.draw();
-        }
+        source.always = match load.receivers {
+            Receivers::Random => None,
+            Receivers::Fixed => source.draw(),
+            Receivers::Even => source.next_in_ring(seed),
+        };
         source
     }
 
@@ -89,6 +91,21 @@ impl Source {
     pub fn rest(&mut self, now: Instant) {
         let next = self.next.map(|_| now + self.gap);
         self.next = next.filter(|next| *next < self.ends);
+    }
+
+    /// Who comes after it in a ring of all receivers, which the seed shuffles.
+    fn next_in_ring(&self, seed: u64) -> Option<u16> {
+        let mut ring = self.receivers.to_vec();
+        // The stream of no node.
+        let mut rng = random::stream(seed, u32::MAX, Purpose::Load);
+        for last in (1..ring.len()).rev() {
+            let bound = u32::try_from(last + 1).unwrap_or(u32::MAX);
+            ring.swap(last, below(&mut rng, bound) as usize);
+        }
+        // Who receives nothing is spread over the ring by its number.
+        let place = ring.iter().position(|id| *id == self.me).unwrap_or(self.me.into());
+        let next = (place + 1).checked_rem(ring.len())?;
+        ring.get(next).copied().filter(|id| *id != self.me)
     }
 
     fn draw(&mut self) -> Option<u16> {

@@ -350,7 +350,7 @@ impl<'d> Life<'d> {
         let mut in_force = 0;
         let mut packet = vec![0; P::GEOMETRY.packet_len()];
         let mut inbox = vec![0; P::GEOMETRY.data_len()];
-        let mut sensor = Sensor::new(place.network_name(), self.orders.interval);
+        let mut sensor = Sensor::new(self.orders.interval);
         if self.orders.verifier.is_some() {
             self.desk.expect_readings();
         }

@@ -67,7 +67,7 @@ fn what_is_wrong_is_said_with_line_field_and_remedy() {
         (with("interval = \"10 s\"", "payload = 104"), "x.toml:9: load.payload: is 104; it must be 0 to 103"),
         (
             with("interval = \"10 s\"", "content = \"readings\""),
-            "x.toml:8: load.receivers: is not \"fixed\", and readings go to one receiver; set it to \"fixed\"",
+            "x.toml:8: load.receivers: is \"random\", and readings go to one receiver; set it to",
         ),
         (
             with("interval = \"10 s\"", "content = \"readings\"\nreceivers = \"fixed\"\npayload = 9"),

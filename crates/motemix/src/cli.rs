@@ -14,8 +14,8 @@ pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
 pub use id::{
     ChallengeArgs, Id, IdChallenge, IdCheck, IdCheckMembership, IdCheckPossession, IdCheckRetirement,
-    IdGroup, IdGroupNew, IdGroupShow, IdNew, IdProve, IdProveMembership, IdProvePossession, IdQr, IdRotate,
-    IdSheet, IdShow, KeyAlgorithm,
+    IdGroup, IdGroupNew, IdGroupShow, IdNew, IdPair, IdProve, IdProveMembership, IdProvePossession, IdQr,
+    IdRotate, IdServers, IdSheet, IdShow, KeyAlgorithm,
 };
 pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
@@ -26,8 +26,8 @@ pub use loopix::{
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use object::{
-    Format, Object, ObjectAuthorise, ObjectDevices, ObjectIntroduce, ObjectRegister, ObjectSign,
-    ObjectVerify, Path, parse_identity,
+    Format, Object, ObjectAuthorise, ObjectCommand, ObjectDevices, ObjectIntroduce, ObjectObey, ObjectPair,
+    ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
 };
 pub use shape::{Profile, Size, Traffic};
 
@@ -100,7 +100,7 @@ pub enum Command {
     /// other's identity.
     #[command(subcommand)]
     Link(Link),
-    /// Signs readings of devices and checks them, whichever way they came.
+    /// Signs readings of devices and commands to them, and checks both, whichever way they came.
     ///
     /// A device has a key (`motemix id new`). Whoever believes its readings has its identity in a
     /// list of devices.

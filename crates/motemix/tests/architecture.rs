@@ -169,11 +169,13 @@ const RULES: [Rule; 19] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 23] = [
+const PROTOCOL_LIBRARIES: [&str; 24] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
     "chacha20",
+    // What is sealed to a device.
+    "chacha20poly1305",
     "crc",
     "curve25519-dalek",
     "ed25519-dalek",

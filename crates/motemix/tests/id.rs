@@ -373,5 +373,6 @@ fn the_story_of_the_front_page_works_as_it_stands_there() {
     let said = Run::by(&mut shell).succeeds();
     assert!(said.contains("valid: whoever made the proof has a key of this group"), "{said}");
     assert!(said.contains("(reading 0): t 21.5 Cel"), "{said}");
+    assert!(said.contains("(command 1): vent true"), "{said}");
     motemix(["id", "rotate", folder.path().join("cellar.key").to_str().unwrap()]).succeeds();
 }

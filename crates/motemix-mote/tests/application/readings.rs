@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use motemix_mote::store::{Region, Store, StoreError};
-use motemix_object::{Audience, Credential, Freshness, Identity, Policy, PublicKey, SealedReading};
+use motemix_object::{
+    Audience, Credential, Freshness, Identity, Policy, PublicKey, SealedReading, UnverifiedRegistration,
+};
 
 use crate::board::layout;
 use crate::world::{Terms, World, name, unhex};
@@ -27,6 +29,14 @@ impl Verifier {
         let found = credential.identity().unwrap();
         assert_eq!(format!("identity {found}"), identity);
         Self { identity: found, key: *credential.key(), fresh: Freshness::starting_at(0) }
+    }
+
+    /// Whether a registration holds and moves this verifier on.
+    fn registers(&mut self, message: &[u8], network: &str) -> bool {
+        let Ok(said) = UnverifiedRegistration::parse(message) else { return false };
+        let audience = Audience::new(network).unwrap();
+        let verified = said.verify(&self.identity, Some(&self.key), audience);
+        verified.is_ok_and(|said| self.fresh.register(said.sequence).is_ok())
     }
 
     /// The second that a reading says, if it is believed.
@@ -111,6 +121,39 @@ fn readings_stay_in_flash_while_nobody_takes_them_and_over_a_power_cut() {
     let believed: BTreeSet<_> =
         readings.iter().filter_map(|reading| verifier.believes(reading, terms.network)).collect();
     assert!(believed.len() > kept, "{} of {kept}", believed.len());
+}
+
+#[test]
+fn a_verifier_that_was_away_believes_a_mote_again_without_anybody_s_help() {
+    let terms = Terms::default();
+    let mut world = World::running(3, &terms, 63);
+    let mut verifier = Verifier::of(&mut world, 0);
+    // Each restart leaves out up to 256 numbers: after four the verifier takes none that follow.
+    for _ in 0..4 {
+        world.say(0, &format!("readings {} 20", name(1)));
+        world.seconds(60);
+        world.switch_off(0);
+        world.restart(0);
+    }
+    world.say(0, &format!("readings {} 20", name(1)));
+    world.seconds(100);
+    world.say(0, "readings off");
+    world.seconds(40);
+    let messages = received(&mut world, 1);
+    // The verifier saw nothing of what was before the last restart.
+    let is_last = |message: &[u8]| {
+        let said = UnverifiedRegistration::parse(message).map(|said| said.sequence());
+        said.is_ok_and(|next| next > 1024)
+    };
+    let last = messages.iter().position(|message| is_last(message)).expect("a registration");
+    let (said, readings) = messages[last..].split_first().unwrap();
+    assert!(said.len() <= 103 && !readings.is_empty(), "{} bytes, {}", said.len(), readings.len());
+    assert!(readings.iter().all(|reading| verifier.believes(reading, terms.network).is_none()));
+    assert!(verifier.registers(said, terms.network));
+    for reading in readings {
+        assert!(verifier.believes(reading, terms.network).is_some());
+    }
+    assert!(!verifier.registers(said, terms.network), "a recorded one moves nothing back");
 }
 
 #[test]

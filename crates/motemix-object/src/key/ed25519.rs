@@ -3,9 +3,14 @@
 use core::fmt;
 
 use motemix_crypto::Secret;
+use motemix_crypto::curve::of_ed25519;
 use rand_core::CryptoRng;
 
-use super::{Algorithm, MAX_PUBLIC_KEY_LEN, NeverFails, PRIVATE_KEY_LEN, PublicKey, SIGNATURE_LEN, Signer};
+use crate::hpke::AgreementKey;
+
+use super::{
+    Agrees, Algorithm, MAX_PUBLIC_KEY_LEN, NeverFails, PRIVATE_KEY_LEN, PublicKey, SIGNATURE_LEN, Signer,
+};
 
 #[cfg(target_os = "none")]
 use motemix_crypto::ed25519::SigningKey;
@@ -69,6 +74,12 @@ impl Signer for Ed25519Key {
             *signature = self.key.try_multipart_sign(parts).map_err(|_| NeverFails(()))?.to_bytes();
         }
         Ok(())
+    }
+}
+
+impl Agrees for Ed25519Key {
+    fn agreement_key(&self) -> AgreementKey {
+        AgreementKey::X25519(of_ed25519::secret(&self.seed))
     }
 }
 

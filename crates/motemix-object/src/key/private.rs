@@ -7,8 +7,11 @@ use p256::ecdsa::SigningKey;
 use p256::ecdsa::signature::hazmat::PrehashSigner;
 use rand_core::CryptoRng;
 
+use crate::hpke::AgreementKey;
+
 use super::{
-    Algorithm, BadKey, Ed25519Key, NeverFails, PRIVATE_KEY_LEN, PublicKey, SIGNATURE_LEN, Signer, digest,
+    Agrees, Algorithm, BadKey, Ed25519Key, NeverFails, PRIVATE_KEY_LEN, PublicKey, SIGNATURE_LEN, Signer,
+    digest,
 };
 
 /// A private key, which is wiped when it is dropped. Its signatures are deterministic (RFC 8032;
@@ -76,6 +79,15 @@ impl Signer for PrivateKey {
                 *signature = made.to_bytes().into();
                 Ok(())
             }
+        }
+    }
+}
+
+impl Agrees for PrivateKey {
+    fn agreement_key(&self) -> AgreementKey {
+        match &self.0 {
+            Either::Ed25519(key) => key.agreement_key(),
+            Either::Es256 { secret, .. } => AgreementKey::P256(secret.duplicate()),
         }
     }
 }

@@ -20,19 +20,22 @@ pub(crate) struct Interval {
     pub until: Instant,
 }
 
+/// Nobody looks at the board's own list of devices: its receiver is not the console.
+const DEVICES: usize = 0;
+
 /// The sensor of a board whose node runs.
-pub(super) struct Sensor<'n> {
-    readings: Readings<'n>,
+pub(super) struct Sensor {
+    readings: Readings,
     /// What somebody is still to type.
     asks: Option<Interval>,
     until: Instant,
 }
 
-impl<'n> Sensor<'n> {
+impl Sensor {
     /// One that nobody asks, without an interval.
-    pub fn new(network: &'n str, interval: Option<Interval>) -> Self {
+    pub fn new(interval: Option<Interval>) -> Self {
         let until = interval.map_or_else(Instant::default, |interval| interval.until);
-        Self { readings: Readings::new(network), asks: interval, until }
+        Self { readings: Readings::new(), asks: interval, until }
     }
 
     /// When there is something to do.
@@ -49,7 +52,7 @@ impl<'n> Sensor<'n> {
         scratch: &mut [u8],
     ) -> bool {
         if let Some(Interval { to, seconds, .. }) = self.asks.take_if(|asks| asks.from <= now) {
-            self.readings.hears(Ear(desk), now).notice(News::ReadingsAsked { to: Some(to), seconds });
+            self.hears(desk, now).notice(News::ReadingsAsked { to: Some(to), seconds });
         }
         let mut signed = false;
         let measure = || {
@@ -62,7 +65,7 @@ impl<'n> Sensor<'n> {
     }
 
     /// The console of this board.
-    pub fn hears<'d>(&mut self, desk: &'d Desk, now: Instant) -> WithReadings<'_, 'n, Ear<'d>> {
+    pub fn hears<'d>(&mut self, desk: &'d Desk, now: Instant) -> WithReadings<'_, Ear<'d>, DEVICES> {
         self.readings.hears(Ear(desk), now)
     }
 }

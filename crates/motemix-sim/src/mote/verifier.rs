@@ -1,12 +1,16 @@
 //! Who receives readings checks them, as `docs/spec/reading.md` has it.
 
-use motemix_object::{Audience, Freshness, Identity, KeyId, Policy, PublicKey, SealedReading};
+use motemix_object::{
+    Audience, Freshness, Identity, KeyId, Policy, PublicKey, SealedReading, UnverifiedRegistration,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Behind mixes, readings overtake one another.
 const POLICY: Policy = Policy::WINDOW;
+
+const UNKNOWN: &str = "of no known device";
 
 /// The devices of a network, as the list of somebody who installed them has them, in the order of
 /// their nodes' ids.
@@ -57,18 +61,45 @@ impl Verifier {
         Self { devices, seen: BTreeMap::new() }
     }
 
-    /// Whose reading it is; or why nobody should believe it.
-    pub fn check(&mut self, reading: &[u8], network: &str) -> Result<u16, &'static str> {
+    /// Whose reading or registration it is; or why nobody should believe it.
+    pub fn check(&mut self, message: &[u8], network: &str) -> Result<u16, &'static str> {
+        let audience = Audience::new(network).map_err(|_| "for no audience")?;
+        let device = match UnverifiedRegistration::parse(message) {
+            Ok(registration) => self.register(&registration, audience),
+            Err(_) => self.believe(message, audience),
+        }?;
+        if let Some(freshness) = self.seen.get(&device) {
+            self.devices.expect(device, freshness);
+        }
+        u16::try_from(device).map_err(|_| UNKNOWN)
+    }
+
+    fn register(
+        &mut self,
+        registration: &UnverifiedRegistration<'_>,
+        audience: Audience<'_>,
+    ) -> Result<usize, &'static str> {
+        let all = self.devices.all.iter().enumerate();
+        let (device, registered) = all
+            .filter_map(|(device, (identity, key))| {
+                Some((device, registration.verify(identity, Some(key), audience).ok()?))
+            })
+            .next()
+            .ok_or(UNKNOWN)?;
+        let freshness = self.seen.entry(device).or_insert(Freshness::starting_at(0));
+        freshness.register(registered.sequence).map_err(|_| "not fresh")?;
+        Ok(device)
+    }
+
+    fn believe(&mut self, reading: &[u8], audience: Audience<'_>) -> Result<usize, &'static str> {
         let sealed = SealedReading::parse(reading).map_err(|_| "malformed")?;
-        let (device, number) = self.devices.find(sealed.key_id()).ok_or("of no known device")?;
-        let (identity, key) = self.devices.all.get(device).ok_or("of no known device")?;
+        let (device, number) = self.devices.find(sealed.key_id()).ok_or(UNKNOWN)?;
+        let (identity, key) = self.devices.all.get(device).ok_or(UNKNOWN)?;
         let freshness = self.seen.entry(device).or_insert(Freshness::starting_at(0));
         freshness.check(number, POLICY).map_err(|_| "not fresh")?;
-        let audience = Audience::new(network).map_err(|_| "for no audience")?;
         let verified = sealed.verify(key, identity, number, audience).map_err(|_| "altered")?;
         freshness.admit(&verified, POLICY).map_err(|_| "not fresh")?;
-        self.devices.expect(device, freshness);
-        u16::try_from(device).map_err(|_| "of no known device")
+        Ok(device)
     }
 }
 

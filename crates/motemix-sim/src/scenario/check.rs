@@ -89,13 +89,10 @@ fn readings(scenario: &Scenario) -> Checked {
         let remedy = "set protocol to \"motes\", or load.content to \"messages\"";
         return Err(Fault::new("load.content", "is \"readings\", and motes alone sign them", remedy));
     }
-    if load.receivers != Receivers::Fixed {
-        let remedy = "set it to \"fixed\"";
-        return Err(Fault::new(
-            "load.receivers",
-            "is not \"fixed\", and readings go to one receiver",
-            remedy,
-        ));
+    if load.receivers == Receivers::Random {
+        let remedy = "set it to \"even\" or \"fixed\"";
+        let problem = "is \"random\", and readings go to one receiver";
+        return Err(Fault::new("load.receivers", problem, remedy));
     }
     if load.spread != Spread::Fixed || load.payload.is_some() {
         let field = if load.payload.is_some() { "load.payload" } else { "load.spread" };

@@ -123,6 +123,8 @@ pub enum Spread {
 pub enum Receivers {
     /// Any of those who receive, but oneself; drawn for each message.
     Random,
-    /// One of those, the same for all messages of a node.
+    /// One of those, the same for all messages of a node. By chance one receiver has several senders.
     Fixed,
+    /// The same, but none has more senders than another, as far as that goes.
+    Even,
 }

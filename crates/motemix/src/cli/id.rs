@@ -21,6 +21,8 @@ pub enum Id {
     #[command(subcommand)]
     Check(IdCheck),
     Rotate(IdRotate),
+    Pair(IdPair),
+    Servers(IdServers),
 }
 
 /// Makes a key for a device, and prints the identity that follows from it.
@@ -351,6 +353,66 @@ pub struct IdRotate {
     /// Prints all 64 digits of each identity.
     #[arg(long)]
     pub full: bool,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Opens a pairing on the device that it is for, and obeys the server that it names.
+///
+/// The device's list of servers is in KEY.servers. A device that has never had one accepts the
+/// first server that comes, whoever that is; --server says which one it has to be. Once the list
+/// has somebody, only servers on it may pair again, and others have to be named with --server. An
+/// old pairing is not accepted again. Fails with status 1 if the pairing is not accepted, with
+/// status 2 if it is none.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix id pair valve.key pairing.txt --server server.card --audience plant
+  motemix object pair server.key --device valve.card | motemix id pair valve.key")]
+pub struct IdPair {
+    /// The device's key.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    /// The pairing, as `motemix object pair` prints it; without it, or with `-`, it is read from
+    /// stdin.
+    #[arg(value_name = "PAIRING")]
+    pub pairing: Option<PathBuf>,
+    /// Whose it has to be: an identity of 32 or 64 hex digits, the QR code's text, or a card.
+    #[arg(long, value_name = "IDENTITY|CARD")]
+    pub server: Option<String>,
+    /// For which network it has to be.
+    #[arg(long, value_name = "NAME", value_parser = parse_audience)]
+    pub audience: Option<String>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Shows whom a device obeys, and adds or removes a server by hand.
+///
+/// A server that is added by its identity alone has to sign its first command with --whole, which
+/// shows its key. One that was removed stays in the list, so that nothing it signed before is
+/// accepted again.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix id servers valve.key
+  motemix id servers valve.key --add server.card --audience plant
+  motemix id servers valve.key --remove 9a3c55d0c6f0a1b2c3d4e5f60718293a")]
+pub struct IdServers {
+    /// The device's key. Its list is beside it.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    /// Obeys this server: an identity of 32 or 64 hex digits, the QR code's text, or a card.
+    #[arg(long, value_name = "IDENTITY|CARD", conflicts_with = "remove")]
+    pub add: Option<String>,
+    /// For whom its commands are, such as the name of a network.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, requires = "add", value_parser = parse_audience)]
+    pub audience: String,
+    /// Obeys this server no longer.
+    #[arg(long, value_name = "IDENTITY|CARD")]
+    pub remove: Option<String>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,

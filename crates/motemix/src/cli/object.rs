@@ -7,8 +7,11 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub enum Object {
     Authorise(ObjectAuthorise),
+    Command(ObjectCommand),
     Devices(ObjectDevices),
     Introduce(ObjectIntroduce),
+    Obey(ObjectObey),
+    Pair(ObjectPair),
     Register(ObjectRegister),
     Sign(ObjectSign),
     Verify(ObjectVerify),
@@ -169,6 +172,98 @@ pub struct ObjectVerify {
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Seals a pairing to a device: whom it is to obey, and for which network.
+///
+/// Only the device can open it, with `motemix id pair`. The server signs it, for this device alone.
+/// It has a number of the counter beside the key, so that an old one is not accepted again.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix object pair server.key --device valve.card --audience plant \\
+      --place cellar --purpose valve > pairing.txt
+  motemix object pair server.key --devices devices.db \\
+      --device 2f3a06c1d9e04b7781f2a94be0c55d10")]
+pub struct ObjectPair {
+    /// The server's key, made by `motemix id new`. Its counter is beside it.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    #[command(flatten)]
+    pub to: Target,
+    /// Where the device is.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub place: String,
+    /// What it is for.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub purpose: String,
+    #[command(flatten)]
+    pub audience: For,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Signs a command for a device: SenML (RFC 8428), in CBOR or JSON.
+///
+/// A device obeys servers of its list alone (`motemix id pair`, `motemix id servers`), and each
+/// number once: the counter beside the key is on the disk before the command is printed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  echo '[{\"n\":\"valve\",\"vb\":true}]' \\
+      | motemix object command server.key --device valve.card --audience plant \\
+      | motemix object obey valve.key")]
+pub struct ObjectCommand {
+    /// The server's key. Its counter is beside it.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    /// The command; without it, or with `-`, it is read from stdin.
+    #[arg(value_name = "SENML")]
+    pub command: Option<PathBuf>,
+    #[command(flatten)]
+    pub to: Target,
+    /// Puts the server's public key in it, for a device that has the server's identity alone.
+    #[arg(long)]
+    pub whole: bool,
+    #[command(flatten)]
+    pub audience: For,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Checks a command on the device that it is for, and prints what to do.
+///
+/// A command is obeyed once: the list of servers in KEY.servers notes its number before anything is
+/// printed. A command below the last one of its server is refused too. Fails with status 1 if the
+/// command is not obeyed, with status 2 if it is none.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix object obey valve.key command.txt --json")]
+pub struct ObjectObey {
+    /// The device's key. Its list of servers is beside it.
+    #[arg(value_name = "KEY")]
+    pub key: PathBuf,
+    /// The command, in hexadecimal or as it is; without it, or with `-`, it is read from stdin.
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<PathBuf>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The device that a server signs something for.
+#[derive(Debug, Args)]
+pub struct Target {
+    /// The device: its card, or its identity of 32 or 64 hex digits if --devices has it.
+    #[arg(long, value_name = "CARD|IDENTITY")]
+    pub device: String,
+    /// A list of devices that has the device's key.
+    #[arg(long, value_name = "FILE")]
+    pub devices: Option<PathBuf>,
+    /// Moves the server's counter to this number first.
+    #[arg(long, value_name = "NUMBER")]
+    pub next: Option<u64>,
 }
 
 #[derive(Debug, Args)]

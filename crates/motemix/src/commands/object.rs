@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! SenML ─ sign ─ line of hex, bytes, or JWS ─ any way ─ verify ─ list of devices ─ what it says, and whose
+//! server: pair, command ─ sealed or signed for one device ─ any way ─ `id pair`, obey ─ list of servers
 //! ```
 
 mod authorise;
 mod device;
+mod server;
 mod verify;
 
 pub use authorise::{authorise, devices};
 pub use device::{introduce, register, sign};
+pub use server::{obey, pair, refused};
 pub use verify::{name, verify};
 
 use crate::cli::Object;
@@ -23,12 +26,15 @@ use std::path::Path;
 /// The longest reading that is signed, in bytes.
 const MOST_SENML: usize = 1 << 16;
 /// The longest message; a reading that was signed is shorter in each of its forms.
-const MOST_MESSAGE: usize = MAX_JWS_LEN;
+pub const MOST_MESSAGE: usize = MAX_JWS_LEN;
 
 pub fn run(command: &Object) -> Result<(), Failure> {
     match command {
         Object::Authorise(args) => authorise(args),
+        Object::Command(args) => server::command(args),
         Object::Devices(args) => devices(args),
+        Object::Obey(args) => obey(args),
+        Object::Pair(args) => pair(args),
         Object::Introduce(args) => introduce(args),
         Object::Register(args) => register(args),
         Object::Sign(args) => sign(args),

@@ -4,13 +4,21 @@ use super::{Reading, Sensors};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use motemix_host::keys::DeviceKey;
-use motemix_object::{Audience, ObjectError, Path, Reserved, Sealer, senml_len};
+use motemix_object::{Audience, ObjectError, Path, Reserved, Sealer, register, senml_len};
 use motemix_readings::Counter;
 use std::ops::Range;
 
 /// Numbers that one write to the disk makes available: so many are left out at a restart, and a
 /// verifier's threshold is sixteen times as large.
 const BLOCK: u64 = 64;
+/// In place of every so many-th reading a device registers, without being asked: a verifier that
+/// has lost its numbers, or was away for longer than its threshold, believes it again from then on.
+/// A fourth of the threshold, and a multiple of the block. Where a restart leaves numbers out, it
+/// goes on at the beginning of a block, and so does not leave this out for ever.
+const REGISTER_EVERY: u64 = 256;
+
+/// Room for a registration with a key and the most that stands beside one, twice.
+const REGISTRATION_LEN: usize = 2048;
 
 /// Signs readings of this machine for an anonymous path, for those of its network.
 pub struct SignedReadings {
@@ -41,6 +49,9 @@ impl SignedReadings {
     /// once.
     pub fn next(&mut self, sensors: &mut Sensors, most: usize) -> Vec<u8> {
         let signed = self.number().and_then(|number| {
+            if number.number() != 0 && number.number().is_multiple_of(REGISTER_EVERY) {
+                return self.register(number.number() + 1, most).map_err(Failure::failed);
+            }
             let senml = Reading::now(sensors).encode(senml_len(most));
             self.sign(number, &senml, most).map_err(Failure::failed)
         });
@@ -66,6 +77,22 @@ impl SignedReadings {
         Ok(Reserved::promised(number))
     }
 
+    /// Which number comes next, with the key if that fits. Where it does not, key and number take
+    /// turns. The number of the reading that this takes the place of is left out.
+    fn register(&mut self, next: u64, most: usize) -> Result<Vec<u8>, ObjectError> {
+        let mut out = vec![0; REGISTRATION_LEN];
+        let audience = Audience::new(&self.network).unwrap_or_default();
+        let (signer, credential) = self.device.parts();
+        let len = register(signer, &credential, true, next, audience, &mut out)?;
+        let len = match len {
+            fits if fits <= most => fits,
+            _ if (next / REGISTER_EVERY).is_multiple_of(2) => credential.encode(&mut out)?,
+            _ => register(signer, &credential, false, next, audience, &mut out)?,
+        };
+        out.truncate(len);
+        if len > most { Err(ObjectError::Room) } else { Ok(out) }
+    }
+
     fn sign(&mut self, number: Reserved, senml: &[u8], most: usize) -> Result<Vec<u8>, ObjectError> {
         let identity = self.device.identity();
         let audience = Audience::new(&self.network).unwrap_or_default();
@@ -74,5 +101,51 @@ impl SignedReadings {
         let len = sealer.seal(number, senml, &mut out)?;
         out.truncate(len);
         Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use motemix_object::{Algorithm, OtherKind, Policy};
+    use motemix_readings::{Accepted, Devices, Refusal, Verifier};
+
+    /// A device whose verifier was away while its counter went on to this number.
+    fn device(folder: &std::path::Path, others: &[(OtherKind, Vec<u8>)]) -> (SignedReadings, Verifier) {
+        let device = DeviceKey::create(folder.join("key"), Algorithm::Ed25519, others).unwrap();
+        let mut devices = Devices::open(folder.join("devices.db")).unwrap();
+        let by = motemix_readings::devices::Admitted::ByList;
+        devices.authorise(device.identity().short(), "cellar", "temperature", by).unwrap();
+        let counter = Counter::at(folder.join("counter"));
+        counter.move_to(5000).unwrap();
+        let network = "plant".to_owned();
+        let signed = SignedReadings { device, network, counter, numbers: 0..0, told: false };
+        (signed, Verifier::new(devices, Policy::WINDOW))
+    }
+
+    #[test]
+    fn a_verifier_that_was_away_or_never_saw_the_key_believes_the_device_again_by_itself() {
+        // A packet of hosts has room for the key beside the number, and one of motes has not.
+        for (most, all) in [(1024, REGISTER_EVERY), (103, 3 * REGISTER_EVERY)] {
+            let folder = tempfile::tempdir().unwrap();
+            let serial = [(OtherKind::Serial, b"A-17".to_vec())];
+            let (mut signed, mut verifier) = device(folder.path(), &serial);
+            let audience = Audience::new("plant").unwrap();
+            let (mut refused, mut registered, mut believed) = (0, 0, 0);
+            for _ in 0..=all {
+                let message = signed.next(&mut Sensors::new(), most);
+                assert!(!message.is_empty() && message.len() <= most, "{}", message.len());
+                match verifier.look_at(&message, audience, 1) {
+                    Ok(Accepted::Reading { .. }) => believed += 1,
+                    Ok(_) => registered += 1,
+                    Err(Refusal::Unknown | Refusal::NoKey(_) | Refusal::Stale(..)) => {
+                        assert_eq!(believed, 0, "nothing is lost once it was believed");
+                        refused += 1;
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            assert!(registered >= 1 && believed > 100, "{most}: {refused} {registered} {believed}");
+        }
     }
 }

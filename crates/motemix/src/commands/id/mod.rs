@@ -11,8 +11,9 @@ mod draw;
 mod group;
 mod png;
 mod proof;
+mod servers;
 mod sheet;
-mod source;
+pub mod source;
 
 use crate::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
 use crate::failure::Failure;
@@ -41,6 +42,8 @@ pub fn run(command: &Id) -> Result<(), Failure> {
         Id::Check(IdCheck::Membership(args)) => proof::check_membership(args),
         Id::Check(IdCheck::Retirement(args)) => proof::check_retirement(args),
         Id::Rotate(args) => rotate_key(args),
+        Id::Pair(args) => servers::pair(args),
+        Id::Servers(args) => servers::servers(args),
     }
 }
 

@@ -1,0 +1,399 @@
+//! Whom a device obeys, in a file beside its key. What was accepted is on the disk before anybody
+//! sees it: neither `kill -9` nor a power cut lets a command or a pairing in twice.
+
+use std::fmt::Write as _;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use motemix_host::keys::DeviceKey;
+use motemix_host::store::file;
+use motemix_object::{
+    Algorithm, Audience, Identity, ObjectError, PublicKey, UnverifiedCommand, open_pairing,
+};
+
+const TITLE: &str = "motemix obeyed servers 1";
+/// How many servers a device keeps, with those that were removed: their numbers stay known.
+pub const MAX_SERVERS: usize = 16;
+/// The longest file, in bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// The first half of an identity, as labels have it.
+type Short = [u8; Identity::SHORT_LEN];
+
+/// A server that a device obeys or once obeyed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// The first half of its identity.
+    pub short: Short,
+    /// Whether its commands are obeyed. One that was removed is kept, so that what it signed before
+    /// is not accepted again.
+    pub obeyed: bool,
+    /// The lowest number that is accepted.
+    pub next: u64,
+    /// The whole identity and the key, once a pairing or a command has shown them.
+    pub known: Option<(Identity, PublicKey)>,
+    /// For whom its commands are.
+    pub audience: String,
+    /// Where it says that the device is.
+    pub place: String,
+    /// What it says that the device is for.
+    pub purpose: String,
+}
+
+/// Why a server is not obeyed, or a list cannot be used. Each is one line with a remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServersError {
+    /// The file is no list of servers.
+    #[error(
+        "{}: line {line}: no list of servers; restore it from a backup, or remove it and pair the device again", file.display()
+    )]
+    Malformed {
+        /// The list.
+        file: PathBuf,
+        /// Line, counted from 1.
+        line: usize,
+    },
+    /// The system refuses.
+    #[error("{}: {error}; check the folder, its permissions and its free space", file.display())]
+    Io {
+        /// The list.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The message is malformed, for another device, or its signature does not hold.
+    #[error("{0}")]
+    Object(ObjectError),
+    /// A device that was paired before does not trust whoever comes next.
+    #[error(
+        "the server {} is not on this device's list, which is not empty; name it with --server if it is to be obeyed",
+        hex(.0)
+    )]
+    Unknown(Short),
+    /// Nobody on the list sent the command.
+    #[error("nobody on this device's list sent this: its sender begins with {}", hex(.0))]
+    Stranger([u8; 4]),
+    /// The server is another than the one that was asked for.
+    #[error("it is of the server {}, not of the one that --server names", hex(.0))]
+    OtherServer(Short),
+    /// The audience is another than the one that was asked for.
+    #[error("it is for `{0}`, not for the network that --audience names")]
+    OtherAudience(String),
+    /// The number was used.
+    #[error(
+        "it is an old one: its number is {sequence}, and the next of server {} is {next} or higher; \
+         if the server's counter was lost, let it sign with `--next {next}`",
+        hex(short)
+    )]
+    Stale {
+        /// Whose.
+        short: Short,
+        /// Its number.
+        sequence: u64,
+        /// The lowest that is accepted.
+        next: u64,
+    },
+    /// The server's key is not known.
+    #[error("the key of server {} is not known; let it sign with `--whole`, or pair", hex(.0))]
+    NoKey(Short),
+    /// No number is left.
+    #[error("the last number of all; give the server a new key with `motemix id rotate`, and pair again")]
+    Exhausted,
+    /// There is no place.
+    #[error("{MAX_SERVERS} servers are known, with those that were removed; remove the list and pair again")]
+    Full,
+    /// It cannot be removed.
+    #[error("the server {} is not on the list; `motemix id servers` shows it", hex(.0))]
+    NotThere(Short),
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A command that a device obeys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obeyed {
+    /// Whose.
+    pub server: Server,
+    /// Under which number.
+    pub sequence: u64,
+    /// What to do: SenML in CBOR.
+    pub senml: Vec<u8>,
+}
+
+/// What a pairing has to be, besides signed and sealed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Demanded<'a> {
+    /// Which server. Without it, one on the list, or anybody if the list is empty.
+    pub server: Option<Short>,
+    /// For which audience. Without it, any.
+    pub audience: Option<&'a str>,
+}
+
+/// A device's list of servers.
+#[derive(Debug)]
+pub struct Servers {
+    path: PathBuf,
+}
+
+impl Servers {
+    /// The list of the device whose key is in `key`: the file beside it that ends in `.servers`.
+    pub fn beside(key: impl AsRef<Path>) -> Self {
+        let mut path = key.as_ref().as_os_str().to_owned();
+        path.push(".servers");
+        Self { path: path.into() }
+    }
+
+    /// All, also those that were removed, in the order in which they came.
+    ///
+    /// # Errors
+    /// See [`ServersError`].
+    pub fn all(&self) -> Result<Vec<Server>, ServersError> {
+        let mut text = String::new();
+        match file::open(&self.path) {
+            Ok(file) => {
+                let read = file.take(LONGEST).read_to_string(&mut text);
+                read.map_err(|error| match error.kind() {
+                    io::ErrorKind::InvalidData => self.malformed(1),
+                    _ => self.io(error),
+                })?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.io(error)),
+        }
+        let mut lines = text.strip_suffix('\n').ok_or_else(|| self.malformed(1))?.split('\n');
+        if lines.next() != Some(TITLE) {
+            return Err(self.malformed(1));
+        }
+        let servers = (2..).zip(lines).map(|(line, text)| parse(text).ok_or_else(|| self.malformed(line)));
+        let servers: Vec<_> = servers.collect::<Result<_, _>>()?;
+        if servers.len() > MAX_SERVERS { Err(self.malformed(2 + MAX_SERVERS)) } else { Ok(servers) }
+    }
+
+    /// Obeys a server, whose key may be known. Numbers of one that was removed go on.
+    ///
+    /// # Errors
+    /// See [`ServersError`].
+    pub fn add(
+        &self,
+        short: Short,
+        known: Option<(Identity, PublicKey)>,
+        audience: &str,
+    ) -> Result<(), ServersError> {
+        self.change(|servers| {
+            let server = place_of(servers, short)?;
+            server.obeyed = true;
+            server.known = known.or(server.known);
+            audience.clone_into(&mut server.audience);
+            Ok(())
+        })
+    }
+
+    /// Obeys a server no longer.
+    ///
+    /// # Errors
+    /// See [`ServersError`].
+    pub fn remove(&self, short: Short) -> Result<(), ServersError> {
+        self.change(|servers| {
+            let server = servers.iter_mut().find(|server| server.short == short && server.obeyed);
+            server.ok_or(ServersError::NotThere(short))?.obeyed = false;
+            Ok(())
+        })
+    }
+
+    /// Opens a pairing for this device, and obeys the server in it.
+    ///
+    /// # Errors
+    /// See [`ServersError`]; nothing changes then.
+    pub fn pair(
+        &self,
+        device: &mut DeviceKey,
+        message: &mut [u8],
+        demanded: Demanded<'_>,
+    ) -> Result<Server, ServersError> {
+        let identity = device.identity();
+        let pairing = open_pairing(device.signer(), &identity, message).map_err(ServersError::Object)?;
+        let full = pairing.server.identity().map_err(ServersError::Object)?;
+        let short = full.short();
+        if demanded.server.is_some_and(|server| server != short) {
+            return Err(ServersError::OtherServer(short));
+        }
+        if demanded.audience.is_some_and(|audience| audience != pairing.audience.as_str()) {
+            return Err(ServersError::OtherAudience(pairing.audience.as_str().to_owned()));
+        }
+        self.change(|servers| {
+            let is_trusted = demanded.server.is_some()
+                || servers.is_empty()
+                || servers.iter().any(|server| server.short == short && server.obeyed);
+            if !is_trusted {
+                return Err(ServersError::Unknown(short));
+            }
+            let server = place_of(servers, short)?;
+            advance(server, pairing.sequence)?;
+            *server = Server {
+                short,
+                obeyed: true,
+                next: server.next,
+                known: Some((full, *pairing.server.key())),
+                audience: pairing.audience.as_str().to_owned(),
+                place: pairing.place.to_owned(),
+                purpose: pairing.purpose.to_owned(),
+            };
+            Ok(server.clone())
+        })
+    }
+
+    /// Checks a command for this device, and notes its number before it returns.
+    ///
+    /// # Errors
+    /// See [`ServersError`]; nothing changes then.
+    pub fn obey(&self, device: &Identity, message: &[u8]) -> Result<Obeyed, ServersError> {
+        let command = UnverifiedCommand::parse(message).map_err(ServersError::Object)?;
+        self.change(|servers| {
+            let mut refusal = ServersError::Stranger(command.sender());
+            let named = servers
+                .iter_mut()
+                .filter(|server| server.obeyed && server.short.starts_with(&command.sender()));
+            for server in named {
+                match check(server, device, &command) {
+                    Ok(senml) => {
+                        return Ok(Obeyed { server: server.clone(), sequence: command.sequence(), senml });
+                    }
+                    Err(error) => refusal = error,
+                }
+            }
+            Err(refusal)
+        })
+    }
+
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<Server>) -> Result<T, ServersError>,
+    ) -> Result<T, ServersError> {
+        // Two processes may obey for one device: one waits for the other.
+        let mut lock = self.path.clone().into_os_string();
+        lock.push(".lock");
+        let lock = file::open_to_append(lock.as_ref()).map_err(|error| self.io(error))?;
+        lock.lock().map_err(|error| self.io(error))?;
+        let mut servers = self.all()?;
+        let result = change(&mut servers)?;
+        let mut text = format!("{TITLE}\n");
+        for server in &servers {
+            text.push_str(&line_of(server));
+        }
+        file::replace(&self.path, 0o600, text.as_bytes()).map_err(|error| self.io(error))?;
+        Ok(result)
+    }
+
+    fn io(&self, error: io::Error) -> ServersError {
+        ServersError::Io { file: self.path.clone(), error }
+    }
+
+    fn malformed(&self, line: usize) -> ServersError {
+        ServersError::Malformed { file: self.path.clone(), line }
+    }
+}
+
+/// The place of a server, or a new one.
+fn place_of(servers: &mut Vec<Server>, short: Short) -> Result<&mut Server, ServersError> {
+    let at = match servers.iter().position(|server| server.short == short) {
+        Some(at) => at,
+        None if servers.len() >= MAX_SERVERS => return Err(ServersError::Full),
+        None => {
+            let text = String::new;
+            let (audience, place, purpose) = (text(), text(), text());
+            servers.push(Server { short, obeyed: false, next: 0, known: None, audience, place, purpose });
+            servers.len() - 1
+        }
+    };
+    servers.get_mut(at).ok_or(ServersError::Full)
+}
+
+fn is_new(server: &Server, sequence: u64) -> Result<(), ServersError> {
+    if sequence < server.next {
+        return Err(ServersError::Stale { short: server.short, sequence, next: server.next });
+    }
+    Ok(())
+}
+
+fn advance(server: &mut Server, sequence: u64) -> Result<(), ServersError> {
+    is_new(server, sequence)?;
+    server.next = sequence.checked_add(1).ok_or(ServersError::Exhausted)?;
+    Ok(())
+}
+
+fn check(
+    server: &mut Server,
+    device: &Identity,
+    command: &UnverifiedCommand<'_>,
+) -> Result<Vec<u8>, ServersError> {
+    // First, so that what was replayed costs no check of a signature.
+    is_new(server, command.sequence())?;
+    let (full, key) = match (server.known, command.credential()) {
+        (Some(known), _) => known,
+        (None, Some(credential)) => {
+            let full = credential.identity().map_err(ServersError::Object)?;
+            if full.short() != server.short {
+                return Err(ServersError::Stranger(command.sender()));
+            }
+            (full, *credential.key())
+        }
+        (None, None) => return Err(ServersError::NoKey(server.short)),
+    };
+    let audience = Audience::new(&server.audience).unwrap_or_default();
+    let verified = command.verify(device, &full, Some(&key), audience).map_err(ServersError::Object)?;
+    advance(server, verified.sequence)?;
+    server.known = Some((full, key));
+    Ok(verified.senml.to_vec())
+}
+
+fn line_of(server: &Server) -> String {
+    let state = if server.obeyed { "obeyed" } else { "removed" };
+    let (full, key) = server
+        .known
+        .map_or_else(|| ("-".to_owned(), "-".to_owned()), |(full, key)| (full.to_string(), key.to_string()));
+    let texts = [&server.audience, &server.place, &server.purpose]
+        .map(|text| if text.is_empty() { "-".to_owned() } else { hex(text.as_bytes()) });
+    let [audience, place, purpose] = texts;
+    format!("{} {state} {} {full} {key} {audience} {place} {purpose}\n", hex(&server.short), server.next)
+}
+
+fn parse(line: &str) -> Option<Server> {
+    let mut words = line.split(' ');
+    let mut word = || words.next();
+    let short = bytes_of(word()?)?.try_into().ok()?;
+    let obeyed = match word()? {
+        "obeyed" => true,
+        "removed" => false,
+        _ => return None,
+    };
+    let next = word()?.parse().ok()?;
+    let known = match (word()?, word()?) {
+        ("-", "-") => None,
+        (full, key) => {
+            let (algorithm, digits) = key.split_once(':')?;
+            let key = PublicKey::new(Algorithm::named(algorithm)?, &bytes_of(digits)?).ok()?;
+            Some((Identity::from_bytes(bytes_of(full)?.try_into().ok()?), key))
+        }
+    };
+    let mut text = || match word()? {
+        "-" => Some(String::new()),
+        digits => String::from_utf8(bytes_of(digits)?).ok(),
+    };
+    let (audience, place, purpose) = (text()?, text()?, text()?);
+    let is_whole = words.next().is_none() && Audience::new(&audience).is_ok();
+    is_whole.then_some(Server { short, obeyed, next, known, audience, place, purpose })
+}
+
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) || !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    digits.as_bytes().chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

@@ -1,0 +1,101 @@
+//! Whom a device obeys.
+
+use super::source;
+use crate::cli::{IdPair, IdServers};
+use crate::commands::object::{MOST_MESSAGE, input, refused, unarmoured};
+use crate::failure::Failure;
+use crate::report::{self, Table};
+use motemix_host::keys::DeviceKey;
+use motemix_object::{Identity, IdentityLabel, PublicKey};
+use motemix_readings::servers::Demanded;
+use motemix_readings::{Server, Servers};
+use serde_json::{Value, json};
+use std::path::Path;
+
+type Short = [u8; Identity::SHORT_LEN];
+
+pub fn pair(args: &IdPair) -> Result<(), Failure> {
+    let mut message = unarmoured(input(args.pairing.as_deref(), MOST_MESSAGE)?);
+    let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let server = args.server.as_deref().map(named).transpose()?.map(|(short, _)| short);
+    let servers = Servers::beside(&args.key);
+    let is_first = server.is_none() && servers.all().map_err(Failure::broken)?.is_empty();
+    let demanded = Demanded { server, audience: args.audience.as_deref() };
+    let server = servers.pair(&mut device, &mut message, demanded);
+    let server = server.map_err(|error| refused("not paired", error))?;
+    if args.json {
+        return Ok(report::print_json(&as_json(&server))?);
+    }
+    if is_first {
+        report::print(
+            b"obeyed because it was there first: compare the server's identity with what you expect\n",
+        )?;
+    }
+    Ok(as_table(std::slice::from_ref(&server)).print()?)
+}
+
+pub fn servers(args: &IdServers) -> Result<(), Failure> {
+    // A file that is no device's key has no list.
+    DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let servers = Servers::beside(&args.key);
+    if let Some(server) = &args.add {
+        let (short, known) = named(server)?;
+        servers.add(short, known, &args.audience).map_err(Failure::broken)?;
+    }
+    if let Some(server) = &args.remove {
+        servers.remove(named(server)?.0).map_err(Failure::broken)?;
+    }
+    let all = servers.all().map_err(Failure::broken)?;
+    if args.json {
+        let all: Vec<_> = all.iter().map(as_json).collect();
+        return Ok(report::print_json(&json!({ "servers": all }))?);
+    }
+    if all.is_empty() {
+        return Ok(report::print(b"nobody is obeyed; the first server to pair will be\n")?);
+    }
+    Ok(as_table(&all).print()?)
+}
+
+/// The first half of a server's identity, and all that a card says.
+fn named(server: &str) -> Result<(Short, Option<(Identity, PublicKey)>), Failure> {
+    if let Ok(label) = IdentityLabel::parse(server) {
+        return Ok(match label {
+            IdentityLabel::Full(identity) => (identity.short(), None),
+            IdentityLabel::Short(short) => (short, None),
+        });
+    }
+    let card = source::card(Path::new(server))?;
+    let identity = card.identity();
+    Ok((identity.short(), Some((identity, *card.key()))))
+}
+
+fn as_table(servers: &[Server]) -> Table {
+    let mut table = Table::new(["server", "state", "next number", "for", "place", "purpose"]);
+    for server in servers {
+        table.row([
+            hex::encode(server.short),
+            state(server).to_owned(),
+            server.next.to_string(),
+            server.audience.clone(),
+            server.place.clone(),
+            server.purpose.clone(),
+        ]);
+    }
+    table
+}
+
+const fn state(server: &Server) -> &'static str {
+    if server.obeyed { "obeyed" } else { "removed" }
+}
+
+fn as_json(server: &Server) -> Value {
+    json!({
+        "identity": server.known.map_or_else(|| hex::encode(server.short), |(full, _)| full.to_string()),
+        "key": server.known.map(|(_, key)| key.to_string()),
+        "state": state(server),
+        "next": server.next,
+        "audience": server.audience,
+        "place": server.place,
+        "purpose": server.purpose,
+    })
+}
