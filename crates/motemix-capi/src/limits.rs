@@ -56,7 +56,7 @@ mod sizes {
     /// Bytes of a node without its tables, at most.
     pub const NODE_BASE_SIZE: usize = 2184;
     /// Bytes of a mote without its tables, at most.
-    pub const MOTE_BASE_SIZE: usize = 3456;
+    pub const MOTE_BASE_SIZE: usize = 3480;
     /// Bytes of what makes keys with neighbours, at most.
     pub const NEIGHBOURS_SIZE: usize = 1664;
     /// Bytes for the session with one neighbour, at most.
