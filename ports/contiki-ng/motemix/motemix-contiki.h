@@ -34,7 +34,7 @@
 #elif defined(CONTIKI_TARGET_COOJA)
 #define MOTEMIX_STACK_SIZE 65536
 #else
-#define MOTEMIX_STACK_SIZE 5440
+#define MOTEMIX_STACK_SIZE 5472
 #endif
 
 /* The UDP port. 6LoWPAN writes 61616 to 61631 in four bits. */

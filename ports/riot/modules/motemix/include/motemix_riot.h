@@ -49,7 +49,7 @@ extern "C" {
 #ifdef CPU_NATIVE
 #define CONFIG_MOTEMIX_STACK_EXTRA 16384
 #else
-#define CONFIG_MOTEMIX_STACK_EXTRA 5056
+#define CONFIG_MOTEMIX_STACK_EXTRA 5088
 #endif
 #endif
 
