@@ -121,7 +121,6 @@ pub unsafe extern "C" fn motemix_identity(
 /// # Safety
 /// The pointers are null or valid for their lengths; the texts are NUL-terminated.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no optional fields")]
 pub unsafe extern "C" fn motemix_reading_sign(
     seed: *const u8,
     number: u64,
