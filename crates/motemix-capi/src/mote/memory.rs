@@ -25,7 +25,7 @@ use super::neighbours::Neighbours;
 use super::plan::MotePlan;
 use super::platform::Platform;
 use super::readings::Lent;
-use super::terminal::{Ear, Terminal};
+use super::terminal::{Ear, Terminal, Text};
 use crate::entered::{Entered, Handle};
 use crate::generator::Generator;
 use crate::limits::{Limits, Motes, NODE_ALIGN, PACKET_LEN};
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     begin: NonNull<u8>,
     plan: MotePlan,
     limits: Limits,
-    platform: Platform,
+    pub(super) platform: Platform,
     link: LinkCounters,
     pub(super) runs: bool,
     /// Whether `neighbours` is there.
@@ -143,11 +143,6 @@ impl Inner {
             let first = self.part::<u8>(self.plan.document);
             slice::from_raw_parts_mut(first.as_ptr(), self.limits.document.into())
         }
-    }
-
-    /// Pages of flash for the mote's own readings.
-    pub(super) const fn readings_pages(&self) -> u16 {
-        self.platform.flash.readings_pages
     }
 
     /// The mote, while it stands.
@@ -500,15 +495,5 @@ impl Entered<MoteHandle> {
             self.part::<Generator>(self.plan.generator).drop_in_place();
             self.wipe(size);
         }
-    }
-}
-
-/// A terminal, for `write!`.
-struct Text<'t, 'c>(&'t mut Terminal<'c>);
-
-impl core::fmt::Write for Text<'_, '_> {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        motemix_mote::Console::write(self.0, text);
-        Ok(())
     }
 }

@@ -123,7 +123,7 @@ impl Lent {
 impl Inner {
     fn sign_with(&mut self, place: NonNull<ReadingsOfC>, sensor: Sensor) -> Result<(), Status> {
         self.standing()?;
-        if self.readings_pages() == 0 {
+        if self.platform.flash.readings_pages == 0 {
             return Err(Status::BadFlash);
         }
         sensor.measure.ok_or(Status::Null)?;

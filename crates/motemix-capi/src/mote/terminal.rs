@@ -144,3 +144,13 @@ impl Console for Terminal<'_> {
         }
     }
 }
+
+/// A terminal, for `write!`.
+pub(super) struct Text<'t, 'c>(pub(super) &'t mut Terminal<'c>);
+
+impl core::fmt::Write for Text<'_, '_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.write(text);
+        Ok(())
+    }
+}
