@@ -25,6 +25,14 @@
  *      motemix_diet_answer         the other; motemix_diet_open_first with the first message
  *   4. motemix_diet_seal_message   and motemix_diet_open_message; an empty message is a receipt
  *
+ * Readings that stay true wherever they pass (docs/spec/reading.md):
+ *
+ *   a mote:                        motemix_mote_sign_readings with a sensor, before it is started, then
+ *                                  motemix_mote_send_readings, and motemix_mote_identity for whoever is to
+ *                                  believe them
+ *   without a mote:                motemix_identity_make once, motemix_identity, motemix_reading_sign
+ *   whoever believes them:         motemix_device_new, motemix_reading_verify
+ *
  * Units. Times of documents are seconds since 1970. Lengths are bytes. Keys are 32 bytes. Times named
  * ..._us, now_us above all, are microseconds of one monotonic clock, 64 bits wide: it begins anywhere, and
  * neither stands still nor goes back nor jumps. A counter of 32 bits has to be extended before it wraps,
@@ -79,7 +87,7 @@
 // What the parts of a node and of a mote take, at most.
 #if UINTPTR_MAX > 0xffffffff
 #define MOTEMIX_NODE_BASE_SIZE 2184
-#define MOTEMIX_MOTE_BASE_SIZE 3456
+#define MOTEMIX_MOTE_BASE_SIZE 3480
 #define MOTEMIX_NEIGHBOURS_SIZE 1664
 #define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 396
@@ -194,8 +202,23 @@
 // several.
 #define MOTEMIX_PAGE_LEN 4096
 
+// Words of 64 bits of a motemix_readings.
+#define MOTEMIX_READINGS_WORDS 20
+
 // No time: the end of an epoch when nobody knows it.
 #define MOTEMIX_NEVER 18446744073709551615ull
+
+// Bytes of the seed that a device's key is made of.
+#define MOTEMIX_IDENTITY_SEED_LEN 32
+
+// Bytes of the identity of a device.
+#define MOTEMIX_IDENTITY_LEN 32
+
+// Bytes of an introduction that shows a device's key and nothing beside it.
+#define MOTEMIX_INTRODUCTION_LEN 36
+
+// Bytes of the longest public key.
+#define MOTEMIX_DEVICE_KEY_LEN 33
 
 // What a call says. 0 is success, 1 and 2 are no errors either.
 enum motemix_status
@@ -338,6 +361,12 @@ enum motemix_status
     // The document's nodes protect their links, and `motemix_limits.neighbours` is 0; or the
     // document before was of the other kind, and the node runs.
     MOTEMIX_STATUS_PROTECTED_LINKS = 65,
+    // The record has no name or an unsound one, an unsound unit, or too many places.
+    MOTEMIX_STATUS_BAD_RECORD = 66,
+    // The bytes are no signed reading, or no introduction of a device.
+    MOTEMIX_STATUS_NOT_A_READING = 67,
+    // This mote signs no readings.
+    MOTEMIX_STATUS_NO_READINGS = 68,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -373,6 +402,9 @@ enum motemix_warning
     MOTEMIX_WARNING_TAG_NOT_KEPT = 7,
     // Something that this version has no number for.
     MOTEMIX_WARNING_OTHER = 8,
+    // The mote's own readings are dropped, for this reason: they cannot be kept, or what the sensor
+    // gave is no record.
+    MOTEMIX_WARNING_READINGS_DROPPED = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -405,6 +437,25 @@ enum motemix_event_kind
 typedef enum motemix_event_kind motemix_event_kind;
 #else
 typedef uint8_t motemix_event_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How a reading travels, which decides what its key id shows.
+enum motemix_reading_path
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // To somebody who may know who sent it.
+    MOTEMIX_READING_PATH_DIRECT = 0,
+    // Through mixes: the key id is another one in each reading, and names nobody.
+    MOTEMIX_READING_PATH_ANONYMOUS = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum motemix_reading_path motemix_reading_path;
+#else
+typedef uint8_t motemix_reading_path;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -575,7 +626,7 @@ typedef struct motemix_limits {
     uint16_t neighbours;
 } motemix_limits;
 
-// The flash of a mote, from its address 0 on: three regions of whole pages, one after the other.
+// The flash of a mote, from its address 0 on: regions of whole pages, one after the other.
 //
 // Whoever reads it has the mote's keys. A call returns when what it was asked for is done, and
 // returns 0, or anything else if it failed. Addresses and lengths of writes are multiples of 4.
@@ -592,13 +643,16 @@ typedef struct motemix_flash {
     void *context;
     // Pages for keys, sequence numbers, authorities and network documents: 4 or more. With 4, a
     // document may have 1024 bytes, with 5 it may have 2176, with each further one 1152 more.
-    // The same for as long as what is in flash is needed, as are the other two.
+    // The same for as long as what is in flash is needed, as are the others.
     uint16_t settings_pages;
     // Pages for replay tags: 2 or more, of 1020 packets each.
     uint16_t tags_pages;
     // Pages for messages that were received and not yet taken: 2 or more, of about 34 of the
     // longest each. One of them may be of no use.
     uint16_t messages_pages;
+    // Pages for the mote's own readings that were not acknowledged: 2 or more, of about 34 each, for
+    // motemix_mote_sign_readings. 0: it signs none.
+    uint16_t readings_pages;
 } motemix_flash;
 
 // What a mote runs on. The callbacks must not call the mote that calls them.
@@ -670,6 +724,41 @@ typedef struct motemix_counters {
     uint64_t dropped[MOTEMIX_DROP_REASONS];
 } motemix_counters;
 
+// What a mote needs to sign readings. Only the library knows what is in it. It belongs to the mote
+// until motemix_mote_close, and is not to be moved.
+typedef struct motemix_readings {
+    // The library's.
+    uint64_t opaque[MOTEMIX_READINGS_WORDS];
+} motemix_readings;
+
+// What a sensor says: one record of SenML (RFC 8428). The value is `value` divided by 10 to the
+// power of `places`: 215 with one place is 21.5.
+typedef struct motemix_record {
+    // What was measured, NUL-terminated: letters, digits and `-:./_`, and one of the first two at
+    // its beginning. A message has room for 22 bytes of SenML, and with a time there is room for a
+    // name and a unit of four characters together beside digits from -256 to 255 with their point.
+    // Longer ones are told by `warned`, with MOTEMIX_STATUS_TOO_LONG.
+    const char *name;
+    // A unit of SenML's registry, NUL-terminated, such as `Cel`; null for a bare number.
+    const char *unit;
+    // The digits of the value.
+    int64_t value;
+    // When it was measured, in seconds since 1970. 0: a mote writes its clock's time, and
+    // motemix_reading_sign writes none.
+    uint64_t time;
+    // How many of the digits are behind the point, 18 at most.
+    uint8_t places;
+} motemix_record;
+
+// What measures.
+typedef struct motemix_sensor {
+    // Writes what it measured to `record`, whose texts stay until the next call, and returns 0. Or
+    // returns anything else: there is no reading this time. Must not call the mote.
+    int (*measure)(void *context, struct motemix_record *record);
+    // Handed to `measure`, and never looked at.
+    void *context;
+} motemix_sensor;
+
 // What a node is to do; what all nodes must agree on comes from the network document.
 typedef struct motemix_config {
     // For how long the application may keep a received message before it replies, in microseconds.
@@ -715,6 +804,21 @@ typedef struct motemix_event {
     // the same reply again, and do not act on the message a second time.
     bool repeated;
 } motemix_event;
+
+// A device whose readings are believed. Keep all of it where it survives a restart: whoever
+// forgets what arrived takes it again.
+typedef struct motemix_device {
+    // One above the highest number that was accepted.
+    uint64_t next;
+    // Which of the 64 numbers below that were accepted.
+    uint64_t seen;
+    // Its identity.
+    uint8_t identity[MOTEMIX_IDENTITY_LEN];
+    // Its public key: 32 bytes of Ed25519, or 33 of P-256.
+    uint8_t key[MOTEMIX_DEVICE_KEY_LEN];
+    // How many of them there are.
+    uint8_t key_len;
+} motemix_device;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1032,6 +1136,34 @@ motemix_status motemix_mote_counters(struct motemix_mote *mote, struct motemix_c
 // What a warning means. Never null; the text is constant.
 const char *motemix_warning_text(uint8_t warning);
 
+// Lets the mote sign readings of this sensor, with a key of its own that it makes when it is first
+// needed. Each is signed once, stays in flash until it is acknowledged, and is sent at random
+// intervals: motemix_mote_send_readings says to whom. Takes `motemix_flash.readings_pages`, 2 or
+// more. `readings` belongs to the mote until motemix_mote_close; `sensor` is copied, and its
+// callback has to outlive the mote. While the mote stands.
+motemix_status motemix_mote_sign_readings(struct motemix_mote *mote,
+                                          struct motemix_readings *readings,
+                                          const struct motemix_sensor *sensor);
+
+// The identity of this device, MOTEMIX_IDENTITY_LEN bytes, and its introduction,
+// MOTEMIX_INTRODUCTION_LEN bytes, which shows the key to whoever has the identity. Makes the key
+// and keeps it in flash if there is none. Does what signing a reading does, in about half the
+// time.
+motemix_status motemix_mote_identity(struct motemix_mote *mote,
+                                     uint8_t *identity,
+                                     uint8_t *introduction);
+
+// From now on measures, signs and sends a reading to the node of this name, of `name_len` bytes, at
+// random intervals between half and one and a half times `seconds`; 0 seconds: measures no more.
+// One reading is under way at a time, and `acknowledged` and `discarded` tell of it as of any
+// message. When the flash is full, later ones are dropped, and `warned` says so. A stop ends it.
+// While the mote runs. Poll the mote afterwards.
+motemix_status motemix_mote_send_readings(struct motemix_mote *mote,
+                                          uint64_t now_us,
+                                          const uint8_t *name,
+                                          size_t name_len,
+                                          uint32_t seconds);
+
 // The public key of a mix key: what the network document has to say of this node. One scalar
 // multiplication. `secret` and `public_key` are 32 bytes each.
 motemix_status motemix_public_key(const uint8_t *secret, uint8_t *public_key);
@@ -1153,6 +1285,54 @@ motemix_status motemix_node_replay_filter_fill(struct motemix_node *node,
 
 // What happened so far.
 motemix_status motemix_node_counters(struct motemix_node *node, struct motemix_counters *counters);
+
+// A new seed of a device's key, MOTEMIX_IDENTITY_SEED_LEN bytes, from a source of random bytes.
+// Whoever has it signs as this device: keep it in flash, and make it once.
+motemix_status motemix_identity_make(const struct motemix_random *random, uint8_t *seed);
+
+// The identity of a seed's key, MOTEMIX_IDENTITY_LEN bytes, which a person or a list tells to
+// whoever is to believe its readings; and its introduction, MOTEMIX_INTRODUCTION_LEN bytes, which
+// anybody may hand on.
+motemix_status motemix_identity(const uint8_t *seed, uint8_t *identity, uint8_t *introduction);
+
+// Signs one record for an audience: the name of a network or of a topic, NUL-terminated, which the
+// verifier has to know as well. Writes the reading to `reading`, which has room for `room` bytes,
+// and its length to `len`. MOTEMIX_DATA_LEN bytes are enough for any that fits a message.
+//
+// `number` must never have been used with this seed before, whatever happens: count in flash, and
+// write the next number before this call.
+motemix_status motemix_reading_sign(const uint8_t *seed,
+                                    uint64_t number,
+                                    uint8_t path,
+                                    const char *audience,
+                                    const struct motemix_record *record,
+                                    uint8_t *reading,
+                                    size_t room,
+                                    size_t *len);
+
+// Begins to believe a device, which shows its key in its introduction, of `len` bytes: from number
+// `next` on, 0 for a new one. Compare `device->identity` with what the device's label says before
+// anything of it is believed.
+motemix_status motemix_device_new(struct motemix_device *device,
+                                  const uint8_t *introduction,
+                                  size_t len,
+                                  uint64_t next);
+
+// Checks a reading of `len` bytes of this device for an audience, and notes its number in `device`:
+// keep that before the reading is used. Writes the number to `number`, and where the SenML lies, in
+// CBOR inside `reading`, to `senml` and `senml_len`.
+//
+// MOTEMIX_STATUS_STRANGER: not of this device, or with a number more than 1,024 above the highest,
+// or 64 below. MOTEMIX_STATUS_BAD_SIGNATURE, MOTEMIX_STATUS_REPLAYED,
+// MOTEMIX_STATUS_NOT_A_READING: nothing is noted, and nothing written. Computes up to 1,089 hashes,
+// and two signatures at most.
+motemix_status motemix_reading_verify(struct motemix_device *device,
+                                      const char *audience,
+                                      const uint8_t *reading,
+                                      size_t len,
+                                      uint64_t *number,
+                                      const uint8_t **senml,
+                                      size_t *senml_len);
 
 // What a status means, and what to do about it. Never null; the text is constant.
 const char *motemix_status_text(uint8_t status);

@@ -11,13 +11,15 @@
 //! random bytes ─ random (callback) ─ generator ─ motemix-node
 //! motemix-node ─ journal (callbacks) ─ flash
 //! keys and messages of two neighbours ─ diet ─ motemix-neighbour
+//! record, seed ─ reading_face ─ motemix-object ─ signed reading
 //! ```
 //!
 //! # Where the unsafe code is
 //!
 //! `raw` turns pointers into slices and references. `handle` lays out a node in lent memory, and
 //! `entered` lets one call at a time into it. `diet/memory` keeps what two neighbours share.
-//! `random` and `journal` call back into C. The faces put these together. Everything else is safe
+//! `random` and `journal` call back into C,
+//! and `record` reads text from there. The faces put these together. Everything else is safe
 //! Rust. A face checks each pointer for null and for alignment, bounds each length, and recognises
 //! a node or a document by a word at its beginning. No check can find memory that does not exist,
 //! or two threads in one node; the header asks the caller to avoid them.
@@ -46,6 +48,8 @@ mod node_face;
 mod panic;
 mod random;
 mod raw;
+mod reading_face;
+mod record;
 mod status;
 mod tables;
 mod wiped;
@@ -74,12 +78,13 @@ pub use limits::{
     NODE_ALIGN, NODE_BASE_SIZE, PACKET_LEN, PACKET_SIZE, RETURN_SIZE, WINDOW_SIZE,
 };
 pub use mote::{
-    Flash, MoteHandle, PAGE_LEN, Platform, ROUTE_SIZE, WarningKind, motemix_mote_close, motemix_mote_command,
-    motemix_mote_counters, motemix_mote_epoch, motemix_mote_forget_message, motemix_mote_give_document,
-    motemix_mote_handle_datagram, motemix_mote_keep_document, motemix_mote_message, motemix_mote_open,
-    motemix_mote_poll, motemix_mote_public_key, motemix_mote_send, motemix_mote_set_address,
-    motemix_mote_set_time, motemix_mote_size, motemix_mote_start, motemix_mote_stop, motemix_mote_trust,
-    motemix_warning_text,
+    Flash, MoteHandle, PAGE_LEN, Platform, READINGS_WORDS, ROUTE_SIZE, ReadingsOfC, WarningKind,
+    motemix_mote_close, motemix_mote_command, motemix_mote_counters, motemix_mote_epoch,
+    motemix_mote_forget_message, motemix_mote_give_document, motemix_mote_handle_datagram,
+    motemix_mote_identity, motemix_mote_keep_document, motemix_mote_message, motemix_mote_open,
+    motemix_mote_poll, motemix_mote_public_key, motemix_mote_send, motemix_mote_send_readings,
+    motemix_mote_set_address, motemix_mote_set_time, motemix_mote_sign_readings, motemix_mote_size,
+    motemix_mote_start, motemix_mote_stop, motemix_mote_trust, motemix_warning_text,
 };
 pub use node_face::{
     NEVER, motemix_node_begin_epoch, motemix_node_counters, motemix_node_end, motemix_node_epoch,
@@ -90,6 +95,11 @@ pub use node_face::{
     motemix_node_work, motemix_public_key,
 };
 pub use random::Random;
+pub use reading_face::{
+    DEVICE_KEY_LEN, Device, IDENTITY_LEN, INTRODUCTION_LEN, ReadingPath, SEED_LEN, motemix_device_new,
+    motemix_identity, motemix_identity_make, motemix_reading_sign, motemix_reading_verify,
+};
+pub use record::{Record, Sensor};
 pub use status::{Status, motemix_status_text};
 
 /// The snippets of the package's front page.

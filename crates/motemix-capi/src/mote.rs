@@ -7,7 +7,8 @@
 //! ```
 //!
 //! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C.
-//! Where links are protected, [`neighbours`] is between the node and `link`.
+//! Where links are protected, [`neighbours`] is between the node and `link`. Where the program lets
+//! the mote sign readings, [`readings`] is beside the node.
 
 mod draws;
 mod face;
@@ -18,6 +19,7 @@ mod memory;
 mod neighbours;
 mod plan;
 mod platform;
+mod readings;
 mod terminal;
 
 pub use face::{
@@ -30,3 +32,7 @@ pub use face::{
 pub use memory::MoteHandle;
 pub use plan::ROUTE_SIZE;
 pub use platform::{Flash, PAGE_LEN, Platform, WarningKind, motemix_warning_text};
+pub use readings::{
+    READINGS_WORDS, ReadingsOfC, motemix_mote_identity, motemix_mote_send_readings,
+    motemix_mote_sign_readings,
+};

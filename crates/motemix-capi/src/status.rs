@@ -162,6 +162,12 @@ pub enum Status {
     /// The document's nodes protect their links, and `motemix_limits.neighbours` is 0; or the
     /// document before was of the other kind, and the node runs.
     ProtectedLinks = 65,
+    /// The record has no name or an unsound one, an unsound unit, or too many places.
+    BadRecord = 66,
+    /// The bytes are no signed reading, or no introduction of a device.
+    NotAReading = 67,
+    /// This mote signs no readings.
+    NoReadings = 68,
 }
 
 statuses! {
@@ -231,6 +237,9 @@ statuses! {
     Stranger => c"the peer is not admitted",
     Exhausted => c"message numbers are used up; begin a handshake",
     ProtectedLinks => c"the document's nodes protect their links; allow motemix_limits.neighbours, or stop the node first",
+    BadRecord => c"no record of SenML; give it a name of letters, digits and -:./_, and 18 places at most",
+    NotAReading => c"not a signed reading, or not an introduction",
+    NoReadings => c"this mote signs no readings; call motemix_mote_sign_readings first",
 }
 
 impl From<SendError> for Status {

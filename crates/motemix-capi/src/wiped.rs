@@ -17,6 +17,8 @@ pub(crate) const TURN: usize = depth(3584);
 pub(crate) const START: usize = depth(3904);
 /// What a step of a handshake takes.
 pub(crate) const MEET: usize = depth(4352);
+/// What signing a reading takes, and what makes an identity.
+pub(crate) const READING: usize = depth(3072);
 /// What the calls of motemix_diet_… take that work with keys. The check of a signature takes more,
 /// and has no secrets.
 pub(crate) mod diet {

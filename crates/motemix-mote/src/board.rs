@@ -318,7 +318,7 @@ fn tend<B: Board>(
     packet: &mut [u8],
 ) -> Instant {
     let (now, mut console) = (board.now(), board.console());
-    readings.poll(now, running, || board.measure(), &mut console, packet);
+    readings.poll(now, running, || board.measure().map(Into::into), &mut console, packet);
     now
 }
 

@@ -2,8 +2,10 @@
 
 use core::fmt;
 
+use motemix_crypto::Secret;
 use motemix_directory::Epoch;
 use motemix_node::{DropReason, Event};
+use motemix_object::Ed25519Key;
 use motemix_sphinx::NodeId;
 
 use crate::network::Refusal;
@@ -17,20 +19,26 @@ pub trait Console {
     /// Whether anybody reads what is written. Without a reader no text is made, and a small board
     /// need not have it in its flash: all that matters is noticed as well.
     const SAYS: bool = true;
-    /// Whether this mote signs readings. What signs them takes flash that others have not.
-    const SIGNS: bool = false;
-    /// How many devices' readings this mote checks; 0 if it checks none. The check takes flash as
-    /// well.
+    /// How many devices' readings this mote checks; 0 if it checks none. The check takes flash that
+    /// others have not.
     const DEVICES: usize = 0;
 
     /// The next character that was typed.
     fn read(&mut self) -> Option<u8>;
     /// Prints text.
     fn write(&mut self, text: &str);
+    /// What makes the key that signs this mote's readings; none if it signs none. What signs them
+    /// takes flash that others have not.
+    fn key_maker(&self) -> Option<KeyMaker> {
+        None
+    }
     /// Hears what the node does, as it happens. A simulator counts it; a program without a terminal
     /// has nothing else.
     fn notice(&mut self, _news: News<'_>) {}
 }
+
+/// Makes a device's key of its seed.
+pub type KeyMaker = fn(Secret<32>) -> Ed25519Key;
 
 /// What happened to a node that runs.
 #[derive(Debug)]
@@ -82,6 +90,8 @@ pub enum Warning {
     FilterFull,
     /// Messages are turned away, because they cannot be kept.
     MessagesTurnedAway(StoreError),
+    /// This mote's own readings are dropped, because they cannot be kept.
+    ReadingsDropped(StoreError),
     /// A replay tag cannot be kept: the node stops.
     TagNotKept(StoreError),
 }

@@ -51,15 +51,16 @@ mod tables;
 
 pub use board::{Board, Flash, packet_len, run};
 pub use command::{Command, Misread};
-pub use console::{Console, LINE_LEN, News, Warning};
+pub use console::{Console, KeyMaker, LINE_LEN, News, Warning};
 pub use limits::Limits;
 pub use link::{Link, OnAir, Received};
+pub use mote::device::{INTRODUCTION_LEN, introduce};
 pub use mote::{Mote, RATCHET_STEPS, StartAsked};
 pub use motemix_directory::Entry;
 pub use motemix_node::Lengths;
 pub use motemix_object::{Decimal, Record};
 pub use network::{PlaceInNetwork, Refusal, Route};
-pub use readings::{Readings, WithReadings};
+pub use readings::{Measured, Readings, WithReadings};
 pub use running::{Next, NotSent, Running};
 pub use tables::{Room, Tables};
 

@@ -20,13 +20,28 @@ use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
 
 use crate::Running;
-use crate::console::{Console, News, say};
+use crate::console::{Console, KeyMaker, News, Warning, say};
 use crate::mote::device::identity_of;
 use crate::store::{MAX_MESSAGE_LEN, SEQUENCE_BLOCK, StoreError};
 
 /// In place of every so many-th reading a mote registers: a fourth of a verifier's threshold.
 /// Numbers go on at a multiple of it after a restart, so that a mote registers then too.
 const REGISTER_EVERY: u32 = SEQUENCE_BLOCK;
+
+/// What a sensor said.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// Name, unit and value.
+    pub record: Record<'a>,
+    /// When, in seconds since 1970; none for now.
+    pub time: Option<u64>,
+}
+
+impl<'a> From<Record<'a>> for Measured<'a> {
+    fn from(record: Record<'a>) -> Self {
+        Self { record, time: None }
+    }
+}
 
 /// The readings of a node that runs.
 #[derive(Default)]
@@ -61,11 +76,11 @@ impl Readings {
     /// Does what is due: notes how the last one ended, measures, and sends. One signature at most.
     /// `scratch` holds the reading meanwhile; a packet's memory is long enough.
     #[inline(never)]
-    pub fn poll<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone, C: Console>(
+    pub fn poll<'r, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone, C: Console>(
         &mut self,
         now: Instant,
         running: &mut Running<'_, P, F, R>,
-        measure: impl FnOnce() -> Option<Record<'static>>,
+        measure: impl FnOnce() -> Option<Measured<'r>>,
         console: &mut C,
         scratch: &mut [u8],
     ) {
@@ -82,8 +97,8 @@ impl Readings {
         // A period would tell others whose readings they are.
         let every = Duration::from_secs(plan.seconds.into());
         plan.due = now + every / 2 + share(every, running.random_u32());
-        if let Some(record) = measure() {
-            let kept = sign(now, running, &record, scratch);
+        if let Some(measured) = measure() {
+            let kept = sign(now, running, &measured, scratch);
             self.tell(kept, console);
         }
         self.send_oldest(now, running, scratch);
@@ -94,6 +109,7 @@ impl Readings {
             Ok(()) => self.dropped = 0,
             Err(error) => {
                 if self.dropped == 0 {
+                    console.notice(News::Warning(Warning::ReadingsDropped(error)));
                     say!(console, "warning: readings are dropped: {error}");
                 }
                 self.dropped = self.dropped.saturating_add(1);
@@ -115,6 +131,25 @@ impl Readings {
         }
     }
 
+    /// From now on, readings are for this node, one in so many seconds in the mean; for nobody ends
+    /// them.
+    pub fn ask(&mut self, now: Instant, to: Option<NodeId>, seconds: u32) {
+        self.plan = to.map(|to| Plan { to, seconds, due: now });
+    }
+
+    /// Hears what became of a message, which may be a reading.
+    pub fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Acknowledged { message, .. } if self.under_way == Some(*message) => {
+                self.ended = Some(true);
+            }
+            Event::Discarded { message, .. } if self.under_way == Some(*message) => {
+                self.ended = Some(false);
+            }
+            _ => {}
+        }
+    }
+
     /// Hears what happens to readings, and who asks for them.
     pub const fn hears<C, const DEVICES: usize>(
         &mut self,
@@ -130,7 +165,7 @@ impl Readings {
 fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
     now: Instant,
     running: &mut Running<'_, P, F, R>,
-    record: &Record<'_>,
+    measured: &Measured<'_>,
     scratch: &mut [u8],
 ) -> Result<(), StoreError> {
     // In flash as used before the reading is.
@@ -145,8 +180,8 @@ fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
     let room = P::GEOMETRY.data_len().min(MAX_MESSAGE_LEN);
     let too_long = StoreError::TooLong { most: room };
     let (reading, senml) = scratch.split_at_mut_checked(room).ok_or(too_long)?;
-    let time = running.unix_time(now);
-    let len = write_pack(time, core::slice::from_ref(record), senml).ok_or(too_long)?;
+    let time = measured.time.or_else(|| running.unix_time(now));
+    let len = write_pack(time, core::slice::from_ref(&measured.record), senml).ok_or(too_long)?;
     let (seed, senml) = (running.device_seed()?, senml.get(..len).unwrap_or_default());
     let len = seal(running.network_name(), seed, number, senml, reading)?;
     running.store().keep_reading(reading.get(..len).unwrap_or_default())
@@ -203,7 +238,6 @@ impl<C, const DEVICES: usize> WithReadings<'_, C, DEVICES> {
 
 impl<C: Console, const DEVICES: usize> Console for WithReadings<'_, C, DEVICES> {
     const SAYS: bool = C::SAYS;
-    const SIGNS: bool = true;
     const DEVICES: usize = DEVICES;
 
     fn read(&mut self) -> Option<u8> {
@@ -214,18 +248,15 @@ impl<C: Console, const DEVICES: usize> Console for WithReadings<'_, C, DEVICES> 
         self.console.write(text);
     }
 
+    fn key_maker(&self) -> Option<KeyMaker> {
+        Some(Ed25519Key::new)
+    }
+
     fn notice(&mut self, news: News<'_>) {
         if let Some(readings) = &mut self.readings {
             match &news {
-                News::Event(Event::Acknowledged { message, .. }) if readings.under_way == Some(*message) => {
-                    readings.ended = Some(true);
-                }
-                News::Event(Event::Discarded { message, .. }) if readings.under_way == Some(*message) => {
-                    readings.ended = Some(false);
-                }
-                News::ReadingsAsked { to, seconds } => {
-                    readings.plan = to.map(|to| Plan { to, seconds: *seconds, due: self.now });
-                }
+                News::Event(event) => readings.hear(event),
+                News::ReadingsAsked { to, seconds } => readings.ask(self.now, *to, *seconds),
                 _ => {}
             }
         }

@@ -16,12 +16,14 @@ use motemix_node::{
     Admitted, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReadingShares, ReceiptToken,
     SendError, Storage, Window, WindowKey,
 };
+use motemix_object::Identity;
 use motemix_sphinx::{MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
 use crate::console::{Console, News, Warning, say};
 use crate::link::Link;
 use crate::mote::Mote;
+use crate::mote::device::INTRODUCTION_LEN;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
 use crate::store::{Store, StoreError};
 
@@ -223,6 +225,14 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
 
     pub(crate) fn device_seed(&mut self) -> Result<Secret<32>, StoreError> {
         self.mote.device_seed()
+    }
+
+    /// The identity of this device, as [`Mote::introduction`] tells it.
+    ///
+    /// # Errors
+    /// The flash does not work, or is full.
+    pub fn introduction(&mut self) -> Result<(Identity, [u8; INTRODUCTION_LEN]), StoreError> {
+        self.mote.introduction()
     }
 
     pub(crate) fn random_u32(&mut self) -> u32 {

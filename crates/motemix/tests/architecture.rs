@@ -123,6 +123,7 @@ const RULES: [Rule; 19] = [
             "motemix-directory",
             "motemix-node",
             "motemix-neighbour",
+            "motemix-object",
             "motemix-link",
             "motemix-mote",
         ],

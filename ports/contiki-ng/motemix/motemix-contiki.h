@@ -34,7 +34,7 @@
 #elif defined(CONTIKI_TARGET_COOJA)
 #define MOTEMIX_STACK_SIZE 65536
 #else
-#define MOTEMIX_STACK_SIZE 5440
+#define MOTEMIX_STACK_SIZE 5472
 #endif
 
 /* The UDP port. 6LoWPAN writes 61616 to 61631 in four bits. */
@@ -45,7 +45,8 @@
 #endif
 
 /* Pages of 4096 bytes of flash: for keys and documents (4 or more, as motemix_flash says), for
- * replay tags (2 or more), for messages (2 or more). Other numbers than those with which the flash
+ * replay tags (2 or more), for messages (2 or more), for the mote's own readings (2 or more, or 0 if
+ * it signs none, which leaves 12 kB of flash to others). Other numbers than those with which the flash
  * was first used lose what is in it. */
 #ifdef MOTEMIX_CONF_SETTINGS_PAGES
 #define MOTEMIX_SETTINGS_PAGES MOTEMIX_CONF_SETTINGS_PAGES
@@ -62,8 +63,14 @@
 #else
 #define MOTEMIX_MESSAGES_PAGES 2
 #endif
+#ifdef MOTEMIX_CONF_READINGS_PAGES
+#define MOTEMIX_READINGS_PAGES MOTEMIX_CONF_READINGS_PAGES
+#else
+#define MOTEMIX_READINGS_PAGES 0
+#endif
 #define MOTEMIX_FLASH_LEN \
-  ((MOTEMIX_SETTINGS_PAGES + MOTEMIX_TAGS_PAGES + MOTEMIX_MESSAGES_PAGES) * MOTEMIX_PAGE_LEN)
+  ((MOTEMIX_SETTINGS_PAGES + MOTEMIX_TAGS_PAGES + MOTEMIX_MESSAGES_PAGES + \
+    MOTEMIX_READINGS_PAGES) * MOTEMIX_PAGE_LEN)
 
 PROCESS_NAME(motemix_process);
 
@@ -122,6 +129,18 @@ motemix_status motemix_send(const char *name, const void *data, size_t len, uint
  * if there is none. It stays until motemix_forget_message. */
 motemix_status motemix_message(uint8_t *data, size_t *len);
 motemix_status motemix_forget_message(void);
+
+#if MOTEMIX_READINGS_PAGES > 0
+/* Who signs this mote's readings, for whoever is to believe them: the identity, MOTEMIX_IDENTITY_LEN
+ * bytes, and the introduction that shows its key, MOTEMIX_INTRODUCTION_LEN bytes. The first time, the
+ * key is made. */
+motemix_status motemix_own_identity(uint8_t *identity, uint8_t *introduction);
+
+/* Measures, signs and sends a reading to the node of this name, so often in the mean, until the node
+ * stops; 0 seconds: no more. What measures: MOTEMIX_CONF_MEASURE, a function as motemix_sensor has it,
+ * or the processor's thermometer. */
+motemix_status motemix_send_readings(const char *name, uint32_t seconds);
+#endif
 
 /* What the node did since it was started. */
 motemix_status motemix_counters_get(motemix_counters *counters);

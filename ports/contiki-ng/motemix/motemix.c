@@ -127,6 +127,7 @@ struct call {
   motemix_status status;
   const void *in;
   void *out;
+  void *more;
   size_t len;
   const motemix_address *from;
   const char *name;
@@ -145,6 +146,7 @@ run_open(void *arg)
   platform.flash.settings_pages = MOTEMIX_SETTINGS_PAGES;
   platform.flash.tags_pages = MOTEMIX_TAGS_PAGES;
   platform.flash.messages_pages = MOTEMIX_MESSAGES_PAGES;
+  platform.flash.readings_pages = MOTEMIX_READINGS_PAGES;
   platform.send = transmit;
   platform.print = print;
   platform.received = received;
@@ -157,6 +159,11 @@ run_open(void *arg)
   } else {
     broken = motemix_mote_open(memory, sizeof(memory), &limits, &platform, &mote);
   }
+#if MOTEMIX_READINGS_PAGES > 0
+  if(broken == MOTEMIX_STATUS_OK) {
+    broken = motemix_let_sign(mote);
+  }
+#endif
 }
 
 /* A link-local address: no router is needed, and no address has to be typed. Without one, as over a
@@ -239,6 +246,23 @@ run_forget(void *arg)
   struct call *call = arg;
   call->status = motemix_mote_forget_message(mote);
 }
+
+#if MOTEMIX_READINGS_PAGES > 0
+static void
+run_identity(void *arg)
+{
+  struct call *call = arg;
+  call->status = motemix_mote_identity(mote, call->out, call->more);
+}
+
+static void
+run_readings(void *arg)
+{
+  struct call *call = arg;
+  call->status = motemix_mote_send_readings(mote, now_us(), call->in, call->len,
+                                            (uint32_t)call->number);
+}
+#endif
 
 static void
 run_datagram(void *arg)
@@ -387,6 +411,21 @@ motemix_forget_message(void)
 {
   return call_mote(run_forget, &(struct call){ 0 });
 }
+/*---------------------------------------------------------------------------*/
+#if MOTEMIX_READINGS_PAGES > 0
+motemix_status
+motemix_own_identity(uint8_t *identity, uint8_t *introduction)
+{
+  return call_mote(run_identity, &(struct call){ .out = identity, .more = introduction });
+}
+/*---------------------------------------------------------------------------*/
+motemix_status
+motemix_send_readings(const char *name, uint32_t seconds)
+{
+  size_t len = name != NULL ? strlen(name) : 0;
+  return call_mote(run_readings, &(struct call){ .in = name, .len = len, .number = seconds });
+}
+#endif
 /*---------------------------------------------------------------------------*/
 motemix_status
 motemix_counters_get(motemix_counters *counters)

@@ -38,9 +38,9 @@ impl From<NorFlashErrorKind> for Failed {
 }
 
 fn limits(flash: &Flash) -> FlashLimits {
-    let [settings, tags, messages] =
-        [flash.settings_pages, flash.tags_pages, flash.messages_pages].map(u32::from);
-    FlashLimits { page: PAGE_LEN, settings, tags, messages, readings: 0, devices: 0 }
+    let pages = [flash.settings_pages, flash.tags_pages, flash.messages_pages, flash.readings_pages];
+    let [settings, tags, messages, readings] = pages.map(u32::from);
+    FlashLimits { page: PAGE_LEN, settings, tags, messages, readings, devices: 0 }
 }
 
 /// Which pages hold what.

@@ -24,7 +24,8 @@ use super::link::{Sockets, Waiting};
 use super::neighbours::Neighbours;
 use super::plan::MotePlan;
 use super::platform::Platform;
-use super::terminal::{Ear, Terminal};
+use super::readings::Lent;
+use super::terminal::{Ear, Terminal, Text};
 use crate::entered::{Entered, Handle};
 use crate::generator::Generator;
 use crate::limits::{Limits, Motes, NODE_ALIGN, PACKET_LEN};
@@ -47,11 +48,13 @@ pub(crate) struct Inner {
     begin: NonNull<u8>,
     plan: MotePlan,
     limits: Limits,
-    platform: Platform,
+    pub(super) platform: Platform,
     link: LinkCounters,
     pub(super) runs: bool,
     /// Whether `neighbours` is there.
     protects_links: bool,
+    /// The mote's own readings, if it signs any.
+    pub(super) readings: Option<Lent>,
 }
 
 /// The bytes that a mote with these limits needs.
@@ -90,6 +93,7 @@ pub(super) unsafe fn open(
         link: LinkCounters::default(),
         runs: false,
         protects_links: false,
+        readings: None,
     };
     // SAFETY: the plan has room for a generator there, in memory that is the mote's.
     let draws = unsafe {
@@ -171,7 +175,7 @@ impl Inner {
         }
         let Some(asked) = self.command_standing(now, line)? else { return Ok(()) };
         let started = self.begin(now, asked);
-        self.answer(started);
+        self.answer(now, started);
         Ok(())
     }
 
@@ -188,7 +192,7 @@ impl Inner {
             has_met: false,
             waiting: None,
         };
-        let mut terminal = Terminal::new(&platform, line);
+        let mut terminal = Terminal::new(&platform, self.readings, now, line);
         let running = self.running()?;
         running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);
         if running.is_stopped() {
@@ -202,14 +206,15 @@ impl Inner {
         let platform = self.platform;
         // SAFETY: the mote stands.
         let scratch = unsafe { self.document() };
-        Ok(self.standing()?.attend(now, &mut Terminal::new(&platform, line), scratch))
+        let mut terminal = Terminal::new(&platform, self.readings, now, line);
+        Ok(self.standing()?.attend(now, &mut terminal, scratch))
     }
 
     /// Says what became of a start that was typed.
     #[inline(never)]
-    fn answer(&self, started: Result<(), motemix_mote::Refusal>) {
+    fn answer(&self, now: Instant, started: Result<(), motemix_mote::Refusal>) {
         use core::fmt::Write as _;
-        let mut terminal = Terminal::new(&self.platform, &[]);
+        let mut terminal = Terminal::new(&self.platform, None, now, &[]);
         // A terminal takes everything.
         let _ = match started {
             Ok(()) => Text(&mut terminal).write_str("ok\n"),
@@ -235,6 +240,10 @@ impl Inner {
             (mote, scratch)
         };
         let place = mote.admit(asked, now, scratch)?;
+        if let Some(readings) = self.readings {
+            // SAFETY: nobody else uses them during this call.
+            unsafe { readings.get() }.begin();
+        }
         if self.limits.neighbours == 0 {
             place.needs_plain_links()?;
         }
@@ -309,8 +318,9 @@ impl Inner {
     #[inline(never)]
     pub(super) fn stop(&mut self) {
         let platform = self.platform;
+        let mut ear = Ear { platform: &platform, readings: self.readings };
         if let Ok(running) = self.running() {
-            running.give_up_messages(&mut Ear(&platform));
+            running.give_up_messages(&mut ear);
         }
         self.wipe_running();
     }
@@ -373,16 +383,21 @@ impl Inner {
     pub(super) fn poll(&mut self, now: Instant) -> Result<Next, Status> {
         let platform = self.platform;
         let has_turned = self.turn(now, &platform)?;
+        self.poll_readings(now, &platform)?;
         let next = self.round(now, &platform, &mut None);
         wipe_turn(has_turned);
-        next
+        next.map(|next| match next {
+            Next::Wait(due) => Next::Wait([due, self.readings_due()].into_iter().flatten().min()),
+            next => next,
+        })
     }
 
     /// Turns to the next epoch when it is time. A round does so itself, but its packet would lie on
     /// the stack beneath the check of signatures.
     #[inline(never)]
     fn turn(&mut self, now: Instant, platform: &Platform) -> Result<bool, Status> {
-        let has_turned = self.running()?.turn(now, &mut Ear(platform));
+        let mut ear = Ear { platform, readings: self.readings };
+        let has_turned = self.running()?.turn(now, &mut ear);
         wipe_turn(has_turned);
         Ok(has_turned)
     }
@@ -415,7 +430,8 @@ impl Inner {
         let waits = waiting.take();
         let mut link =
             Sockets { platform, counters: &mut counters, neighbours, has_met: false, waiting: waits };
-        let next = self.running()?.poll(now, &mut Ear(platform), &mut link, &mut [0; PACKET_LEN]);
+        let mut ear = Ear { platform, readings: self.readings };
+        let next = self.running()?.poll(now, &mut ear, &mut link, &mut [0; PACKET_LEN]);
         let has_met = link.has_met;
         *waiting = link.waiting;
         self.link = counters;
@@ -479,15 +495,5 @@ impl Entered<MoteHandle> {
             self.part::<Generator>(self.plan.generator).drop_in_place();
             self.wipe(size);
         }
-    }
-}
-
-/// A terminal, for `write!`.
-struct Text<'t, 'c>(&'t mut Terminal<'c>);
-
-impl core::fmt::Write for Text<'_, '_> {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        motemix_mote::Console::write(self.0, text);
-        Ok(())
     }
 }

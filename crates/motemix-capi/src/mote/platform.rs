@@ -10,7 +10,7 @@ use crate::status::Status;
 /// several.
 pub const PAGE_LEN: u32 = 4096;
 
-/// The flash of a mote, from its address 0 on: three regions of whole pages, one after the other.
+/// The flash of a mote, from its address 0 on: regions of whole pages, one after the other.
 ///
 /// Whoever reads it has the mote's keys. A call returns when what it was asked for is done, and
 /// returns 0, or anything else if it failed. Addresses and lengths of writes are multiples of 4.
@@ -32,13 +32,16 @@ pub struct Flash {
     pub context: *mut c_void,
     /// Pages for keys, sequence numbers, authorities and network documents: 4 or more. With 4, a
     /// document may have 1024 bytes, with 5 it may have 2176, with each further one 1152 more.
-    /// The same for as long as what is in flash is needed, as are the other two.
+    /// The same for as long as what is in flash is needed, as are the others.
     pub settings_pages: u16,
     /// Pages for replay tags: 2 or more, of 1020 packets each.
     pub tags_pages: u16,
     /// Pages for messages that were received and not yet taken: 2 or more, of about 34 of the
     /// longest each. One of them may be of no use.
     pub messages_pages: u16,
+    /// Pages for the mote's own readings that were not acknowledged: 2 or more, of about 34 each, for
+    /// motemix_mote_sign_readings. 0: it signs none.
+    pub readings_pages: u16,
 }
 
 /// What a mote runs on. The callbacks must not call the mote that calls them.
@@ -101,10 +104,13 @@ pub enum WarningKind {
     TagNotKept = 7,
     /// Something that this version has no number for.
     Other = 8,
+    /// The mote's own readings are dropped, for this reason: they cannot be kept, or what the sensor
+    /// gave is no record.
+    ReadingsDropped = 9,
 }
 
 impl WarningKind {
-    const TEXTS: [&'static CStr; 9] = [
+    const TEXTS: [&'static CStr; 10] = [
         c"the network document has expired, nothing of this node's own leaves; give it the next one",
         c"the epoch has ended, nothing is forwarded; give this node the next network document",
         c"the next epoch does not begin",
@@ -114,6 +120,7 @@ impl WarningKind {
         c"messages are turned away, because they cannot be kept",
         c"the node stops, because a replay tag cannot be kept",
         c"something that this version has no text for",
+        c"this mote's own readings are dropped",
     ];
 }
 

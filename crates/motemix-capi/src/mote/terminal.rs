@@ -2,15 +2,20 @@
 
 use core::time::Duration;
 
-use motemix_mote::{Console, News, Warning};
-use motemix_node::Event;
+use motemix_mote::{Console, KeyMaker, News, Warning};
+use motemix_node::{Event, Instant};
 
 use super::platform::{Platform, WarningKind};
+use super::readings::Lent;
 use crate::status::Status;
 
 /// Callbacks for what happens to a node that runs. It makes no text: a program that types no
 /// commands has none in its flash.
-pub(super) struct Ear<'c>(pub(super) &'c Platform);
+pub(super) struct Ear<'c> {
+    pub(super) platform: &'c Platform,
+    /// Who hears of messages besides: the mote's own readings.
+    pub(super) readings: Option<Lent>,
+}
 
 impl Console for Ear<'_> {
     const SAYS: bool = false;
@@ -22,7 +27,12 @@ impl Console for Ear<'_> {
     fn write(&mut self, _text: &str) {}
 
     fn notice(&mut self, news: News<'_>) {
-        let Platform { received, acknowledged, discarded, epoch_begins, warned, context, .. } = *self.0;
+        let Platform { received, acknowledged, discarded, epoch_begins, warned, context, .. } =
+            *self.platform;
+        if let (News::Event(event), Some(readings)) = (&news, self.readings) {
+            // SAFETY: they are used by nobody else while the node says what happens.
+            unsafe { readings.get() }.hear(event);
+        }
         // SAFETY, of all calls below: motemix_mote_open asks that the callbacks can be called for
         // as long as the mote is there.
         match news {
@@ -72,6 +82,7 @@ fn told(warning: Warning) -> (WarningKind, Status) {
         Warning::FilterFull => (WarningKind::FilterFull, Status::FilterFull),
         Warning::MessagesTurnedAway(error) => (WarningKind::MessagesTurnedAway, error.into()),
         Warning::TagNotKept(error) => (WarningKind::TagNotKept, error.into()),
+        Warning::ReadingsDropped(error) => (WarningKind::ReadingsDropped, error.into()),
         Warning::NoNextEpoch(refusal) => (WarningKind::NoNextEpoch, refusal.into()),
         _ => (WarningKind::Other, Status::Refused),
     }
@@ -84,6 +95,8 @@ fn micros(duration: Duration) -> u64 {
 /// A line that was typed, and a callback for the answer.
 pub(super) struct Terminal<'c> {
     platform: &'c Platform,
+    readings: Option<Lent>,
+    now: Instant,
     /// What is still to be read of the line.
     line: &'c [u8],
     /// Whether the line still has to be ended.
@@ -92,8 +105,13 @@ pub(super) struct Terminal<'c> {
 
 impl<'c> Terminal<'c> {
     /// One line, without its end.
-    pub(super) const fn new(platform: &'c Platform, line: &'c [u8]) -> Self {
-        Self { platform, line, is_open: true }
+    pub(super) const fn new(
+        platform: &'c Platform,
+        readings: Option<Lent>,
+        now: Instant,
+        line: &'c [u8],
+    ) -> Self {
+        Self { platform, readings, now, line, is_open: true }
     }
 }
 
@@ -106,11 +124,33 @@ impl Console for Terminal<'_> {
         core::mem::take(&mut self.is_open).then_some(b'\n')
     }
 
+    fn key_maker(&self) -> Option<KeyMaker> {
+        // SAFETY: nobody else uses them while a line is obeyed.
+        self.readings.map(|readings| unsafe { readings.get() }.key_maker())
+    }
+
+    fn notice(&mut self, news: News<'_>) {
+        if let (News::ReadingsAsked { to, seconds }, Some(readings)) = (news, self.readings) {
+            // SAFETY: the same.
+            unsafe { readings.get() }.ask(self.now, to, seconds);
+        }
+    }
+
     fn write(&mut self, text: &str) {
         if let Some(print) = self.platform.print {
             // SAFETY: motemix_mote_open asks that the callback can be called for as long as the
             // mote is there; it reads as many bytes.
             unsafe { print(self.platform.context, text.as_ptr(), text.len()) }
         }
+    }
+}
+
+/// A terminal, for `write!`.
+pub(super) struct Text<'t, 'c>(pub(super) &'t mut Terminal<'c>);
+
+impl core::fmt::Write for Text<'_, '_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.write(text);
+        Ok(())
     }
 }

@@ -53,12 +53,13 @@ fn sources() -> PathBuf {
 }
 
 /// The radio of a PC is not among them: its datagrams are the stand-in's.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "app/motemix-app.c",
     "motemix/motemix.c",
     "motemix/motemix-flash.c",
     "motemix/motemix-news.c",
     "motemix/motemix-random.c",
+    "motemix/motemix-readings.c",
     "motemix/motemix-stack.c",
 ];
 const NATIVE: &str = "-DCONTIKI_TARGET_NATIVE";
@@ -86,7 +87,7 @@ fn program() -> &'static Path {
 }
 
 /// The flash, and behind it the address.
-const FLASH_LEN: usize = 11 * 4096 + 8;
+const FLASH_LEN: usize = 13 * 4096 + 8;
 
 pub(crate) const PORT: Port = Port {
     program,
@@ -94,7 +95,7 @@ pub(crate) const PORT: Port = Port {
     limits: "MOTEMIX_CONF_LIMITS",
     variables: ["CONTIKI_STAND_IN_SOCKET", "CONTIKI_STAND_IN_LINK", "MOTEMIX_FLASH"],
     flash: Flash {
-        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 0, devices: 0 },
+        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 2, devices: 0 },
         len: FLASH_LEN,
         wrong_lengths: &[FLASH_LEN - 1, FLASH_LEN + 1],
     },

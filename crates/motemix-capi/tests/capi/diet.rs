@@ -36,7 +36,7 @@ fn the_front_page_shows_what_compiles() {
 }
 
 /// Links a program for a board as RIOT and Contiki-NG do, without what it does not call.
-fn link(place: &Path, name: &str, body: &str) -> PathBuf {
+pub(crate) fn link(place: &Path, name: &str, body: &str) -> PathBuf {
     let (source, program) = (place.join("program.c"), place.join(name));
     let text = format!(
         "#include \"motemix.h\"\n\
@@ -59,7 +59,7 @@ fn link(place: &Path, name: &str, body: &str) -> PathBuf {
     program
 }
 
-fn symbols(program: &Path) -> String {
+pub(crate) fn symbols(program: &Path) -> String {
     let output = succeed(Command::new("arm-none-eabi-nm").arg("--demangle").arg(program));
     String::from_utf8(output.stdout).expect("text")
 }

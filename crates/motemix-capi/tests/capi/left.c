@@ -36,6 +36,22 @@ static motemix_status open_mote(void)
     return motemix_mote_open(memory, sizeof(memory), &limits, &made, &mote);
 }
 
+static motemix_status sign_readings(void)
+{
+    return motemix_mote_sign_readings(mote, &readings, &sensor);
+}
+
+static motemix_status identity(void)
+{
+    uint8_t own[MOTEMIX_IDENTITY_LEN], introduction[MOTEMIX_INTRODUCTION_LEN];
+    return motemix_mote_identity(mote, own, introduction);
+}
+
+static motemix_status send_readings(void)
+{
+    return motemix_mote_send_readings(mote, now, (const uint8_t *)"node-1", 6, 1);
+}
+
 static motemix_status public_key(void)
 {
     return motemix_mote_public_key(mote, epoch, key);
@@ -142,6 +158,10 @@ static void live(const char *directory)
     on_own_stack("keep_document", keep_document);
     on_own_stack("start", start);
     poll("poll");
+    on_own_stack("send_readings", send_readings);
+    on_own_stack("poll that signs", poll_once);
+    CHECK(measurements == 1);
+    type("identity");
     on_own_stack("handle_datagram", handle_datagram);
     give(directory, "next");
     on_own_stack("keep_document of the next epoch", keep_document);
@@ -170,6 +190,8 @@ int main(int argc, char **argv)
     }
     memset(flash_bytes, 0xff, sizeof(flash_bytes));
     on_own_stack("open", open_mote);
+    on_own_stack("sign_readings", sign_readings);
+    on_own_stack("identity", identity);
     for (epoch = EPOCH; epoch < EPOCH + 2; epoch++) {
         on_own_stack("public_key", public_key);
         if (argc == 1) {

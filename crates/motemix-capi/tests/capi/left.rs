@@ -13,7 +13,7 @@ use crate::signed::{Authority, BEGINS, EPOCH_LEN, FIRST, Member, from_hex};
 use crate::{SYSTEM, WARNINGS, build, library, root, says, succeed, target_directory};
 
 const PAGE: usize = 4096;
-const PAGES: usize = 10;
+const PAGES: usize = 12;
 /// Secrets are looked for in disguise, so that they are not found where they are kept.
 const DISGUISE: u8 = 0xa5;
 
@@ -28,17 +28,19 @@ fn compile(source: &str, to: &Path, library: &Path) -> PathBuf {
     program
 }
 
-/// What the mote keeps to itself: what its generator was seeded with, and seeds and mix keys of
+/// What the mote keeps to itself: what its generator was seeded with, what its readings are signed
+/// with, and seeds and mix keys of
 /// three epochs.
 fn secrets_of(flash: &[u8]) -> Vec<[u8; 32]> {
     let mut memory = MemoryFlash::<_, PAGE>::erased(vec![0; PAGES * PAGE]);
     memory.write(0, flash).expect("as large as the flash");
     let layout =
-        FlashLimits { page: PAGE as u32, settings: 4, tags: 4, messages: 2, readings: 0, devices: 0 }
+        FlashLimits { page: PAGE as u32, settings: 4, tags: 4, messages: 2, readings: 2, devices: 0 }
             .layout(0);
     let mut store = Store::open(memory, layout).expect("a store");
     let mut ratchet = store.ratchet().expect("flash that works").expect("a key");
     let mut secrets = vec![std::array::from_fn(|at| at as u8 + 1)];
+    secrets.push(*store.device_seed().expect("flash that works").expect("a seed").expose());
     for epoch in FIRST.0..FIRST.0 + 3 {
         ratchet.advance_to(Epoch(epoch)).expect("a later epoch");
         secrets.push(*ratchet.expose_seed());

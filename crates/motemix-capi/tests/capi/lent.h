@@ -8,12 +8,30 @@
 
 #include "given.h"
 
-#define PAGES 10
+#define PAGES 12
 
 static uint8_t flash_bytes[PAGES * MOTEMIX_PAGE_LEN];
 
 static motemix_mote *reentered;
 static unsigned busy;
+
+static void reenter(void);
+
+/* What the sensor says, and how often it was asked. */
+static motemix_record measured = { "s", "Cel", 215, 0, 1 };
+static unsigned measurements;
+
+static int measure(void *context, motemix_record *record)
+{
+    CHECK(context == &measured);
+    *record = measured;
+    measurements++;
+    reenter();
+    return 0;
+}
+
+static const motemix_sensor sensor = { measure, &measured };
+static motemix_readings readings;
 
 /* Every call of the mote that this callback is called for. */
 static void reenter(void)
@@ -29,6 +47,9 @@ static void reenter(void)
         return;
     }
     EXPECT(BUSY, motemix_mote_close(reentered));
+    EXPECT(BUSY, motemix_mote_sign_readings(reentered, &readings, &sensor));
+    EXPECT(BUSY, motemix_mote_identity(reentered, data, data));
+    EXPECT(BUSY, motemix_mote_send_readings(reentered, 0, data, 1, 1));
     EXPECT(BUSY, motemix_mote_set_address(reentered, &address));
     EXPECT(BUSY, motemix_mote_set_time(reentered, 0, 0));
     EXPECT(BUSY, motemix_mote_public_key(reentered, 0, data));
@@ -117,7 +138,7 @@ static motemix_platform platform(void)
 {
     motemix_platform made = {
         .random = { counting, &counter },
-        .flash = { read_flash, write_flash, erase_flash, NULL, 4, 4, 2 },
+        .flash = { read_flash, write_flash, erase_flash, NULL, 4, 4, 2, 2 },
         .send = transmit,
         .print = print,
     };

@@ -20,6 +20,7 @@ mod left;
 #[path = "../../examples/provision/network.rs"]
 mod network;
 mod ports;
+mod readings;
 mod riot;
 mod shell;
 mod signed;

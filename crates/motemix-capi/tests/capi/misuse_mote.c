@@ -75,10 +75,11 @@ static void memory(void)
     BROKEN(BAD_FLASH, flash.settings_pages = 3);
     BROKEN(BAD_FLASH, flash.tags_pages = 1);
     BROKEN(BAD_FLASH, flash.messages_pages = 0);
+    BROKEN(BAD_FLASH, flash.readings_pages = 1);
     CHECK(mote == NULL);
 
     /* Whichever access of the flash fails first. */
-    for (flash_fails_at = 1; flash_fails_at < 5000; flash_fails_at++) {
+    for (flash_fails_at = 1; flash_fails_at < 8000; flash_fails_at++) {
         memset(flash_bytes, 0xff, sizeof(flash_bytes));
         flash_calls = 0;
         if (motemix_mote_open(exact, size, &limits, &sound, &mote) == MOTEMIX_STATUS_OK) {
@@ -86,10 +87,10 @@ static void memory(void)
             break;
         }
     }
-    CHECK(flash_fails_at > 10 && flash_fails_at < 5000);
+    CHECK(flash_fails_at > 10 && flash_fails_at < 8000);
     flash_fails_at = 0;
     /* Nothing is written from some access on, and the flash says that it was. */
-    for (flash_lies_at = 1; flash_lies_at < 5000; flash_lies_at++) {
+    for (flash_lies_at = 1; flash_lies_at < 8000; flash_lies_at++) {
         memset(flash_bytes, 0xff, sizeof(flash_bytes));
         flash_calls = 0;
         motemix_status status = motemix_mote_open(exact, size, &limits, &sound, &mote);
@@ -99,7 +100,7 @@ static void memory(void)
         }
         CHECK(status == MOTEMIX_STATUS_FLASH_FAILED);
     }
-    CHECK(flash_lies_at > 10 && flash_lies_at < 5000);
+    CHECK(flash_lies_at > 10 && flash_lies_at < 8000);
     flash_lies_at = 0;
     memset(flash_bytes, 0, sizeof(flash_bytes));
     EXPECT(FLASH_FAILED, motemix_mote_open(exact, size, &limits, &sound, &mote));
@@ -132,6 +133,15 @@ static void nulls(motemix_mote *mote)
     EXPECT(NULL, motemix_mote_set_address(NULL, NULL));
     EXPECT(NULL, motemix_mote_set_address(mote, NULL));
     EXPECT(NULL, motemix_mote_set_time(NULL, 0, 0));
+    EXPECT(NULL, motemix_mote_identity(NULL, data, data));
+    EXPECT(NULL, motemix_mote_identity(mote, NULL, data));
+    EXPECT(NULL, motemix_mote_identity(mote, data, NULL));
+    EXPECT(NULL, motemix_mote_sign_readings(NULL, &readings, &sensor));
+    EXPECT(NULL, motemix_mote_sign_readings(mote, &readings, NULL));
+    EXPECT(NULL, motemix_mote_sign_readings(mote, NULL, &sensor));
+    EXPECT(MISALIGNED, motemix_mote_sign_readings(mote, (void *)((char *)&readings + 4), &sensor));
+    EXPECT(NULL, motemix_mote_send_readings(NULL, 0, data, 1, 1));
+    EXPECT(NULL, motemix_mote_send_readings(mote, 0, NULL, 1, 1));
     EXPECT(NULL, motemix_mote_public_key(NULL, 0, data));
     EXPECT(NULL, motemix_mote_public_key(mote, 0, NULL));
     EXPECT(NULL, motemix_mote_trust(NULL, 1, data, 1));
@@ -171,6 +181,13 @@ static void standing(motemix_mote *mote)
     uint32_t epoch;
     size_t count;
 
+    EXPECT(NO_READINGS, motemix_mote_send_readings(mote, 0, data, 1, 1));
+    EXPECT(NULL, motemix_mote_sign_readings(mote, &readings, &(motemix_sensor){ NULL, NULL }));
+    EXPECT(OK, motemix_mote_sign_readings(mote, &readings, &sensor));
+    EXPECT(STANDS, motemix_mote_send_readings(mote, 0, data, 1, 1));
+    EXPECT(OK, motemix_mote_identity(mote, key, keys));
+    EXPECT(OK, motemix_mote_identity(mote, other, keys));
+    CHECK(memcmp(key, other, sizeof(key)) == 0);
     EXPECT(STANDS, motemix_mote_stop(mote));
     EXPECT(STANDS, motemix_mote_poll(mote, 0, &number));
     EXPECT(STANDS, motemix_mote_handle_datagram(mote, 0, &neighbour, bytes, MOTEMIX_PACKET_LEN));
@@ -227,7 +244,7 @@ static void commands(motemix_mote *mote)
     static const char *const lines[] = {
         "help", "key 7", "key", "key 99999999999", "trust", "trust 1 zz", "time", "time x", "document",
         "document begin", "document 00", "start", "inbox", "network", "document end", "send", "send a",
-        "send a b", "stop", "status", "inbox", "network", "start", "", "\n\n", "start\nstop\nstart",
+        "send a b", "identity", "readings a 1", "readings node-1 1", "readings off", "stop", "status", "inbox", "network", "start", "", "\n\n", "start\nstop\nstart",
     };
     char longest[1000];
     uint8_t noise[64];
@@ -274,6 +291,19 @@ static void order(void)
     EXPECT(OK, motemix_mote_close(mote));
 }
 
+static unsigned warnings;
+
+static void warned(void *context, motemix_warning warning, motemix_status reason)
+{
+    (void)context;
+    CHECK(strlen(motemix_warning_text(warning)) > 10);
+    if (warning == MOTEMIX_WARNING_READINGS_DROPPED) {
+        CHECK(reason == MOTEMIX_STATUS_BAD_RECORD || reason == MOTEMIX_STATUS_FLASH_FULL ||
+              reason == MOTEMIX_STATUS_NULL || reason == MOTEMIX_STATUS_TOO_LONG);
+        warnings++;
+    }
+}
+
 /* The mote that `document` has. */
 static motemix_mote *open_known(void)
 {
@@ -281,6 +311,7 @@ static motemix_mote *open_known(void)
     motemix_platform sound = platform();
     motemix_mote *mote;
 
+    sound.warned = warned;
     counter = 0;
     memset(flash_bytes, 0xff, sizeof(flash_bytes));
     EXPECT(OK, motemix_mote_open(room, sizeof(room), &limits, &sound, &mote));
@@ -295,6 +326,40 @@ static void poll_all(motemix_mote *mote, uint64_t now_us)
     while ((status = motemix_mote_poll(mote, now_us, &next_us)) == MOTEMIX_STATUS_OK) {
     }
     EXPECT(NOTHING, status);
+}
+
+/* What a sensor may give, and readings that nobody acknowledges. */
+static void read_and_send(motemix_mote *mote, uint64_t *now_us)
+{
+    static const uint8_t *const one = (const uint8_t *)"node-1";
+    static char endless[300];
+    static const motemix_record bad[] = {
+        { NULL, "Cel", 215, 0, 1 }, { "", "Cel", 215, 0, 1 }, { "-s", "Cel", 215, 0, 1 },
+        { "a b", "Cel", 215, 0, 1 }, { "s", "", 215, 0, 1 }, { "s", "\n", 215, 0, 1 },
+        { "s", "Cel", 215, 0, 19 }, { endless, "Cel", 215, 0, 1 }, { "s", endless, 215, 0, 1 },
+        { "s\xc3\xa9", "Cel", 215, 0, 1 }, { "abcdefghijklmnopqrstuvwxyz", "Cel", 215, 0, 1 },
+    };
+
+    memset(endless, 'x', sizeof(endless) - 1);
+    EXPECT(UNKNOWN_RECEIVER, motemix_mote_send_readings(mote, *now_us, (const uint8_t *)"nobody", 6, 1));
+    EXPECT(UNKNOWN_RECEIVER, motemix_mote_send_readings(mote, *now_us, NULL, 0, 1));
+    EXPECT(OK, motemix_mote_send_readings(mote, *now_us, one, 6, 1));
+    for (size_t at = 0; at < sizeof(bad) / sizeof(bad[0]); at++) {
+        unsigned before = warnings;
+        measured = bad[at];
+        *now_us += 2000000;
+        poll_all(mote, *now_us);
+        CHECK(measurements == at + 1 && warnings == 1 + before - (at > 10));
+    }
+    /* As many as there is room for, and more. */
+    measured = (motemix_record){ "s", "Cel", 215, 0, 1 };
+    warnings = 0;
+    for (unsigned turn = 0; turn < 200; turn++) {
+        *now_us += 2000000;
+        poll_all(mote, *now_us);
+    }
+    CHECK(warnings == 1 && measurements > 200);
+    EXPECT(OK, motemix_mote_send_readings(mote, *now_us, NULL, 0, 0));
 }
 
 static void running(void)
@@ -313,9 +378,11 @@ static void running(void)
     EXPECT(OK, motemix_mote_set_time(mote, 0, PRESENT));
     EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
     EXPECT(OK, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(OK, motemix_mote_sign_readings(mote, &readings, &sensor));
     EXPECT(OK, motemix_mote_start(mote, 0));
     nulls(mote);
 
+    EXPECT(RUNS, motemix_mote_sign_readings(mote, &readings, &sensor));
     EXPECT(RUNS, motemix_mote_start(mote, 0));
     EXPECT(RUNS, motemix_mote_set_address(mote, &address));
     EXPECT(RUNS, motemix_mote_set_time(mote, 0, PRESENT));
@@ -367,6 +434,11 @@ static void running(void)
 
     EXPECT(OK, motemix_mote_stop(mote));
     EXPECT(STANDS, motemix_mote_stop(mote));
+    EXPECT(OK, motemix_mote_start(mote, now_us));
+    reentered = mote;
+    read_and_send(mote, &now_us);
+    reentered = NULL;
+    EXPECT(OK, motemix_mote_stop(mote));
     EXPECT(OK, motemix_mote_start(mote, now_us));
     /* A flash that fails from some access on: the node goes on or stops, and says which. */
     flash_calls = 0;

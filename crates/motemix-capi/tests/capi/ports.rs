@@ -38,6 +38,7 @@ macro_rules! and_on_riots_boards {
 mod flash;
 mod lines;
 mod random;
+pub(crate) mod readings;
 mod stories;
 
 pub(crate) use flash::everything_is_refused;

@@ -30,12 +30,13 @@ pub(crate) fn port() -> PathBuf {
     root().join("../../ports/riot")
 }
 
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "app/main.c",
     "modules/motemix/calls.c",
     "modules/motemix/flash.c",
     "modules/motemix/mote.c",
     "modules/motemix/random.c",
+    "modules/motemix/readings.c",
     "modules/motemix/shell.c",
 ];
 /// What the shell's commands do: on a PC, and on boards.
@@ -43,10 +44,11 @@ const COMMANDS: [&str; 2] = ["modules/motemix/console.c", "modules/motemix/comma
 
 const STAND_IN: [&str; 2] = ["stand-in/riot.c", "stand-in/mtd.c"];
 /// What RIOT's build says about a PC.
-const NATIVE: [&str; 5] = [
+const NATIVE: [&str; 6] = [
     "-DCPU_NATIVE",
     "-DMODULE_AUTO_INIT",
     "-DMODULE_MOTEMIX_MTD",
+    "-DMODULE_MOTEMIX_READINGS",
     "-DMODULE_MOTEMIX_SHELL",
     "-DMODULE_PERIPH_HWRNG",
 ];
@@ -85,9 +87,9 @@ pub(crate) const PORT: Port = Port {
     limits: "CONFIG_MOTEMIX_LIMITS",
     variables: ["RIOT_STAND_IN_SOCKET", "RIOT_STAND_IN_LINK", "RIOT_STAND_IN_FLASH"],
     flash: Flash {
-        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 0, devices: 0 },
+        limits: FlashLimits { page: 4096, settings: 5, tags: 4, messages: 2, readings: 2, devices: 0 },
         len: 16 * 4096,
-        wrong_lengths: &[9 * 4096, 11 * 4096 - 1],
+        wrong_lengths: &[9 * 4096, 13 * 4096 - 1],
     },
     words: words::WORDS,
 };

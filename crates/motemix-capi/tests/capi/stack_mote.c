@@ -7,7 +7,7 @@
  * for each call.
  */
 
-#define CALLS 13
+#define CALLS 15
 static const char *const names[CALLS] = {
     "motemix_mote_open",
     "motemix_mote_public_key",
@@ -21,16 +21,18 @@ static const char *const names[CALLS] = {
     "motemix_mote_poll(next)",
     "motemix_mote_message",
     "motemix_mote_stop",
+    "motemix_mote_identity",
+    "motemix_mote_poll(signs)",
     "others",
 };
-enum { OPEN, KEY, TRUST, KEEP, START, SEND, DATAGRAM, POLL, KEEP_NEXT, POLL_NEXT, MESSAGE, STOP, OTHERS };
+enum { OPEN, KEY, TRUST, KEEP, START, SEND, DATAGRAM, POLL, KEEP_NEXT, POLL_NEXT, MESSAGE, STOP, IDENTITY, SIGN, OTHERS };
 
 #include "bare.h"
 #include "motemix_network.h"
 
 #define MOTES 4
 #define EPOCH 7
-#define PAGES 10
+#define PAGES 12
 #define SECOND 1000000u
 /* Datagrams under way. */
 #define AIR 32
@@ -97,14 +99,27 @@ static void on_epoch(void *context, uint32_t epoch)
     begun++;
 }
 
+static unsigned sensed;
+
+static int sense(void *context, motemix_record *record)
+{
+    (void)context;
+    *record = (motemix_record){ "t", "Cel", 215, 0, 1 };
+    sensed++;
+    return 0;
+}
+
 static void open_motes(void)
 {
     static const motemix_limits limits = { MOTEMIX_MOTE };
+    static const motemix_sensor sensor = { sense, NULL };
+    static motemix_readings readings[MOTES];
+    uint8_t identity[MOTEMIX_IDENTITY_LEN], introduction[MOTEMIX_INTRODUCTION_LEN];
 
     for (unsigned at = 0; at < MOTES; at++) {
         const motemix_platform platform = {
             .random = { fill, NULL },
-            .flash = { read_flash, write_flash, erase_flash, flashes[at], 4, 4, 2 },
+            .flash = { read_flash, write_flash, erase_flash, flashes[at], 4, 4, 2, 2 },
             .send = transmit,
             .acknowledged = on_acknowledged,
             .epoch_begins = on_epoch,
@@ -112,6 +127,8 @@ static void open_motes(void)
         };
         memset(flashes[at], 0xff, sizeof(flashes[at]));
         need(CALL(OPEN, motemix_mote_open(memory[at], sizeof(memory[at]), &limits, &platform, &motes[at])));
+        need(CALL(OTHERS, motemix_mote_sign_readings(motes[at], &readings[at], &sensor)));
+        need(CALL(IDENTITY, motemix_mote_identity(motes[at], identity, introduction)));
     }
 }
 
@@ -174,6 +191,17 @@ static int take_part(void)
     for (int turn = 0; turn < 1000 && acknowledged == 0; turn++) {
         serve(POLL);
     }
+    need(CALL(OTHERS, motemix_mote_send_readings(motes[1], now, (const uint8_t *)"node-2", 6, 3600)));
+    uint64_t next;
+    (void)CALL(SIGN, motemix_mote_poll(motes[1], now, &next));
+    for (int turn = 0; turn < 1000 && acknowledged == 1; turn++) {
+        serve(SIGN);
+    }
+    if (sensed != 1 || acknowledged != 2) {
+        say("no reading\n");
+        return 1;
+    }
+    need(CALL(OTHERS, motemix_mote_send_readings(motes[1], now, NULL, 0, 0)));
     for (unsigned at = 0; at < MOTES; at++) {
         keep(at, KEEP_NEXT, motemix_network_next, sizeof(motemix_network_next));
     }
@@ -181,10 +209,10 @@ static int take_part(void)
     serve(POLL_NEXT);
     need(CALL(SEND, motemix_mote_send(motes[3], now, (const uint8_t *)"node-0", 6, (const uint8_t *)"22", 2,
                                       &message)));
-    for (int turn = 0; turn < 1000 && acknowledged == 1; turn++) {
+    for (int turn = 0; turn < 1000 && acknowledged == 2; turn++) {
         serve(POLL);
     }
-    if (acknowledged != 2 || begun != MOTES) {
+    if (acknowledged != 3 || begun != MOTES) {
         say("not acknowledged, or no next epoch\n");
         return 1;
     }

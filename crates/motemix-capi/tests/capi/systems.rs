@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::ports::readings::a_network_signs_and_a_host_believes;
 use crate::ports::{Mote, absent, members, run_members};
 use crate::shell::{PATIENCE, Shell};
 use crate::signed::{Authority, BEGINS, FIRST};
@@ -198,6 +199,31 @@ fn a_mote_of_contiki_without_room_for_keys_says_so_where_contiki_is() {
 }
 
 #[test]
+#[ignore = "needs RIOT: RIOTBASE names where it is"]
+fn a_mote_of_riot_signs_readings_that_a_host_believes_where_riot_is() {
+    Motes::of(&[System::Riot; 4], true).sign_readings();
+}
+
+#[test]
+#[ignore = "needs Contiki-NG: CONTIKI names where it is"]
+fn a_mote_of_contiki_signs_readings_that_a_host_believes_where_contiki_is() {
+    Motes::of(&[System::Contiki; 4], true).sign_readings();
+}
+
+#[test]
+#[ignore = "needs RIOT: RIOTBASE names where it is"]
+fn riots_application_signs_on_an_openmote_and_fits_a_sam_r21_without_where_riot_is() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    for (board, signs) in [("openmote-b", true), ("samr21-xpro", false)] {
+        let program = make_with_riot(&[&format!("BOARD={board}")], &place.path().join(board), "");
+        let symbols = succeed(Command::new("arm-none-eabi-nm").arg(program)).stdout;
+        let symbols = String::from_utf8(symbols).expect("text");
+        assert!(symbols.contains("motemix_mote_start"));
+        assert_eq!(symbols.contains("motemix_mote_sign_readings"), signs, "{board}");
+    }
+}
+
+#[test]
 #[ignore = "needs both: RIOTBASE and CONTIKI name where they are"]
 fn motes_of_both_write_to_each_other_where_both_are() {
     Motes::of(&BOTH, false).write_without_protection();
@@ -292,6 +318,19 @@ impl Motes {
         self.motes[number] = mote;
     }
 
+    fn sign_readings(&mut self) {
+        let Self { air, systems, motes, .. } = self;
+        let mut restart = |motes: &mut [Mote]| {
+            let (system, program) = &systems[0];
+            motes[0].kill();
+            motes[0] = system.mote(air, program, 0);
+            motes[0].member(0, FIRST);
+            motes[0].ask(&format!("motemix time {}", BEGINS + 60), "ok");
+            motes[0].ask("motemix start", "ok");
+        };
+        a_network_signs_and_a_host_believes(motes, &mut restart);
+    }
+
     fn write_without_protection(&mut self) {
         self.write_in_a_ring();
         let said = self.air.datagrams();
@@ -362,15 +401,18 @@ impl Motes {
 
 /// Builds for a PC whose radio is ZEP, as a user does.
 fn build_with_riot(place: &Path, limits: &str) -> PathBuf {
+    make_with_riot(&["BOARD=native", "USE_ZEP=1"], &place.join("riot"), limits)
+}
+
+fn make_with_riot(wishes: &[&str], binaries: &Path, limits: &str) -> PathBuf {
     let riot = env::var_os("RIOTBASE").expect("RIOTBASE names RIOT");
-    let binaries = place.join("riot");
     let mut make = Command::new("make");
-    make.arg("-C").arg(riot::port().join("app")).args(["BOARD=native", "USE_ZEP=1", "all"]);
-    make.env("RIOTBASE", riot).env("BINDIRBASE", &binaries);
+    make.arg("-C").arg(riot::port().join("app")).args(wishes).arg("all");
+    make.env("RIOTBASE", riot).env("BINDIRBASE", binaries);
     with_limits(&mut make, riot::PORT.limits, limits);
     println!("{}", String::from_utf8_lossy(&succeed(make.stdin(nothing())).stdout));
     // `native` is another name for one of two boards in later releases.
-    let boards = fs::read_dir(&binaries).expect("what was built");
+    let boards = fs::read_dir(binaries).expect("what was built");
     let mut programs = boards.map(|board| board.expect("a board").path().join("motemix.elf"));
     programs.find(|program| program.is_file()).expect("the application")
 }

@@ -12,7 +12,7 @@ use crate::console::{Console, or_say, say};
 use crate::store::StoreError;
 
 /// Bytes of an introduction without anything beside the key.
-const INTRODUCTION_LEN: usize = 36;
+pub const INTRODUCTION_LEN: usize = 36;
 
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     /// The key, which is made and kept in flash if there is none.
@@ -36,14 +36,23 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(seed)
     }
 
+    /// The identity of this device, and the introduction that shows the key of it. Makes the key if
+    /// there is none.
+    ///
+    /// # Errors
+    /// As for [`device_key`](Self::device_key).
+    pub fn introduction(&mut self) -> Result<(Identity, [u8; INTRODUCTION_LEN]), StoreError> {
+        self.device_key().map(|key| introduce(&key))
+    }
+
     /// Prints the identity, and the introduction that shows the key of it.
     #[inline(never)]
     pub(crate) fn print_identity<C: Console>(&mut self, console: &mut C) {
-        if !C::SIGNS {
+        let Some(key_of) = console.key_maker() else {
             return say!(console, "error: this mote signs no readings");
-        }
-        let key = or_say!(console, self.device_key());
-        let (identity, introduction) = introduce(&key);
+        };
+        let seed = or_say!(console, self.device_seed());
+        let (identity, introduction) = introduce(&key_of(seed));
         say!(console, "identity {identity}");
         say!(console, "introduction {}", Hex(&introduction));
         say!(console, "number {}", self.store.unused_sequence());
@@ -51,7 +60,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
 }
 
 /// Identity and introduction of a key that nothing stands beside.
-fn introduce(key: &Ed25519Key) -> (Identity, [u8; INTRODUCTION_LEN]) {
+pub fn introduce(key: &Ed25519Key) -> (Identity, [u8; INTRODUCTION_LEN]) {
     let mut out = [0; INTRODUCTION_LEN];
     let identity = identity_of(key);
     // There is room.

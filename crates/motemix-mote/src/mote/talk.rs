@@ -26,7 +26,7 @@ enum Heard {
 /// The commands that this mote has.
 pub(crate) fn print_help<C: Console>(console: &mut C) {
     say!(console, "{HELP}");
-    if C::SIGNS {
+    if console.key_maker().is_some() {
         say!(console, "{HELP_ON_READINGS}");
     }
     if C::DEVICES > 0 {

@@ -115,14 +115,14 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// The node of this name.
-    fn named(&self, name: &str) -> Option<NodeId> {
+    pub fn named(&self, name: &str) -> Option<NodeId> {
         let mut routes = self.routes.iter().take(self.network.nodes);
         routes.position(|route| route.is_named(name)).and_then(|id| NodeId::new(id as u16))
     }
 
     #[inline(never)]
     fn ask_for_readings<C: Console>(&mut self, to: &str, seconds: u32, console: &mut C) {
-        if !C::SIGNS {
+        if console.key_maker().is_none() {
             return say!(console, "error: this mote signs no readings");
         }
         let receiver = if seconds == 0 { None } else { self.named(to) };

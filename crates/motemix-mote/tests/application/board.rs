@@ -315,7 +315,13 @@ impl Parts {
         self.line.write("ok\n");
         loop {
             let now = self.now.get();
-            readings.poll(now, &mut running, || Some(measured(now)), &mut self.line.clone(), &mut packet);
+            readings.poll(
+                now,
+                &mut running,
+                || Some(measured(now).into()),
+                &mut self.line.clone(),
+                &mut packet,
+            );
             let mut console = readings.hears::<_, DEVICES>(self.line.clone(), now);
             let next = running.poll(now, &mut console, &mut link, &mut packet);
             match next {

@@ -57,7 +57,7 @@ impl Sensor {
         let mut signed = false;
         let measure = || {
             signed = now < self.until;
-            thermometer(now).filter(|_| signed)
+            thermometer(now).filter(|_| signed).map(Into::into)
         };
         self.readings.poll(now, running, measure, &mut Ear(desk), scratch);
         desk.signed(signed);

@@ -280,6 +280,31 @@ motemix_status motemix_take(uint8_t *data, size_t *len)
     return ask(&(call_t){ .run = run_take, .out = data, .more = len });
 }
 
+#ifdef MODULE_MOTEMIX_READINGS
+static motemix_status run_identity(motemix_mote *mote, call_t *call)
+{
+    return motemix_mote_identity(mote, call->out, call->more);
+}
+
+motemix_status motemix_own_identity(uint8_t identity[MOTEMIX_IDENTITY_LEN],
+                                    uint8_t introduction[MOTEMIX_INTRODUCTION_LEN])
+{
+    return ask(&(call_t){ .run = run_identity, .out = identity, .more = introduction });
+}
+
+static motemix_status run_readings(motemix_mote *mote, call_t *call)
+{
+    return motemix_mote_send_readings(mote, motemix_now_us(), call->in, call->len,
+                                      (uint32_t)call->number);
+}
+
+motemix_status motemix_send_readings(const char *name, uint32_t seconds)
+{
+    size_t len = name != NULL ? strlen(name) : 0;
+    return ask(&(call_t){ .run = run_readings, .in = name, .len = len, .number = seconds });
+}
+#endif
+
 static motemix_status run_counters(motemix_mote *mote, call_t *call)
 {
     motemix_status status = motemix_mote_counters(mote, call->out);

@@ -282,6 +282,41 @@ static int status(int argc, char **argv)
     return say(MOTEMIX_STATUS_OK);
 }
 
+#ifdef MODULE_MOTEMIX_READINGS
+static int identity(int argc, char **argv)
+{
+    uint8_t own[MOTEMIX_IDENTITY_LEN], introduction[MOTEMIX_INTRODUCTION_LEN];
+
+    (void)argv;
+    if (argc != 0) {
+        return MISUSED;
+    }
+    motemix_status status = motemix_own_identity(own, introduction);
+    if (status != MOTEMIX_STATUS_OK) {
+        return say(status);
+    }
+    printf("identity ");
+    print_hex(own, sizeof(own));
+    printf("\nintroduction ");
+    print_hex(introduction, sizeof(introduction));
+    puts("");
+    return 0;
+}
+
+static int readings(int argc, char **argv)
+{
+    uint64_t seconds;
+
+    if (argc == 1 && strcmp(argv[0], "off") == 0) {
+        return say(motemix_send_readings(NULL, 0));
+    }
+    if (argc != 2 || !read_number(argv[1], UINT32_MAX, &seconds) || seconds == 0) {
+        return MISUSED;
+    }
+    return say(motemix_send_readings(argv[0], (uint32_t)seconds));
+}
+#endif
+
 static int start(int argc, char **argv)
 {
     (void)argv;
@@ -310,6 +345,10 @@ static const struct {
     { "send NAME TEXT", send },
     { "inbox", inbox },
     { "status", status },
+#ifdef MODULE_MOTEMIX_READINGS
+    { "identity", identity },
+    { "readings NAME SECONDS, from 1 on, readings off", readings },
+#endif
     { "help", help },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

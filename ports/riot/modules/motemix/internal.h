@@ -17,6 +17,11 @@ int motemix_fill(void *context, uint8_t *out, size_t len);
 /* The flash of the mote. 0 if it can be used. */
 int motemix_flash_open(motemix_flash *flash);
 
+#ifdef MODULE_MOTEMIX_READINGS
+/* Lets a mote that was just opened sign readings. */
+motemix_status motemix_let_sign(motemix_mote *mote);
+#endif
+
 /* Lets the mote's thread handle an event. From any thread but that one, which must not wait:
  * MOTEMIX_STATUS_BUSY. */
 motemix_status motemix_post(event_t *event);

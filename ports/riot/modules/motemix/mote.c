@@ -360,6 +360,7 @@ static motemix_status open_mote(void)
             .settings_pages = CONFIG_MOTEMIX_SETTINGS_PAGES,
             .tags_pages = CONFIG_MOTEMIX_TAGS_PAGES,
             .messages_pages = CONFIG_MOTEMIX_MESSAGES_PAGES,
+            .readings_pages = CONFIG_MOTEMIX_READINGS_PAGES,
         },
         .send = transmit,
         .print = print,
@@ -378,7 +379,13 @@ static motemix_status open_mote(void)
         return MOTEMIX_STATUS_REFUSED;
     }
     sock_udp_event_init(&sock, &queue, on_datagram, NULL);
-    return motemix_mote_open(memory, sizeof(memory), &limits, &platform, &mote);
+    motemix_status status = motemix_mote_open(memory, sizeof(memory), &limits, &platform, &mote);
+#ifdef MODULE_MOTEMIX_READINGS
+    if (status == MOTEMIX_STATUS_OK) {
+        status = motemix_let_sign(mote);
+    }
+#endif
+    return status;
 }
 
 static void *run(void *arg)

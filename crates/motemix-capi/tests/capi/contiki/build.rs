@@ -12,13 +12,19 @@ const PLATFORMS: [(&str, &[&str]); 7] = [
     // Somebody else's, who has a seed and forgets everything.
     (
         "own, small",
-        &["-DMOTEMIX_CONF_CSPRNG_IS_SEEDED", "-DMOTEMIX_CONF_FLASH_IN_RAM", "-mcpu=cortex-m0plus"],
+        &[
+            "-DMOTEMIX_CONF_CSPRNG_IS_SEEDED",
+            "-DMOTEMIX_CONF_FLASH_IN_RAM",
+            "-DMOTEMIX_CONF_MEASURE=my_measure",
+            "-mcpu=cortex-m0plus",
+        ],
     ),
     (
         "own, with software for floating point",
         &[
             "-DMOTEMIX_CONF_CSPRNG_IS_SEEDED",
             "-DMOTEMIX_CONF_FLASH_IN_RAM",
+            "-DMOTEMIX_CONF_MEASURE=my_measure",
             "-mcpu=cortex-m4",
             "-mfloat-abi=soft",
         ],
@@ -54,10 +60,11 @@ fn the_module_compiles_for_the_boards() {
 }
 
 #[test]
-fn a_board_without_a_generator_or_a_place_for_its_key_does_not_compile() {
+fn a_board_without_a_generator_a_place_for_its_key_or_a_sensor_does_not_compile() {
     for (source, flags, reason) in [
         ("motemix-random.c", &[][..], "random bytes that nobody can guess"),
         ("motemix-random.c", &["-DCSPRNG_CONF_ENABLED=0", NATIVE], "set CSPRNG_CONF_ENABLED to 1"),
+        ("motemix-readings.c", &["-DMOTEMIX_CONF_CSPRNG_IS_SEEDED"], "nothing to measure with"),
         ("motemix-flash.c", &["-DMOTEMIX_CONF_CSPRNG_IS_SEEDED"], "nowhere to keep its key"),
         (
             "motemix-flash.c",

@@ -84,7 +84,7 @@ fn a_damaged_page_is_told_and_kills_nobody(port: &'static Port) {
     let whole = fs::read(&flash).expect("its flash");
     let limits = port.flash.limits;
     let [last, answered] = port.words.last;
-    for page in 0..(limits.settings + limits.tags + limits.messages) as usize {
+    for page in 0..(limits.settings + limits.tags + limits.messages + limits.readings) as usize {
         for damage in [0x00, 0x55] {
             let mut damaged = whole.clone();
             damaged[page * PAGE_LEN..][..PAGE_LEN].fill(damage);

@@ -31,8 +31,21 @@ fn the_module_compiles_for_the_boards() {
             "-DFLASHPAGE_SIZE=256u",
             "-DMOTEMIX_PAGES=11",
         ],
-        &["-DCPU_CC2538", "-DMODULE_PERIPH_HWRNG", "-DMODULE_MOTEMIX_FLASHPAGE", "-DMOTEMIX_PAGES=11"],
-        &["-DCONFIG_MOTEMIX_MIX", "-DMODULE_PERIPH_HWRNG", "-DMODULE_MOTEMIX_MTD"],
+        &[
+            "-DCPU_CC2538",
+            "-DMODULE_PERIPH_HWRNG",
+            "-DMODULE_MOTEMIX_FLASHPAGE",
+            "-DMODULE_MOTEMIX_READINGS",
+            "-DMODULE_SAUL_REG",
+            "-DMOTEMIX_PAGES=13",
+        ],
+        &[
+            "-DCONFIG_MOTEMIX_MIX",
+            "-DMODULE_PERIPH_HWRNG",
+            "-DMODULE_MOTEMIX_MTD",
+            "-DMODULE_MOTEMIX_READINGS",
+            "-DCONFIG_MOTEMIX_MEASURE=my_measure",
+        ],
     ];
     for core in CORES {
         for variant in variants {
@@ -45,12 +58,15 @@ fn the_module_compiles_for_the_boards() {
 }
 
 #[test]
-fn a_board_without_a_generator_or_a_place_for_its_key_does_not_compile() {
-    let module = |sought: &&&str| !["-DMODULE_PERIPH_HWRNG", "-DMODULE_MOTEMIX_MTD"].contains(*sought);
+fn a_board_without_a_generator_a_place_for_its_key_or_a_sensor_does_not_compile() {
+    let module =
+        |sought: &&&str| !["-DMODULE_PERIPH_HWRNG", "-DMODULE_MOTEMIX_MTD", "-DCPU_NATIVE"].contains(*sought);
     let flags: Vec<&str> = NATIVE.iter().filter(module).copied().collect();
-    for (source, reason) in
-        [("random.c", "no hardware random generator"), ("flash.c", "nowhere to keep its key")]
-    {
+    for (source, reason) in [
+        ("random.c", "no hardware random generator"),
+        ("flash.c", "nowhere to keep its key"),
+        ("readings.c", "nothing to measure with"),
+    ] {
         let mut command = gcc("gcc", &flags);
         command.arg("-fsyntax-only").arg(port().join("modules/motemix").join(source));
         let output = command.output().expect("gcc starts");

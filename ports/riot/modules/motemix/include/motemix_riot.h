@@ -49,7 +49,7 @@ extern "C" {
 #ifdef CPU_NATIVE
 #define CONFIG_MOTEMIX_STACK_EXTRA 16384
 #else
-#define CONFIG_MOTEMIX_STACK_EXTRA 5056
+#define CONFIG_MOTEMIX_STACK_EXTRA 5088
 #endif
 #endif
 
@@ -70,7 +70,8 @@ extern "C" {
 #endif
 
 /* Pages of 4096 bytes of flash: for keys and documents (4 or more, as motemix_flash says), for
- * replay tags (2 or more), for messages (2 or more). Other numbers than those with which the flash
+ * replay tags (2 or more), for messages (2 or more), for the mote's own readings (2 or more, or 0
+ * without the module motemix_readings). Other numbers than those with which the flash
  * was first used lose what is in it. */
 #ifndef CONFIG_MOTEMIX_SETTINGS_PAGES
 #ifdef CONFIG_MOTEMIX_MIX
@@ -84,6 +85,12 @@ extern "C" {
 #endif
 #ifndef CONFIG_MOTEMIX_MESSAGES_PAGES
 #define CONFIG_MOTEMIX_MESSAGES_PAGES 2
+#endif
+#ifndef MODULE_MOTEMIX_READINGS
+#undef CONFIG_MOTEMIX_READINGS_PAGES
+#define CONFIG_MOTEMIX_READINGS_PAGES 0
+#elif !defined(CONFIG_MOTEMIX_READINGS_PAGES)
+#define CONFIG_MOTEMIX_READINGS_PAGES 2
 #endif
 
 /* With the module motemix_mtd: the device, and the first of its sectors that is the mote's. */
@@ -167,6 +174,18 @@ motemix_status motemix_forget_message(void);
 /* Both in one: the message has left the flash when this returns. If the power fails before it was
  * used, it is lost, and its sender believes that it arrived. */
 motemix_status motemix_take(uint8_t *data, size_t *len);
+
+#ifdef MODULE_MOTEMIX_READINGS
+/* Who signs this board's readings, for whoever is to believe them: the identity, and the introduction
+ * that shows its key. The first time, the key is made. */
+motemix_status motemix_own_identity(uint8_t identity[MOTEMIX_IDENTITY_LEN],
+                                    uint8_t introduction[MOTEMIX_INTRODUCTION_LEN]);
+
+/* Measures, signs and sends a reading to the node of this name, so often in the mean, until the node
+ * stops; 0 seconds: no more. What measures: CONFIG_MOTEMIX_MEASURE, a function as motemix_sensor has
+ * it, or the board's thermometer. */
+motemix_status motemix_send_readings(const char *name, uint32_t seconds);
+#endif
 
 /* What the node did since it was started, and its epoch. MOTEMIX_STATUS_NO_EPOCH if that has ended:
  * the counters are there all the same. */
