@@ -14,7 +14,7 @@ use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
 use motemix_node::{Event, Instant, MessageHandle};
 use motemix_object::{
-    Audience, Credential, Ed25519Key, Path, Record, Reserved, Sealer, register, write_pack,
+    Audience, Credential, Ed25519Key, Path, Record, Reserved, Sealer, register, senml_len, write_short_pack,
 };
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
@@ -24,8 +24,9 @@ use crate::console::{Console, KeyMaker, News, Warning, say};
 use crate::mote::device::identity_of;
 use crate::store::{MAX_MESSAGE_LEN, SEQUENCE_BLOCK, StoreError};
 
-/// In place of every so many-th reading a mote registers: a fourth of a verifier's threshold.
-/// Numbers go on at a multiple of it after a restart, so that a mote registers then too.
+/// In place of its first reading in each block of so many numbers a mote registers: a fourth of a
+/// verifier's threshold. Numbers go on in another block after a restart, so that a mote registers
+/// then too.
 const REGISTER_EVERY: u32 = SEQUENCE_BLOCK;
 
 /// What a sensor said.
@@ -52,6 +53,8 @@ pub struct Readings {
     ended: Option<bool>,
     /// Readings that were dropped because the queue is full, since the last was kept.
     dropped: u32,
+    /// The block of numbers for which it has registered. Nobody missed anything before the first.
+    registered: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -64,7 +67,7 @@ struct Plan {
 impl Readings {
     /// None yet.
     pub const fn new() -> Self {
-        Self { plan: None, under_way: None, ended: None, dropped: 0 }
+        Self { plan: None, under_way: None, ended: None, dropped: 0, registered: 0 }
     }
 
     /// When there is something to do.
@@ -98,7 +101,7 @@ impl Readings {
         let every = Duration::from_secs(plan.seconds.into());
         plan.due = now + every / 2 + share(every, running.random_u32());
         if let Some(measured) = measure() {
-            let kept = sign(now, running, &measured, scratch);
+            let kept = sign(now, running, &measured, &mut self.registered, scratch);
             self.tell(kept, console);
         }
         self.send_oldest(now, running, scratch);
@@ -166,11 +169,13 @@ fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
     now: Instant,
     running: &mut Running<'_, P, F, R>,
     measured: &Measured<'_>,
+    registered: &mut u32,
     scratch: &mut [u8],
 ) -> Result<(), StoreError> {
     // In flash as used before the reading is.
     let number = running.store().next_sequence()?;
-    if number != 0 && number.is_multiple_of(REGISTER_EVERY) {
+    let block = number / REGISTER_EVERY;
+    if core::mem::replace(registered, block) != block {
         let (seed, next) = (running.device_seed()?, u64::from(number).saturating_add(1));
         let len = registration(running.network_name(), seed, next, scratch)?;
         return running.store().keep_reading(scratch.get(..len).unwrap_or_default());
@@ -181,7 +186,7 @@ fn sign<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone>(
     let too_long = StoreError::TooLong { most: room };
     let (reading, senml) = scratch.split_at_mut_checked(room).ok_or(too_long)?;
     let time = measured.time.or_else(|| running.unix_time(now));
-    let len = write_pack(time, core::slice::from_ref(&measured.record), senml).ok_or(too_long)?;
+    let len = write_short_pack(time, &measured.record, senml_len(room), senml).ok_or(too_long)?;
     let (seed, senml) = (running.device_seed()?, senml.get(..len).unwrap_or_default());
     let len = seal(running.network_name(), seed, number, senml, reading)?;
     running.store().keep_reading(reading.get(..len).unwrap_or_default())

@@ -45,6 +45,22 @@ impl Decimal {
         Some(decimal)
     }
 
+    /// With one digit fewer behind the point, half away from zero; `None` if there is none.
+    pub const fn rounded(self) -> Option<Self> {
+        if self.places == 0 {
+            return None;
+        }
+        let (digits, last) = (self.mantissa / 10, self.mantissa % 10);
+        let carry = if last >= 5 {
+            1
+        } else if last <= -5 {
+            -1
+        } else {
+            0
+        };
+        Self::new(digits + carry, self.places - 1)
+    }
+
     /// The digits as a whole number.
     pub const fn mantissa(self) -> i64 {
         self.mantissa
@@ -106,6 +122,28 @@ pub fn write_pack(time: Option<u64>, records: &[Record<'_>], out: &mut [u8]) -> 
     };
     written().ok()?;
     Some(encoder.writer().position())
+}
+
+/// The same for one record, in `most` bytes: a value with more digits than there is room for is
+/// rounded, and only if a whole number is too long as well, the time is left out.
+pub fn write_short_pack(
+    time: Option<u64>,
+    record: &Record<'_>,
+    most: usize,
+    out: &mut [u8],
+) -> Option<usize> {
+    for time in [time, None] {
+        let mut record = *record;
+        loop {
+            let written = write_pack(time, core::slice::from_ref(&record), out);
+            match (written.filter(|len| *len <= most), record.value.rounded()) {
+                (Some(len), _) => return Some(len),
+                (None, Some(rounded)) => record.value = rounded,
+                (None, None) => break,
+            }
+        }
+    }
+    None
 }
 
 /// One pack as [`write_pack`] writes it, read without memory of its own. What else RFC 8428 allows
@@ -197,6 +235,35 @@ mod tests {
     use std::string::ToString;
 
     use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_rounded_and_loses_its_time_last() {
+        let said = |value: Decimal, most| {
+            let record = Record { name: "t", unit: Some("Cel"), value };
+            let mut bytes = [0; 64];
+            let len = write_short_pack(Some(1_800_000_000), &record, most, &mut bytes)?;
+            assert!(len <= most);
+            let mut pack = Pack::parse(&bytes[..len]).unwrap();
+            Some((pack.time().is_some(), pack.next().unwrap().value.to_string()))
+        };
+        // A packet of a mote has room for 22 bytes.
+        for (mantissa, places, short) in [
+            (255, 1, "25.5"),
+            (256, 1, "26"),
+            (301, 1, "30"),
+            (-256, 1, "-25.6"),
+            (-257, 1, "-26"),
+            (2125, 2, "21.3"),
+            (-2125, 2, "-21.3"),
+            (9_999, 2, "100"),
+        ] {
+            let value = Decimal::new(mantissa, places).unwrap();
+            assert_eq!(said(value, 22), Some((true, short.to_string())), "{value}");
+        }
+        assert_eq!(said(Decimal::integer(10_000_000_000), 22), Some((false, "10000000000".to_string())));
+        assert_eq!(said(Decimal::integer(7), 8), None, "name and unit alone are longer");
+        assert_eq!(Decimal::new(i64::MIN, 18).and_then(Decimal::rounded).map(Decimal::places), Some(17));
+    }
 
     #[test]
     fn a_pack_that_was_written_is_read_and_no_other_is() {

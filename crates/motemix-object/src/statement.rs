@@ -370,6 +370,25 @@ impl<'b> UnverifiedRegistration<'b> {
         self.object.verify(key, &Purpose::REGISTRATION.external(identity, &number, audience, &mut length))?;
         Ok(Registration { credential: self.credential, sequence: self.sequence })
     }
+
+    /// Checks one without a credential, with an Ed25519 key that was checked before, for programs
+    /// that have no room for P-256. Returns the number of the reading that comes next.
+    ///
+    /// # Errors
+    /// [`ObjectError::Identity`] if it is of another device, and [`ObjectError::Signature`].
+    pub fn verify_ed25519(
+        &self,
+        key: &[u8; 32],
+        identity: &Identity,
+        audience: Audience<'_>,
+    ) -> Result<u64, ObjectError> {
+        if self.short != Some(identity.short()) {
+            return Err(ObjectError::Identity);
+        }
+        let (number, mut length) = (self.sequence.to_be_bytes(), [0; 2]);
+        let external = Purpose::REGISTRATION.external(identity, &number, audience, &mut length);
+        self.object.verify_ed25519(key, &external).map(|_| self.sequence)
+    }
 }
 
 pub(crate) fn is_of(credential: &Credential<'_>, identity: &Identity) -> Result<(), ObjectError> {

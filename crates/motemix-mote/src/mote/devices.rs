@@ -7,7 +7,8 @@ use core::fmt;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_object::{
-    Audience, Credential, Freshness, KeyId, ObjectError, Pack, Policy, SealedReading, Stale, Verified,
+    Audience, Credential, Freshness, KeyId, ObjectError, Pack, Policy, SealedReading, Stale,
+    UnverifiedRegistration, Verified,
 };
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
@@ -48,6 +49,17 @@ impl fmt::Display for Doubt {
             Self::Stale(stale) => stale.fmt(f),
             Self::Altered => ObjectError::Signature.fmt(f),
         }
+    }
+}
+
+impl Judged {
+    fn count(&mut self, doubt: &Doubt) {
+        let count = match doubt {
+            Doubt::Unknown => &mut self.unknown,
+            Doubt::Stale(_) => &mut self.stale,
+            Doubt::Altered => &mut self.altered,
+        };
+        *count = count.saturating_add(1);
     }
 }
 
@@ -154,6 +166,45 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         Ok(())
     }
 
+    /// Prints which number a device says that it goes on with, and whether that is believed. It is
+    /// in flash before.
+    #[inline(never)]
+    pub(super) fn print_registration<C: Console>(
+        &mut self,
+        registration: &UnverifiedRegistration<'_>,
+        network: &str,
+        console: &mut C,
+    ) -> Result<(), StoreError> {
+        let next = registration.sequence();
+        let audience = Audience::new(network).unwrap_or_default();
+        for place in places(C::DEVICES) {
+            let Some(device) = self.store.device(place)? else { continue };
+            if registration.short_identity() != Ok(device.identity.short()) {
+                continue;
+            }
+            let name = &device.name;
+            let mut fresh = self.store.accepted(place)?;
+            let doubt = match fresh.register(next) {
+                Err(stale) => Some(Doubt::Stale(stale)),
+                Ok(()) => {
+                    let verified = registration.verify_ed25519(&device.key, &device.identity, audience);
+                    verified.is_err().then_some(Doubt::Altered)
+                }
+            };
+            if let Some(doubt) = doubt {
+                self.judged.count(&doubt);
+                say!(console, "registration from {name}, not believed: {doubt}");
+            } else {
+                self.store.keep_accepted(place, fresh)?;
+                say!(console, "registration from {name}, next number {next}, genuine");
+            }
+            return Ok(());
+        }
+        self.judged.count(&Doubt::Unknown);
+        say!(console, "registration from an unknown device, not believed: see `devices`");
+        Ok(())
+    }
+
     #[inline(never)]
     fn judge<'b>(
         &mut self,
@@ -162,17 +213,17 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         network: &str,
     ) -> Result<Result<Verified<'b>, Doubt>, StoreError> {
         let Some(Candidate { place, device, mut fresh, number }) = candidate else {
-            self.judged.unknown = self.judged.unknown.saturating_add(1);
+            self.judged.count(&Doubt::Unknown);
             return Ok(Err(Doubt::Unknown));
         };
         // First, so that what was replayed costs no check of a signature.
         if let Err(stale) = fresh.check(number, POLICY) {
-            self.judged.stale = self.judged.stale.saturating_add(1);
+            self.judged.count(&Doubt::Stale(stale));
             return Ok(Err(Doubt::Stale(stale)));
         }
         let audience = Audience::new(network).unwrap_or_default();
         let Ok(verified) = reading.verify_ed25519(&device.key, &device.identity, number, audience) else {
-            self.judged.altered = self.judged.altered.saturating_add(1);
+            self.judged.count(&Doubt::Altered);
             return Ok(Err(Doubt::Altered));
         };
         if let Err(stale) = fresh.admit(&verified, POLICY) {

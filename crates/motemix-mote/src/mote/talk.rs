@@ -3,7 +3,7 @@
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_directory::{Epoch, Role};
 use motemix_node::Instant;
-use motemix_object::SealedReading;
+use motemix_object::{SealedReading, UnverifiedRegistration};
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
@@ -15,6 +15,19 @@ use crate::store::MAX_AUTHORITIES;
 
 /// Readings that `inbox` checks before the node goes on: a second of signatures on a Cortex-M3.
 const CHECKED_AT_A_TIME: u32 = 4;
+
+/// What a device has signed, and nobody has checked.
+enum Signed<'b> {
+    Reading(SealedReading<'b>),
+    Registration(UnverifiedRegistration<'b>),
+}
+
+impl<'b> Signed<'b> {
+    fn parse(message: &'b [u8]) -> Option<Self> {
+        let reading = SealedReading::parse(message).map(Self::Reading);
+        reading.or_else(|_| UnverifiedRegistration::parse(message).map(Self::Registration)).ok()
+    }
+}
 
 /// What is left to do of a line.
 enum Heard {
@@ -202,15 +215,21 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         let (mut count, mut checked) = (0, 0);
         while let Some((id, data)) = or_say!(console, self.store.oldest_message(scratch)) {
             let network = network.filter(|_| C::DEVICES > 0);
-            let reading = network.and_then(|name| Some((name, SealedReading::parse(data).ok()?)));
+            let signed = network.and_then(|name| Some((name, Signed::parse(data)?)));
             match str::from_utf8(data) {
-                _ if let Some((network, reading)) = reading => {
+                _ if let Some((network, signed)) = signed => {
                     if checked == CHECKED_AT_A_TIME {
                         return say!(console, "ok {count} messages; more wait, `inbox` again");
                     }
                     checked += 1;
                     say_part!(console, "{} ", Hex(&id.0));
-                    or_say!(console, self.print_reading(&reading, network, console));
+                    or_say!(
+                        console,
+                        match &signed {
+                            Signed::Reading(reading) => self.print_reading(reading, network, console),
+                            Signed::Registration(it) => self.print_registration(it, network, console),
+                        }
+                    );
                 }
                 Ok(text) if !text.contains(|character: char| character.is_control()) => {
                     say!(console, "{} {text}", Hex(&id.0));

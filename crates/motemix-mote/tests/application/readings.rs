@@ -352,12 +352,34 @@ fn a_device_that_counted_far_ahead_is_believed_again_from_its_number_on() {
         world.seconds(20);
     }
     send_readings(&mut world);
+    let messages = received(&mut world, 1);
+    // Without the registration nobody knows which numbers they have.
+    let (registration, readings) = messages.split_first().expect("they arrived");
+    world.restart(1);
+    slip_in(&mut world, 1, readings);
     let lines = world.inbox(1);
+    assert!(lines.len() >= 2, "{lines:?}");
     assert!(lines.iter().all(|line| line.contains("an unknown device, not believed")), "{lines:?}");
-    believe(&mut world, "shed");
-    send_readings(&mut world);
+    let mut altered = registration.clone();
+    *altered.last_mut().expect("bytes") ^= 1;
+    slip_in(&mut world, 1, &[altered, registration.clone(), registration.clone()]);
     let lines = world.inbox(1);
-    assert!(lines.len() >= 3 && lines.iter().all(|line| line.ends_with(", genuine")), "{lines:?}");
+    assert!(
+        lines[0].starts_with("registration from shed, not believed: the signature does not"),
+        "{lines:?}"
+    );
+    assert!(lines[1].starts_with("registration from shed, next number 1"), "{lines:?}");
+    assert!(lines[1].ends_with(", genuine"), "{lines:?}");
+    // A recorded one changes nothing: it is the same number.
+    assert!(lines[2].starts_with("registration from shed, next number"), "{lines:?}");
+    slip_in(&mut world, 1, readings);
+    let lines = world.inbox(1);
+    assert!(lines.iter().all(|line| line.starts_with("reading from shed")), "{lines:?}");
+    assert!(lines.iter().all(|line| line.ends_with(", genuine")), "{lines:?}");
+    // Later, it is refused.
+    slip_in(&mut world, 1, std::slice::from_ref(registration));
+    let lines = world.inbox(1);
+    assert!(lines[0].starts_with("registration from shed, not believed: its number is below"), "{lines:?}");
 }
 
 #[test]
