@@ -24,9 +24,9 @@ fn layout(page: usize, settings: u32) -> Layout {
 }
 
 fn flash_for<const WORD: usize, const PAGE: usize>(layout: &Layout) -> Flash<WORD, PAGE> {
-    let mut flash = Flash::new(layout.readings.end as usize / PAGE + 1);
+    let mut flash = Flash::new(layout.devices.end as usize / PAGE + 1);
     // What is outside the layout stays as it is.
-    let outside = [0..layout.settings.start as usize, layout.readings.end as usize..flash.bytes().len()];
+    let outside = [0..layout.settings.start as usize, layout.devices.end as usize..flash.bytes().len()];
     for range in outside {
         flash.bytes_mut()[range].fill(0x5a);
     }
@@ -38,6 +38,6 @@ fn assert_outside_untouched<const WORD: usize, const PAGE: usize>(
     layout: &Layout,
 ) {
     let before = &flash.bytes()[..layout.settings.start as usize];
-    let after = &flash.bytes()[layout.readings.end as usize..];
+    let after = &flash.bytes()[layout.devices.end as usize..];
     assert!(before.iter().chain(after).all(|byte| *byte == 0x5a), "something outside the layout was changed");
 }
