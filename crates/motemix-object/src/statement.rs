@@ -310,6 +310,21 @@ impl<'b> UnverifiedRegistration<'b> {
     /// # Errors
     /// [`ObjectError::Malformed`].
     pub fn parse(bytes: &'b [u8]) -> Result<Self, ObjectError> {
+        Self::parse_with(bytes, Credential::read)
+    }
+
+    /// The same without a credential, for programs that have no room for the keys of P-256.
+    ///
+    /// # Errors
+    /// [`ObjectError::Malformed`], also if there is a credential.
+    pub fn parse_short(bytes: &'b [u8]) -> Result<Self, ObjectError> {
+        Self::parse_with(bytes, |decoder| Err(ObjectError::malformed(Part::Credential, decoder.position())))
+    }
+
+    fn parse_with(
+        bytes: &'b [u8],
+        credential: impl FnOnce(&mut Decoder<'b>) -> Result<Credential<'b>, ObjectError>,
+    ) -> Result<Self, ObjectError> {
         let object = Sign1::parse(bytes)?;
         let mut decoder = Decoder::new(object.unverified_payload());
         expect(&mut decoder, Part::Payload, |decoder| decoder.array().map(|len| len == Some(2)))?;
@@ -320,7 +335,7 @@ impl<'b> UnverifiedRegistration<'b> {
                 let short = take(&mut decoder, Part::Credential, Decoder::bytes)?;
                 (None, Some(short.try_into().map_err(|_| malformed)?))
             }
-            _ => (Some(Credential::read(&mut decoder)?), None),
+            _ => (Some(credential(&mut decoder)?), None),
         };
         end(&decoder)?;
         Ok(Self { object, sequence, credential, short })

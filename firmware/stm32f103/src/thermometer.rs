@@ -11,13 +11,16 @@ use stm32f1xx_hal::rcc::{Enable as _, Rcc, Reset as _};
 use crate::timer::Wait;
 
 /// The converter, which nothing else in this program uses.
-pub(crate) struct Thermometer(ADC1);
+pub(crate) struct Thermometer {
+    /// Nobody else has it.
+    _converter: ADC1,
+}
 
 impl Thermometer {
     pub(crate) fn new(converter: ADC1, rcc: &mut Rcc) -> Self {
         ADC1::enable(rcc);
         ADC1::reset(rcc);
-        Self(converter)
+        Self { _converter: converter }
     }
 
     /// In tenths of a degree Celsius.
@@ -35,7 +38,6 @@ impl Registers for Thermometer {
     }
 
     fn write(&mut self, register: Register, value: u32) {
-        let _owned: &mut ADC1 = &mut self.0;
         // SAFETY: as above, and no register of ADC1 makes a device write to memory: its DMA stays
         // off.
         unsafe { write_volatile(register.address() as *mut u32, value) }

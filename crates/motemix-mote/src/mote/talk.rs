@@ -25,7 +25,7 @@ enum Signed<'b> {
 impl<'b> Signed<'b> {
     fn parse(message: &'b [u8]) -> Option<Self> {
         let reading = SealedReading::parse(message).map(Self::Reading);
-        reading.or_else(|_| UnverifiedRegistration::parse(message).map(Self::Registration)).ok()
+        reading.or_else(|_| UnverifiedRegistration::parse_short(message).map(Self::Registration)).ok()
     }
 }
 
