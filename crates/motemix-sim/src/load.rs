@@ -97,10 +97,10 @@ impl Source {
     fn next_in_ring(&self, seed: u64) -> Option<u16> {
         let mut ring = self.receivers.to_vec();
         // The stream of no node.
-        let mut rng = random::stream(seed, u32::MAX, Purpose::Load);
+        let mut shuffle = random::stream(seed, u32::MAX, Purpose::Load);
         for last in (1..ring.len()).rev() {
             let bound = u32::try_from(last + 1).unwrap_or(u32::MAX);
-            ring.swap(last, below(&mut rng, bound) as usize);
+            ring.swap(last, below(&mut shuffle, bound) as usize);
         }
         // Who receives nothing is spread over the ring by its number.
         let place = ring.iter().position(|id| *id == self.me).unwrap_or(self.me.into());

@@ -29,8 +29,8 @@ use keys::Watched;
 use motemix_air::Instant;
 use motemix_crypto::PublicKey;
 use motemix_directory::{Epoch, NetworkDocument, UnixTime};
-use motemix_link::counters::LinkDrop;
-use motemix_link::meeting::{HandshakeDrop, Meeting};
+use motemix_link::counters::{LinkCounters, LinkDrop};
+use motemix_link::meeting::{HandshakeCounters, HandshakeDrop, Meeting};
 use motemix_link::protection::KeySlot;
 use motemix_link::radio::Radio;
 use motemix_link::serial::ExtendedAddress;
@@ -38,7 +38,7 @@ use motemix_link::settings::LinkSettings;
 use motemix_link::stack::Stack;
 use motemix_mote::limits::Limits;
 use motemix_mote::{Mote as Shipped, Next, OnAir, PlaceInNetwork, Refusal, Running, StartAsked};
-use motemix_node::{DropReason, SendError, Window};
+use motemix_node::{Counters, DropReason, SendError, Window};
 use motemix_object::{Identity, PublicKey as DeviceKey};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
@@ -410,7 +410,12 @@ impl<'d> Life<'d> {
             }
         };
         let met = meeting.as_ref().map(|meeting| *meeting.counters());
-        let counters = running.node().counters();
+        self.count(running.node().counters(), stack.counters(), met);
+        Ok(stopped)
+    }
+
+    /// Adds what a node and its link have counted.
+    fn count(&self, counters: &Counters, link: &LinkCounters, met: Option<HandshakeCounters>) {
         let tally = &mut *self.desk.tally.borrow_mut();
         let meter = &mut tally.meter;
         meter.sent += counters.sent;
@@ -424,7 +429,7 @@ impl<'d> Life<'d> {
             meter.drop(format!("packet: {}", reason.name()), counters.dropped(*reason));
         }
         for &reason in LinkDrop::ALL {
-            let count = stack.counters().dropped(reason);
+            let count = link.dropped(reason);
             meter.drop(format!("link: {}", reason.name()), u64::from(count));
         }
         if let Some(met) = met {
@@ -433,7 +438,6 @@ impl<'d> Life<'d> {
                 meter.drop(format!("handshake: {}", reason.name()), u64::from(met.dropped(reason)));
             }
         }
-        Ok(stopped)
     }
 
     /// Checks the readings that have come. How many.

@@ -171,10 +171,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
     #[inline(never)]
     pub(super) fn print_registration<C: Console>(
         &mut self,
-        registration: &UnverifiedRegistration<'_>,
+        message: &[u8],
         network: &str,
         console: &mut C,
     ) -> Result<(), StoreError> {
+        // Somebody has looked at it.
+        let Ok(registration) = UnverifiedRegistration::parse_short(message) else { return Ok(()) };
         let next = registration.sequence();
         let audience = Audience::new(network).unwrap_or_default();
         for place in places(C::DEVICES) {
@@ -184,14 +186,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             }
             let name = &device.name;
             let mut fresh = self.store.accepted(place)?;
-            let doubt = match fresh.register(next) {
-                Err(stale) => Some(Doubt::Stale(stale)),
-                Ok(()) => {
-                    let verified = registration.verify_ed25519(&device.key, &device.identity, audience);
-                    verified.is_err().then_some(Doubt::Altered)
-                }
-            };
-            if let Some(doubt) = doubt {
+            // First, so that what was replayed costs no check of a signature.
+            let doubt = fresh.register(next).map_err(Doubt::Stale).and_then(|()| {
+                let verified = registration.verify_ed25519(&device.key, &device.identity, audience);
+                verified.map_err(|_| Doubt::Altered)
+            });
+            if let Err(doubt) = doubt {
                 self.judged.count(&doubt);
                 say!(console, "registration from {name}, not believed: {doubt}");
             } else {

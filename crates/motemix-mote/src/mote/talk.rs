@@ -19,13 +19,16 @@ const CHECKED_AT_A_TIME: u32 = 4;
 /// What a device has signed, and nobody has checked.
 enum Signed<'b> {
     Reading(SealedReading<'b>),
-    Registration(UnverifiedRegistration<'b>),
+    /// Its bytes: taken apart, they would lie on the stack beneath a check.
+    Registration(&'b [u8]),
 }
 
 impl<'b> Signed<'b> {
     fn parse(message: &'b [u8]) -> Option<Self> {
         let reading = SealedReading::parse(message).map(Self::Reading);
-        reading.or_else(|_| UnverifiedRegistration::parse_short(message).map(Self::Registration)).ok()
+        reading
+            .or_else(|_| UnverifiedRegistration::parse_short(message).map(|_| Self::Registration(message)))
+            .ok()
     }
 }
 

@@ -79,13 +79,11 @@ impl Verifier {
         registration: &UnverifiedRegistration<'_>,
         audience: Audience<'_>,
     ) -> Result<usize, &'static str> {
-        let all = self.devices.all.iter().enumerate();
-        let (device, registered) = all
-            .filter_map(|(device, (identity, key))| {
-                Some((device, registration.verify(identity, Some(key), audience).ok()?))
-            })
-            .next()
-            .ok_or(UNKNOWN)?;
+        let mut all = self.devices.all.iter().enumerate();
+        let registered = all.find_map(|(device, (identity, key))| {
+            Some((device, registration.verify(identity, Some(key), audience).ok()?))
+        });
+        let (device, registered) = registered.ok_or(UNKNOWN)?;
         let freshness = self.seen.entry(device).or_insert(Freshness::starting_at(0));
         freshness.register(registered.sequence).map_err(|_| "not fresh")?;
         Ok(device)
