@@ -38,6 +38,10 @@ pub use curve::{
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
 
+/// Of so many cases tests take one in Miri, which needs seconds for a multiplication.
+#[cfg(test)]
+const ONE_IN: usize = if cfg!(miri) { 64 } else { 1 };
+
 /// The snippets of the package's front page.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

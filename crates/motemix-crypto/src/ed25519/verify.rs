@@ -130,19 +130,19 @@ mod tests {
         let set = eddsa::TestSet::load(eddsa::TestName::Ed25519).expect("vectors");
         let mut checked = 0;
         for group in &set.test_groups {
-            for test in &group.tests {
+            for test in group.tests.iter().step_by(crate::ONE_IN) {
                 let is_good = test.result == TestResult::Valid;
                 let said = is_valid_here(&group.key.pk, &test.msg, &test.sig);
                 assert_eq!(said, is_good, "{}: {}", test.tc_id, test.comment);
                 checked += 1;
             }
         }
-        assert!(checked > 100, "{checked}");
+        assert!(checked > 100 / crate::ONE_IN, "{checked}");
     }
 
     #[test]
     fn both_checks_agree() {
-        for seed in 0..8_u8 {
+        for seed in (0..8_u8).step_by(crate::ONE_IN) {
             let key = SigningKey::from_bytes(&[seed; 32]);
             let message: Vec<u8> = (0..seed).map(|byte| byte.wrapping_mul(37)).collect();
             let signature = key.sign(&message).to_bytes();

@@ -328,7 +328,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64 / crate::ONE_IN as u32) })]
 
         #[test]
         fn products_hold_up_to_the_weight_that_is_said(a in reduced(), b in reduced(), weight in 1..=32_i64) {

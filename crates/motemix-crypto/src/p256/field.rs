@@ -427,7 +427,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512 / crate::ONE_IN as u32) })]
 
         #[test]
         fn elements_are_the_integers_modulo_p(a in numbers(), b in numbers()) {

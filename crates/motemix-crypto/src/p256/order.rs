@@ -174,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256 / crate::ONE_IN as u32) })]
 
         #[test]
         fn residues_are_the_other_crates_scalars(a: [u8; 32], b: [u8; 32]) {
