@@ -14,7 +14,7 @@ use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
 use motemix_node::{Event, Instant, MessageHandle};
 use motemix_object::{
-    Audience, Credential, Ed25519Key, Path, Record, Reserved, Sealer, register, senml_len, write_short_pack,
+    Audience, Ed25519Key, Path, Record, Reserved, Sealer, register_short, senml_len, write_short_pack,
 };
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
@@ -199,8 +199,8 @@ fn registration(network: &str, seed: Secret<32>, next: u64, out: &mut [u8]) -> R
     let too_long = StoreError::TooLong { most: out.len() };
     let mut key = Ed25519Key::new(seed);
     let audience = Audience::new(network).unwrap_or_default();
-    let credential = Credential::new(key.public_key(), &[]).map_err(|_| too_long)?;
-    register(&mut key, &credential, false, next, audience, out).map_err(|_| too_long)
+    let identity = identity_of(&key);
+    register_short(&mut key, &identity, next, audience, out).map_err(|_| too_long)
 }
 
 #[inline(never)]

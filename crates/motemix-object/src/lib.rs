@@ -70,7 +70,7 @@ pub use sign1::{MAX_KEY_ID_LEN, ObjectError, Part, Sign1, sign};
 pub use statement::{
     CHALLENGE_LEN, NO_CHALLENGE, Registration, UnverifiedRegistration, check_membership, check_possession,
     check_retirement, claimed_members, claimed_possessor, claimed_retired, prove_membership,
-    prove_possession, register, retire,
+    prove_possession, register, register_short, retire,
 };
 pub use thumbprint::{MAX_COSE_KEY_LEN, cose_key, thumbprint};
 

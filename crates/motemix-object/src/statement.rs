@@ -284,16 +284,36 @@ pub fn register<S: Signer + ?Sized>(
     audience: Audience<'_>,
     out: &mut [u8],
 ) -> Result<usize, ObjectError> {
-    let (identity, number, mut length) = (credential.identity()?, sequence.to_be_bytes(), [0; 2]);
+    let identity = credential.identity()?;
+    if !whole {
+        return register_short(signer, &identity, sequence, audience, out);
+    }
+    let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
     let external = Purpose::REGISTRATION.external(&identity, &number, audience, &mut length);
     sign_built(signer, &external, out, |encoder| {
         let room = |_| ObjectError::Room;
         encoder.array(2).map_err(room)?.u64(sequence).map_err(room)?;
-        if whole {
-            return credential.write(encoder);
-        }
+        credential.write(encoder)
+    })
+}
+
+/// Signs a registration without a credential, for programs that have no room to write one.
+///
+/// # Errors
+/// As for [`register`].
+pub fn register_short<S: Signer + ?Sized>(
+    signer: &mut S,
+    identity: &Identity,
+    sequence: u64,
+    audience: Audience<'_>,
+    out: &mut [u8],
+) -> Result<usize, ObjectError> {
+    let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
+    let external = Purpose::REGISTRATION.external(identity, &number, audience, &mut length);
+    sign_built(signer, &external, out, |encoder| {
+        let written = encoder.array(2).and_then(|encoder| encoder.u64(sequence));
         // Which device it is: a verifier knows the identity then.
-        encoder.bytes(&identity.short()).map(|_| ()).map_err(room)
+        written.and_then(|encoder| encoder.bytes(&identity.short())).map(drop).map_err(|_| ObjectError::Room)
     })
 }
 

@@ -50,7 +50,7 @@ fn an_nrf52840_erases_and_writes_pages_of_its_own_and_nothing_else() {
             "-Wl,--defsym=__data_end__=1096".to_owned(),
         ]
     };
-    let begin = 0x10_0000 - 11 * 4096;
+    let begin = 0x10_0000 - 13 * 4096;
     for (end, fits) in [(begin - 96, true), (begin - 95, false)] {
         let flags = program_until(end);
         let flags: Vec<_> = flags.iter().map(String::as_str).collect();
