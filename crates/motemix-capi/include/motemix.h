@@ -402,8 +402,8 @@ enum motemix_warning
     MOTEMIX_WARNING_TAG_NOT_KEPT = 7,
     // Something that this version has no number for.
     MOTEMIX_WARNING_OTHER = 8,
-    // The mote's own readings are dropped, for this reason: they cannot be kept, or what the sensor
-    // gave is no record.
+    // The mote's own readings are dropped, for this reason: they cannot be kept, or what the
+    // sensor gave is no record.
     MOTEMIX_WARNING_READINGS_DROPPED = 9,
 };
 #ifndef __cplusplus
@@ -650,8 +650,8 @@ typedef struct motemix_flash {
     // Pages for messages that were received and not yet taken: 2 or more, of about 34 of the
     // longest each. One of them may be of no use.
     uint16_t messages_pages;
-    // Pages for the mote's own readings that were not acknowledged: 2 or more, of about 34 each, for
-    // motemix_mote_sign_readings. 0: it signs none.
+    // Pages for the mote's own readings that were not acknowledged: 2 or more, of about 34 each,
+    // for motemix_mote_sign_readings. 0: it signs none.
     uint16_t readings_pages;
 } motemix_flash;
 
@@ -1153,9 +1153,9 @@ motemix_status motemix_mote_identity(struct motemix_mote *mote,
                                      uint8_t *identity,
                                      uint8_t *introduction);
 
-// From now on measures, signs and sends a reading to the node of this name, of `name_len` bytes, at
-// random intervals between half and one and a half times `seconds`; 0 seconds: measures no more.
-// One reading is under way at a time, and `acknowledged` and `discarded` tell of it as of any
+// From now on measures, signs and sends a reading to the node of this name, of `name_len` bytes,
+// at random intervals between half and one and a half times `seconds`; 0 seconds: measures no
+// more. One reading is under way at a time, and `acknowledged` and `discarded` tell of it as of any
 // message. When the flash is full, later ones are dropped, and `warned` says so. A stop ends it.
 // While the mote runs. Poll the mote afterwards.
 motemix_status motemix_mote_send_readings(struct motemix_mote *mote,
@@ -1318,14 +1318,14 @@ motemix_status motemix_device_new(struct motemix_device *device,
                                   size_t len,
                                   uint64_t next);
 
-// Checks a reading of `len` bytes of this device for an audience, and notes its number in `device`:
-// keep that before the reading is used. Writes the number to `number`, and where the SenML lies, in
-// CBOR inside `reading`, to `senml` and `senml_len`.
+// Checks a reading of `len` bytes of this device for an audience, and notes its number in
+// `device`: keep that before the reading is used. Writes the number to `number`, and where the
+// SenML lies, in CBOR inside `reading`, to `senml` and `senml_len`.
 //
 // MOTEMIX_STATUS_STRANGER: not of this device, or with a number more than 1,024 above the highest,
 // or 64 below. MOTEMIX_STATUS_BAD_SIGNATURE, MOTEMIX_STATUS_REPLAYED,
-// MOTEMIX_STATUS_NOT_A_READING: nothing is noted, and nothing written. Computes up to 1,089 hashes,
-// and two signatures at most.
+// MOTEMIX_STATUS_NOT_A_READING: nothing is noted, and nothing written. Computes up to 1,089
+// hashes, and two signatures at most.
 motemix_status motemix_reading_verify(struct motemix_device *device,
                                       const char *audience,
                                       const uint8_t *reading,

@@ -190,14 +190,14 @@ pub unsafe extern "C" fn motemix_device_new(
     done(call())
 }
 
-/// Checks a reading of `len` bytes of this device for an audience, and notes its number in `device`:
-/// keep that before the reading is used. Writes the number to `number`, and where the SenML lies, in
-/// CBOR inside `reading`, to `senml` and `senml_len`.
+/// Checks a reading of `len` bytes of this device for an audience, and notes its number in
+/// `device`: keep that before the reading is used. Writes the number to `number`, and where the
+/// SenML lies, in CBOR inside `reading`, to `senml` and `senml_len`.
 ///
 /// MOTEMIX_STATUS_STRANGER: not of this device, or with a number more than 1,024 above the highest,
 /// or 64 below. MOTEMIX_STATUS_BAD_SIGNATURE, MOTEMIX_STATUS_REPLAYED,
-/// MOTEMIX_STATUS_NOT_A_READING: nothing is noted, and nothing written. Computes up to 1,089 hashes,
-/// and two signatures at most.
+/// MOTEMIX_STATUS_NOT_A_READING: nothing is noted, and nothing written. Computes up to 1,089
+/// hashes, and two signatures at most.
 ///
 /// # Safety
 /// The pointers are null or valid, `reading` for `len` bytes; the text is NUL-terminated.

@@ -38,7 +38,7 @@ pub use curve::{
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
 
-/// Of so many cases tests take one in Miri, which needs seconds for a multiplication.
+/// Tests take one case of so many in Miri, which needs seconds for a multiplication.
 #[cfg(test)]
 const ONE_IN: usize = if cfg!(miri) { 64 } else { 1 };
 

@@ -279,7 +279,8 @@ impl NodeConfig {
         self.state.join("devices.db")
     }
 
-    /// The number of this node's next reading that `device` signs, `state/readings.2f3a06c1.counter`.
+    /// The number of this node's next reading that `device` signs,
+    /// `state/readings.2f3a06c1.counter`.
     pub fn readings_counter(&self, device: &Identity) -> PathBuf {
         self.state.join(format!("readings.{device:.8}.counter"))
     }

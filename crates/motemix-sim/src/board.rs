@@ -99,8 +99,8 @@ impl Traits {
                 flash: flash(41_000, 85, 10_000),
             },
             // nRF51822 product specification, 3 V: 4.4 mA computing, 2.6 µA; the multiplication is
-            // the stopwatch's of a Cortex-M0+ without wait states, signing is that of one with them. The radio at its serial line is
-            // taken for an AT86RF231.
+            // the stopwatch's of a Cortex-M0+ without wait states, signing is that of one with
+            // them. The radio at its serial line is taken for an AT86RF231.
             Board::Microbit => Self {
                 megahertz: 16,
                 multiplication: 9_731_362,

@@ -8,12 +8,12 @@
 
 mod desk;
 mod keys;
-mod sensor;
 mod tables;
+mod thermometer;
 mod verifier;
 
 pub(crate) use desk::Tally;
-pub(crate) use sensor::Interval;
+pub(crate) use thermometer::Interval;
 pub(crate) use verifier::{Devices, Verifier};
 
 use crate::board::Traits;
@@ -42,7 +42,6 @@ use motemix_node::{Counters, DropReason, SendError, Window};
 use motemix_object::{Identity, PublicKey as DeviceKey};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
-use sensor::Sensor;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -51,6 +50,7 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tables::{Memory, StackMemory};
+use thermometer::Thermometer;
 
 /// The longest network document, bytes, that the store of a mote has a place for, however large its
 /// flash.
@@ -350,7 +350,7 @@ impl<'d> Life<'d> {
         let mut in_force = 0;
         let mut packet = vec![0; P::GEOMETRY.packet_len()];
         let mut inbox = vec![0; P::GEOMETRY.data_len()];
-        let mut sensor = Sensor::new(self.orders.interval);
+        let mut thermometer = Thermometer::new(self.orders.interval);
         if self.orders.verifier.is_some() {
             self.desk.expect_readings();
         }
@@ -378,11 +378,11 @@ impl<'d> Life<'d> {
                 let sent = NodeId::new(to).map(|to| running.send(now, to, &self.data));
                 self.desk.given(to, matches!(sent, Some(Err(SendError::Full))));
             }
-            let signed = sensor.poll(now, &mut running, &self.desk, &mut packet);
+            let signed = thermometer.poll(now, &mut running, &self.desk, &mut packet);
             let meeting = meeting.as_mut();
             let link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
             let mut link = Watched { link, me, desk: &self.desk };
-            let next = running.poll(now, &mut sensor.hears(&self.desk, now), &mut link, &mut packet);
+            let next = running.poll(now, &mut thermometer.hears(&self.desk, now), &mut link, &mut packet);
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
@@ -402,8 +402,10 @@ impl<'d> Life<'d> {
                 Next::Wait(_) if computed => {}
                 Next::Wait(due) => {
                     let document = self.orders.documents.front().map(|handed| handed.at);
-                    let wake =
-                        [due, self.orders.source.next(), sensor.due(), document].into_iter().flatten().min();
+                    let wake = [due, self.orders.source.next(), thermometer.due(), document]
+                        .into_iter()
+                        .flatten()
+                        .min();
                     self.desk.sleep(wake).await;
                 }
                 Next::Stop => break Stopped::ByItself,

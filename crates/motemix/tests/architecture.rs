@@ -140,6 +140,7 @@ const RULES: [Rule; 19] = [
             "motemix-node",
             "motemix-link",
             "motemix-mote",
+            "motemix-object",
             "motemix-toml",
             "motemix-air",
         ],

@@ -39,8 +39,8 @@ pub struct Flash {
     /// Pages for messages that were received and not yet taken: 2 or more, of about 34 of the
     /// longest each. One of them may be of no use.
     pub messages_pages: u16,
-    /// Pages for the mote's own readings that were not acknowledged: 2 or more, of about 34 each, for
-    /// motemix_mote_sign_readings. 0: it signs none.
+    /// Pages for the mote's own readings that were not acknowledged: 2 or more, of about 34 each,
+    /// for motemix_mote_sign_readings. 0: it signs none.
     pub readings_pages: u16,
 }
 
@@ -104,8 +104,8 @@ pub enum WarningKind {
     TagNotKept = 7,
     /// Something that this version has no number for.
     Other = 8,
-    /// The mote's own readings are dropped, for this reason: they cannot be kept, or what the sensor
-    /// gave is no record.
+    /// The mote's own readings are dropped, for this reason: they cannot be kept, or what the
+    /// sensor gave is no record.
     ReadingsDropped = 9,
 }
 

@@ -99,8 +99,8 @@ impl Default for Load {
 pub enum Content {
     /// Messages without content.
     Messages,
-    /// What a board sends when somebody types `readings NAME SECONDS`: it measures, signs, and keeps
-    /// each reading in flash until that is acknowledged. Who receives one checks it.
+    /// What a board sends when somebody types `readings NAME SECONDS`: it measures, signs, and
+    /// keeps each reading in flash until that is acknowledged. Who receives one checks it.
     Readings,
 }
 
@@ -123,7 +123,8 @@ pub enum Spread {
 pub enum Receivers {
     /// Any of those who receive, but oneself; drawn for each message.
     Random,
-    /// One of those, the same for all messages of a node. By chance one receiver has several senders.
+    /// One of those, the same for all messages of a node. By chance one receiver has several
+    /// senders.
     Fixed,
     /// The same, but none has more senders than another, as far as that goes.
     Even,

@@ -24,14 +24,14 @@ pub(crate) struct Interval {
 const DEVICES: usize = 0;
 
 /// The sensor of a board whose node runs.
-pub(super) struct Sensor {
+pub(super) struct Thermometer {
     readings: Readings,
     /// What somebody is still to type.
     asks: Option<Interval>,
     until: Instant,
 }
 
-impl Sensor {
+impl Thermometer {
     /// One that nobody asks, without an interval.
     pub fn new(interval: Option<Interval>) -> Self {
         let until = interval.map_or_else(Instant::default, |interval| interval.until);
@@ -55,11 +55,11 @@ impl Sensor {
             self.hears(desk, now).notice(News::ReadingsAsked { to: Some(to), seconds });
         }
         let mut signed = false;
-        let measure = || {
+        let measured = || {
             signed = now < self.until;
-            thermometer(now).filter(|_| signed).map(Into::into)
+            measure(now).filter(|_| signed).map(Into::into)
         };
-        self.readings.poll(now, running, measure, &mut Ear(desk), scratch);
+        self.readings.poll(now, running, measured, &mut Ear(desk), scratch);
         desk.signed(signed);
         signed
     }
@@ -71,7 +71,7 @@ impl Sensor {
 }
 
 /// The one of the emulated boards: it rises from 18 to 24 degrees in a minute and falls again.
-fn thermometer(now: Instant) -> Option<Record<'static>> {
+fn measure(now: Instant) -> Option<Record<'static>> {
     let second = (now - Instant::default()).as_secs() % 120;
     let tenths = i32::try_from(180 + second.min(120 - second)).ok()?;
     Some(Record { name: "t", unit: Some("Cel"), value: Decimal::new(tenths.into(), 1)? })
