@@ -1,0 +1,178 @@
+//! Whom a device obeys: pairings, and the commands of a server.
+
+use super::Desk;
+use crate::program::{Run, motemix};
+use motemix_host::keys::DeviceKey;
+use motemix_object::Algorithm;
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// A server and a device that it commands.
+struct Valve(Desk);
+
+impl Valve {
+    fn new(algorithm: Algorithm) -> Self {
+        let desk = Desk::new();
+        for (name, algorithm) in [("server", Algorithm::Ed25519), ("valve", algorithm), ("other", algorithm)]
+        {
+            DeviceKey::create(desk.path(&format!("{name}.key")), algorithm, &[]).unwrap();
+            let card = motemix(["id", "show", "--card", &desk.text(&format!("{name}.key"))]).succeeds();
+            fs::write(desk.path(&format!("{name}.card")), card).unwrap();
+        }
+        fs::write(desk.path("open.json"), r#"[{"n":"valve","vb":true}]"#).unwrap();
+        Self(desk)
+    }
+
+    fn seal(&self, name: &str, server: &str) {
+        let words = ["pair", server, "--device", "@valve.card", "--audience", "plant", "--place", "cellar"];
+        self.0.message(name, &words);
+    }
+
+    fn id(&self, words: &[&str]) -> Run {
+        let words = words.iter().map(|word| match word.strip_prefix('@') {
+            Some(file) => self.0.text(file),
+            None => (*word).to_owned(),
+        });
+        motemix(std::iter::once("id".to_owned()).chain(words))
+    }
+
+    fn command(&self, name: &str, server: &str, more: &[&str]) {
+        let words = ["command", server, "@open.json", "--device", "@valve.card", "--audience", "plant"];
+        self.0.message(name, &[&words[..], more].concat());
+    }
+
+    fn obey(&self, command: &str) -> Run {
+        self.0.object(&["obey", "@valve.key", command])
+    }
+}
+
+#[test]
+fn a_device_obeys_its_server_once_and_nobody_else() {
+    for algorithm in [Algorithm::Ed25519, Algorithm::Es256] {
+        let valve = Valve::new(algorithm);
+        valve.command("early", "@server.key", &[]);
+        valve.obey("@early").fails(1, &["not obeyed: nobody on this device's list"]);
+        valve.seal("pairing", "@server.key");
+        valve.id(&["pair", "@other.key", "@pairing"]).fails(1, &["not paired", "another device"]);
+        let said = valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+        assert!(said.contains("there first") && said.contains("plant") && said.contains("cellar"), "{said}");
+        valve.obey("@early").fails(1, &["not obeyed: it is an old one"]);
+
+        valve.command("command", "@server.key", &[]);
+        let said = valve.obey("@command").succeeds();
+        assert!(said.ends_with("(command 2): valve true\n"), "{said}");
+        valve.obey("@command").fails(1, &["not obeyed: it is an old one", "next 3"]);
+        valve.command("strange", "@other.key", &["--whole"]);
+        valve.obey("@strange").fails(1, &["not obeyed: nobody on this device's list"]);
+        let words = ["command", "@server.key", "@open.json", "--device", "@valve.card"];
+        valve.0.message("elsewhere", &words);
+        valve.obey("@elsewhere").fails(1, &["not obeyed", "another device or audience"]);
+        fs::write(valve.0.path("broken"), "8401").unwrap();
+        valve.obey("@broken").fails(2, &["not obeyed", "copy all of it"]);
+        valve.id(&["pair", "@valve.key", "@broken"]).fails(2, &["not paired", "copy all of it"]);
+    }
+}
+
+#[test]
+fn an_old_pairing_is_not_accepted_again_even_of_a_server_that_was_removed() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing", "--server", "@server.card"]).succeeds();
+    valve.id(&["pair", "@valve.key", "@pairing"]).fails(1, &["not paired: it is an old one"]);
+    let said = valve.id(&["servers", "@valve.key", "--remove", "@server.card"]).succeeds();
+    assert!(said.contains("removed"), "{said}");
+    valve.id(&["pair", "@valve.key", "@pairing"]).fails(1, &["not paired", "--server"]);
+    valve.id(&["pair", "@valve.key", "@pairing", "--server", "@server.card"]).fails(1, &["it is an old one"]);
+    valve.command("command", "@server.key", &[]);
+    valve.obey("@command").fails(1, &["nobody on this device's list"]);
+    valve.seal("again", "@server.key");
+    valve.id(&["pair", "@valve.key", "@again", "--server", "@server.card"]).succeeds();
+    valve.obey("@command").fails(1, &["it is an old one"]);
+    valve.id(&["servers", "@valve.key", "--remove", "@other.card"]).fails(2, &["not on the list"]);
+    fs::write(valve.0.path("valve.key.servers"), "motemix obeyed servers 1\nnonsense\n").unwrap();
+    valve.obey("@command").fails(2, &["valve.key.servers", "line 2", "backup"]);
+}
+
+#[test]
+fn a_paired_device_trusts_no_stranger() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.seal("strange", "@other.key");
+    valve
+        .id(&["pair", "@valve.key", "@strange", "--server", "@server.card"])
+        .fails(1, &["not paired", "--server names"]);
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    valve.id(&["pair", "@valve.key", "@strange"]).fails(1, &["not paired", "not on this device's list"]);
+    valve.id(&["pair", "@valve.key", "@strange", "--server", "@other.card"]).succeeds();
+    let said: Value =
+        serde_json::from_str(&valve.id(&["servers", "@valve.key", "--json"]).succeeds()).unwrap();
+    assert_eq!(said["servers"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_pairing_for_another_network_is_refused() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing", "--audience", "harbour"]).fails(1, &["it is for `plant`"]);
+    valve.id(&["pair", "@valve.key", "@pairing", "--audience", "plant"]).succeeds();
+}
+
+#[test]
+fn a_server_that_was_fed_by_hand_shows_its_key_with_its_first_command() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    let server = DeviceKey::load(valve.0.path("server.key")).unwrap().identity();
+    let short = hex::encode(server.short());
+    valve.id(&["servers", "@valve.key", "--add", &short, "--audience", "plant"]).succeeds();
+    valve.command("short", "@server.key", &[]);
+    valve.obey("@short").fails(1, &["not obeyed", "--whole"]);
+    valve.command("whole", "@server.key", &["--whole"]);
+    valve.obey("@whole").succeeds();
+    valve.command("next", "@server.key", &[]);
+    valve.obey("@next").succeeds();
+    // An identity is not the key.
+    let words = ["pair", "@server.key", "--device", short.as_str()];
+    valve.0.object(&words).fails(2, &["--device", "card"]);
+    // A list of devices has it, once the device was introduced.
+    let identity = DeviceKey::load(valve.0.path("valve.key")).unwrap().identity().to_string();
+    valve.0.object(&["authorise", "--devices", "@devices.db", "--identity", &identity]).succeeds();
+    let words = ["pair", "@server.key", "--devices", "@devices.db", "--device", identity.as_str()];
+    valve.0.object(&words).fails(2, &["devices.db", "introduce"]);
+    valve.0.message("introduction", &["introduce", "@valve.key"]);
+    valve.0.verify("introduction", &[]).succeeds();
+    valve.0.message("pairing", &words);
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+}
+
+#[test]
+fn no_command_is_obeyed_twice_whenever_the_program_is_killed() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    let (key, list) = (valve.0.text("valve.key"), valve.0.path("valve.key.servers"));
+    let mut told = 0;
+    for turn in 0..8 {
+        valve.command("command", "@server.key", &[]);
+        let before = fs::read(&list).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+            .args(["object", "obey", &key, &valve.0.text("command")])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Killed as soon as the list has changed; each second one is let go.
+        while child.try_wait().unwrap().is_none() {
+            if turn % 2 == 0 && fs::read(&list).unwrap() != before {
+                // It may have ended meanwhile.
+                let _ = child.kill();
+            }
+        }
+        let said = child.wait_with_output().unwrap().stdout;
+        assert!(said.is_empty() || fs::read(&list).unwrap() != before, "told before it was noted");
+        told += usize::from(!said.is_empty());
+        if fs::read(&list).unwrap() != before {
+            valve.obey("@command").fails(1, &["it is an old one"]);
+        }
+    }
+    assert!(told >= 4, "{told}: those that were let go");
+}
