@@ -101,7 +101,10 @@ pub enum ServersError {
     #[error("the last number of all; give the server a new key with `motemix id rotate`, and pair again")]
     Exhausted,
     /// There is no place.
-    #[error("{MAX_SERVERS} servers are known, with those that were removed; remove the list and pair again")]
+    #[error(
+        "{MAX_SERVERS} servers are known, with those that were removed; give the device a new key (`motemix id \
+         rotate`), remove the list and pair again: with the old key, old messages would be accepted again"
+    )]
     Full,
     /// It cannot be removed.
     #[error("the server {} is not on the list; `motemix id servers` shows it", hex(.0))]
