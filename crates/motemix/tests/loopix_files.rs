@@ -4,7 +4,7 @@ mod program;
 
 use motemix_loopix::files::config::Form;
 use motemix_loopix::files::{Config, Directory, NodeEntry, NodeFiles, Profile, Role, keys, names};
-use program::{Run, mode, motemix};
+use program::{Ports, Run, mode, motemix};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -83,11 +83,13 @@ fn every_node_has_a_port_of_its_own_that_the_java_client_can_say() {
     assert_eq!(ports.len(), 28);
     assert!(ports.last().unwrap() <= &32_767, "{ports:?}");
 
-    let network = Network::init(&["--base-port", "30000", "--host", "::1"]);
+    let ports = Ports::new();
+    let network = Network::init(&["--base-port", &ports.first.to_string(), "--host", "::1"]);
     let node = network.open("Provider1");
-    assert_eq!((node.own.host(), node.own.port()), ("::1", 30_006));
+    let port = ports.first + 6;
+    assert_eq!((node.own.host(), node.own.port()), ("::1", port));
     let shown = network.run(&["directory", "show"], &[]).succeeds();
-    assert!(shown.contains("[::1]:30006"), "{shown}");
+    assert!(shown.contains(&format!("[::1]:{port}")), "{shown}");
 }
 
 #[test]

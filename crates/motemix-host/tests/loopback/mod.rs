@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +21,11 @@ use motemix_host::clock::{unix_seconds, unix_time};
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::curve::HostCurve;
 use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
+
+#[path = "../../../motemix/tests/program/ports.rs"]
+mod ports;
+
+use ports::Ports;
 
 pub const FIRST_EPOCH: u32 = 7;
 pub const NAMES: [&str; 6] = ["mix-1", "mix-2", "mix-3", "mix-4", "receiver", "sender"];
@@ -90,14 +95,17 @@ pub struct Network {
     folder: tempfile::TempDir,
     pub addresses: Vec<SocketAddr>,
     authority: AuthoritySecret,
+    _ports: Ports,
 }
 
 impl Network {
     pub fn new() -> Self {
-        let ports: Vec<_> = NAMES.iter().map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let ports = Ports::new();
+        let addresses = (ports.first..).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let network = Self {
             folder: tempfile::tempdir().unwrap(),
-            addresses: ports.iter().map(|port| port.local_addr().unwrap()).collect(),
+            addresses: addresses.take(NAMES.len()).collect(),
+            _ports: ports,
             authority: AuthoritySecret::from_bytes(&[7; 32]),
         };
         fs::create_dir(network.path("documents")).unwrap();

@@ -67,14 +67,14 @@ pub struct NetInit {
     #[arg(long, value_name = "IP")]
     pub host: Option<IpAddr>,
     /// Serves coarse metrics of each node over TCP on 127.0.0.1, to every user of this machine. The
-    /// TCP port has the number of the node's UDP port; with --base-port 0 the system chooses it.
+    /// TCP port has the number of the node's UDP port.
     /// Without this option, metrics are only on the socket DIR/nodes/<name>/state/metrics.sock, for
     /// the node's user.
     #[arg(long)]
     pub metrics: bool,
     /// UDP port of the first node; the others follow. 0 lets the system choose ports that are free
     /// now. Networks that run at the same time need different ports.
-    #[arg(long, value_name = "PORT", default_value_t = 41_000)]
+    #[arg(long, value_name = "PORT", default_value_t = 21_000)]
     pub base_port: u16,
     /// Prints JSON.
     #[arg(long)]

@@ -4,6 +4,7 @@ use super::ports::{Taken, udp_taken};
 use crate::cli::{Size, Traffic};
 use crate::failure::Failure;
 use anyhow::Context;
+use motemix_host::rng::HostRng;
 use rand_core::Rng;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::RangeInclusive;
@@ -99,10 +100,26 @@ pub fn loopback() -> IpAddr {
     if there_is(ipv6) { ipv6 } else { Ipv4Addr::LOCALHOST.into() }
 }
 
-/// Binds a socket for each node, on ports that the system chooses.
+/// Binds a socket for each node, on ports that the system gives to nobody who asks for any: a node
+/// that is started later, or again, finds its port as it left it.
 ///
 /// Whoever keeps the sockets keeps the ports.
 pub fn bind(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, Failure> {
+    let mut rng = HostRng::new().context("the system has no random numbers")?;
+    bind_below(host, count, lowest_that_the_system_gives().saturating_sub(1), &mut rng)
+}
+
+/// The first of the ports that the system gives to whoever asks for any.
+fn lowest_that_the_system_gives() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    range.split_whitespace().next().and_then(|port| port.parse().ok()).unwrap_or(LOWEST_ON_LINUX)
+}
+
+/// As Linux has it where nobody changed it.
+const LOWEST_ON_LINUX: u16 = 32_768;
+
+/// Binds a socket for each node, on ports that the system chooses.
+fn bind_any(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, Failure> {
     let mut sockets = Vec::with_capacity(count);
     for _ in 0..count {
         let socket = UdpSocket::bind((host, 0)).with_context(|| {
@@ -114,23 +131,25 @@ pub fn bind(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, 
     Ok(sockets)
 }
 
-/// TCP ports on loopback for `count` nodes: the numbers of their UDP ports where those were chosen,
-/// else the system's choice.
+/// TCP ports on loopback: the numbers of the nodes' UDP ports. Where no base was given, a number
+/// that somebody has is replaced by the system's choice.
 pub fn metrics_addresses(base_port: u16, nodes: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
     let of_node = |node: &SocketAddr| SocketAddr::from((Ipv4Addr::LOCALHOST, node.port()));
     if base_port != 0 {
         return Ok(nodes.iter().map(of_node).collect());
     }
     // All are open until all are known: none is given twice.
-    let open = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let open = |node| {
+        TcpListener::bind(of_node(node)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+    };
     let listeners: Vec<_> =
         nodes.iter().map(open).collect::<Result<_, _>>().context("cannot open a TCP socket on loopback")?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>();
     Ok(addresses.context("a TCP socket without an address")?)
 }
 
-/// Like [`bind`], but on ports up to `highest` as long as such can be found: the system's own
-/// choice is higher.
+/// Binds a socket for each node, on ports up to `highest` as long as such can be found, and then
+/// on those that the system chooses.
 pub fn bind_below(
     host: IpAddr,
     count: usize,
@@ -141,7 +160,7 @@ pub fn bind_below(
     // Ports that others have are as likely to be drawn as any: so many tries fail only where few
     // are left.
     for _ in 0..count.saturating_add(1) * TRIES {
-        if sockets.len() == count {
+        if sockets.len() == count || highest < FIRST_FREE {
             break;
         }
         let port = FIRST_FREE + (rng.next_u32() % u32::from(highest - FIRST_FREE + 1)) as u16;
@@ -150,7 +169,7 @@ pub fn bind_below(
             sockets.push((address, socket));
         }
     }
-    sockets.extend(bind(host, count - sockets.len())?);
+    sockets.extend(bind_any(host, count - sockets.len())?);
     Ok(sockets)
 }
 
@@ -190,6 +209,15 @@ mod tests {
     #[test]
     fn the_address_of_this_machine_is_one_that_it_has() {
         assert_eq!(bind(loopback(), 2).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn ports_are_those_that_the_system_gives_to_nobody_by_itself() {
+        let any = UdpSocket::bind((loopback(), 0)).unwrap().local_addr().unwrap().port();
+        let highest = bind(loopback(), 30).unwrap().iter().map(|(address, _)| address.port()).max();
+        assert!(highest.unwrap() < lowest_that_the_system_gives().min(any));
+        let mut rng = HostRng::new().unwrap();
+        assert_eq!(bind_below(loopback(), 3, FIRST_FREE - 1, &mut rng).unwrap().len(), 3);
     }
 
     #[test]

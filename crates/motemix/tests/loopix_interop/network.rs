@@ -1,11 +1,10 @@
 //! A Loopix network whose nodes are processes of two programs, and change places in their folders.
 
 use crate::process::{Process, Program, peer};
-use crate::program::motemix;
+use crate::program::{Ports, motemix};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::UdpSocket;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -33,6 +32,7 @@ pub struct Network {
     conversations: usize,
     /// Packets that providers of each program have put into mailboxes.
     stored: BTreeMap<Program, u64>,
+    ports: Ports,
     // Last, so that it is removed when no process writes into it.
     _folder: TempDir,
 }
@@ -52,6 +52,7 @@ impl Network {
             nodes: BTreeMap::new(),
             conversations: 0,
             stored: BTreeMap::new(),
+            ports: Ports::new(),
             _folder: folder,
         }
     }
@@ -69,6 +70,8 @@ impl Network {
             LOOPS,
             "--drop",
             DROP,
+            "--base-port",
+            &network.ports.first.to_string(),
             "--payload",
             PAYLOAD,
             "--pull",
@@ -87,10 +90,7 @@ impl Network {
     /// directory.
     pub fn made_there(dialect: Dialect) -> Self {
         let network = Self::new(dialect);
-        // All are held until the last is known, so that none comes twice.
-        let sockets = NODES.map(|_| UdpSocket::bind("127.0.0.1:0").expect("a port"));
-        for (name, socket) in NODES.into_iter().zip(&sockets) {
-            let port = socket.local_addr().expect("bound").port();
+        for (name, port) in NODES.into_iter().zip(network.ports.first..) {
             let number = name.trim_start_matches(char::is_alphabetic);
             let mut keys = peer();
             keys.arg("keys").arg(network.folder(name)).args([

@@ -1,7 +1,7 @@
 //! A Loopix network of processes, each with its input and what it has said.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use crate::program::{motemix, wait_until};
+use crate::program::{Ports, motemix, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,6 +27,7 @@ const QUICK: [[&str; 2]; 7] = [
 pub struct World {
     pub dir: PathBuf,
     nodes: BTreeMap<String, Process>,
+    _ports: Ports,
     // Last, so that it is removed when no process writes into it.
     _folder: TempDir,
 }
@@ -35,10 +36,13 @@ impl World {
     pub fn init(profile: &str, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("net");
-        let words = ["loopix", "net", "init", dir.to_str().unwrap(), "--profile", profile];
+        let ports = Ports::new();
+        let base = ports.first.to_string();
+        let dir_text = dir.to_str().unwrap();
+        let words = ["loopix", "net", "init", dir_text, "--profile", profile, "--base-port", &base];
         let quick = QUICK.iter().filter(|[word, _]| !more.contains(word)).flatten();
         motemix(words.iter().chain(quick).chain(more)).succeeds();
-        Self { dir, nodes: BTreeMap::new(), _folder: folder }
+        Self { dir, nodes: BTreeMap::new(), _ports: ports, _folder: folder }
     }
 
     /// A network of which all nodes run.

@@ -2,12 +2,14 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 mod manual;
+mod ports;
 mod run;
 mod running;
 
 #[allow(unused_imports, reason = "each test file uses a part")]
 pub use {
     manual::Manual,
+    ports::Ports,
     run::{Run, wait_until},
     running::Running,
 };
@@ -26,6 +28,7 @@ pub fn motemix<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(words: I) -> Run {
 /// A small network in a folder of its own.
 pub struct Network {
     _folder: TempDir,
+    _ports: Ports,
     pub dir: PathBuf,
 }
 
@@ -33,11 +36,13 @@ impl Network {
     pub fn init(more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path().join("net");
+        let ports = Ports::new();
+        let base = ports.first.to_string();
         let mut words =
-            vec!["net", "init", dir.to_str().expect("UTF-8"), "--epochs", "3", "--base-port", "0"];
+            vec!["net", "init", dir.to_str().expect("UTF-8"), "--epochs", "3", "--base-port", &base];
         words.extend(more);
         motemix(words).succeeds();
-        Self { _folder: folder, dir }
+        Self { _folder: folder, _ports: ports, dir }
     }
 
     pub fn path(&self, inner: &str) -> PathBuf {
