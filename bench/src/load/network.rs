@@ -20,7 +20,8 @@ use crate::machine::Machine;
 const MIX: &str = "mix-1";
 const RECEIVER: &str = "receiver";
 
-/// A folder with a network whose mixes add no delay and send no cover: only forwarding is measured.
+/// A folder with a network whose mixes add no delay and send no cover, over plain links: only
+/// forwarding is measured. What a link's protection costs has rows of its own.
 pub struct TestNetwork {
     folder: TempDir,
     network: Network,
@@ -44,6 +45,8 @@ impl TestNetwork {
             "1",
         ]);
         command.args(["--mean-delay", "0s", "--loop-cover", "0s", "--drop-cover", "0s"]);
+        // The generator sends packets as they are, and the peers' loops know no protection.
+        command.arg("--plain-links");
         command.args(["--host", "127.0.0.1", "--base-port", "0", "--epochs", "2"]);
         // More than is driven through it: a filter that has to last for longer would keep some of
         // its places.
