@@ -116,7 +116,10 @@ pub struct Verdict {
 
 /// Changes that belong together have begun.
 #[must_use]
-pub(crate) struct Together(());
+pub(crate) struct Together {
+    /// They are not a part of others.
+    is_all: bool,
+}
 
 /// The list in its file.
 #[derive(Debug)]
@@ -289,18 +292,33 @@ impl Devices {
         result
     }
 
-    /// From here on all is noted together, with [`end`](Self::end), or not at all.
+    /// From here on all is noted together, with [`end`](Self::end), or not at all. Other processes
+    /// with this list wait: what is read from here on stays true until then.
     pub(crate) fn begin(&self) -> Result<Together, StoreError> {
-        self.run("SAVEPOINT together", []).map(|_| Together(()))
+        let is_all = self.connection.is_autocommit();
+        self.run(if is_all { "BEGIN IMMEDIATE" } else { "SAVEPOINT together" }, [])?;
+        Ok(Together { is_all })
     }
 
-    pub(crate) fn end(&self, _together: Together) -> Result<(), StoreError> {
-        self.run("RELEASE together", []).map(|_| ())
+    pub(crate) fn end(&self, together: Together) -> Result<(), StoreError> {
+        let ended = self.run(if together.is_all { "COMMIT" } else { "RELEASE together" }, []);
+        if ended.is_err() {
+            // The disk may have room for what comes next.
+            let _ = self.undo(together);
+        }
+        ended.map(|_| ())
     }
 
     pub(crate) fn undo(&self, together: Together) -> Result<(), StoreError> {
+        // After some failures SQLite has undone all of it by itself.
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        if together.is_all {
+            return self.run("ROLLBACK", []).map(|_| ());
+        }
         self.run("ROLLBACK TO together", [])?;
-        self.end(together)
+        self.run("RELEASE together", []).map(|_| ())
     }
 
     /// Notes what became of a message of an inbox.

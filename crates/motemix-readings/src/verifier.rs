@@ -171,12 +171,24 @@ impl Verifier {
     }
 
     /// Looks at a message that arrived at `now`, in seconds since 1970, and notes it before it
-    /// returns. At most as many signatures are checked as devices of the list share the four bytes
-    /// that a reading names its own by.
+    /// returns. Nobody else changes the list meanwhile: of two processes, one waits. At most as many
+    /// signatures are checked as devices of the list share the four bytes that a reading names its
+    /// own by.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn look_at(&mut self, message: &[u8], audience: Audience<'_>, now: u64) -> Result<Accepted, Refusal> {
+        let together = self.devices.begin()?;
+        let looked = self.look(message, audience, now);
+        if let Err(Refusal::Store(_)) = looked {
+            self.devices.undo(together)?;
+        } else {
+            self.devices.end(together)?;
+        }
+        looked
+    }
+
+    fn look(&mut self, message: &[u8], audience: Audience<'_>, now: u64) -> Result<Accepted, Refusal> {
         // An introduction is an array of a curve's number and more; all others begin with a string.
         if let Ok(credential) = Credential::parse(message) {
             return self.introduced(&credential);
@@ -327,6 +339,7 @@ impl Verifier {
         for device in named {
             let sequence = device.fresh.nearest(key_id.low());
             match self.try_one(device, reading, sequence, audience, now) {
+                Err(error @ Refusal::Store(_)) => return Err(error),
                 Err(error) => refusal = error,
                 accepted => return accepted,
             }

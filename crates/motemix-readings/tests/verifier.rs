@@ -265,3 +265,48 @@ fn what_is_no_message_of_a_device_is_refused() {
         assert!(matches!(server.gets(message), Err(Refusal::Malformed(_))));
     }
 }
+
+/// Two processes with one list, each of which gets messages at the same moment as the other.
+fn at_once<'m>(
+    server: &Server,
+    messages: impl Iterator<Item = [&'m [u8]; 2]> + Clone + Sync,
+) -> Vec<[bool; 2]> {
+    let (begin, folder) = (&std::sync::Barrier::new(2), &server.folder);
+    let believed = |which: usize| {
+        let mut verifier = Server::begin(folder);
+        let believes = |both: [&[u8]; 2]| {
+            begin.wait();
+            matches!(verifier.look_at(both[which], audience(), 1), Ok(Accepted::Reading { .. }))
+        };
+        messages.clone().map(believes).collect::<Vec<_>>()
+    };
+    let believed = &believed;
+    let [one, other] = std::thread::scope(|scope| {
+        [0, 1].map(|which| scope.spawn(move || believed(which))).map(|thread| thread.join().unwrap())
+    });
+    one.into_iter().zip(other).map(|(one, other)| [one, other]).collect()
+}
+
+#[test]
+fn two_processes_with_one_list_believe_a_reading_once() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(15));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let readings: Vec<_> = (0..64).map(|_| sensor.reading(Path::Direct)).collect();
+    for believed in at_once(&server, readings.iter().map(|reading| [&reading[..]; 2])) {
+        assert!(believed == [true, false] || believed == [false, true], "{believed:?}");
+    }
+}
+
+#[test]
+fn what_one_process_believed_another_does_not_forget() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(16));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let readings: Vec<_> = (0..64).map(|_| sensor.reading(Path::Direct)).collect();
+    let pairs = readings.as_chunks::<2>().0.iter().map(|[one, other]| [&one[..], other]);
+    assert!(at_once(&server, pairs).into_iter().all(|believed| believed == [true; 2]));
+    server.restart();
+    let again = readings.iter().filter(|reading| server.believes(reading)).count();
+    assert_eq!(again, 0, "believed twice");
+}
