@@ -404,9 +404,10 @@ impl Verifier {
             self.expected.insert(KeyId::rotating(identity, number), (device.short, number));
         }
         let before = self.computed.insert(device.short, (to.max(begin), device.fresh));
-        // Key ids that are behind the window are of no use any more.
-        if let Some((_, before)) = before {
-            for number in before.span(self.policy).0..from {
+        // Key ids that are behind the window are of no use any more. No more than were computed: a
+        // device may have gone on by as many numbers as it likes.
+        if let Some((end, before)) = before {
+            for number in before.span(self.policy).0..from.min(end) {
                 self.expected.remove(&KeyId::rotating(identity, number));
             }
         }

@@ -310,3 +310,15 @@ fn what_one_process_believed_another_does_not_forget() {
     let again = readings.iter().filter(|reading| server.believes(reading)).count();
     assert_eq!(again, 0, "believed twice");
 }
+
+#[test]
+fn a_device_that_jumps_ahead_holds_nobody_up() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(17));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    // Key ids of its next readings are computed, and have to go when they are of no use any more.
+    assert!(server.believes(&sensor.reading(Path::Anonymous)));
+    sensor.next = 1 << 50;
+    server.gets(&sensor.registration(false)).unwrap();
+    assert!(server.believes(&sensor.reading(Path::Anonymous)));
+}
