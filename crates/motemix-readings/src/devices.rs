@@ -155,13 +155,20 @@ impl Devices {
             self.run(changed, params![short, place, purpose, admitted.number()])?;
             return Ok(false);
         }
-        let count: i64 = self.number("SELECT count(*) FROM devices")?;
-        if count >= MAX_DEVICES {
+        if self.is_full()? {
             return Err(StoreError { file: self.path.clone(), problem: StoreProblem::Full });
         }
         let added = "INSERT INTO devices (short, place, purpose, admitted) VALUES (?1, ?2, ?3, ?4)";
         self.run(added, params![short, place, purpose, admitted.number()])?;
         Ok(true)
+    }
+
+    /// Whether it has no room for one more device.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn is_full(&self) -> Result<bool, StoreError> {
+        Ok(self.number("SELECT count(*) FROM devices")? >= MAX_DEVICES)
     }
 
     /// Takes a device out of the list. Returns whether it was there.

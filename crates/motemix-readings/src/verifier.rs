@@ -9,7 +9,7 @@ use motemix_object::{
     UnverifiedRegistration, Verified, check_retirement, claimed_retired,
 };
 
-use crate::devices::{Admitted, Device, Devices, Verdict};
+use crate::devices::{Admitted, Device, Devices, MAX_DEVICES, Verdict};
 use crate::jws::{self, JwsError, SealedJws};
 use crate::senml::Pack;
 
@@ -64,6 +64,8 @@ pub enum Refusal {
     Stale(Box<Device>, Stale),
     /// Another identity has taken the device's place.
     Retired(Box<Device>),
+    /// It would put a device into the list, which is full.
+    Full,
     /// The list could not be read or written: the message was not looked at.
     Store(StoreError),
 }
@@ -93,6 +95,11 @@ impl fmt::Display for Refusal {
                 Some(successor) => write!(f, "the device was retired; {successor:.32} has taken its place"),
                 None => f.write_str("the device was retired"),
             },
+            Self::Full => write!(
+                f,
+                "the list has {MAX_DEVICES} devices and is full; take one out with `motemix object authorise \
+                 --remove`, and look at this again"
+            ),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -241,7 +248,10 @@ impl Verifier {
         if let Some(verdict) = self.devices.verdict(message.number, &message.data)? {
             return Ok(verdict);
         }
-        let verdict = match self.look_at(&message.data, audience, message.received_at.as_secs()) {
+        let looked = self.look_at(&message.data, audience, message.received_at.as_secs());
+        // It is looked at again when there is room.
+        let is_final = !matches!(looked, Err(Refusal::Full));
+        let verdict = match looked {
             Ok(Accepted::Reading { device, sequence, .. } | Accepted::Registered { device, sequence }) => {
                 Verdict { short: Some(device.short), sequence: Some(sequence), problem: None }
             }
@@ -255,7 +265,9 @@ impl Verifier {
                 problem: Some(refusal.to_string()),
             },
         };
-        self.devices.keep_verdict(message.number, &message.data, &verdict)?;
+        if is_final {
+            self.devices.keep_verdict(message.number, &message.data, &verdict)?;
+        }
         Ok(verdict)
     }
 
@@ -278,6 +290,9 @@ impl Verifier {
         }
         let places = self.devices.places_on_first_use()?;
         let left = places.checked_sub(1).ok_or(Refusal::Unknown)?;
+        if self.devices.is_full()? {
+            return Err(Refusal::Full);
+        }
         self.devices.in_one(|devices| {
             devices.set_places_on_first_use(left)?;
             devices.authorise(identity.short(), "", "", Admitted::OnFirstUse)
@@ -321,6 +336,9 @@ impl Verifier {
             // Shown again: nothing changes.
             Some(before) if before == successor => {}
             Some(_) => return Err(Refusal::Retired(Box::new(device))),
+            None if self.devices.device(successor.short())?.is_none() && self.devices.is_full()? => {
+                return Err(Refusal::Full);
+            }
             None => self.devices.succeed(&device, &successor, credential.key())?,
         }
         Ok(Some(Accepted::Succeeded { device: Box::new(device), successor }))

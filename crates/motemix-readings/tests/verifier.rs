@@ -1,13 +1,15 @@
 //! Devices and whoever believes their readings, from the label on the device to its last reading.
 
+use motemix_host::store::Message;
 use motemix_object::{
     Algorithm, Audience, Credential, Identity, Path, Policy, PrivateKey, Reserved, Sealer, Signer as _,
     Stale, register, retire,
 };
-use motemix_readings::devices::Admitted;
+use motemix_readings::devices::{Admitted, MAX_DEVICES, Verdict};
 use motemix_readings::{Accepted, Devices, Refusal, Verifier};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng as _;
+use std::time::Duration;
 
 const PACK: &[u8] = b"\x81\xa2\x00\x61t\x02\x15";
 
@@ -84,6 +86,13 @@ impl Server {
 
     fn gets(&mut self, message: &[u8]) -> Result<Accepted, Refusal> {
         self.verifier.look_at(message, audience(), 1_763_000_000)
+    }
+
+    /// Looks at the messages of an inbox.
+    fn judges(&mut self, messages: &[Message]) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        self.verifier.judge(messages, audience(), |_, verdict| verdicts.push(verdict)).unwrap();
+        verdicts
     }
 
     fn believes(&mut self, message: &[u8]) -> bool {
@@ -321,4 +330,37 @@ fn a_device_that_jumps_ahead_holds_nobody_up() {
     sensor.next = 1 << 50;
     server.gets(&sensor.registration(false)).unwrap();
     assert!(server.believes(&sensor.reading(Path::Anonymous)));
+}
+
+#[test]
+fn a_full_list_refuses_who_is_new_and_believes_who_is_in_it() {
+    let (mut server, mut old, mut new) = (Server::new(), Sensor::new(18), Sensor::new(19));
+    server.authorise(&old, "cellar");
+    server.gets(&old.registration(true)).unwrap();
+    let others = 1..MAX_DEVICES as u128;
+    let filled = server.verifier.devices().in_one(|devices| {
+        devices.set_places_on_first_use(1)?;
+        let add = |other: u128| devices.authorise(other.to_be_bytes(), "", "", Admitted::ByList).map(drop);
+        others.map(add).collect::<Result<(), _>>()
+    });
+    filled.unwrap();
+    // A stranger who would be trusted on first use, and a device that has got a new key.
+    let stranger = Sensor::new(20).introduction();
+    let data = [stranger, retirement(&mut old, &mut new), old.reading(Path::Direct)];
+    let inbox: Vec<_> = (1..)
+        .zip(data)
+        .map(|(number, data)| Message { number, received_at: Duration::from_secs(1), data })
+        .collect();
+    let verdicts = server.judges(&inbox);
+    let full = |verdict: &Verdict| verdict.problem.as_ref().is_some_and(|problem| problem.contains("full"));
+    assert!(full(&verdicts[0]) && full(&verdicts[1]), "{verdicts:?}");
+    assert_eq!(verdicts[2].problem, None);
+    // When there is room again, they are looked at again.
+    server.restart();
+    for other in [1_u128, 2] {
+        server.verifier.devices().remove(other.to_be_bytes()).unwrap();
+    }
+    let verdicts = server.judges(&inbox);
+    assert!(verdicts.iter().all(|verdict| verdict.problem.is_none()), "{verdicts:?}");
+    assert!(server.believes(&new.reading(Path::Direct)));
 }
