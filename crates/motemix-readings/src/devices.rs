@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::sqlite::{self, Layout};
-use motemix_host::store::{StoreError, StoreProblem};
+use motemix_host::store::{Message, StoreError, StoreProblem};
 use motemix_object::{Algorithm, Freshness, Identity, PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
@@ -261,11 +261,12 @@ impl Devices {
     }
 
     /// What became of a message of an inbox, if it has been looked at. An inbox that was made anew
-    /// has the same numbers for other messages.
+    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; only the
+    /// time at which they arrived is another one then.
     ///
     /// # Errors
     /// The file does not work.
-    pub fn verdict(&self, message: u64, data: &[u8]) -> Result<Option<Verdict>, StoreError> {
+    pub fn verdict(&self, message: &Message) -> Result<Option<Verdict>, StoreError> {
         let select = "SELECT short, sequence, problem FROM verdicts WHERE message = ?1 AND digest = ?2";
         let read = |row: &Row<'_>| {
             let sequence: Option<i64> = row.get(1)?;
@@ -276,7 +277,7 @@ impl Devices {
             })
         };
         self.connection
-            .query_row(select, params![message, digest(data)], read)
+            .query_row(select, params![message.number, digest(message)], read)
             .optional()
             .map_err(|error| self.failed(error))
     }
@@ -332,10 +333,11 @@ impl Devices {
     ///
     /// # Errors
     /// The file does not work.
-    pub fn keep_verdict(&mut self, message: u64, data: &[u8], verdict: &Verdict) -> Result<(), StoreError> {
+    pub fn keep_verdict(&mut self, message: &Message, verdict: &Verdict) -> Result<(), StoreError> {
         let sequence = verdict.sequence.map(u64::cast_signed);
         let noted = "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.run(noted, params![message, digest(data), verdict.short, sequence, verdict.problem])?;
+        let (number, digest) = (message.number, digest(message));
+        self.run(noted, params![number, digest, verdict.short, sequence, verdict.problem])?;
         Ok(())
     }
 
@@ -362,8 +364,10 @@ impl Devices {
     }
 }
 
-fn digest(data: &[u8]) -> [u8; 32] {
-    Sha256::digest(data).into()
+/// Of what arrived, and when.
+fn digest(message: &Message) -> [u8; 32] {
+    let arrived = message.received_at.as_millis().to_be_bytes();
+    Sha256::new().chain_update(arrived).chain_update(&message.data).finalize().into()
 }
 
 const COLUMNS: &str =

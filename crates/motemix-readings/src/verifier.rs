@@ -245,7 +245,7 @@ impl Verifier {
     }
 
     fn judge_one(&mut self, message: &Message, audience: Audience<'_>) -> Result<Verdict, StoreError> {
-        if let Some(verdict) = self.devices.verdict(message.number, &message.data)? {
+        if let Some(verdict) = self.devices.verdict(message)? {
             return Ok(verdict);
         }
         let looked = self.look_at(&message.data, audience, message.received_at.as_secs());
@@ -266,7 +266,7 @@ impl Verifier {
             },
         };
         if is_final {
-            self.devices.keep_verdict(message.number, &message.data, &verdict)?;
+            self.devices.keep_verdict(message, &verdict)?;
         }
         Ok(verdict)
     }

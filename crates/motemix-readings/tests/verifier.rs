@@ -364,3 +364,20 @@ fn a_full_list_refuses_who_is_new_and_believes_who_is_in_it() {
     assert!(verdicts.iter().all(|verdict| verdict.problem.is_none()), "{verdicts:?}");
     assert!(server.believes(&new.reading(Path::Direct)));
 }
+
+#[test]
+fn what_was_believed_of_an_inbox_that_is_gone_is_not_believed_of_the_next_one() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(21));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let data = sensor.reading(Path::Direct);
+    let arrived =
+        |seconds| Message { number: 1, received_at: Duration::from_secs(seconds), data: data.clone() };
+    for _ in 0..2 {
+        assert_eq!(server.judges(&[arrived(7)])[0].problem, None, "it is the same message");
+    }
+    // The inbox was removed; somebody sends the reading again, and it is the first of the new one.
+    server.restart();
+    let problem = server.judges(&[arrived(8)]).remove(0).problem;
+    assert_eq!(problem.as_deref(), Some("it arrived before"));
+}
