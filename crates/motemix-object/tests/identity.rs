@@ -5,7 +5,7 @@ use motemix_object::{
     Algorithm, Audience, CHALLENGE_LEN, Credential, Group, GroupError, Identity, IdentityLabel, ObjectError,
     Other, OtherKind, PrivateKey, PublicKey, Signer as _, UnverifiedRegistration, check_membership,
     check_possession, check_retirement, claimed_members, claimed_possessor, claimed_retired,
-    prove_membership, prove_possession, register, retire,
+    prove_membership, prove_possession, register, retire, sign,
 };
 use proptest::prelude::*;
 
@@ -152,6 +152,27 @@ fn a_signature_that_is_moved_to_another_purpose_does_not_hold() {
         let checked = check_possession(&proof, &identity, &challenge, audience);
         assert_eq!(checked.unwrap_err(), ObjectError::Signature);
     }
+}
+
+#[test]
+fn an_identity_is_not_retired_for_itself() {
+    let [mut device, mut same] = [1, 1].map(|seed| key(seed, Algorithm::Ed25519));
+    let credential = Credential::new(device.public_key(), &[]).unwrap();
+    let identity = credential.identity().unwrap();
+    let made = retire(&mut device, &credential, &mut same, &credential, &mut [0; 1024]);
+    assert_eq!(made, Err(ObjectError::Identity));
+    // Nor is it when somebody signs all of that by hand.
+    let names = [identity.as_bytes(), &identity.as_bytes()[..], &[0, 0]];
+    let mut accepted = [0; 64];
+    let label: &[u8] = b"\x00\x13motemix/1 successor";
+    same.sign(&[&[label], &names[..]].concat(), &mut accepted).unwrap();
+    let mut shown = [0; 64];
+    let len = credential.encode(&mut shown).unwrap();
+    let payload = [&[0x83][..], &shown[..len], &shown[..len], &[0x58, 64], &accepted].concat();
+    let (label, mut statement): (&[u8], _) = (b"\x00\x14motemix/1 retirement", [0; 1024]);
+    let external = [&[label], &names[..]].concat();
+    let len = sign(&mut device, &[], &external, &payload, &mut statement).unwrap();
+    assert_eq!(check_retirement(&statement[..len], &identity).unwrap_err(), ObjectError::Identity);
 }
 
 #[test]
