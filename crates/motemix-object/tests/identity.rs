@@ -155,6 +155,30 @@ fn a_signature_that_is_moved_to_another_purpose_does_not_hold() {
 }
 
 #[test]
+fn a_key_has_one_form_and_so_one_identity() {
+    let public = key(1, Algorithm::Es256).public_key();
+    let mut negative = 0;
+    for tag in 0..=u8::MAX {
+        let mut bytes = [0; 33];
+        bytes.copy_from_slice(public.as_bytes());
+        bytes[0] = tag;
+        match PublicKey::new(Algorithm::Es256, &bytes) {
+            // The point and its negative (SEC 1, 2.3.3).
+            Ok(other) => {
+                assert!(tag == 2 || tag == 3, "{tag}");
+                negative += usize::from(other != public);
+            }
+            Err(_) => assert!(tag != 2 && tag != 3, "{tag}"),
+        }
+    }
+    assert_eq!(negative, 1);
+    let (x, y) = public.coordinates().unwrap();
+    for other in [&[&[4][..], &x, &y].concat()[..], &[&[6 | y[31] & 1][..], &x, &y].concat(), &x, &[0]] {
+        assert!(PublicKey::new(Algorithm::Es256, other).is_err(), "{}", other.len());
+    }
+}
+
+#[test]
 fn an_identity_is_not_retired_for_itself() {
     let [mut device, mut same] = [1, 1].map(|seed| key(seed, Algorithm::Ed25519));
     let credential = Credential::new(device.public_key(), &[]).unwrap();
