@@ -44,6 +44,14 @@ const LAYOUT: Layout = Layout {
         );",
 };
 
+/// Which readings were accepted of devices that were taken out of the list.
+const REMOVED: &str = "
+    CREATE TABLE IF NOT EXISTS removed (
+        short BLOB PRIMARY KEY,
+        next  INTEGER NOT NULL,
+        seen  BLOB NOT NULL
+    ) WITHOUT ROWID";
+
 /// The most devices of a list.
 pub const MAX_DEVICES: i64 = 1024;
 
@@ -135,7 +143,10 @@ impl Devices {
     /// The file belongs to something else, is damaged, or the system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
-        Ok(Self { connection: LAYOUT.open(&path)?, path })
+        let devices = Self { connection: LAYOUT.open(&path)?, path };
+        // Lists of earlier builds have none.
+        devices.run(REMOVED, [])?;
+        Ok(devices)
     }
 
     /// Puts a device into the list, or changes where it is and what it is for. Returns whether it
@@ -158,9 +169,16 @@ impl Devices {
         if self.is_full()? {
             return Err(StoreError { file: self.path.clone(), problem: StoreProblem::Full });
         }
-        let added = "INSERT INTO devices (short, place, purpose, admitted) VALUES (?1, ?2, ?3, ?4)";
-        self.run(added, params![short, place, purpose, admitted.number()])?;
-        Ok(true)
+        self.in_one(|devices| {
+            let added = "INSERT INTO devices (short, place, purpose, admitted) VALUES (?1, ?2, ?3, ?4)";
+            devices.run(added, params![short, place, purpose, admitted.number()])?;
+            // One that was here before goes on where it was: its readings may have been recorded.
+            let before = "UPDATE devices SET next = removed.next, seen = removed.seen FROM removed
+                          WHERE devices.short = ?1 AND removed.short = ?1";
+            devices.run(before, params![short])?;
+            devices.run("DELETE FROM removed WHERE short = ?1", params![short])?;
+            Ok(true)
+        })
     }
 
     /// Whether it has no room for one more device.
@@ -171,12 +189,18 @@ impl Devices {
         Ok(self.number("SELECT count(*) FROM devices")? >= MAX_DEVICES)
     }
 
-    /// Takes a device out of the list. Returns whether it was there.
+    /// Takes a device out of the list. Returns whether it was there. Which of its readings were
+    /// accepted is not forgotten, should it be put in again.
     ///
     /// # Errors
     /// The file does not work.
     pub fn remove(&mut self, short: [u8; Identity::SHORT_LEN]) -> Result<bool, StoreError> {
-        Ok(self.run("DELETE FROM devices WHERE short = ?1", params![short])? > 0)
+        self.in_one(|devices| {
+            let noted =
+                "INSERT OR REPLACE INTO removed SELECT short, next, seen FROM devices WHERE short = ?1";
+            devices.run(noted, params![short])?;
+            Ok(devices.run("DELETE FROM devices WHERE short = ?1", params![short])? > 0)
+        })
     }
 
     /// All devices, by place and purpose.

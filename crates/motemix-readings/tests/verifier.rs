@@ -381,3 +381,29 @@ fn what_was_believed_of_an_inbox_that_is_gone_is_not_believed_of_the_next_one() 
     let problem = server.judges(&[arrived(8)]).remove(0).problem;
     assert_eq!(problem.as_deref(), Some("it arrived before"));
 }
+
+#[test]
+fn a_device_that_was_taken_out_and_put_in_again_is_not_believed_twice() {
+    for on_first_use in [false, true] {
+        let (mut server, mut sensor) = (Server::new(), Sensor::new(22));
+        server.authorise(&sensor, "cellar");
+        let registration = sensor.registration(true);
+        server.gets(&registration).unwrap();
+        let readings: Vec<_> = (0..3).map(|_| sensor.reading(Path::Direct)).collect();
+        assert!(server.believes(&readings[0]) && server.believes(&readings[2]));
+        server.verifier.devices().remove(sensor.identity().short()).unwrap();
+        assert!(!server.believes(&readings[1]));
+        server.restart();
+        if on_first_use {
+            server.verifier.devices().set_places_on_first_use(1).unwrap();
+        } else {
+            server.authorise(&sensor, "attic");
+        }
+        // All of it was recorded.
+        let _ = server.gets(&registration);
+        server.gets(&sensor.introduction()).unwrap();
+        let believed: Vec<_> = readings.iter().map(|reading| server.believes(reading)).collect();
+        assert_eq!(believed, [false, true, false], "the one that had not arrived");
+        assert!(server.believes(&sensor.reading(Path::Anonymous)));
+    }
+}
