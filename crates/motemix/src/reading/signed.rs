@@ -4,7 +4,9 @@ use super::{Reading, Sensors};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use motemix_host::keys::DeviceKey;
-use motemix_object::{Audience, ObjectError, Path, Reserved, Sealer, register, senml_len};
+use motemix_object::{
+    Algorithm, Audience, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,
+};
 use motemix_readings::Counter;
 use std::ops::Range;
 
@@ -35,7 +37,14 @@ impl SignedReadings {
     /// The key cannot be read, or the network's name is too long.
     pub fn new(key: &std::path::Path, config: &NodeConfig) -> Result<Self, Failure> {
         Audience::new(&config.network).map_err(Failure::broken)?;
-        let device = DeviceKey::load(key).map_err(Failure::broken)?;
+        let mut device = DeviceKey::load(key).map_err(Failure::broken)?;
+        if device.signer().public_key().algorithm() != Algorithm::Ed25519 {
+            return Err(Failure::broken(format!(
+                "{}: readings through mixes are signed with an Ed25519 key alone, because anybody can compute an ES256 \
+                 key from a signature; make one with `motemix id new --algorithm ed25519`",
+                key.display()
+            )));
+        }
         Ok(Self {
             network: config.network.clone(),
             counter: Counter::at(config.readings_counter(&device.identity())),
@@ -107,7 +116,7 @@ impl SignedReadings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use motemix_object::{Algorithm, OtherKind, Policy};
+    use motemix_object::{OtherKind, Policy};
     use motemix_readings::{Accepted, Devices, Refusal, Verifier};
 
     /// A device whose verifier was away while its counter went on to this number.
