@@ -214,6 +214,34 @@ impl Devices {
         rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
     }
 
+    /// The devices whose identities begin with these bytes.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub(crate) fn beginning_with(&self, first: [u8; 4]) -> Result<Vec<Device>, StoreError> {
+        let [mut lowest, mut highest] = [[0; Identity::SHORT_LEN], [u8::MAX; Identity::SHORT_LEN]];
+        for bounds in [&mut lowest, &mut highest] {
+            bounds.iter_mut().zip(first).for_each(|(to, from)| *to = from);
+        }
+        let select = format!("SELECT {COLUMNS} FROM devices WHERE short BETWEEN ?1 AND ?2");
+        let mut statement = self.connection.prepare_cached(&select).map_err(|error| self.failed(error))?;
+        let rows = statement.query_map([lowest, highest], device).map_err(|error| self.failed(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
+    }
+
+    /// The identities that are known in full, and which of their readings are accepted. Checks no
+    /// key: that costs more than all else that a stranger's message does.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub(crate) fn identities(&self) -> Result<Vec<(Identity, Freshness)>, StoreError> {
+        let select = "SELECT identity, next, seen FROM devices WHERE identity IS NOT NULL";
+        let mut statement = self.connection.prepare_cached(select).map_err(|error| self.failed(error))?;
+        let rows = statement.query_map([], |row| Ok((Identity::from_bytes(row.get(0)?), fresh(row, 1)?)));
+        let rows = rows.map_err(|error| self.failed(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
+    }
+
     /// One device.
     ///
     /// # Errors
@@ -404,7 +432,6 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
     // What is no key was not put there by this program; the device has to show it again.
     let key = key.and_then(|(algorithm, key)| PublicKey::new(algorithm, &key).ok());
     let admitted: i64 = row.get(6)?;
-    let (next, seen): (i64, [u8; 8]) = (row.get(7)?, row.get(8)?);
     let successor: Option<[u8; 32]> = row.get(11)?;
     Ok(Device {
         short: row.get(0)?,
@@ -415,9 +442,15 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
             .into_iter()
             .find(|way| way.number() == admitted)
             .unwrap_or(Admitted::OnFirstUse),
-        fresh: Freshness::from_words([next.cast_unsigned(), u64::from_be_bytes(seen)]),
+        fresh: fresh(row, 7)?,
         accepted: row.get(9)?,
         heard_at: row.get(10)?,
         successor: successor.map(Identity::from_bytes),
     })
+}
+
+/// The numbers that stand in this column and the next one.
+fn fresh(row: &Row<'_>, column: usize) -> rusqlite::Result<Freshness> {
+    let (next, seen): (i64, [u8; 8]) = (row.get(column)?, row.get(column + 1)?);
+    Ok(Freshness::from_words([next.cast_unsigned(), u64::from_be_bytes(seen)]))
 }

@@ -351,10 +351,8 @@ impl Verifier {
         now: u64,
     ) -> Result<Accepted, Refusal> {
         let mut refusal = Refusal::Unknown;
-        let mut all = self.devices.all()?;
         let key_id = reading.key_id();
-        let named = all.iter_mut().filter(|device| device.short.starts_with(key_id.named()));
-        for device in named {
+        for device in &mut self.devices.beginning_with(*key_id.named())? {
             let sequence = device.fresh.nearest(key_id.low());
             match self.try_one(device, reading, sequence, audience, now) {
                 Err(error @ Refusal::Store(_)) => return Err(error),
@@ -362,12 +360,12 @@ impl Verifier {
                 accepted => return accepted,
             }
         }
-        for device in &all {
-            self.expect(device);
+        for (identity, fresh) in self.devices.identities()? {
+            self.expect(&identity, fresh);
         }
         let Some((short, sequence)) = self.expected.get(&key_id).copied() else { return Err(refusal) };
-        let device = all.iter_mut().find(|device| device.short == short).ok_or(refusal)?;
-        self.try_one(device, reading, sequence, audience, now)
+        let mut device = self.devices.device(short)?.ok_or(refusal)?;
+        self.try_one(&mut device, reading, sequence, audience, now)
     }
 
     fn try_one(
@@ -411,17 +409,16 @@ impl Verifier {
     }
 
     /// Computes the key ids of a device's next readings, those that were not yet.
-    fn expect(&mut self, device: &Device) {
-        let Some((identity, _)) = &device.known else { return };
-        let (from, to) = device.fresh.span(self.policy);
-        let begin = match self.computed.get(&device.short) {
+    fn expect(&mut self, identity: &Identity, fresh: Freshness) {
+        let (short, (from, to)) = (identity.short(), fresh.span(self.policy));
+        let begin = match self.computed.get(&short) {
             Some((end, _)) if *end >= from => *end,
             _ => from,
         };
         for number in begin..to {
-            self.expected.insert(KeyId::rotating(identity, number), (device.short, number));
+            self.expected.insert(KeyId::rotating(identity, number), (short, number));
         }
-        let before = self.computed.insert(device.short, (to.max(begin), device.fresh));
+        let before = self.computed.insert(short, (to.max(begin), fresh));
         // Key ids that are behind the window are of no use any more. No more than were computed: a
         // device may have gone on by as many numbers as it likes.
         if let Some((end, before)) = before {
