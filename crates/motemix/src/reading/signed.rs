@@ -47,7 +47,9 @@ impl SignedReadings {
         }
         Ok(Self {
             network: config.network.clone(),
-            counter: Counter::at(config.readings_counter(&device.identity())),
+            // Beside the key, whoever signs with it: a number is used once, also if this node's state
+            // is removed, or another node or person has the key.
+            counter: Counter::beside(key, &device.identity()),
             device,
             numbers: 0..0,
             told: false,
@@ -130,6 +132,25 @@ mod tests {
         let network = "plant".to_owned();
         let signed = SignedReadings { device, network, counter, numbers: 0..0, told: false };
         (signed, Verifier::new(devices, Policy::WINDOW))
+    }
+
+    #[test]
+    fn whoever_signs_with_a_key_uses_no_number_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("key");
+        let identity = DeviceKey::create(&key, Algorithm::Ed25519, &[]).unwrap().identity();
+        // Two nodes of one key, or a node whose state was removed, and who signs at the console.
+        let mut numbers = Vec::new();
+        for node in ["one", "other", "one"] {
+            let mut config = NodeConfig::new(node, 1, "plant", Vec::new(), 0);
+            config.state = folder.path().join(node);
+            std::fs::create_dir_all(&config.state).unwrap();
+            let mut signed = SignedReadings::new(&key, &config).unwrap();
+            numbers.push(signed.number().unwrap().number());
+            numbers.push(Counter::beside(&key, &identity).take().unwrap().number());
+            std::fs::remove_dir_all(&config.state).unwrap();
+        }
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
     }
 
     #[test]
