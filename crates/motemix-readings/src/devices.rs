@@ -369,6 +369,7 @@ impl Devices {
         ended.map(|_| ())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "changes end once")]
     pub(crate) fn undo(&self, together: Together) -> Result<(), StoreError> {
         // After some failures SQLite has undone all of it by itself.
         if self.connection.is_autocommit() {
