@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motemix_directory::{AuthorityKey, MAX_NAME_LEN, MAX_SIGNATURES};
-use motemix_object::Identity;
 use motemix_sphinx::NodeId;
 use motemix_toml::Fault;
 use serde::{Deserialize, Serialize};
@@ -277,12 +276,6 @@ impl NodeConfig {
     /// The list of devices whose readings are believed here, `state/devices.db`.
     pub fn devices_file(&self) -> PathBuf {
         self.state.join("devices.db")
-    }
-
-    /// The number of this node's next reading that `device` signs,
-    /// `state/readings.2f3a06c1.counter`.
-    pub fn readings_counter(&self, device: &Identity) -> PathBuf {
-        self.state.join(format!("readings.{device:.8}.counter"))
     }
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {

@@ -125,7 +125,12 @@ impl Freshness {
     /// See [`Stale`].
     pub fn check(&self, sequence: u64, policy: Policy) -> Result<(), Stale> {
         if let Some(ahead) = sequence.checked_sub(self.next) {
-            return if ahead > policy.threshold.into() { Err(Stale::FarAhead) } else { Ok(()) };
+            // The last number of all has none above it that could come next.
+            return if sequence == u64::MAX || ahead > policy.threshold.into() {
+                Err(Stale::FarAhead)
+            } else {
+                Ok(())
+            };
         }
         let behind = self.next.saturating_sub(sequence).saturating_sub(1);
         match (behind < WINDOW, self.seen.checked_shr(u32::try_from(behind).unwrap_or(u32::MAX))) {

@@ -199,7 +199,7 @@ fn read_key(decoder: &mut Decoder<'_>) -> Result<PublicKey, ObjectError> {
 /// makes a stranger's key a successor. Made before the old key is wiped.
 ///
 /// # Errors
-/// [`ObjectError::Room`] and [`ObjectError::Signer`].
+/// [`ObjectError::Room`], [`ObjectError::Signer`], and [`ObjectError::Identity`] if both are one.
 pub fn retire<O: Signer + ?Sized, N: Signer + ?Sized>(
     old: &mut O,
     old_credential: &Credential<'_>,
@@ -208,6 +208,9 @@ pub fn retire<O: Signer + ?Sized, N: Signer + ?Sized>(
     out: &mut [u8],
 ) -> Result<usize, ObjectError> {
     let (before, after) = (old_credential.identity()?, new_credential.identity()?);
+    if before == after {
+        return Err(ObjectError::Identity);
+    }
     let none = Audience::default();
     let mut length = [0; 2];
     let mut accepted = [0; SIGNATURE_LEN];
@@ -254,6 +257,10 @@ pub fn check_retirement<'b>(
     end(&decoder)?;
     is_of(&old, identity)?;
     let (after, none, mut length) = (new.identity()?, Audience::default(), [0; 2]);
+    // It would be retired, and nobody would follow.
+    if after == *identity {
+        return Err(ObjectError::Identity);
+    }
     object.verify(old.key(), &Purpose::RETIREMENT.external(identity, after.as_bytes(), none, &mut length))?;
     let external = Purpose::SUCCESSOR.external(identity, after.as_bytes(), none, &mut length);
     if !new.key().verifies(&external, accepted) {

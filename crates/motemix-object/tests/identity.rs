@@ -5,7 +5,7 @@ use motemix_object::{
     Algorithm, Audience, CHALLENGE_LEN, Credential, Group, GroupError, Identity, IdentityLabel, ObjectError,
     Other, OtherKind, PrivateKey, PublicKey, Signer as _, UnverifiedRegistration, check_membership,
     check_possession, check_retirement, claimed_members, claimed_possessor, claimed_retired,
-    prove_membership, prove_possession, register, retire,
+    prove_membership, prove_possession, register, retire, sign,
 };
 use proptest::prelude::*;
 
@@ -152,6 +152,51 @@ fn a_signature_that_is_moved_to_another_purpose_does_not_hold() {
         let checked = check_possession(&proof, &identity, &challenge, audience);
         assert_eq!(checked.unwrap_err(), ObjectError::Signature);
     }
+}
+
+#[test]
+fn a_key_has_one_form_and_so_one_identity() {
+    let public = key(1, Algorithm::Es256).public_key();
+    let mut negative = 0;
+    for tag in 0..=u8::MAX {
+        let mut bytes = [0; 33];
+        bytes.copy_from_slice(public.as_bytes());
+        bytes[0] = tag;
+        match PublicKey::new(Algorithm::Es256, &bytes) {
+            // The point and its negative (SEC 1, 2.3.3).
+            Ok(other) => {
+                assert!(tag == 2 || tag == 3, "{tag}");
+                negative += usize::from(other != public);
+            }
+            Err(_) => assert!(tag != 2 && tag != 3, "{tag}"),
+        }
+    }
+    assert_eq!(negative, 1);
+    let (x, y) = public.coordinates().unwrap();
+    for other in [&[&[4][..], &x, &y].concat()[..], &[&[6 | y[31] & 1][..], &x, &y].concat(), &x, &[0]] {
+        assert!(PublicKey::new(Algorithm::Es256, other).is_err(), "{}", other.len());
+    }
+}
+
+#[test]
+fn an_identity_is_not_retired_for_itself() {
+    let [mut device, mut same] = [1, 1].map(|seed| key(seed, Algorithm::Ed25519));
+    let credential = Credential::new(device.public_key(), &[]).unwrap();
+    let identity = credential.identity().unwrap();
+    let made = retire(&mut device, &credential, &mut same, &credential, &mut [0; 1024]);
+    assert_eq!(made, Err(ObjectError::Identity));
+    // Nor is it when somebody signs all of that by hand.
+    let names = [identity.as_bytes(), &identity.as_bytes()[..], &[0, 0]];
+    let mut accepted = [0; 64];
+    let label: &[u8] = b"\x00\x13motemix/1 successor";
+    same.sign(&[&[label], &names[..]].concat(), &mut accepted).unwrap();
+    let mut shown = [0; 64];
+    let len = credential.encode(&mut shown).unwrap();
+    let payload = [&[0x83][..], &shown[..len], &shown[..len], &[0x58, 64], &accepted].concat();
+    let (label, mut statement): (&[u8], _) = (b"\x00\x14motemix/1 retirement", [0; 1024]);
+    let external = [&[label], &names[..]].concat();
+    let len = sign(&mut device, &[], &external, &payload, &mut statement).unwrap();
+    assert_eq!(check_retirement(&statement[..len], &identity).unwrap_err(), ObjectError::Identity);
 }
 
 #[test]

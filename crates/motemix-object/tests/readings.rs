@@ -179,6 +179,16 @@ fn a_replayed_reading_is_refused_and_so_is_one_far_ahead() {
 }
 
 #[test]
+fn the_last_number_of_all_is_accepted_once_at_most() {
+    let mut device = Device::new(4);
+    let reading = device.seal(Path::Direct, u64::MAX, &temperature(None));
+    let verified = open(&reading, &device, u64::MAX, CELLAR).unwrap();
+    let mut fresh = Freshness::starting_at(u64::MAX - 1);
+    let accepted = (0..3).filter(|_| fresh.admit(&verified, Policy::WINDOW).is_ok()).count();
+    assert!(accepted <= 1, "{accepted} times");
+}
+
+#[test]
 fn a_window_takes_what_mixes_put_in_another_order_and_a_strict_rule_does_not() {
     let mut device = Device::new(10);
     let mut accepted = [Policy::STRICT, Policy::WINDOW].map(|policy| {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::sqlite::{self, Layout};
-use motemix_host::store::{StoreError, StoreProblem};
+use motemix_host::store::{Message, StoreError, StoreProblem};
 use motemix_object::{Algorithm, Freshness, Identity, PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
@@ -43,6 +43,14 @@ const LAYOUT: Layout = Layout {
             problem  TEXT
         );",
 };
+
+/// Which readings were accepted of devices that were taken out of the list.
+const REMOVED: &str = "
+    CREATE TABLE IF NOT EXISTS removed (
+        short BLOB PRIMARY KEY,
+        next  INTEGER NOT NULL,
+        seen  BLOB NOT NULL
+    ) WITHOUT ROWID";
 
 /// The most devices of a list.
 pub const MAX_DEVICES: i64 = 1024;
@@ -116,7 +124,10 @@ pub struct Verdict {
 
 /// Changes that belong together have begun.
 #[must_use]
-pub(crate) struct Together(());
+pub(crate) struct Together {
+    /// They are not a part of others.
+    is_all: bool,
+}
 
 /// The list in its file.
 #[derive(Debug)]
@@ -132,7 +143,10 @@ impl Devices {
     /// The file belongs to something else, is damaged, or the system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
-        Ok(Self { connection: LAYOUT.open(&path)?, path })
+        let devices = Self { connection: LAYOUT.open(&path)?, path };
+        // Lists of earlier builds have none.
+        devices.run(REMOVED, [])?;
+        Ok(devices)
     }
 
     /// Puts a device into the list, or changes where it is and what it is for. Returns whether it
@@ -152,21 +166,41 @@ impl Devices {
             self.run(changed, params![short, place, purpose, admitted.number()])?;
             return Ok(false);
         }
-        let count: i64 = self.number("SELECT count(*) FROM devices")?;
-        if count >= MAX_DEVICES {
+        if self.is_full()? {
             return Err(StoreError { file: self.path.clone(), problem: StoreProblem::Full });
         }
-        let added = "INSERT INTO devices (short, place, purpose, admitted) VALUES (?1, ?2, ?3, ?4)";
-        self.run(added, params![short, place, purpose, admitted.number()])?;
-        Ok(true)
+        self.in_one(|devices| {
+            let added = "INSERT INTO devices (short, place, purpose, admitted) VALUES (?1, ?2, ?3, ?4)";
+            devices.run(added, params![short, place, purpose, admitted.number()])?;
+            // One that was here before goes on where it was: its readings may have been recorded.
+            let before = "UPDATE devices SET next = removed.next, seen = removed.seen FROM removed
+                          WHERE devices.short = ?1 AND removed.short = ?1";
+            devices.run(before, params![short])?;
+            devices.run("DELETE FROM removed WHERE short = ?1", params![short])?;
+            Ok(true)
+        })
     }
 
-    /// Takes a device out of the list. Returns whether it was there.
+    /// Whether it has no room for one more device.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn is_full(&self) -> Result<bool, StoreError> {
+        Ok(self.number("SELECT count(*) FROM devices")? >= MAX_DEVICES)
+    }
+
+    /// Takes a device out of the list. Returns whether it was there. Which of its readings were
+    /// accepted is not forgotten, should it be put in again.
     ///
     /// # Errors
     /// The file does not work.
     pub fn remove(&mut self, short: [u8; Identity::SHORT_LEN]) -> Result<bool, StoreError> {
-        Ok(self.run("DELETE FROM devices WHERE short = ?1", params![short])? > 0)
+        self.in_one(|devices| {
+            let noted =
+                "INSERT OR REPLACE INTO removed SELECT short, next, seen FROM devices WHERE short = ?1";
+            devices.run(noted, params![short])?;
+            Ok(devices.run("DELETE FROM devices WHERE short = ?1", params![short])? > 0)
+        })
     }
 
     /// All devices, by place and purpose.
@@ -177,6 +211,34 @@ impl Devices {
         let select = format!("SELECT {COLUMNS} FROM devices ORDER BY place, purpose, short");
         let mut statement = self.connection.prepare(&select).map_err(|error| self.failed(error))?;
         let rows = statement.query_map([], device).map_err(|error| self.failed(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
+    }
+
+    /// The devices whose identities begin with these bytes.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub(crate) fn beginning_with(&self, first: [u8; 4]) -> Result<Vec<Device>, StoreError> {
+        let [mut lowest, mut highest] = [[0; Identity::SHORT_LEN], [u8::MAX; Identity::SHORT_LEN]];
+        for bounds in [&mut lowest, &mut highest] {
+            bounds.iter_mut().zip(first).for_each(|(to, from)| *to = from);
+        }
+        let select = format!("SELECT {COLUMNS} FROM devices WHERE short BETWEEN ?1 AND ?2");
+        let mut statement = self.connection.prepare_cached(&select).map_err(|error| self.failed(error))?;
+        let rows = statement.query_map([lowest, highest], device).map_err(|error| self.failed(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
+    }
+
+    /// The identities that are known in full, and which of their readings are accepted. Checks no
+    /// key: that costs more than all else that a stranger's message does.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub(crate) fn identities(&self) -> Result<Vec<(Identity, Freshness)>, StoreError> {
+        let select = "SELECT identity, next, seen FROM devices WHERE identity IS NOT NULL";
+        let mut statement = self.connection.prepare_cached(select).map_err(|error| self.failed(error))?;
+        let rows = statement.query_map([], |row| Ok((Identity::from_bytes(row.get(0)?), fresh(row, 1)?)));
+        let rows = rows.map_err(|error| self.failed(error))?;
         rows.collect::<Result<_, _>>().map_err(|error| self.failed(error))
     }
 
@@ -251,11 +313,12 @@ impl Devices {
     }
 
     /// What became of a message of an inbox, if it has been looked at. An inbox that was made anew
-    /// has the same numbers for other messages.
+    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; only the
+    /// time at which they arrived is another one then.
     ///
     /// # Errors
     /// The file does not work.
-    pub fn verdict(&self, message: u64, data: &[u8]) -> Result<Option<Verdict>, StoreError> {
+    pub fn verdict(&self, message: &Message) -> Result<Option<Verdict>, StoreError> {
         let select = "SELECT short, sequence, problem FROM verdicts WHERE message = ?1 AND digest = ?2";
         let read = |row: &Row<'_>| {
             let sequence: Option<i64> = row.get(1)?;
@@ -266,7 +329,7 @@ impl Devices {
             })
         };
         self.connection
-            .query_row(select, params![message, digest(data)], read)
+            .query_row(select, params![message.number, digest(message)], read)
             .optional()
             .map_err(|error| self.failed(error))
     }
@@ -289,28 +352,45 @@ impl Devices {
         result
     }
 
-    /// From here on all is noted together, with [`end`](Self::end), or not at all.
+    /// From here on all is noted together, with [`end`](Self::end), or not at all. Other processes
+    /// with this list wait: what is read from here on stays true until then.
     pub(crate) fn begin(&self) -> Result<Together, StoreError> {
-        self.run("SAVEPOINT together", []).map(|_| Together(()))
+        let is_all = self.connection.is_autocommit();
+        self.run(if is_all { "BEGIN IMMEDIATE" } else { "SAVEPOINT together" }, [])?;
+        Ok(Together { is_all })
     }
 
-    pub(crate) fn end(&self, _together: Together) -> Result<(), StoreError> {
-        self.run("RELEASE together", []).map(|_| ())
+    pub(crate) fn end(&self, together: Together) -> Result<(), StoreError> {
+        let ended = self.run(if together.is_all { "COMMIT" } else { "RELEASE together" }, []);
+        if ended.is_err() {
+            // The disk may have room for what comes next.
+            let _ = self.undo(together);
+        }
+        ended.map(|_| ())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "changes end once")]
     pub(crate) fn undo(&self, together: Together) -> Result<(), StoreError> {
+        // After some failures SQLite has undone all of it by itself.
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        if together.is_all {
+            return self.run("ROLLBACK", []).map(|_| ());
+        }
         self.run("ROLLBACK TO together", [])?;
-        self.end(together)
+        self.run("RELEASE together", []).map(|_| ())
     }
 
     /// Notes what became of a message of an inbox.
     ///
     /// # Errors
     /// The file does not work.
-    pub fn keep_verdict(&mut self, message: u64, data: &[u8], verdict: &Verdict) -> Result<(), StoreError> {
+    pub fn keep_verdict(&mut self, message: &Message, verdict: &Verdict) -> Result<(), StoreError> {
         let sequence = verdict.sequence.map(u64::cast_signed);
         let noted = "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.run(noted, params![message, digest(data), verdict.short, sequence, verdict.problem])?;
+        let (number, digest) = (message.number, digest(message));
+        self.run(noted, params![number, digest, verdict.short, sequence, verdict.problem])?;
         Ok(())
     }
 
@@ -337,8 +417,10 @@ impl Devices {
     }
 }
 
-fn digest(data: &[u8]) -> [u8; 32] {
-    Sha256::digest(data).into()
+/// Of what arrived, and when.
+fn digest(message: &Message) -> [u8; 32] {
+    let arrived = message.received_at.as_millis().to_be_bytes();
+    Sha256::new().chain_update(arrived).chain_update(&message.data).finalize().into()
 }
 
 const COLUMNS: &str =
@@ -351,7 +433,6 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
     // What is no key was not put there by this program; the device has to show it again.
     let key = key.and_then(|(algorithm, key)| PublicKey::new(algorithm, &key).ok());
     let admitted: i64 = row.get(6)?;
-    let (next, seen): (i64, [u8; 8]) = (row.get(7)?, row.get(8)?);
     let successor: Option<[u8; 32]> = row.get(11)?;
     Ok(Device {
         short: row.get(0)?,
@@ -362,9 +443,15 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
             .into_iter()
             .find(|way| way.number() == admitted)
             .unwrap_or(Admitted::OnFirstUse),
-        fresh: Freshness::from_words([next.cast_unsigned(), u64::from_be_bytes(seen)]),
+        fresh: fresh(row, 7)?,
         accepted: row.get(9)?,
         heard_at: row.get(10)?,
         successor: successor.map(Identity::from_bytes),
     })
+}
+
+/// The numbers that stand in this column and the next one.
+fn fresh(row: &Row<'_>, column: usize) -> rusqlite::Result<Freshness> {
+    let (next, seen): (i64, [u8; 8]) = (row.get(column)?, row.get(column + 1)?);
+    Ok(Freshness::from_words([next.cast_unsigned(), u64::from_be_bytes(seen)]))
 }

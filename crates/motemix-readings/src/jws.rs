@@ -151,7 +151,7 @@ pub enum JwsError {
     Algorithm,
     /// A parameter that has to be understood (RFC 7515, 4.1.11), and is not.
     Critical(String),
-    /// There is no key id of five bytes in hexadecimal.
+    /// There is no key id of six bytes in hexadecimal.
     KeyId,
     /// There is no [`CONTEXT`] of 32 bytes that `crit` names.
     Context,

@@ -9,7 +9,7 @@ use motemix_object::{
     UnverifiedRegistration, Verified, check_retirement, claimed_retired,
 };
 
-use crate::devices::{Admitted, Device, Devices, Verdict};
+use crate::devices::{Admitted, Device, Devices, MAX_DEVICES, Verdict};
 use crate::jws::{self, JwsError, SealedJws};
 use crate::senml::Pack;
 
@@ -64,6 +64,8 @@ pub enum Refusal {
     Stale(Box<Device>, Stale),
     /// Another identity has taken the device's place.
     Retired(Box<Device>),
+    /// It would put a device into the list, which is full.
+    Full,
     /// The list could not be read or written: the message was not looked at.
     Store(StoreError),
 }
@@ -93,6 +95,11 @@ impl fmt::Display for Refusal {
                 Some(successor) => write!(f, "the device was retired; {successor:.32} has taken its place"),
                 None => f.write_str("the device was retired"),
             },
+            Self::Full => write!(
+                f,
+                "the list has {MAX_DEVICES} devices and is full; take one out with `motemix object authorise \
+                 --remove`, and look at this again"
+            ),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -171,12 +178,24 @@ impl Verifier {
     }
 
     /// Looks at a message that arrived at `now`, in seconds since 1970, and notes it before it
-    /// returns. At most as many signatures are checked as devices of the list share the four bytes
-    /// that a reading names its own by.
+    /// returns. Nobody else changes the list meanwhile: of two processes, one waits. At most as many
+    /// signatures are checked as devices of the list share the four bytes that a reading names its
+    /// own by.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn look_at(&mut self, message: &[u8], audience: Audience<'_>, now: u64) -> Result<Accepted, Refusal> {
+        let together = self.devices.begin()?;
+        let looked = self.look(message, audience, now);
+        if let Err(Refusal::Store(_)) = looked {
+            self.devices.undo(together)?;
+        } else {
+            self.devices.end(together)?;
+        }
+        looked
+    }
+
+    fn look(&mut self, message: &[u8], audience: Audience<'_>, now: u64) -> Result<Accepted, Refusal> {
         // An introduction is an array of a curve's number and more; all others begin with a string.
         if let Ok(credential) = Credential::parse(message) {
             return self.introduced(&credential);
@@ -226,10 +245,13 @@ impl Verifier {
     }
 
     fn judge_one(&mut self, message: &Message, audience: Audience<'_>) -> Result<Verdict, StoreError> {
-        if let Some(verdict) = self.devices.verdict(message.number, &message.data)? {
+        if let Some(verdict) = self.devices.verdict(message)? {
             return Ok(verdict);
         }
-        let verdict = match self.look_at(&message.data, audience, message.received_at.as_secs()) {
+        let looked = self.look_at(&message.data, audience, message.received_at.as_secs());
+        // It is looked at again when there is room.
+        let is_final = !matches!(looked, Err(Refusal::Full));
+        let verdict = match looked {
             Ok(Accepted::Reading { device, sequence, .. } | Accepted::Registered { device, sequence }) => {
                 Verdict { short: Some(device.short), sequence: Some(sequence), problem: None }
             }
@@ -243,7 +265,9 @@ impl Verifier {
                 problem: Some(refusal.to_string()),
             },
         };
-        self.devices.keep_verdict(message.number, &message.data, &verdict)?;
+        if is_final {
+            self.devices.keep_verdict(message, &verdict)?;
+        }
         Ok(verdict)
     }
 
@@ -266,6 +290,9 @@ impl Verifier {
         }
         let places = self.devices.places_on_first_use()?;
         let left = places.checked_sub(1).ok_or(Refusal::Unknown)?;
+        if self.devices.is_full()? {
+            return Err(Refusal::Full);
+        }
         self.devices.in_one(|devices| {
             devices.set_places_on_first_use(left)?;
             devices.authorise(identity.short(), "", "", Admitted::OnFirstUse)
@@ -309,6 +336,9 @@ impl Verifier {
             // Shown again: nothing changes.
             Some(before) if before == successor => {}
             Some(_) => return Err(Refusal::Retired(Box::new(device))),
+            None if self.devices.device(successor.short())?.is_none() && self.devices.is_full()? => {
+                return Err(Refusal::Full);
+            }
             None => self.devices.succeed(&device, &successor, credential.key())?,
         }
         Ok(Some(Accepted::Succeeded { device: Box::new(device), successor }))
@@ -321,22 +351,21 @@ impl Verifier {
         now: u64,
     ) -> Result<Accepted, Refusal> {
         let mut refusal = Refusal::Unknown;
-        let mut all = self.devices.all()?;
         let key_id = reading.key_id();
-        let named = all.iter_mut().filter(|device| device.short.starts_with(key_id.named()));
-        for device in named {
+        for device in &mut self.devices.beginning_with(*key_id.named())? {
             let sequence = device.fresh.nearest(key_id.low());
             match self.try_one(device, reading, sequence, audience, now) {
+                Err(error @ Refusal::Store(_)) => return Err(error),
                 Err(error) => refusal = error,
                 accepted => return accepted,
             }
         }
-        for device in &all {
-            self.expect(device);
+        for (identity, fresh) in self.devices.identities()? {
+            self.expect(&identity, fresh);
         }
         let Some((short, sequence)) = self.expected.get(&key_id).copied() else { return Err(refusal) };
-        let device = all.iter_mut().find(|device| device.short == short).ok_or(refusal)?;
-        self.try_one(device, reading, sequence, audience, now)
+        let mut device = self.devices.device(short)?.ok_or(refusal)?;
+        self.try_one(&mut device, reading, sequence, audience, now)
     }
 
     fn try_one(
@@ -380,20 +409,20 @@ impl Verifier {
     }
 
     /// Computes the key ids of a device's next readings, those that were not yet.
-    fn expect(&mut self, device: &Device) {
-        let Some((identity, _)) = &device.known else { return };
-        let (from, to) = device.fresh.span(self.policy);
-        let begin = match self.computed.get(&device.short) {
+    fn expect(&mut self, identity: &Identity, fresh: Freshness) {
+        let (short, (from, to)) = (identity.short(), fresh.span(self.policy));
+        let begin = match self.computed.get(&short) {
             Some((end, _)) if *end >= from => *end,
             _ => from,
         };
         for number in begin..to {
-            self.expected.insert(KeyId::rotating(identity, number), (device.short, number));
+            self.expected.insert(KeyId::rotating(identity, number), (short, number));
         }
-        let before = self.computed.insert(device.short, (to.max(begin), device.fresh));
-        // Key ids that are behind the window are of no use any more.
-        if let Some((_, before)) = before {
-            for number in before.span(self.policy).0..from {
+        let before = self.computed.insert(short, (to.max(begin), fresh));
+        // Key ids that are behind the window are of no use any more. No more than were computed: a
+        // device may have gone on by as many numbers as it likes.
+        if let Some((end, before)) = before {
+            for number in before.span(self.policy).0..from.min(end) {
                 self.expected.remove(&KeyId::rotating(identity, number));
             }
         }

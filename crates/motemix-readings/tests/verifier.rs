@@ -1,13 +1,15 @@
 //! Devices and whoever believes their readings, from the label on the device to its last reading.
 
+use motemix_host::store::Message;
 use motemix_object::{
     Algorithm, Audience, Credential, Identity, Path, Policy, PrivateKey, Reserved, Sealer, Signer as _,
     Stale, register, retire,
 };
-use motemix_readings::devices::Admitted;
+use motemix_readings::devices::{Admitted, MAX_DEVICES, Verdict};
 use motemix_readings::{Accepted, Devices, Refusal, Verifier};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng as _;
+use std::time::Duration;
 
 const PACK: &[u8] = b"\x81\xa2\x00\x61t\x02\x15";
 
@@ -84,6 +86,13 @@ impl Server {
 
     fn gets(&mut self, message: &[u8]) -> Result<Accepted, Refusal> {
         self.verifier.look_at(message, audience(), 1_763_000_000)
+    }
+
+    /// Looks at the messages of an inbox.
+    fn judges(&mut self, messages: &[Message]) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        self.verifier.judge(messages, audience(), |_, verdict| verdicts.push(verdict)).unwrap();
+        verdicts
     }
 
     fn believes(&mut self, message: &[u8]) -> bool {
@@ -263,5 +272,138 @@ fn what_is_no_message_of_a_device_is_refused() {
     let mut server = Server::new();
     for message in [&b""[..], b"hello", PACK, &[0x84; 103], &[0xff; 103]] {
         assert!(matches!(server.gets(message), Err(Refusal::Malformed(_))));
+    }
+}
+
+/// Two processes with one list, each of which gets messages at the same moment as the other.
+fn at_once<'m>(
+    server: &Server,
+    messages: impl Iterator<Item = [&'m [u8]; 2]> + Clone + Sync,
+) -> Vec<[bool; 2]> {
+    let (begin, folder) = (&std::sync::Barrier::new(2), &server.folder);
+    let believed = |which: usize| {
+        let mut verifier = Server::begin(folder);
+        let believes = |both: [&[u8]; 2]| {
+            begin.wait();
+            matches!(verifier.look_at(both[which], audience(), 1), Ok(Accepted::Reading { .. }))
+        };
+        messages.clone().map(believes).collect::<Vec<_>>()
+    };
+    let believed = &believed;
+    let [one, other] = std::thread::scope(|scope| {
+        [0, 1].map(|which| scope.spawn(move || believed(which))).map(|thread| thread.join().unwrap())
+    });
+    one.into_iter().zip(other).map(|(one, other)| [one, other]).collect()
+}
+
+#[test]
+fn two_processes_with_one_list_believe_a_reading_once() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(15));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let readings: Vec<_> = (0..64).map(|_| sensor.reading(Path::Direct)).collect();
+    for believed in at_once(&server, readings.iter().map(|reading| [&reading[..]; 2])) {
+        assert!(believed == [true, false] || believed == [false, true], "{believed:?}");
+    }
+}
+
+#[test]
+fn what_one_process_believed_another_does_not_forget() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(16));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let readings: Vec<_> = (0..64).map(|_| sensor.reading(Path::Direct)).collect();
+    let pairs = readings.as_chunks::<2>().0.iter().map(|[one, other]| [&one[..], other]);
+    assert!(at_once(&server, pairs).into_iter().all(|believed| believed == [true; 2]));
+    server.restart();
+    let again = readings.iter().filter(|reading| server.believes(reading)).count();
+    assert_eq!(again, 0, "believed twice");
+}
+
+#[test]
+fn a_device_that_jumps_ahead_holds_nobody_up() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(17));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    // Key ids of its next readings are computed, and have to go when they are of no use any more.
+    assert!(server.believes(&sensor.reading(Path::Anonymous)));
+    sensor.next = 1 << 50;
+    server.gets(&sensor.registration(false)).unwrap();
+    assert!(server.believes(&sensor.reading(Path::Anonymous)));
+}
+
+#[test]
+fn a_full_list_refuses_who_is_new_and_believes_who_is_in_it() {
+    let (mut server, mut old, mut new) = (Server::new(), Sensor::new(18), Sensor::new(19));
+    server.authorise(&old, "cellar");
+    server.gets(&old.registration(true)).unwrap();
+    let others = 1..MAX_DEVICES as u128;
+    let filled = server.verifier.devices().in_one(|devices| {
+        devices.set_places_on_first_use(1)?;
+        let add = |other: u128| devices.authorise(other.to_be_bytes(), "", "", Admitted::ByList).map(drop);
+        others.map(add).collect::<Result<(), _>>()
+    });
+    filled.unwrap();
+    // A stranger who would be trusted on first use, and a device that has got a new key.
+    let stranger = Sensor::new(20).introduction();
+    let data = [stranger, retirement(&mut old, &mut new), old.reading(Path::Direct)];
+    let inbox: Vec<_> = (1..)
+        .zip(data)
+        .map(|(number, data)| Message { number, received_at: Duration::from_secs(1), data })
+        .collect();
+    let verdicts = server.judges(&inbox);
+    let full = |verdict: &Verdict| verdict.problem.as_ref().is_some_and(|problem| problem.contains("full"));
+    assert!(full(&verdicts[0]) && full(&verdicts[1]), "{verdicts:?}");
+    assert_eq!(verdicts[2].problem, None);
+    // When there is room again, they are looked at again.
+    server.restart();
+    for other in [1_u128, 2] {
+        server.verifier.devices().remove(other.to_be_bytes()).unwrap();
+    }
+    let verdicts = server.judges(&inbox);
+    assert!(verdicts.iter().all(|verdict| verdict.problem.is_none()), "{verdicts:?}");
+    assert!(server.believes(&new.reading(Path::Direct)));
+}
+
+#[test]
+fn what_was_believed_of_an_inbox_that_is_gone_is_not_believed_of_the_next_one() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(21));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    let data = sensor.reading(Path::Direct);
+    let arrived =
+        |seconds| Message { number: 1, received_at: Duration::from_secs(seconds), data: data.clone() };
+    for _ in 0..2 {
+        assert_eq!(server.judges(&[arrived(7)])[0].problem, None, "it is the same message");
+    }
+    // The inbox was removed; somebody sends the reading again, and it is the first of the new one.
+    server.restart();
+    let problem = server.judges(&[arrived(8)]).remove(0).problem;
+    assert_eq!(problem.as_deref(), Some("it arrived before"));
+}
+
+#[test]
+fn a_device_that_was_taken_out_and_put_in_again_is_not_believed_twice() {
+    for on_first_use in [false, true] {
+        let (mut server, mut sensor) = (Server::new(), Sensor::new(22));
+        server.authorise(&sensor, "cellar");
+        let registration = sensor.registration(true);
+        server.gets(&registration).unwrap();
+        let readings: Vec<_> = (0..3).map(|_| sensor.reading(Path::Direct)).collect();
+        assert!(server.believes(&readings[0]) && server.believes(&readings[2]));
+        server.verifier.devices().remove(sensor.identity().short()).unwrap();
+        assert!(!server.believes(&readings[1]));
+        server.restart();
+        if on_first_use {
+            server.verifier.devices().set_places_on_first_use(1).unwrap();
+        } else {
+            server.authorise(&sensor, "attic");
+        }
+        // All of it was recorded.
+        let _ = server.gets(&registration);
+        server.gets(&sensor.introduction()).unwrap();
+        let believed: Vec<_> = readings.iter().map(|reading| server.believes(reading)).collect();
+        assert_eq!(believed, [false, true, false], "the one that had not arrived");
+        assert!(server.believes(&sensor.reading(Path::Anonymous)));
     }
 }

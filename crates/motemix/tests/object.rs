@@ -2,6 +2,8 @@
 
 #[path = "object/commands.rs"]
 mod commands;
+#[path = "object/hostile.rs"]
+mod hostile;
 #[path = "object/jws.rs"]
 mod jws;
 mod program;

@@ -73,10 +73,16 @@ fn rotate_by(
     if !is_name_of(path, &locked).map_err(written(path))? {
         return Err(KeyError::new(path, KeyProblem::Rotating));
     }
-    if retiring.exists() && !is_same_file(path, &retiring).map_err(written(path))? {
-        return finish(path, &retiring, statement, done);
-    }
     let mut old = DeviceKey::load(path)?;
+    if retiring.exists() && !is_same_file(path, &retiring).map_err(written(path))? {
+        // A folder that was copied has two files in place of one with two names.
+        if DeviceKey::load(&retiring).is_ok_and(|key| key.identity() == old.identity()) {
+            remove_copy(&retiring).map_err(written(&retiring))?;
+        } else {
+            return finish(path, &retiring, statement, done);
+        }
+    }
+    refuse_place(path, &statement(&old.identity()))?;
     let resumed = successor.exists();
     let mut new = if resumed {
         DeviceKey::load(&successor)?
@@ -113,6 +119,7 @@ fn finish(
     match DeviceKey::load(retiring) {
         Ok(mut old) => {
             let file = statement(&old.identity());
+            refuse_place(path, &file)?;
             // The same bytes as before: signatures are deterministic.
             write_statement(&mut old, &mut new, &file)?;
             (before, to) = (Some(old.identity()), Some(file));
@@ -136,6 +143,27 @@ fn write_statement(old: &mut DeviceKey, new: &mut DeviceKey, to: &Path) -> Resul
     file::replace(to, 0o644, text.as_bytes()).map_err(written(to))
 }
 
+/// Refuses to write the statement where a key of this rotation is or will be.
+fn refuse_place(path: &Path, statement: &Path) -> Result<(), KeyError> {
+    let place =
+        |file: &Path| Some((fs::canonicalize(file::folder(file)).ok()?, file.file_name()?.to_owned()));
+    let wanted = place(statement);
+    let keys = [path.to_owned(), beside(path, "successor"), beside(path, "retiring")];
+    if wanted.is_some() && keys.iter().any(|key| place(key) == wanted) {
+        return Err(KeyError::new(statement, KeyProblem::InPlaceOfKey));
+    }
+    Ok(())
+}
+
+/// Its name goes first: were it overwritten under that name when the process dies, the key would
+/// seem to be retired.
+fn remove_copy(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    fs::remove_file(path)?;
+    file::sync_folder(path)?;
+    overwrite(file)
+}
+
 /// Overwrites the old key before its name goes. What a file system or a flash chip has copied
 /// elsewhere is out of reach from here.
 fn wipe(path: &Path, retiring: &Path, done: Hook<'_>) -> Result<(), KeyError> {
@@ -143,14 +171,14 @@ fn wipe(path: &Path, retiring: &Path, done: Hook<'_>) -> Result<(), KeyError> {
     if is_same_file(path, retiring).map_err(written(path))? {
         return Err(written(retiring)(io::Error::other("it is the key that is in use")));
     }
-    overwrite(retiring).map_err(written(retiring))?;
+    let old = OpenOptions::new().write(true).open(retiring);
+    old.and_then(overwrite).map_err(written(retiring))?;
     done(Done::Overwritten)?;
     fs::remove_file(retiring).and_then(|()| file::sync_folder(path)).map_err(written(retiring))?;
     done(Done::Wiped)
 }
 
-fn overwrite(path: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+fn overwrite(mut file: File) -> io::Result<()> {
     let len = usize::try_from(file.metadata()?.len().min(1 << 16)).unwrap_or_default();
     file.write_all(&vec![0; len])?;
     file.sync_all()
@@ -337,6 +365,43 @@ mod tests {
             let text = fs::read_to_string(entry.unwrap().path()).unwrap();
             assert!(!text.contains(&seed));
         }
+    }
+
+    #[test]
+    fn a_folder_that_was_copied_in_the_middle_goes_on_with_the_successor_that_was_named() {
+        for step in STEPS.into_iter().take(3) {
+            let device = Device::new(Algorithm::Ed25519);
+            device.dies_after(step);
+            // A backup makes two files of one that has two names.
+            let (retiring, copy) = (beside(&device.path, "retiring"), device.path.with_extension("copy"));
+            fs::copy(&device.path, &copy).unwrap();
+            fs::rename(&copy, &retiring).unwrap();
+            let rotated = device.rotate();
+            assert_eq!(rotated.before, Some(device.identity), "{step:?}");
+            assert_eq!(rotated.key.identity(), device.successor(), "{step:?}");
+            assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), device.successor());
+            assert_eq!(device.files(), 2, "{step:?}: something is left");
+        }
+    }
+
+    #[test]
+    fn the_statement_takes_the_place_of_no_key() {
+        let device = Device::new(Algorithm::Ed25519);
+        let folder = device.path.parent().unwrap();
+        let again = folder.join(".").join("key");
+        for place in
+            [device.path.clone(), again, beside(&device.path, "successor"), beside(&device.path, "retiring")]
+        {
+            let refused = rotate(&device.path, |_| place.clone()).unwrap_err();
+            assert!(matches!(refused.problem, KeyProblem::InPlaceOfKey), "{}: {refused}", place.display());
+            assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), device.identity);
+        }
+        // Nor that of the new key, when a rotation is brought to its end.
+        device.dies_after(Done::Renamed);
+        let now = DeviceKey::load(&device.path).unwrap().identity();
+        assert!(rotate(&device.path, |_| device.path.clone()).is_err());
+        assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), now);
+        assert_eq!(device.rotate().key.identity(), now);
     }
 
     #[test]

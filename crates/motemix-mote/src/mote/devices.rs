@@ -99,10 +99,14 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
             );
         };
         let place = or_say!(console, self.place_for(&device, C::DEVICES));
-        let Some(place) = place else {
+        let Some((place, is_new)) = place else {
             return say!(console, "error: another device has this name, or an identity that begins alike");
         };
-        let mut fresh = or_say!(console, self.store.accepted(place));
+        // At a place that is free may be what a power cut left of another one.
+        let mut fresh = Freshness::starting_at(0);
+        if !is_new {
+            fresh = or_say!(console, self.store.accepted(place));
+        }
         // One that was typed again, with an earlier number, lets nothing in again.
         if fresh.register(number).is_ok() {
             or_say!(console, self.store.keep_accepted(place, fresh));
@@ -111,8 +115,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         say!(console, "ok {:.32}, next number {}", device.identity, fresh.next());
     }
 
-    /// Its place, or the first that is free. `None` if it could be taken for another one.
-    fn place_for(&mut self, device: &Device, devices: usize) -> Result<Option<u8>, StoreError> {
+    /// Its place, or the first that is free, and whether that is so. `None` if it could be taken for
+    /// another one.
+    fn place_for(&mut self, device: &Device, devices: usize) -> Result<Option<(u8, bool)>, StoreError> {
         let mut free = None;
         for place in places(devices) {
             let Some(other) = self.store.device(place)? else {
@@ -120,13 +125,13 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
                 continue;
             };
             if other.identity == device.identity {
-                return Ok(Some(place));
+                return Ok(Some((place, false)));
             }
             if other.name == device.name || KeyId::direct(&device.identity, 0).names(&other.identity) {
                 return Ok(None);
             }
         }
-        free.map(Some).ok_or(StoreError::Full(Region::Devices))
+        free.map(|place| Some((place, true))).ok_or(StoreError::Full(Region::Devices))
     }
 
     #[inline(never)]

@@ -342,6 +342,27 @@ fn the_power_may_go_at_any_word_of_what_is_believed() {
 }
 
 #[test]
+fn a_device_does_not_go_on_where_one_stood_that_a_power_cut_kept_out_of_the_list() {
+    let mut world = World::running(3, &Terms::default(), 71);
+    let [(shed, _), (barn, _)] = [0, 2].map(|board| introduced(&mut world, board));
+    world.switch_off(1);
+    let chip = world.boards[1].chip.clone();
+    let mut kept_out = 0;
+    for words in 1..40 {
+        let mut copy = World::with(vec![chip.copy(words.into())], 71);
+        copy.boards[0].chip.power().set(Some(words));
+        copy.say(0, &format!("authorise shed {shed} 5000"));
+        copy.boards[0].chip.power().set(None);
+        copy.switch_off(0);
+        copy.switch_on(0);
+        kept_out += u32::from(copy.say(0, "devices").ends_with("ok 0 of 3 devices\n"));
+        let said = copy.say(0, &format!("authorise barn {barn} 0"));
+        assert!(said.starts_with("ok ") && said.ends_with(", next number 0\n"), "{words} words: {said}");
+    }
+    assert!(kept_out > 5, "{kept_out}");
+}
+
+#[test]
 fn a_device_that_counted_far_ahead_is_believed_again_from_its_number_on() {
     let mut world = World::running(3, &Terms::default(), 68);
     believe(&mut world, "shed");

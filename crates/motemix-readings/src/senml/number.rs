@@ -199,7 +199,8 @@ impl FromStr for Number {
         let short = digits.trim_end_matches('0');
         if short.len() > MAX_DIGITS {
             // The digits of a binary64 number are at most 17.
-            return text.parse().ok().and_then(Self::from_f64).ok_or(BadNumber::Range);
+            let nearest = text.parse().ok().and_then(Self::from_f64);
+            return nearest.filter(|nearest| *nearest != Self::ZERO).ok_or(BadNumber::Range);
         }
         let zeros = i32::try_from(digits.len().saturating_sub(short.len())).map_err(|_| BadNumber::Range)?;
         let mantissa: i128 = short.parse().map_err(|_| BadNumber::Form)?;
@@ -283,7 +284,9 @@ mod tests {
         {
             assert_eq!(text.parse::<Number>(), Err(BadNumber::Form), "{text:?}");
         }
-        for text in ["1e309", "1e-324", "-1e999999999999", "1.8e308"] {
+        let long = "1.00000000000000000000000000000000000000001";
+        let [tiny, huge] = ["e-324", "e309"].map(|exponent| long.to_owned() + exponent);
+        for text in ["1e309", "1e-324", "-1e999999999999", "1.8e308", &tiny, &huge] {
             assert_eq!(text.parse::<Number>(), Err(BadNumber::Range), "{text:?}");
         }
     }

@@ -4,7 +4,9 @@ use super::{Reading, Sensors};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use motemix_host::keys::DeviceKey;
-use motemix_object::{Audience, ObjectError, Path, Reserved, Sealer, register, senml_len};
+use motemix_object::{
+    Algorithm, Audience, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,
+};
 use motemix_readings::Counter;
 use std::ops::Range;
 
@@ -35,10 +37,19 @@ impl SignedReadings {
     /// The key cannot be read, or the network's name is too long.
     pub fn new(key: &std::path::Path, config: &NodeConfig) -> Result<Self, Failure> {
         Audience::new(&config.network).map_err(Failure::broken)?;
-        let device = DeviceKey::load(key).map_err(Failure::broken)?;
+        let mut device = DeviceKey::load(key).map_err(Failure::broken)?;
+        if device.signer().public_key().algorithm() != Algorithm::Ed25519 {
+            return Err(Failure::broken(format!(
+                "{}: readings through mixes are signed with an Ed25519 key alone, because anybody can compute an ES256 \
+                 key from a signature; make one with `motemix id new --algorithm ed25519`",
+                key.display()
+            )));
+        }
         Ok(Self {
             network: config.network.clone(),
-            counter: Counter::at(config.readings_counter(&device.identity())),
+            // Beside the key, whoever signs with it: a number is used once, also if this node's state
+            // is removed, or another node or person has the key.
+            counter: Counter::beside(key, &device.identity()),
             device,
             numbers: 0..0,
             told: false,
@@ -107,7 +118,7 @@ impl SignedReadings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use motemix_object::{Algorithm, OtherKind, Policy};
+    use motemix_object::{OtherKind, Policy};
     use motemix_readings::{Accepted, Devices, Refusal, Verifier};
 
     /// A device whose verifier was away while its counter went on to this number.
@@ -121,6 +132,25 @@ mod tests {
         let network = "plant".to_owned();
         let signed = SignedReadings { device, network, counter, numbers: 0..0, told: false };
         (signed, Verifier::new(devices, Policy::WINDOW))
+    }
+
+    #[test]
+    fn whoever_signs_with_a_key_uses_no_number_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("key");
+        let identity = DeviceKey::create(&key, Algorithm::Ed25519, &[]).unwrap().identity();
+        // Two nodes of one key, or a node whose state was removed, and who signs at the console.
+        let mut numbers = Vec::new();
+        for node in ["one", "other", "one"] {
+            let mut config = NodeConfig::new(node, 1, "plant", Vec::new(), 0);
+            config.state = folder.path().join(node);
+            std::fs::create_dir_all(&config.state).unwrap();
+            let mut signed = SignedReadings::new(&key, &config).unwrap();
+            numbers.push(signed.number().unwrap().number());
+            numbers.push(Counter::beside(&key, &identity).take().unwrap().number());
+            std::fs::remove_dir_all(&config.state).unwrap();
+        }
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::cli::{Format, ObjectIntroduce, ObjectRegister, ObjectSign, Path as Wa
 use crate::failure::Failure;
 use crate::report;
 use motemix_host::keys::DeviceKey;
-use motemix_object::{OVERHEAD, Path, Sealer, register as sign_registration};
+use motemix_object::{Algorithm, OVERHEAD, Path, Sealer, Signer as _, register as sign_registration};
 use motemix_readings::senml::Pack;
 use motemix_readings::{Counter, jws};
 
@@ -36,11 +36,14 @@ pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
     let given = input(args.reading.as_deref(), MOST_SENML)?;
     let pack = Pack::read(&given).map_err(Failure::broken)?;
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let number = Counter::beside(&args.key, &device.identity()).take().map_err(Failure::failed)?;
     let path = match args.path {
         Way::Direct => Path::Direct,
-        Way::Anonymous => Path::Anonymous,
+        Way::Anonymous => {
+            refuse_named(&args.key, &mut device)?;
+            Path::Anonymous
+        }
     };
+    let number = Counter::beside(&args.key, &device.identity()).take().map_err(Failure::failed)?;
     let identity = device.identity();
     let mut sealer = Sealer { signer: device.signer(), identity, path, audience: args.audience.get() };
     if args.format == Format::Jws {
@@ -53,4 +56,17 @@ pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
     let mut out = vec![0; pack.len() + OVERHEAD + 8];
     let len = sealer.seal(number, &pack, &mut out).map_err(Failure::failed)?;
     print(&out[..len], args.form.raw)
+}
+
+/// Refuses a key for an anonymous path if everybody can compute it from one of its signatures, and
+/// so tell which of them are of one device.
+pub fn refuse_named(file: &std::path::Path, device: &mut DeviceKey) -> Result<(), Failure> {
+    if device.signer().public_key().algorithm() == Algorithm::Ed25519 {
+        return Ok(());
+    }
+    Err(Failure::broken(format!(
+        "{}: an ES256 key is not for an anonymous path, because anybody can compute it from a signature; use one that \
+         `motemix id new --algorithm ed25519` made, or --path direct",
+        file.display()
+    )))
 }

@@ -79,7 +79,7 @@ pub fn obey(args: &ObjectObey) -> Result<(), Failure> {
             "data_hex": hex::encode(&obeyed.senml),
         }))?);
     }
-    let words = reading::in_words(&obeyed.senml);
+    let words = report::printable(&reading::in_words(&obeyed.senml));
     let line = format!("server {} (command {}): {words}\n", &server[..8], obeyed.sequence);
     Ok(report::print(line.as_bytes())?)
 }

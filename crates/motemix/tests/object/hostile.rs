@@ -1,0 +1,59 @@
+//! What devices and files say that mean harm to whoever reads it, and what is not signed.
+
+use super::Desk;
+use motemix_host::keys::DeviceKey;
+use motemix_object::Algorithm;
+use std::fs;
+
+/// Moves the cursor, begins a line that looks like another device's, and turns the writing round.
+const HOSTILE: &str = r#"[{"n":"t","vs":"\u001b[2J\nattic 00112233 (reading 9): t 99 Cel \u202e\u0007"}]"#;
+
+fn is_one_harmless_line(said: &str) {
+    let line = said.strip_suffix('\n').unwrap();
+    assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
+}
+
+#[test]
+fn what_a_reading_says_reaches_no_terminal_s_own_language() {
+    let desk = Desk::new();
+    desk.authorise();
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    fs::write(desk.path("hostile.json"), HOSTILE).unwrap();
+    for format in ["cose", "jws"] {
+        desk.message("reading", &["sign", "@mote.key", "@hostile.json", "--format", format]);
+        is_one_harmless_line(&desk.verify("reading", &[]).succeeds());
+    }
+    // Nor does what an installer's list says, which somebody else may have written.
+    let list = format!("identity,place,purpose\n{},\"cel\x1b[1mlar\nx\",\u{202e}t\n", desk.identity());
+    fs::write(desk.path("kit.csv"), list).unwrap();
+    desk.object(&["authorise", "--devices", "@devices.db", "@kit.csv"]).succeeds();
+    desk.verify("registration", &[]).fails(1, &["not believed: cel\\u{1b}[1mlar, x \\u{202e}t"]);
+    desk.message("registration", &["register", "@mote.key"]);
+    is_one_harmless_line(&desk.verify("registration", &[]).succeeds());
+}
+
+#[test]
+fn what_a_command_says_reaches_no_terminal_s_own_language() {
+    let desk = Desk::new();
+    for name in ["server", "valve"] {
+        DeviceKey::create(desk.path(&format!("{name}.key")), Algorithm::Ed25519, &[]).unwrap();
+    }
+    fs::write(desk.path("hostile.json"), HOSTILE).unwrap();
+    let (server, valve) = (desk.text("server.key"), desk.text("valve.key"));
+    desk.message("pairing", &["pair", &server, "--device", &valve]);
+    crate::program::motemix(["id", "pair", &valve, &desk.text("pairing")]).succeeds();
+    desk.message("command", &["command", &server, "@hostile.json", "--device", &valve]);
+    is_one_harmless_line(&desk.object(&["obey", &valve, "@command"]).succeeds());
+}
+
+#[test]
+fn a_key_that_everybody_can_compute_from_a_signature_signs_nothing_anonymous() {
+    let desk = Desk::new();
+    DeviceKey::create(desk.path("es256.key"), Algorithm::Es256, &[]).unwrap();
+    for format in ["cose", "jws"] {
+        let words = ["sign", "@es256.key", "@reading.cbor", "--format", format, "--path", "anonymous"];
+        desk.object(&words).fails(2, &["es256.key", "ES256", "ed25519", "--path direct"]);
+    }
+    desk.object(&["sign", "@es256.key", "@reading.cbor"]).succeeds();
+}
