@@ -46,7 +46,9 @@ pub struct Server {
 pub enum ServersError {
     /// The file is no list of servers.
     #[error(
-        "{}: line {line}: no list of servers; restore it from a backup, or remove it and pair the device again", file.display()
+        "{}: line {line}: no list of servers; give the device a new key (`motemix id rotate`) and pair it again: with \
+         an older list or none, messages that were recorded would be accepted again",
+        file.display()
     )]
     Malformed {
         /// The list.
@@ -103,7 +105,7 @@ pub enum ServersError {
     /// There is no place.
     #[error(
         "{MAX_SERVERS} servers are known, with those that were removed; give the device a new key (`motemix id \
-         rotate`), remove the list and pair again: with the old key, old messages would be accepted again"
+         rotate`), which begins with an empty list, and pair again"
     )]
     Full,
     /// It cannot be removed.
@@ -146,10 +148,12 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// The list of the device whose key is in `key`: the file beside it that ends in `.servers`.
-    pub fn beside(key: impl AsRef<Path>) -> Self {
+    /// The list of the device `identity` whose key is in `key`: the file beside it whose name goes
+    /// on with the first 8 digits of the identity and `.servers`. So whoever gets a device with a
+    /// new key begins with an empty list, and obeys nobody that its former owner chose.
+    pub fn beside(key: impl AsRef<Path>, identity: &Identity) -> Self {
         let mut path = key.as_ref().as_os_str().to_owned();
-        path.push(".servers");
+        path.push(format!(".{identity:.8}.servers"));
         Self { path: path.into() }
     }
 

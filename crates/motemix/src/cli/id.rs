@@ -336,8 +336,9 @@ pub struct IdCheckRetirement {
 /// Gives a device a new key and identity, after a factory reset or a change of owner.
 ///
 /// The old key signs which identity follows, the new one signs that it does, and then the old one
-/// is overwritten and removed. Serial number, maker and model stay. If it was interrupted, the same
-/// command goes on from there, with the same new key.
+/// is overwritten and removed. Serial number, maker and model stay. Whom the device obeyed does not
+/// stay: pair it again. If it was interrupted, the same command goes on from there, with the same
+/// new key.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -360,11 +361,11 @@ pub struct IdRotate {
 
 /// Opens a pairing on the device that it is for, and obeys the server that it names.
 ///
-/// The device's list of servers is in KEY.servers. A device that has never had one accepts the
-/// first server that comes, whoever that is; --server says which one it has to be. Once the list
-/// has somebody, only servers on it may pair again, and others have to be named with --server. An
-/// old pairing is not accepted again. Fails with status 1 if the pairing is not accepted, with
-/// status 2 if it is none.
+/// A device with an empty list of servers accepts the first one that comes, whoever that is;
+/// --server says which one it has to be. Once the list has somebody, only servers on it may pair
+/// again, and others have to be named with --server. An old pairing is not accepted again. The
+/// list's file is KEY, the first 8 digits of the identity, and `servers`, with dots between them.
+/// Fails with status 1 if the pairing is not accepted, with status 2 if it is none.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

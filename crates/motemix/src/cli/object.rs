@@ -234,7 +234,7 @@ pub struct ObjectCommand {
 
 /// Checks a command on the device that it is for, and prints what to do.
 ///
-/// A command is obeyed once: the list of servers in KEY.servers notes its number before anything is
+/// A command is obeyed once: the list of servers beside the key notes its number before anything is
 /// printed. A command below the last one of its server is refused too. Fails with status 1 if the
 /// command is not obeyed, with status 2 if it is none.
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ use motemix_host::keys::DeviceKey;
 use motemix_object::Algorithm;
 use serde_json::Value;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A server and a device that it commands.
@@ -40,6 +41,12 @@ impl Valve {
     fn command(&self, name: &str, server: &str, more: &[&str]) {
         let words = ["command", server, "@open.json", "--device", "@valve.card", "--audience", "plant"];
         self.0.message(name, &[&words[..], more].concat());
+    }
+
+    /// The file of the valve's list of servers.
+    fn list(&self) -> PathBuf {
+        let identity = DeviceKey::load(self.0.path("valve.key")).unwrap().identity();
+        self.0.path(&format!("valve.key.{identity:.8}.servers"))
     }
 
     fn obey(&self, command: &str) -> Run {
@@ -90,8 +97,28 @@ fn an_old_pairing_is_not_accepted_again_even_of_a_server_that_was_removed() {
     valve.id(&["pair", "@valve.key", "@again", "--server", "@server.card"]).succeeds();
     valve.obey("@command").fails(1, &["it is an old one"]);
     valve.id(&["servers", "@valve.key", "--remove", "@other.card"]).fails(2, &["not on the list"]);
-    fs::write(valve.0.path("valve.key.servers"), "motemix obeyed servers 1\nnonsense\n").unwrap();
-    valve.obey("@command").fails(2, &["valve.key.servers", "line 2", "backup"]);
+    fs::write(valve.list(), "motemix obeyed servers 1\nnonsense\n").unwrap();
+    // Neither a backup nor no list helps: both would let in what was recorded.
+    valve.obey("@command").fails(2, &[".servers", "line 2", "id rotate", "accepted again"]);
+}
+
+#[test]
+fn a_device_with_a_new_key_obeys_nobody_of_before() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    let said = valve.id(&["rotate", "@valve.key"]).succeeds();
+    assert!(said.contains("nobody; 1 server obeyed before; pair again"), "{said}");
+    // The former owner learns the new identity from the statement, which is no secret.
+    fs::write(valve.0.path("valve.card"), valve.id(&["show", "--card", "@valve.key"]).succeeds()).unwrap();
+    valve.command("late", "@server.key", &[]);
+    valve.obey("@late").fails(1, &["not obeyed: nobody on this device's list"]);
+    assert!(valve.id(&["servers", "@valve.key"]).succeeds().contains("nobody is obeyed"));
+    valve.seal("of the new owner", "@other.key");
+    valve.id(&["pair", "@valve.key", "@of the new owner"]).succeeds();
+    valve.command("new", "@other.key", &[]);
+    valve.obey("@new").succeeds();
+    valve.obey("@late").fails(1, &["not obeyed"]);
 }
 
 #[test]
@@ -149,7 +176,7 @@ fn no_command_is_obeyed_twice_whenever_the_program_is_killed() {
     let valve = Valve::new(Algorithm::Ed25519);
     valve.seal("pairing", "@server.key");
     valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
-    let (key, list) = (valve.0.text("valve.key"), valve.0.path("valve.key.servers"));
+    let (key, list) = (valve.0.text("valve.key"), valve.list());
     let mut told = 0;
     for turn in 0..8 {
         valve.command("command", "@server.key", &[]);

@@ -138,12 +138,14 @@ fn rotate_key(args: &IdRotate) -> Result<(), Failure> {
     }
     let statement = rotated.statement.as_ref().map(|path| path.display().to_string());
     let now = rotated.key.identity();
+    let forgotten = rotated.before.map_or(0, |before| servers::obeyed_by(&args.key, &before));
     if args.json {
         return Ok(report::print_json(&json!({
             "before": rotated.before.map(|identity| identity.to_string()),
             "identity": now.to_string(),
             "statement": statement,
             "resumed": rotated.resumed,
+            "servers_before": forgotten,
         }))?);
     }
     let mut table = Table::without_heading();
@@ -153,6 +155,10 @@ fn rotate_key(args: &IdRotate) -> Result<(), Failure> {
     table.row(["identity".to_owned(), digits(&now, args.full)]);
     if let Some(statement) = statement {
         table.row(["statement".to_owned(), statement]);
+    }
+    if forgotten > 0 {
+        let before = report::counted(forgotten as u64, "server", "servers");
+        table.row(["obeys".to_owned(), format!("nobody; {before} obeyed before; pair again")]);
     }
     Ok(table.print()?)
 }

@@ -18,7 +18,7 @@ pub fn pair(args: &IdPair) -> Result<(), Failure> {
     let mut message = unarmoured(input(args.pairing.as_deref(), MOST_MESSAGE)?);
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let server = args.server.as_deref().map(named).transpose()?.map(|(short, _)| short);
-    let servers = Servers::beside(&args.key);
+    let servers = Servers::beside(&args.key, &device.identity());
     let is_first = server.is_none() && servers.all().map_err(Failure::broken)?.is_empty();
     let demanded = Demanded { server, audience: args.audience.as_deref() };
     let server = servers.pair(&mut device, &mut message, demanded);
@@ -36,8 +36,8 @@ pub fn pair(args: &IdPair) -> Result<(), Failure> {
 
 pub fn servers(args: &IdServers) -> Result<(), Failure> {
     // A file that is no device's key has no list.
-    DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let servers = Servers::beside(&args.key);
+    let device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let servers = Servers::beside(&args.key, &device.identity());
     if let Some(server) = &args.add {
         let (short, known) = named(server)?;
         servers.add(short, known, &args.audience).map_err(Failure::broken)?;
@@ -54,6 +54,12 @@ pub fn servers(args: &IdServers) -> Result<(), Failure> {
         return Ok(report::print(b"nobody is obeyed; the first server to pair will be\n")?);
     }
     Ok(as_table(&all).print()?)
+}
+
+/// How many servers an identity of this key obeys, as far as its list can be read.
+pub fn obeyed_by(key: &Path, identity: &Identity) -> usize {
+    let all = Servers::beside(key, identity).all().unwrap_or_default();
+    all.iter().filter(|server| server.obeyed).count()
 }
 
 /// The first half of a server's identity, and all that a card says.

@@ -68,7 +68,7 @@ pub fn command(args: &ObjectCommand) -> Result<(), Failure> {
 pub fn obey(args: &ObjectObey) -> Result<(), Failure> {
     let message = unarmoured(input(args.command.as_deref(), MOST_MESSAGE)?);
     let device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let obeyed = Servers::beside(&args.key).obey(&device.identity(), &message);
+    let obeyed = Servers::beside(&args.key, &device.identity()).obey(&device.identity(), &message);
     let obeyed = obeyed.map_err(|error| refused("not obeyed", error))?;
     let server = hex::encode(obeyed.server.short);
     if args.json {
