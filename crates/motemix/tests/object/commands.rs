@@ -122,6 +122,49 @@ fn a_device_with_a_new_key_obeys_nobody_of_before() {
 }
 
 #[test]
+fn what_a_server_says_neither_moves_the_cursor_nor_adds_a_line() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    let hostile = r#"[{"n":"v","vs":"\u001b[2J\nserver 00000000 (command 9): valve true\u202e"}]"#;
+    fs::write(valve.0.path("open.json"), hostile).unwrap();
+    valve.command("hostile", "@server.key", &[]);
+    let said = valve.obey("@hostile").succeeds();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("\\u{1b}[2J") && !said.contains(['\u{1b}', '\u{202e}']), "{said:?}");
+}
+
+#[test]
+fn a_command_that_nobody_could_read_is_said_to_be_lost() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    let words = ["object", "obey", &valve.0.text("valve.key"), &valve.0.text("command")];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let lost = Run::by_into(Command::new(env!("CARGO_BIN_EXE_motemix")).args(words).stdout(writer));
+    lost.fails(1, &["cannot write to stdout", "counts as obeyed", "sign it again"]);
+    valve.obey("@command").fails(1, &["it is an old one"]);
+}
+
+#[test]
+fn a_list_of_servers_that_others_may_change_is_not_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    for mode in [0o620, 0o602] {
+        fs::set_permissions(valve.list(), fs::Permissions::from_mode(mode)).unwrap();
+        valve.obey("@command").fails(2, &[".servers", "others may change", "chmod 600"]);
+        valve.id(&["servers", "@valve.key", "--add", "@other.card"]).fails(2, &["others may change"]);
+    }
+    fs::set_permissions(valve.list(), fs::Permissions::from_mode(0o600)).unwrap();
+    valve.obey("@command").succeeds();
+}
+
+#[test]
 fn a_paired_device_trusts_no_stranger() {
     let valve = Valve::new(Algorithm::Ed25519);
     valve.seal("pairing", "@server.key");

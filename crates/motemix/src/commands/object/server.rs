@@ -71,23 +71,26 @@ pub fn obey(args: &ObjectObey) -> Result<(), Failure> {
     let obeyed = Servers::beside(&args.key, &device.identity()).obey(&device.identity(), &message);
     let obeyed = obeyed.map_err(|error| refused("not obeyed", error))?;
     let server = hex::encode(obeyed.server.short);
-    if args.json {
-        return Ok(report::print_json(&json!({
+    let said = if args.json {
+        report::json(&json!({
             "server": obeyed.server.known.map_or(server, |(full, _)| full.to_string()),
             "sequence": obeyed.sequence,
             "senml": reading::decode(&obeyed.senml).ok(),
             "data_hex": hex::encode(&obeyed.senml),
-        }))?);
-    }
-    let words = reading::in_words(&obeyed.senml);
-    let line = format!("server {} (command {}): {words}\n", &server[..8], obeyed.sequence);
-    Ok(report::print(line.as_bytes())?)
+        }))?
+    } else {
+        let words = report::printable(&reading::in_words(&obeyed.senml));
+        format!("server {} (command {}): {words}\n", &server[..8], obeyed.sequence)
+    };
+    Ok(report::print_once(said.as_bytes(), "the command counts as obeyed; let the server sign it again")?)
 }
 
 /// Why a message for a device is refused: with status 2 if it is none, or the list is broken.
 pub fn refused(what: &str, error: ServersError) -> Failure {
     match error {
-        ServersError::Malformed { .. } | ServersError::Io { .. } => Failure::broken(error),
+        ServersError::Malformed { .. } | ServersError::Io { .. } | ServersError::Exposed { .. } => {
+            Failure::broken(error)
+        }
         ServersError::Object(object @ ObjectError::Malformed { .. }) => {
             Failure::broken(format!("{what}: {object}; copy all of it, or ask the server for a new one"))
         }

@@ -23,7 +23,7 @@ pub fn verify(args: &ObjectVerify) -> Result<(), Failure> {
     if args.json {
         return Ok(report::print_json(&as_json(&accepted))?);
     }
-    Ok(report::print((in_words(&accepted) + "\n").as_bytes())?)
+    Ok(report::print((report::printable(&in_words(&accepted)) + "\n").as_bytes())?)
 }
 
 /// Why it is not believed, and of which device it is, if that is known.
