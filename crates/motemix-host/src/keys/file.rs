@@ -54,6 +54,9 @@ pub enum KeyProblem {
     /// Two rotations at once would name two successors.
     #[error("another rotation of this key is at work; wait until it has ended, and look who follows")]
     Rotating,
+    /// A statement must not take the place of another file.
+    #[error("there is another file already; name a new one for the statement, with --statement")]
+    Taken,
     /// A key must not be replaced by accident.
     #[error("there is a key already; remove it first if it is to be replaced")]
     Exists,
