@@ -62,6 +62,15 @@ pub struct Obeyed {
     pub senml: Vec<u8>,
 }
 
+/// A pairing that a device has accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paired {
+    /// Whom it obeys from now on.
+    pub server: Server,
+    /// Whether that server is obeyed only because it was there first.
+    pub on_first_use: bool,
+}
+
 /// What a pairing has to be, besides signed and sealed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demanded<'a> {
@@ -117,7 +126,8 @@ impl Servers {
         if servers.len() > MAX_SERVERS { Err(self.malformed(2 + MAX_SERVERS)) } else { Ok(servers) }
     }
 
-    /// Obeys a server, whose key may be known. Numbers of one that was removed go on.
+    /// Obeys a server, whose key may be known. Numbers of one that was removed go on, and without an
+    /// audience that of one that is on the list stays.
     ///
     /// # Errors
     /// See [`ServersError`].
@@ -125,13 +135,15 @@ impl Servers {
         &self,
         short: Short,
         known: Option<(Identity, PublicKey)>,
-        audience: &str,
+        audience: Option<&str>,
     ) -> Result<(), ServersError> {
         self.change(|servers| {
             let server = place_of(servers, short)?;
             server.obeyed = true;
             server.known = known.or(server.known);
-            audience.clone_into(&mut server.audience);
+            if let Some(audience) = audience {
+                audience.clone_into(&mut server.audience);
+            }
             Ok(())
         })
     }
@@ -157,7 +169,7 @@ impl Servers {
         device: &mut DeviceKey,
         message: &mut [u8],
         demanded: Demanded<'_>,
-    ) -> Result<Server, ServersError> {
+    ) -> Result<Paired, ServersError> {
         let identity = device.identity();
         let pairing = open_pairing(device.signer(), &identity, message).map_err(ServersError::Object)?;
         let full = pairing.server.identity().map_err(ServersError::Object)?;
@@ -169,8 +181,9 @@ impl Servers {
             return Err(ServersError::OtherAudience(pairing.audience.as_str().to_owned()));
         }
         self.change(|servers| {
+            let on_first_use = demanded.server.is_none() && servers.is_empty();
             let is_trusted = demanded.server.is_some()
-                || servers.is_empty()
+                || on_first_use
                 || servers.iter().any(|server| server.short == short && server.obeyed);
             if !is_trusted {
                 return Err(ServersError::Unknown(short));
@@ -186,7 +199,7 @@ impl Servers {
                 place: pairing.place.to_owned(),
                 purpose: pairing.purpose.to_owned(),
             };
-            Ok(server.clone())
+            Ok(Paired { server: server.clone(), on_first_use })
         })
     }
 

@@ -54,6 +54,9 @@ pub enum KeyProblem {
     /// Two rotations at once would name two successors.
     #[error("another rotation of this key is at work; wait until it has ended, and look who follows")]
     Rotating,
+    /// It is something else than a device's key.
+    #[error("{0}")]
+    OtherKind(&'static str),
     /// A statement must not take the place of another file.
     #[error("there is another file already; name a new one for the statement, with --statement")]
     Taken,

@@ -171,7 +171,7 @@ pub struct IdGroupNew {
     /// Keys or cards of the devices.
     #[arg(value_name = "CARD", required = true)]
     pub devices: Vec<PathBuf>,
-    /// Prints all 64 digits of each identity.
+    /// Prints all 64 digits of each identity, and of each public key.
     #[arg(long)]
     pub full: bool,
     /// Prints JSON.
@@ -188,7 +188,7 @@ pub struct IdGroupShow {
     /// The group; - for stdin.
     #[arg(value_name = "GROUP")]
     pub group: PathBuf,
-    /// Prints all 64 digits of each identity.
+    /// Prints all 64 digits of each identity, and of each public key.
     #[arg(long)]
     pub full: bool,
     /// Prints JSON.
@@ -408,9 +408,10 @@ pub struct IdServers {
     /// Obeys this server: an identity of 32 or 64 hex digits, the QR code's text, or a card.
     #[arg(long, value_name = "IDENTITY|CARD", conflicts_with = "remove")]
     pub add: Option<String>,
-    /// For whom its commands are, such as the name of a network.
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, requires = "add", value_parser = parse_audience)]
-    pub audience: String,
+    /// For whom its commands are, such as the name of a network. Without this, a server that is on
+    /// the list keeps its audience, and a new one has none.
+    #[arg(long, value_name = "NAME", requires = "add", value_parser = parse_audience)]
+    pub audience: Option<String>,
     /// Obeys this server no longer.
     #[arg(long, value_name = "IDENTITY|CARD")]
     pub remove: Option<String>,
@@ -420,6 +421,9 @@ pub struct IdServers {
 }
 
 fn parse_other(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty; leave the option out".to_owned());
+    }
     if text.len() > MAX_OTHER_LEN {
         return Err(format!("it has {} bytes; {MAX_OTHER_LEN} are the most", text.len()));
     }

@@ -189,6 +189,21 @@ fn a_pairing_for_another_network_is_refused() {
 }
 
 #[test]
+fn a_server_that_is_added_again_keeps_its_audience() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    let said: Value =
+        serde_json::from_str(&valve.id(&["pair", "@valve.key", "@pairing", "--json"]).succeeds()).unwrap();
+    assert_eq!((&said["on_first_use"], &said["audience"]), (&true.into(), &"plant".into()));
+    valve.id(&["servers", "@valve.key", "--add", "@server.card"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    valve.obey("@command").succeeds();
+    valve.id(&["servers", "@valve.key", "--add", "@server.card", "--audience", ""]).succeeds();
+    valve.command("next", "@server.key", &[]);
+    valve.obey("@next").fails(1, &["another device or audience"]);
+}
+
+#[test]
 fn a_server_that_was_fed_by_hand_shows_its_key_with_its_first_command() {
     let valve = Valve::new(Algorithm::Ed25519);
     let server = DeviceKey::load(valve.0.path("server.key")).unwrap().identity();
