@@ -20,6 +20,7 @@ mod marks;
 mod p224;
 mod p256;
 mod packets;
+mod pairing;
 mod surbs;
 mod symmetric;
 mod trial;
@@ -205,6 +206,7 @@ fn operations() -> impl Iterator<Item = &'static Operation> {
         surbs::OPERATIONS,
         vectors::OPERATIONS,
         edhoc::OPERATIONS,
+        pairing::OPERATIONS,
     ];
     of_both.into_iter().chain(OF_HOSTS.into_iter().filter(|_| !IS_OF_BOARDS)).flatten()
 }

@@ -273,7 +273,7 @@ const ALSO: [(&str, &str, &str); 5] = [
 
 /// What the copy needs: the crates that are mutated, those that they depend on, and the workspace
 /// that names versions.
-const COPIED: [&str; 10] = [
+const COPIED: [&str; 11] = [
     "Cargo.toml",
     "checks/secrets",
     "crates/motemix-crypto",
@@ -281,6 +281,7 @@ const COPIED: [&str; 10] = [
     "crates/motemix-host/src",
     "crates/motemix-loopix/src",
     "crates/motemix-neighbour",
+    "crates/motemix-object",
     "crates/motemix-sphinx",
     "vectors/packet.json",
     "crates/motemix-time",

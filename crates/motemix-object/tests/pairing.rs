@@ -1,6 +1,7 @@
 //! What holds of pairings and commands, whatever somebody tries.
 
 use motemix_crypto::Secret;
+use motemix_crypto::curve::of_ed25519;
 use motemix_object::{
     Algorithm, Audience, Command, Credential, Identity, ObjectError, Other, OtherKind, Pairing, PrivateKey,
     PublicKey, Signer as _, To, UnverifiedCommand, claimed_algorithm, command, open_pairing, pair,
@@ -80,14 +81,47 @@ fn no_other_device_opens_it() {
 }
 
 #[test]
-fn a_device_that_was_paired_cannot_pass_its_pairing_on() {
-    // It has what the server signed, and may seal that to another device.
+fn nobody_signs_a_pairing_in_the_servers_name() {
     let (device, mut other) = (key(1, Algorithm::Ed25519), key(2, Algorithm::Ed25519));
     let server = key(9, Algorithm::Ed25519);
     // Sealed by somebody who is not the server: the inside is signed by another key than it names.
     let mut forged = sealed(&mut other, credential(&server), &identity(&device), &device.public_key());
     let opened = open_pairing(&device, &identity(&device), &mut forged).map(|_| ());
     assert_eq!(opened, Err(ObjectError::Signature));
+}
+
+#[test]
+fn a_device_that_was_paired_cannot_pass_its_pairing_on() {
+    use hpke::{Deserializable as _, OpModeS, Serializable as _};
+    use hpke::{aead::ChaCha20Poly1305 as Aead, kdf::HkdfSha256, kem::X25519HkdfSha256 as Kem};
+    // An array's head, a number in two bytes, a key, and two heads of strings.
+    const HEAD: usize = 1 + 2 + 2 + 32 + 2;
+    let (device, next) = (key(1, Algorithm::Ed25519), key(2, Algorithm::Ed25519));
+    let mut message = sealed_to(&device);
+    let mut head = message[..HEAD].to_vec();
+    // In its own memory it finds what the server signed, and seals that to another device.
+    open_pairing(&device, &identity(&device), &mut message).unwrap();
+    let mut signed = message[HEAD..message.len() - 16].to_vec();
+
+    let resealed = |to: &PrivateKey, bound: &Identity, head: &mut Vec<u8>, signed: &mut Vec<u8>| {
+        let label = b"\x00\x18motemix/1 sealed pairing";
+        let point = of_ed25519::public_key(to.public_key().as_bytes().try_into().unwrap()).unwrap();
+        let public = <Kem as hpke::Kem>::PublicKey::from_bytes(&point.0).unwrap();
+        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+        let info = [&label[..], bound.as_bytes()].concat();
+        let (enc, mut sender) =
+            hpke::setup_sender_with_rng::<Aead, HkdfSha256, Kem>(&OpModeS::Base, &public, &info, &mut rng)
+                .unwrap();
+        head[5..37].copy_from_slice(&enc.to_bytes());
+        let tag = sender.seal_inout_detached(signed.as_mut_slice().into(), head).unwrap();
+        [&head[..], &signed[..], &tag.to_bytes()[..]].concat()
+    };
+    let mut passed_on = resealed(&next, &identity(&next), &mut head, &mut signed.clone());
+    let opened = open_pairing(&next, &identity(&next), &mut passed_on).map(|_| ());
+    assert_eq!(opened, Err(ObjectError::Signature), "it opens, and is for another device");
+    // To the same device it is the same pairing again: its number says so.
+    let mut again = resealed(&device, &identity(&device), &mut head, &mut signed);
+    assert_eq!(open_pairing(&device, &identity(&device), &mut again).unwrap().sequence, 7);
 }
 
 #[test]

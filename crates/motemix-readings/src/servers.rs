@@ -1,15 +1,18 @@
 //! Whom a device obeys, in a file beside its key. What was accepted is on the disk before anybody
 //! sees it: neither `kill -9` nor a power cut lets a command or a pairing in twice.
 
+mod error;
+
+pub use error::ServersError;
+
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use motemix_host::keys::DeviceKey;
 use motemix_host::store::file;
-use motemix_object::{
-    Algorithm, Audience, Identity, ObjectError, PublicKey, UnverifiedCommand, open_pairing,
-};
+use motemix_object::{Algorithm, Audience, Identity, PublicKey, UnverifiedCommand, open_pairing};
 
 const TITLE: &str = "motemix obeyed servers 1";
 /// How many servers a device keeps, with those that were removed: their numbers stay known.
@@ -40,77 +43,6 @@ pub struct Server {
     pub purpose: String,
 }
 
-/// Why a server is not obeyed, or a list cannot be used. Each is one line with a remedy.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServersError {
-    /// The file is no list of servers.
-    #[error(
-        "{}: line {line}: no list of servers; restore it from a backup, or remove it and pair the device again", file.display()
-    )]
-    Malformed {
-        /// The list.
-        file: PathBuf,
-        /// Line, counted from 1.
-        line: usize,
-    },
-    /// The system refuses.
-    #[error("{}: {error}; check the folder, its permissions and its free space", file.display())]
-    Io {
-        /// The list.
-        file: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// The message is malformed, for another device, or its signature does not hold.
-    #[error("{0}")]
-    Object(ObjectError),
-    /// A device that was paired before does not trust whoever comes next.
-    #[error(
-        "the server {} is not on this device's list, which is not empty; name it with --server if it is to be obeyed",
-        hex(.0)
-    )]
-    Unknown(Short),
-    /// Nobody on the list sent the command.
-    #[error("nobody on this device's list sent this: its sender begins with {}", hex(.0))]
-    Stranger([u8; 4]),
-    /// The server is another than the one that was asked for.
-    #[error("it is of the server {}, not of the one that --server names", hex(.0))]
-    OtherServer(Short),
-    /// The audience is another than the one that was asked for.
-    #[error("it is for `{0}`, not for the network that --audience names")]
-    OtherAudience(String),
-    /// The number was used.
-    #[error(
-        "it is an old one: its number is {sequence}, and the next of server {} is {next} or higher; \
-         if the server's counter was lost, let it sign with `--next {next}`",
-        hex(short)
-    )]
-    Stale {
-        /// Whose.
-        short: Short,
-        /// Its number.
-        sequence: u64,
-        /// The lowest that is accepted.
-        next: u64,
-    },
-    /// The server's key is not known.
-    #[error("the key of server {} is not known; let it sign with `--whole`, or pair", hex(.0))]
-    NoKey(Short),
-    /// No number is left.
-    #[error("the last number of all; give the server a new key with `motemix id rotate`, and pair again")]
-    Exhausted,
-    /// There is no place.
-    #[error(
-        "{MAX_SERVERS} servers are known, with those that were removed; give the device a new key (`motemix id \
-         rotate`), remove the list and pair again: with the old key, old messages would be accepted again"
-    )]
-    Full,
-    /// It cannot be removed.
-    #[error("the server {} is not on the list; `motemix id servers` shows it", hex(.0))]
-    NotThere(Short),
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a text cannot fail.
@@ -130,6 +62,15 @@ pub struct Obeyed {
     pub senml: Vec<u8>,
 }
 
+/// A pairing that a device has accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paired {
+    /// Whom it obeys from now on.
+    pub server: Server,
+    /// Whether that server is obeyed only because it was there first.
+    pub on_first_use: bool,
+}
+
 /// What a pairing has to be, besides signed and sealed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demanded<'a> {
@@ -146,10 +87,12 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// The list of the device whose key is in `key`: the file beside it that ends in `.servers`.
-    pub fn beside(key: impl AsRef<Path>) -> Self {
+    /// The list of the device `identity` whose key is in `key`: the file beside it whose name goes
+    /// on with the first 8 digits of the identity and `.servers`. So whoever gets a device with a
+    /// new key begins with an empty list, and obeys nobody that its former owner chose.
+    pub fn beside(key: impl AsRef<Path>, identity: &Identity) -> Self {
         let mut path = key.as_ref().as_os_str().to_owned();
-        path.push(".servers");
+        path.push(format!(".{identity:.8}.servers"));
         Self { path: path.into() }
     }
 
@@ -161,6 +104,10 @@ impl Servers {
         let mut text = String::new();
         match file::open(&self.path) {
             Ok(file) => {
+                let mode = file.metadata().map_err(|error| self.io(error))?.mode() & 0o7777;
+                if mode & 0o022 != 0 {
+                    return Err(ServersError::Exposed { file: self.path.clone(), mode });
+                }
                 let read = file.take(LONGEST).read_to_string(&mut text);
                 read.map_err(|error| match error.kind() {
                     io::ErrorKind::InvalidData => self.malformed(1),
@@ -179,7 +126,8 @@ impl Servers {
         if servers.len() > MAX_SERVERS { Err(self.malformed(2 + MAX_SERVERS)) } else { Ok(servers) }
     }
 
-    /// Obeys a server, whose key may be known. Numbers of one that was removed go on.
+    /// Obeys a server, whose key may be known. Numbers of one that was removed go on, and without an
+    /// audience that of one that is on the list stays.
     ///
     /// # Errors
     /// See [`ServersError`].
@@ -187,13 +135,15 @@ impl Servers {
         &self,
         short: Short,
         known: Option<(Identity, PublicKey)>,
-        audience: &str,
+        audience: Option<&str>,
     ) -> Result<(), ServersError> {
         self.change(|servers| {
             let server = place_of(servers, short)?;
             server.obeyed = true;
             server.known = known.or(server.known);
-            audience.clone_into(&mut server.audience);
+            if let Some(audience) = audience {
+                audience.clone_into(&mut server.audience);
+            }
             Ok(())
         })
     }
@@ -219,7 +169,7 @@ impl Servers {
         device: &mut DeviceKey,
         message: &mut [u8],
         demanded: Demanded<'_>,
-    ) -> Result<Server, ServersError> {
+    ) -> Result<Paired, ServersError> {
         let identity = device.identity();
         let pairing = open_pairing(device.signer(), &identity, message).map_err(ServersError::Object)?;
         let full = pairing.server.identity().map_err(ServersError::Object)?;
@@ -231,8 +181,9 @@ impl Servers {
             return Err(ServersError::OtherAudience(pairing.audience.as_str().to_owned()));
         }
         self.change(|servers| {
+            let on_first_use = demanded.server.is_none() && servers.is_empty();
             let is_trusted = demanded.server.is_some()
-                || servers.is_empty()
+                || on_first_use
                 || servers.iter().any(|server| server.short == short && server.obeyed);
             if !is_trusted {
                 return Err(ServersError::Unknown(short));
@@ -248,7 +199,7 @@ impl Servers {
                 place: pairing.place.to_owned(),
                 purpose: pairing.purpose.to_owned(),
             };
-            Ok(server.clone())
+            Ok(Paired { server: server.clone(), on_first_use })
         })
     }
 

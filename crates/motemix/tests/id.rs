@@ -76,6 +76,35 @@ fn challenge() -> String {
 }
 
 #[test]
+fn a_drawing_takes_the_place_of_no_key_and_no_card() {
+    let kit = Kit::new();
+    let key = fs::read(kit.path("a")).expect("a key");
+    let card = fs::read(kit.path("a.card")).expect("a card");
+    // The word for the sheet was forgotten.
+    motemix(["id", "sheet", &kit.path("a"), &kit.path("b")]).fails(2, &["no drawing", "remove"]);
+    motemix(["id", "sheet", &kit.path("a.card"), &kit.path("b.card")]).fails(2, &["a.card", "no drawing"]);
+    for format in ["--svg", "--png"] {
+        motemix(["id", "qr", &kit.path("b"), format, &kit.path("a")]).fails(2, &["no drawing"]);
+    }
+    assert_eq!(fs::read(kit.path("a")).expect("a key"), key);
+    assert_eq!(fs::read(kit.path("a.card")).expect("a card"), card);
+    for _ in 0..2 {
+        motemix(["id", "sheet", &kit.path("labels.svg"), &kit.path("a")]).succeeds();
+        motemix(["id", "qr", &kit.path("a"), "--png", &kit.path("a.png")]).succeeds();
+    }
+}
+
+#[test]
+fn what_people_read_fits_a_hundred_columns() {
+    let kit = Kit::new();
+    kit.group();
+    let said = motemix(["id", "group", "show", &kit.path("box")]).succeeds();
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+    let whole = motemix(["id", "group", "show", "--full", &kit.path("box")]).succeeds();
+    assert!(whole.contains(kit.json("a")["public_key"].as_str().expect("a key")), "{whole}");
+}
+
+#[test]
 fn a_device_makes_its_identity_and_its_card_says_the_same_without_the_secret() {
     let kit = Kit::new();
     for name in ["a", "b"] {

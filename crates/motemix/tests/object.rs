@@ -88,6 +88,8 @@ impl Desk {
 fn a_device_is_authorised_shows_its_key_and_is_believed_once() {
     let desk = Desk::new();
     desk.message("introduction", &["introduce", "@mote.key"]);
+    desk.verify("introduction", &[]).fails(2, &["no such list", "motemix object authorise"]);
+    desk.object(&["authorise", "--devices", "@devices.db", "--first-use", "0"]).succeeds();
     desk.verify("introduction", &[]).fails(1, &["not believed", "motemix object authorise"]);
     desk.authorise();
     let said = desk.verify("introduction", &[]).succeeds();
@@ -248,10 +250,12 @@ fn a_wrong_line_of_a_list_is_named_and_nothing_changes() {
 fn what_is_no_message_or_no_reading_ends_in_one_line() {
     let desk = Desk::new();
     desk.authorise();
-    for bytes in [&b""[..], b"hello", b"8400", &[0x84; 90], &[0x82, 0x06, 0x58]] {
+    fs::write(desk.path("empty"), "\n").unwrap();
+    desk.verify("empty", &[]).fails(2, &["empty: it is empty"]);
+    for bytes in [&b"hello"[..], b"8400", &[0x84; 90], &[0x82, 0x06, 0x58]] {
         fs::write(desk.path("junk"), bytes).unwrap();
-        desk.verify("junk", &[]).fails(2, &["no signed object", "byte"]);
-        desk.object(&["sign", "@mote.key", "@junk"]).fails(2, &["SenML"]);
+        desk.verify("junk", &[]).fails(2, &["junk: no signed object", "byte", "copy all of it"]);
+        desk.object(&["sign", "@mote.key", "@junk"]).fails(2, &["junk", "SenML"]);
     }
     // What could not be signed took no number.
     assert!(!desk.counter().exists());
@@ -261,6 +265,49 @@ fn what_is_no_message_or_no_reading_ends_in_one_line() {
     desk.object(&["sign", "@mote.key", "@long"]).fails(2, &["long", "65536 bytes"]);
     fs::write(desk.counter(), "5\n").unwrap();
     desk.object(&["sign", "@mote.key", "@reading.cbor"]).fails(1, &[".counter", "not a counter"]);
+}
+
+#[test]
+fn whoever_takes_one_message_for_another_is_told_what_it_is() {
+    let desk = Desk::new();
+    desk.authorise();
+    fs::write(desk.path("open.json"), r#"[{"n":"valve","vb":true}]"#).unwrap();
+    fs::write(desk.path("mote.card"), motemix(["id", "show", "--card", &desk.text("mote.key")]).succeeds())
+        .unwrap();
+    desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
+    desk.message("pairing", &["pair", "@mote.key", "--device", "@mote.card"]);
+    desk.message("command", &["command", "@mote.key", "@open.json", "--device", "@mote.card"]);
+    for (name, words) in [
+        ("pairing", "it is a pairing; the device opens it with `motemix id pair`"),
+        ("command", "it is a command; the device checks it with `motemix object obey`"),
+        ("reading", "it is a reading; `motemix object verify` checks it"),
+        ("open.json", "nobody has signed"),
+        ("mote.card", "it is a file about a device"),
+        ("mote.key", "it is a file about a device"),
+    ] {
+        if name != "reading" {
+            desk.verify(name, &[]).fails(2, &[name, words]);
+        }
+        if name != "command" {
+            desk.object(&["obey", "@mote.key", &format!("@{name}")]).fails(2, &[name, words]);
+        }
+        if name != "pairing" {
+            let refused = motemix(["id", "pair", &desk.text("mote.key"), &desk.text(name)]);
+            refused.fails(2, &[name, words]);
+        }
+    }
+    desk.object(&["sign", "@mote.card", "@open.json"]).fails(2, &["mote.card", "has no secret", "key"]);
+    desk.object(&["sign", "@open.json", "@open.json"]).fails(2, &["open.json", "no device's key"]);
+    // A typing error makes no list.
+    desk.object(&["verify", "--devices", "@other.db", "@reading"]).fails(2, &["other.db", "no such list"]);
+    assert!(!desk.path("other.db").exists());
+}
+
+#[test]
+fn an_installers_list_without_an_end_is_not_read_to_its_end() {
+    let desk = Desk::new();
+    let words = ["authorise", "--devices", "@devices.db", "/dev/zero"];
+    desk.object(&words).fails(2, &["/dev/zero", "longer than 1048576 bytes"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The key that a device signs its readings with, and what stands beside it in its identity.
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use motemix_crypto::Secret;
@@ -10,10 +10,25 @@ use motemix_object::{
 };
 use zeroize::Zeroizing;
 
-use super::card::{OTHER, parse_other};
+use super::card::{CARD_TITLE, OTHER, parse_other};
 use super::{KeyError, KeyProblem, Replace, file, fresh_seed, write};
 
 pub(super) const TITLE: &str = "motemix device key 1";
+
+/// What a file is that is no device's key, with the remedy; `None` if it may be one.
+fn other_kind(path: &Path) -> Option<&'static str> {
+    const NO_KEY: &str = "no device's key; check the path, or make a key with `motemix id new`";
+    let mut start = Vec::new();
+    super::open(path).ok()?.take(TITLE.len() as u64 + 2).read_to_end(&mut start).ok()?;
+    if DeviceKey::is_title(&start) {
+        return None;
+    }
+    if start.starts_with(CARD_TITLE.as_bytes()) {
+        return Some("it is a device's card, which has no secret; name the device's key");
+    }
+    // A title of a later version, and one that was damaged, are told with their line.
+    if start.starts_with(b"motemix device key") { None } else { Some(NO_KEY) }
+}
 
 /// A device's key with what stands beside it, and the file that it lives in.
 pub struct DeviceKey {
@@ -60,6 +75,10 @@ impl DeviceKey {
         const ALGORITHM: &str = "`algorithm` and `ed25519` or `es256`";
         const SEED: &str = "`seed` and 64 hex digits, which are a key";
         let path = path.as_ref();
+        // Before its mode: a card or a label may be read by everybody.
+        if let Some(what) = other_kind(path) {
+            return Err(KeyError::new(path, KeyProblem::OtherKind(what)));
+        }
         let text = file::read(path)?;
         let mut lines = file::Lines::below(path, &text, TITLE)?;
         let algorithm = lines.text("algorithm").and_then(Algorithm::named);

@@ -54,9 +54,12 @@ pub enum KeyProblem {
     /// Two rotations at once would name two successors.
     #[error("another rotation of this key is at work; wait until it has ended, and look who follows")]
     Rotating,
-    /// A rotation's statement would be written where a key is.
-    #[error("the statement would take the place of a key; name another file for it")]
-    InPlaceOfKey,
+    /// It is something else than a device's key.
+    #[error("{0}")]
+    OtherKind(&'static str),
+    /// A statement must not take the place of another file.
+    #[error("there is another file already; name a new one for the statement, with --statement")]
+    Taken,
     /// A key must not be replaced by accident.
     #[error("there is a key already; remove it first if it is to be replaced")]
     Exists,

@@ -12,7 +12,7 @@
 //! The system drops the lock with the process, so that none is left by one that was killed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -82,8 +82,12 @@ fn rotate_by(
             return finish(path, &retiring, statement, done);
         }
     }
-    refuse_place(path, &statement(&old.identity()))?;
     let resumed = successor.exists();
+    let (before, to) = (old.identity(), statement(&old.identity()));
+    refuse_place(path, &to)?;
+    if !resumed {
+        is_there(&to, None)?;
+    }
     let mut new = if resumed {
         DeviceKey::load(&successor)?
     } else {
@@ -91,7 +95,6 @@ fn rotate_by(
         DeviceKey::create(&successor, old.signer().public_key().algorithm(), &others)?
     };
     done(Done::Successor)?;
-    let (before, to) = (old.identity(), statement(&old.identity()));
     write_statement(&mut old, &mut new, &to)?;
     done(Done::Statement)?;
     if !retiring.exists() {
@@ -140,7 +143,24 @@ fn write_statement(old: &mut DeviceKey, new: &mut DeviceKey, to: &Path) -> Resul
         .map_err(|error| written(to)(io::Error::other(error)))?;
     let mut text = base16ct::lower::encode_string(bytes.get(..len).unwrap_or_default());
     text.push('\n');
-    file::replace(to, 0o644, text.as_bytes()).map_err(written(to))
+    if is_there(to, Some(&text))? {
+        return Ok(());
+    }
+    file::create(to, 0o644, text.as_bytes()).map_err(written(to))
+}
+
+/// Whether the statement is there, as a rotation that was interrupted has left it. Any other file
+/// in its place is somebody's, such as a key or the statement of an earlier rotation.
+fn is_there(to: &Path, statement: Option<&str>) -> Result<bool, KeyError> {
+    let mut there = Vec::new();
+    let read =
+        file::open(to).and_then(|file| file.take(STATEMENT_LEN as u64 * 2 + 1).read_to_end(&mut there));
+    match read {
+        Ok(_) if statement.is_some_and(|statement| statement.as_bytes() == there) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(written(to)(error)),
+        _ => Err(KeyError::new(to, KeyProblem::Taken)),
+    }
 }
 
 /// Refuses to write the statement where a key of this rotation is or will be.
@@ -150,7 +170,7 @@ fn refuse_place(path: &Path, statement: &Path) -> Result<(), KeyError> {
     let wanted = place(statement);
     let keys = [path.to_owned(), beside(path, "successor"), beside(path, "retiring")];
     if wanted.is_some() && keys.iter().any(|key| place(key) == wanted) {
-        return Err(KeyError::new(statement, KeyProblem::InPlaceOfKey));
+        return Err(KeyError::new(statement, KeyProblem::Taken));
     }
     Ok(())
 }
@@ -324,7 +344,7 @@ mod tests {
             assert!(matches!(refused.unwrap().problem, KeyProblem::Rotating), "{step:?}");
             assert_eq!(rotated.unwrap().key.identity(), device.successor());
             // It has ended: the next one is one of its own.
-            assert!(!device.rotate().resumed);
+            assert!(!rotate(&device.path, |_| device.path.with_extension("next")).unwrap().resumed);
         }
     }
 
@@ -393,7 +413,7 @@ mod tests {
             [device.path.clone(), again, beside(&device.path, "successor"), beside(&device.path, "retiring")]
         {
             let refused = rotate(&device.path, |_| place.clone()).unwrap_err();
-            assert!(matches!(refused.problem, KeyProblem::InPlaceOfKey), "{}: {refused}", place.display());
+            assert!(matches!(refused.problem, KeyProblem::Taken), "{}: {refused}", place.display());
             assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), device.identity);
         }
         // Nor that of the new key, when a rotation is brought to its end.
@@ -402,6 +422,28 @@ mod tests {
         assert!(rotate(&device.path, |_| device.path.clone()).is_err());
         assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), now);
         assert_eq!(device.rotate().key.identity(), now);
+    }
+
+    #[test]
+    fn a_statement_takes_the_place_of_no_other_file() {
+        let device = Device::new(Algorithm::Ed25519);
+        let notes = device.path.with_extension("notes");
+        fs::write(&notes, "somebody's notes").unwrap();
+        let key = fs::read(&device.path).unwrap();
+        let own = ["successor", "retiring"].map(|ending| beside(&device.path, ending));
+        for taken in [&notes, &device.path, &own[0], &own[1]] {
+            let before = fs::read(taken).ok();
+            let refused = rotate(&device.path, |_| taken.clone()).unwrap_err();
+            assert!(matches!(refused.problem, KeyProblem::Taken) && refused.file == *taken, "{refused}");
+            assert_eq!(fs::read(taken).ok(), before);
+            assert_eq!(fs::read(&device.path).unwrap(), key);
+        }
+        device.rotate();
+        // Nor of an earlier statement: without it nobody could follow from identity to identity.
+        let statement = fs::read(device.statement()).unwrap();
+        let refused = rotate(&device.path, |_| device.statement()).unwrap_err();
+        assert!(matches!(refused.problem, KeyProblem::Taken), "{refused}");
+        assert_eq!(fs::read(device.statement()).unwrap(), statement);
     }
 
     #[test]

@@ -171,7 +171,7 @@ pub struct IdGroupNew {
     /// Keys or cards of the devices.
     #[arg(value_name = "CARD", required = true)]
     pub devices: Vec<PathBuf>,
-    /// Prints all 64 digits of each identity.
+    /// Prints all 64 digits of each identity, and of each public key.
     #[arg(long)]
     pub full: bool,
     /// Prints JSON.
@@ -188,7 +188,7 @@ pub struct IdGroupShow {
     /// The group; - for stdin.
     #[arg(value_name = "GROUP")]
     pub group: PathBuf,
-    /// Prints all 64 digits of each identity.
+    /// Prints all 64 digits of each identity, and of each public key.
     #[arg(long)]
     pub full: bool,
     /// Prints JSON.
@@ -336,8 +336,9 @@ pub struct IdCheckRetirement {
 /// Gives a device a new key and identity, after a factory reset or a change of owner.
 ///
 /// The old key signs which identity follows, the new one signs that it does, and then the old one
-/// is overwritten and removed. Serial number, maker and model stay. If it was interrupted, the same
-/// command goes on from there, with the same new key.
+/// is overwritten and removed. Serial number, maker and model stay. Whom the device obeyed does not
+/// stay: pair it again. If it was interrupted, the same command goes on from there, with the same
+/// new key.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -360,11 +361,11 @@ pub struct IdRotate {
 
 /// Opens a pairing on the device that it is for, and obeys the server that it names.
 ///
-/// The device's list of servers is in KEY.servers. A device that has never had one accepts the
-/// first server that comes, whoever that is; --server says which one it has to be. Once the list
-/// has somebody, only servers on it may pair again, and others have to be named with --server. An
-/// old pairing is not accepted again. Fails with status 1 if the pairing is not accepted, with
-/// status 2 if it is none.
+/// A device with an empty list of servers accepts the first one that comes, whoever that is;
+/// --server says which one it has to be. Once the list has somebody, only servers on it may pair
+/// again, and others have to be named with --server. An old pairing is not accepted again. The
+/// list's file is KEY, the first 8 digits of the identity, and `servers`, with dots between them.
+/// Fails with status 1 if the pairing is not accepted, with status 2 if it is none.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -407,9 +408,10 @@ pub struct IdServers {
     /// Obeys this server: an identity of 32 or 64 hex digits, the QR code's text, or a card.
     #[arg(long, value_name = "IDENTITY|CARD", conflicts_with = "remove")]
     pub add: Option<String>,
-    /// For whom its commands are, such as the name of a network.
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, requires = "add", value_parser = parse_audience)]
-    pub audience: String,
+    /// For whom its commands are, such as the name of a network. Without this, a server that is on
+    /// the list keeps its audience, and a new one has none.
+    #[arg(long, value_name = "NAME", requires = "add", value_parser = parse_audience)]
+    pub audience: Option<String>,
     /// Obeys this server no longer.
     #[arg(long, value_name = "IDENTITY|CARD")]
     pub remove: Option<String>,
@@ -419,6 +421,9 @@ pub struct IdServers {
 }
 
 fn parse_other(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty; leave the option out".to_owned());
+    }
     if text.len() > MAX_OTHER_LEN {
         return Err(format!("it has {} bytes; {MAX_OTHER_LEN} are the most", text.len()));
     }

@@ -43,10 +43,10 @@ pub struct ObjectAuthorise {
     #[arg(long, value_name = "HEX", value_parser = parse_identity)]
     pub identity: Option<[u8; Identity::SHORT_LEN]>,
     /// Where the device is.
-    #[arg(long, value_name = "TEXT", default_value = "", requires = "identity")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "identity")]
     pub place: String,
     /// What it is for.
-    #[arg(long, value_name = "TEXT", default_value = "", requires = "identity")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "identity")]
     pub purpose: String,
     /// Trusts the next COUNT devices that introduce themselves or register, whoever they are, and 0
     /// nobody. If somebody else is there first, that one is trusted, and its readings are believed:
@@ -234,7 +234,7 @@ pub struct ObjectCommand {
 
 /// Checks a command on the device that it is for, and prints what to do.
 ///
-/// A command is obeyed once: the list of servers in KEY.servers notes its number before anything is
+/// A command is obeyed once: the list of servers beside the key notes its number before anything is
 /// printed. A command below the last one of its server is refused too. Fails with status 1 if the
 /// command is not obeyed, with status 2 if it is none.
 #[derive(Debug, Args)]
@@ -269,7 +269,7 @@ pub struct Target {
 
 #[derive(Debug, Args)]
 pub struct DeviceList {
-    /// The list of devices; made if it does not exist.
+    /// The list of devices. `authorise` makes it if it does not exist.
     #[arg(long = "devices", value_name = "FILE")]
     pub path: PathBuf,
 }
@@ -279,7 +279,7 @@ pub struct DeviceList {
 pub struct For {
     /// For whom the message is, the same name for who signs and who verifies: no other audience
     /// believes it. In a network that is the network's name.
-    #[arg(long, value_name = "NAME", default_value = "", value_parser = parse_audience)]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = parse_audience)]
     pub audience: String,
 }
 
@@ -293,7 +293,7 @@ impl For {
 /// In which form a message is printed.
 #[derive(Debug, Args)]
 pub struct Form {
-    /// Prints bytes in place of a line of hexadecimal digits; of a JWS the text without a line end.
+    /// Prints bytes in place of a line of hexadecimal digits, and a JWS without a line end.
     #[arg(long)]
     pub raw: bool,
 }

@@ -7,11 +7,13 @@
 
 mod authorise;
 mod device;
+pub mod kind;
 mod server;
 mod verify;
 
 pub use authorise::{authorise, devices};
 pub use device::{introduce, register, sign};
+pub use kind::Kind;
 pub use server::{obey, pair, refused};
 pub use verify::{name, verify};
 
@@ -20,6 +22,7 @@ use crate::failure::Failure;
 use crate::report;
 use anyhow::Context;
 use motemix_readings::jws::MAX_JWS_LEN;
+use motemix_readings::senml::Pack;
 use std::io::Read;
 use std::path::Path;
 
@@ -46,21 +49,38 @@ pub fn run(command: &Object) -> Result<(), Failure> {
 pub fn input(path: Option<&Path>, longest: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let most = longest as u64 + 1;
-    let name = match path.filter(|path| *path != Path::new("-")) {
+    let name = place(path);
+    match path.filter(|path| *path != Path::new("-")) {
         None => {
             std::io::stdin().take(most).read_to_end(&mut bytes).context("cannot read stdin")?;
-            "stdin".to_owned()
         }
         Some(path) => {
             let file = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-            file.map_err(|error| Failure::broken(format!("{}: {error}; check the path", path.display())))?;
-            path.display().to_string()
+            file.map_err(|error| Failure::broken(format!("{name}: {error}; check the path")))?;
         }
-    };
+    }
     if bytes.len() > longest {
         return Err(Failure::broken(format!("{name}: longer than {longest} bytes; is it the right file?")));
     }
     Ok(bytes)
+}
+
+/// Where input comes from, for messages.
+pub fn place(path: Option<&Path>) -> String {
+    path.map_or_else(|| "stdin".to_owned(), crate::commands::id::source::place)
+}
+
+/// SenML in a file, or on stdin, as it is and as it was read.
+fn senml(path: Option<&Path>) -> Result<(Vec<u8>, Pack), Failure> {
+    let (place, given) = (place(path), input(path, MOST_SENML)?);
+    let is_text = given.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    if is_text && !given.trim_ascii_start().starts_with(b"[") {
+        return Err(Failure::broken(format!(
+            "{place}: no SenML: in JSON it begins with `[`; check the path"
+        )));
+    }
+    let pack = Pack::read(&given).map_err(|error| Failure::broken(format!("{place}: {error}")))?;
+    Ok((given, pack))
 }
 
 /// Hexadecimal digits as bytes; anything else as it is. No message of a device is of such digits

@@ -139,9 +139,8 @@ pub fn metrics_addresses(base_port: u16, nodes: &[SocketAddr]) -> Result<Vec<Soc
         return Ok(nodes.iter().map(of_node).collect());
     }
     // All are open until all are known: none is given twice.
-    let open = |node| {
-        TcpListener::bind(of_node(node)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-    };
+    let open =
+        |node| TcpListener::bind(of_node(node)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     let listeners: Vec<_> =
         nodes.iter().map(open).collect::<Result<_, _>>().context("cannot open a TCP socket on loopback")?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>();

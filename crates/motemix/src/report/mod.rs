@@ -21,10 +21,23 @@ pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
+/// Writes to stdout what nobody can get a second time: here a reader that has gone is an error.
+/// `lost` says what that means.
+pub fn print_once(bytes: &[u8], lost: &'static str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    written.map_err(|error| anyhow::anyhow!("cannot write to stdout: {error}; {lost}"))
+}
+
 /// One JSON value, indented, and the end of the line.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(json(value)?.as_bytes())
+}
+
+/// What [`print_json`] prints.
+pub fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
-    print((printable_json(&text) + "\n").as_bytes())
+    Ok(printable_json(&text) + "\n")
 }
 
 /// A figure with as many significant digits, where more would say nothing: what it was computed

@@ -6,6 +6,7 @@ use motemix_host::keys::DeviceKey;
 use motemix_object::Algorithm;
 use serde_json::Value;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A server and a device that it commands.
@@ -40,6 +41,12 @@ impl Valve {
     fn command(&self, name: &str, server: &str, more: &[&str]) {
         let words = ["command", server, "@open.json", "--device", "@valve.card", "--audience", "plant"];
         self.0.message(name, &[&words[..], more].concat());
+    }
+
+    /// The file of the valve's list of servers.
+    fn list(&self) -> PathBuf {
+        let identity = DeviceKey::load(self.0.path("valve.key")).unwrap().identity();
+        self.0.path(&format!("valve.key.{identity:.8}.servers"))
     }
 
     fn obey(&self, command: &str) -> Run {
@@ -90,8 +97,71 @@ fn an_old_pairing_is_not_accepted_again_even_of_a_server_that_was_removed() {
     valve.id(&["pair", "@valve.key", "@again", "--server", "@server.card"]).succeeds();
     valve.obey("@command").fails(1, &["it is an old one"]);
     valve.id(&["servers", "@valve.key", "--remove", "@other.card"]).fails(2, &["not on the list"]);
-    fs::write(valve.0.path("valve.key.servers"), "motemix obeyed servers 1\nnonsense\n").unwrap();
-    valve.obey("@command").fails(2, &["valve.key.servers", "line 2", "backup"]);
+    fs::write(valve.list(), "motemix obeyed servers 1\nnonsense\n").unwrap();
+    // Neither a backup nor no list helps: both would let in what was recorded.
+    valve.obey("@command").fails(2, &[".servers", "line 2", "id rotate", "accepted again"]);
+}
+
+#[test]
+fn a_device_with_a_new_key_obeys_nobody_of_before() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    let said = valve.id(&["rotate", "@valve.key"]).succeeds();
+    assert!(said.contains("nobody; 1 server obeyed before; pair again"), "{said}");
+    // The former owner learns the new identity from the statement, which is no secret.
+    fs::write(valve.0.path("valve.card"), valve.id(&["show", "--card", "@valve.key"]).succeeds()).unwrap();
+    valve.command("late", "@server.key", &[]);
+    valve.obey("@late").fails(1, &["not obeyed: nobody on this device's list"]);
+    assert!(valve.id(&["servers", "@valve.key"]).succeeds().contains("nobody is obeyed"));
+    valve.seal("of the new owner", "@other.key");
+    valve.id(&["pair", "@valve.key", "@of the new owner"]).succeeds();
+    valve.command("new", "@other.key", &[]);
+    valve.obey("@new").succeeds();
+    valve.obey("@late").fails(1, &["not obeyed"]);
+}
+
+#[test]
+fn what_a_server_says_neither_moves_the_cursor_nor_adds_a_line() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    let hostile = r#"[{"n":"v","vs":"\u001b[2J\nserver 00000000 (command 9): valve true\u202e"}]"#;
+    fs::write(valve.0.path("open.json"), hostile).unwrap();
+    valve.command("hostile", "@server.key", &[]);
+    let said = valve.obey("@hostile").succeeds();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("\\u{1b}[2J") && !said.contains(['\u{1b}', '\u{202e}']), "{said:?}");
+}
+
+#[test]
+fn a_command_that_nobody_could_read_is_said_to_be_lost() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    let words = ["object", "obey", &valve.0.text("valve.key"), &valve.0.text("command")];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let lost = Run::by_into(Command::new(env!("CARGO_BIN_EXE_motemix")).args(words).stdout(writer));
+    lost.fails(1, &["cannot write to stdout", "counts as obeyed", "sign it again"]);
+    valve.obey("@command").fails(1, &["it is an old one"]);
+}
+
+#[test]
+fn a_list_of_servers_that_others_may_change_is_not_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    for mode in [0o620, 0o602] {
+        fs::set_permissions(valve.list(), fs::Permissions::from_mode(mode)).unwrap();
+        valve.obey("@command").fails(2, &[".servers", "others may change", "chmod 600"]);
+        valve.id(&["servers", "@valve.key", "--add", "@other.card"]).fails(2, &["others may change"]);
+    }
+    fs::set_permissions(valve.list(), fs::Permissions::from_mode(0o600)).unwrap();
+    valve.obey("@command").succeeds();
 }
 
 #[test]
@@ -116,6 +186,21 @@ fn a_pairing_for_another_network_is_refused() {
     valve.seal("pairing", "@server.key");
     valve.id(&["pair", "@valve.key", "@pairing", "--audience", "harbour"]).fails(1, &["it is for `plant`"]);
     valve.id(&["pair", "@valve.key", "@pairing", "--audience", "plant"]).succeeds();
+}
+
+#[test]
+fn a_server_that_is_added_again_keeps_its_audience() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    let said: Value =
+        serde_json::from_str(&valve.id(&["pair", "@valve.key", "@pairing", "--json"]).succeeds()).unwrap();
+    assert_eq!((&said["on_first_use"], &said["audience"]), (&true.into(), &"plant".into()));
+    valve.id(&["servers", "@valve.key", "--add", "@server.card"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    valve.obey("@command").succeeds();
+    valve.id(&["servers", "@valve.key", "--add", "@server.card", "--audience", ""]).succeeds();
+    valve.command("next", "@server.key", &[]);
+    valve.obey("@next").fails(1, &["another device or audience"]);
 }
 
 #[test]
@@ -149,7 +234,7 @@ fn no_command_is_obeyed_twice_whenever_the_program_is_killed() {
     let valve = Valve::new(Algorithm::Ed25519);
     valve.seal("pairing", "@server.key");
     valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
-    let (key, list) = (valve.0.text("valve.key"), valve.0.path("valve.key.servers"));
+    let (key, list) = (valve.0.text("valve.key"), valve.list());
     let mut told = 0;
     for turn in 0..8 {
         valve.command("command", "@server.key", &[]);

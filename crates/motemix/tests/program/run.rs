@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::ffi::OsStr;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// For what has to happen in the end; a story that waits this long has failed.
@@ -20,6 +20,12 @@ impl Run {
     /// Runs a program as the command says.
     pub fn by(command: &mut Command) -> Self {
         Self(command.env_remove("MOTEMIX_LOG").output().expect("the program starts"))
+    }
+
+    /// The same, with stdout where the command has it.
+    pub fn by_into(command: &mut Command) -> Self {
+        let child = command.env_remove("MOTEMIX_LOG").stderr(Stdio::piped()).spawn();
+        Self(child.and_then(Child::wait_with_output).expect("the program starts"))
     }
 
     pub fn status(&self) -> i32 {

@@ -63,7 +63,9 @@ fn print(file: &GroupFile, full: bool, as_json: bool) -> Result<(), Failure> {
     let mut table = Table::new(["identity", "of", "public key"]);
     table.row([digits(&group.identity(), full), "the group".to_owned()]);
     for (key, identity) in members {
-        table.row([digits(&identity, full), "a device in it".to_owned(), key.to_string()]);
+        let key = key.to_string();
+        let shown = if full { key } else { format!("{}…", key.get(..24).unwrap_or(&key)) };
+        table.row([digits(&identity, full), "a device in it".to_owned(), shown]);
     }
     Ok(table.print()?)
 }

@@ -24,7 +24,8 @@ use motemix_object::{
     Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other, OtherKind, PublicKey, cose_key, thumbprint,
 };
 use serde_json::{Map, Value, json};
-use std::io::IsTerminal as _;
+use std::fs::File;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 pub fn run(command: &Id) -> Result<(), Failure> {
@@ -138,12 +139,14 @@ fn rotate_key(args: &IdRotate) -> Result<(), Failure> {
     }
     let statement = rotated.statement.as_ref().map(|path| path.display().to_string());
     let now = rotated.key.identity();
+    let forgotten = rotated.before.map_or(0, |before| servers::obeyed_by(&args.key, &before));
     if args.json {
         return Ok(report::print_json(&json!({
             "before": rotated.before.map(|identity| identity.to_string()),
             "identity": now.to_string(),
             "statement": statement,
             "resumed": rotated.resumed,
+            "servers_before": forgotten,
         }))?);
     }
     let mut table = Table::without_heading();
@@ -153,6 +156,10 @@ fn rotate_key(args: &IdRotate) -> Result<(), Failure> {
     table.row(["identity".to_owned(), digits(&now, args.full)]);
     if let Some(statement) = statement {
         table.row(["statement".to_owned(), statement]);
+    }
+    if forgotten > 0 {
+        let before = report::counted(forgotten as u64, "server", "servers");
+        table.row(["obeys".to_owned(), format!("nobody; {before} obeyed before; pair again")]);
     }
     Ok(table.print()?)
 }
@@ -194,9 +201,32 @@ fn key_as_json(key: &PublicKey) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Writes a file that is no secret, as a whole.
+/// Writes a drawing, as a whole.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    may_draw(path)?;
     motemix_host::store::file::replace(path, 0o644, bytes).map_err(|error| not_written(path, &error))
+}
+
+/// A drawing takes the place of another drawing and of nothing else: whoever leaves out the first
+/// word of `sheet LABELS CARD…` names a card or a key there.
+fn may_draw(path: &Path) -> Result<(), Failure> {
+    let mut start = Vec::new();
+    let there = match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => {
+            File::open(path).and_then(|file| file.take(8).read_to_end(&mut start))
+        }
+        Ok(_) => Ok(usize::MAX),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+    };
+    match there.map_err(|error| not_written(path, &error))? {
+        0 => Ok(()),
+        _ if start.starts_with(b"<svg ") || start == png::SIGNATURE => Ok(()),
+        _ => Err(Failure::broken(format!(
+            "{}: there is something that is no drawing; name a file for the drawing, or remove this one first",
+            path.display()
+        ))),
+    }
 }
 
 fn not_written(path: &Path, error: &std::io::Error) -> Failure {

@@ -3,6 +3,9 @@
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 
+/// What a file of this kind begins with.
+pub const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
 /// The most bytes of a block that is stored as it is (RFC 1951, 3.2.4).
 const BLOCK: usize = 0xffff;
 
@@ -17,7 +20,7 @@ pub fn bilevel(side: usize, is_black: impl Fn(usize, usize) -> bool) -> Vec<u8> 
             rows.push((0..8).fold(0, |byte, bit| byte << 1 | u8::from(white(bit))));
         }
     }
-    let mut image = b"\x89PNG\r\n\x1a\n".to_vec();
+    let mut image = SIGNATURE.to_vec();
     let length = u32::try_from(side).unwrap_or(u32::MAX).to_be_bytes();
     // One bit a pixel, greyscale, deflate, filters, not interlaced.
     push_chunk(&mut image, *b"IHDR", &[&length[..], &length, &[1, 0, 0, 0, 0]].concat());

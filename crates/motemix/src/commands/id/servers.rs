@@ -2,12 +2,12 @@
 
 use super::source;
 use crate::cli::{IdPair, IdServers};
-use crate::commands::object::{MOST_MESSAGE, input, refused, unarmoured};
+use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, refused, unarmoured};
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_host::keys::DeviceKey;
 use motemix_object::{Identity, IdentityLabel, PublicKey};
-use motemix_readings::servers::Demanded;
+use motemix_readings::servers::{Demanded, Paired};
 use motemix_readings::{Server, Servers};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -15,18 +15,21 @@ use std::path::Path;
 type Short = [u8; Identity::SHORT_LEN];
 
 pub fn pair(args: &IdPair) -> Result<(), Failure> {
+    let place = place(args.pairing.as_deref());
     let mut message = unarmoured(input(args.pairing.as_deref(), MOST_MESSAGE)?);
+    kind::is(Kind::Pairing, &message, &place)?;
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let server = args.server.as_deref().map(named).transpose()?.map(|(short, _)| short);
-    let servers = Servers::beside(&args.key);
-    let is_first = server.is_none() && servers.all().map_err(Failure::broken)?.is_empty();
+    let servers = Servers::beside(&args.key, &device.identity());
     let demanded = Demanded { server, audience: args.audience.as_deref() };
-    let server = servers.pair(&mut device, &mut message, demanded);
-    let server = server.map_err(|error| refused("not paired", error))?;
+    let paired = servers.pair(&mut device, &mut message, demanded);
+    let Paired { server, on_first_use } = paired.map_err(|error| refused("not paired", &place, error))?;
     if args.json {
-        return Ok(report::print_json(&as_json(&server))?);
+        let mut json = as_json(&server);
+        json["on_first_use"] = on_first_use.into();
+        return Ok(report::print_json(&json)?);
     }
-    if is_first {
+    if on_first_use {
         report::print(
             b"obeyed because it was there first: compare the server's identity with what you expect\n",
         )?;
@@ -36,11 +39,11 @@ pub fn pair(args: &IdPair) -> Result<(), Failure> {
 
 pub fn servers(args: &IdServers) -> Result<(), Failure> {
     // A file that is no device's key has no list.
-    DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let servers = Servers::beside(&args.key);
+    let device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
+    let servers = Servers::beside(&args.key, &device.identity());
     if let Some(server) = &args.add {
         let (short, known) = named(server)?;
-        servers.add(short, known, &args.audience).map_err(Failure::broken)?;
+        servers.add(short, known, args.audience.as_deref()).map_err(Failure::broken)?;
     }
     if let Some(server) = &args.remove {
         servers.remove(named(server)?.0).map_err(Failure::broken)?;
@@ -54,6 +57,12 @@ pub fn servers(args: &IdServers) -> Result<(), Failure> {
         return Ok(report::print(b"nobody is obeyed; the first server to pair will be\n")?);
     }
     Ok(as_table(&all).print()?)
+}
+
+/// How many servers an identity of this key obeys, as far as its list can be read.
+pub fn obeyed_by(key: &Path, identity: &Identity) -> usize {
+    let all = Servers::beside(key, identity).all().unwrap_or_default();
+    all.iter().filter(|server| server.obeyed).count()
 }
 
 /// The first half of a server's identity, and all that a card says.
@@ -70,7 +79,7 @@ fn named(server: &str) -> Result<(Short, Option<(Identity, PublicKey)>), Failure
 }
 
 fn as_table(servers: &[Server]) -> Table {
-    let mut table = Table::new(["server", "state", "next number", "for", "place", "purpose"]);
+    let mut table = Table::new(["server", "state", "next", "for", "place", "purpose"]);
     for server in servers {
         table.row([
             hex::encode(server.short),

@@ -1,7 +1,7 @@
 //! `motemix id sheet`: labels for a kit of devices, to be printed on a page of A4.
 
 use super::draw::Code;
-use super::{group, source, write};
+use super::{group, may_draw, source, write};
 use crate::cli::IdSheet;
 use crate::failure::Failure;
 use crate::report;
@@ -42,9 +42,12 @@ pub fn sheet(args: &IdSheet) -> Result<(), Failure> {
         let lines = [text(OtherKind::Serial), text(OtherKind::Model)];
         labels.push(Label { identity: card.identity(), lines: lines.into_iter().flatten().collect() });
     }
+    let sheets: Vec<_> = labels.chunks(usize::from(COLUMNS * ROWS)).collect();
+    let paths: Vec<_> = (1..=sheets.len()).map(|number| numbered(&args.labels, number)).collect();
+    // All or none.
+    paths.iter().try_for_each(|path| may_draw(path))?;
     let mut written = Vec::new();
-    for (number, labels) in (1..).zip(labels.chunks(usize::from(COLUMNS * ROWS))) {
-        let path = numbered(&args.labels, number);
+    for (path, labels) in paths.into_iter().zip(sheets) {
         write(&path, page(labels)?.as_bytes())?;
         written.push(report::printable(&path.display().to_string()) + "\n");
     }

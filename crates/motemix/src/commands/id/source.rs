@@ -90,7 +90,7 @@ pub fn statement(path: &Path) -> Result<Vec<u8>, Failure> {
                 digits.push(*byte);
             } else if !byte.is_ascii_whitespace() {
                 return Err(Failure::broken(format!(
-                    "{}: line {line}, column {column}: not a hex digit; a statement is hex digits, as \
+                    "{}: line {line}, column {column}: not a hex digit; a proof or a statement is hex digits, as \
                      `motemix id prove` and `motemix id rotate` write them",
                     place(path)
                 )));

@@ -1,5 +1,6 @@
 //! Which devices may send readings.
 
+use super::input;
 use crate::cli::{ObjectAuthorise, ObjectDevices, parse_identity};
 use crate::failure::Failure;
 use crate::report::{self, Table, counted};
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The longest installer's list, in bytes.
-const MOST_LIST: u64 = 1 << 20;
+const MOST_LIST: usize = 1 << 20;
 /// The longest place and the longest purpose, in bytes.
 const MOST_TEXT: usize = 128;
 
@@ -91,13 +92,9 @@ fn full(path: &Path, error: StoreError) -> Failure {
 
 fn read(path: &Path) -> Result<Vec<Listed>, Failure> {
     let broken = |what: String| Failure::broken(format!("{}: {what}", path.display()));
-    let text = std::fs::metadata(path).and_then(|found| {
-        if found.len() > MOST_LIST {
-            return Err(std::io::Error::other("longer than 1 MiB; is it the right file?"));
-        }
-        std::fs::read_to_string(path)
-    });
-    let text = text.map_err(|error| broken(format!("{error}; check the path")))?;
+    // Of pipes too no more than that is read.
+    let text = String::from_utf8(input(Some(path), MOST_LIST)?)
+        .map_err(|_| broken("it is no text; a list begins with `identity,place,purpose`".to_owned()))?;
     let mut reader =
         csv::ReaderBuilder::new().has_headers(true).trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| broken(error.to_string()))?;
@@ -134,11 +131,15 @@ fn line_of(text: &str, byte: u64) -> usize {
     1 + newlines(before) + newlines(&rest[..empty])
 }
 
+pub fn no_list(path: &Path) -> Failure {
+    let none = "no such list; make one with `motemix object authorise`";
+    Failure::broken(format!("{}: {none}", path.display()))
+}
+
 pub fn devices(args: &ObjectDevices) -> Result<(), Failure> {
     let path = &args.devices.path;
     if !path.exists() {
-        let none = "no such list; make one with `motemix object authorise`";
-        return Err(Failure::broken(format!("{}: {none}", path.display())));
+        return Err(no_list(path));
     }
     let list = Devices::open(path).map_err(Failure::broken)?;
     let (all, places) =
@@ -147,8 +148,7 @@ pub fn devices(args: &ObjectDevices) -> Result<(), Failure> {
         let devices: Vec<_> = all.iter().map(as_json).collect();
         return Ok(report::print_json(&json!({ "devices": devices, "places_on_first_use": places }))?);
     }
-    let mut table =
-        Table::new(["identity", "place", "purpose", "by", "state", "next number", "readings", "last"]);
+    let mut table = Table::new(["identity", "place", "purpose", "by", "state", "next", "readings", "last"]);
     for device in &all {
         table.row([
             hex::encode(device.short),
@@ -174,7 +174,7 @@ const fn state(device: &Device) -> &'static str {
     match (device.successor, device.known) {
         (Some(_), _) => "retired",
         (None, Some(_)) => "known",
-        (None, None) => "key not shown",
+        (None, None) => "no key yet",
     }
 }
 

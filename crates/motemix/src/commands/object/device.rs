@@ -1,12 +1,11 @@
 //! What a device says of itself and of what it measured.
 
-use super::{MOST_SENML, input, print};
+use super::{print, senml};
 use crate::cli::{Format, ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
 use crate::failure::Failure;
 use crate::report;
 use motemix_host::keys::DeviceKey;
 use motemix_object::{Algorithm, OVERHEAD, Path, Sealer, Signer as _, register as sign_registration};
-use motemix_readings::senml::Pack;
 use motemix_readings::{Counter, jws};
 
 /// Room for a key, what may stand beside it, and a signature.
@@ -33,8 +32,7 @@ pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
 }
 
 pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
-    let given = input(args.reading.as_deref(), MOST_SENML)?;
-    let pack = Pack::read(&given).map_err(Failure::broken)?;
+    let (given, pack) = senml(args.reading.as_deref())?;
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let path = match args.path {
         Way::Direct => Path::Direct,

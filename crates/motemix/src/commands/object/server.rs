@@ -1,6 +1,6 @@
 //! What a server signs for a device, and what the device makes of a command.
 
-use super::{MOST_MESSAGE, MOST_SENML, input, print, unarmoured};
+use super::{Kind, MOST_MESSAGE, input, kind, place, print, senml, unarmoured};
 use crate::cli::{ObjectCommand, ObjectObey, ObjectPair, Target};
 use crate::commands::id::source;
 use crate::failure::Failure;
@@ -13,7 +13,6 @@ use motemix_object::{
     Command, Identity, IdentityLabel, MAX_TEXT_LEN, ObjectError, Pairing, PublicKey, To,
     command as sign_command, pair as seal_pairing,
 };
-use motemix_readings::senml::Pack;
 use motemix_readings::{Counter, Devices, Servers, ServersError};
 use serde_json::json;
 use std::path::Path;
@@ -50,8 +49,7 @@ pub fn pair(args: &ObjectPair) -> Result<(), Failure> {
 }
 
 pub fn command(args: &ObjectCommand) -> Result<(), Failure> {
-    let given = input(args.command.as_deref(), MOST_SENML)?;
-    let pack = Pack::read(&given).map_err(Failure::broken)?;
+    let (given, pack) = senml(args.command.as_deref())?;
     // CBOR stays as it is.
     let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
     let mut server = DeviceKey::load(&args.key).map_err(Failure::broken)?;
@@ -66,31 +64,36 @@ pub fn command(args: &ObjectCommand) -> Result<(), Failure> {
 }
 
 pub fn obey(args: &ObjectObey) -> Result<(), Failure> {
+    let place = place(args.command.as_deref());
     let message = unarmoured(input(args.command.as_deref(), MOST_MESSAGE)?);
+    kind::is(Kind::Command, &message, &place)?;
     let device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
-    let obeyed = Servers::beside(&args.key).obey(&device.identity(), &message);
-    let obeyed = obeyed.map_err(|error| refused("not obeyed", error))?;
+    let obeyed = Servers::beside(&args.key, &device.identity()).obey(&device.identity(), &message);
+    let obeyed = obeyed.map_err(|error| refused("not obeyed", &place, error))?;
     let server = hex::encode(obeyed.server.short);
-    if args.json {
-        return Ok(report::print_json(&json!({
+    let said = if args.json {
+        report::json(&json!({
             "server": obeyed.server.known.map_or(server, |(full, _)| full.to_string()),
             "sequence": obeyed.sequence,
             "senml": reading::decode(&obeyed.senml).ok(),
             "data_hex": hex::encode(&obeyed.senml),
-        }))?);
-    }
-    let words = report::printable(&reading::in_words(&obeyed.senml));
-    let line = format!("server {} (command {}): {words}\n", &server[..8], obeyed.sequence);
-    Ok(report::print(line.as_bytes())?)
+        }))?
+    } else {
+        let words = report::printable(&reading::in_words(&obeyed.senml));
+        format!("server {} (command {}): {words}\n", &server[..8], obeyed.sequence)
+    };
+    Ok(report::print_once(said.as_bytes(), "the command counts as obeyed; let the server sign it again")?)
 }
 
 /// Why a message for a device is refused: with status 2 if it is none, or the list is broken.
-pub fn refused(what: &str, error: ServersError) -> Failure {
+pub fn refused(what: &str, place: &str, error: ServersError) -> Failure {
     match error {
-        ServersError::Malformed { .. } | ServersError::Io { .. } => Failure::broken(error),
-        ServersError::Object(object @ ObjectError::Malformed { .. }) => {
-            Failure::broken(format!("{what}: {object}; copy all of it, or ask the server for a new one"))
+        ServersError::Malformed { .. } | ServersError::Io { .. } | ServersError::Exposed { .. } => {
+            Failure::broken(error)
         }
+        ServersError::Object(object @ ObjectError::Malformed { .. }) => Failure::broken(format!(
+            "{place}: {what}: {object}; copy all of it, or ask the server for a new one"
+        )),
         ServersError::Object(ObjectError::Sealed) => Failure::failed(format!(
             "{what}: it is sealed for another device, or was changed on its way; ask the server for one for this device"
         )),

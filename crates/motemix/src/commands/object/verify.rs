@@ -1,6 +1,7 @@
 //! Whether to believe what a device sent.
 
-use super::{MOST_MESSAGE, input, unarmoured};
+use super::authorise::no_list;
+use super::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
 use crate::cli::ObjectVerify;
 use crate::failure::Failure;
 use crate::reading;
@@ -11,13 +12,20 @@ use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub fn verify(args: &ObjectVerify) -> Result<(), Failure> {
+    let place = place(args.message.as_deref());
     let message = unarmoured(input(args.message.as_deref(), MOST_MESSAGE)?);
+    kind::is(Kind::OfDevice, &message, &place)?;
+    if !args.devices.path.exists() {
+        return Err(no_list(&args.devices.path));
+    }
     let devices = Devices::open(&args.devices.path).map_err(Failure::broken)?;
     let policy = if args.strict { Policy::STRICT } else { Policy::WINDOW };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let accepted = Verifier::new(devices, policy).look_at(&message, args.audience.get(), now);
     let accepted = accepted.map_err(|refusal| match refusal {
-        Refusal::Malformed(_) | Refusal::MalformedJws(_) => Failure::broken(refusal),
+        Refusal::Malformed(_) | Refusal::MalformedJws(_) => {
+            Failure::broken(format!("{place}: {refusal}; copy all of it, or let the device make it again"))
+        }
         refusal => Failure::failed(format!("not believed: {}", told(&refusal))),
     })?;
     if args.json {
