@@ -278,7 +278,7 @@ fn what_is_no_message_of_a_device_is_refused() {
 /// Two processes with one list, each of which gets messages at the same moment as the other.
 fn at_once<'m>(
     server: &Server,
-    messages: impl Iterator<Item = [&'m [u8]; 2]> + Clone + Sync,
+    messages: &(impl Iterator<Item = [&'m [u8]; 2]> + Clone + Sync),
 ) -> Vec<[bool; 2]> {
     let (begin, folder) = (&std::sync::Barrier::new(2), &server.folder);
     let believed = |which: usize| {
@@ -302,7 +302,7 @@ fn two_processes_with_one_list_believe_a_reading_once() {
     server.authorise(&sensor, "cellar");
     server.gets(&sensor.registration(true)).unwrap();
     let readings: Vec<_> = (0..64).map(|_| sensor.reading(Path::Direct)).collect();
-    for believed in at_once(&server, readings.iter().map(|reading| [&reading[..]; 2])) {
+    for believed in at_once(&server, &readings.iter().map(|reading| [&reading[..]; 2])) {
         assert!(believed == [true, false] || believed == [false, true], "{believed:?}");
     }
 }
@@ -314,7 +314,7 @@ fn what_one_process_believed_another_does_not_forget() {
     server.gets(&sensor.registration(true)).unwrap();
     let readings: Vec<_> = (0..64).map(|_| sensor.reading(Path::Direct)).collect();
     let pairs = readings.as_chunks::<2>().0.iter().map(|[one, other]| [&one[..], other]);
-    assert!(at_once(&server, pairs).into_iter().all(|believed| believed == [true; 2]));
+    assert!(at_once(&server, &pairs).into_iter().all(|believed| believed == [true; 2]));
     server.restart();
     let again = readings.iter().filter(|reading| server.believes(reading)).count();
     assert_eq!(again, 0, "believed twice");
@@ -337,11 +337,11 @@ fn a_full_list_refuses_who_is_new_and_believes_who_is_in_it() {
     let (mut server, mut old, mut new) = (Server::new(), Sensor::new(18), Sensor::new(19));
     server.authorise(&old, "cellar");
     server.gets(&old.registration(true)).unwrap();
-    let others = 1..MAX_DEVICES as u128;
+    let mut others = 1..MAX_DEVICES as u128;
     let filled = server.verifier.devices().in_one(|devices| {
         devices.set_places_on_first_use(1)?;
         let add = |other: u128| devices.authorise(other.to_be_bytes(), "", "", Admitted::ByList).map(drop);
-        others.map(add).collect::<Result<(), _>>()
+        others.try_for_each(add)
     });
     filled.unwrap();
     // A stranger who would be trusted on first use, and a device that has got a new key.
