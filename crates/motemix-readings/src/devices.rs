@@ -417,7 +417,7 @@ impl Devices {
     }
 }
 
-/// Of what arrived, and when.
+/// The digest of what arrived, and of when it did.
 fn digest(message: &Message) -> [u8; 32] {
     let arrived = message.received_at.as_millis().to_be_bytes();
     Sha256::new().chain_update(arrived).chain_update(&message.data).finalize().into()
