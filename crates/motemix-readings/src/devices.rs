@@ -352,8 +352,8 @@ impl Devices {
         result
     }
 
-    /// From here on all is noted together, with [`end`](Self::end), or not at all. Other processes
-    /// with this list wait: what is read from here on stays true until then.
+    /// From here on all is noted together, with [`end`](Self::end), or not at all. Other
+    /// processes with this list wait: what is read from here on stays true until then.
     pub(crate) fn begin(&self) -> Result<Together, StoreError> {
         let is_all = self.connection.is_autocommit();
         self.run(if is_all { "BEGIN IMMEDIATE" } else { "SAVEPOINT together" }, [])?;
