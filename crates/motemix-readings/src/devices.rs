@@ -313,8 +313,8 @@ impl Devices {
     }
 
     /// What became of a message of an inbox, if it has been looked at. An inbox that was made anew
-    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; only the
-    /// time at which they arrived is another one then.
+    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; then
+    /// only the time at which they arrived is another one.
     ///
     /// # Errors
     /// The file does not work.
