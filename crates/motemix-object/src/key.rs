@@ -107,8 +107,8 @@ impl PublicKey {
         let bad = BadKey(algorithm);
         let usable = match algorithm {
             Algorithm::Ed25519 => return Self::ed25519(bytes),
-            // The library takes other forms too, one of which has as many bytes: a key with two forms
-            // would have two identities.
+            // The library takes other forms too, one of which has as many bytes: a key with two
+            // forms would have two identities.
             Algorithm::Es256 => {
                 bytes.len() == algorithm.public_key_len()
                     && matches!(bytes.first(), Some(2 | 3))

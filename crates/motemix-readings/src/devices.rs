@@ -313,8 +313,8 @@ impl Devices {
     }
 
     /// What became of a message of an inbox, if it has been looked at. An inbox that was made anew
-    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; only the
-    /// time at which they arrived is another one then.
+    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; then
+    /// only the time at which they arrived is another one.
     ///
     /// # Errors
     /// The file does not work.
@@ -352,8 +352,8 @@ impl Devices {
         result
     }
 
-    /// From here on all is noted together, with [`end`](Self::end), or not at all. Other processes
-    /// with this list wait: what is read from here on stays true until then.
+    /// From here on all is noted together, with [`end`](Self::end), or not at all. Other
+    /// processes with this list wait: what is read from here on stays true until then.
     pub(crate) fn begin(&self) -> Result<Together, StoreError> {
         let is_all = self.connection.is_autocommit();
         self.run(if is_all { "BEGIN IMMEDIATE" } else { "SAVEPOINT together" }, [])?;
@@ -417,7 +417,7 @@ impl Devices {
     }
 }
 
-/// Of what arrived, and when.
+/// The digest of what arrived, and of when it did.
 fn digest(message: &Message) -> [u8; 32] {
     let arrived = message.received_at.as_millis().to_be_bytes();
     Sha256::new().chain_update(arrived).chain_update(&message.data).finalize().into()

@@ -178,9 +178,9 @@ impl Verifier {
     }
 
     /// Looks at a message that arrived at `now`, in seconds since 1970, and notes it before it
-    /// returns. Nobody else changes the list meanwhile: of two processes, one waits. At most as many
-    /// signatures are checked as devices of the list share the four bytes that a reading names its
-    /// own by.
+    /// returns. Nobody else changes the list meanwhile: of two processes, one waits. At most as
+    /// many signatures are checked as devices of the list share the four bytes that a reading
+    /// names its own by.
     ///
     /// # Errors
     /// See [`Refusal`].

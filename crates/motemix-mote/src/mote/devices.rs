@@ -115,8 +115,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng> Mote<P, F, R> {
         say!(console, "ok {:.32}, next number {}", device.identity, fresh.next());
     }
 
-    /// Its place, or the first that is free, and whether that is so. `None` if it could be taken for
-    /// another one.
+    /// Its place, or the first that is free, and whether that is so. `None` if it could be taken
+    /// for another one.
     fn place_for(&mut self, device: &Device, devices: usize) -> Result<Option<(u8, bool)>, StoreError> {
         let mut free = None;
         for place in places(devices) {

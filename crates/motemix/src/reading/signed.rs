@@ -47,8 +47,8 @@ impl SignedReadings {
         }
         Ok(Self {
             network: config.network.clone(),
-            // Beside the key, whoever signs with it: a number is used once, also if this node's state
-            // is removed, or another node or person has the key.
+            // Beside the key, whoever signs with it: a number is used once, also if this node's
+            // state is removed, or another node or person has the key.
             counter: Counter::beside(key, &device.identity()),
             device,
             numbers: 0..0,

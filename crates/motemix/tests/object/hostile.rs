@@ -1,9 +1,13 @@
 //! What devices and files say that mean harm to whoever reads it, and what is not signed.
 
 use super::Desk;
+use crate::program::{Network, motemix};
 use motemix_host::keys::DeviceKey;
+use motemix_host::store::Inbox;
 use motemix_object::Algorithm;
+use motemix_readings::Devices;
 use std::fs;
+use std::time::Duration;
 
 /// Moves the cursor, begins a line that looks like another device's, and turns the writing round.
 const HOSTILE: &str = r#"[{"n":"t","vs":"\u001b[2J\nattic 00112233 (reading 9): t 99 Cel \u202e\u0007"}]"#;
@@ -42,7 +46,7 @@ fn what_a_command_says_reaches_no_terminal_s_own_language() {
     fs::write(desk.path("hostile.json"), HOSTILE).unwrap();
     let (server, valve) = (desk.text("server.key"), desk.text("valve.key"));
     desk.message("pairing", &["pair", &server, "--device", &valve]);
-    crate::program::motemix(["id", "pair", &valve, &desk.text("pairing")]).succeeds();
+    motemix(["id", "pair", &valve, &desk.text("pairing")]).succeeds();
     desk.message("command", &["command", &server, "@hostile.json", "--device", &valve]);
     is_one_harmless_line(&desk.object(&["obey", &valve, "@command"]).succeeds());
 }
@@ -56,4 +60,31 @@ fn a_key_that_everybody_can_compute_from_a_signature_signs_nothing_anonymous() {
         desk.object(&words).fails(2, &["es256.key", "ES256", "ed25519", "--path direct"]);
     }
     desk.object(&["sign", "@es256.key", "@reading.cbor"]).succeeds();
+}
+
+#[test]
+fn what_became_of_messages_is_forgotten_with_them() {
+    let network = Network::init(&[]);
+    let config = network.config("receiver");
+    let config = config.to_str().unwrap();
+    let state = network.path("nodes/receiver/state");
+    fs::create_dir_all(&state).unwrap();
+    let mut inbox = Inbox::open(state.join("inbox.db")).unwrap();
+    for message in 0..5_u8 {
+        inbox.accept([message; 16], Duration::from_secs(1), &[0xff, message]).unwrap();
+    }
+    let devices = network.path("devices.db");
+    let devices = devices.to_str().unwrap();
+    motemix(["object", "authorise", "--devices", devices, "--first-use", "0"]).succeeds();
+    let verify = || motemix(["inbox", "--config", config, "--verify", "--devices", devices]).succeeds();
+    let messages = inbox.recent(10).unwrap();
+    let noted = || {
+        let list = Devices::open(devices).unwrap();
+        messages.iter().filter(|message| list.verdict(message).unwrap().is_some()).count()
+    };
+    verify();
+    assert_eq!(noted(), 5);
+    motemix(["inbox", "--config", config, "--keep", "2"]).succeeds();
+    verify();
+    assert_eq!(noted(), 2, "whoever sends much fills the disk for good");
 }

@@ -44,8 +44,12 @@ impl Checked {
             let mut last = 0;
             loop {
                 let messages = inbox.after(last, TOGETHER).map_err(Failure::broken)?;
-                let Some(newest) = messages.last() else { break };
-                last = newest.number;
+                let [oldest, ..] = &messages[..] else { break };
+                if last == 0 {
+                    let forgotten = verifier.devices().forget_verdicts_before(oldest.number);
+                    forgotten.map_err(Failure::failed)?;
+                }
+                last = messages.last().map_or(last, |newest| newest.number);
                 let judged = verifier.judge(&messages, audience, |message, verdict| {
                     verdicts.insert(message.number, verdict);
                 });
