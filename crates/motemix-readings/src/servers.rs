@@ -126,8 +126,8 @@ impl Servers {
         if servers.len() > MAX_SERVERS { Err(self.malformed(2 + MAX_SERVERS)) } else { Ok(servers) }
     }
 
-    /// Obeys a server, whose key may be known. Numbers of one that was removed go on, and without an
-    /// audience that of one that is on the list stays.
+    /// Obeys a server, whose key may be known. Numbers of one that was removed go on. Without an
+    /// audience, one that is on the list keeps its own.
     ///
     /// # Errors
     /// See [`ServersError`].

@@ -189,6 +189,43 @@ fn a_pairing_for_another_network_is_refused() {
 }
 
 #[test]
+fn a_full_list_takes_no_other_server_and_drops_none() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    for number in 1..16 {
+        let identity = format!("{number:032x}");
+        valve.id(&["servers", "@valve.key", "--add", &identity]).succeeds();
+        // One that was removed keeps its place.
+        valve.id(&["servers", "@valve.key", "--remove", &identity]).succeeds();
+    }
+    let before = fs::read(valve.list()).unwrap();
+    valve.seal("strange", "@other.key");
+    valve.id(&["pair", "@valve.key", "@strange"]).fails(1, &["not paired", "not on this device's list"]);
+    let named = valve.id(&["pair", "@valve.key", "@strange", "--server", "@other.card"]);
+    named.fails(1, &["16 servers are known", "id rotate"]);
+    valve.id(&["servers", "@valve.key", "--add", "@other.card"]).fails(2, &["16 servers", "id rotate"]);
+    assert_eq!(fs::read(valve.list()).unwrap(), before);
+    valve.command("command", "@server.key", &[]);
+    valve.obey("@command").succeeds();
+    valve.id(&["rotate", "@valve.key"]).succeeds();
+    valve.id(&["servers", "@valve.key", "--add", "@other.card"]).succeeds();
+}
+
+#[test]
+fn of_many_that_obey_one_command_at_once_one_does() {
+    let valve = Valve::new(Algorithm::Ed25519);
+    valve.seal("pairing", "@server.key");
+    valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+    valve.command("command", "@server.key", &[]);
+    let told: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| valve.obey("@command").status())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(told.iter().filter(|status| **status == 0).count(), 1, "{told:?}");
+}
+
+#[test]
 fn a_server_that_is_added_again_keeps_its_audience() {
     let valve = Valve::new(Algorithm::Ed25519);
     valve.seal("pairing", "@server.key");
