@@ -117,7 +117,7 @@ pub const OPERATIONS: &[Operation] = &[
         secret: "the client's secret",
         expected: Expected::Secret,
         variants: 1,
-        run: |trial| client(secret_of(trial, 0)).sign(7, &REQUEST).encode(),
+        run: |trial| client(&secret_of(trial, 0)).sign(7, &REQUEST).encode(),
     },
     Operation {
         name: "Loopix, hardened: refuse a request with one wrong byte in its proof",
@@ -125,11 +125,11 @@ pub const OPERATIONS: &[Operation] = &[
         expected: Expected::Disclosed,
         variants: K,
         run: |trial| {
-            let mut signed = client(scalar(0)).sign(7, &REQUEST).encode();
+            let mut signed = client(&scalar(0)).sign(7, &REQUEST).encode();
             let place = signed.len() - K + trial.variant();
             signed[place] ^= 1;
             let Some(Payload::Signed(signed)) = Payload::parse(&signed) else { panic!("a request") };
-            vec![u8::from(provider(secret_of(trial, 1)).verify(&signed).is_some())]
+            vec![u8::from(provider(&secret_of(trial, 1)).verify(&signed).is_some())]
         },
     },
     Operation {
@@ -138,13 +138,13 @@ pub const OPERATIONS: &[Operation] = &[
         expected: Expected::Disclosed,
         variants: K,
         run: |trial| {
-            let mut challenge = provider(scalar(1)).challenge([9; K]).encode();
+            let mut challenge = provider(&scalar(1)).challenge([9; K]).encode();
             let place = challenge.len() - K + trial.variant();
             challenge[place] ^= 1;
             let Some(Payload::Challenge(challenge)) = Payload::parse(&challenge) else {
                 panic!("a challenge")
             };
-            vec![u8::from(client(secret_of(trial, 0)).answer(&challenge).is_some())]
+            vec![u8::from(client(&secret_of(trial, 0)).answer(&challenge).is_some())]
         },
     },
 ];
@@ -167,12 +167,12 @@ fn public(node: usize) -> Point {
     Point::mul_generator(&scalar(node))
 }
 
-fn client(secret: Scalar) -> ControlKey {
-    ControlKey::of_client(&secret, &public(0), &public(1))
+fn client(secret: &Scalar) -> ControlKey {
+    ControlKey::of_client(secret, &public(0), &public(1))
 }
 
-fn provider(secret: Scalar) -> ControlKey {
-    ControlKey::of_provider(&secret, &public(1), &public(0))
+fn provider(secret: &Scalar) -> ControlKey {
+    ControlKey::of_provider(secret, &public(1), &public(0))
 }
 
 /// What hop `node` is to be called by the one before it.
@@ -218,10 +218,13 @@ fn process(format: &Format, datagram: &mut [u8], secret: &Scalar) -> Result<Vec<
     }
 }
 
+/// By the length of the payload and the node.
+type Arrived = HashMap<(usize, usize), (Vec<u8>, HopKeys)>;
+
 thread_local! {
     /// Packets by the length of their payload and the node where they have arrived, with that
     /// node's keys.
-    static ARRIVED: RefCell<HashMap<(usize, usize), (Vec<u8>, HopKeys)>> = RefCell::default();
+    static ARRIVED: RefCell<Arrived> = RefCell::default();
 }
 
 /// A packet at this node, changed: its header's parts and its payload are given, with the node's

@@ -100,17 +100,12 @@ fn mutations(only: &str) -> anyhow::Result<Vec<(String, Verdict)>> {
     for (number, mutation) in mutations::numbered() {
         let is_meant = |name: &&&str| control_name(mutation, name).contains(only);
         for name in mutation.operations.iter().filter(is_meant) {
-            match operations().position(|operation| operation.name == *name) {
-                Some(operation) => controls.push((number, mutation, operation)),
-                None => {
-                    let is_of_hosts = OF_HOSTS.into_iter().flatten().any(|operation| operation.name == *name);
-                    ensure!(
-                        is_of_hosts,
-                        "there is no operation {name:?} for the mutation {:?}",
-                        mutation.name
-                    );
-                }
+            if let Some(operation) = operations().position(|operation| operation.name == *name) {
+                controls.push((number, mutation, operation));
+                continue;
             }
+            let is_of_hosts = OF_HOSTS.into_iter().flatten().any(|operation| operation.name == *name);
+            ensure!(is_of_hosts, "there is no operation {name:?} for the mutation {:?}", mutation.name);
         }
     }
     let runs = side_by_side(&controls, |(number, _, operation)| {

@@ -59,10 +59,10 @@ pub enum StoreProblem {
         folder: PathBuf,
     },
     /// The system refuses.
-    #[error("{0}; check the folder and its permissions")]
+    #[error("{0}; check the folder, its permissions and its free space")]
     Io(io::Error),
     /// `SQLite` refuses for another reason.
-    #[error("{0}; check the folder and its permissions")]
+    #[error("{0}; check the folder, its permissions and its free space")]
     Sqlite(rusqlite::Error),
 }
 

@@ -195,6 +195,12 @@ impl Ephemeral {
     }
 }
 
+/// Wipes a key that opens nothing, and what making it has left on the stack.
+pub(crate) fn forget(key: AgreementKey) {
+    drop(key);
+    zeroize_stack::<STACK_LEN>();
+}
+
 /// Decrypts `text` in place with the key that it was sealed to.
 pub(crate) fn open(
     key: &AgreementKey,

@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 
 use crate::credential::Credential;
 use crate::external::{Audience, MAX_AUDIENCE_LEN, Purpose};
-use crate::hpke::{AgreementKey, Ephemeral, TAG_LEN, enc_len, kem_of, open};
+use crate::hpke::{AgreementKey, Ephemeral, TAG_LEN, enc_len, forget, kem_of, open};
 use crate::identity::Identity;
 use crate::key::{Agrees, Algorithm, PublicKey, Signer};
 use crate::sign1::{ObjectError, Part, Sign1, end, expect, take};
@@ -159,6 +159,7 @@ pub fn open_pairing<'b, K: Agrees + ?Sized>(
     let head = Head::parse(message)?;
     let key: AgreementKey = device.agreement_key();
     if key.algorithm() != head.algorithm {
+        forget(key);
         return Err(ObjectError::Sealed);
     }
     let (associated, sealed) = message.split_at_mut_checked(head.sealed).ok_or(ObjectError::Sealed)?;

@@ -392,7 +392,8 @@ fn a_device_that_counted_far_ahead_is_believed_again_from_its_number_on() {
     assert!(lines[1].starts_with("registration from shed, next number 1"), "{lines:?}");
     assert!(lines[1].ends_with(", genuine"), "{lines:?}");
     // A recorded one changes nothing: it is the same number.
-    assert!(lines[2].starts_with("registration from shed, next number"), "{lines:?}");
+    assert!(lines[2].starts_with("registration from shed, next number 1"), "{lines:?}");
+    assert!(lines[2].ends_with(", as known"), "{lines:?}");
     slip_in(&mut world, 1, readings);
     let lines = world.inbox(1);
     assert!(lines.iter().all(|line| line.starts_with("reading from shed")), "{lines:?}");

@@ -161,6 +161,8 @@ fn rotate_key(args: &IdRotate) -> Result<(), Failure> {
         let before = report::counted(forgotten as u64, "server", "servers");
         table.row(["obeys".to_owned(), format!("nobody; {before} obeyed before; pair again")]);
     }
+    let until = "restart those that sign with this key; until then they sign with the old one";
+    table.row(["nodes".to_owned(), until.to_owned()]);
     Ok(table.print()?)
 }
 
