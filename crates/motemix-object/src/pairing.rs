@@ -168,6 +168,7 @@ pub fn open_pairing<'b, K: Agrees + ?Sized>(
     let enc = associated.get(head.enc).ok_or(ObjectError::Sealed)?;
     let tag = tag.first_chunk().ok_or(ObjectError::Sealed)?;
     let info = [Purpose::SEALED_PAIRING.label(), identity.as_bytes().as_slice()];
+    // Disclosed: whether the tag holds, which the operator of the device learns.
     open(&key, enc, &info, associated, text, tag).map_err(|_| ObjectError::Sealed)?;
     check(text, identity)
 }
