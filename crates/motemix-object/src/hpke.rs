@@ -297,6 +297,7 @@ mod tests {
 
     use super::*;
     use crate::key::{Agrees as _, PrivateKey, Signer as _};
+    use rand_core::utils::next_word_via_fill;
     use rand_core::{Infallible, TryCryptoRng, TryRng};
     use serde_json::Value;
     use std::vec::Vec;
@@ -307,13 +308,14 @@ mod tests {
     impl TryRng for Given {
         type Error = Infallible;
         fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-            unimplemented!("bytes alone")
+            next_word_via_fill(self)
         }
         fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-            unimplemented!("bytes alone")
+            next_word_via_fill(self)
         }
         fn try_fill_bytes(&mut self, to: &mut [u8]) -> Result<(), Infallible> {
-            to.copy_from_slice(&self.0);
+            let drawn = self.0.drain(..to.len());
+            to.iter_mut().zip(drawn).for_each(|(to, byte)| *to = byte);
             Ok(())
         }
     }

@@ -8,6 +8,7 @@ use motemix_object::{
     check_membership, check_possession, check_retirement, command, cose_key, open_pairing, pair,
     prove_membership, prove_possession, register, retire, thumbprint,
 };
+use rand_core::utils::next_word_via_fill;
 use rand_core::{Infallible, TryCryptoRng, TryRng};
 use serde_json::Value;
 
@@ -194,13 +195,13 @@ struct Given([u8; 32]);
 impl TryRng for Given {
     type Error = Infallible;
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        unimplemented!("bytes alone")
+        next_word_via_fill(self)
     }
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        unimplemented!("bytes alone")
+        next_word_via_fill(self)
     }
     fn try_fill_bytes(&mut self, to: &mut [u8]) -> Result<(), Infallible> {
-        to.copy_from_slice(&self.0);
+        to.copy_from_slice(&self.0[..to.len()]);
         Ok(())
     }
 }

@@ -405,39 +405,25 @@ mod tests {
     }
 
     #[test]
-    fn the_statement_takes_the_place_of_no_key() {
-        let device = Device::new(Algorithm::Ed25519);
-        let folder = device.path.parent().unwrap();
-        let again = folder.join(".").join("key");
-        for place in
-            [device.path.clone(), again, beside(&device.path, "successor"), beside(&device.path, "retiring")]
-        {
-            let refused = rotate(&device.path, |_| place.clone()).unwrap_err();
-            assert!(matches!(refused.problem, KeyProblem::Taken), "{}: {refused}", place.display());
-            assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), device.identity);
-        }
-        // Nor that of the new key, when a rotation is brought to its end.
-        device.dies_after(Done::Renamed);
-        let now = DeviceKey::load(&device.path).unwrap().identity();
-        assert!(rotate(&device.path, |_| device.path.clone()).is_err());
-        assert_eq!(DeviceKey::load(&device.path).unwrap().identity(), now);
-        assert_eq!(device.rotate().key.identity(), now);
-    }
-
-    #[test]
     fn a_statement_takes_the_place_of_no_other_file() {
         let device = Device::new(Algorithm::Ed25519);
         let notes = device.path.with_extension("notes");
         fs::write(&notes, "somebody's notes").unwrap();
         let key = fs::read(&device.path).unwrap();
         let own = ["successor", "retiring"].map(|ending| beside(&device.path, ending));
-        for taken in [&notes, &device.path, &own[0], &own[1]] {
+        let by_another_name = device.path.parent().unwrap().join(".").join("key");
+        for taken in [&notes, &device.path, &by_another_name, &own[0], &own[1]] {
             let before = fs::read(taken).ok();
             let refused = rotate(&device.path, |_| taken.clone()).unwrap_err();
             assert!(matches!(refused.problem, KeyProblem::Taken) && refused.file == *taken, "{refused}");
             assert_eq!(fs::read(taken).ok(), before);
             assert_eq!(fs::read(&device.path).unwrap(), key);
         }
+        // Nor that of the new key, when a rotation is brought to its end.
+        device.dies_after(Done::Renamed);
+        let key = fs::read(&device.path).unwrap();
+        assert!(rotate(&device.path, |_| device.path.clone()).is_err());
+        assert_eq!(fs::read(&device.path).unwrap(), key);
         device.rotate();
         // Nor of an earlier statement: without it nobody could follow from identity to identity.
         let statement = fs::read(device.statement()).unwrap();

@@ -100,8 +100,8 @@ pub fn loopback() -> IpAddr {
     if there_is(ipv6) { ipv6 } else { Ipv4Addr::LOCALHOST.into() }
 }
 
-/// Binds a socket for each node, on ports that the system gives to nobody who asks for any: a node
-/// that is started later, or again, finds its port as it left it.
+/// Binds a socket for each node, on ports that the system gives to nobody who asks for any, as long
+/// as it has such: a node that is started later, or again, finds its port as it left it.
 ///
 /// Whoever keeps the sockets keeps the ports.
 pub fn bind(host: IpAddr, count: usize) -> Result<Vec<(SocketAddr, UdpSocket)>, Failure> {
@@ -158,11 +158,12 @@ pub fn bind_below(
     let mut sockets = Vec::with_capacity(count);
     // Ports that others have are as likely to be drawn as any: so many tries fail only where few
     // are left.
-    for _ in 0..count.saturating_add(1) * TRIES {
-        if sockets.len() == count || highest < FIRST_FREE {
+    let tries = if highest < FIRST_FREE { 0 } else { count.saturating_add(1) * TRIES };
+    for _ in 0..tries {
+        if sockets.len() == count {
             break;
         }
-        let port = FIRST_FREE + (rng.next_u32() % u32::from(highest - FIRST_FREE + 1)) as u16;
+        let port = FIRST_FREE + (rng.next_u32() % (u32::from(highest - FIRST_FREE) + 1)) as u16;
         let address = SocketAddr::new(host, port);
         if let Ok(socket) = UdpSocket::bind(address) {
             sockets.push((address, socket));
@@ -212,10 +213,12 @@ mod tests {
 
     #[test]
     fn ports_are_those_that_the_system_gives_to_nobody_by_itself() {
-        let any = UdpSocket::bind((loopback(), 0)).unwrap().local_addr().unwrap().port();
-        let highest = bind(loopback(), 30).unwrap().iter().map(|(address, _)| address.port()).max();
-        assert!(highest.unwrap() < lowest_that_the_system_gives().min(any));
         let mut rng = HostRng::new().unwrap();
+        let bound = bind_below(loopback(), 30, 30_000, &mut rng).unwrap();
+        assert!(bound.iter().all(|(address, _)| (FIRST_FREE..=30_000).contains(&address.port())));
+        let any = UdpSocket::bind((loopback(), 0)).unwrap().local_addr().unwrap().port();
+        assert!(lowest_that_the_system_gives() <= any);
+        // Where the system gives nearly all ports to anybody, there are none below.
         assert_eq!(bind_below(loopback(), 3, FIRST_FREE - 1, &mut rng).unwrap().len(), 3);
     }
 

@@ -45,11 +45,21 @@ impl SignedReadings {
                 key.display()
             )));
         }
+        let counter = Counter::beside(key, &device.identity());
+        let earlier = config.state.join("readings.counter");
+        if earlier.exists() {
+            return Err(Failure::broken(format!(
+                "{}: earlier builds counted readings here; run `mv {} {}`, so that no number is used twice",
+                earlier.display(),
+                earlier.display(),
+                counter.path().display()
+            )));
+        }
         Ok(Self {
             network: config.network.clone(),
             // Beside the key, whoever signs with it: a number is used once, also if this node's
             // state is removed, or another node or person has the key.
-            counter: Counter::beside(key, &device.identity()),
+            counter,
             device,
             numbers: 0..0,
             told: false,
@@ -132,6 +142,22 @@ mod tests {
         let network = "plant".to_owned();
         let signed = SignedReadings { device, network, counter, numbers: 0..0, told: false };
         (signed, Verifier::new(devices, Policy::WINDOW))
+    }
+
+    #[test]
+    fn a_counter_of_an_earlier_build_is_told_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("key");
+        DeviceKey::create(&key, Algorithm::Ed25519, &[]).unwrap();
+        let mut config = NodeConfig::new("mote", 1, "plant", Vec::new(), 0);
+        config.state = folder.path().to_owned();
+        let earlier = folder.path().join("readings.counter");
+        std::fs::write(&earlier, "").unwrap();
+        let refused = SignedReadings::new(&key, &config).err().unwrap().to_string();
+        let (_, to) = refused.split_once("`mv ").unwrap();
+        let (from, to) = to.split_once('`').unwrap().0.split_once(' ').unwrap();
+        std::fs::rename(from, to).unwrap();
+        assert!(SignedReadings::new(&key, &config).is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Whom a device obeys: pairings, and the commands of a server.
 
 use super::Desk;
+use super::hostile::is_one_harmless_line;
 use crate::program::{Run, motemix};
 use motemix_host::keys::DeviceKey;
 use motemix_object::Algorithm;
@@ -126,12 +127,12 @@ fn what_a_server_says_neither_moves_the_cursor_nor_adds_a_line() {
     let valve = Valve::new(Algorithm::Ed25519);
     valve.seal("pairing", "@server.key");
     valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
-    let hostile = r#"[{"n":"v","vs":"\u001b[2J\nserver 00000000 (command 9): valve true\u202e"}]"#;
+    let hostile = r#"[{"n":"v","vs":"\u001b[2J\nserver 00000000 (command 9): valve true\u202e\u0007"}]"#;
     fs::write(valve.0.path("open.json"), hostile).unwrap();
     valve.command("hostile", "@server.key", &[]);
     let said = valve.obey("@hostile").succeeds();
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("\\u{1b}[2J") && !said.contains(['\u{1b}', '\u{202e}']), "{said:?}");
+    is_one_harmless_line(&said);
+    assert!(said.contains("\\u{1b}[2J"), "{said:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Moves the cursor, begins a line that looks like another device's, and turns the writing round.
 const HOSTILE: &str = r#"[{"n":"t","vs":"\u001b[2J\nattic 00112233 (reading 9): t 99 Cel \u202e\u0007"}]"#;
 
-fn is_one_harmless_line(said: &str) {
+pub fn is_one_harmless_line(said: &str) {
     let line = said.strip_suffix('\n').unwrap();
     assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
 }
@@ -35,20 +35,6 @@ fn what_a_reading_says_reaches_no_terminal_s_own_language() {
     desk.verify("registration", &[]).fails(1, &["not believed: cel\\u{1b}[1mlar, x \\u{202e}t"]);
     desk.message("registration", &["register", "@mote.key"]);
     is_one_harmless_line(&desk.verify("registration", &[]).succeeds());
-}
-
-#[test]
-fn what_a_command_says_reaches_no_terminal_s_own_language() {
-    let desk = Desk::new();
-    for name in ["server", "valve"] {
-        DeviceKey::create(desk.path(&format!("{name}.key")), Algorithm::Ed25519, &[]).unwrap();
-    }
-    fs::write(desk.path("hostile.json"), HOSTILE).unwrap();
-    let (server, valve) = (desk.text("server.key"), desk.text("valve.key"));
-    desk.message("pairing", &["pair", &server, "--device", &valve]);
-    motemix(["id", "pair", &valve, &desk.text("pairing")]).succeeds();
-    desk.message("command", &["command", &server, "@hostile.json", "--device", &valve]);
-    is_one_harmless_line(&desk.object(&["obey", &valve, "@command"]).succeeds());
 }
 
 #[test]
