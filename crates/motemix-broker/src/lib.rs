@@ -1,7 +1,7 @@
 //! The broker and resource directory.
 //!
 //! ```text
-//! request (motemix-coap) ─ Broker::handle: policy, directory | topics, check of signatures ─ Changes
+//! request (motemix-coap) ─ Broker::handle: policy, directory | topics, signatures ─ Changes
 //!    ─ Store::commit ─ Broker::stored ─ answers, notices for observers, feed for page and bridges
 //! ```
 //!
