@@ -259,9 +259,9 @@ fn a_receiver_replies_to_messages_that_are_on_its_disk_and_the_sender_hears_it()
         start_with(network.config(RECEIVER), 0, || Setup { replies: Some(replies), ..Setup::default() });
     let receiver = receiver.unwrap_or_else(|error| panic!("{error}"));
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&heard);
+    let ears = Arc::clone(&heard);
     let mote = start_with(network.config(SENDER), 0, move || {
-        let heard: Heard = Box::new(move |reply| hears.lock().unwrap().push(reply.to_vec()));
+        let heard: Heard = Box::new(move |reply| ears.lock().unwrap().push(reply.to_vec()));
         Setup { heard: Some(heard), ..Setup::default() }
     });
     let mote = mote.unwrap_or_else(|error| panic!("{error}"));
