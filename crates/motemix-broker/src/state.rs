@@ -6,7 +6,8 @@ mod topic;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use registration::{Link, Registration, RegistrationId};
+pub use motemix_coap::link_format::Link;
+pub use registration::{Registration, RegistrationId};
 pub use topic::{Signed, Topic, TopicId, Value};
 
 /// What a store keeps: one thing as it is from now on, or that it is no more.

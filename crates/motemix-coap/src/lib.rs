@@ -4,6 +4,7 @@
 
 mod code;
 pub mod format;
+pub mod link_format;
 mod peer;
 mod request;
 
