@@ -12,9 +12,11 @@
 
 mod moment;
 pub mod state;
+pub mod store;
 
 pub use moment::Moment;
 pub use state::{Change, State};
+pub use store::Store;
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

@@ -40,13 +40,13 @@ impl Block {
     }
 
     /// Bytes of a block.
-    pub const fn len(self) -> usize {
+    pub const fn size(self) -> usize {
         16 << self.exponent
     }
 
     /// The byte of the body at which it begins.
     pub const fn start(self) -> usize {
-        self.number as usize * self.len()
+        self.number as usize * self.size()
     }
 
     /// The part of a body that this block is, and the block with what follows it; `None` if the body
@@ -56,7 +56,7 @@ impl Block {
         if start > body.len() || (start == body.len() && start > 0) || self.number > Self::MAX_NUMBER {
             return None;
         }
-        let end = body.len().min(start + self.len());
+        let end = body.len().min(start + self.size());
         Some((&body[start..end], Self { more: end < body.len(), ..self }))
     }
 }
@@ -114,7 +114,7 @@ impl<K: Hash + Eq + Clone> Assembly<K> {
     /// Takes a block of the body that `key` names. A first block begins anew.
     pub(crate) fn take(&mut self, now: Instant, key: &K, block: Block, payload: &[u8]) -> Assembled {
         // Whoever says that more follow sends whole blocks (§2.2).
-        if payload.len() > block.len() || (block.more && payload.len() != block.len()) {
+        if payload.len() > block.size() || (block.more && payload.len() != block.size()) {
             self.forget(key);
             return Assembled::Incomplete;
         }
@@ -156,7 +156,9 @@ impl<K: Hash + Eq + Clone> Assembly<K> {
     pub(crate) fn expire(&mut self, now: Instant) {
         let old = self.bodies.iter().filter(|(_, body)| now - body.touched >= LIFETIME);
         let old: Vec<_> = old.map(|(key, _)| key.clone()).collect();
-        old.iter().for_each(|key| self.forget(key));
+        for key in &old {
+            self.forget(key);
+        }
     }
 
     fn make_room(&mut self, now: Instant, key: &K, more: usize) -> bool {

@@ -7,9 +7,9 @@
 //! respond, notify, request ─ blocks sliced ─ repetition ─ poll_transmit
 //! ```
 
-mod call;
+pub(crate) mod call;
 mod exchange;
-mod proof;
+pub(crate) mod proof;
 mod relation;
 mod repetition;
 
@@ -116,10 +116,37 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// A ticket of a connection, on which nothing is lost and nobody has an address to prove.
+    pub(crate) const fn of_stream(relation: Relation, carried: Asked) -> Self {
+        let Asked { block1, block2, representation } = carried;
+        Self {
+            relation,
+            id: 0,
+            confirmable: false,
+            request_len: 0,
+            block1,
+            block2,
+            representation,
+            may_observe: true,
+        }
+    }
+
+    pub(crate) const fn asked(&self) -> Asked {
+        Asked { block1: self.block1, block2: self.block2, representation: self.representation }
+    }
+
     /// Who asks, and what the client calls it.
     pub const fn relation(&self) -> Relation {
         self.relation
     }
+}
+
+/// Which blocks of what a request has and wants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) block1: Option<Block>,
+    pub(crate) block2: Option<Block>,
+    pub(crate) representation: u64,
 }
 
 /// What happened besides requests.
@@ -312,13 +339,12 @@ impl Endpoint {
                 self.send(from, &Message::empty(Kind::Reset, message.id));
                 Ok(())
             }
-            (0, Kind::NonConfirmable) => Err(DropReason::Malformed),
             (_, Kind::Reset) => self.reset(from, message.id),
             (0, Kind::Acknowledgement) => self.acknowledged(now, from, message.id),
             (1..=31, Kind::Confirmable | Kind::NonConfirmable) => {
                 self.take_request(now, from, message, bytes.len())
             }
-            (1..=31, Kind::Acknowledgement) => Err(DropReason::Malformed),
+            (0, Kind::NonConfirmable) | (1..=31, Kind::Acknowledgement) => Err(DropReason::Malformed),
             _ => self.take_response(now, from, message),
         }
     }
@@ -395,14 +421,14 @@ impl Endpoint {
         };
         let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
             Ok(carried) => carried,
-            Err(BadRequest { code, text }) => return self.refuse(now, ticket, &Response::error(code, text)),
+            Err(BadRequest { code, text }) => return self.refuse(now, &ticket, &Response::error(code, text)),
         };
         if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
             self.proofs.remember(now, from);
         } else if self.settings.challenge && !self.proofs.is_proven(now, from) {
             let response =
                 Response::error(Code::UNAUTHORIZED, "prove the address: send this again with Echo");
-            self.answer(now, ticket, &response, true);
+            self.answer(now, &ticket, &response, true);
             return Err(DropReason::Unproven);
         }
         (ticket.block1, ticket.block2) = (block1, block2);
@@ -417,18 +443,18 @@ impl Endpoint {
                 Assembled::Whole(body) => body,
                 Assembled::Continue => {
                     self.exchanges.begin(now, from, id);
-                    self.answer(now, ticket, &Response::new(Code::CONTINUE), false);
+                    self.answer(now, &ticket, &Response::new(Code::CONTINUE), false);
                     return Ok(());
                 }
                 Assembled::Incomplete => {
                     let text = "blocks before this one are missing; begin again with block 0";
                     let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                    return self.refuse(now, ticket, &response);
+                    return self.refuse(now, &ticket, &response);
                 }
                 Assembled::TooLong => {
                     let text = "the body is longer than this server takes";
                     let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
-                    return self.refuse(now, ticket, &response);
+                    return self.refuse(now, &ticket, &response);
                 }
                 Assembled::Full => {
                     let mut response = Response::error(
@@ -436,19 +462,19 @@ impl Endpoint {
                         "too many bodies are being gathered; try again",
                     );
                     response.max_age = Some(10);
-                    return self.refuse(now, ticket, &response);
+                    return self.refuse(now, &ticket, &response);
                 }
             };
         } else if request.payload.len() > self.settings.body {
             let response =
                 Response::error(Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes");
-            return self.refuse(now, ticket, &response);
+            return self.refuse(now, &ticket, &response);
         }
         if block2.is_some_and(|block| block.number > 0) {
             // A further block of a body that is being sent: what the client began with, also if the
             // resource has changed since.
-            if let Some(response) = self.slicing.get(now, (from, ticket.representation)) {
-                self.answer(now, ticket, &response, false);
+            if let Some(response) = self.slicing.get(now, &(from, ticket.representation)) {
+                self.answer(now, &ticket, &response, false);
                 return Ok(());
             }
             // Without the body at hand the application makes it again, and ETag tells whether it is
@@ -456,7 +482,7 @@ impl Endpoint {
             // something is not done again for the sake of its answer.
             if !matches!(request.method, Method::Get | Method::Fetch) {
                 let text = "what was answered is not kept any more; look at the resource";
-                return self.refuse(now, ticket, &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text));
+                return self.refuse(now, &ticket, &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text));
             }
             request.observe = None;
             ticket.may_observe = false;
@@ -470,13 +496,14 @@ impl Endpoint {
         Ok(())
     }
 
-    fn refuse(&mut self, now: Instant, ticket: Ticket, response: &Response) -> Result<(), DropReason> {
+    fn refuse(&mut self, now: Instant, ticket: &Ticket, response: &Response) -> Result<(), DropReason> {
         self.answer(now, ticket, response, false);
         Err(DropReason::Refused)
     }
 
     /// Answers a request. `check` makes an observation of it, if it asked for one: its client is
     /// asked that often whether it still listens.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
     pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, check: Option<Duration>) {
         let mut first = None;
         if let Some(check) = check.filter(|_| ticket.may_observe && response.code.is_success()) {
@@ -488,17 +515,17 @@ impl Endpoint {
         } else {
             self.relations.remove(&ticket.relation);
         }
-        self.answer_with(now, ticket, response, first, false);
+        self.answer_with(now, &ticket, response, first, false);
     }
 
-    fn answer(&mut self, now: Instant, ticket: Ticket, response: &Response, with_echo: bool) {
+    fn answer(&mut self, now: Instant, ticket: &Ticket, response: &Response, with_echo: bool) {
         self.answer_with(now, ticket, response, None, with_echo);
     }
 
     fn answer_with(
         &mut self,
         now: Instant,
-        ticket: Ticket,
+        ticket: &Ticket,
         response: &Response,
         observe: Option<u32>,
         with_echo: bool,
@@ -518,7 +545,7 @@ impl Endpoint {
             message.push(option::ECHO, self.proofs.echo(now, to));
         }
         let room = if is_proven { usize::MAX } else { proof::room(ticket.request_len) };
-        self.put_body(now, to, &ticket, response, room, &mut message);
+        self.put_body(now, to, ticket, response, room, &mut message);
         let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
         match (ticket.confirmable, was_acknowledged) {
             (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
@@ -561,20 +588,17 @@ impl Endpoint {
             return;
         }
         let asked = Block { number, more: false, exponent: if is_whole { wanted } else { exponent } };
-        match asked.of(body) {
-            Some((part, block)) => {
-                message.payload = part.to_vec();
-                message.push_number(option::BLOCK2, block.value());
-                if number == 0 && block.more {
-                    message.push_number(option::SIZE2, body.len() as u32);
-                    self.slicing.put(now, (to, ticket.representation), response);
-                }
-            }
-            None => {
-                message.options.clear();
-                message.code = Code::BAD_OPTION.byte();
-                message.payload = b"the body has no such block".to_vec();
-            }
+        let Some((part, block)) = asked.of(body) else {
+            message.options.clear();
+            message.code = Code::BAD_OPTION.byte();
+            message.payload = b"the body has no such block".to_vec();
+            return;
+        };
+        message.payload = part.to_vec();
+        message.push_number(option::BLOCK2, block.value());
+        if number == 0 && block.more {
+            message.push_number(option::SIZE2, body.len() as u32);
+            self.slicing.put(now, (to, ticket.representation), response);
         }
     }
 

@@ -20,10 +20,12 @@ mod block;
 mod code;
 mod datagram;
 pub mod format;
+pub mod link_format;
 mod meaning;
 pub mod message;
 mod peer;
 mod request;
+mod stream;
 
 pub use block::Block;
 pub use code::{Code, Method};
@@ -32,6 +34,7 @@ pub use datagram::{
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};
+pub use stream::{Carrier, Session};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

@@ -96,11 +96,18 @@ impl Message {
         let id = u16::from_be_bytes([high, low]);
         let malformed = Malformed { confirmable: Some(id).filter(|_| first & 0x30 == 0) };
         let is_empty_and_more = code == 0 && bytes.len() > 4;
-        // Classes 1, 6 and 7 are nobody's over datagrams, and 3 is reserved (§12.1).
+        // Class 7 is a connection's, and the others are nobody's (§12.1).
         let is_of_no_class = matches!(code >> 5, 1 | 3 | 6 | 7);
         if bytes.len() > MAX_DATAGRAM_LEN || is_empty_and_more || is_of_no_class {
             return Err(malformed);
         }
+        Self::read_any(bytes, malformed)
+    }
+
+    /// Reads a message of any length and class.
+    pub(crate) fn read_any(bytes: &[u8], malformed: Malformed) -> Result<Self, Malformed> {
+        let [_, code, high, low, ..] = *bytes else { return Err(malformed) };
+        let id = u16::from_be_bytes([high, low]);
         let packet = Packet::from_bytes(bytes).map_err(|_| malformed)?;
         // A marker without a payload is an error (§3), and coap-lite does not tell it from none.
         // Its own writing is as long as what was read unless such a marker was there.

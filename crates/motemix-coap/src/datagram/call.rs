@@ -22,7 +22,7 @@ const BLOCK: Block = Block { number: 0, more: false, exponent: Block::MAX_EXPONE
 
 /// Tells own requests apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(u64);
+pub struct CallId(pub(crate) u64);
 
 #[derive(Debug)]
 struct Call {
@@ -147,8 +147,8 @@ impl Endpoint {
             message.push_number(option::BLOCK2, block.value());
             // Observation was asked for with the first block (RFC 7959 §2.6).
             message.options.retain(|(number, _)| *number != option::OBSERVE);
-        } else if call.request.payload.len() > BLOCK.len() {
-            let block = Block { number: (start / BLOCK.len()) as u32, ..BLOCK };
+        } else if call.request.payload.len() > BLOCK.size() {
+            let block = Block { number: (start / BLOCK.size()) as u32, ..BLOCK };
             if let Some((part, block)) = block.of(&call.request.payload) {
                 message.payload = part.to_vec();
                 message.push_number(option::BLOCK1, block.value());
@@ -159,7 +159,7 @@ impl Endpoint {
         } else {
             message.payload.clone_from(&call.request.payload);
         }
-        if block2.is_some() && call.request.payload.len() <= BLOCK.len() {
+        if block2.is_some() && call.request.payload.len() <= BLOCK.size() {
             message.payload.clone_from(&call.request.payload);
         }
         message.options.sort_by_key(|(number, _)| *number);
@@ -215,7 +215,7 @@ impl Endpoint {
         if response.code == Code::CONTINUE
             && let Some(block) = block1
         {
-            self.send_request(now, id, block.start() + block.len(), None);
+            self.send_request(now, id, block.start() + block.size(), None);
             return Ok(());
         }
         let Some(call) = self.calls.calls.get_mut(&id) else { return Ok(()) };
@@ -233,7 +233,7 @@ impl Endpoint {
             call.etag = response.etag;
         }
         let is_next =
-            block.start() == call.body.len() && (!block.more || response.payload.len() == block.len());
+            block.start() == call.body.len() && (!block.more || response.payload.len() == block.size());
         if !is_next || call.etag != response.etag {
             // It changed meanwhile, or the server does not know what it said: once more from the
             // beginning would do, but a server that changes with each block would never be done with.
@@ -274,7 +274,7 @@ impl Endpoint {
 }
 
 /// Whether a notification is newer than the newest so far (RFC 7641 §3.4).
-fn is_newer((before, at): (u32, Instant), sequence: u32, now: Instant) -> bool {
+pub(crate) fn is_newer((before, at): (u32, Instant), sequence: u32, now: Instant) -> bool {
     const HALF: u32 = 1 << 23;
     (before < sequence && sequence - before < HALF)
         || (before > sequence && before - sequence > HALF)
@@ -295,8 +295,8 @@ impl<K: Hash + Eq + Clone> Bodies<K> {
         Self { most, most_bytes, bytes: 0, bodies: HashMap::new() }
     }
 
-    pub(crate) fn get(&mut self, now: Instant, key: K) -> Option<Response> {
-        let (touched, response) = self.bodies.get_mut(&key)?;
+    pub(crate) fn get(&mut self, now: Instant, key: &K) -> Option<Response> {
+        let (touched, response) = self.bodies.get_mut(key)?;
         *touched = now;
         Some(response.clone())
     }
@@ -316,7 +316,9 @@ impl<K: Hash + Eq + Clone> Bodies<K> {
     pub(crate) fn expire(&mut self, now: Instant) {
         let old = self.bodies.iter().filter(|(_, (touched, _))| now - *touched >= LIFETIME);
         let old: Vec<_> = old.map(|(key, _)| key.clone()).collect();
-        old.iter().for_each(|key| self.remove(key));
+        for key in &old {
+            self.remove(key);
+        }
     }
 
     fn remove(&mut self, key: &K) {

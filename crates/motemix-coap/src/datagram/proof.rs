@@ -28,13 +28,13 @@ pub(super) const fn room(len: usize) -> usize {
 }
 
 #[derive(Debug)]
-pub(super) struct Proofs {
+pub(crate) struct Proofs {
     key: [u64; 2],
     proven: HashMap<SocketAddr, Instant>,
 }
 
 impl Proofs {
-    pub(super) fn new(key: u64, more_of_it: u64) -> Self {
+    pub(crate) fn new(key: u64, more_of_it: u64) -> Self {
         Self { key: [key, more_of_it], proven: HashMap::new() }
     }
 
@@ -90,7 +90,7 @@ impl Proofs {
     }
 
     /// A name of the representation that a request asks for, for its client.
-    pub(super) fn name_of(&self, request: &Request) -> u64 {
+    pub(crate) fn name_of(&self, request: &Request) -> u64 {
         let mut hasher = self.hasher();
         hasher.write(b"representation");
         self.resource(request, &mut hasher);
@@ -103,7 +103,7 @@ impl Proofs {
     }
 
     /// A name of the resource and what is done with it.
-    pub(super) fn name_of_resource(&self, request: &Request) -> u64 {
+    pub(crate) fn name_of_resource(&self, request: &Request) -> u64 {
         let mut hasher = self.hasher();
         hasher.write(b"resource");
         self.resource(request, &mut hasher);
