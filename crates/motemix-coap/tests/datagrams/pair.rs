@@ -23,6 +23,9 @@ pub const SERVER: u16 = 5683;
 /// What a server's application does with a request: a response, and whether an observation begins.
 pub type Application = Box<dyn FnMut(Request, Relation) -> (Response, bool)>;
 
+/// When it arrives, its number, whether it is for the server, and its bytes.
+type OnWire = (Instant, u64, bool, Vec<u8>);
+
 pub struct Pair {
     pub now: Instant,
     pub client: Endpoint,
@@ -39,7 +42,7 @@ pub struct Pair {
     pub datagrams: u64,
     pub seed: u64,
     rng: ChaCha8Rng,
-    wire: BinaryHeap<Reverse<(Instant, u64, bool, Vec<u8>)>>,
+    wire: BinaryHeap<Reverse<OnWire>>,
     working: Vec<(Instant, Incoming)>,
 }
 
@@ -173,14 +176,14 @@ impl Pair {
             self.events.push(event);
         }
         while let Some(transmit) = self.client.poll_transmit() {
-            self.put_on_wire(true, transmit);
+            self.put_on_wire(true, &transmit);
         }
         while let Some(transmit) = self.server.poll_transmit() {
-            self.put_on_wire(false, transmit);
+            self.put_on_wire(false, &transmit);
         }
     }
 
-    fn put_on_wire(&mut self, to_server: bool, transmit: Transmit) {
+    fn put_on_wire(&mut self, to_server: bool, transmit: &Transmit) {
         let copies = if self.roll() < self.repeat { 2 } else { 1 };
         for _ in 0..copies {
             if self.roll() < self.loss {
