@@ -501,13 +501,12 @@ impl Endpoint {
         Err(DropReason::Refused)
     }
 
-    /// Answers a request. `check` makes an observation of it, if it asked for one: its client is
-    /// asked that often whether it still listens.
+    /// Answers a request. `observing` makes an observation of it.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
-    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, check: Option<Duration>) {
+    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
         let mut first = None;
-        if let Some(check) = check.filter(|_| ticket.may_observe && response.code.is_success()) {
-            first = self.relations.begin(now, ticket.relation, check, ticket.representation);
+        if observing && ticket.may_observe && response.code.is_success() {
+            first = self.relations.begin(now, ticket.relation, ticket.representation);
             if first.is_none() {
                 // Full: the client gets what it asked for, and no promise (RFC 7641 §4.1).
                 self.events.push_back(Event::Gone(ticket.relation));
@@ -602,10 +601,21 @@ impl Endpoint {
         }
     }
 
-    /// Tells an observer what the resource is now. `last` ends the observation.
-    pub fn notify(&mut self, now: Instant, relation: &Relation, response: &Response, last: bool) {
+    /// Tells an observer what the resource is now; with `confirm` it is asked whether it still
+    /// listens. `last` ends the observation.
+    pub fn notify(
+        &mut self,
+        now: Instant,
+        relation: &Relation,
+        response: &Response,
+        confirm: bool,
+        last: bool,
+    ) {
         let Peer::Datagram(to) = relation.peer else { return };
         let ends = last || !response.code.is_success();
+        if confirm {
+            self.relations.confirm_next(relation);
+        }
         match self.relations.may_send(relation, response, ends) {
             relation::May::Send => self.send_notification(now, to, relation, response),
             relation::May::Later => self.counters.coalesced += 1,

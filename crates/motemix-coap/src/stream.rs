@@ -252,7 +252,7 @@ impl Session {
             Err(refused) => {
                 let nothing = Asked { block1: None, block2: None, representation: 0 };
                 let error = Response::error(refused.code, refused.text);
-                return self.respond(now, Ticket::of_stream(relation, nothing), &error, None);
+                return self.respond(now, Ticket::of_stream(relation, nothing), &error, false);
             }
         };
         let asked = Asked { block1, block2, representation: self.names.name_of(&request) };
@@ -282,29 +282,29 @@ impl Session {
                 )),
             };
             if let Some(response) = refusal {
-                return self.respond(now, ticket, &response, None);
+                return self.respond(now, ticket, &response, false);
             }
         }
         if block2.is_some_and(|block| block.number > 0) {
             if let Some(response) = self.slicing.get(now, &asked.representation) {
-                return self.respond(now, ticket, &response, None);
+                return self.respond(now, ticket, &response, false);
             }
             if !matches!(request.method, Method::Get | Method::Fetch) {
                 let text = "what was answered is not kept any more; look at the resource";
                 let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                return self.respond(now, ticket, &response, None);
+                return self.respond(now, ticket, &response, false);
             }
             request.observe = None;
         }
         self.incoming.push_back(Incoming { ticket, request });
     }
 
-    /// Answers a request. With `check` an observation begins, if it was asked for; a connection
-    /// that is gone says so itself, so that nobody has to be asked.
+    /// Answers a request. `observing` makes an observation of it: a connection that is gone says so
+    /// itself, so that nobody has to be asked whether it listens.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
-    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, check: Option<Duration>) {
+    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
         let relation = ticket.relation();
-        let observes = check.is_some() && response.code.is_success();
+        let observes = observing && response.code.is_success();
         let has_room = self.relations.len() < MOST_RELATIONS || self.relations.contains_key(&relation.token);
         if observes && has_room {
             let representation = ticket.asked().representation;

@@ -16,6 +16,9 @@ const UNCONFIRMED: u32 = 64;
 /// acknowledged one before.
 const AHEAD: u32 = 256;
 
+/// A notification is to be acknowledged at least this often (RFC 7641 §4.5).
+const CHECK: Duration = Duration::from_hours(24);
+
 /// Whether a notification may leave.
 pub(super) enum May {
     Send,
@@ -48,7 +51,6 @@ struct Observer {
     proven: bool,
     /// When the next one is to be acknowledged at the latest.
     check_at: Instant,
-    check: Duration,
     /// What follows when the one that waits is acknowledged.
     held_back: Option<Box<Response>>,
 }
@@ -70,16 +72,9 @@ impl Relations {
 
     /// Begins, or begins anew. Returns the sequence number of the response; `None` if there is no
     /// room.
-    pub(super) fn begin(
-        &mut self,
-        now: Instant,
-        relation: Relation,
-        check: Duration,
-        representation: u64,
-    ) -> Option<u32> {
+    pub(super) fn begin(&mut self, now: Instant, relation: Relation, representation: u64) -> Option<u32> {
         if let Some(observer) = self.observers.get_mut(&relation) {
             observer.sequence = next(observer.sequence);
-            (observer.check, observer.check_at) = (check, observer.check_at.min(now + check));
             observer.representation = representation;
             return Some(observer.sequence);
         }
@@ -94,12 +89,18 @@ impl Relations {
             representation,
             waits: false,
             proven: false,
-            check_at: now + check,
-            check,
+            check_at: now + CHECK,
             held_back: None,
         };
         self.observers.insert(relation, observer);
         Some(0)
+    }
+
+    /// The next notification is to be acknowledged.
+    pub(super) fn confirm_next(&mut self, relation: &Relation) {
+        if let Some(observer) = self.observers.get_mut(relation) {
+            observer.unconfirmed = observer.unconfirmed.max(UNCONFIRMED);
+        }
     }
 
     /// Whether a notification may leave now. One that `ends` the relation does not wait.
@@ -120,7 +121,7 @@ impl Relations {
         observer.last_id = id;
         if confirm {
             (observer.waits, observer.unconfirmed) = (true, 0);
-            observer.check_at = now + observer.check;
+            observer.check_at = now + CHECK;
         } else {
             observer.unconfirmed += 1;
         }
@@ -131,7 +132,7 @@ impl Relations {
     pub(super) fn acknowledged(&mut self, now: Instant, relation: &Relation) -> Option<Box<Response>> {
         let observer = self.observers.get_mut(relation)?;
         (observer.waits, observer.proven) = (false, true);
-        observer.check_at = now + observer.check;
+        observer.check_at = now + CHECK;
         observer.held_back.take()
     }
 

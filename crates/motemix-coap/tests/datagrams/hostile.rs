@@ -103,7 +103,7 @@ fn a_strangers_address_gets_little_more_than_was_sent() {
         server.handle_datagram(NOW, stranger(), &asked).unwrap();
         let incoming = server.poll_request().unwrap();
         let body = Response::content(Code::CONTENT, format::OCTETS, vec![1; len]);
-        server.respond(NOW, incoming.ticket, &body, Some(Duration::from_hours(24)));
+        server.respond(NOW, incoming.ticket, &body, true);
         let mut sent = 0;
         for second in 0..1000 {
             server.handle_timeout(NOW + Duration::from_secs(second));
@@ -155,7 +155,7 @@ proptest! {
             let _ = server.handle_datagram(now, stranger(), bytes);
             while let Some(incoming) = server.poll_request() {
                 let response = Response::content(Code::CONTENT, format::OCTETS, incoming.request.payload.clone());
-                server.respond(now, incoming.ticket, &response, Some(Duration::from_secs(60)));
+                server.respond(now, incoming.ticket, &response, true);
             }
             server.handle_timeout(now);
             while server.poll_transmit().is_some() {}

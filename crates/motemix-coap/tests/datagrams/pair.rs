@@ -109,7 +109,7 @@ impl Pair {
     /// Tells all observers.
     pub fn notify(&mut self, response: &Response) {
         for relation in self.observers.clone() {
-            self.server.notify(self.now, &relation, response, false);
+            self.server.notify(self.now, &relation, response, false, false);
         }
     }
 
@@ -163,8 +163,7 @@ impl Pair {
             if observing && !self.observers.contains(&relation) {
                 self.observers.push(relation);
             }
-            let check = observing.then_some(Duration::from_hours(24));
-            self.server.respond(self.now, ticket, &response, check);
+            self.server.respond(self.now, ticket, &response, observing);
         }
         while let Some(event) = self.client.poll_event() {
             self.events.push(event);
