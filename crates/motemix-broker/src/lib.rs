@@ -10,10 +10,13 @@
 
 #![forbid(unsafe_code)]
 
+mod caller;
+pub mod directory;
 mod moment;
 pub mod state;
 pub mod store;
 
+pub use caller::Caller;
 pub use moment::Moment;
 pub use state::{Change, State};
 pub use store::Store;
