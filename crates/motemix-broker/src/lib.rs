@@ -10,11 +10,20 @@
 
 #![forbid(unsafe_code)]
 
+pub mod broker;
+mod context;
+mod directory;
 mod moment;
+pub mod policy;
+mod signed;
 pub mod state;
 pub mod store;
+mod topics;
 
+pub use broker::{Answer, Broker, Counters, Notice, Refused, Settled};
+pub use context::Caller;
 pub use moment::Moment;
+pub use policy::Policy;
 pub use state::{Change, State};
 pub use store::Store;
 
