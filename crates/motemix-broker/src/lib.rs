@@ -10,14 +10,21 @@
 
 #![forbid(unsafe_code)]
 
+pub mod broker;
 mod caller;
+mod context;
 pub mod directory;
 mod moment;
+pub mod policy;
+mod signed;
 pub mod state;
 pub mod store;
+mod topics;
 
+pub use broker::{Answer, Broker, Counters, Notice, Refused, Settled};
 pub use caller::Caller;
 pub use moment::Moment;
+pub use policy::Policy;
 pub use state::{Change, State};
 pub use store::Store;
 
