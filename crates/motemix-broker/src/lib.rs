@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 pub mod broker;
 mod caller;
 mod context;
