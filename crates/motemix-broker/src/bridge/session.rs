@@ -184,7 +184,9 @@ impl Session {
     /// Asks for all that is retained of this bridge, and says that it is there. What was said comes
     /// back, and is a sign that all that was retained before has come.
     pub(super) fn begin(&mut self, plan: &Plan, until: Instant) {
-        sweep_filters(plan).into_iter().for_each(|filter| self.subscribe(filter, false));
+        for filter in sweep_filters(plan) {
+            self.subscribe(filter, false);
+        }
         self.available(plan, "online");
         self.sweep = Some(until);
     }
@@ -201,7 +203,9 @@ impl Session {
         let status = plan.discovery().map(|_| plan.home_assistant_status());
         let imports = plan.routes().iter().map(|route| route.import.from.clone());
         let filters: Vec<String> = status.into_iter().chain(plan.command_filters()).chain(imports).collect();
-        filters.into_iter().for_each(|filter| self.subscribe(filter, true));
+        for filter in filters {
+            self.subscribe(filter, true);
+        }
         self.is_asked = true;
     }
 
