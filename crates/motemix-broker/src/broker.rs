@@ -52,11 +52,12 @@ pub struct Broker<T> {
 
 impl<T> Broker<T> {
     /// With what a store remembers.
+    #[expect(clippy::needless_pass_by_value, reason = "it is the broker's from now on")]
     pub fn new(policy: Policy, state: State) -> Self {
         let rates = Rates::new(policy.rates);
         Self {
             policy,
-            memory: Memory::new(state),
+            memory: Memory::new(&state),
             batch: Batch::default(),
             waiting: Vec::new(),
             observers: Observers::default(),
@@ -68,6 +69,7 @@ impl<T> Broker<T> {
 
     /// Decides what becomes of a request. Its answer is in what [`stored`](Self::stored) or
     /// [`not_stored`](Self::not_stored) returns.
+    #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
     pub fn handle(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         self.now = now;
         self.counters.requests += 1;
@@ -263,7 +265,9 @@ impl<T> Broker<T> {
         }
         let over: Vec<Relation> =
             notices.iter().filter(|notice| notice.last).map(|notice| notice.relation).collect();
-        over.iter().for_each(|relation| self.observers.end(relation));
+        for relation in over {
+            self.observers.end(&relation);
+        }
     }
 
     /// The store does not have the changes: takes them back. Whoever waits is told.
@@ -271,7 +275,9 @@ impl<T> Broker<T> {
         let mut batch = mem::take(&mut self.batch);
         batch.take_back(&mut self.memory);
         // The error is also the end of an observation (RFC 7641 §4.2).
-        batch.began.iter().for_each(|relation| self.observers.end(relation));
+        for relation in &batch.began {
+            self.observers.end(relation);
+        }
         let text = format!("not stored ({problem}); try again later");
         let refused = Response { max_age: Some(10), ..Response::error(Code::SERVICE_UNAVAILABLE, &text) };
         let answers = mem::take(&mut self.waiting).into_iter().map(|answer| {

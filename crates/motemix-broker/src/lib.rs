@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod broker;
+mod broker;
 mod context;
 mod directory;
 mod moment;

@@ -53,10 +53,10 @@ fn matches(parameter: &str, target: &str, resource_type: &str, content_format: O
 fn write(target: &str, resource_type: &str, content_format: Option<u16>) -> String {
     let mut link = format!("<{target}>");
     if !resource_type.is_empty() {
-        link.push_str(&format!(";rt=\"{resource_type}\""));
+        link.extend([";rt=\"", resource_type, "\""]);
     }
     if let Some(number) = content_format {
-        link.push_str(&format!(";ct={number}"));
+        link.extend([";ct=", &number.to_string()]);
     }
     if target.starts_with(OBSERVABLE) {
         link.push_str(";obs");

@@ -44,7 +44,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(state: State) -> Self {
+    pub(super) fn new(state: &State) -> Self {
         let mut memory = Self::default();
         for change in state.as_changes() {
             memory.apply(change);

@@ -128,6 +128,11 @@ impl Sqlite {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut spans = HashMap::new();
         for (index, change) in changes.iter().enumerate() {
+            // Of several changes of one thing, the last one stays.
+            let mut later = changes[index + 1..].iter().take(LOOK_AHEAD);
+            if later.any(|later| is_of_same(change, later)) {
+                continue;
+            }
             match change {
                 Change::Value(topic, Some(value)) => {
                     let span = spans.get(topic).copied().unwrap_or_else(|| self.spans.get(topic).copied());
@@ -140,8 +145,6 @@ impl Sqlite {
                         .execute([&*topic.0])?;
                     spans.insert(topic.clone(), None);
                 }
-                // Of several changes of one thing, the last one stays.
-                other if changes[index + 1..].iter().take(64).any(|later| is_of_same(other, later)) => {}
                 Change::Topic(TopicId(id), topic) => {
                     let kept = topic.as_ref().map(|_| change.encode());
                     keep(&transaction, "topics", id, kept.as_deref())?;
@@ -262,6 +265,9 @@ impl Store for Sqlite {
         Ok(())
     }
 }
+
+/// How far a change looks for a later one of the same thing, so that a batch costs no square.
+const LOOK_AHEAD: usize = 64;
 
 fn is_of_same(one: &Change, other: &Change) -> bool {
     match (one, other) {
