@@ -7,18 +7,7 @@ use motemix_object::Identity;
 
 use crate::broker::{Batch, Counters, Memory, Refused};
 use crate::policy::Policy;
-use crate::{Change, Moment, State};
-
-/// Who asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caller {
-    /// Where the request came from.
-    pub peer: Peer,
-    /// Whose key the caller proved to have, by OSCORE with EDHOC.
-    pub device: Option<Identity>,
-    /// It came over the local interface: from a receiver of the network, or from a bridge.
-    pub local: bool,
-}
+use crate::{Caller, Change, Moment, State};
 
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,26 +18,17 @@ pub(crate) enum Origin {
     Stream(u64),
 }
 
-impl Caller {
-    pub(crate) fn origin(&self) -> Origin {
-        match (self.device, self.peer) {
-            (Some(device), _) => Origin::Device(device),
-            (None, peer) => Origin::of(peer),
-        }
-    }
-}
-
 impl Origin {
-    pub(crate) fn of(peer: Peer) -> Self {
-        match peer {
-            Peer::Stream(number) => Self::Stream(number),
-            Peer::Datagram(address) => match address.ip().to_canonical() {
-                IpAddr::V6(address) if !address.is_loopback() => {
-                    let [a, b, c, d, ..] = address.segments();
-                    Self::Address(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
-                }
-                other => Self::Address(other),
-            },
+    pub(crate) fn of(caller: &Caller) -> Self {
+        match (caller.device, caller.address(), caller.peer) {
+            (Some(device), ..) => Self::Device(device),
+            (None, None, Peer::Stream(number)) => Self::Stream(number),
+            (None, Some(IpAddr::V6(address)), _) if !address.is_loopback() => {
+                let [a, b, c, d, ..] = address.segments();
+                Self::Address(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+            }
+            (None, Some(address), _) => Self::Address(address),
+            (None, None, Peer::Datagram(address)) => Self::Address(address.ip()),
         }
     }
 }

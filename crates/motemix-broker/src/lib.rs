@@ -1,7 +1,7 @@
 //! The broker and resource directory.
 //!
 //! ```text
-//! request (motemix-coap) ─ Broker::handle: policy, directory | topics, check of signatures ─ Changes
+//! request (motemix-coap) ─ Broker::handle: policy, directory | topics, signatures ─ Changes
 //!    ─ Store::commit ─ Broker::stored ─ answers, notices for observers, feed for page and bridges
 //! ```
 //!
@@ -11,8 +11,9 @@
 #![forbid(unsafe_code)]
 
 mod broker;
+mod caller;
 mod context;
-mod directory;
+pub mod directory;
 mod moment;
 pub mod policy;
 mod signed;
@@ -20,8 +21,8 @@ pub mod state;
 pub mod store;
 mod topics;
 
-pub use broker::{Answer, Broker, Counters, Notice, Refused, Settled};
-pub use context::Caller;
+pub use broker::{Answer, Broker, Counters, Notice, PendingFetch, Refused, Settled};
+pub use caller::Caller;
 pub use moment::Moment;
 pub use policy::Policy;
 pub use state::{Change, State};

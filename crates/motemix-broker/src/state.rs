@@ -10,7 +10,8 @@ use std::sync::Arc;
 use motemix_object::{Freshness, Identity};
 
 pub use codec::{BadChange, CHANGE_VERSION, MAX_CHANGE_LEN};
-pub use registration::{Link, Registration, RegistrationId};
+pub use motemix_coap::link_format::Link;
+pub use registration::{Registration, RegistrationId};
 pub use topic::{Signed, Topic, TopicId, Value};
 
 /// What a store keeps: one thing as it is from now on, or that it is no more.

@@ -161,14 +161,14 @@ fn a_reading_of_an_expired_registration_is_nobody_s() {
 
 #[test]
 fn a_forged_reading_moves_no_number() {
-    let (mut device, mut forger) = (Device::new(1), Device::new(2));
+    let (mut device, mut liar) = (Device::new(1), Device::new(2));
     let mut building = Building::new(policy(), &[&device]);
     let id = building.topic_of("room/t", &device);
     // Signed by another key under the device's names.
-    forger.identity = device.identity;
+    liar.identity = device.identity;
     for number in [0, 1, 500, 1000] {
         for path in [Path::Direct, Path::Anonymous] {
-            let forged = forger.seal_as(number, 99, NETWORK, path);
+            let forged = liar.seal_as(number, 99, NETWORK, path);
             assert_eq!(building.answer(&stranger(1), put(&id, COSE, &forged)).code, Code::FORBIDDEN);
         }
     }

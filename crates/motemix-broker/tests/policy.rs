@@ -30,8 +30,12 @@ fn a_mistake_is_named_with_its_line_and_what_to_do() {
         ("[limits]\n\npayload = 0", "policy.toml:3: limits.payload: is 0; use at least 1"),
         ("[limits]\npayload = 2000000", "policy.toml:2: limits.payload: is 2000000; use at most 1048576"),
         ("[rates]\nburst = 0", "policy.toml:2: rates.burst: is 0"),
-        ("register = [\"owner\"]", "policy.toml:1: register: a registration has no owner yet"),
-        ("register = [\"evrybody\"]", "policy.toml:1: register: \"evrybody\": none of anyone"),
+        ("[directory]\ndevices = [\"ab\"]", "policy.toml:2: directory.devices: \"ab\" is no identity"),
+        ("[directory]\nregistration_bytes = 2000000", "directory.registration_bytes: is 2000000"),
+        (
+            "[[access]]\ntopics = \"a\"\nread = [\"evrybody\"]",
+            "policy.toml:3: access[0].read: \"evrybody\": none of anyone",
+        ),
         ("[[access]]\nread = [\"anyone\"]", "missing field `topics`"),
         ("[[access]]\ntopics = \"a\"", "policy.toml:2: access[0].topics: the rule says nothing"),
         (

@@ -54,11 +54,27 @@ fn registration() -> impl Strategy<Value = Registration> {
     let attributes = || vec((short_text(), option::of(short_text())), 0..3);
     let links = vec((short_text(), attributes()), 0..3);
     let about = (short_text(), option::of(short_text()), short_text(), moment(), any::<u32>());
-    (about, attributes(), links, option::of(identity())).prop_map(|(about, attributes, links, device)| {
-        let (endpoint, sector, base, expires, lifetime) = about;
-        let links = links.into_iter().map(|(target, attributes)| Link { target, attributes }).collect();
-        Registration { endpoint, sector, base, expires, lifetime, attributes, links, device }
-    })
+    let whose = (option::of(identity()), option::of(identity()), option::of(any::<std::net::IpAddr>()));
+    (about, attributes(), links, whose, any::<bool>()).prop_map(
+        |(about, attributes, links, whose, base_stated)| {
+            let (endpoint, sector, base, expires, lifetime) = about;
+            let (device, owner, registrant) = whose;
+            let links = links.into_iter().map(|(target, attributes)| Link { target, attributes }).collect();
+            Registration {
+                endpoint,
+                sector,
+                base,
+                base_stated,
+                expires,
+                lifetime,
+                attributes,
+                links,
+                device,
+                owner,
+                registrant,
+            }
+        },
+    )
 }
 
 fn change() -> impl Strategy<Value = Change> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::context::Caller;
+use crate::Caller;
 
 /// What somebody does with a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

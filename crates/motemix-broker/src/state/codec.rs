@@ -4,6 +4,7 @@
 //! form for each change, and all others are refused: what was stored is what was written.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use minicbor::data::Type;
@@ -26,7 +27,7 @@ const FRESHNESS: u8 = 3;
 
 const TOPIC_FIELDS: u64 = 8;
 const VALUE_FIELDS: u64 = 4;
-const REGISTRATION_FIELDS: u64 = 8;
+const REGISTRATION_FIELDS: u64 = 11;
 
 /// Why bytes are no change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,7 +194,7 @@ fn read_value(input: &mut Decoder<'_>) -> Read<Value> {
 fn write_registration<W: Write>(out: &mut Encoder<W>, registration: &Registration) -> Written<W> {
     out.array(REGISTRATION_FIELDS)?.str(&registration.endpoint)?;
     optional(out, registration.sector.as_deref(), string)?;
-    out.str(&registration.base)?;
+    out.str(&registration.base)?.bool(registration.base_stated)?;
     moment(out, &registration.expires)?;
     out.u32(registration.lifetime)?;
     write_attributes(out, &registration.attributes)?;
@@ -202,7 +203,9 @@ fn write_registration<W: Write>(out: &mut Encoder<W>, registration: &Registratio
         out.array(2)?.str(&link.target)?;
         write_attributes(out, &link.attributes)?;
     }
-    optional(out, registration.device.as_ref(), device)
+    optional(out, registration.device.as_ref(), device)?;
+    optional(out, registration.owner.as_ref(), device)?;
+    optional(out, registration.registrant.as_ref(), address)
 }
 
 fn read_registration(input: &mut Decoder<'_>) -> Read<Registration> {
@@ -211,6 +214,7 @@ fn read_registration(input: &mut Decoder<'_>) -> Read<Registration> {
         endpoint: text(input)?,
         sector: body(input, text)?,
         base: text(input)?,
+        base_stated: input.bool()?,
         expires: read_moment(input)?,
         lifetime: input.u32()?,
         attributes: read_attributes(input)?,
@@ -219,6 +223,8 @@ fn read_registration(input: &mut Decoder<'_>) -> Read<Registration> {
             Ok(Link { target: text(input)?, attributes: read_attributes(input)? })
         })?,
         device: body(input, identity)?,
+        owner: body(input, identity)?,
+        registrant: body(input, read_address)?,
     })
 }
 
@@ -272,6 +278,14 @@ fn device<W: Write>(out: &mut Encoder<W>, identity: &Identity) -> Written<W> {
     out.bytes(identity.as_bytes()).map(drop)
 }
 
+/// 4 or 16 bytes.
+fn address<W: Write>(out: &mut Encoder<W>, address: &IpAddr) -> Written<W> {
+    match address {
+        IpAddr::V4(address) => out.bytes(&address.octets()).map(drop),
+        IpAddr::V6(address) => out.bytes(&address.octets()).map(drop),
+    }
+}
+
 fn array(input: &mut Decoder<'_>, len: u64) -> Read<()> {
     if input.array()? == Some(len) { Ok(()) } else { malformed("an array of another length") }
 }
@@ -290,6 +304,13 @@ fn text(input: &mut Decoder<'_>) -> Read<Arc<str>> {
 
 fn read_moment(input: &mut Decoder<'_>) -> Read<Moment> {
     Ok(Moment::from_millis(input.u64()?))
+}
+
+fn read_address(input: &mut Decoder<'_>) -> Read<IpAddr> {
+    let bytes = input.bytes()?;
+    let v4 = bytes.try_into().map(|bytes: [u8; 4]| IpAddr::from(bytes));
+    let v6 = bytes.try_into().map(|bytes: [u8; 16]| IpAddr::from(bytes));
+    v4.or(v6).or_else(|_| malformed("an address of another length"))
 }
 
 fn identity(input: &mut Decoder<'_>) -> Read<Identity> {

@@ -87,21 +87,25 @@ impl Device {
         out
     }
 
+    pub fn credential(&self) -> &[u8] {
+        &self.credential
+    }
+
     pub fn registration(&self) -> Change {
         let key = base64url::encode(&self.credential);
-        let link = Link {
-            target: "/t".into(),
-            attributes: vec![("rt".into(), Some("temperature".into())), ("key".into(), Some(key.into()))],
-        };
+        let link = Link::new("/t").with("rt", "temperature").with("key", &key);
         let registration = Registration {
             endpoint: format!("{:.8}", self.identity).into(),
             sector: None,
             base: "coap://[2001:db8::1]".into(),
+            base_stated: true,
             expires: START.plus_secs(90_000),
             lifetime: 90_000,
             attributes: Vec::new(),
             links: vec![link],
             device: Some(self.identity),
+            owner: None,
+            registrant: None,
         };
         let id = RegistrationId(format!("{:.8}", self.identity).into());
         Change::Registration(id, Some(Arc::new(registration)))
@@ -115,17 +119,17 @@ pub fn peer(number: u16) -> Peer {
 
 /// Somebody who did not prove who it is.
 pub fn stranger(number: u16) -> Caller {
-    Caller { peer: peer(number), device: None, local: false }
+    Caller { peer: peer(number), connected: None, device: None, local: false }
 }
 
 /// A device that proved who it is.
 pub fn proven(device: &Device) -> Caller {
-    Caller { peer: peer(9), device: Some(device.identity), local: false }
+    Caller { peer: peer(9), connected: None, device: Some(device.identity), local: false }
 }
 
 /// A receiver of the network, or a bridge.
 pub fn local() -> Caller {
-    Caller { peer: Peer::Stream(0), device: None, local: true }
+    Caller { peer: Peer::Stream(0), connected: None, device: None, local: true }
 }
 
 pub fn relation(caller: &Caller, token: u8) -> Relation {
