@@ -153,6 +153,12 @@ impl<T> Broker<T> {
         outcome: Result<Outcome, directory::Refused>,
     ) -> Reaction {
         match outcome {
+            Ok(Outcome::Fetch(_)) if self.fetches.len() >= FETCHES => {
+                self.counters.count(Refused::Full);
+                let text = "the broker asks as many endpoints as it can; try again later, or use /rd";
+                let full = Response::error(Code::SERVICE_UNAVAILABLE, text);
+                Reaction::Answer(Response { max_age: Some(10), ..full }, false)
+            }
             Ok(Outcome::Fetch(fetch)) => Reaction::Fetch(fetch),
             Ok(Outcome::Done { changes, response }) => {
                 let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
@@ -462,6 +468,8 @@ enum Reaction {
     Fetch(Box<Fetch>),
 }
 
+/// How many registrations may wait for somebody to take them up.
+const FETCHES: usize = 64;
 /// The path of look-ups.
 const LOOK_UP: &str = "rd-lookup";
 /// Seconds.

@@ -16,6 +16,7 @@ mod context;
 pub mod directory;
 mod moment;
 pub mod policy;
+pub mod serve;
 mod signed;
 pub mod state;
 pub mod store;

@@ -100,6 +100,14 @@ pub struct Incoming {
     pub request: Request,
 }
 
+impl Incoming {
+    /// A request that no message carries: from within the program.
+    pub fn inside(relation: Relation, request: Request) -> Self {
+        let nothing = Asked { block1: None, block2: None, representation: 0 };
+        Self { ticket: Ticket::of_stream(relation, nothing), request }
+    }
+}
+
 /// Stands for a request until it is answered.
 #[derive(Debug)]
 #[must_use = "a client waits for the response"]
