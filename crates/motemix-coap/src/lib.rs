@@ -4,6 +4,7 @@
 
 mod code;
 pub mod format;
+pub mod oscore;
 mod peer;
 mod request;
 
