@@ -145,6 +145,11 @@ impl Contexts {
     pub fn insert(&mut self, now: Instant, context: Context) -> Result<ContextId, Full> {
         self.expire(now);
         if let Some(same) = self.by_name.get(&context.asked_by()).copied() {
+            let is_given = |id| self.get(id).is_some_and(|old| !old.is_replaceable());
+            if is_given(same) && context.is_replaceable() {
+                self.counters.full += 1;
+                return Err(Full);
+            }
             self.remove(same);
         }
         self.make_room(now, &context).inspect_err(|Full| self.counters.full += 1)?;

@@ -54,6 +54,13 @@ impl Message {
         Self { code, options: Vec::new(), payload: Vec::new() }
     }
 
+    /// With another payload.
+    #[must_use]
+    pub fn with_payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
+        self.payload = payload.into();
+        self
+    }
+
     /// Adds an option behind those with the same number.
     pub fn add(&mut self, number: u16, value: impl Into<Vec<u8>>) {
         let at = self.options.partition_point(|(before, _)| *before <= number);

@@ -1,7 +1,7 @@
 //! Who proved itself.
 
 use motemix_neighbour::PublicKey;
-use motemix_neighbour::edhoc::{Ccs, CoseKey, Y};
+use motemix_neighbour::edhoc::{Ccs, CoseKey, CredentialId, Y};
 
 /// A raw public key, and what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,5 +47,35 @@ pub struct Device {
 impl Device {
     pub(super) fn of(ccs: &[u8]) -> Option<Self> {
         Some(Self { key: DeviceKey::of(&Ccs::parse(ccs).ok()?.key)?, ccs: ccs.into() })
+    }
+}
+
+/// A credential that may be a peer's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The CWT Claims Set that the name stands for.
+    pub ccs: Vec<u8>,
+    /// Whether the application knows this device: then its context may take a stranger's place.
+    pub is_known: bool,
+}
+
+/// Which credentials may be a peer's. The application says so before anything is proved.
+pub trait Policy {
+    /// The credential under this name; nothing if it may not be a peer's. A name with a credential
+    /// in it is whatever the peer sent.
+    fn credential(&mut self, id: &CredentialId<'_>) -> Option<Accepted>;
+}
+
+/// Whoever brings its credential is taken as whoever has its key: the application decides by the key
+/// what it may do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AnyByValue;
+
+impl Policy for AnyByValue {
+    fn credential(&mut self, id: &CredentialId<'_>) -> Option<Accepted> {
+        match id {
+            CredentialId::Ccs(ccs) => Some(Accepted { ccs: ccs.to_vec(), is_known: false }),
+            CredentialId::Kid(_) | CredentialId::Header(_) => None,
+        }
     }
 }
