@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
+use super::contexts::Asking;
 use super::edhoc::Device;
 use super::keys::{Id, Keys};
 use super::numbers::Numbers;
@@ -89,7 +90,7 @@ impl Context {
             return Err(BadContext::SameIds);
         }
         let secrets = [given.master_secret, given.master_salt];
-        let keys = Keys::derive(secrets, given.id_context, [&sender, &recipient]);
+        let keys = Keys::derive(secrets, given.id_context, [sender, recipient]);
         Ok(Self {
             name: None,
             keys: keys.ok_or(BadContext::IdContext)?,
@@ -106,7 +107,7 @@ impl Context {
     }
 
     /// By what name the other side's requests ask for this context.
-    pub(super) fn asked_by(&self) -> (Id, Option<Box<[u8]>>) {
+    pub(super) fn asked_by(&self) -> Asking {
         (self.recipient, self.id_context.clone())
     }
 

@@ -68,6 +68,9 @@ pub struct Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(u64);
 
+/// Recipient ID and ID Context.
+pub(super) type Asking = (Id, Option<Box<[u8]>>);
+
 /// There is no place for a further context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("all places for security contexts are taken, and none was unused for long enough")]
@@ -79,7 +82,7 @@ pub struct Contexts {
     settings: Settings,
     contexts: BTreeMap<ContextId, Context>,
     /// By Recipient ID and ID Context. No two contexts have both alike.
-    by_name: BTreeMap<(Id, Option<Box<[u8]>>), ContextId>,
+    by_name: BTreeMap<Asking, ContextId>,
     next: u64,
     counters: Counters,
 }
@@ -130,10 +133,15 @@ impl Contexts {
         self.get(id)?.device()
     }
 
+    /// All who proved themselves, once for each of their contexts.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.contexts.values().filter_map(Context::device)
+    }
+
     /// Whether a peer may name a context by this: nobody else does.
-    pub fn is_free(&self, recipient: &Id) -> bool {
-        let first = self.by_name.range((*recipient, None)..).next();
-        first.is_none_or(|((found, _), _)| found != recipient)
+    pub fn is_free(&self, recipient: Id) -> bool {
+        let first = self.by_name.range((recipient, None)..).next();
+        first.is_none_or(|((found, _), _)| *found != recipient)
     }
 
     /// Takes a context up. One with the same names is replaced: both sides have made it anew.

@@ -59,20 +59,20 @@ fn context_of(session: &Session, now: Instant, accepted: (Device, bool)) -> Resu
 
 /// A name for a connection that is not taken: of one byte while there are such, which is as long in
 /// a message of EDHOC.
-fn free_id<R: CryptoRng + ?Sized>(rng: &mut R, is_free: impl Fn(&Id) -> bool) -> Option<Id> {
+fn free_id<R: CryptoRng + ?Sized>(rng: &mut R, is_free: impl Fn(Id) -> bool) -> Option<Id> {
     let mut short = (0x00..=0x17_u8).chain(0x20..=0x37).filter_map(|byte| Id::new(&[byte]));
     let mut random = [0; 4];
     rng.fill_bytes(&mut random);
     let begin = usize::from(random[0]) % 48;
     let all: Vec<_> = short.by_ref().collect();
     let (later, first) = all.split_at(begin);
-    if let Some(id) = first.iter().chain(later).find(|id| is_free(id)) {
+    if let Some(id) = first.iter().chain(later).find(|id| is_free(**id)) {
         return Some(*id);
     }
     // Nearly all of these are free.
     for _ in 0..32 {
         rng.fill_bytes(&mut random);
-        if let Some(id) = Id::new(&random[1..]).filter(&is_free) {
+        if let Some(id) = Id::new(&random[1..]).filter(|id| is_free(*id)) {
             return Some(id);
         }
     }
@@ -81,16 +81,14 @@ fn free_id<R: CryptoRng + ?Sized>(rng: &mut R, is_free: impl Fn(&Id) -> bool) ->
 
 /// An identifier as EDHOC has it in front of message_3 (RFC 9528, section 3.3.2), and the rest.
 fn split_id(bytes: &[u8]) -> Option<(Id, &[u8])> {
-    match bytes {
-        [0x00..=0x17 | 0x20..=0x37, rest @ ..] => Some((Id::new(&bytes[..1])?, rest)),
-        _ => {
-            let (whole, rest) = split_byte_string(bytes)?;
-            let content = &whole[head_len(whole)..];
-            if let [0x00..=0x17 | 0x20..=0x37] = content {
-                return None;
-            }
-            Some((Id::new(content)?, rest))
-        }
+    if let [0x00..=0x17 | 0x20..=0x37, rest @ ..] = bytes {
+        return Some((Id::new(&bytes[..1])?, rest));
+    }
+    let (whole, rest) = split_byte_string(bytes)?;
+    match &whole[head_len(whole)..] {
+        // It has a shorter form.
+        [0x00..=0x17 | 0x20..=0x37] => None,
+        content => Some((Id::new(content)?, rest)),
     }
 }
 

@@ -93,9 +93,9 @@ impl Keys {
     pub(super) fn derive(
         [master_secret, master_salt]: [&[u8]; 2],
         id_context: Option<&[u8]>,
-        [sender, recipient]: [&Id; 2],
+        [sender, recipient]: [Id; 2],
     ) -> Option<Self> {
-        let [sender, recipient, iv] = [(sender, true), (recipient, true), (&Id::default(), false)]
+        let [sender, recipient, iv] = [(sender, true), (recipient, true), (Id::default(), false)]
             .map(|(id, is_key)| info(id, id_context, is_key));
         let [sender, recipient, iv] = [sender?, recipient?, iv?];
         let mut keys = Self { sender: Secret::zero(), recipient: Secret::zero(), common_iv: Secret::zero() };
@@ -163,7 +163,7 @@ fn byte_string(to: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
 }
 
 /// `[id, id_context, alg_aead, type, L]`.
-pub(super) fn info(id: &Id, id_context: Option<&[u8]>, is_key: bool) -> Option<Vec<u8>> {
+pub(super) fn info(id: Id, id_context: Option<&[u8]>, is_key: bool) -> Option<Vec<u8>> {
     let mut info = vec![0x85];
     byte_string(&mut info, id.as_bytes())?;
     match id_context {

@@ -69,7 +69,7 @@ fn keys_and_nonces_are_those_of_c_1_to_c_3() {
             ("info (for Common IV)", Id::default(), false),
         ] {
             assert_eq!(
-                keys::info(&id, id_context.as_deref(), is_key),
+                keys::info(id, id_context.as_deref(), is_key),
                 Some(bytes(case, name)),
                 "{section} {name}"
             );

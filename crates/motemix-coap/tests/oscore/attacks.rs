@@ -189,7 +189,9 @@ fn what_is_no_oscore_is_told_apart_from_what_is_altered() {
     let with_option = |values: &[&[u8]]| {
         let mut message = outer.clone();
         message.remove(number::OSCORE);
-        values.iter().for_each(|value| message.add(number::OSCORE, *value));
+        for value in values {
+            message.add(number::OSCORE, *value);
+        }
         message
     };
     for wrong in [

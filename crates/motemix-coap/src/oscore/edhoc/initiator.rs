@@ -70,7 +70,7 @@ pub fn begin<R: CryptoRng + ?Sized>(
     if !own.fits(method) {
         return Err(Failed::Refused(Refused::Key));
     }
-    let id = free_id(rng, |id| !taken.contains(id) && contexts.is_free(id)).ok_or(Failed::Full)?;
+    let id = free_id(rng, |id| !taken.contains(&id) && contexts.is_free(id)).ok_or(Failed::Full)?;
     let connection = ConnectionId::new(id.as_bytes())?;
     let opening = Opening { method, passed_over, connection, ead_1: Ead::NONE };
     let mut room = [0; ROOM];
@@ -87,8 +87,8 @@ pub fn begin<R: CryptoRng + ?Sized>(
 
 impl Begun {
     /// The name of the connection.
-    pub const fn id(&self) -> &Id {
-        &self.id
+    pub const fn id(&self) -> Id {
+        self.id
     }
 
     /// Reads message_2 and proves this side. A wrong one changes nothing: the right one may come.
@@ -226,6 +226,8 @@ fn failed_there(response: &Message) -> Failed {
 
 fn to_resource(payload: Vec<u8>) -> Message {
     let mut request = carrying(Method::Post.byte(), CID_EDHOC, payload);
-    PATH.iter().for_each(|segment| request.add(number::URI_PATH, segment.as_bytes()));
+    for segment in PATH {
+        request.add(number::URI_PATH, segment.as_bytes());
+    }
     request
 }

@@ -139,10 +139,10 @@ impl Responder {
         } else {
             self.finish_alone(now, &request.payload, contexts, policy)
         };
-        Answer::Message(answer.unwrap_or_else(|problem| self.refuse(problem)))
+        Answer::Message(answer.unwrap_or_else(|problem| self.refuse(&problem)))
     }
 
-    fn refuse(&mut self, problem: Problem) -> Message {
+    fn refuse(&mut self, problem: &Problem) -> Message {
         self.counters.refused += 1;
         problem.answer()
     }
@@ -179,15 +179,15 @@ impl Responder {
             refused => Problem::Refused(refused),
         })?;
         let c_i = Id::new(parsed.connection().as_bytes()).ok_or(Problem::Refused(Refused::ConnectionId))?;
-        let is_free = |id: &Id| *id != c_i && !self.pending.contains_key(id) && contexts.is_free(id);
+        let is_free = |id: Id| id != c_i && !self.pending.contains_key(&id) && contexts.is_free(id);
         let c_r = free_id(rng, is_free).ok_or(Problem::Full)?;
         let own = self.own.iter().find(|own| own.fits(method) && own.suite() == parsed.suite());
         let own = own.ok_or(Problem::Refused(Refused::Suite))?;
         let (waiting, message_2) = if parsed.suite() == Zero::NUMBER {
-            let (waiting, message_2) = respond::<Zero, R>(&parsed, &c_r, own, rng)?;
+            let (waiting, message_2) = respond::<Zero, R>(&parsed, c_r, own, rng)?;
             (Waiting::Zero(Box::new(waiting)), message_2)
         } else {
-            let (waiting, message_2) = respond::<Two, R>(&parsed, &c_r, own, rng)?;
+            let (waiting, message_2) = respond::<Two, R>(&parsed, c_r, own, rng)?;
             (Waiting::Two(Box::new(waiting)), message_2)
         };
         self.make_room(peer);
@@ -222,7 +222,7 @@ impl Responder {
         policy: &mut dyn Policy,
     ) -> Result<Message, Problem> {
         let (c_r, message_3) = split_id(payload).ok_or(Problem::Refused(Refused::Malformed))?;
-        let (completed, _) = self.finish(now, &c_r, message_3, contexts, policy)?;
+        let (completed, _) = self.finish(now, c_r, message_3, contexts, policy)?;
         let mut room = [0; 64];
         // Both suites have the same AES-CCM.
         let (_, message_4) = completed.message_4(Ead::NONE, &mut Zero::default(), &mut room)?;
@@ -251,7 +251,7 @@ impl Responder {
             self.counters.refused += 1;
             return Err(plain_answer(Code::BAD_REQUEST, "no message_3 and OSCORE request"));
         };
-        self.finish(now, &c_r, message_3, contexts, policy).map_err(|problem| self.refuse(problem))?;
+        self.finish(now, c_r, message_3, contexts, policy).map_err(|problem| self.refuse(&problem))?;
         let mut request = outer.clone();
         request.remove(number::EDHOC);
         request.payload = rest.to_vec();
@@ -261,12 +261,12 @@ impl Responder {
     fn finish(
         &mut self,
         now: Instant,
-        c_r: &Id,
+        c_r: Id,
         message_3: &[u8],
         contexts: &mut Contexts,
         policy: &mut dyn Policy,
     ) -> Result<(Completed, ContextId), Problem> {
-        let pending = self.pending.get(c_r).ok_or(Problem::Refused(Refused::Malformed))?;
+        let pending = self.pending.get(&c_r).ok_or(Problem::Refused(Refused::Malformed))?;
         let verified = match &pending.waiting {
             Waiting::Zero(waiting) => verify(waiting, message_3, &self.own, policy),
             Waiting::Two(waiting) => verify(waiting, message_3, &self.own, policy),
@@ -277,7 +277,7 @@ impl Responder {
                 return Err(Problem::Refused(Refused::Ciphertext));
             }
             verified => {
-                self.pending.remove(c_r);
+                self.pending.remove(&c_r);
                 verified?
             }
         };
@@ -297,7 +297,7 @@ impl std::fmt::Debug for Responder {
 /// Three multiplications, or two and a signature.
 fn respond<S: Keyed, R: CryptoRng + ?Sized>(
     message_1: &Message1,
-    c_r: &Id,
+    c_r: Id,
     own: &Own,
     rng: &mut R,
 ) -> Result<(AwaitingMessage3<S>, Vec<u8>), Refused> {
