@@ -200,7 +200,9 @@ mod tests {
             payload in prop::collection::vec(any::<u8>(), 0..40),
         ) {
             let mut message = Message::new(code);
-            options.into_iter().for_each(|(number, value)| message.add(number, value));
+            for (number, value) in options {
+                message.add(number, value);
+            }
             message.payload = payload;
             prop_assert_eq!(Message::from_bytes(&message.to_bytes()), Ok(message));
         }
