@@ -288,10 +288,12 @@ impl Contexts {
         context.window.accept(sent);
         context.used = now;
         let mut inner = inner.ok_or(Rejected::Malformed)?;
-        for (option, value) in outer.options() {
-            if (OUTER.contains(&option) || option == number::PROXY_URI) && inner.option(option).is_none() {
-                inner.add(option, value);
-            }
+        let is_for_proxies = |option: u16| {
+            (OUTER.contains(&option) || option == number::PROXY_URI) && inner.option(option).is_none()
+        };
+        let outside: Vec<_> = outer.options().filter(|(option, _)| is_for_proxies(*option)).collect();
+        for (option, value) in outside {
+            inner.add(option, value);
         }
         let observes = inner.single(number::OBSERVE).is_some();
         Ok((inner, Exchange { context: id, request: sent, may_share_nonce: true, observes }))
