@@ -10,6 +10,7 @@ pub mod edhoc;
 mod exchange;
 mod header;
 mod keys;
+mod layer;
 pub mod message;
 mod numbers;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use contexts::{ContextId, Contexts, Counters, Full, Settings};
 pub use exchange::{Asked, Exchange, Rejected, Unsent};
 pub use header::Header;
 pub use keys::{Id, MAX_NUMBER};
+pub use layer::{Application, Arrived, Layer, Source};
 pub use message::Message;
 pub use numbers::{BLOCK, NoNumber, NotStored, NothingStored, NumberStore, Numbers};
 pub use window::ECHO_LEN;

@@ -6,10 +6,12 @@ use std::time::Duration;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use motemix_coap::oscore::edhoc::{
-    self, Accepted, Answer, AnyByValue, DeviceKey, Failed, Own, OwnSecret, Policy, Responder, begin,
+    self, Accepted, AnyByValue, DeviceKey, Failed, Own, OwnSecret, Policy, Responder, begin,
 };
 use motemix_coap::oscore::message::number;
-use motemix_coap::oscore::{ContextId, Contexts, Message, NothingStored, Rejected, Settings};
+use motemix_coap::oscore::{
+    Application, Arrived, ContextId, Contexts, Layer, Message, NothingStored, Rejected, Settings, Source,
+};
 use motemix_coap::{Code, Peer};
 use motemix_crypto::Secret;
 use motemix_neighbour::PrivateKey;
@@ -43,8 +45,7 @@ fn peer(host: u8, port: u16) -> Peer {
 
 /// A broker's side.
 struct Server {
-    responder: Responder,
-    contexts: Contexts,
+    layer: Layer,
     rng: ChaCha20Rng,
     now: Instant,
     from: Peer,
@@ -54,8 +55,7 @@ struct Server {
 impl Server {
     fn new(settings: Settings, waiting: edhoc::Settings, own: Vec<Own>) -> Self {
         Self {
-            responder: Responder::new(waiting, own),
-            contexts: Contexts::new(settings),
+            layer: Layer { contexts: Contexts::new(settings), responder: Some(Responder::new(waiting, own)) },
             rng: ChaCha20Rng::seed_from_u64(99),
             now: START,
             from: peer(1, 1),
@@ -68,35 +68,32 @@ impl Server {
     }
 
     fn edhoc(&mut self, request: &Message) -> Message {
-        let Answer::Message(answer) = self.try_edhoc(request, false) else { panic!("no Echo is needed") };
+        let Arrived::Answer(answer) = self.arrive(request, false) else { panic!("no Echo is needed") };
         answer
     }
 
-    fn try_edhoc(&mut self, request: &Message, has_address: bool) -> Answer {
-        let Self { responder, contexts, rng, now, from, policy } = self;
-        responder.answer(*now, *from, has_address, request, contexts, policy.as_mut(), rng)
+    fn arrive(&mut self, request: &Message, has_address: bool) -> Arrived {
+        let mut application = Application { policy: self.policy.as_mut(), store: &mut NothingStored };
+        let source = Source { peer: self.from, has_address };
+        self.layer.arrive(self.now, source, request.clone(), &mut application, &mut self.rng)
+    }
+
+    fn responder(&self) -> &Responder {
+        self.layer.responder.as_ref().expect("it has one")
     }
 
     /// A protected request, perhaps with message_3 in front: what comes back, and who asked.
     fn protected(&mut self, outer: &Message) -> (Message, Option<DeviceKey>) {
-        let Self { responder, contexts, now, policy, .. } = self;
-        let plain = if outer.option(number::EDHOC).is_some() {
-            responder.unwrap_combined(*now, outer, contexts, policy.as_mut())
-        } else {
-            Ok(outer.clone())
-        };
-        let plain = match plain {
-            Ok(plain) => plain,
-            Err(answer) => return (answer, None),
-        };
-        match contexts.unprotect_request(*now, &plain, &mut NothingStored) {
-            Ok((inner, mut exchange)) => {
+        match self.arrive(outer, false) {
+            Arrived::Protected(inner, mut exchange) => {
+                let contexts = &mut self.layer.contexts;
                 let device = contexts.device(exchange.context()).expect("by EDHOC").key;
                 let response = content(&inner.to_bytes());
                 let outer = contexts.protect_response(&mut exchange, response, &mut NothingStored);
                 (outer.expect("a first response"), Some(device))
             }
-            Err(rejected) => (rejected.answer(), None),
+            Arrived::Answer(answer) => (answer, None),
+            other => panic!("{other:?}"),
         }
     }
 }
@@ -171,8 +168,8 @@ fn a_client_proves_its_key_in_two_round_trips_with_each_kind_of_key() {
         let (_, device) = client.ask(id, None, &mut server).expect("the context serves further");
         assert_eq!(device, Some(key));
     }
-    assert_eq!(server.responder.counters().completed, 4);
-    assert_eq!(server.responder.waiting(), 0);
+    assert_eq!(server.responder().counters().completed, 4);
+    assert_eq!(server.responder().waiting(), 0);
 }
 
 #[test]
@@ -207,13 +204,13 @@ fn an_altered_message_3_makes_no_context_and_the_right_one_still_does() {
         altered.payload[at] ^= 1;
         let answer = server.edhoc(&altered);
         assert_eq!(answer.code, Code::BAD_REQUEST.byte(), "byte {at}");
-        assert!(server.contexts.is_empty());
+        assert!(server.layer.contexts.is_empty());
     }
     met.confirm(&server.edhoc(&request)).expect("it still waits");
-    assert_eq!(server.contexts.len(), 1);
+    assert_eq!(server.layer.contexts.len(), 1);
     // The same message_3 a second time begins nothing.
     assert_eq!(server.edhoc(&request).code, Code::BAD_REQUEST.byte());
-    assert_eq!(server.contexts.len(), 1);
+    assert_eq!(server.layer.contexts.len(), 1);
 }
 
 #[test]
@@ -251,7 +248,7 @@ fn who_is_not_on_the_list_gets_no_context_and_is_told_so() {
     let met = stranger.meet(&mut server, Method::Signatures).expect("message_2");
     let answer = server.edhoc(&met.alone());
     assert_eq!(met.confirm(&answer), Err(Failed::UnknownHere));
-    assert!(server.contexts.is_empty());
+    assert!(server.layer.contexts.is_empty());
     let mut friend = Client::new(ed25519(&mut rng(2)), 5);
     friend.arrive(&mut server, Method::Signatures).expect("it is on the list");
 }
@@ -265,7 +262,7 @@ fn a_name_that_is_known_does_not_help_without_the_key() {
     let mut impostor = Client::new(named(3), 4);
     let met = impostor.meet(&mut server, Method::Signatures).expect("message_2");
     assert_eq!(server.edhoc(&met.alone()).code, Code::BAD_REQUEST.byte());
-    assert!(server.contexts.is_empty());
+    assert!(server.layer.contexts.is_empty());
     let mut gate = Client::new(named(2), 5);
     let (_, device) = gate.arrive(&mut server, Method::Signatures).expect("it has the key");
     assert_eq!(device, Some(*named(2).key()));
@@ -329,10 +326,17 @@ fn requests_that_are_no_edhoc_are_answered_and_change_nothing() {
     ] {
         assert_eq!(server.edhoc(&request).code, code.byte(), "{request:?}");
     }
-    assert_eq!(server.responder.waiting(), 0);
+    assert_eq!(server.responder().waiting(), 0);
     let mut combined = get("door");
     combined.add(number::EDHOC, []);
     assert_eq!(server.protected(&combined).0.code, Code::BAD_REQUEST.byte());
+    // Other requests are for others.
+    assert!(
+        matches!(server.arrive(&get("edhoc"), false), Arrived::Plain(request) if request == get("edhoc"))
+    );
+    server.layer.responder = None;
+    assert!(matches!(server.arrive(&message_1, false), Arrived::Plain(_)));
+    assert!(matches!(server.arrive(&combined, false), Arrived::Plain(_)));
 }
 
 #[test]
@@ -343,25 +347,25 @@ fn a_flood_of_first_messages_waits_in_few_places_and_has_to_prove_its_addresses(
     let mut first = |server: &mut Server, host: u8, has_address| {
         server.from = peer(host, 1000 + u16::from(host));
         let (_, message_1) = client.begin(Method::StaticKeys);
-        server.try_edhoc(&message_1, has_address)
+        server.arrive(&message_1, has_address)
     };
     // One host keeps two at most.
     for _ in 0..10 {
         first(&mut server, 1, false);
     }
-    assert_eq!(server.responder.waiting(), 2);
+    assert_eq!(server.responder().waiting(), 2);
     for host in 2..4 {
         first(&mut server, host, false);
     }
-    assert_eq!(server.responder.waiting(), 4);
-    assert_eq!(first(&mut server, 4, false), Answer::ProveAddress);
+    assert_eq!(server.responder().waiting(), 4);
+    assert!(matches!(first(&mut server, 4, false), Arrived::ProveAddress));
     for host in 4..100 {
-        assert!(matches!(first(&mut server, host, true), Answer::Message(_)));
+        assert!(matches!(first(&mut server, host, true), Arrived::Answer(_)));
     }
-    assert_eq!(server.responder.waiting(), 8);
-    server.responder.expire(START + Duration::from_secs(60));
-    assert_eq!(server.responder.waiting(), 0);
-    assert_eq!(server.responder.counters().given_up, 10 + 2 + 96);
+    assert_eq!(server.responder().waiting(), 8);
+    server.layer.expire(START + Duration::from_secs(60));
+    assert_eq!(server.responder().waiting(), 0);
+    assert_eq!(server.responder().counters().given_up, 10 + 2 + 96);
 }
 
 #[test]
@@ -375,10 +379,10 @@ fn strangers_take_no_place_from_whom_the_application_knows_or_who_is_at_work() {
     for _ in 0..5 {
         arrive(&mut server, 10).expect("its own place");
     }
-    assert_eq!(server.contexts.len(), 2);
+    assert_eq!(server.layer.contexts.len(), 2);
     arrive(&mut server, 11).expect("the third place");
     arrive(&mut server, 12).expect_err("all are in use");
-    assert_eq!(server.contexts.counters().full, 1);
+    assert_eq!(server.layer.contexts.counters().full, 1);
     // Whom the application knows comes in at once, in the place that was unused for longest.
     let known = ed25519(&mut rng(20)).ccs().to_vec();
     server.policy = Box::new(Only(known));
@@ -389,8 +393,8 @@ fn strangers_take_no_place_from_whom_the_application_knows_or_who_is_at_work() {
     arrive(&mut server, 13).expect("nobody was there");
     // After their lifetime all end.
     server.now = START + settings.lifetime + settings.idle;
-    server.contexts.expire(server.now);
-    assert!(server.contexts.is_empty());
+    server.layer.contexts.expire(server.now);
+    assert!(server.layer.contexts.is_empty());
 }
 
 #[test]

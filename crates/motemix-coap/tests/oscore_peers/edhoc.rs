@@ -4,12 +4,9 @@ use std::thread;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use motemix_coap::oscore::edhoc::{
-    self, Accepted, Answer, DeviceKey, Own, OwnSecret, Policy, Responder, begin,
-};
-use motemix_coap::oscore::message::number;
-use motemix_coap::oscore::{Contexts, NothingStored, Settings};
-use motemix_coap::{Code, Peer};
+use motemix_coap::Code;
+use motemix_coap::oscore::edhoc::{self, Accepted, DeviceKey, Own, OwnSecret, Policy, Responder, begin};
+use motemix_coap::oscore::{Contexts, Layer, NothingStored, Settings};
 use motemix_neighbour::PrivateKey;
 use motemix_neighbour::edhoc::{CredentialId, Method};
 use serde_json::{Value, json};
@@ -96,28 +93,18 @@ fn aiocoap_proves_its_key_to_us_and_asks_and_observes() {
         question["port"] = server.port().into();
         question["combined"] = combined.into();
         python.ask("introduce", question).expect("a client");
-        let mut responder = Responder::new(edhoc::Settings::default(), vec![ours.own]);
+        let responder = Some(Responder::new(edhoc::Settings::default(), vec![ours.own]));
         let mut policy = Known(theirs.kid, theirs.own.ccs().to_vec());
-        let mut contexts = Contexts::new(Settings::default());
+        let mut layer = Layer { contexts: Contexts::new(Settings::default()), responder };
         thread::scope(|scope| {
             let visitor = scope.spawn(|| visit(&mut python));
-            server.serve(&mut contexts, |contexts, from, outer| {
-                if outer.option(number::OSCORE).is_none() {
-                    let peer = Peer::Datagram(from);
-                    let answer = responder.answer(NOW, peer, false, outer, contexts, &mut policy, &mut rng);
-                    let Answer::Message(answer) = answer else { panic!("no Echo is needed") };
-                    return Err(answer);
-                }
-                if outer.option(number::EDHOC).is_some() {
-                    return responder.unwrap_combined(NOW, outer, contexts, &mut policy);
-                }
-                Ok(outer.clone())
-            });
+            server.serve(&mut layer, &mut policy, &mut rng);
             visitor.join().expect("all was as expected");
         });
-        let devices: Vec<DeviceKey> = contexts.devices().map(|device| device.key).collect();
+        let devices: Vec<DeviceKey> = layer.contexts.devices().map(|device| device.key).collect();
         assert!(!devices.is_empty());
         assert!(devices.iter().all(|device| device == theirs.own.key()), "it is who it says");
+        let responder = layer.responder.expect("it has one");
         assert!(responder.counters().completed >= 1);
         assert_eq!(responder.counters().refused, 0);
     }

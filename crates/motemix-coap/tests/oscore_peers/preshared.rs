@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use motemix_coap::oscore::edhoc::{AnyByValue, Policy};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
-    Context, ContextId, Contexts, Exchange, Message, NotStored, NumberStore, Numbers, Preshared, Rejected,
-    Settings,
+    Application, Arrived, Context, ContextId, Contexts, Exchange, Layer, Message, NotStored, NumberStore,
+    Numbers, Preshared, Rejected, Settings, Source,
 };
-use motemix_coap::{Code, Method};
+use motemix_coap::{Code, Method, Peer};
 use motemix_time::Instant;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -139,38 +142,33 @@ pub struct Server {
     observer: Option<(SocketAddr, Head, Exchange)>,
     /// Values that come when there is an observer.
     coming: VecDeque<Vec<u8>>,
-    pub asked_for_echo: u64,
 }
 
 impl Server {
     pub fn new() -> Self {
         let coming = VecDeque::from([b"31".to_vec(), b"32".to_vec()]);
-        Self { wire: Wire::new(), value: b"30".to_vec(), observer: None, coming, asked_for_echo: 0 }
+        Self { wire: Wire::new(), value: b"30".to_vec(), observer: None, coming }
     }
 
     pub fn port(&self) -> u16 {
         self.wire.port()
     }
 
-    /// Answers until something was PUT that is empty. `before` looks at what is not under OSCORE yet.
-    pub fn serve(
-        &mut self,
-        contexts: &mut Contexts,
-        mut before: impl FnMut(&mut Contexts, SocketAddr, &Message) -> Result<Message, Message>,
-    ) {
+    /// Answers until something was PUT that is empty.
+    pub fn serve(&mut self, layer: &mut Layer, policy: &mut dyn Policy, rng: &mut ChaCha20Rng) {
         loop {
             let (from, head, outer) = self.wire.receive();
-            let opened = before(contexts, from, &outer).and_then(|plain| {
-                contexts.unprotect_request(NOW, &plain, &mut Disk).map_err(|rejected| rejected.answer())
-            });
-            let (request, mut exchange) = match opened {
-                Ok(opened) => opened,
-                Err(answer) => {
+            let mut application = Application { policy: &mut *policy, store: &mut Disk };
+            let source = Source { peer: Peer::Datagram(from), has_address: false };
+            let (request, mut exchange) = match layer.arrive(NOW, source, outer, &mut application, rng) {
+                Arrived::Protected(request, exchange) => (request, exchange),
+                Arrived::Answer(answer) => {
                     self.wire.answer(from, &head, &answer);
                     continue;
                 }
+                other => panic!("{other:?} from aiocoap"),
             };
-            self.asked_for_echo = contexts.counters().asked_for_echo;
+            let contexts = &mut layer.contexts;
             let is_end = request.code == Method::Put.byte() && request.payload.is_empty();
             let observes = request.single(number::OBSERVE) == Some(&[]);
             let mut response = if request.code == Method::Put.byte() {
@@ -231,15 +229,17 @@ pub fn visit(python: &mut Python) {
 fn aiocoap_asks_and_observes_under_a_preshared_context_and_gives_an_echo_back() {
     let mut python = Python::under_oscore();
     for (id_context, echo) in [(None, None), (Some(&b"house 7"[..]), None), (None, Some([7; 8]))] {
-        let (folder, mut contexts, _) = pair(id_context, echo);
+        let (folder, contexts, _) = pair(id_context, echo);
+        let mut layer = Layer { contexts, responder: None };
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
         let mut server = Server::new();
         let question = json!({"port": server.port(), "folder": folder.path()});
         python.ask("introduce", question).expect("a client");
         thread::scope(|scope| {
             let visitor = scope.spawn(|| visit(&mut python));
-            server.serve(&mut contexts, |_, _, outer| Ok(outer.clone()));
+            server.serve(&mut layer, &mut AnyByValue, &mut rng);
             visitor.join().expect("all was as expected");
         });
-        assert_eq!(server.asked_for_echo, u64::from(echo.is_some()));
+        assert_eq!(layer.contexts.counters().asked_for_echo, u64::from(echo.is_some()));
     }
 }
