@@ -52,6 +52,7 @@ impl Window {
     /// Whether a request gave the value back. Its number is then the lowest that was seen.
     pub(super) fn recover(&mut self, number: u64, given: Option<&[u8]>) -> bool {
         let Self::Forgotten { echo } = self else { return false };
+        // Disclosed: whether the value came back. Whoever sent it sees what follows.
         if !given.is_some_and(|given| bool::from(given.ct_eq(&echo[..]))) {
             return false;
         }
