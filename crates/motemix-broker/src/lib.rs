@@ -1,7 +1,7 @@
 //! The broker and resource directory.
 //!
 //! ```text
-//! request (motemix-coap) ─ Broker::handle: policy, directory | topics, check of signatures ─ Changes
+//! request (motemix-coap) ─ Broker::handle: policy, directory | topics, signatures ─ Changes
 //!    ─ Store::commit ─ Broker::stored ─ answers, notices for observers, feed for page and bridges
 //! ```
 //!
@@ -10,11 +10,24 @@
 
 #![forbid(unsafe_code)]
 
+pub mod broker;
+mod caller;
+mod context;
+pub mod directory;
 mod moment;
+pub mod policy;
+pub mod serve;
+mod signed;
 pub mod state;
+pub mod store;
+mod topics;
 
+pub use broker::{Answer, Broker, Counters, Notice, Refused, Settled};
+pub use caller::Caller;
 pub use moment::Moment;
+pub use policy::Policy;
 pub use state::{Change, State};
+pub use store::Store;
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

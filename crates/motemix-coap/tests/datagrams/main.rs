@@ -1,0 +1,5 @@
+//! What clients and servers rely on over datagrams that are lost, repeated and reordered.
+
+mod hostile;
+mod pair;
+mod stories;
