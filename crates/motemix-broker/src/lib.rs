@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 mod broker;
 mod caller;
 mod context;

@@ -86,6 +86,11 @@ impl SealedJws<'_> {
         self.jws.header.algorithm
     }
 
+    /// What it says, whoever made it: for showing, after somebody else has checked it.
+    pub fn unverified_senml(&self) -> &[u8] {
+        &self.jws.payload
+    }
+
     /// Checks the signature for a device, a number and an audience.
     ///
     /// # Errors
