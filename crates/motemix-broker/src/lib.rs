@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod moment;
+pub mod page;
 pub mod state;
 
 pub use moment::Moment;
