@@ -16,6 +16,7 @@ mod caller;
 mod context;
 pub mod directory;
 mod moment;
+pub mod page;
 pub mod policy;
 pub mod serve;
 mod signed;
