@@ -68,6 +68,12 @@ pub struct Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(u64);
 
+impl ContextId {
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Recipient ID and ID Context.
 pub(super) type Asking = (Id, Option<Box<[u8]>>);
 

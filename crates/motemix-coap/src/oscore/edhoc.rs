@@ -23,6 +23,7 @@ use super::context::{BadContext, Context, Preshared};
 use super::keys::Id;
 use super::message::{Message, number};
 use super::numbers::Numbers;
+use crate::{Method, Request, Response};
 
 /// Segments of the resource's path.
 pub const PATH: [&str; 2] = [".well-known", "edhoc"];
@@ -118,6 +119,19 @@ fn split_byte_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         _ => return None,
     };
     bytes.split_at_checked(head_len(bytes) + len)
+}
+
+/// A request of [`begin`] or [`Met::alone`] for an endpoint, which says the rest.
+pub fn to_request(message: &Message) -> Request {
+    let mut request = Request::new(Method::Post, &PATH);
+    request.content_format = Some(CID_EDHOC.into());
+    request.payload.clone_from(&message.payload);
+    request
+}
+
+/// An endpoint's response, for [`Begun::meet`] or [`Met::confirm`].
+pub fn from_response(response: &Response) -> Message {
+    Message::new(response.code.byte()).with_payload(&response.payload[..])
 }
 
 /// A message for the resource or from it.
