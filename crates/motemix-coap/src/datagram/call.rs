@@ -13,7 +13,7 @@ use super::repetition::Purpose;
 use super::{DropReason, Endpoint, Event, Full, Transmit};
 use crate::meaning;
 use crate::message::{Kind, Message, option};
-use crate::oscore::{Asked, ContextId, Rejected};
+use crate::oscore::{Asked, ContextId, Unopened};
 use crate::{Block, Code, ETag, Observe, Request, Response, Token};
 
 /// How long a request waits for its response once it was acknowledged, and a body for its next
@@ -229,12 +229,12 @@ impl Endpoint {
             message = match self.protected.open_response(now, &mut call.asked, message) {
                 Ok(message) => message,
                 Err(rejected) => {
-                    if rejected == Rejected::Unprotected && !call.answered {
+                    if rejected == Unopened::Unprotected && !call.answered {
                         // It says why nothing else may come, or somebody wants us to believe that.
                         self.calls.wait_until(id, now + AFTER_UNPROTECTED);
                     }
                     return Err(match rejected {
-                        Rejected::Replayed => DropReason::Duplicate,
+                        Unopened::Replayed => DropReason::Duplicate,
                         _ => DropReason::Unexpected,
                     });
                 }
@@ -283,7 +283,8 @@ impl Endpoint {
             block.start() == call.body.len() && (!block.more || response.payload.len() == block.size());
         if !is_next || call.etag != response.etag {
             // It changed meanwhile, or the server does not know what it said: once more from the
-            // beginning would do, but a server that changes with each block would never be done with.
+            // beginning would do, but a server that changes with each block would never be done
+            // with.
             self.fail(id);
             return Ok(());
         }

@@ -111,7 +111,8 @@ impl Proofs {
         hasher.finish()
     }
 
-    /// The same under a context of OSCORE: whoever has no keys finds neither blocks nor bodies there.
+    /// The same under a context of OSCORE: whoever has no keys finds neither blocks nor bodies
+    /// there.
     pub(super) fn under(&self, name: u64, context: Option<ContextId>) -> u64 {
         let Some(context) = context else { return name };
         let mut hasher = self.hasher();

@@ -12,7 +12,7 @@ use super::{DropReason, Endpoint, Ticket};
 use crate::message::{Message, option};
 use crate::oscore::edhoc::{Device, Policy};
 use crate::oscore::{
-    self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Rejected, Source,
+    self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Source, Unopened,
 };
 use crate::{Code, Peer, Relation, Response};
 
@@ -94,10 +94,10 @@ impl Protected {
         now: Instant,
         asked: &mut [Option<Asked>; 2],
         message: Message,
-    ) -> Result<Message, Rejected> {
-        let Some(Protection { layer, .. }) = &mut self.protection else { return Err(Rejected::Unprotected) };
+    ) -> Result<Message, Unopened> {
+        let Some(Protection { layer, .. }) = &mut self.protection else { return Err(Unopened::Unprotected) };
         let (head, outer) = taken_apart(message);
-        let mut why = Rejected::UnknownContext;
+        let mut why = Unopened::UnknownContext;
         for asked in asked.iter_mut().flatten() {
             match layer.contexts.unprotect_response(now, asked, &outer) {
                 Ok(inner) => return Ok(put_together(head, inner)),

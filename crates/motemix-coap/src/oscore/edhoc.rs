@@ -1,5 +1,5 @@
-//! EDHOC over CoAP: `/.well-known/edhoc` (RFC 9528, appendix A.2), and message_3 in front of the first
-//! request (RFC 9668).
+//! EDHOC over CoAP: `/.well-known/edhoc` (RFC 9528, appendix A.2), and message_3 in front of the
+//! first request (RFC 9668).
 //!
 //! The [`Responder`] is the resource's server, [`Begun`] a client's handshake. Both end in a
 //! [`Context`] and a [`Device`]: who the other side is, proved by its private key.
@@ -36,8 +36,8 @@ const BEGINNING: u8 = 0xf5;
 /// What EDHOC's messages 2 and 3 take at most here.
 const ROOM: usize = 640;
 
-/// A context of a handshake's keys (RFC 9528, appendix A.1): each side sends under the name that the
-/// other chose.
+/// A context of a handshake's keys (RFC 9528, appendix A.1): each side sends under the name that
+/// the other chose.
 fn context_of(session: &Session, now: Instant, accepted: (Device, bool)) -> Result<Context, BadContext> {
     let mut secret = Secret::<16>::zero();
     let mut salt = [0; 8];
