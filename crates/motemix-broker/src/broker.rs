@@ -2,7 +2,6 @@
 
 mod batch;
 mod counters;
-mod desk;
 mod discovery;
 mod memory;
 mod observers;
@@ -19,7 +18,8 @@ pub(crate) use batch::Batch;
 pub(crate) use memory::Memory;
 use observers::{Observers, Places};
 
-use crate::context::Context;
+use crate::context::{Context, Origin};
+use crate::directory::{self, Desk, Fetch, Outcome, Registrant, Settings};
 use crate::policy::Policy;
 use crate::state::TopicId;
 use crate::topics::{self, Reply};
@@ -44,6 +44,8 @@ pub struct Broker<T> {
     memory: Memory,
     batch: Batch,
     waiting: Vec<Answer<T>>,
+    fetches: Vec<PendingFetch<T>>,
+    settings: Settings,
     observers: Observers,
     rates: Rates,
     counters: Counters,
@@ -53,27 +55,31 @@ pub struct Broker<T> {
 
 impl<T> Broker<T> {
     /// With what a store remembers.
+    #[expect(clippy::needless_pass_by_value, reason = "it is the broker's from now on")]
     pub fn new(policy: Policy, state: State) -> Self {
         let rates = Rates::new(policy.rates);
         Self {
-            policy,
-            memory: Memory::new(state),
+            memory: Memory::new(&state),
             batch: Batch::default(),
             waiting: Vec::new(),
+            fetches: Vec::new(),
+            settings: policy.settings(),
             observers: Observers::default(),
             rates,
             counters: Counters::default(),
             now: Moment::from_millis(0),
+            policy,
         }
     }
 
     /// Decides what becomes of a request. Its answer is in what [`stored`](Self::stored) or
     /// [`not_stored`](Self::not_stored) returns.
+    #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
     pub fn handle(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         self.now = now;
         self.counters.requests += 1;
         if !caller.local
-            && let Err(wait) = self.rates.take(caller.origin(), now)
+            && let Err(wait) = self.rates.take(Origin::of(caller), now)
         {
             self.counters.count(Refused::Rate);
             let text = format!("more requests than this broker takes from one peer; wait for {wait} s");
@@ -85,7 +91,13 @@ impl<T> Broker<T> {
         if request.observe == Some(Observe::Deregister) {
             self.observers.end(&relation);
         }
-        let (response, observing) = self.answer(now, caller, relation, &request);
+        let (response, observing) = match self.answer(now, caller, relation, &request) {
+            Reaction::Answer(response, observing) => (response, observing),
+            Reaction::Fetch(fetch) => {
+                self.fetches.push(PendingFetch { ticket, fetch: *fetch });
+                return;
+            }
+        };
         if !observing && request.observe == Some(Observe::Register) {
             // There is none with this token any more (RFC 7641 §4.1).
             self.observers.end(&relation);
@@ -93,13 +105,7 @@ impl<T> Broker<T> {
         self.waiting.push(Answer { ticket, response, observing });
     }
 
-    fn answer(
-        &mut self,
-        now: Moment,
-        caller: &Caller,
-        relation: Relation,
-        request: &Request,
-    ) -> (Response, bool) {
+    fn answer(&mut self, now: Moment, caller: &Caller, relation: Relation, request: &Request) -> Reaction {
         let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
         let mut context = Context {
             policy: &self.policy,
@@ -110,15 +116,8 @@ impl<T> Broker<T> {
             now,
         };
         let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
-        match path.as_slice() {
+        let (response, observing) = match path.as_slice() {
             [".well-known", "core"] => (discovery::handle(&mut context, request), false),
-            ["rd", ..] | [".well-known", "rd"] => (desk::handle(&mut context, request), false),
-            ["rd-lookup", ..] => {
-                let response = desk::handle(&mut context, request);
-                let observing =
-                    wants && response.code.is_success() && self.look_at(caller, relation, request, &response);
-                (response, observing)
-            }
             [topics::COLLECTION, rest @ ..] => match topics::handle(&mut context, rest, request) {
                 Reply::Response(response) => (response, false),
                 Reply::Data(topic, response) => {
@@ -135,10 +134,74 @@ impl<T> Broker<T> {
                 }
             },
             _ => {
-                let text = "no such resource; see /.well-known/core";
-                (context.refuse(Refused::NotFound, Code::NOT_FOUND, text), false)
+                let desk = Desk { settings: &self.settings, state: context.memory.state(), now };
+                let Some(outcome) = directory::handle(desk, caller, request) else {
+                    let text = "no such resource; see /.well-known/core";
+                    return Reaction::Answer(context.refuse(Refused::NotFound, Code::NOT_FOUND, text), false);
+                };
+                return self.directory_said(caller, relation, request, outcome);
             }
+        };
+        Reaction::Answer(response, observing)
+    }
+
+    fn directory_said(
+        &mut self,
+        caller: &Caller,
+        relation: Relation,
+        request: &Request,
+        outcome: Result<Outcome, directory::Refused>,
+    ) -> Reaction {
+        match outcome {
+            Ok(Outcome::Fetch(_)) if self.fetches.len() >= FETCHES => {
+                self.counters.count(Refused::Full);
+                let text = "the broker asks as many endpoints as it can; try again later, or use /rd";
+                let full = Response::error(Code::SERVICE_UNAVAILABLE, text);
+                Reaction::Answer(Response { max_age: Some(10), ..full }, false)
+            }
+            Ok(Outcome::Fetch(fetch)) => Reaction::Fetch(fetch),
+            Ok(Outcome::Done { changes, response }) => {
+                let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
+                let is_look_up = request.path.first().is_some_and(|first| first == LOOK_UP);
+                let observing = wants && is_look_up && self.look_at(caller, relation, request, &response);
+                self.make(changes);
+                Reaction::Answer(response, observing)
+            }
+            Err(refused) => Reaction::Answer(self.directory_refused(&refused), false),
         }
+    }
+
+    fn make(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            self.batch.apply(&mut self.memory, change);
+        }
+    }
+
+    fn directory_refused(&mut self, refused: &directory::Refused) -> Response {
+        self.counters.directory.count(refused.why);
+        refused.response()
+    }
+
+    /// Somebody who is to be asked for links before a registration goes on. Only whoever has shown
+    /// that it receives at its address may be asked (RFC 9175 §2.4).
+    pub fn poll_fetch(&mut self) -> Option<PendingFetch<T>> {
+        self.fetches.pop()
+    }
+
+    /// Goes on with a registration: `response` is what the endpoint said, if it said something.
+    pub fn fetched(&mut self, now: Moment, ticket: T, registrant: &Registrant, response: Option<&Response>) {
+        self.now = now;
+        let desk = Desk { settings: &self.settings, state: self.memory.state(), now };
+        let response = match directory::fetched(desk, registrant, response) {
+            Ok(Outcome::Done { changes, response }) => {
+                self.make(changes);
+                response
+            }
+            // It has been fetched.
+            Ok(Outcome::Fetch(_)) => Response::new(Code::INTERNAL_SERVER_ERROR),
+            Err(refused) => self.directory_refused(&refused),
+        };
+        self.waiting.push(Answer { ticket, response, observing: false });
     }
 
     fn places(&self, of_target: u32, caller: &Caller) -> Places {
@@ -158,7 +221,7 @@ impl<T> Broker<T> {
         let check = now.plus_secs(configured.observer_check.into());
         let (places, seen) = (self.places(most, caller), self.batch.changes().len());
         let observed =
-            self.observers.observe_topic((relation, caller.origin()), topic, seen, check, places).is_ok();
+            self.observers.observe_topic((relation, Origin::of(caller)), topic, seen, check, places).is_ok();
         self.note_observation(relation, observed)
     }
 
@@ -170,7 +233,7 @@ impl<T> Broker<T> {
         response: &Response,
     ) -> bool {
         let places = self.places(u32::MAX, caller);
-        let observed = self.observers.observe_look_up((relation, caller.origin()), request, response, places);
+        let observed = self.observers.observe_look_up(relation, caller, request, response, places);
         self.note_observation(relation, observed.is_ok())
     }
 
@@ -248,9 +311,13 @@ impl<T> Broker<T> {
     }
 
     fn notify_look_ups(&mut self, notices: &mut Vec<Notice>) {
-        let (state, policy) = (self.memory.state(), &self.policy);
+        let desk = Desk { settings: &self.settings, state: self.memory.state(), now: self.now };
         for look_up in self.observers.look_ups() {
-            let response = desk::look_up(state, policy, self.now, &look_up.request);
+            let response = match directory::handle(desk, &look_up.caller, &look_up.request) {
+                Some(Ok(Outcome::Done { response, .. })) => response,
+                Some(Err(refused)) => refused.response(),
+                Some(Ok(Outcome::Fetch(_))) | None => continue,
+            };
             if response == look_up.known {
                 continue;
             }
@@ -264,7 +331,9 @@ impl<T> Broker<T> {
         }
         let over: Vec<Relation> =
             notices.iter().filter(|notice| notice.last).map(|notice| notice.relation).collect();
-        over.iter().for_each(|relation| self.observers.end(relation));
+        for relation in over {
+            self.observers.end(&relation);
+        }
     }
 
     /// The store does not have the changes: takes them back. Whoever waits is told.
@@ -272,7 +341,9 @@ impl<T> Broker<T> {
         let mut batch = mem::take(&mut self.batch);
         batch.take_back(&mut self.memory);
         // The error is also the end of an observation (RFC 7641 §4.2).
-        batch.began.iter().for_each(|relation| self.observers.end(relation));
+        for relation in &batch.began {
+            self.observers.end(relation);
+        }
         let text = format!("not stored ({problem}); try again later");
         let refused = Response { max_age: Some(10), ..Response::error(Code::SERVICE_UNAVAILABLE, &text) };
         let answers = mem::take(&mut self.waiting).into_iter().map(|answer| {
@@ -381,6 +452,26 @@ impl<T> Broker<T> {
     }
 }
 
+/// A registration that goes on when its links were fetched.
+#[derive(Debug)]
+pub struct PendingFetch<T> {
+    /// The request's.
+    pub ticket: T,
+    /// Whom to ask what.
+    pub fetch: Fetch,
+}
+
+/// What comes of a request.
+enum Reaction {
+    /// Its answer, and whether it observes from now on.
+    Answer(Response, bool),
+    Fetch(Box<Fetch>),
+}
+
+/// How many registrations may wait for somebody to take them up.
+const FETCHES: usize = 64;
+/// The path of look-ups.
+const LOOK_UP: &str = "rd-lookup";
 /// Seconds.
 const DAY: u32 = 86_400;
 

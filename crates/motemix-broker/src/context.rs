@@ -18,30 +18,17 @@ pub(crate) enum Origin {
     Stream(u64),
 }
 
-impl Caller {
-    pub(crate) fn origin(&self) -> Origin {
-        match (self.device, self.peer) {
-            (Some(device), _) => Origin::Device(device),
-            (None, peer) => self.connected.map_or_else(|| Origin::of(peer), Origin::of_address),
-        }
-    }
-}
-
 impl Origin {
-    pub(crate) fn of(peer: Peer) -> Self {
-        match peer {
-            Peer::Stream(number) => Self::Stream(number),
-            Peer::Datagram(address) => Self::of_address(address.ip()),
-        }
-    }
-
-    fn of_address(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V6(address) if !address.is_loopback() => {
+    pub(crate) fn of(caller: &Caller) -> Self {
+        match (caller.device, caller.address(), caller.peer) {
+            (Some(device), ..) => Self::Device(device),
+            (None, None, Peer::Stream(number)) => Self::Stream(number),
+            (None, Some(IpAddr::V6(address)), _) if !address.is_loopback() => {
                 let [a, b, c, d, ..] = address.segments();
                 Self::Address(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
             }
-            other => Self::Address(other),
+            (None, Some(address), _) => Self::Address(address),
+            (None, None, Peer::Datagram(address)) => Self::Address(address.ip()),
         }
     }
 }

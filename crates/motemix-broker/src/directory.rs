@@ -21,6 +21,7 @@ mod simple;
 
 use motemix_coap::link_format::Link;
 use motemix_coap::{Method, Request, Response, format};
+use motemix_object::{Identity, PublicKey};
 
 pub use look_up::{Kind, look_up};
 pub use refusal::{Counters, Refusal, Refused};
@@ -28,7 +29,7 @@ pub use register::{expire, next_expiry};
 pub use settings::Settings;
 pub use simple::{Fetch, Registrant, fetched};
 
-use crate::state::{Change, RegistrationId, State};
+use crate::state::{Change, Registration, RegistrationId, State};
 use crate::{Caller, Moment};
 
 /// Where a request is handled.
@@ -87,6 +88,12 @@ pub fn own_links() -> [Link; 3] {
             let link = Link::new(path).with("rt", resource_type).with("ct", &format);
             if path == "/rd" { link } else { link.with_flag("obs") }
         })
+}
+
+/// The device of a registration and its key, if it has one.
+pub(crate) fn device_key(registration: &Registration) -> Option<(Identity, PublicKey)> {
+    let key = links::key_in(&registration.links).ok().flatten()?;
+    (registration.device == Some(key.identity)).then_some((key.identity, key.public))
 }
 
 /// An answer in link format, if the client takes one.

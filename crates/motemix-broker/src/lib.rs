@@ -11,11 +11,12 @@
 #![forbid(unsafe_code)]
 
 pub mod bridge;
-pub mod broker;
+mod broker;
 mod caller;
 mod context;
 pub mod directory;
 mod moment;
+pub mod page;
 pub mod policy;
 pub mod serve;
 mod signed;
@@ -23,7 +24,7 @@ pub mod state;
 pub mod store;
 mod topics;
 
-pub use broker::{Answer, Broker, Counters, Notice, Refused, Settled};
+pub use broker::{Answer, Broker, Counters, Notice, PendingFetch, Refused, Settled};
 pub use caller::Caller;
 pub use moment::Moment;
 pub use policy::Policy;

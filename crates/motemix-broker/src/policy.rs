@@ -11,6 +11,7 @@ use motemix_object::{MAX_AUDIENCE_LEN, Policy as Freshness};
 use motemix_toml::FileError;
 
 use crate::Caller;
+use crate::directory::Settings;
 use crate::store::Retention;
 
 /// Everything that somebody who runs a broker decides. The defaults are safe: whoever reads may
@@ -32,8 +33,8 @@ pub struct Policy {
     pub retention: Retention,
     /// Who may do what with topics: the first rule that says something decides.
     pub topics: Vec<Rule>,
-    /// Who may register in the directory.
-    pub register: Vec<Who>,
+    /// What the directory takes. Its audience and its bound for devices are those above.
+    pub directory: Settings,
 }
 
 impl Default for Policy {
@@ -46,7 +47,7 @@ impl Default for Policy {
             rates: Rates::default(),
             retention: Retention::default(),
             topics: Vec::new(),
-            register: vec![Who::Anyone],
+            directory: Settings::default(),
         }
     }
 }
@@ -69,12 +70,6 @@ pub struct Limits {
     pub payload: u32,
     /// Bytes of a topic's name, and of its type.
     pub name: u32,
-    /// Registrations in the directory.
-    pub registrations: u32,
-    /// Links of a registration.
-    pub links: u32,
-    /// Bytes of a registration's links.
-    pub registration_bytes: u32,
     /// Devices whose numbers are remembered.
     pub devices: u32,
     /// Observers.
@@ -97,9 +92,6 @@ impl Default for Limits {
             bytes_of_others: 1 << 26,
             payload: 1 << 16,
             name: 128,
-            registrations: 10_000,
-            links: 64,
-            registration_bytes: 1 << 14,
             devices: 100_000,
             observers: 20_000,
             observers_of_a_peer: 256,
@@ -162,9 +154,13 @@ impl Policy {
         }
     }
 
-    /// Whether a caller may register in the directory.
-    pub fn lets_register(&self, caller: &Caller) -> bool {
-        caller.local || self.register.iter().any(|who| who.is(caller, false))
+    /// What the directory goes by.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            audience: self.audience.clone(),
+            known_devices: self.limits.devices as usize,
+            ..self.directory.clone()
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod clock;
 mod connections;
 mod datagrams;
 mod inner;
+mod shown;
 
 use std::future::Future;
 use std::io;
@@ -32,6 +33,7 @@ use connections::Connections;
 use datagrams::Datagrams;
 use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
+pub use shown::Shown;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;
@@ -98,7 +100,7 @@ impl<S: Store> Server<S> {
     /// # Errors
     /// See [`ServeError`].
     pub async fn open(
-        policy: Policy,
+        mut policy: Policy,
         mut store: S,
         listen: &Listen,
         inside: Inside,
@@ -109,6 +111,8 @@ impl<S: Store> Server<S> {
         let addresses = datagrams.addresses()?;
         let connections = Connections::listen(&addresses, listen.local.as_deref(), seed).await?;
         let opened = Opened { coap: addresses, local: listen.local.clone() };
+        // Nobody here asks endpoints for their links.
+        policy.directory.simple = false;
         let broker = Broker::new(policy, state);
         let clock = Clock::start();
         Ok((Self { broker, store, datagrams, connections, inside, clock, refused: None }, opened))

@@ -23,6 +23,7 @@ pub mod format;
 pub mod link_format;
 mod meaning;
 pub mod message;
+pub mod oscore;
 mod peer;
 mod request;
 mod stream;
@@ -30,7 +31,7 @@ mod stream;
 pub use block::Block;
 pub use code::{Code, Method};
 pub use datagram::{
-    CallId, Counters, DropReason, Endpoint, Event, Full, Incoming, Settings, Ticket, Transmit,
+    CallId, Counters, DropReason, Endpoint, Event, Full, Incoming, Protection, Settings, Ticket, Transmit,
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};

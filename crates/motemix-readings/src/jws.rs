@@ -76,6 +76,11 @@ pub struct SealedJws<'t> {
 }
 
 impl SealedJws<'_> {
+    /// The SenML, which anybody may have written.
+    pub fn unverified_senml(&self) -> &[u8] {
+        &self.jws.payload
+    }
+
     /// The hint which key signed it under which number.
     pub const fn key_id(&self) -> KeyId {
         self.key_id
@@ -84,11 +89,6 @@ impl SealedJws<'_> {
     /// How it was signed.
     pub const fn algorithm(&self) -> Algorithm {
         self.jws.header.algorithm
-    }
-
-    /// What it says, whoever made it: for showing, after somebody else has checked it.
-    pub fn unverified_senml(&self) -> &[u8] {
-        &self.jws.payload
     }
 
     /// Checks the signature for a device, a number and an audience.

@@ -63,6 +63,8 @@ refused! {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
     refused: [u64; Refused::ALL.len()],
+    /// What the directory refused.
+    pub directory: crate::directory::Counters,
     /// Requests handled, with those that were refused.
     pub requests: u64,
     /// Values that were published.

@@ -3,14 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use motemix_object::{Credential, Identity, PublicKey};
-use motemix_readings::base64url;
+use motemix_object::{Identity, PublicKey};
 
-use crate::state::{Registration, RegistrationId, TopicId};
-use crate::{Change, Moment, State};
-
-/// The link attribute with a device's credential.
-const KEY: &str = "key";
+use crate::state::{RegistrationId, TopicId};
+use crate::{Change, Moment, State, directory};
 
 /// What somebody's topics take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +40,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(state: State) -> Self {
+    pub(super) fn new(state: &State) -> Self {
         let mut memory = Self::default();
         for change in state.as_changes() {
             memory.apply(change);
@@ -110,7 +106,7 @@ impl Memory {
     fn forget_registration(&mut self, id: &RegistrationId) {
         let Some(registration) = self.state.registration(id) else { return };
         self.endings.remove(&(registration.expires, Ending::Registration(id.clone())));
-        let Some((device, _)) = key_of(registration) else { return };
+        let Some((device, _)) = directory::device_key(registration) else { return };
         if let Some(key) = self.keys.get_mut(&device) {
             key.registrations -= 1;
             if key.registrations == 0 {
@@ -122,7 +118,7 @@ impl Memory {
     fn note_registration(&mut self, id: &RegistrationId) {
         let Some(registration) = self.state.registration(id) else { return };
         self.endings.insert((registration.expires, Ending::Registration(id.clone())));
-        if let Some((device, key)) = key_of(registration) {
+        if let Some((device, key)) = directory::device_key(registration) {
             self.keys.entry(device).or_insert(Key { key, registrations: 0 }).registrations += 1;
         }
     }
@@ -150,16 +146,4 @@ impl Memory {
     pub(super) fn next_ending(&self) -> Option<Moment> {
         self.endings.first().map(|(moment, _)| *moment)
     }
-}
-
-/// The key of a registration's device, from the link attribute that has it.
-fn key_of(registration: &Registration) -> Option<(Identity, PublicKey)> {
-    let device = registration.device?;
-    let attributes = registration.links.iter().flat_map(|link| &link.attributes);
-    let mut values = attributes.filter(|(name, _)| **name == *KEY).filter_map(|(_, value)| value.as_deref());
-    values.find_map(|value| {
-        let bytes = base64url::decode(value)?;
-        let credential = Credential::parse(&bytes).ok()?;
-        (credential.identity() == Ok(device)).then(|| (device, *credential.key()))
-    })
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use motemix_coap::{ETag, Relation, Request, Response};
 
-use crate::Moment;
 use crate::context::Origin;
 use crate::state::TopicId;
+use crate::{Caller, Moment};
 
 /// What is observed.
 #[derive(Debug, Clone)]
@@ -42,6 +42,7 @@ struct OfTopic {
 #[derive(Debug)]
 pub(super) struct LookUp {
     pub(super) request: Request,
+    pub(super) caller: Caller,
     /// What the observers know.
     pub(super) known: Response,
     observers: BTreeMap<u64, Relation>,
@@ -136,11 +137,13 @@ impl Observers {
 
     pub(super) fn observe_look_up(
         &mut self,
-        (relation, origin): (Relation, Origin),
+        relation: Relation,
+        caller: &Caller,
         request: &Request,
         known: &Response,
         places: Places,
     ) -> Result<(), NoPlace> {
+        let origin = Origin::of(caller);
         self.admit(relation, origin, places)?;
         let key: Arc<str> = format!("{:?} {:?} {:?}", request.path, request.query, request.accept).into();
         if !self.look_ups.contains_key(&key) && self.look_ups.len() >= places.look_ups as usize {
@@ -149,6 +152,7 @@ impl Observers {
         let place = self.note(relation, Target::LookUp(key.clone()), origin);
         let look_up = self.look_ups.entry(key).or_insert_with(|| LookUp {
             request: Request { observe: None, etags: Vec::<ETag>::new(), ..request.clone() },
+            caller: caller.clone(),
             known: known.clone(),
             observers: BTreeMap::new(),
         });

@@ -31,17 +31,13 @@ impl Bucket {
     /// After how many seconds there is a token, if there is none.
     fn take(&mut self, limits: &Limits, now: Moment) -> Result<(), u32> {
         self.fill(limits, now);
-        match self.tokens.checked_sub(TOKEN) {
-            Some(rest) => {
-                self.tokens = rest;
-                Ok(())
-            }
-            None => {
-                let missing = TOKEN - self.tokens;
-                let wait = missing.div_ceil(u64::from(limits.requests.max(1)) * 1000);
-                Err(u32::try_from(wait).unwrap_or(u32::MAX).max(1))
-            }
+        if let Some(rest) = self.tokens.checked_sub(TOKEN) {
+            self.tokens = rest;
+            return Ok(());
         }
+        let missing = TOKEN - self.tokens;
+        let wait = missing.div_ceil(u64::from(limits.requests.max(1)) * 1000);
+        Err(u32::try_from(wait).unwrap_or(u32::MAX).max(1))
     }
 }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use motemix_object::{MAX_THRESHOLD, Order, Policy as Freshness};
+use motemix_object::{Identity, MAX_THRESHOLD, Order, Policy as Freshness};
 use motemix_toml::{Fault, FileError};
 use serde::Deserialize;
 
 use super::{Access, Limits, MAX_AUDIENCE, Policy, Rates, Rule, Who};
+use crate::directory::Settings;
 use crate::store::Retention;
 
 #[derive(Debug, Deserialize)]
@@ -17,7 +18,7 @@ struct File {
     verify: bool,
     freshness: Freshly,
     threshold: u16,
-    register: Vec<String>,
+    directory: Directory,
     limits: Limits,
     rates: Rates,
     history: History,
@@ -39,6 +40,69 @@ struct History {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Directory {
+    devices: Option<Vec<String>>,
+    keyless: bool,
+    keyless_days: u32,
+    simple: bool,
+    registrations: u32,
+    registrations_of_a_network: u32,
+    links: u32,
+    registration_bytes: u32,
+    look_up_bytes: u32,
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let settings = Settings::default();
+        Self {
+            devices: None,
+            keyless: settings.keyless,
+            keyless_days: settings.keyless_lifetime / DAY as u32,
+            simple: settings.simple,
+            registrations: number(settings.registrations),
+            registrations_of_a_network: number(settings.registrations_of_a_network),
+            links: number(settings.links),
+            registration_bytes: number(settings.registration_bytes),
+            look_up_bytes: number(settings.look_up_bytes),
+        }
+    }
+}
+
+impl Directory {
+    fn settings(&self) -> Result<Settings, Fault> {
+        let identity = |digits: &String| {
+            let bytes = hex::decode(digits).ok().and_then(|bytes| bytes.try_into().ok());
+            bytes.map(Identity::from_bytes).ok_or_else(|| {
+                let problem = format!("{digits:?} is no identity");
+                Fault::new("directory.devices", problem, "write its 64 hexadecimal digits")
+            })
+        };
+        let devices = self.devices.as_ref().map(|devices| devices.iter().map(identity).collect());
+        Ok(Settings {
+            devices: devices.transpose()?,
+            keyless: self.keyless,
+            keyless_lifetime: match self.keyless_days.checked_mul(DAY as u32) {
+                Some(seconds) if self.keyless_days < ALWAYS => seconds,
+                _ => u32::MAX,
+            },
+            simple: self.simple,
+            registrations: self.registrations as usize,
+            registrations_of_a_network: self.registrations_of_a_network as usize,
+            links: self.links as usize,
+            registration_bytes: self.registration_bytes as usize,
+            look_up_bytes: self.look_up_bytes as usize,
+            ..Settings::default()
+        })
+    }
+}
+
+/// As many days as a registration can ask for.
+const ALWAYS: u32 = u32::MAX / DAY as u32;
+
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AccessOf {
     topics: String,
@@ -55,7 +119,7 @@ impl Default for File {
             verify: true,
             freshness: Freshly::Window,
             threshold: Freshness::WINDOW.threshold,
-            register: vec!["anyone".to_owned()],
+            directory: Directory::default(),
             limits: Limits::default(),
             rates: Rates::default(),
             history: History::default(),
@@ -80,14 +144,6 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Policy, FileError> {
 
 fn policy(file: File) -> Result<Policy, Fault> {
     check(&file)?;
-    let register = people("register", &file.register)?;
-    if register.contains(&Who::Owner) {
-        return Err(Fault::new(
-            "register",
-            "a registration has no owner yet",
-            "name anyone, device or local",
-        ));
-    }
     let mut topics = Vec::with_capacity(file.access.len());
     for (index, rule) in file.access.iter().enumerate() {
         let field = |name: &str| format!("access[{index}].{name}");
@@ -131,7 +187,7 @@ fn policy(file: File) -> Result<Policy, Fault> {
         rates: file.rates,
         retention: Retention { values: file.history.values, seconds: u64::from(file.history.days) * DAY },
         topics,
-        register,
+        directory: file.directory.settings()?,
     })
 }
 
@@ -155,7 +211,8 @@ fn check(file: &File) -> Result<(), Fault> {
         let problem = format!("is {}", file.threshold);
         return Err(Fault::new("threshold", problem, format!("use at most {MAX_THRESHOLD}")));
     }
-    let Limits { payload, name, registration_bytes, .. } = file.limits;
+    let Limits { payload, name, .. } = file.limits;
+    let registration_bytes = file.directory.registration_bytes;
     let not_zero = [
         ("limits.payload", payload),
         ("limits.name", name),
@@ -167,7 +224,8 @@ fn check(file: &File) -> Result<(), Fault> {
     if let Some((field, _)) = not_zero.into_iter().find(|(_, number)| *number == 0) {
         return Err(Fault::new(field, "is 0", "use at least 1"));
     }
-    let most = [("limits.payload", payload), ("limits.registration_bytes", registration_bytes)].into_iter();
+    let most =
+        [("limits.payload", payload), ("directory.registration_bytes", registration_bytes)].into_iter();
     if let Some((field, number)) = most.into_iter().find(|(_, number)| *number > MAX_BYTES) {
         return Err(Fault::new(field, format!("is {number}"), format!("use at most {MAX_BYTES}")));
     }

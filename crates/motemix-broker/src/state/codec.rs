@@ -240,7 +240,9 @@ fn write_attributes<W: Write>(
     Ok(())
 }
 
-fn read_attributes(input: &mut Decoder<'_>) -> Read<Vec<(Arc<str>, Option<Arc<str>>)>> {
+type Attributes = Vec<(Arc<str>, Option<Arc<str>>)>;
+
+fn read_attributes(input: &mut Decoder<'_>) -> Read<Attributes> {
     read_many(input, |input| {
         array(input, 2)?;
         Ok((text(input)?, body(input, text)?))
@@ -267,6 +269,7 @@ fn string<W: Write>(out: &mut Encoder<W>, text: &str) -> Written<W> {
     out.str(text).map(drop)
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as `optional` has it")]
 fn moment<W: Write>(out: &mut Encoder<W>, moment: &Moment) -> Written<W> {
     out.u64(moment.as_millis()).map(drop)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use motemix_host::store::own_folder;
 use motemix_host::store::sqlite::{self, Layout};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Params, Transaction, TransactionBehavior, params};
 
 use super::{Retention, Store, StoreError};
 use crate::state::{BadChange, RegistrationId, TopicId, Value};
@@ -21,22 +21,22 @@ const LAYOUT: Layout = Layout {
         CREATE TABLE topics (
             id     TEXT PRIMARY KEY,
             change BLOB NOT NULL
-        ) WITHOUT ROWID;
+        ) STRICT, WITHOUT ROWID;
         CREATE TABLE history (
             topic     TEXT NOT NULL,
             place     INTEGER NOT NULL,
             published INTEGER NOT NULL,
             change    BLOB NOT NULL,
             PRIMARY KEY (topic, place)
-        ) WITHOUT ROWID;
+        ) STRICT, WITHOUT ROWID;
         CREATE TABLE registrations (
             id     TEXT PRIMARY KEY,
             change BLOB NOT NULL
-        ) WITHOUT ROWID;
+        ) STRICT, WITHOUT ROWID;
         CREATE TABLE freshness (
             device BLOB PRIMARY KEY,
             change BLOB NOT NULL
-        ) WITHOUT ROWID;",
+        ) STRICT, WITHOUT ROWID;",
 };
 
 /// Changes in `broker.sqlite` of a folder.
@@ -104,22 +104,30 @@ impl Sqlite {
         read().map_err(|error| self.failure(error))
     }
 
-    /// All rows of a query with a column of changes, each checked by `is_of`.
+    /// Takes what a query found, changes under their keys, into a state.
     fn read(
         &self,
+        state: &mut State,
         table: &'static str,
-        query: &str,
-        mut take: impl FnMut(Change) -> Result<(), &'static str>,
+        (query, params): (&str, impl Params),
+        is_of_table: impl Fn(&State, &Change) -> bool,
     ) -> Result<(), StoreError> {
         let unreadable = |problem| StoreError::Unreadable { file: self.file.clone(), table, problem };
+        let wrong = |problem: &str| unreadable(BadChange::Malformed(problem.to_owned()));
         let rows = || {
-            let mut query = self.connection.prepare(query)?;
-            let rows = query.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
-            rows.collect::<Result<Vec<_>, _>>()
+            let mut query = self.connection.prepare_cached(query)?;
+            let rows = query.query_map(params, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<Result<Vec<(Vec<u8>, Vec<u8>)>, _>>()
         };
-        for bytes in rows().map_err(|error| self.failure(error))? {
+        for (key, bytes) in rows().map_err(|error| self.failure(error))? {
             let change = Change::decode(&bytes).map_err(unreadable)?;
-            take(change).map_err(|problem| unreadable(BadChange::Malformed(problem.to_owned())))?;
+            if key_of(&change) != key {
+                return Err(wrong("it stands under another name"));
+            }
+            if !is_of_table(state, &change) {
+                return Err(wrong("it does not belong here"));
+            }
+            state.apply(change);
         }
         Ok(())
     }
@@ -128,6 +136,11 @@ impl Sqlite {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut spans = HashMap::new();
         for (index, change) in changes.iter().enumerate() {
+            // Of several changes of one thing, the last one stays.
+            let mut later = changes[index + 1..].iter().take(LOOK_AHEAD);
+            if later.any(|later| is_of_same(change, later)) {
+                continue;
+            }
             match change {
                 Change::Value(topic, Some(value)) => {
                     let span = spans.get(topic).copied().unwrap_or_else(|| self.spans.get(topic).copied());
@@ -140,8 +153,6 @@ impl Sqlite {
                         .execute([&*topic.0])?;
                     spans.insert(topic.clone(), None);
                 }
-                // Of several changes of one thing, the last one stays.
-                other if changes[index + 1..].iter().take(64).any(|later| is_of_same(other, later)) => {}
                 Change::Topic(TopicId(id), topic) => {
                     let kept = topic.as_ref().map(|_| change.encode());
                     keep(&transaction, "topics", id, kept.as_deref())?;
@@ -172,35 +183,26 @@ impl Sqlite {
 impl Store for Sqlite {
     fn load(&mut self) -> Result<State, StoreError> {
         let mut state = State::default();
-        self.read("topics", "SELECT change FROM topics", |change| match change {
-            Change::Topic(_, Some(_)) => {
-                state.apply(change);
-                Ok(())
-            }
-            _ => Err("not a topic"),
+        let query = "SELECT CAST(id AS BLOB), change FROM topics";
+        self.read(&mut state, "topics", (query, []), |_, change| {
+            matches!(change, Change::Topic(_, Some(_)))
         })?;
-        let newest = "SELECT change FROM history AS a
-            WHERE place = (SELECT max(place) FROM history WHERE topic = a.topic)";
-        self.read("history", newest, |change| match &change {
-            Change::Value(id, Some(_)) if state.topic(id).is_some() => {
-                state.apply(change);
-                Ok(())
-            }
-            _ => Err("not a value of a topic that there is"),
+        let query = "SELECT CAST(topic AS BLOB), change FROM history WHERE topic = ?1 AND place = ?2";
+        for (TopicId(topic), span) in &self.spans {
+            // None but of a topic that there is.
+            let is_value = |state: &State, change: &Change| match change {
+                Change::Value(id, Some(_)) => state.topic(id).is_some(),
+                _ => false,
+            };
+            self.read(&mut state, "history", (query, params![&**topic, span.next - 1]), is_value)?;
+        }
+        let query = "SELECT CAST(id AS BLOB), change FROM registrations";
+        self.read(&mut state, "registrations", (query, []), |_, change| {
+            matches!(change, Change::Registration(_, Some(_)))
         })?;
-        self.read("registrations", "SELECT change FROM registrations", |change| match change {
-            Change::Registration(_, Some(_)) => {
-                state.apply(change);
-                Ok(())
-            }
-            _ => Err("not a registration"),
-        })?;
-        self.read("freshness", "SELECT change FROM freshness", |change| match change {
-            Change::Freshness(_, Some(_)) => {
-                state.apply(change);
-                Ok(())
-            }
-            _ => Err("not which numbers of a device were accepted"),
+        let query = "SELECT device, change FROM freshness";
+        self.read(&mut state, "freshness", (query, []), |_, change| {
+            matches!(change, Change::Freshness(_, Some(_)))
         })?;
         Ok(state)
     }
@@ -262,6 +264,18 @@ impl Store for Sqlite {
         Ok(())
     }
 }
+
+fn key_of(change: &Change) -> &[u8] {
+    match change {
+        Change::Topic(TopicId(id), _)
+        | Change::Value(TopicId(id), _)
+        | Change::Registration(RegistrationId(id), _) => id.as_bytes(),
+        Change::Freshness(device, _) => device.as_bytes(),
+    }
+}
+
+/// How far a change looks for a later one of the same thing, so that a batch costs no square.
+const LOOK_AHEAD: usize = 64;
 
 fn is_of_same(one: &Change, other: &Change) -> bool {
     match (one, other) {

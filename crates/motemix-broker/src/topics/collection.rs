@@ -71,7 +71,7 @@ fn links(context: &mut Context<'_>, wanted: &Properties, of_data: bool) -> Respo
         if !text.is_empty() {
             text.push(',');
         }
-        text.push_str(&format!("<{link}>"));
+        text.extend(["<", &link, ">"]);
     };
     match named {
         Some(None) => {}
@@ -222,8 +222,8 @@ fn no_room(context: &mut Context<'_>, topic: &Topic) -> Option<Response> {
 fn new_id(context: &Context<'_>, name: &str) -> TopicId {
     for attempt in 0_u64.. {
         let hash = Sha256::new().chain_update(name).chain_update(attempt.to_be_bytes()).finalize();
-        let id: String = hash.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-        let id = TopicId(id.into());
+        let (first, _) = hash.split_at(5);
+        let id = TopicId(hex::encode(first).into());
         if &*id.0 != DATA && context.state().topic(&id).is_none() {
             return id;
         }

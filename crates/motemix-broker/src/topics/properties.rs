@@ -178,10 +178,8 @@ fn write_one<W: Write>(out: &mut Encoder<W>, key: i64, id: &TopicId, topic: &Top
         CONTENT_FORMAT => out.u16(topic.content_format.unwrap_or_default())?,
         TOPIC_TYPE => out.str(topic.topic_type.as_deref().unwrap_or_default())?,
         EXPIRATION => {
-            let millis = topic.expires.map_or(0, Moment::as_millis);
             out.tag(Tag::new(1))?;
-            // Whoever said fractions of a second understands them.
-            if millis % 1000 == 0 { out.u64(millis / 1000)? } else { out.f64(millis as f64 / 1000.0)? }
+            out.u64(topic.expires.map_or(0, Moment::as_secs))?
         }
         MAX_SUBSCRIBERS => out.u32(topic.max_subscribers.unwrap_or_default())?,
         OBSERVER_CHECK => out.u32(topic.observer_check)?,
@@ -203,9 +201,10 @@ fn saturating(input: &mut Decoder<'_>) -> Result<u32, &'static str> {
     Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// The last second that a CBOR number with 53 bits of precision says exactly.
-const LAST_SECOND: u64 = 1 << 43;
+/// Further ahead than anybody plans, and few enough for milliseconds.
+const LAST_SECOND: u64 = 8_000_000_000_000;
 
+/// Whole seconds: a fraction is left out.
 fn date(input: &mut Decoder<'_>) -> Result<Moment, &'static str> {
     const WRONG: &str = "is no date: tag 1 with seconds since 1970";
     if input.tag().map_err(|_| WRONG)? != Tag::new(1) {
@@ -214,10 +213,11 @@ fn date(input: &mut Decoder<'_>) -> Result<Moment, &'static str> {
     match input.datatype().map_err(|_| WRONG)? {
         Type::F16 | Type::F32 | Type::F64 => {
             let seconds = input.f64().map_err(|_| WRONG)?;
-            if !(0.0..=LAST_SECOND as f64).contains(&seconds) {
+            if !(0.0..=8e12).contains(&seconds) {
                 return Err(WRONG);
             }
-            Ok(Moment::from_millis((seconds * 1000.0) as u64))
+            #[expect(clippy::cast_sign_loss, reason = "it is in the range")]
+            Ok(Moment::from_millis(seconds as u64 * 1000))
         }
         _ => {
             let seconds = input.u64().ok().filter(|seconds| *seconds <= LAST_SECOND).ok_or(WRONG)?;
