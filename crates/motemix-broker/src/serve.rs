@@ -8,8 +8,8 @@
 //! ```
 //!
 //! One thread goes round: it takes in what has arrived, commits what changed with one write to the
-//! disk, and sends what may leave now. While the disk is busy, what arrives is gathered for the next
-//! round: the more there is to do, the more each write carries.
+//! disk, and sends what may leave now. While the disk is busy, what arrives is gathered for the
+//! next round: the more there is to do, the more each write carries.
 
 mod clock;
 mod connections;
@@ -120,8 +120,8 @@ impl<S: Store> Server<S> {
 
     /// Serves until `stop` is done.
     ///
-    /// # Errors
-    /// See [`ServeError`]. That the disk is full or peers misbehave is none: it is told, and goes on.
+    /// # Errors See [`ServeError`]. That the disk is full or peers misbehave is none: it is told,
+    /// and goes on.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut stop = std::pin::pin!(stop);
         self.inside.begin(self.broker.state());

@@ -262,7 +262,8 @@ fn entry(about: &About, news: &News) -> Entry {
     Entry { kind, data: data.to_string().into() }
 }
 
-/// How often a listener that hears nothing is told the time: it knows then that the broker is there.
+/// How often a listener that hears nothing is told the time: it knows then that the broker is
+/// there.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// One browser. Its place is free again when it is dropped.

@@ -61,7 +61,7 @@ fn link(link: &Link) -> Json {
     json!({ "target": short(&link.target), "type": kind.and_then(|(_, value)| value.as_deref()).map(short) })
 }
 
-/// Of the registration, or else of the first link that has it.
+/// The value in the registration, or else in the first link that has it.
 fn attribute(registration: &Registration, name: &str) -> Option<String> {
     let links = registration.links.iter().flat_map(|link| &link.attributes);
     let mut all = registration.attributes.iter().chain(links);
