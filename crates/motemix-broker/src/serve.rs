@@ -120,8 +120,9 @@ impl<S: Store> Server<S> {
 
     /// Serves until `stop` is done.
     ///
-    /// # Errors See [`ServeError`]. That the disk is full or peers misbehave is none: it is told,
-    /// and goes on.
+    /// # Errors
+    /// See [`ServeError`]. That the disk is full or peers misbehave is none: it is told, and goes
+    /// on.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut stop = std::pin::pin!(stop);
         self.inside.begin(self.broker.state());
