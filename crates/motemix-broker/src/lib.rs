@@ -10,11 +10,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 mod broker;
 mod caller;
 mod context;
 pub mod directory;
 mod moment;
+pub mod page;
 pub mod policy;
 pub mod serve;
 mod signed;

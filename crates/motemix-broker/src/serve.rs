@@ -15,6 +15,7 @@ mod clock;
 mod connections;
 mod datagrams;
 mod inner;
+mod shown;
 
 use std::future::Future;
 use std::io;
@@ -32,6 +33,7 @@ use connections::Connections;
 use datagrams::Datagrams;
 use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
+pub use shown::Shown;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;

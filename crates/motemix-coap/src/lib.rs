@@ -23,6 +23,7 @@ pub mod format;
 pub mod link_format;
 mod meaning;
 pub mod message;
+pub mod oscore;
 mod peer;
 mod request;
 mod stream;

@@ -57,6 +57,11 @@ impl Inner {
         response.await.unwrap_or_else(|_| over())
     }
 
+    /// Whether the broker has ended.
+    pub fn is_over(&self) -> bool {
+        self.requests.is_closed()
+    }
+
     /// Hears of what changes from now on. Whoever wants to miss nothing listens first, and looks at
     /// [`Inner::state`] then.
     pub fn listen(&self) -> Feed {
