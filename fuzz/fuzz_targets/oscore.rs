@@ -1,6 +1,6 @@
-//! A client and a server under one context, and somebody between them who repeats, reorders, alters and
-//! makes up messages, and restarts both. Each request is carried out once at most, as it was sent, and
-//! no nonce serves twice. And whatever bytes, at a server that answers EDHOC too.
+//! A client and a server under one context, and somebody between them who repeats, reorders, alters
+//! and makes up messages, and restarts both. Each request is carried out once at most, as it was
+//! sent, and no nonce serves twice. And whatever bytes, at a server that answers EDHOC too.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,7 +182,7 @@ fn between(actions: &[Action]) {
                         assert!(seen.taken.insert(outer.payload), "carried out twice");
                         open.push(exchange);
                     }
-                    Err(motemix_coap::oscore::Rejected::Forgotten(answer)) => {
+                    Err(motemix_coap::oscore::Unopened::Forgotten(answer)) => {
                         seen.send(1, answer, Message::default());
                     }
                     Err(_) => {}

@@ -1,15 +1,16 @@
 //! CoAP over datagrams (RFC 7252 §4), for servers and clients.
 //!
 //! ```text
-//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ blocks gathered ─ poll_request
-//!                            ├ response: call ─ blocks gathered ─ poll_event
+//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ OSCORE ─ blocks gathered ─ poll_request
+//!                            ├ response: call ─ OSCORE ─ blocks gathered ─ poll_event
 //!                            └ acknowledgement, reset: repetition, relation ─ poll_event
-//! respond, notify, request ─ blocks sliced ─ repetition ─ poll_transmit
+//! respond, notify, request ─ blocks sliced ─ OSCORE ─ repetition ─ poll_transmit
 //! ```
 
 pub(crate) mod call;
 mod exchange;
 pub(crate) mod proof;
+mod protection;
 mod relation;
 mod repetition;
 
@@ -23,11 +24,14 @@ use rand_core::{Rng as _, SeedableRng as _};
 use crate::block::{Assembled, Assembly, Limits};
 use crate::meaning::{self, BadRequest, Carried};
 use crate::message::{Kind, Message, option};
+use crate::oscore;
 use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response};
 pub use call::CallId;
 use call::Calls;
 use exchange::{Exchanges, Known};
 use proof::Proofs;
+pub use protection::Protection;
+use protection::{GROWTH, Opened, Protected};
 use relation::Relations;
 use repetition::{Purpose, Repetitions};
 
@@ -121,22 +125,29 @@ pub struct Ticket {
     /// Names the representation that is asked for, among those of the same client.
     representation: u64,
     may_observe: bool,
+    /// Under OSCORE, what the response is protected with.
+    exchange: Option<oscore::Exchange>,
 }
 
 impl Ticket {
-    /// A ticket of a connection, on which nothing is lost and nobody has an address to prove.
-    pub(crate) const fn of_stream(relation: Relation, carried: Asked) -> Self {
-        let Asked { block1, block2, representation } = carried;
+    const fn new(relation: Relation) -> Self {
         Self {
             relation,
             id: 0,
             confirmable: false,
             request_len: 0,
-            block1,
-            block2,
-            representation,
+            block1: None,
+            block2: None,
+            representation: 0,
             may_observe: true,
+            exchange: None,
         }
+    }
+
+    /// A ticket of a connection, on which nothing is lost and nobody has an address to prove.
+    pub(crate) const fn of_stream(relation: Relation, carried: Asked) -> Self {
+        let Asked { block1, block2, representation } = carried;
+        Self { block1, block2, representation, ..Self::new(relation) }
     }
 
     pub(crate) const fn asked(&self) -> Asked {
@@ -251,6 +262,7 @@ pub struct Endpoint {
     relations: Relations,
     calls: Calls,
     proofs: Proofs,
+    protected: Protected,
     incoming: VecDeque<Incoming>,
     events: VecDeque<Event>,
     leaving: VecDeque<Transmit>,
@@ -271,6 +283,7 @@ impl Endpoint {
             relations: Relations::new(settings.relations),
             calls: Calls::new(settings.calls),
             proofs: Proofs::new(rng.next_u64(), rng.next_u64()),
+            protected: Protected::default(),
             incoming: VecDeque::new(),
             events: VecDeque::new(),
             leaving: VecDeque::new(),
@@ -389,9 +402,14 @@ impl Endpoint {
 
     /// Whoever observed does so no longer.
     fn lose(&mut self, relation: Relation) {
-        if self.relations.remove(&relation) {
+        if self.end(&relation) {
             self.events.push_back(Event::Gone(relation));
         }
+    }
+
+    fn end(&mut self, relation: &Relation) -> bool {
+        self.protected.observed.remove(relation);
+        self.relations.remove(relation)
     }
 
     fn fail(&mut self, call: CallId) {
@@ -417,52 +435,50 @@ impl Endpoint {
             }
         }
         let relation = Relation { peer: Peer::Datagram(from), token };
-        let mut ticket = Ticket {
-            relation,
-            id,
-            confirmable,
-            request_len: len,
-            block1: None,
-            block2: None,
-            representation: 0,
-            may_observe: true,
+        let mut ticket = Ticket { id, confirmable, request_len: len, ..Ticket::new(relation) };
+        let message = match self.open(now, from, message, &mut ticket) {
+            Opened::Request(message) => message,
+            Opened::Done(done) => return done,
         };
+        let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
         let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
             Ok(carried) => carried,
-            Err(BadRequest { code, text }) => return self.refuse(now, &ticket, &Response::error(code, text)),
+            Err(BadRequest { code, text }) => {
+                return self.refuse(now, &mut ticket, &Response::error(code, text));
+            }
         };
         if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
             self.proofs.remember(now, from);
         } else if self.settings.challenge && !self.proofs.is_proven(now, from) {
             let response =
                 Response::error(Code::UNAUTHORIZED, "prove the address: send this again with Echo");
-            self.answer(now, &ticket, &response, true);
+            self.answer(now, &mut ticket, &response, true);
             return Err(DropReason::Unproven);
         }
         (ticket.block1, ticket.block2) = (block1, block2);
-        ticket.representation = self.proofs.name_of(&request);
+        ticket.representation = self.proofs.under(self.proofs.name_of(&request), context);
         if request.observe == Some(Observe::Deregister) {
             // The client knows that it ends: there is nobody to tell but the application.
             self.lose(relation);
         }
         if let Some(block) = block1 {
-            let key = (from, self.proofs.name_of_resource(&request));
+            let key = (from, self.proofs.under(self.proofs.name_of_resource(&request), context));
             request.payload = match self.gathering.take(now, &key, block, &request.payload) {
                 Assembled::Whole(body) => body,
                 Assembled::Continue => {
-                    self.exchanges.begin(now, from, id);
-                    self.answer(now, &ticket, &Response::new(Code::CONTINUE), false);
+                    self.begin(now, from, &ticket);
+                    self.answer(now, &mut ticket, &Response::new(Code::CONTINUE), false);
                     return Ok(());
                 }
                 Assembled::Incomplete => {
                     let text = "blocks before this one are missing; begin again with block 0";
                     let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                    return self.refuse(now, &ticket, &response);
+                    return self.refuse(now, &mut ticket, &response);
                 }
                 Assembled::TooLong => {
                     let text = "the body is longer than this server takes";
                     let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
-                    return self.refuse(now, &ticket, &response);
+                    return self.refuse(now, &mut ticket, &response);
                 }
                 Assembled::Full => {
                     let mut response = Response::error(
@@ -470,19 +486,19 @@ impl Endpoint {
                         "too many bodies are being gathered; try again",
                     );
                     response.max_age = Some(10);
-                    return self.refuse(now, &ticket, &response);
+                    return self.refuse(now, &mut ticket, &response);
                 }
             };
         } else if request.payload.len() > self.settings.body {
             let response =
                 Response::error(Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes");
-            return self.refuse(now, &ticket, &response);
+            return self.refuse(now, &mut ticket, &response);
         }
         if block2.is_some_and(|block| block.number > 0) {
             // A further block of a body that is being sent: what the client began with, also if the
             // resource has changed since.
             if let Some(response) = self.slicing.get(now, &(from, ticket.representation)) {
-                self.answer(now, &ticket, &response, false);
+                self.answer(now, &mut ticket, &response, false);
                 return Ok(());
             }
             // Without the body at hand the application makes it again, and ETag tells whether it is
@@ -490,7 +506,11 @@ impl Endpoint {
             // something is not done again for the sake of its answer.
             if !matches!(request.method, Method::Get | Method::Fetch) {
                 let text = "what was answered is not kept any more; look at the resource";
-                return self.refuse(now, &ticket, &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text));
+                return self.refuse(
+                    now,
+                    &mut ticket,
+                    &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text),
+                );
             }
             request.observe = None;
             ticket.may_observe = false;
@@ -498,20 +518,26 @@ impl Endpoint {
         if self.incoming.len() >= self.settings.requests {
             return Err(DropReason::Busy);
         }
-        self.exchanges.begin(now, from, id);
+        self.begin(now, from, &ticket);
         self.counters.requests += 1;
         self.incoming.push_back(Incoming { ticket, request });
         Ok(())
     }
 
-    fn refuse(&mut self, now: Instant, ticket: &Ticket, response: &Response) -> Result<(), DropReason> {
+    /// A request under OSCORE has begun already.
+    fn begin(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
+        if ticket.exchange.is_none() {
+            self.exchanges.begin(now, from, ticket.id);
+        }
+    }
+
+    fn refuse(&mut self, now: Instant, ticket: &mut Ticket, response: &Response) -> Result<(), DropReason> {
         self.answer(now, ticket, response, false);
         Err(DropReason::Refused)
     }
 
     /// Answers a request. `observing` makes an observation of it.
-    #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
-    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
+    pub fn respond(&mut self, now: Instant, mut ticket: Ticket, response: &Response, observing: bool) {
         let mut first = None;
         if observing && ticket.may_observe && response.code.is_success() {
             first = self.relations.begin(now, ticket.relation, ticket.representation);
@@ -520,19 +546,22 @@ impl Endpoint {
                 self.events.push_back(Event::Gone(ticket.relation));
             }
         } else {
-            self.relations.remove(&ticket.relation);
+            self.end(&ticket.relation);
         }
-        self.answer_with(now, &ticket, response, first, false);
+        self.answer_with(now, &mut ticket, response, first, false);
+        if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {
+            self.protected.observed.insert(ticket.relation, exchange);
+        }
     }
 
-    fn answer(&mut self, now: Instant, ticket: &Ticket, response: &Response, with_echo: bool) {
+    fn answer(&mut self, now: Instant, ticket: &mut Ticket, response: &Response, with_echo: bool) {
         self.answer_with(now, ticket, response, None, with_echo);
     }
 
     fn answer_with(
         &mut self,
         now: Instant,
-        ticket: &Ticket,
+        ticket: &mut Ticket,
         response: &Response,
         observe: Option<u32>,
         with_echo: bool,
@@ -552,15 +581,27 @@ impl Endpoint {
             message.push(option::ECHO, self.proofs.echo(now, to));
         }
         let room = if is_proven { usize::MAX } else { proof::room(ticket.request_len) };
+        let room = room.saturating_sub(if ticket.exchange.is_some() { GROWTH } else { 0 });
         self.put_body(now, to, ticket, response, room, &mut message);
+        // Options go by number.
+        message.options.sort_by_key(|(number, _)| *number);
+        if let Some(exchange) = &mut ticket.exchange {
+            // Its context has ended: nobody could read an answer.
+            let Some(protected) = self.protected.response(exchange, message) else { return };
+            message = protected;
+        }
+        self.leave(now, to, ticket, message);
+    }
+
+    /// Sends a response: in the acknowledgement, if that has not left.
+    fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
+        message.token = ticket.relation.token;
         let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
         match (ticket.confirmable, was_acknowledged) {
             (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
             (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id()),
-            (false, _) => message.id = self.next_id(),
+            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id()),
         }
-        // Options go by number.
-        message.options.sort_by_key(|(number, _)| *number);
         let bytes = message.write();
         if message.kind == Kind::Confirmable {
             self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
@@ -630,7 +671,7 @@ impl Endpoint {
             relation::May::Nobody => return,
         }
         if ends {
-            self.relations.remove(relation);
+            self.end(relation);
         }
     }
 
@@ -645,18 +686,21 @@ impl Endpoint {
             message.push_number(option::OBSERVE, due.sequence);
         }
         let ticket = Ticket {
-            relation: *relation,
             id,
             confirmable: due.confirm,
-            request_len: 0,
-            block1: None,
-            block2: None,
             representation: due.representation,
             may_observe: false,
+            ..Ticket::new(*relation)
         };
         let room = if self.proofs.is_proven(now, to) { usize::MAX } else { proof::room(0) };
+        let is_protected = self.protected.observed.contains_key(relation);
+        let room = room.saturating_sub(if is_protected { GROWTH } else { 0 });
         self.put_body(now, to, &ticket, response, room, &mut message);
         message.options.sort_by_key(|(number, _)| *number);
+        let Some(message) = self.protected.notification(relation, message) else {
+            // Its context has ended.
+            return self.lose(*relation);
+        };
         let bytes = message.write();
         if due.confirm {
             self.repeat(now, to, id, bytes.clone(), Purpose::Notification(relation.token));
@@ -666,7 +710,7 @@ impl Endpoint {
 
     /// Ends an observation without a word.
     pub fn forget(&mut self, relation: &Relation) {
-        self.relations.remove(relation);
+        self.end(relation);
     }
 
     /// Does what has become due.
@@ -698,6 +742,7 @@ impl Endpoint {
         self.gathering.expire(now);
         self.slicing.expire(now);
         self.proofs.expire(now);
+        self.protected.sweep(now);
     }
 
     /// When [`Endpoint::handle_timeout`] has something to do.

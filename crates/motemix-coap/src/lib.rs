@@ -31,7 +31,7 @@ mod stream;
 pub use block::Block;
 pub use code::{Code, Method};
 pub use datagram::{
-    CallId, Counters, DropReason, Endpoint, Event, Full, Incoming, Settings, Ticket, Transmit,
+    CallId, Counters, DropReason, Endpoint, Event, Full, Incoming, Protection, Settings, Ticket, Transmit,
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};

@@ -19,7 +19,7 @@ mod window;
 
 pub use context::{BadContext, Context, Preshared};
 pub use contexts::{ContextId, Contexts, Counters, Full, Settings};
-pub use exchange::{Asked, Exchange, Rejected, Unsent};
+pub use exchange::{Asked, Exchange, Unopened, Unsent};
 pub use header::Header;
 pub use keys::{Id, MAX_NUMBER};
 pub use layer::{Application, Arrived, Layer, Source};

@@ -56,6 +56,8 @@ pub struct Counters {
 pub struct Status {
     /// Whether it is connected.
     pub connected: bool,
+    /// Whether it hears what others publish to MQTT.
+    pub listening: bool,
     /// What is wrong and what to do, in one line, until it is over.
     pub trouble: Option<String>,
     /// What it counts.

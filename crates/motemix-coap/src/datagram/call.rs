@@ -8,10 +8,12 @@ use std::time::Duration;
 use motemix_time::Instant;
 use rand_core::Rng as _;
 
+use super::protection::AFTER_UNPROTECTED;
 use super::repetition::Purpose;
 use super::{DropReason, Endpoint, Event, Full, Transmit};
 use crate::meaning;
 use crate::message::{Kind, Message, option};
+use crate::oscore::{Asked, ContextId, Unopened};
 use crate::{Block, Code, ETag, Observe, Request, Response, Token};
 
 /// How long a request waits for its response once it was acknowledged, and a body for its next
@@ -29,6 +31,10 @@ struct Call {
     to: SocketAddr,
     token: Token,
     request: Request,
+    /// Under which context of OSCORE it is sent.
+    context: Option<ContextId>,
+    /// What responses are opened with: to the newest message, and to the one that registered.
+    asked: [Option<Asked>; 2],
     echo: Option<Vec<u8>>,
     /// The message that is repeated at present.
     message: u16,
@@ -92,6 +98,21 @@ impl Endpoint {
     /// # Errors
     /// Too many requests are under way.
     pub fn request(&mut self, now: Instant, to: SocketAddr, request: Request) -> Result<CallId, Full> {
+        self.request_under(now, to, request, None)
+    }
+
+    /// Asks somebody under a context of OSCORE ([`Endpoint::protection`] has them). A response
+    /// without protection is nobody's word.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
+    pub fn request_under(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        request: Request,
+        context: Option<ContextId>,
+    ) -> Result<CallId, Full> {
         if self.calls.calls.len() >= self.calls.most {
             return Err(Full);
         }
@@ -107,6 +128,8 @@ impl Endpoint {
             to,
             token,
             request,
+            context,
+            asked: [None, None],
             echo: None,
             message: 0,
             body: Vec::new(),
@@ -164,6 +187,15 @@ impl Endpoint {
         }
         message.options.sort_by_key(|(number, _)| *number);
         call.message = message_id;
+        if let Some(context) = call.context {
+            let registers = message.number(option::OBSERVE) == Some(0);
+            let Some((protected, asked)) = self.protected.request(now, context, message) else {
+                return self.fail(id);
+            };
+            let [newest, registration] = &mut call.asked;
+            *if registers { registration } else { newest } = Some(asked);
+            message = protected;
+        }
         let (to, bytes) = (call.to, message.write());
         self.repeat(now, to, message_id, bytes.clone(), Purpose::Request(id));
         self.leaving.push_back(Transmit { to, bytes });
@@ -173,7 +205,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         from: SocketAddr,
-        message: Message,
+        mut message: Message,
     ) -> Result<(), DropReason> {
         let (kind, message_id) = (message.kind, message.id);
         let Some(id) = self.calls.by_token.get(&(from, message.token)).copied() else {
@@ -193,6 +225,21 @@ impl Endpoint {
         }
         let Some(call) = self.calls.calls.get_mut(&id) else { return Err(DropReason::Unexpected) };
         let sent = call.message;
+        if call.context.is_some() {
+            message = match self.protected.open_response(now, &mut call.asked, message) {
+                Ok(message) => message,
+                Err(rejected) => {
+                    if rejected == Unopened::Unprotected && !call.answered {
+                        // It says why nothing else may come, or somebody wants us to believe that.
+                        self.calls.wait_until(id, now + AFTER_UNPROTECTED);
+                    }
+                    return Err(match rejected {
+                        Unopened::Replayed => DropReason::Duplicate,
+                        _ => DropReason::Unexpected,
+                    });
+                }
+            };
+        }
         let observe =
             message.number(option::OBSERVE).filter(|_| call.request.observe == Some(Observe::Register));
         if let Some(sequence) = observe {
@@ -236,7 +283,8 @@ impl Endpoint {
             block.start() == call.body.len() && (!block.more || response.payload.len() == block.size());
         if !is_next || call.etag != response.etag {
             // It changed meanwhile, or the server does not know what it said: once more from the
-            // beginning would do, but a server that changes with each block would never be done with.
+            // beginning would do, but a server that changes with each block would never be done
+            // with.
             self.fail(id);
             return Ok(());
         }

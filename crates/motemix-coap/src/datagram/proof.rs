@@ -8,6 +8,7 @@ use std::time::Duration;
 use motemix_time::Instant;
 use siphasher::sip::SipHasher24;
 
+use crate::oscore::ContextId;
 use crate::{Method, Request};
 
 /// Addresses that are remembered.
@@ -107,6 +108,17 @@ impl Proofs {
         let mut hasher = self.hasher();
         hasher.write(b"resource");
         self.resource(request, &mut hasher);
+        hasher.finish()
+    }
+
+    /// The same under a context of OSCORE: whoever has no keys finds neither blocks nor bodies
+    /// there.
+    pub(super) fn under(&self, name: u64, context: Option<ContextId>) -> u64 {
+        let Some(context) = context else { return name };
+        let mut hasher = self.hasher();
+        hasher.write(b"context");
+        hasher.write_u64(name);
+        hasher.write_u64(context.number());
         hasher.finish()
     }
 

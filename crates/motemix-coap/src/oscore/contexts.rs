@@ -7,7 +7,7 @@ use motemix_time::Instant;
 
 use super::context::Context;
 use super::edhoc::Device;
-use super::exchange::{Asked, Exchange, Rejected, Unsent};
+use super::exchange::{Asked, Exchange, Unopened, Unsent};
 use super::header::Header;
 use super::keys::{Id, Numbered};
 use super::message::{Message, number};
@@ -49,7 +49,7 @@ pub struct Counters {
     /// Requests and notifications that were seen before, or are too old to tell.
     pub replayed: u64,
     /// Messages that were altered or are under other keys.
-    pub not_opened: u64,
+    pub altered: u64,
     /// Requests that were asked for an Echo, because what came before a restart is forgotten.
     pub asked_for_echo: u64,
     /// Responses without protection to protected requests.
@@ -67,6 +67,12 @@ pub struct Counters {
 /// Which context. Numbers are not given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(u64);
+
+impl ContextId {
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// Recipient ID and ID Context.
 pub(super) type Asking = (Id, Option<Box<[u8]>>);
@@ -97,7 +103,7 @@ impl Contexts {
             malformed: 0,
             unknown_context: 0,
             replayed: 0,
-            not_opened: 0,
+            altered: 0,
             asked_for_echo: 0,
             unprotected: 0,
             without_number: 0,
@@ -146,10 +152,9 @@ impl Contexts {
 
     /// Takes a context up. One with the same names is replaced: both sides have made it anew.
     ///
-    /// # Errors
-    /// [`Full`]: no place is free, and none may be taken. A context with a preshared secret is never
-    /// replaced by another. One made by EDHOC is, if it was unused for [`Settings::idle`], or if its
-    /// device is nobody the application knows and the newcomer's is.
+    /// # Errors [`Full`]: no place is free, and none may be taken. A context with a preshared
+    /// secret is never replaced by another. One made by EDHOC is, if it was unused for
+    /// [`Settings::idle`], or if its device is nobody the application knows and the newcomer's is.
     pub fn insert(&mut self, now: Instant, context: Context) -> Result<ContextId, Full> {
         self.expire(now);
         if let Some(same) = self.by_name.get(&context.asked_by()).copied() {
@@ -240,17 +245,17 @@ impl Contexts {
         all.next().is_none().then_some(*only)
     }
 
-    /// A request as the client made it, and what its responses are protected with (RFC 8613, section
-    /// 8.2).
+    /// A request as the client made it, and what its responses are protected with (RFC 8613,
+    /// section 8.2).
     ///
     /// # Errors
-    /// [`Rejected`] says what to answer. Nothing of the request was looked at by anybody else.
+    /// [`Unopened`] says what to answer. Nothing of the request was looked at by anybody else.
     pub fn unprotect_request(
         &mut self,
         now: Instant,
         outer: &Message,
         store: &mut dyn NumberStore,
-    ) -> Result<(Message, Exchange), Rejected> {
+    ) -> Result<(Message, Exchange), Unopened> {
         let opened = self.open_request(now, outer, store);
         if let Err(rejected) = &opened {
             self.count(rejected);
@@ -263,31 +268,31 @@ impl Contexts {
         now: Instant,
         outer: &Message,
         store: &mut dyn NumberStore,
-    ) -> Result<(Message, Exchange), Rejected> {
+    ) -> Result<(Message, Exchange), Unopened> {
         let header = header_of(outer)?;
-        let sent = header.partial_iv.ok_or(Rejected::Malformed)?;
-        header.kid.ok_or(Rejected::Malformed)?;
-        let id = self.find(&header).ok_or(Rejected::UnknownContext)?;
+        let sent = header.partial_iv.ok_or(Unopened::Malformed)?;
+        header.kid.ok_or(Unopened::Malformed)?;
+        let id = self.find(&header).ok_or(Unopened::UnknownContext)?;
         let lifetime = self.settings.lifetime;
-        let context = self.contexts.get_mut(&id).ok_or(Rejected::UnknownContext)?;
+        let context = self.contexts.get_mut(&id).ok_or(Unopened::UnknownContext)?;
         if context.is_expired(now, lifetime) {
-            return Err(Rejected::UnknownContext);
+            return Err(Unopened::UnknownContext);
         }
         let is_forgotten = matches!(context.window, Window::Forgotten { .. });
         if !is_forgotten && !context.window.is_new(sent) {
-            return Err(Rejected::Replayed);
+            return Err(Unopened::Replayed);
         }
         let request = Numbered { by: context.recipient, number: sent };
-        let text = context.keys.open(&request, &request, &outer.payload).map_err(|_| Rejected::NotOpened)?;
+        let text = context.keys.open(&request, &request, &outer.payload).map_err(|_| Unopened::Altered)?;
         let inner = Message::from_bytes(&text).ok().filter(is_sound_request);
         let given = inner.as_ref().and_then(|inner| inner.single(number::ECHO));
         if is_forgotten && !context.window.recover(sent, given) {
             let answer = ask_for_echo(context, &request, store)?;
-            return Err(Rejected::Forgotten(answer));
+            return Err(Unopened::Forgotten(answer));
         }
         context.window.accept(sent);
         context.used = now;
-        let mut inner = inner.ok_or(Rejected::Malformed)?;
+        let mut inner = inner.ok_or(Unopened::Malformed)?;
         let is_for_proxies = |option: u16| {
             (OUTER.contains(&option) || option == number::PROXY_URI) && inner.option(option).is_none()
         };
@@ -389,7 +394,7 @@ impl Contexts {
         now: Instant,
         asked: &mut Asked,
         outer: &Message,
-    ) -> Result<Message, Rejected> {
+    ) -> Result<Message, Unopened> {
         let opened = self.open_response(now, asked, outer);
         if let Err(rejected) = &opened {
             self.count(rejected);
@@ -402,33 +407,33 @@ impl Contexts {
         now: Instant,
         asked: &mut Asked,
         outer: &Message,
-    ) -> Result<Message, Rejected> {
+    ) -> Result<Message, Unopened> {
         if outer.option(number::OSCORE).is_none() {
-            return Err(Rejected::Unprotected);
+            return Err(Unopened::Unprotected);
         }
         let header = header_of(outer)?;
-        let context = self.contexts.get_mut(&asked.context).ok_or(Rejected::UnknownContext)?;
+        let context = self.contexts.get_mut(&asked.context).ok_or(Unopened::UnknownContext)?;
         let is_other = header.kid.is_some_and(|kid| kid != context.recipient.as_bytes())
             || header.kid_context.is_some_and(|named| Some(named) != context.id_context.as_deref());
         if is_other {
-            return Err(Rejected::UnknownContext);
+            return Err(Unopened::UnknownContext);
         }
         if !asked.is_new(header.partial_iv) {
-            return Err(Rejected::Replayed);
+            return Err(Unopened::Replayed);
         }
         let request = Numbered { by: context.sender, number: asked.request };
         let numbered = match header.partial_iv {
             Some(number) => Numbered { by: context.recipient, number },
             None => request,
         };
-        let text = context.keys.open(&numbered, &request, &outer.payload).map_err(|_| Rejected::NotOpened)?;
+        let text = context.keys.open(&numbered, &request, &outer.payload).map_err(|_| Unopened::Altered)?;
         let inner = Message::from_bytes(&text).ok().filter(Message::is_response);
         let mut inner =
-            inner.filter(|inner| inner.option(number::OSCORE).is_none()).ok_or(Rejected::Malformed)?;
+            inner.filter(|inner| inner.option(number::OSCORE).is_none()).ok_or(Unopened::Malformed)?;
         let notifies = inner.option(number::OBSERVE).is_some();
         // Nobody asked for notifications.
         if notifies && !asked.observes() {
-            return Err(Rejected::Malformed);
+            return Err(Unopened::Malformed);
         }
         context.used = now;
         asked.accept(header.partial_iv, notifies);
@@ -440,25 +445,25 @@ impl Contexts {
         Ok(inner)
     }
 
-    const fn count(&mut self, rejected: &Rejected) {
+    const fn count(&mut self, rejected: &Unopened) {
         let counters = &mut self.counters;
         let counter = match rejected {
-            Rejected::Malformed => &mut counters.malformed,
-            Rejected::UnknownContext => &mut counters.unknown_context,
-            Rejected::Replayed => &mut counters.replayed,
-            Rejected::NotOpened => &mut counters.not_opened,
-            Rejected::Forgotten(_) => &mut counters.asked_for_echo,
-            Rejected::Unprotected => &mut counters.unprotected,
-            Rejected::NoNumber(_) => &mut counters.without_number,
+            Unopened::Malformed => &mut counters.malformed,
+            Unopened::UnknownContext => &mut counters.unknown_context,
+            Unopened::Replayed => &mut counters.replayed,
+            Unopened::Altered => &mut counters.altered,
+            Unopened::Forgotten(_) => &mut counters.asked_for_echo,
+            Unopened::Unprotected => &mut counters.unprotected,
+            Unopened::NoNumber(_) => &mut counters.without_number,
         };
         *counter += 1;
     }
 }
 
 /// The one OSCORE option of a message that has a payload too.
-fn header_of(outer: &Message) -> Result<Header<'_>, Rejected> {
+fn header_of(outer: &Message) -> Result<Header<'_>, Unopened> {
     let value = outer.single(number::OSCORE).filter(|_| !outer.payload.is_empty());
-    value.and_then(Header::parse).ok_or(Rejected::Malformed)
+    value.and_then(Header::parse).ok_or(Unopened::Malformed)
 }
 
 /// A request, and not protected a second time.
@@ -472,14 +477,14 @@ fn ask_for_echo(
     context: &mut Context,
     request: &Numbered,
     store: &mut dyn NumberStore,
-) -> Result<Message, Rejected> {
-    let Window::Forgotten { echo } = context.window else { return Err(Rejected::Replayed) };
-    let number = context.numbers.take(context.name.as_deref(), store).map_err(Rejected::NoNumber)?;
+) -> Result<Message, Unopened> {
+    let Window::Forgotten { echo } = context.window else { return Err(Unopened::Replayed) };
+    let number = context.numbers.take(context.name.as_deref(), store).map_err(Unopened::NoNumber)?;
     let mut inner = Message::new(Code::UNAUTHORIZED.byte());
     inner.add(number::ECHO, echo);
     let mut outer = Message::new(Code::CHANGED.byte());
     outer.add(number::OSCORE, Header { partial_iv: Some(number), ..Header::default() }.to_bytes());
     let numbered = Numbered { by: context.sender, number };
-    outer.payload = context.keys.seal(&numbered, request, inner.to_bytes()).ok_or(Rejected::Malformed)?;
+    outer.payload = context.keys.seal(&numbered, request, inner.to_bytes()).ok_or(Unopened::Malformed)?;
     Ok(outer)
 }

@@ -1,5 +1,5 @@
-//! EDHOC over CoAP: `/.well-known/edhoc` (RFC 9528, appendix A.2), and message_3 in front of the first
-//! request (RFC 9668).
+//! EDHOC over CoAP: `/.well-known/edhoc` (RFC 9528, appendix A.2), and message_3 in front of the
+//! first request (RFC 9668).
 //!
 //! The [`Responder`] is the resource's server, [`Begun`] a client's handshake. Both end in a
 //! [`Context`] and a [`Device`]: who the other side is, proved by its private key.
@@ -23,6 +23,7 @@ use super::context::{BadContext, Context, Preshared};
 use super::keys::Id;
 use super::message::{Message, number};
 use super::numbers::Numbers;
+use crate::{Method, Request, Response};
 
 /// Segments of the resource's path.
 pub const PATH: [&str; 2] = [".well-known", "edhoc"];
@@ -35,8 +36,8 @@ const BEGINNING: u8 = 0xf5;
 /// What EDHOC's messages 2 and 3 take at most here.
 const ROOM: usize = 640;
 
-/// A context of a handshake's keys (RFC 9528, appendix A.1): each side sends under the name that the
-/// other chose.
+/// A context of a handshake's keys (RFC 9528, appendix A.1): each side sends under the name that
+/// the other chose.
 fn context_of(session: &Session, now: Instant, accepted: (Device, bool)) -> Result<Context, BadContext> {
     let mut secret = Secret::<16>::zero();
     let mut salt = [0; 8];
@@ -118,6 +119,19 @@ fn split_byte_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         _ => return None,
     };
     bytes.split_at_checked(head_len(bytes) + len)
+}
+
+/// A request of [`begin`] or [`Met::alone`] for an endpoint, which says the rest.
+pub fn to_request(message: &Message) -> Request {
+    let mut request = Request::new(Method::Post, &PATH);
+    request.content_format = Some(CID_EDHOC.into());
+    request.payload.clone_from(&message.payload);
+    request
+}
+
+/// An endpoint's response, for [`Begun::meet`] or [`Met::confirm`].
+pub fn from_response(response: &Response) -> Message {
+    Message::new(response.code.byte()).with_payload(&response.payload[..])
 }
 
 /// A message for the resource or from it.

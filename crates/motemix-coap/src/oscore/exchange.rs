@@ -5,8 +5,8 @@ use super::message::{Message, number};
 use super::numbers::NoNumber;
 use crate::Code;
 
-/// A server's side of a request: kept until all responses are sent. It cannot be copied, because one
-/// response may share the request's nonce.
+/// A server's side of a request: kept until all responses are sent. It cannot be copied, because
+/// one response may share the request's nonce.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exchange {
     pub(super) context: ContextId,
@@ -53,8 +53,8 @@ impl Asked {
         self.observes
     }
 
-    /// A response without a Partial IV comes once, before all others. One with a Partial IV is newer
-    /// than all before it (RFC 8613, section 7.4.1).
+    /// A response without a Partial IV comes once, before all others. One with a Partial IV is
+    /// newer than all before it (RFC 8613, section 7.4.1).
     pub(super) fn is_new(&self, partial_iv: Option<u64>) -> bool {
         match partial_iv {
             None => !self.had_first && self.newest.is_none(),
@@ -83,7 +83,7 @@ impl Asked {
 
 /// Why a message is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rejected {
+pub enum Unopened {
     /// The OSCORE option or the plaintext is none, or there is no ciphertext.
     Malformed,
     /// No context has these identifiers.
@@ -91,7 +91,7 @@ pub enum Rejected {
     /// It was seen before, or is too old to tell.
     Replayed,
     /// It was altered, or is under other keys.
-    NotOpened,
+    Altered,
     /// The client is to ask again and give the Echo value back in this protected answer.
     Forgotten(Message),
     /// A response without protection. Anybody may have sent it.
@@ -100,7 +100,7 @@ pub enum Rejected {
     NoNumber(NoNumber),
 }
 
-impl Rejected {
+impl Unopened {
     /// What a server answers to a request (RFC 8613, section 8.2). Nothing in it is secret, and
     /// nobody keeps it.
     pub fn answer(&self) -> Message {
@@ -109,7 +109,7 @@ impl Rejected {
             Self::Malformed => (Code::BAD_OPTION, "Failed to decode COSE"),
             Self::UnknownContext => (Code::UNAUTHORIZED, "Security context not found"),
             Self::Replayed => (Code::UNAUTHORIZED, "Replay detected"),
-            Self::NotOpened | Self::Unprotected => (Code::BAD_REQUEST, "Decryption failed"),
+            Self::Altered | Self::Unprotected => (Code::BAD_REQUEST, "Decryption failed"),
             Self::NoNumber(_) => (Code::SERVICE_UNAVAILABLE, "Try again later"),
         };
         plain_answer(code, text)

@@ -175,8 +175,8 @@ pub(super) fn info(id: Id, id_context: Option<&[u8]>, is_key: bool) -> Option<Ve
     Some(info)
 }
 
-/// `["Encrypt0", h'', h'[1, [alg_aead], request_kid, request_piv, options]']`, without options: none
-/// is of class I.
+/// `["Encrypt0", h'', h'[1, [alg_aead], request_kid, request_piv, options]']`, without options:
+/// none is of class I.
 pub(super) fn associated(request: &Numbered) -> Vec<u8> {
     let mut external = vec![0x85, 0x01, 0x81, ALGORITHM];
     let partial_iv = PartialIv::new(request.number);

@@ -75,7 +75,8 @@ impl Layer {
                 }
             }
             _ if is_protected && !has_message_3 => self.open(now, &request, application),
-            // Without a responder, the EDHOC option stays: it is critical, and nobody understands it.
+            // Without a responder, the EDHOC option stays: it is critical, and nobody understands
+            // it.
             _ => Arrived::Plain(request),
         }
     }

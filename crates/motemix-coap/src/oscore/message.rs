@@ -40,8 +40,8 @@ pub struct Malformed;
 pub struct Message {
     /// The code's byte.
     pub code: u8,
-    /// Numbers and values.
-    options: Vec<(u16, Vec<u8>)>,
+    /// Numbers and values, in the order of the numbers.
+    pub(crate) options: Vec<(u16, Vec<u8>)>,
     /// Empty if there is none.
     pub payload: Vec<u8>,
 }

@@ -7,8 +7,8 @@ use super::keys::MAX_NUMBER;
 
 /// Where a context with a name notes down how far its numbers may have gone.
 pub trait NumberStore {
-    /// Notes that the named context uses numbers below `below`. It is on the disk when this returns,
-    /// and after a restart the context begins there ([`Numbers::restored`]).
+    /// Notes that the named context uses numbers below `below`. It is on the disk when this
+    /// returns, and after a restart the context begins there ([`Numbers::restored`]).
     ///
     /// # Errors
     /// It could not be noted down. Nothing is sent then.

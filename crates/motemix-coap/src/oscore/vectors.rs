@@ -1,4 +1,5 @@
-//! RFC 8613, appendix C, each value of it: `vectors/oscore.json` has them under the RFC's own names.
+//! RFC 8613, appendix C, each value of it: `vectors/oscore.json` has them under the RFC's own
+//! names.
 
 use motemix_time::Instant;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Which numbers a context has seen (RFC 8613, sections 3.2.2 and 7.4), and what it does when it has
-//! forgotten them (appendix B.1.2).
+//! Which numbers a context has seen (RFC 8613, sections 3.2.2 and 7.4), and what it does when it
+//! has forgotten them (appendix B.1.2).
 
 use subtle::ConstantTimeEq as _;
 
@@ -19,7 +19,7 @@ pub(super) enum Window {
 const WIDTH: u64 = u64::BITS as u64;
 
 impl Window {
-    /// Of a context that nobody has used.
+    /// That of a context that nobody has used.
     pub(super) const FRESH: Self = Self::Known { next: 0, seen: u64::MAX };
 
     /// Whether a number is new. Nothing is new while the window is forgotten.

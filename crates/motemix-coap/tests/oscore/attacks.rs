@@ -1,7 +1,7 @@
 //! What somebody between the two may try.
 
 use motemix_coap::oscore::message::number;
-use motemix_coap::oscore::{Header, Message, Rejected};
+use motemix_coap::oscore::{Header, Message, Unopened};
 use motemix_coap::{Code, Method};
 
 use crate::two::{NAMES, Side, client_and_server, content, get, notification, observe, put};
@@ -12,16 +12,16 @@ fn a_recorded_request_is_carried_out_once() {
     let (outer, _) = client.ask(&put("door", b"open"));
     server.take(&outer).expect("new");
     for _ in 0..3 {
-        assert_eq!(server.take(&outer).err(), Some(Rejected::Replayed));
+        assert_eq!(server.take(&outer).err(), Some(Unopened::Replayed));
     }
     // Neither is it after so many others that nobody remembers it.
     for _ in 0..200 {
         let (other, _) = client.ask(&get("door"));
         server.take(&other).expect("new");
     }
-    assert_eq!(server.take(&outer).err(), Some(Rejected::Replayed));
+    assert_eq!(server.take(&outer).err(), Some(Unopened::Replayed));
     assert_eq!(server.contexts.counters().replayed, 4);
-    let answer = Rejected::Replayed.answer();
+    let answer = Unopened::Replayed.answer();
     assert_eq!((answer.code, &answer.payload[..]), (Code::UNAUTHORIZED.byte(), &b"Replay detected"[..]));
     assert_eq!(answer.option(number::MAX_AGE), Some(&[][..]), "no cache keeps it");
 }
@@ -54,7 +54,7 @@ fn a_request_with_one_bit_changed_is_not_taken_and_the_right_one_still_is() {
     assert!(altered.len() > 150);
     for wrong in altered {
         let rejected = server.take(&wrong).expect_err("altered");
-        assert!(!matches!(rejected, Rejected::Replayed | Rejected::Forgotten(_)), "{rejected:?}");
+        assert!(!matches!(rejected, Unopened::Replayed | Unopened::Forgotten(_)), "{rejected:?}");
     }
     server.take(&outer).expect("a wrong one changes nothing");
 }
@@ -101,11 +101,11 @@ fn a_response_answers_its_own_request_and_no_other() {
     let yes_again = server.answer(&mut exchange, &content(b"yes"));
     server.take(&shut).expect("new");
     for other in [&yes, &yes_again] {
-        assert_eq!(client.hear(&mut asked_shut, other), Err(Rejected::NotOpened));
+        assert_eq!(client.hear(&mut asked_shut, other), Err(Unopened::Altered));
     }
     assert_eq!(client.hear(&mut asked_open, &yes), Ok(content(b"yes")));
-    assert_eq!(client.hear(&mut asked_open, &yes), Err(Rejected::Replayed), "there is one response");
-    assert_eq!(client.hear(&mut asked_open, &yes_again), Err(Rejected::Replayed));
+    assert_eq!(client.hear(&mut asked_open, &yes), Err(Unopened::Replayed), "there is one response");
+    assert_eq!(client.hear(&mut asked_open, &yes_again), Err(Unopened::Replayed));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_recorded_notification_is_told_once() {
         client.hear(&mut asked, notice).expect("new");
     }
     for notice in &notices {
-        assert_eq!(client.hear(&mut asked, notice), Err(Rejected::Replayed));
+        assert_eq!(client.hear(&mut asked, notice), Err(Unopened::Replayed));
     }
 }
 
@@ -127,22 +127,22 @@ fn a_recorded_notification_is_told_once() {
 fn a_request_that_is_turned_back_to_its_sender_is_not_for_it() {
     let [mut client, _] = client_and_server();
     let (outer, _) = client.ask(&get("door"));
-    assert_eq!(client.take(&outer).err(), Some(Rejected::UnknownContext));
+    assert_eq!(client.take(&outer).err(), Some(Unopened::UnknownContext));
     // With the other's name on it, it is under the wrong key.
     let mut renamed = outer.clone();
     renamed.remove(number::OSCORE);
     let header = Header { partial_iv: Some(0), kid: Some(NAMES[0][1]), kid_context: None };
     renamed.add(number::OSCORE, header.to_bytes());
-    assert_eq!(client.take(&renamed).err(), Some(Rejected::NotOpened));
+    assert_eq!(client.take(&renamed).err(), Some(Unopened::Altered));
 }
 
 #[test]
 fn an_error_without_protection_is_not_the_servers_word() {
     let [mut client, mut server] = client_and_server();
     let (outer, mut asked) = client.ask(&get("door"));
-    for forged in [Rejected::UnknownContext.answer(), content(b"open"), Message::new(Code::NOT_FOUND.byte())]
+    for forged in [Unopened::UnknownContext.answer(), content(b"open"), Message::new(Code::NOT_FOUND.byte())]
     {
-        assert_eq!(client.hear(&mut asked, &forged), Err(Rejected::Unprotected));
+        assert_eq!(client.hear(&mut asked, &forged), Err(Unopened::Unprotected));
     }
     let (_, mut exchange) = server.take(&outer).expect("new");
     let outer = server.answer(&mut exchange, &content(b"shut"));
@@ -152,13 +152,14 @@ fn an_error_without_protection_is_not_the_servers_word() {
 #[test]
 fn a_server_that_notifies_whom_nobody_asked_for_is_not_heard() {
     let [mut client, mut server] = client_and_server();
-    // The registration's number, as whoever holds the server's keys would use it for a plain request.
+    // The registration's number, as whoever holds the server's keys would use it for a plain
+    // request.
     let (outer, _) = client.ask(&observe("warmth", &[]));
     let (_, mut exchange) = server.take(&outer).expect("new");
     let notice = server.answer(&mut exchange, &notification(0, b"20"));
     let [mut client, _] = client_and_server();
     let (_, mut asked) = client.ask(&get("warmth"));
-    assert_eq!(client.hear(&mut asked, &notice), Err(Rejected::Malformed));
+    assert_eq!(client.hear(&mut asked, &notice), Err(Unopened::Malformed));
 }
 
 #[test]
@@ -177,8 +178,8 @@ fn whoever_has_the_keys_still_sends_messages_or_nothing() {
     ] {
         let [mut client, mut server] = client_and_server();
         let (outer, _) = client.ask(&inner);
-        assert_eq!(server.take(&outer).err(), Some(Rejected::Malformed), "{what}");
-        assert_eq!(server.take(&outer).err(), Some(Rejected::Replayed), "and its number is used");
+        assert_eq!(server.take(&outer).err(), Some(Unopened::Malformed), "{what}");
+        assert_eq!(server.take(&outer).err(), Some(Unopened::Replayed), "and its number is used");
     }
 }
 
@@ -204,12 +205,12 @@ fn what_is_no_oscore_is_told_apart_from_what_is_altered() {
         outer.clone().with_payload(vec![]),
     ] {
         let rejected = server.take(&wrong).expect_err("no OSCORE");
-        assert_eq!(rejected, Rejected::Malformed, "{wrong:?}");
+        assert_eq!(rejected, Unopened::Malformed, "{wrong:?}");
         assert_eq!(rejected.answer().code, Code::BAD_OPTION.byte());
     }
     for unknown in [&[9, 0, 3][..], &[9, 0], &[9, 0, 1, 1, 1, 1, 1, 1, 1, 1], &[0x19, 0, 1, 7, 1]] {
         let rejected = server.take(&with_option(&[unknown])).expect_err("nobody's");
-        assert_eq!(rejected, Rejected::UnknownContext, "{unknown:02x?}");
+        assert_eq!(rejected, Unopened::UnknownContext, "{unknown:02x?}");
         assert_eq!(rejected.answer().code, Code::UNAUTHORIZED.byte());
     }
     server.take(&outer).expect("the right one");

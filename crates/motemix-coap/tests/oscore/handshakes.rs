@@ -10,7 +10,7 @@ use motemix_coap::oscore::edhoc::{
 };
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
-    Application, Arrived, ContextId, Contexts, Layer, Message, NothingStored, Rejected, Settings, Source,
+    Application, Arrived, ContextId, Contexts, Layer, Message, NothingStored, Settings, Source, Unopened,
 };
 use motemix_coap::{Code, Peer};
 use motemix_crypto::Secret;
@@ -125,7 +125,7 @@ impl Client {
         id: ContextId,
         met: Option<&edhoc::Met>,
         server: &mut Server,
-    ) -> Result<(Vec<u8>, Option<DeviceKey>), Rejected> {
+    ) -> Result<(Vec<u8>, Option<DeviceKey>), Unopened> {
         let asked = self.contexts.protect_request(server.now, id, get("door"), &mut NothingStored);
         let (outer, mut asked) = asked.expect("a number");
         let outer = met.map_or(outer.clone(), |met| met.combined(outer));
@@ -411,7 +411,7 @@ fn a_context_is_renewed_before_it_ends_and_ends_with_its_keys() {
     let (answer, device) = server.protected(&outer);
     assert_eq!(device, None);
     assert_eq!(answer.code, Code::UNAUTHORIZED.byte());
-    assert_eq!(client.contexts.unprotect_response(START, &mut asked, &answer), Err(Rejected::Unprotected));
+    assert_eq!(client.contexts.unprotect_response(START, &mut asked, &answer), Err(Unopened::Unprotected));
     let (id, _) = client.arrive(&mut server, Method::Signatures).expect("a handshake anew");
     client.ask(id, None, &mut server).expect("new keys");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use motemix_coap::oscore::message::number;
-use motemix_coap::oscore::{Header, Message, NoNumber, Rejected, Unsent};
+use motemix_coap::oscore::{Header, Message, NoNumber, Unopened, Unsent};
 
 use crate::two::{BLOCK, Side, client_and_server, content, get, later, notification, observe};
 
@@ -35,7 +35,7 @@ fn a_restarted_server_takes_old_requests_from_nobody_and_new_ones_after_an_echo(
 
     // What was recorded before the restart, seen or not, makes nothing happen.
     for recorded in [&old, &unseen] {
-        assert!(matches!(server.take(recorded), Err(Rejected::Forgotten(_))));
+        assert!(matches!(server.take(recorded), Err(Unopened::Forgotten(_))));
     }
     // The client asks anew, and is told what to give back.
     let (outer, mut asked) = client.ask(&get("door"));

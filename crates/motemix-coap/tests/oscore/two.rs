@@ -6,7 +6,7 @@ use std::time::Duration;
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
     Asked, Context, ContextId, Contexts, Exchange, Message, NotStored, NumberStore, Numbers, Preshared,
-    Rejected, Settings,
+    Settings, Unopened,
 };
 use motemix_coap::{Code, Method};
 use motemix_time::Instant;
@@ -75,7 +75,7 @@ impl Side {
         self.contexts.protect_request(later(1), self.id, inner.clone(), &mut self.disk).expect("a number")
     }
 
-    pub fn take(&mut self, outer: &Message) -> Result<(Message, Exchange), Rejected> {
+    pub fn take(&mut self, outer: &Message) -> Result<(Message, Exchange), Unopened> {
         self.contexts.unprotect_request(later(2), outer, &mut self.disk)
     }
 
@@ -83,7 +83,7 @@ impl Side {
         self.contexts.protect_response(exchange, inner.clone(), &mut self.disk).expect("a number")
     }
 
-    pub fn hear(&mut self, asked: &mut Asked, outer: &Message) -> Result<Message, Rejected> {
+    pub fn hear(&mut self, asked: &mut Asked, outer: &Message) -> Result<Message, Unopened> {
         self.contexts.unprotect_response(later(3), asked, outer)
     }
 }

@@ -11,7 +11,7 @@ use motemix_coap::oscore::edhoc::{AnyByValue, Policy};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
     Application, Arrived, Context, ContextId, Contexts, Exchange, Layer, Message, NotStored, NumberStore,
-    Numbers, Preshared, Rejected, Settings, Source,
+    Numbers, Preshared, Settings, Source, Unopened,
 };
 use motemix_coap::{Code, Method, Peer};
 use motemix_time::Instant;
@@ -102,7 +102,7 @@ pub fn observe(contexts: &mut Contexts, id: ContextId, wire: &mut Wire, port: u1
         let outer = wire.hear(&token);
         let notice = contexts.unprotect_response(NOW, &mut asked, &outer).expect("a notification");
         assert_eq!((notice.option(number::OBSERVE), &notice.payload[..]), (Some(&[order][..]), value));
-        assert_eq!(contexts.unprotect_response(NOW, &mut asked, &outer), Err(Rejected::Replayed));
+        assert_eq!(contexts.unprotect_response(NOW, &mut asked, &outer), Err(Unopened::Replayed));
     }
 }
 

@@ -66,8 +66,8 @@ pub trait Policy {
     fn credential(&mut self, id: &CredentialId<'_>) -> Option<Accepted>;
 }
 
-/// Whoever brings its credential is taken as whoever has its key: the application decides by the key
-/// what it may do.
+/// Whoever brings its credential is taken as whoever has its key: the application decides by the
+/// key what it may do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnyByValue;
 

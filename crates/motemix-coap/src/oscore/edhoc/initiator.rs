@@ -58,8 +58,9 @@ pub struct Begun {
     id: Id,
 }
 
-/// Begins a handshake: message_1 for the server. `passed_over` are suites that this side likes better
-/// and the server was found not to have; `taken` are the names of other handshakes that wait.
+/// Begins a handshake: message_1 for the server. `passed_over` are suites that this side likes
+/// better and the server was found not to have; `taken` are the names of other handshakes that
+/// wait.
 pub fn begin<R: CryptoRng + ?Sized>(
     own: &Own,
     method: Authentication,

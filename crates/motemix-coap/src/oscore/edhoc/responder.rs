@@ -22,8 +22,8 @@ use crate::{Code, Method, Peer};
 /// Bounds of a responder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How many handshakes wait for message_3 at most. A further one takes the longest waiting one's
-    /// place.
+    /// How many handshakes wait for message_3 at most. A further one takes the longest waiting
+    /// one's place.
     pub places: usize,
     /// How many of one peer wait at most.
     pub per_peer: usize,
@@ -109,8 +109,8 @@ impl Responder {
         self.counters.given_up += (before - self.pending.len()) as u64;
     }
 
-    /// Answers a request for the resource. `has_address`: the peer gave an Echo value back, or has a
-    /// connection.
+    /// Answers a request for the resource. `has_address`: the peer gave an Echo value back, or has
+    /// a connection.
     #[allow(clippy::too_many_arguments, reason = "who asks, when, and what may be changed by it")]
     pub fn answer<R: CryptoRng + ?Sized>(
         &mut self,
