@@ -111,6 +111,9 @@ def live(visit):
     )
     tell("refuse temperature-7")
     expect(row.locator(".badge")).to_have_text("✕ refused")
+    # The value that is shown is the one before.
+    expect(row.locator(".facts")).to_contain_text("The broker checked the device's signature")
+    expect(row.locator(".facts")).to_contain_text("1 publication, last")
     expect(row.locator(".facts")).to_contain_text("the number 17 was used before")
     tell("register 120")
     newcomer = visit.page.locator("section", has_text="newcomer")
@@ -140,7 +143,7 @@ def identity(visit):
 def hostile_names_stay_text(visit):
     page = visit.page
     name = page.locator(".device-name", has_text="<script>")
-    expect(name).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(name).to_contain_text("<img src=x onerror=alert(1)>\ufffdevil")
     expect(visit.row("hostile").locator(".value")).to_have_text("<img src=x onerror=alert(2)>")
     visit.row("hostile").locator(".row").click()
     page.locator("section", has=name).locator(".identity").click()
@@ -178,6 +181,10 @@ def gone_and_back(visit):
     page = visit.page
     tell("full")
     expect(page.locator("#store")).to_contain_text("the disk is full")
+    visit.row("temperature-50").locator(".row").click()
+    expect(visit.row("temperature-50").locator(".facts")).to_contain_text("What was before is missing")
+    visit.row("temperature-50").locator(".row").click()
+    page.evaluate("() => scrollTo(0, 0)")
     shoot(page, "store-full")
     tell("works")
     expect(page.locator("#store")).to_be_hidden()
