@@ -109,13 +109,15 @@ impl Feed {
 
     /// These were stored, and the view shows them.
     pub fn changes(&self, changes: &[Change]) {
-        self.add(changes.iter().map(|change| {
+        self.add(changes.iter().filter_map(|change| {
             let about = match change {
+                // The value that it came with says it.
+                Change::Freshness(..) => return None,
                 Change::Topic(id, _) => About::Topic(id.clone()),
                 Change::Value(id, _) => About::Value(id.clone()),
                 Change::Registration(id, _) => About::Registration(id.clone()),
             };
-            (about, News::Change(change.clone()))
+            Some((about, News::Change(change.clone())))
         }));
     }
 
@@ -256,7 +258,7 @@ fn entry(about: &About, news: &News) -> Entry {
         (_, News::Change(Change::Registration(id, registration))) => {
             ("device", json::device_event(id, registration.as_deref()))
         }
-        (_, News::Refused(_)) => ("reload", serde_json::Value::Null),
+        (_, News::Refused(_) | News::Change(Change::Freshness(..))) => ("reload", serde_json::Value::Null),
     };
     Entry { kind, data: data.to_string().into() }
 }

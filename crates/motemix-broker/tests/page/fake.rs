@@ -52,6 +52,7 @@ impl Fake {
             Change::Value(id, None) => drop(inside.values.remove(&id)),
             Change::Registration(id, Some(new)) => drop(inside.registrations.insert(id, new)),
             Change::Registration(id, None) => drop(inside.registrations.remove(&id)),
+            Change::Freshness(..) => {}
         }
         drop(inside);
         self.feed.changes(&[change]);
@@ -64,6 +65,9 @@ impl Fake {
             endpoint: endpoint.into(),
             sector: None,
             base: "coap://[2001:db8::17]".into(),
+            base_stated: true,
+            owner: None,
+            registrant: None,
             expires: now().plus_secs(3600),
             lifetime: 3600,
             attributes: said.collect(),
@@ -87,14 +91,14 @@ impl Fake {
             max_subscribers: None,
             observer_check: 86_400,
             device,
+            owner: None,
         };
         self.change(Change::Topic(TopicId(id.into()), Some(Arc::new(topic))));
     }
 
     /// `sequence`: of a signed value; the page believes what the broker says of it.
     pub fn publish(&self, id: &str, at: Moment, format: Option<u16>, payload: &[u8], sequence: Option<u64>) {
-        let signed = sequence
-            .map_or(Signed::Unchecked, |sequence| Signed::ByDevice { sequence, fresh: [sequence, u64::MAX] });
+        let signed = sequence.map_or(Signed::Unchecked, |sequence| Signed::ByDevice { sequence });
         let value = Value { published: at, content_format: format, payload: payload.into(), signed };
         self.change(Change::Value(TopicId(id.into()), Some(Arc::new(value))));
     }
