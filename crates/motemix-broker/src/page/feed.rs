@@ -18,6 +18,7 @@ use crate::state::{Change, RegistrationId, TopicId};
 
 /// How much a feed holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Listeners at a time.
     pub listeners: usize,
@@ -292,7 +293,8 @@ impl Listener {
             return Some(Event::default().event("hello").id(self.feed.id(next - 1)).data(data));
         }
         loop {
-            let seen = *self.newest.borrow_and_update();
+            // Before it is looked, so that an entry after that wakes it.
+            self.newest.mark_unchanged();
             let next = self.next?;
             let (entry, newest) = {
                 let mut inside = self.feed.inside();
@@ -308,7 +310,6 @@ impl Listener {
                 self.next = None;
                 return Some(self.reload());
             }
-            let _ = seen;
             tokio::select! {
                 changed = self.newest.changed() => changed.ok()?,
                 () = tokio::time::sleep(HEARTBEAT) => {

@@ -17,6 +17,7 @@ use super::{Feed, View, routes};
 
 /// Where and for whom the page is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Loopback unless somebody decides otherwise: whoever reaches it reads all values.
     pub listen: SocketAddr,

@@ -36,7 +36,8 @@ async fn serve(args: &Args, policy: Policy) -> Result<(), Failure> {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
     }
     if let Some(address) = args.page {
-        let settings = page::Settings { listen: address, ..page::Settings::default() };
+        let mut settings = page::Settings::default();
+        settings.listen = address;
         let page = Page::bind(settings).await;
         let page =
             page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
