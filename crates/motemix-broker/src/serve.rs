@@ -95,11 +95,11 @@ pub struct Server<S> {
 
 impl<S: Store> Server<S> {
     /// Opens the sockets, and reads what the store has. `inside` is where the page and bridges of
-    /// this process ask.
+    /// this process ask. It has to be called inside a tokio runtime.
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub async fn open(
+    pub fn open(
         mut policy: Policy,
         mut store: S,
         listen: &Listen,
@@ -107,9 +107,9 @@ impl<S: Store> Server<S> {
     ) -> Result<(Self, Opened), ServeError> {
         let seed = seed()?;
         let state = store.load()?;
-        let datagrams = Datagrams::bind(&listen.coap, seed).await?;
+        let datagrams = Datagrams::bind(&listen.coap, seed)?;
         let addresses = datagrams.addresses()?;
-        let connections = Connections::listen(&addresses, listen.local.as_deref(), seed).await?;
+        let connections = Connections::listen(&addresses, listen.local.as_deref(), seed)?;
         let opened = Opened { coap: addresses, local: listen.local.clone() };
         // Nobody here asks endpoints for their links.
         policy.directory.simple = false;

@@ -347,6 +347,16 @@ async fn a_listener_of_another_run_or_of_long_ago_loads_everything() {
 }
 
 #[tokio::test]
+async fn listeners_of_a_runtime_that_missed_changes_load_everything() {
+    let (house, address, _serving) = a_house().await;
+    let mut events = Events::connect(address, None).await;
+    hello(events.next().await);
+    house.feed.missed();
+    assert_eq!(events.next().await.expect("an event").kind, "reload");
+    assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
 async fn fast_changes_of_one_topic_become_few_and_the_newest_is_among_them() {
     let limits = limits_with(|it| {
         it.pause = Duration::from_millis(50);

@@ -131,6 +131,15 @@ impl Feed {
         self.add([(About::Store, News::Store(state.clone()))]);
     }
 
+    /// The runtime has missed changes: listeners load everything again.
+    pub fn missed(&self) {
+        let mut inside = self.inside();
+        inside.forget();
+        let newest = inside.newest;
+        drop(inside);
+        self.newest.send_replace(newest);
+    }
+
     fn add(&self, news: impl IntoIterator<Item = (About, News)>) {
         let mut inside = self.inside();
         if !inside.is_listened_to() {

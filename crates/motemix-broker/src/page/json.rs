@@ -38,7 +38,7 @@ fn visible(character: char) -> char {
 }
 
 pub(super) fn identity(identity: &Identity) -> String {
-    identity.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(identity.as_bytes())
 }
 
 pub(super) fn store(state: &StoreState) -> Json {

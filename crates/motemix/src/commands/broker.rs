@@ -31,7 +31,7 @@ async fn serve(args: &Args, policy: Policy) -> Result<(), Failure> {
     let network = policy.audience.clone();
     let retention = policy.retention;
     let stop = stopped()?;
-    let (server, opened) = Server::open(policy, store, &listen, inside).await.map_err(serve_failure)?;
+    let (server, opened) = Server::open(policy, store, &listen, inside).map_err(serve_failure)?;
     for address in &opened.coap {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
     }
