@@ -47,7 +47,9 @@ impl Town {
         let outcome = directory::handle(self.desk(), caller, request).expect("a path of the directory");
         match outcome {
             Ok(Outcome::Done { changes, response }) => {
-                changes.into_iter().for_each(|change| drop(self.state.apply(change)));
+                for change in changes {
+                    self.state.apply(change);
+                }
                 response
             }
             Ok(Outcome::Fetch(_)) => panic!("links are to be fetched"),

@@ -107,7 +107,9 @@ fn a_registration_ends_with_its_lifetime_unless_it_is_renewed() {
     // The name is free, and somebody else may take it.
     let changes = expire(&town.state, town.now);
     assert_eq!(changes.len(), 1);
-    changes.into_iter().for_each(|change| drop(town.state.apply(change)));
+    for change in changes {
+        town.state.apply(change);
+    }
     assert_eq!((town.state.registrations().len(), next_expiry(&town.state)), (0, None));
     town.registered(&at("192.0.2.1:5683"), &request("POST /rd?ep=a", "</mine>"));
 }
@@ -128,9 +130,9 @@ fn an_update_overrides_attributes_of_the_same_name() {
     town.ask(&at(HOME), &request(&format!("POST {place}?et=z&flag"), ""));
     let link = format!("<{place}>;base=coap://[2001:db8::1];ep=a;size=2;et=z;flag;rt=core.rd-ep");
     assert_eq!(town.found("/rd-lookup/ep"), link);
-    let many: String = (0..16).map(|at| format!("&a{at}=1")).collect();
-    let line = format!("POST {place}?x=1{many}");
-    town.refuses(&at(HOME), &request(&line, ""), "4.00", Refusal::Malformed);
+    let many = (0..16).fold(String::new(), |text, at| text + &format!("&a{at}=1"));
+    let update = format!("POST {place}?x=1{many}");
+    town.refuses(&at(HOME), &request(&update, ""), "4.00", Refusal::Malformed);
 }
 
 #[test]
@@ -166,9 +168,9 @@ fn other_methods_are_refused() {
 fn a_malformed_registration_is_told_what_is_wrong() {
     let mut town = Town::new();
     let long = "n".repeat(64);
-    let many: String = (0..17).map(|at| format!("&a{at}=1")).collect();
+    let many = (0..17).fold(String::new(), |text, at| text + &format!("&a{at}=1"));
     for line in [
-        "".to_owned(),
+        String::new(),
         "ep=".to_owned(),
         "ep".to_owned(),
         format!("ep={long}"),

@@ -16,7 +16,9 @@ fn list(value: &Value) -> &[Value] {
 /// Links whose order says nothing.
 fn links(text: &str) -> Vec<Link> {
     let mut links = parse(text, 100).unwrap();
-    links.iter_mut().for_each(|link| link.attributes.sort());
+    for link in &mut links {
+        link.attributes.sort();
+    }
     links.sort_by_key(ToString::to_string);
     links
 }
@@ -47,7 +49,9 @@ fn the_exchanges_of_the_rfc_go_as_it_says() {
                     let Outcome::Fetch(fetch) = outcome else { panic!("nothing to fetch: {outcome:?}") };
                     let done = directory::fetched(town.desk(), &fetch.registrant, Some(&answer)).unwrap();
                     let Outcome::Done { changes, response } = done else { panic!("{done:?}") };
-                    changes.into_iter().for_each(|change| drop(town.state.apply(change)));
+                    for change in changes {
+                        town.state.apply(change);
+                    }
                     response
                 }
             };

@@ -85,7 +85,7 @@ impl Neighbour {
         if let Some(format) = request.content_format {
             packet.add_option(CoapOption::ContentFormat, vec![u8::try_from(format).unwrap()]);
         }
-        packet.payload = request.payload.clone();
+        packet.payload.clone_from(&request.payload);
         self.socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         self.socket.send(&packet.to_bytes().unwrap()).ok()?;
         let mut bytes = [0; 2048];

@@ -17,7 +17,9 @@ fn begun(town: &Town, caller: &Caller, line: &str) -> Fetch {
 fn ended(town: &mut Town, fetch: &Fetch, response: Option<&Response>) -> Result<Response, Refused> {
     match directory::fetched(town.desk(), &fetch.registrant, response)? {
         Outcome::Done { changes, response } => {
-            changes.into_iter().for_each(|change| drop(town.state.apply(change)));
+            for change in changes {
+                town.state.apply(change);
+            }
             Ok(response)
         }
         Outcome::Fetch(_) => panic!("twice"),

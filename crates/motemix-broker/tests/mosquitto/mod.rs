@@ -195,7 +195,7 @@ impl Listener {
         };
         match timeout(PATIENCE, looking).await {
             Ok(message) => message,
-            Err(_) => panic!("there was not {what}, but {:#?}", self.seen),
+            Err(elapsed) => panic!("there was not {what} ({elapsed}), but {:#?}", self.seen),
         }
     }
 }
