@@ -266,7 +266,7 @@ impl Settings {
             return Err(Fault::new(field("keep_alive"), format!("is {}", self.keep_alive), "use at least 5"));
         }
         if self.password_file.is_some() && self.user.is_none() {
-            return Err(Fault::new(field("user"), "is missing, but there is a password_file", "add it"));
+            return Err(Fault::new(field("password_file"), "is there without a user", "add user beside it"));
         }
         Ok(())
     }
