@@ -214,7 +214,7 @@ impl Network {
         store.commit(changes).unwrap();
         let (inner, inside) = inside();
         let policy = Policy { audience: NETWORK.to_owned(), ..Policy::default() };
-        let (server, _) = Server::open(policy, store, &Listen::default(), inside).await.unwrap();
+        let (server, _) = Server::open(policy, store, &Listen::default(), inside).unwrap();
         let (stop, stopped) = oneshot::channel();
         tokio::task::spawn_local(async move {
             server.serve(async { stopped.await.unwrap_or(()) }).await.unwrap();
