@@ -1,9 +1,9 @@
 //! The section `[mqtt]` of a broker's configuration.
 
 mod filter;
+mod plan;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use motemix_toml::Fault;
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use crate::policy::Pattern;
 pub(super) use filter::Route;
 use filter::overlaps;
 pub use filter::{Import, ImportFormat};
+pub use plan::Plan;
 
 /// What the section says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -155,23 +156,12 @@ fn everything() -> Vec<String> {
     vec!["#".to_owned()]
 }
 
-/// The level below the prefix, for what is about the bridge itself.
-const AVAILABILITY: &str = "availability";
 /// MQTT topics of a bridge begin with at most so much.
 const MAX_PREFIX: usize = 128;
 /// The longest name of a bridge.
 const MAX_ID: usize = 32;
 /// The most rules of one kind.
 const MAX_RULES: usize = 256;
-
-/// Settings that were checked.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    settings: Settings,
-    export: Vec<Pattern>,
-    commands: Vec<Pattern>,
-    routes: Vec<Route>,
-}
 
 impl Settings {
     /// Checks the settings; faults name fields below `section`, such as `mqtt`.
@@ -266,7 +256,7 @@ impl Settings {
             return Err(Fault::new(field("keep_alive"), format!("is {}", self.keep_alive), "use at least 5"));
         }
         if self.password_file.is_some() && self.user.is_none() {
-            return Err(Fault::new(field("user"), "is missing, but there is a password_file", "add it"));
+            return Err(Fault::new(field("password_file"), "is there without a user", "add user beside it"));
         }
         Ok(())
     }
@@ -319,88 +309,4 @@ fn check_prefix(prefix: &str) -> Result<(), String> {
     // Slashes and a `%` aside, it has to be what a name becomes.
     let is_plain = prefix.split('/').all(|level| !level.is_empty() && level_of_topic(level) == level);
     if is_plain { Ok(()) } else { Err(format!("is {prefix:?}, which no topic of MQTT can begin with")) }
-}
-
-impl Plan {
-    /// The settings.
-    pub const fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// The bridge's name.
-    pub fn id(&self) -> &str {
-        &self.settings.name
-    }
-
-    /// Whether values of this topic go to MQTT. What comes from MQTT does not: neither what is
-    /// imported, nor commands.
-    pub fn exports(&self, name: &str) -> bool {
-        self.export.iter().any(|pattern| pattern.matches(name))
-            && !self.routes.iter().any(|route| route.may_make(name))
-            && !self.is_for_commands(name)
-    }
-
-    fn is_for_commands(&self, name: &str) -> bool {
-        name.strip_suffix(self.settings.commands.suffix.as_str()).is_some_and(|of| self.may_command(of))
-    }
-
-    /// Whether this topic may be commanded from MQTT.
-    pub fn may_command(&self, name: &str) -> bool {
-        self.commands.iter().any(|pattern| pattern.matches(name))
-    }
-
-    /// Where a topic's newest value is retained.
-    pub fn state_topic(&self, name: &str) -> String {
-        format!("{}/{}/state", self.settings.prefix, level_of_topic(name))
-    }
-
-    /// Where `online` or `offline` is retained.
-    pub fn availability_topic(&self) -> String {
-        format!("{}/{}/{AVAILABILITY}", self.settings.prefix, self.settings.name)
-    }
-
-    /// Whether a topic of MQTT is below one of the prefixes that the bridge sends to.
-    pub(super) fn is_below_own(&self, topic: &str) -> bool {
-        [Some(self.settings.prefix.as_str()), self.discovery()]
-            .into_iter()
-            .flatten()
-            .any(|prefix| topic.strip_prefix(prefix).is_some_and(|below| below.starts_with('/')))
-    }
-
-    /// Where Home Assistant says that it is there.
-    pub fn home_assistant_status(&self) -> String {
-        format!("{}/status", self.settings.home_assistant.prefix)
-    }
-
-    /// The first levels of discovery messages, if there are any.
-    pub fn discovery(&self) -> Option<&str> {
-        let settings = &self.settings.home_assistant;
-        settings.discovery.then_some(settings.prefix.as_str())
-    }
-
-    pub(super) fn routes(&self) -> &[Route] {
-        &self.routes
-    }
-
-    /// What to subscribe to for commands. A filter may take more than the patterns say.
-    pub(super) fn command_filters(&self) -> Vec<String> {
-        let filters = self.commands.iter().map(|pattern| {
-            let pattern = pattern.to_string();
-            let levels: Vec<String> = pattern
-                .split('/')
-                .map(
-                    |level| if matches!(level, "+" | "#") { level.to_owned() } else { level_of_topic(level) },
-                )
-                .collect();
-            let levels = levels.join("/");
-            let set = if levels.ends_with('#') { "" } else { "/set" };
-            format!("{}/{levels}{set}", self.settings.prefix)
-        });
-        filters.collect()
-    }
-
-    pub(super) fn pauses(&self) -> (Duration, Duration) {
-        let Limits { pause_least, pause_most, .. } = self.settings.limits;
-        (Duration::from_secs(pause_least.into()), Duration::from_secs(pause_most.into()))
-    }
 }

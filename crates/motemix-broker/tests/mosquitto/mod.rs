@@ -193,10 +193,8 @@ impl Listener {
                 }
             }
         };
-        match timeout(PATIENCE, looking).await {
-            Ok(message) => message,
-            Err(elapsed) => panic!("there was not {what} ({elapsed}), but {:#?}", self.seen),
-        }
+        let message = timeout(PATIENCE, looking).await;
+        message.unwrap_or_else(|_| panic!("there was not {what}, but {:#?}", self.seen))
     }
 }
 
