@@ -9,6 +9,7 @@
 
 pub(crate) mod call;
 mod exchange;
+mod ids;
 pub(crate) mod proof;
 mod protection;
 mod relation;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use motemix_time::Instant;
 use rand_core::{Rng as _, SeedableRng as _};
 
-use crate::block::{Assembled, Assembly, Limits};
+use crate::block::{Assembled, Assembly, Limits, Owner};
 use crate::meaning::{self, BadRequest, Carried};
 use crate::message::{Kind, Message, option};
 use crate::oscore;
@@ -29,11 +30,15 @@ use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response};
 pub use call::CallId;
 use call::Calls;
 use exchange::{Exchanges, Known};
+use ids::Ids;
 use proof::Proofs;
 pub use protection::Protection;
 use protection::{GROWTH, Opened, Protected};
 use relation::Relations;
 use repetition::{Purpose, Repetitions};
+
+/// Bodies that are gathered of one peer at a time.
+const BODIES_OF_ONE: usize = 8;
 
 /// Bounds and times of an endpoint.
 #[derive(Debug, Clone)]
@@ -41,7 +46,8 @@ use repetition::{Purpose, Repetitions};
 pub struct Settings {
     /// The longest body, in bytes, of requests that arrive and of responses to own requests.
     pub body: usize,
-    /// Bodies that are gathered at a time, or sent in blocks.
+    /// Bodies that are gathered at a time, or sent in blocks. Half of the places, and of the bytes, is
+    /// for addresses that are proven.
     pub bodies: usize,
     /// Bytes of all bodies that are gathered, and of all that are sent.
     pub body_bytes: usize,
@@ -50,7 +56,8 @@ pub struct Settings {
     pub exchanges: usize,
     /// Requests that wait for the application.
     pub requests: usize,
-    /// Messages that are repeated until they are acknowledged.
+    /// Requests and responses that are repeated until they are acknowledged. Of notifications, one is
+    /// for each observer.
     pub repetitions: usize,
     /// Observations by others.
     pub relations: usize,
@@ -119,6 +126,8 @@ pub struct Ticket {
     relation: Relation,
     id: u16,
     confirmable: bool,
+    /// Of the datagram that brought it.
+    digest: u64,
     request_len: usize,
     block1: Option<Block>,
     block2: Option<Block>,
@@ -135,6 +144,7 @@ impl Ticket {
             relation,
             id: 0,
             confirmable: false,
+            digest: 0,
             request_len: 0,
             block1: None,
             block2: None,
@@ -254,9 +264,9 @@ pub struct Full;
 pub struct Endpoint {
     settings: Settings,
     rng: rand_chacha::ChaCha12Rng,
-    next_id: u16,
+    ids: Ids,
     exchanges: Exchanges,
-    gathering: Assembly<(SocketAddr, u64)>,
+    gathering: Assembly<SocketAddr>,
     slicing: call::Bodies,
     repetitions: Repetitions,
     relations: Relations,
@@ -273,9 +283,14 @@ impl Endpoint {
     /// An endpoint whose message ids, tokens and proofs of addresses come from this seed.
     pub fn new(settings: Settings, seed: [u8; 32]) -> Self {
         let mut rng = rand_chacha::ChaCha12Rng::from_seed(seed);
-        let limits = Limits { body: settings.body, bodies: settings.bodies, bytes: settings.body_bytes };
+        let limits = Limits {
+            body: settings.body,
+            bodies: settings.bodies,
+            bodies_of_one: BODIES_OF_ONE,
+            bytes: settings.body_bytes,
+        };
         Self {
-            next_id: rng.next_u32() as u16,
+            ids: Ids::new(),
             exchanges: Exchanges::new(settings.exchanges),
             gathering: Assembly::new(limits),
             slicing: call::Bodies::new(settings.bodies, settings.body_bytes),
@@ -363,7 +378,7 @@ impl Endpoint {
             (_, Kind::Reset) => self.reset(from, message.id),
             (0, Kind::Acknowledgement) => self.acknowledged(now, from, message.id),
             (1..=31, Kind::Confirmable | Kind::NonConfirmable) => {
-                self.take_request(now, from, message, bytes.len())
+                self.take_request(now, from, message, bytes)
             }
             (0, Kind::NonConfirmable) | (1..=31, Kind::Acknowledgement) => Err(DropReason::Malformed),
             _ => self.take_response(now, from, message),
@@ -423,10 +438,11 @@ impl Endpoint {
         now: Instant,
         from: SocketAddr,
         message: Message,
-        len: usize,
+        datagram: &[u8],
     ) -> Result<(), DropReason> {
         let (id, token, confirmable) = (message.id, message.token, message.kind == Kind::Confirmable);
-        match self.exchanges.look(from, id) {
+        let (digest, request_len) = (self.proofs.digest(datagram), datagram.len());
+        match self.exchanges.look(now, from, id, digest) {
             Known::No => {}
             Known::Waiting => return Err(DropReason::Duplicate),
             Known::Answered(bytes) => {
@@ -435,7 +451,7 @@ impl Endpoint {
             }
         }
         let relation = Relation { peer: Peer::Datagram(from), token };
-        let mut ticket = Ticket { id, confirmable, request_len: len, ..Ticket::new(relation) };
+        let mut ticket = Ticket { id, confirmable, digest, request_len, ..Ticket::new(relation) };
         let message = match self.open(now, from, message, &mut ticket) {
             Opened::Request(message) => message,
             Opened::Done(done) => return done,
@@ -443,6 +459,10 @@ impl Endpoint {
         let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
         let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
             Ok(carried) => carried,
+            // Nobody waits for an answer to a message that must be rejected (§5.4.1).
+            Err(BadRequest { code: Code::BAD_OPTION, .. }) if !confirmable => {
+                return Err(DropReason::Refused);
+            }
             Err(BadRequest { code, text }) => {
                 return self.refuse(now, &mut ticket, &Response::error(code, text));
             }
@@ -461,37 +481,17 @@ impl Endpoint {
             // The client knows that it ends: there is nobody to tell but the application.
             self.lose(relation);
         }
+        // The last block makes the body whole: it must not be lost then.
+        if self.incoming.len() >= self.settings.requests && block1.is_none_or(|block| !block.more) {
+            return Err(DropReason::Busy);
+        }
         if let Some(block) = block1 {
-            let key = (from, self.proofs.under(self.proofs.name_of_resource(&request), context));
-            request.payload = match self.gathering.take(now, &key, block, &request.payload) {
-                Assembled::Whole(body) => body,
-                Assembled::Continue => {
-                    self.begin(now, from, &ticket);
-                    self.answer(now, &mut ticket, &Response::new(Code::CONTINUE), false);
-                    return Ok(());
-                }
-                Assembled::Incomplete => {
-                    let text = "blocks before this one are missing; begin again with block 0";
-                    let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-                Assembled::TooLong => {
-                    let text = "the body is longer than this server takes";
-                    let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-                Assembled::Full => {
-                    let mut response = Response::error(
-                        Code::SERVICE_UNAVAILABLE,
-                        "too many bodies are being gathered; try again",
-                    );
-                    response.max_age = Some(10);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-            };
+            if !self.gather(now, from, &mut ticket, block, &mut request)? {
+                return Ok(());
+            }
         } else if request.payload.len() > self.settings.body {
-            let response =
-                Response::error(Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes");
+            let text = "the body is longer than this server takes";
+            let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
             return self.refuse(now, &mut ticket, &response);
         }
         if block2.is_some_and(|block| block.number > 0) {
@@ -515,19 +515,58 @@ impl Endpoint {
             request.observe = None;
             ticket.may_observe = false;
         }
-        if self.incoming.len() >= self.settings.requests {
-            return Err(DropReason::Busy);
-        }
         self.begin(now, from, &ticket);
         self.counters.requests += 1;
         self.incoming.push_back(Incoming { ticket, request });
         Ok(())
     }
 
+    /// Gathers a block of a request's body; whether that is whole and in the request now.
+    fn gather(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        ticket: &mut Ticket,
+        block: Block,
+        request: &mut Request,
+    ) -> Result<bool, DropReason> {
+        let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
+        let name = self.proofs.under(self.proofs.name_of_resource(request), context);
+        let owner = Owner { who: from, is_known: context.is_some() || self.proofs.is_proven(now, from) };
+        let (code, text) = match self.gathering.take(now, owner, name, block, &request.payload) {
+            Assembled::Whole(body) => {
+                request.payload = body;
+                return Ok(true);
+            }
+            Assembled::Continue => {
+                self.begin(now, from, ticket);
+                self.answer(now, ticket, &Response::new(Code::CONTINUE), false);
+                return Ok(false);
+            }
+            Assembled::FullOfStrangers => {
+                let text = "too many bodies of strangers are being gathered: send this again with Echo";
+                self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
+                return Err(DropReason::Unproven);
+            }
+            Assembled::Incomplete => (
+                Code::REQUEST_ENTITY_INCOMPLETE,
+                "blocks before this one are missing; begin again with block 0",
+            ),
+            Assembled::TooLong => {
+                (Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes")
+            }
+            Assembled::Full => (Code::SERVICE_UNAVAILABLE, "too many bodies are being gathered; try again"),
+        };
+        let mut response = Response::error(code, text);
+        response.max_age = (code == Code::SERVICE_UNAVAILABLE).then_some(10);
+        self.refuse(now, ticket, &response)?;
+        Ok(false)
+    }
+
     /// A request under OSCORE has begun already.
     fn begin(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
         if ticket.exchange.is_none() {
-            self.exchanges.begin(now, from, ticket.id);
+            self.exchanges.begin(now, from, ticket.id, ticket.digest);
         }
     }
 
@@ -596,17 +635,17 @@ impl Endpoint {
     /// Sends a response: in the acknowledgement, if that has not left.
     fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
         message.token = ticket.relation.token;
-        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
+        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id, ticket.digest);
         match (ticket.confirmable, was_acknowledged) {
             (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
-            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id()),
-            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id()),
+            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id(to)),
+            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id(to)),
         }
         let bytes = message.write();
         if message.kind == Kind::Confirmable {
             self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
         }
-        self.exchanges.answered(to, ticket.id, &bytes);
+        self.exchanges.answered(to, ticket.id, ticket.digest, &bytes);
         self.leaving.push_back(Transmit { to, bytes });
     }
 
@@ -676,7 +715,7 @@ impl Endpoint {
     }
 
     fn send_notification(&mut self, now: Instant, to: SocketAddr, relation: &Relation, response: &Response) {
-        let id = self.next_id();
+        let id = self.next_id(to);
         let Some(due) = self.relations.sent(now, relation, id) else { return };
         let mut message =
             Message::empty(if due.confirm { Kind::Confirmable } else { Kind::NonConfirmable }, id);
@@ -751,9 +790,8 @@ impl Endpoint {
         [acknowledge, self.repetitions.next(), self.calls.next_expiry()].into_iter().flatten().min()
     }
 
-    fn next_id(&mut self) -> u16 {
-        self.next_id = self.next_id.wrapping_add(1);
-        self.next_id
+    fn next_id(&mut self, to: SocketAddr) -> u16 {
+        self.ids.next(self.proofs.number_of(to))
     }
 
     fn send(&mut self, to: SocketAddr, message: &Message) {
