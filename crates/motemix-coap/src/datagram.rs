@@ -70,7 +70,9 @@ pub struct Settings {
     /// How often a message is repeated, MAX_RETRANSMIT.
     pub max_retransmit: u32,
     /// Whether a stranger's address is to be proven by Echo before any request is looked at
-    /// (RFC 9175). Many clients know nothing of Echo.
+    /// (RFC 9175). libcoap's client does that by itself; aiocoap hands 4.01 to its user, and fails.
+    /// So it is off: a stranger gets smaller blocks instead, one notification, and half of the places
+    /// for bodies in blocks; Echo is asked for only when that half is taken.
     pub challenge: bool,
 }
 
