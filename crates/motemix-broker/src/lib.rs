@@ -5,8 +5,8 @@
 //!    ─ Store::commit ─ Broker::stored ─ answers, notices for observers, feed for page and bridges
 //! ```
 //!
-//! [`State`] is in memory and changes at once. Nobody hears of it before the store has committed. If
-//! the store refuses, the changes are taken back, and who asked is told.
+//! [`State`] is in memory and changes at once. Nobody hears of it before the store has committed.
+//! If the store refuses, the changes are taken back, and who asked is told.
 
 #![forbid(unsafe_code)]
 

@@ -30,11 +30,11 @@ mod signal {
     pub(super) const PONG: u8 = 0xe3;
     pub(super) const RELEASE: u8 = 0xe4;
     pub(super) const ABORT: u8 = 0xe5;
-    /// Of a CSM.
+    /// An option of a CSM.
     pub(super) const MAX_MESSAGE_SIZE: u16 = 2;
-    /// Of a Ping and a Pong.
+    /// An option of a Ping and a Pong.
     pub(super) const CUSTODY: u16 = 2;
-    /// Of an Abort.
+    /// An option of an Abort.
     pub(super) const BAD_CSM_OPTION: u16 = 2;
 }
 

@@ -97,10 +97,10 @@ impl Inbound {
                 return None;
             }
             let name = format!("{name}{}", commands.suffix);
-            (self.to(mirror, name, topic, true), commands.format, limits.payload_in)
+            (order_to(mirror, name, topic, true), commands.format, limits.payload_in)
         } else {
-            let routes = self.plan.routes().iter();
-            let found = routes.filter_map(|route| Some((route, route.name_for(topic)?))).next();
+            let mut routes = self.plan.routes().iter();
+            let found = routes.find_map(|route| Some((route, route.name_for(topic)?)));
             let Some((route, name)) = found else {
                 count(&mut mirror.counters.unwanted);
                 return None;
@@ -111,7 +111,7 @@ impl Inbound {
             }
             let import = &route.import;
             let order =
-                Order { create: import.create, command: false, ..self.to(mirror, name, topic, false) };
+                Order { create: import.create, command: false, ..order_to(mirror, name, topic, false) };
             let known = order.id.as_ref().and_then(|id| mirror.value(id));
             if message.retain && known.is_some_and(|known| known.payload[..] == message.payload[..]) {
                 count(&mut mirror.counters.known_already);
@@ -129,11 +129,11 @@ impl Inbound {
         }
         Some(Order { format: format.content_format(), payload: message.payload.to_vec(), ..order })
     }
+}
 
-    fn to(&self, mirror: &Mirror, name: String, from: &str, command: bool) -> Order {
-        let id: Option<TopicId> = mirror.topic_named(&name).cloned();
-        Order { name, id, format: 0, payload: Vec::new(), create: true, command, from: from.to_owned() }
-    }
+fn order_to(mirror: &Mirror, name: String, from: &str, command: bool) -> Order {
+    let id: Option<TopicId> = mirror.topic_named(&name).cloned();
+    Order { name, id, format: 0, payload: Vec::new(), create: true, command, from: from.to_owned() }
 }
 
 pub(super) fn count(counter: &mut u64) {

@@ -64,8 +64,8 @@ struct Entry {
     configs: BTreeMap<String, Arc<str>>,
 }
 
-/// What MQTT shall retain. It has one place for each topic: a value that could not be sent makes room
-/// for a newer one.
+/// What MQTT shall retain. It has one place for each topic: a value that could not be sent makes
+/// room for a newer one.
 #[derive(Debug)]
 pub struct Mirror {
     plan: Arc<Plan>,
@@ -87,7 +87,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Of nothing.
+    /// A mirror of nothing yet.
     pub fn new(plan: Arc<Plan>) -> Self {
         Self {
             max_packet: plan.settings().limits.payload_out as usize,
@@ -171,7 +171,9 @@ impl Mirror {
     /// Sends everything again: Home Assistant came back, and may have forgotten.
     pub fn send_all(&mut self) {
         let topics: Vec<Arc<str>> = self.wanted.keys().cloned().collect();
-        topics.into_iter().for_each(|topic| self.enqueue(topic));
+        for topic in topics {
+            self.enqueue(topic);
+        }
     }
 
     /// MQTT retains something of this bridge: it is taken away if it should not.
@@ -354,7 +356,9 @@ impl Mirror {
                 self.of_device.remove(&device);
             }
         }
-        entry.configs.values().for_each(|config| self.unwant(config));
+        for config in entry.configs.values() {
+            self.unwant(config);
+        }
         if entry.exported {
             self.unwant(&self.plan.state_topic(&entry.topic.name).into());
         }
@@ -373,7 +377,9 @@ impl Mirror {
             let configs = std::mem::take(&mut entry.configs);
             entry.entities.clear();
             let state = self.plan.state_topic(&entry.topic.name).into();
-            configs.values().for_each(|config| self.unwant(config));
+            for config in configs.values() {
+                self.unwant(config);
+            }
             self.unwant(&state);
             return;
         };
@@ -443,7 +449,9 @@ impl Mirror {
                 if let Some(entry) = self.topics.get_mut(&topic) {
                     // They carry the endpoint's name: all are sent again, or taken away.
                     let configs = std::mem::take(&mut entry.configs);
-                    configs.values().for_each(|config| self.unwant(config));
+                    for config in configs.values() {
+                        self.unwant(config);
+                    }
                 }
                 self.set_configs(&topic);
             }
@@ -466,6 +474,8 @@ impl Mirror {
                 new.push((topic, Source::Config(id.clone(), key.clone())));
             }
         }
-        new.into_iter().for_each(|(topic, source)| self.want(topic, source));
+        for (topic, source) in new {
+            self.want(topic, source);
+        }
     }
 }

@@ -74,13 +74,13 @@ impl Bridge {
                 backoff.be_patient();
             }
             self.tell(&trouble.to_string());
-            self.show(false);
+            self.show(false, false);
             let until = Instant::now() + backoff.pause(draw());
             if self.wait(until, &inner, &mut feed, &mut outcomes, &mut stop).await {
                 break;
             }
         }
-        self.show(false);
+        self.show(false, false);
         publisher.abort();
     }
 
@@ -140,7 +140,7 @@ impl Bridge {
                     break;
                 }
             }
-            self.show(session.is_connected());
+            self.show(session.is_connected(), session.is_listening());
             tokio::select! {
                 () = &mut *stop => return None,
                 heard = session.next() => match heard {
@@ -166,6 +166,7 @@ impl Bridge {
                             Act::Nothing => {}
                         }
                     }
+                    Heard::Subscribed => {}
                     Heard::SweepTooLong => session.end_sweep(&self.plan),
                     Heard::Acknowledged(kind) => self.mirror.acknowledged(kind),
                     Heard::Refused(trouble) => {
@@ -218,8 +219,8 @@ impl Bridge {
         self.told = None;
     }
 
-    fn show(&self, connected: bool) {
-        let new = Status { connected, trouble: self.told.clone(), counters: self.mirror.counters };
+    fn show(&self, connected: bool, listening: bool) {
+        let new = Status { connected, listening, trouble: self.told.clone(), counters: self.mirror.counters };
         self.status.send_if_modified(|status| {
             let differs = *status != new;
             *status = new;

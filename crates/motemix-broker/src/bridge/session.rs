@@ -37,6 +37,7 @@ pub(super) enum Heard {
     /// Not all that is retained has come in time.
     SweepTooLong,
     Acknowledged(Kind),
+    Subscribed,
     Refused(Trouble),
     Ended(Trouble),
 }
@@ -55,6 +56,8 @@ pub(super) struct Session {
     in_flight: HashMap<u16, Sent>,
     subscribing: HashMap<u16, String>,
     sweep: Option<Instant>,
+    /// For what comes from others.
+    is_asked: bool,
     was_refused: bool,
 }
 
@@ -101,6 +104,7 @@ impl Session {
             in_flight: HashMap::new(),
             subscribing: HashMap::new(),
             sweep: None,
+            is_asked: false,
             was_refused: false,
         })
     }
@@ -112,6 +116,11 @@ impl Session {
     /// Whether it still comes what was retained before.
     pub(super) const fn is_sweeping(&self) -> bool {
         self.sweep.is_some()
+    }
+
+    /// Whether messages of all filters arrive that were not refused.
+    pub(super) fn is_listening(&self) -> bool {
+        self.is_asked && self.filters.is_empty() && self.subscribing.is_empty()
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -175,13 +184,15 @@ impl Session {
     /// Asks for all that is retained of this bridge, and says that it is there. What was said comes
     /// back, and is a sign that all that was retained before has come.
     pub(super) fn begin(&mut self, plan: &Plan, until: Instant) {
-        sweep_filters(plan).into_iter().for_each(|filter| self.subscribe(filter, false));
+        for filter in sweep_filters(plan) {
+            self.subscribe(filter, false);
+        }
         self.available(plan, "online");
         self.sweep = Some(until);
     }
 
-    /// Only now asks for what comes from others: a filter that takes the same message as another one
-    /// makes some brokers send it twice.
+    /// Only now asks for what comes from others: a filter that takes the same message as another
+    /// one makes some brokers send it twice.
     pub(super) fn end_sweep(&mut self, plan: &Plan) {
         if self.sweep.take().is_none() {
             return;
@@ -192,7 +203,10 @@ impl Session {
         let status = plan.discovery().map(|_| plan.home_assistant_status());
         let imports = plan.routes().iter().map(|route| route.import.from.clone());
         let filters: Vec<String> = status.into_iter().chain(plan.command_filters()).chain(imports).collect();
-        filters.into_iter().for_each(|filter| self.subscribe(filter, true));
+        for filter in filters {
+            self.subscribe(filter, true);
+        }
+        self.is_asked = true;
     }
 
     /// Says that it goes, so that nobody waits for it to be missed.
@@ -235,10 +249,9 @@ impl Session {
                 None => Some(Heard::Ended(Trouble::Ended("it has ended".to_owned()))),
             };
             if let Some(heard) = heard {
-                if matches!(heard, Heard::Ended(_)) {
-                    self.is_connected = false;
-                }
-                return heard;
+                let Heard::Ended(trouble) = heard else { return heard };
+                let before = std::mem::replace(&mut self.is_connected, false);
+                return Heard::Ended(trouble.before_an_answer(!before));
             }
         }
     }
@@ -284,7 +297,11 @@ impl Session {
                 let filter = self.subscribing.remove(&answer.pkid)?;
                 let is_taken = |code: &SubscribeReasonCode| matches!(code, SubscribeReasonCode::Success(_));
                 let refused = !answer.return_codes.iter().all(is_taken);
-                refused.then_some(Heard::Refused(Trouble::SubscriptionDenied(filter)))
+                Some(if refused {
+                    Heard::Refused(Trouble::SubscriptionDenied(filter))
+                } else {
+                    Heard::Subscribed
+                })
             }
             _ => None,
         }

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::io;
 
+use rumqttc::v5::mqttbytes::Error as MqttError;
 use rumqttc::v5::mqttbytes::v5::{ConnectReturnCode, DisconnectReasonCode};
 use rumqttc::v5::{ConnectionError, StateError};
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
+    /// The connection broke.
+    Closed,
     /// There is no connection.
     Unreachable(String),
     /// Name or password are wrong.
@@ -46,13 +49,36 @@ impl Trouble {
             ConnectionError::MqttState(StateError::ServerDisconnect { reason_code, .. }) => {
                 Self::of_disconnect(*reason_code)
             }
-            ConnectionError::MqttState(StateError::ConnectionAborted) => {
-                Self::Unreachable("it closed the connection".to_owned())
+            ConnectionError::MqttState(StateError::ConnectionAborted | StateError::AwaitPingResp) => {
+                Self::Closed
             }
-            ConnectionError::Io(error) => Self::Unreachable(of_io(error)),
+            ConnectionError::Io(error)
+            | ConnectionError::MqttState(
+                StateError::Io(error) | StateError::Deserialization(MqttError::Io(error)),
+            ) => Self::of_io(error),
             ConnectionError::Timeout(_) => Self::Unreachable("it does not answer in time".to_owned()),
             // As it stands in the library's words, cut to one line.
             other => Self::Ended(other.to_string().lines().next().unwrap_or_default().to_owned()),
+        }
+    }
+
+    fn of_io(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Unreachable("nothing listens there".to_owned()),
+            io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof => Self::Closed,
+            _ => Self::Unreachable(error.to_string()),
+        }
+    }
+
+    /// A broker of MQTT that is full closes the connection without a word.
+    #[must_use]
+    pub(super) fn before_an_answer(self, before: bool) -> Self {
+        match self {
+            Self::Closed if before => Self::Full("it closes the connection without an answer".to_owned()),
+            other => other,
         }
     }
 
@@ -90,19 +116,13 @@ impl Trouble {
     }
 }
 
-fn of_io(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
-            "it closed the connection".to_owned()
-        }
-        _ => error.to_string(),
-    }
-}
-
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str(
+                "the MQTT broker closed the connection; look whether it still runs (the newest values are \
+                 sent when it is back)",
+            ),
             Self::Unreachable(why) => write!(
                 f,
                 "the MQTT broker cannot be reached: {why}; check that it runs, and mqtt.host and mqtt.port \

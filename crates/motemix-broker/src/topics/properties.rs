@@ -20,8 +20,8 @@ pub(super) const EXPIRATION: i64 = 5;
 pub(super) const MAX_SUBSCRIBERS: i64 = 6;
 pub(super) const OBSERVER_CHECK: i64 = 7;
 pub(super) const INITIALIZE: i64 = 8;
-/// Of the range for private use, below -65536: the identity of the device whose signed readings the
-/// topic takes.
+/// The identity of the device whose signed readings the topic takes. Numbers below -65536 are for
+/// private use.
 pub(super) const DEVICE: i64 = -65_537;
 
 /// What a topic shows, in the order of its bytes.
