@@ -208,7 +208,8 @@ impl<W: Hash + Eq + Copy> Assembly<W> {
         }
     }
 
-    /// Gives up idle bodies until there is room. A stranger's takes the place of a stranger's alone.
+    /// Gives up idle bodies until there is room. A stranger's takes the place of a stranger's
+    /// alone.
     fn make_room(
         &mut self,
         now: Instant,

@@ -47,8 +47,8 @@ const BODIES_OF_ONE: usize = 8;
 pub struct Settings {
     /// The longest body, in bytes, of requests that arrive and of responses to own requests.
     pub body: usize,
-    /// Bodies that are gathered at a time, or sent in blocks. Half of the places, and of the bytes, is
-    /// for addresses that are proven.
+    /// Bodies that are gathered at a time, or sent in blocks. Half of the places, and of the bytes,
+    /// is for addresses that are proven.
     pub bodies: usize,
     /// Bytes of all bodies that are gathered, and of all that are sent.
     pub body_bytes: usize,
@@ -57,8 +57,8 @@ pub struct Settings {
     pub exchanges: usize,
     /// Requests that wait for the application.
     pub requests: usize,
-    /// Requests and responses that are repeated until they are acknowledged. Of notifications, one is
-    /// for each observer.
+    /// Requests and responses that are repeated until they are acknowledged. Of notifications, one
+    /// is for each observer.
     pub repetitions: usize,
     /// Observations by others.
     pub relations: usize,
@@ -72,8 +72,8 @@ pub struct Settings {
     pub max_retransmit: u32,
     /// Whether a stranger's address is to be proven by Echo before any request is looked at
     /// (RFC 9175). libcoap's client does that by itself; aiocoap hands 4.01 to its user, and fails.
-    /// So it is off: a stranger gets smaller blocks instead, one notification, and half of the places
-    /// for bodies in blocks; Echo is asked for only when that half is taken.
+    /// So it is off: a stranger gets smaller blocks instead, one notification, and half of the
+    /// places for bodies in blocks; Echo is asked for only when that half is taken.
     pub challenge: bool,
 }
 
@@ -129,7 +129,7 @@ pub struct Ticket {
     relation: Relation,
     id: u16,
     confirmable: bool,
-    /// Of the datagram that brought it.
+    /// Tells the datagram that brought it from others with its id.
     digest: u64,
     request_len: usize,
     block1: Option<Block>,

@@ -29,7 +29,7 @@ pub(super) enum Known {
 struct Exchange {
     /// Which of those with this id: it may have been forgotten, and its id used again.
     generation: u64,
-    /// Of the datagram's bytes.
+    /// Tells its datagram from others.
     digest: u64,
     was_acknowledged: bool,
     answer: Option<Box<[u8]>>,

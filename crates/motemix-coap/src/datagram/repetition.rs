@@ -41,7 +41,7 @@ struct Repetition {
 
 #[derive(Debug)]
 pub(super) struct Repetitions {
-    /// Of requests and responses. Of notifications there is one to an observer.
+    /// Requests and responses at a time. Notifications are as many as observers at most.
     most: usize,
     notifications: usize,
     repetitions: HashMap<Key, Repetition>,
