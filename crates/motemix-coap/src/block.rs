@@ -74,13 +74,25 @@ pub(crate) enum Assembled {
     TooLong,
     /// No more bodies are gathered at present.
     Full,
+    /// Only of those who are known.
+    FullOfStrangers,
+}
+
+/// Whose body it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<W> {
+    pub(crate) who: W,
+    /// Whether nobody else can pass for it. Strangers have half of the room, so that whoever forges
+    /// addresses leaves the other half.
+    pub(crate) is_known: bool,
 }
 
 /// Bodies whose blocks are arriving, of everybody together.
 #[derive(Debug)]
-pub(crate) struct Assembly<K> {
-    bodies: HashMap<K, Body>,
-    bytes: usize,
+pub(crate) struct Assembly<W> {
+    bodies: HashMap<(W, u64), Body>,
+    all: Taken,
+    strangers: Taken,
     limits: Limits,
 }
 
@@ -91,8 +103,23 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// Bodies at a time.
     pub(crate) bodies: usize,
+    /// Bodies of one owner at a time.
+    pub(crate) bodies_of_one: usize,
     /// Bytes of all bodies.
     pub(crate) bytes: usize,
+}
+
+/// Room that is taken.
+#[derive(Debug, Default)]
+struct Taken {
+    bodies: usize,
+    bytes: usize,
+}
+
+impl Taken {
+    const fn has_room(&self, bodies: usize, bytes: usize, share: usize, limits: &Limits) -> bool {
+        self.bodies + bodies <= limits.bodies / share && self.bytes + bytes <= limits.bytes / share
+    }
 }
 
 /// After so long without a block a body may be given up for another; EXCHANGE_LIFETIME is how long
@@ -104,25 +131,34 @@ const LIFETIME: Duration = Duration::from_secs(247);
 struct Body {
     bytes: Vec<u8>,
     touched: Instant,
+    is_strangers: bool,
 }
 
-impl<K: Hash + Eq + Clone> Assembly<K> {
+impl<W: Hash + Eq + Copy> Assembly<W> {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { bodies: HashMap::new(), bytes: 0, limits }
+        Self { bodies: HashMap::new(), all: Taken::default(), strangers: Taken::default(), limits }
     }
 
-    /// Takes a block of the body that `key` names. A first block begins anew.
-    pub(crate) fn take(&mut self, now: Instant, key: &K, block: Block, payload: &[u8]) -> Assembled {
+    /// Takes a block of the owner's body with this name. A first block begins anew.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        owner: Owner<W>,
+        name: u64,
+        block: Block,
+        payload: &[u8],
+    ) -> Assembled {
+        let key = (owner.who, name);
         // Whoever says that more follow sends whole blocks (§2.2).
         if payload.len() > block.size() || (block.more && payload.len() != block.size()) {
-            self.forget(key);
+            self.forget(&key);
             return Assembled::Incomplete;
         }
         let start = if block.number == 0 {
-            self.forget(key);
+            self.forget(&key);
             0
         } else {
-            match self.bodies.get(key) {
+            match self.bodies.get(&key) {
                 Some(body) => body.bytes.len(),
                 None => return Assembled::Incomplete,
             }
@@ -133,56 +169,84 @@ impl<K: Hash + Eq + Clone> Assembly<K> {
             return if is_known { Assembled::Continue } else { Assembled::Incomplete };
         }
         if start + payload.len() > self.limits.body {
-            self.forget(key);
+            self.forget(&key);
             return Assembled::TooLong;
         }
-        if block.number == 0 && !block.more {
-            return Assembled::Whole(payload.to_vec());
+        if !block.more {
+            let mut body = self.remove(&key).unwrap_or_default();
+            body.extend_from_slice(payload);
+            return Assembled::Whole(body);
         }
-        if !self.make_room(now, key, payload.len()) {
+        let is_strangers = self.bodies.get(&key).map_or(!owner.is_known, |body| body.is_strangers);
+        let is_new = start == 0;
+        let of_one = || self.bodies.keys().filter(|(who, _)| *who == owner.who).count();
+        if is_new && of_one() >= self.limits.bodies_of_one {
             return Assembled::Full;
         }
-        self.bytes += payload.len();
-        let body = self.bodies.entry(key.clone()).or_insert_with(|| Body { bytes: Vec::new(), touched: now });
+        if !self.make_room(now, &key, is_strangers, usize::from(is_new), payload.len()) {
+            return if is_strangers { Assembled::FullOfStrangers } else { Assembled::Full };
+        }
+        self.all.bytes += payload.len();
+        self.all.bodies += usize::from(is_new);
+        if is_strangers {
+            self.strangers.bytes += payload.len();
+            self.strangers.bodies += usize::from(is_new);
+        }
+        let body =
+            self.bodies.entry(key).or_insert_with(|| Body { bytes: Vec::new(), touched: now, is_strangers });
         body.touched = now;
         body.bytes.extend_from_slice(payload);
-        if block.more {
-            return Assembled::Continue;
-        }
-        self.remove(key).map_or(Assembled::Incomplete, Assembled::Whole)
+        Assembled::Continue
     }
 
     /// Gives up what nothing came for.
     pub(crate) fn expire(&mut self, now: Instant) {
         let old = self.bodies.iter().filter(|(_, body)| now - body.touched >= LIFETIME);
-        let old: Vec<_> = old.map(|(key, _)| key.clone()).collect();
+        let old: Vec<_> = old.map(|(key, _)| *key).collect();
         for key in &old {
             self.forget(key);
         }
     }
 
-    fn make_room(&mut self, now: Instant, key: &K, more: usize) -> bool {
-        let is_new = !self.bodies.contains_key(key);
+    /// Gives up idle bodies until there is room. A stranger's takes the place of a stranger's
+    /// alone.
+    fn make_room(
+        &mut self,
+        now: Instant,
+        key: &(W, u64),
+        is_strangers: bool,
+        bodies: usize,
+        bytes: usize,
+    ) -> bool {
         loop {
-            let has_place = !is_new || self.bodies.len() < self.limits.bodies;
-            if has_place && self.bytes + more <= self.limits.bytes {
+            let has_room = self.all.has_room(bodies, bytes, 1, &self.limits)
+                && (!is_strangers || self.strangers.has_room(bodies, bytes, 2, &self.limits));
+            if has_room {
                 return true;
             }
-            let others = self.bodies.iter().filter(|(other, _)| *other != key);
+            let others = self
+                .bodies
+                .iter()
+                .filter(|(other, body)| *other != key && (!is_strangers || body.is_strangers));
             let oldest = others.min_by_key(|(_, body)| body.touched);
             let Some(oldest) = oldest.filter(|(_, body)| now - body.touched >= IDLE) else { return false };
-            let oldest = oldest.0.clone();
+            let oldest = *oldest.0;
             self.forget(&oldest);
         }
     }
 
-    fn forget(&mut self, key: &K) {
+    fn forget(&mut self, key: &(W, u64)) {
         drop(self.remove(key));
     }
 
-    fn remove(&mut self, key: &K) -> Option<Vec<u8>> {
+    fn remove(&mut self, key: &(W, u64)) -> Option<Vec<u8>> {
         let body = self.bodies.remove(key)?;
-        self.bytes -= body.bytes.len();
+        self.all.bytes -= body.bytes.len();
+        self.all.bodies -= 1;
+        if body.is_strangers {
+            self.strangers.bytes -= body.bytes.len();
+            self.strangers.bodies -= 1;
+        }
         Some(body.bytes)
     }
 }

@@ -10,6 +10,7 @@
 mod answers;
 pub(crate) mod call;
 mod exchange;
+mod ids;
 pub(crate) mod proof;
 mod protection;
 mod relation;
@@ -30,11 +31,15 @@ use crate::{Block, Peer, Relation, Request, Response};
 pub use call::CallId;
 use call::Calls;
 use exchange::Exchanges;
+use ids::Ids;
 use proof::Proofs;
 use protection::Protected;
 pub use protection::Protection;
 use relation::Relations;
 use repetition::{Purpose, Repetitions};
+
+/// Bodies that are gathered of one peer at a time.
+const BODIES_OF_ONE: usize = 8;
 
 /// Bounds and times of an endpoint.
 #[derive(Debug, Clone)]
@@ -42,7 +47,8 @@ use repetition::{Purpose, Repetitions};
 pub struct Settings {
     /// The longest body, in bytes, of requests that arrive and of responses to own requests.
     pub body: usize,
-    /// Bodies that are gathered at a time, or sent in blocks.
+    /// Bodies that are gathered at a time, or sent in blocks. Half of the places, and of the bytes,
+    /// is for addresses that are proven.
     pub bodies: usize,
     /// Bytes of all bodies that are gathered, and of all that are sent.
     pub body_bytes: usize,
@@ -51,7 +57,8 @@ pub struct Settings {
     pub exchanges: usize,
     /// Requests that wait for the application.
     pub requests: usize,
-    /// Messages that are repeated until they are acknowledged.
+    /// Requests and responses that are repeated until they are acknowledged. Of notifications, one
+    /// is for each observer.
     pub repetitions: usize,
     /// Observations by others.
     pub relations: usize,
@@ -64,7 +71,9 @@ pub struct Settings {
     /// How often a message is repeated, MAX_RETRANSMIT.
     pub max_retransmit: u32,
     /// Whether a stranger's address is to be proven by Echo before any request is looked at
-    /// (RFC 9175). Many clients know nothing of Echo.
+    /// (RFC 9175). libcoap's client does that by itself; aiocoap hands 4.01 to its user, and fails.
+    /// So it is off: a stranger gets smaller blocks instead, one notification, and half of the
+    /// places for bodies in blocks; Echo is asked for only when that half is taken.
     pub challenge: bool,
 }
 
@@ -120,6 +129,8 @@ pub struct Ticket {
     relation: Relation,
     id: u16,
     confirmable: bool,
+    /// Tells the datagram that brought it from others with its id.
+    digest: u64,
     request_len: usize,
     block1: Option<Block>,
     block2: Option<Block>,
@@ -136,6 +147,7 @@ impl Ticket {
             relation,
             id: 0,
             confirmable: false,
+            digest: 0,
             request_len: 0,
             block1: None,
             block2: None,
@@ -255,9 +267,9 @@ pub struct Full;
 pub struct Endpoint {
     settings: Settings,
     rng: rand_chacha::ChaCha12Rng,
-    next_id: u16,
+    ids: Ids,
     exchanges: Exchanges,
-    gathering: Assembly<(SocketAddr, u64)>,
+    gathering: Assembly<SocketAddr>,
     slicing: call::Bodies,
     repetitions: Repetitions,
     relations: Relations,
@@ -274,9 +286,14 @@ impl Endpoint {
     /// An endpoint whose message ids, tokens and proofs of addresses come from this seed.
     pub fn new(settings: Settings, seed: [u8; 32]) -> Self {
         let mut rng = rand_chacha::ChaCha12Rng::from_seed(seed);
-        let limits = Limits { body: settings.body, bodies: settings.bodies, bytes: settings.body_bytes };
+        let limits = Limits {
+            body: settings.body,
+            bodies: settings.bodies,
+            bodies_of_one: BODIES_OF_ONE,
+            bytes: settings.body_bytes,
+        };
         Self {
-            next_id: rng.next_u32() as u16,
+            ids: Ids::new(),
             exchanges: Exchanges::new(settings.exchanges),
             gathering: Assembly::new(limits),
             slicing: call::Bodies::new(settings.bodies, settings.body_bytes),
@@ -364,7 +381,7 @@ impl Endpoint {
             (_, Kind::Reset) => self.reset(from, message.id),
             (0, Kind::Acknowledgement) => self.acknowledged(now, from, message.id),
             (1..=31, Kind::Confirmable | Kind::NonConfirmable) => {
-                self.take_request(now, from, message, bytes.len())
+                self.take_request(now, from, message, bytes)
             }
             (0, Kind::NonConfirmable) | (1..=31, Kind::Acknowledgement) => Err(DropReason::Malformed),
             _ => self.take_response(now, from, message),
@@ -462,9 +479,8 @@ impl Endpoint {
         [acknowledge, self.repetitions.next(), self.calls.next_expiry()].into_iter().flatten().min()
     }
 
-    fn next_id(&mut self) -> u16 {
-        self.next_id = self.next_id.wrapping_add(1);
-        self.next_id
+    fn next_id(&mut self, to: SocketAddr) -> u16 {
+        self.ids.next(self.proofs.number_of(to))
     }
 
     fn send(&mut self, to: SocketAddr, message: &Message) {

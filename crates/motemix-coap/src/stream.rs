@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::block::{Assembled, Assembly, Limits};
+use crate::block::{Assembled, Assembly, Limits, Owner};
 use crate::datagram::call::Bodies;
 use crate::datagram::proof::Proofs;
 use crate::datagram::{Asked, Settings};
@@ -49,6 +49,8 @@ const WAITING_BYTES: usize = 256 << 10;
 const MOST_RELATIONS: usize = 4096;
 /// Bodies in blocks of one connection, both ways, and their bytes.
 const BODIES: usize = 8;
+/// The one at the other end, which nobody else can pass for.
+const OTHER_END: Owner<()> = Owner { who: (), is_known: true };
 
 #[derive(Debug)]
 struct Observer {
@@ -72,7 +74,7 @@ pub struct Session {
     framing: Framing,
     /// The longest message that the other side takes; none until it has begun.
     takes: Option<usize>,
-    gathering: Assembly<u64>,
+    gathering: Assembly<()>,
     slicing: Bodies<u64>,
     names: Proofs,
     relations: BTreeMap<Token, Observer>,
@@ -90,7 +92,8 @@ pub struct Session {
 impl Session {
     /// A connection that the caller calls by this number. Its first message waits to be sent.
     pub fn new(now: Instant, number: u64, carrier: Carrier, settings: Settings, seed: [u64; 2]) -> Self {
-        let limits = Limits { body: settings.body, bodies: BODIES, bytes: 4 * settings.body };
+        let limits =
+            Limits { body: settings.body, bodies: BODIES, bodies_of_one: BODIES, bytes: 4 * settings.body };
         let longest = settings.body + 1024;
         let mut session = Self {
             number,
@@ -262,7 +265,7 @@ impl Session {
         }
         if let Some(block) = block1 {
             let name = self.names.name_of_resource(&request);
-            let refusal = match self.gathering.take(now, &name, block, &request.payload) {
+            let refusal = match self.gathering.take(now, OTHER_END, name, block, &request.payload) {
                 Assembled::Whole(body) => {
                     request.payload = body;
                     None
@@ -276,7 +279,7 @@ impl Session {
                     Code::REQUEST_ENTITY_TOO_LARGE,
                     "the body is longer than this server takes",
                 )),
-                Assembled::Full => Some(Response::error(
+                Assembled::Full | Assembled::FullOfStrangers => Some(Response::error(
                     Code::SERVICE_UNAVAILABLE,
                     "too many bodies are being gathered; try again",
                 )),

@@ -71,17 +71,17 @@ impl Endpoint {
     /// Sends a response: in the acknowledgement, if that has not left.
     pub(super) fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
         message.token = ticket.relation.token;
-        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
+        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id, ticket.digest);
         match (ticket.confirmable, was_acknowledged) {
             (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
-            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id()),
-            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id()),
+            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id(to)),
+            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id(to)),
         }
         let bytes = message.write();
         if message.kind == Kind::Confirmable {
             self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
         }
-        self.exchanges.answered(to, ticket.id, &bytes);
+        self.exchanges.answered(to, ticket.id, ticket.digest, &bytes);
         self.leaving.push_back(Transmit { to, bytes });
     }
 
@@ -157,7 +157,7 @@ impl Endpoint {
         relation: &Relation,
         response: &Response,
     ) {
-        let id = self.next_id();
+        let id = self.next_id(to);
         let Some(due) = self.relations.sent(now, relation, id) else { return };
         let mut message =
             Message::empty(if due.confirm { Kind::Confirmable } else { Kind::NonConfirmable }, id);

@@ -19,8 +19,6 @@ use crate::{Block, Code, ETag, Observe, Request, Response, Token};
 /// How long a request waits for its response once it was acknowledged, and a body for its next
 /// block: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
 const LIFETIME: Duration = Duration::from_secs(247);
-/// Bytes of an own request's block.
-const BLOCK: Block = Block { number: 0, more: false, exponent: Block::MAX_EXPONENT };
 
 /// Tells own requests apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +34,9 @@ struct Call {
     /// What responses are opened with: to the newest message, and to the one that registered.
     asked: [Option<Asked>; 2],
     echo: Option<Vec<u8>>,
+    /// Exponent of the length of the body's blocks, and the byte up to which it was sent.
+    exponent: u8,
+    sent: usize,
     /// The message that is repeated at present.
     message: u16,
     /// The response's blocks so far, and of which version they are.
@@ -131,6 +132,8 @@ impl Endpoint {
             context,
             asked: [None, None],
             echo: None,
+            exponent: Block::MAX_EXPONENT,
+            sent: 0,
             message: 0,
             body: Vec::new(),
             etag: None,
@@ -158,7 +161,8 @@ impl Endpoint {
 
     /// Sends a request from this byte of its body on, or asks for this block of the response.
     fn send_request(&mut self, now: Instant, id: CallId, start: usize, block2: Option<Block>) {
-        let message_id = self.next_id();
+        let Some(to) = self.calls.calls.get(&id).map(|call| call.to) else { return };
+        let message_id = self.next_id(to);
         let Some(call) = self.calls.calls.get_mut(&id) else { return };
         let mut message = Message::empty(Kind::Confirmable, message_id);
         message.token = call.token;
@@ -166,24 +170,26 @@ impl Endpoint {
         if let Some(echo) = &call.echo {
             message.push(option::ECHO, &echo[..]);
         }
+        let block =
+            Block { number: (start >> (4 + call.exponent)) as u32, more: false, exponent: call.exponent };
+        let is_long =
+            call.request.payload.len() > 16 << Block::MAX_EXPONENT || call.exponent < Block::MAX_EXPONENT;
         if let Some(block) = block2 {
             message.push_number(option::BLOCK2, block.value());
             // Observation was asked for with the first block (RFC 7959 §2.6).
             message.options.retain(|(number, _)| *number != option::OBSERVE);
-        } else if call.request.payload.len() > BLOCK.size() {
-            let block = Block { number: (start / BLOCK.size()) as u32, ..BLOCK };
-            if let Some((part, block)) = block.of(&call.request.payload) {
-                message.payload = part.to_vec();
-                message.push_number(option::BLOCK1, block.value());
-                if block.number == 0 {
-                    message.push_number(option::SIZE1, call.request.payload.len() as u32);
-                }
-            }
-        } else {
-            message.payload.clone_from(&call.request.payload);
         }
-        if block2.is_some() && call.request.payload.len() <= BLOCK.size() {
+        if !is_long {
             message.payload.clone_from(&call.request.payload);
+        } else if block2.is_none()
+            && let Some((part, block)) = block.of(&call.request.payload)
+        {
+            message.payload = part.to_vec();
+            call.sent = start + part.len();
+            message.push_number(option::BLOCK1, block.value());
+            if block.number == 0 {
+                message.push_number(option::SIZE1, call.request.payload.len() as u32);
+            }
         }
         message.options.sort_by_key(|(number, _)| *number);
         call.message = message_id;
@@ -196,7 +202,7 @@ impl Endpoint {
             *if registers { registration } else { newest } = Some(asked);
             message = protected;
         }
-        let (to, bytes) = (call.to, message.write());
+        let bytes = message.write();
         self.repeat(now, to, message_id, bytes.clone(), Purpose::Request(id));
         self.leaving.push_back(Transmit { to, bytes });
     }
@@ -259,11 +265,20 @@ impl Endpoint {
             return Ok(());
         };
         self.calls.wait_until(id, now + LIFETIME);
-        if response.code == Code::CONTINUE
-            && let Some(block) = block1
-        {
-            self.send_request(now, id, block.start() + block.size(), None);
-            return Ok(());
+        let Some(call) = self.calls.calls.get_mut(&id) else { return Ok(()) };
+        if let Some(block) = block1 {
+            // A server that wants shorter blocks says so in its first answer (RFC 7959 §2.5).
+            let is_shorter = block.exponent < call.exponent;
+            let next = match response.code {
+                Code::CONTINUE if call.sent < call.request.payload.len() => Some(call.sent),
+                Code::REQUEST_ENTITY_TOO_LARGE if is_shorter => Some(0),
+                _ => None,
+            };
+            if let Some(next) = next {
+                call.exponent = call.exponent.min(block.exponent);
+                self.send_request(now, id, next, None);
+                return Ok(());
+            }
         }
         let Some(call) = self.calls.calls.get_mut(&id) else { return Ok(()) };
         if response.code == Code::UNAUTHORIZED && echo.is_some() && call.echo.is_none() {

@@ -1,4 +1,8 @@
 //! Requests that arrived, so that a duplicate is answered as its first was (RFC 7252 §4.5).
+//!
+//! An id is known for EXCHANGE_LIFETIME, and less long if newer requests need its place. A request
+//! with a known id and other bytes is no duplicate: its client began anew, or asks faster than ids
+//! become free.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -8,6 +12,8 @@ use motemix_time::Instant;
 
 /// Bytes of answers that are kept for duplicates.
 const ANSWER_BYTES: usize = 8 << 20;
+/// EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
+const LIFETIME: Duration = Duration::from_secs(247);
 
 /// What is known of a message id of a peer.
 pub(super) enum Known {
@@ -23,6 +29,8 @@ pub(super) enum Known {
 struct Exchange {
     /// Which of those with this id: it may have been forgotten, and its id used again.
     generation: u64,
+    /// Tells its datagram from others.
+    digest: u64,
     was_acknowledged: bool,
     answer: Option<Box<[u8]>>,
 }
@@ -34,7 +42,7 @@ pub(super) struct Exchanges {
     most: usize,
     exchanges: HashMap<Key, Exchange>,
     /// The oldest first.
-    order: VecDeque<(Key, u64)>,
+    order: VecDeque<(Instant, Key, u64)>,
     /// Those without an answer that are to be acknowledged, the oldest first.
     waiting: VecDeque<(Instant, Key, u64)>,
     generation: u64,
@@ -53,36 +61,48 @@ impl Exchanges {
         }
     }
 
-    pub(super) fn look(&self, from: SocketAddr, id: u16) -> Known {
+    /// What is known of a datagram with this digest.
+    pub(super) fn look(&mut self, now: Instant, from: SocketAddr, id: u16, digest: u64) -> Known {
+        while self.order.front().is_some_and(|(since, ..)| *since + LIFETIME <= now) {
+            self.forget_oldest();
+        }
         match self.exchanges.get(&(from, id)) {
-            None => Known::No,
-            Some(Exchange { answer: None, .. }) => Known::Waiting,
-            Some(Exchange { answer: Some(answer), .. }) => Known::Answered(answer.to_vec()),
+            Some(exchange) if exchange.digest == digest => match &exchange.answer {
+                None => Known::Waiting,
+                Some(answer) => Known::Answered(answer.to_vec()),
+            },
+            _ => Known::No,
         }
     }
 
     /// A new request is with the application.
-    pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, id: u16) {
+    pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, id: u16, digest: u64) {
         while self.order.len() >= self.most {
             self.forget_oldest();
         }
         self.generation += 1;
         let generation = self.generation;
-        let exchange = Exchange { generation, was_acknowledged: false, answer: None };
-        self.exchanges.insert((from, id), exchange);
-        self.order.push_back(((from, id), generation));
+        let exchange = Exchange { generation, digest, was_acknowledged: false, answer: None };
+        if let Some(Exchange { answer: Some(answer), .. }) = self.exchanges.insert((from, id), exchange) {
+            self.answer_bytes -= answer.len();
+        }
+        self.order.push_back((now, (from, id), generation));
         self.waiting.push_back((now, (from, id), generation));
     }
 
-    pub(super) fn was_acknowledged(&self, from: SocketAddr, id: u16) -> bool {
-        self.exchanges.get(&(from, id)).is_some_and(|exchange| exchange.was_acknowledged)
+    pub(super) fn was_acknowledged(&self, from: SocketAddr, id: u16, digest: u64) -> bool {
+        let exchange = self.exchanges.get(&(from, id)).filter(|exchange| exchange.digest == digest);
+        exchange.is_some_and(|exchange| exchange.was_acknowledged)
     }
 
     /// Keeps what a request was answered with.
-    pub(super) fn answered(&mut self, from: SocketAddr, id: u16, bytes: &[u8]) {
-        let Some(exchange) = self.exchanges.get_mut(&(from, id)) else { return };
-        exchange.answer = Some(bytes.into());
+    pub(super) fn answered(&mut self, from: SocketAddr, id: u16, digest: u64, bytes: &[u8]) {
+        let exchange = self.exchanges.get_mut(&(from, id)).filter(|exchange| exchange.digest == digest);
+        let Some(exchange) = exchange else { return };
         self.answer_bytes += bytes.len();
+        if let Some(before) = exchange.answer.replace(bytes.into()) {
+            self.answer_bytes -= before.len();
+        }
         while self.answer_bytes > ANSWER_BYTES {
             self.forget_oldest();
         }
@@ -122,7 +142,7 @@ impl Exchanges {
     }
 
     fn forget_oldest(&mut self) {
-        let Some((key, generation)) = self.order.pop_front() else {
+        let Some((_, key, generation)) = self.order.pop_front() else {
             self.answer_bytes = 0;
             return;
         };

@@ -82,11 +82,23 @@ impl Proofs {
         let mut hasher = self.hasher();
         hasher.write(b"echo");
         hasher.write_u64(micros);
-        match address.ip() {
-            IpAddr::V4(ip) => hasher.write(&ip.octets()),
-            IpAddr::V6(ip) => hasher.write(&ip.octets()),
-        }
-        hasher.write_u16(address.port());
+        write_address(address, &mut hasher);
+        hasher.finish()
+    }
+
+    /// Tells datagrams apart; nobody finds two of a kind.
+    pub(super) fn digest(&self, datagram: &[u8]) -> u64 {
+        let mut hasher = self.hasher();
+        hasher.write(b"datagram");
+        hasher.write(datagram);
+        hasher.finish()
+    }
+
+    /// A number of an address that nobody else knows.
+    pub(super) fn number_of(&self, address: SocketAddr) -> u64 {
+        let mut hasher = self.hasher();
+        hasher.write(b"ids");
+        write_address(address, &mut hasher);
         hasher.finish()
     }
 
@@ -138,4 +150,12 @@ impl Proofs {
     fn hasher(&self) -> SipHasher24 {
         SipHasher24::new_with_keys(self.key[0], self.key[1])
     }
+}
+
+fn write_address(address: SocketAddr, hasher: &mut SipHasher24) {
+    match address.ip() {
+        IpAddr::V4(ip) => hasher.write(&ip.octets()),
+        IpAddr::V6(ip) => hasher.write(&ip.octets()),
+    }
+    hasher.write_u16(address.port());
 }

@@ -197,7 +197,7 @@ impl Endpoint {
             Arrived::Protected(inner, exchange) => {
                 ticket.exchange = Some(exchange);
                 // Asked again under the same id, it gets the same answer: its number is used.
-                self.exchanges.begin(now, from, ticket.id);
+                self.exchanges.begin(now, from, ticket.id, ticket.digest);
                 Opened::Request(put_together(head, inner))
             }
             // A long credential in message_2 is for an address that is somebody's.
@@ -208,7 +208,7 @@ impl Endpoint {
             }
             Arrived::Answer(answer) => {
                 if makes_context {
-                    self.exchanges.begin(now, from, ticket.id);
+                    self.exchanges.begin(now, from, ticket.id, ticket.digest);
                 }
                 let is_success = matches!(answer.code >> 5, 2);
                 self.leave(now, from, ticket, put_together(head, answer));

@@ -41,14 +41,16 @@ struct Repetition {
 
 #[derive(Debug)]
 pub(super) struct Repetitions {
+    /// Requests and responses at a time. Notifications are as many as observers at most.
     most: usize,
+    notifications: usize,
     repetitions: HashMap<Key, Repetition>,
     due: BTreeSet<(Instant, Key)>,
 }
 
 impl Repetitions {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, repetitions: HashMap::new(), due: BTreeSet::new() }
+        Self { most, notifications: 0, repetitions: HashMap::new(), due: BTreeSet::new() }
     }
 
     pub(super) fn begin(
@@ -60,10 +62,12 @@ impl Repetitions {
         timeout: Duration,
         purpose: Purpose,
     ) {
-        if self.repetitions.len() >= self.most {
+        let is_notification = matches!(purpose, Purpose::Notification(_));
+        if !is_notification && self.repetitions.len() - self.notifications >= self.most {
             return;
         }
         self.end(to, id);
+        self.notifications += usize::from(is_notification);
         let next = now + timeout;
         self.due.insert((next, (to, id)));
         self.repetitions.insert((to, id), Repetition { bytes, next, timeout, times: 0, purpose });
@@ -71,8 +75,13 @@ impl Repetitions {
 
     /// It was acknowledged, or reset.
     pub(super) fn end(&mut self, to: SocketAddr, id: u16) -> Option<Purpose> {
-        let repetition = self.repetitions.remove(&(to, id))?;
-        self.due.remove(&(repetition.next, (to, id)));
+        self.remove((to, id))
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Purpose> {
+        let repetition = self.repetitions.remove(&key)?;
+        self.due.remove(&(repetition.next, key));
+        self.notifications -= usize::from(matches!(repetition.purpose, Purpose::Notification(_)));
         Some(repetition.purpose)
     }
 
@@ -84,8 +93,7 @@ impl Repetitions {
         self.due.pop_first();
         let repetition = self.repetitions.get_mut(&key)?;
         if repetition.times >= most_times {
-            let repetition = self.repetitions.remove(&key)?;
-            return Some(Due::GivenUp(key.0, repetition.purpose));
+            return Some(Due::GivenUp(key.0, self.remove(key)?));
         }
         repetition.times += 1;
         repetition.timeout *= 2;

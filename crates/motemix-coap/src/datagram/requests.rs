@@ -8,10 +8,10 @@ use motemix_time::Instant;
 use super::exchange::Known;
 use super::protection::Opened;
 use super::{DropReason, Endpoint, Incoming, Ticket, Transmit};
-use crate::block::Assembled;
+use crate::block::{Assembled, Owner};
 use crate::meaning::{self, BadRequest, Carried};
 use crate::message::{Kind, Message};
-use crate::{Code, Method, Observe, Peer, Relation, Response, oscore};
+use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response, oscore};
 
 impl Endpoint {
     pub(super) fn take_request(
@@ -19,10 +19,11 @@ impl Endpoint {
         now: Instant,
         from: SocketAddr,
         message: Message,
-        len: usize,
+        datagram: &[u8],
     ) -> Result<(), DropReason> {
         let (id, token, confirmable) = (message.id, message.token, message.kind == Kind::Confirmable);
-        match self.exchanges.look(from, id) {
+        let (digest, request_len) = (self.proofs.digest(datagram), datagram.len());
+        match self.exchanges.look(now, from, id, digest) {
             Known::No => {}
             Known::Waiting => return Err(DropReason::Duplicate),
             Known::Answered(bytes) => {
@@ -31,7 +32,7 @@ impl Endpoint {
             }
         }
         let relation = Relation { peer: Peer::Datagram(from), token };
-        let mut ticket = Ticket { id, confirmable, request_len: len, ..Ticket::new(relation) };
+        let mut ticket = Ticket { id, confirmable, digest, request_len, ..Ticket::new(relation) };
         let message = match self.open(now, from, message, &mut ticket) {
             Opened::Request(message) => message,
             Opened::Done(done) => return done,
@@ -39,6 +40,10 @@ impl Endpoint {
         let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
         let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
             Ok(carried) => carried,
+            // Nobody waits for an answer to a message that must be rejected (§5.4.1).
+            Err(BadRequest { code: Code::BAD_OPTION, .. }) if !confirmable => {
+                return Err(DropReason::Refused);
+            }
             Err(BadRequest { code, text }) => {
                 return self.refuse(now, &mut ticket, &Response::error(code, text));
             }
@@ -57,37 +62,17 @@ impl Endpoint {
             // The client knows that it ends: there is nobody to tell but the application.
             self.lose(relation);
         }
+        // The last block makes the body whole: it must not be lost then.
+        if self.incoming.len() >= self.settings.requests && block1.is_none_or(|block| !block.more) {
+            return Err(DropReason::Busy);
+        }
         if let Some(block) = block1 {
-            let key = (from, self.proofs.under(self.proofs.name_of_resource(&request), context));
-            request.payload = match self.gathering.take(now, &key, block, &request.payload) {
-                Assembled::Whole(body) => body,
-                Assembled::Continue => {
-                    self.begin(now, from, &ticket);
-                    self.answer(now, &mut ticket, &Response::new(Code::CONTINUE), false);
-                    return Ok(());
-                }
-                Assembled::Incomplete => {
-                    let text = "blocks before this one are missing; begin again with block 0";
-                    let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-                Assembled::TooLong => {
-                    let text = "the body is longer than this server takes";
-                    let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-                Assembled::Full => {
-                    let mut response = Response::error(
-                        Code::SERVICE_UNAVAILABLE,
-                        "too many bodies are being gathered; try again",
-                    );
-                    response.max_age = Some(10);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-            };
+            if !self.gather(now, from, &mut ticket, block, &mut request)? {
+                return Ok(());
+            }
         } else if request.payload.len() > self.settings.body {
-            let response =
-                Response::error(Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes");
+            let text = "the body is longer than this server takes";
+            let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
             return self.refuse(now, &mut ticket, &response);
         }
         if block2.is_some_and(|block| block.number > 0) {
@@ -111,19 +96,58 @@ impl Endpoint {
             request.observe = None;
             ticket.may_observe = false;
         }
-        if self.incoming.len() >= self.settings.requests {
-            return Err(DropReason::Busy);
-        }
         self.begin(now, from, &ticket);
         self.counters.requests += 1;
         self.incoming.push_back(Incoming { ticket, request });
         Ok(())
     }
 
+    /// Gathers a block of a request's body; whether that is whole and in the request now.
+    fn gather(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        ticket: &mut Ticket,
+        block: Block,
+        request: &mut Request,
+    ) -> Result<bool, DropReason> {
+        let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
+        let name = self.proofs.under(self.proofs.name_of_resource(request), context);
+        let owner = Owner { who: from, is_known: context.is_some() || self.proofs.is_proven(now, from) };
+        let (code, text) = match self.gathering.take(now, owner, name, block, &request.payload) {
+            Assembled::Whole(body) => {
+                request.payload = body;
+                return Ok(true);
+            }
+            Assembled::Continue => {
+                self.begin(now, from, ticket);
+                self.answer(now, ticket, &Response::new(Code::CONTINUE), false);
+                return Ok(false);
+            }
+            Assembled::FullOfStrangers => {
+                let text = "too many bodies of strangers are being gathered: send this again with Echo";
+                self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
+                return Err(DropReason::Unproven);
+            }
+            Assembled::Incomplete => (
+                Code::REQUEST_ENTITY_INCOMPLETE,
+                "blocks before this one are missing; begin again with block 0",
+            ),
+            Assembled::TooLong => {
+                (Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes")
+            }
+            Assembled::Full => (Code::SERVICE_UNAVAILABLE, "too many bodies are being gathered; try again"),
+        };
+        let mut response = Response::error(code, text);
+        response.max_age = (code == Code::SERVICE_UNAVAILABLE).then_some(10);
+        self.refuse(now, ticket, &response)?;
+        Ok(false)
+    }
+
     /// A request under OSCORE has begun already.
     pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
         if ticket.exchange.is_none() {
-            self.exchanges.begin(now, from, ticket.id);
+            self.exchanges.begin(now, from, ticket.id, ticket.digest);
         }
     }
 

@@ -113,26 +113,89 @@ fn a_strangers_address_gets_little_more_than_was_sent() {
     }
 }
 
+/// PUT /t, its first block of 1,024 bytes.
+fn first_block(id: u16, resource: &str) -> Message {
+    let mut block = get(id);
+    block.code = 3;
+    block.options[0].1 = resource.into();
+    block.payload = vec![0; 1024];
+    block.push(option::BLOCK1, [0x0e]);
+    block
+}
+
+fn code_of_answer(server: &mut Endpoint) -> Option<Code> {
+    let sent = server.poll_transmit().expect("an answer");
+    Code::of_byte(Message::read(&sent.bytes).expect("a message").code)
+}
+
 #[test]
 fn bodies_that_never_end_take_bounded_memory_and_make_room_for_others() {
     let mut server = server();
-    let mut block = get(0);
-    block.code = 3;
-    block.payload = vec![0; 1024];
-    block.push(option::BLOCK1, [0x0e]);
-    let mut refused = 0;
+    let mut taken = 0;
     for port in 1..=2000 {
-        block.id = port;
-        let _ = server.handle_datagram(NOW, address(port), &block.write());
-        let sent = server.poll_transmit().unwrap();
-        let code = Message::read(&sent.bytes).unwrap().code;
-        refused += u32::from(code == Code::SERVICE_UNAVAILABLE.byte());
+        let _ = server.handle_datagram(NOW, address(port), &first_block(port, "t").write());
+        taken += u32::from(code_of_answer(&mut server) == Some(Code::CONTINUE));
     }
-    assert_eq!(refused, 2000 - 256, "as many as there are places");
+    assert_eq!(taken, 128, "half of the places, for all addresses that have proven nothing");
     let later = NOW + Duration::from_secs(11);
-    let _ = server.handle_datagram(later, address(3000), &block.write());
-    let sent = server.poll_transmit().unwrap();
-    assert_eq!(Message::read(&sent.bytes).unwrap().code, Code::CONTINUE.byte(), "an idle one gives way");
+    let _ = server.handle_datagram(later, address(3000), &first_block(1, "t").write());
+    assert_eq!(code_of_answer(&mut server), Some(Code::CONTINUE), "an idle one gives way");
+}
+
+/// Forged addresses fill their half of the room; whoever has proven its own has the other.
+#[test]
+fn whoever_proves_its_address_finds_room_for_its_body() {
+    let mut server = server();
+    for port in 1..=2000 {
+        let _ = server.handle_datagram(NOW, address(port), &first_block(port, "t").write());
+    }
+    while server.poll_transmit().is_some() {}
+    let honest = address(3000);
+    let block = first_block(1, "t");
+    assert_eq!(server.handle_datagram(NOW, honest, &block.write()), Err(DropReason::Unproven));
+    let refusal = Message::read(&server.poll_transmit().unwrap().bytes).unwrap();
+    assert_eq!(Code::of_byte(refusal.code), Some(Code::UNAUTHORIZED));
+    let mut block = first_block(2, "t");
+    block.push(option::ECHO, refusal.option(option::ECHO).expect("something to prove it with"));
+    assert_eq!(server.handle_datagram(NOW, honest, &block.write()), Ok(()));
+    assert_eq!(code_of_answer(&mut server), Some(Code::CONTINUE));
+}
+
+#[test]
+fn one_peer_gathers_a_few_bodies_at_a_time() {
+    let mut server = server();
+    let mut taken = 0;
+    for id in 0..100 {
+        let block = first_block(id, &id.to_string());
+        let _ = server.handle_datagram(NOW, stranger(), &block.write());
+        taken += u32::from(code_of_answer(&mut server) == Some(Code::CONTINUE));
+    }
+    assert_eq!(taken, 8);
+}
+
+#[test]
+fn a_body_is_not_lost_because_the_application_is_busy() {
+    let mut settings = Settings::default();
+    settings.requests = 1;
+    let mut server = Endpoint::new(settings, [3; 32]);
+    server.handle_datagram(NOW, stranger(), &first_block(1, "t").write()).unwrap();
+    server.handle_datagram(NOW, stranger(), &get(2).write()).unwrap();
+    let mut last = first_block(3, "t");
+    last.options[1].1 = vec![0x16];
+    assert_eq!(server.handle_datagram(NOW, stranger(), &last.write()), Err(DropReason::Busy));
+    assert!(server.poll_request().is_some(), "now there is room");
+    assert_eq!(server.handle_datagram(NOW, stranger(), &last.write()), Ok(()));
+    assert_eq!(server.poll_request().expect("the body").request.payload.len(), 2048);
+}
+
+/// RFC 7252, section 5.4.1: nobody is told that a message that wants no acknowledgement means nothing.
+#[test]
+fn a_critical_option_in_a_message_that_wants_no_acknowledgement_is_passed_over() {
+    let mut server = server();
+    let mut message = get(7);
+    message.kind = Kind::NonConfirmable;
+    message.push(9999, b"");
+    assert_eq!(answer(&mut server, &message.write()), (Err(DropReason::Refused), vec![]));
 }
 
 #[test]

@@ -37,6 +37,11 @@ impl Python {
         Self::of("neighbour", "oscore_peer.py")
     }
 
+    /// aiocoap, which asks and answers over UDP.
+    pub fn over_datagrams() -> Self {
+        Self::of("neighbour", "datagram_peer.py")
+    }
+
     /// pycose, joserfc and kpn-senml.
     pub fn objects() -> Self {
         Self::of("objects", "peer.py")
