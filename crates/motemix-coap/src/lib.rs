@@ -6,6 +6,7 @@ mod code;
 pub mod format;
 mod peer;
 mod request;
+pub mod stream;
 
 pub use code::{Code, Method};
 pub use peer::{Peer, Token};
