@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use motemix_coap::stream::{Carriage, End, Event, Frame, Incoming, Session, Settings, Signal};
-use motemix_coap::{Code, Peer, Request, Response, Token, format};
+use motemix_coap::stream::{Carriage, End, Frame, Incoming, Session, Settings, Signal};
+use motemix_coap::{Code, Peer, Response, Token, format};
 use motemix_time::Instant;
 
 pub const CARRIAGES: [Carriage; 2] = [Carriage::Bytes, Carriage::WebSocket];
@@ -29,14 +29,14 @@ impl Pair {
 
     /// Carries all there is both ways.
     pub fn carry(&mut self) {
-        while self.to_server() | self.to_client() {}
+        while self.carry_there() | self.carry_back() {}
     }
 
-    pub fn to_server(&mut self) -> bool {
+    pub fn carry_there(&mut self) -> bool {
         carry(self.now, self.carriage, &mut self.client, &mut self.server)
     }
 
-    pub fn to_client(&mut self) -> bool {
+    pub fn carry_back(&mut self) -> bool {
         carry(self.now, self.carriage, &mut self.server, &mut self.client)
     }
 
