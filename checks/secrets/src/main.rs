@@ -17,6 +17,7 @@ mod host_curve;
 mod key_files;
 mod loopix;
 mod marks;
+mod oscore;
 mod p224;
 mod p256;
 mod packets;
@@ -187,7 +188,7 @@ fn ensure_same_curve() -> anyhow::Result<()> {
 const IS_OF_BOARDS: bool = cfg!(curve25519_dalek_bits = "32");
 
 /// What boards do not have.
-const OF_HOSTS: [&[Operation]; 2] = [key_files::OPERATIONS, loopix::OPERATIONS];
+const OF_HOSTS: [&[Operation]; 3] = [key_files::OPERATIONS, loopix::OPERATIONS, oscore::OPERATIONS];
 
 fn operations() -> impl Iterator<Item = &'static Operation> {
     let of_both = [

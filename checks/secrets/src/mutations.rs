@@ -67,6 +67,13 @@ pub const MUTATIONS: &[Mutation] = &[
         operations: &["a shared secret with one byte that is not zero"],
     },
     Mutation {
+        name: "OSCORE: Echo value, byte by byte",
+        file: "crates/motemix-coap/src/oscore/window.rs",
+        original: "given.ct_eq(&echo[..])",
+        mutant: "subtle::Choice::from(u8::from(given.iter().zip(echo.iter()).all(|(a, b)| *a == core::hint::black_box(*b))))",
+        operations: &["OSCORE: refuse an Echo value that is wrong in one byte"],
+    },
+    Mutation {
         name: "comparison of secrets, byte by byte",
         file: "crates/motemix-crypto/src/secret.rs",
         original: "self.0.as_slice().ct_eq(other.0.as_slice())",
@@ -273,9 +280,10 @@ const ALSO: [(&str, &str, &str); 5] = [
 
 /// What the copy needs: the crates that are mutated, those that they depend on, and the workspace
 /// that names versions.
-const COPIED: [&str; 11] = [
+const COPIED: [&str; 12] = [
     "Cargo.toml",
     "checks/secrets",
+    "crates/motemix-coap",
     "crates/motemix-crypto",
     "crates/motemix-directory",
     "crates/motemix-host/src",

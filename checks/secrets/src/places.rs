@@ -16,8 +16,9 @@ const REACH: usize = 4;
 const TRANSPARENT: [&str; 4] = ["/library/core/src/", "/library/alloc/src/", "/library/std/src/", "/subtle-"];
 
 /// Where a library discloses: a part of its file's path, and the reason.
-const OF_LIBRARIES: [(&str, &str, &str); 5] = [
+const OF_LIBRARIES: [(&str, &str, &str); 6] = [
     ("/base16ct-", "/src/lib.rs", "whether all digits of a key file are hexadecimal digits"),
+    ("/ccm-", "/src/lib.rs", "whether a tag of AES-CCM is right, which whoever sent the message learns"),
     ("/chacha20poly1305-", "/src/cipher.rs", "whether a pairing's tag is right, which its operator learns"),
     ("/graviola-", "/src/mid/x25519.rs", "whether the shared secret is zero, as RFC 7748 §6.1 asks"),
     ("/rmp-", ".rs", READ),

@@ -22,6 +22,7 @@ impl Moment {
     }
 
     /// `seconds` later, or the last moment there is.
+    #[must_use]
     pub const fn plus_secs(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(seconds.saturating_mul(1000)))
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 /// The other side of an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Peer {
     /// Sends datagrams from this address; whoever sent one may have forged it.
     Datagram(SocketAddr),
@@ -13,7 +13,7 @@ pub enum Peer {
 }
 
 /// What a client calls a request: up to 8 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Token {
     len: u8,
     bytes: [u8; Token::MAX_LEN],
@@ -22,6 +22,8 @@ pub struct Token {
 impl Token {
     /// The longest, in bytes (RFC 7252 §3).
     pub const MAX_LEN: usize = 8;
+    /// That of no bytes.
+    pub const EMPTY: Self = Self { len: 0, bytes: [0; Self::MAX_LEN] };
 
     /// Made of up to 8 bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {

@@ -127,7 +127,7 @@ impl Response {
 }
 
 /// Who observes: a client may have many observations, told apart by their tokens (RFC 7641 §4.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Relation {
     /// The client.
     pub peer: Peer,

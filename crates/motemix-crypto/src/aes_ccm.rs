@@ -64,6 +64,7 @@ pub fn open(
     ciphertext: &mut [u8],
     tag: &[u8; TAG_LEN],
 ) -> Result<(), AeadError> {
+    // Disclosed: whether the tag holds. Whoever sent the message sees what follows.
     Cipher::new(key.expose().into())
         .decrypt_inout_detached(nonce.into(), associated, ciphertext.into(), tag.into())
         .map_err(|_| AeadError)

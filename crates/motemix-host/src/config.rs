@@ -68,6 +68,18 @@ pub struct NodeConfig {
     /// Makes the node a mote that sends readings of its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<ReadingsConfig>,
+    /// Hands signed readings that arrive to a broker, and its commands to who sends readings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker: Option<BrokerConfig>,
+}
+
+/// The section `[broker]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BrokerConfig {
+    /// The broker's local socket.
+    pub socket: PathBuf,
 }
 
 /// The section `[radio]`.
@@ -157,6 +169,17 @@ pub struct ReadingsConfig {
     /// The file of the key that signs them (`motemix id new`). Without it they are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// The file that has what a server last commanded, in JSON, for the program that does it.
+    /// Without it the node obeys nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<PathBuf>,
+}
+
+impl BrokerConfig {
+    /// The broker that listens on this socket.
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self { socket: socket.into() }
+    }
 }
 
 impl RadioConfig {
@@ -183,7 +206,7 @@ impl Faults {
 impl ReadingsConfig {
     /// Unsigned readings for the node of this name, so often in the mean.
     pub fn new(to: impl Into<String>, every: Duration) -> Self {
-        Self { to: to.into(), every, key: None }
+        Self { to: to.into(), every, key: None, commands: None }
     }
 }
 
@@ -213,6 +236,7 @@ impl NodeConfig {
             limits: Limits::default(),
             faults: Faults::default(),
             readings: None,
+            broker: None,
         }
     }
 
@@ -280,8 +304,12 @@ impl NodeConfig {
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let radio = self.radio.as_mut().map(|radio| &mut radio.line);
-        let device = self.readings.as_mut().and_then(|readings| readings.key.as_mut());
-        [&mut self.key, &mut self.documents, &mut self.state].into_iter().chain(radio).chain(device)
+        let broker = self.broker.as_mut().map(|broker| &mut broker.socket);
+        let readings = self.readings.as_mut();
+        let device =
+            readings.into_iter().flat_map(|readings| [readings.key.as_mut(), readings.commands.as_mut()]);
+        let own = [&mut self.key, &mut self.documents, &mut self.state];
+        own.into_iter().chain(radio).chain(device.flatten()).chain(broker)
     }
 
     fn check(&self) -> Result<(), Fault> {

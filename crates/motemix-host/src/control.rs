@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use client::ControlClient;
 pub use protocol::{InboxEntry, NodeStatus, Request, Response};
-pub(crate) use server::bind_private;
-pub use server::{Call, ControlServer};
+pub use server::{Call, ControlServer, bind_private};
 
 /// The longest request, in bytes with its line feed.
 pub const REQUEST_LEN: usize = 64 << 10;

@@ -45,7 +45,7 @@ use crate::curve::HostCurve;
 use crate::documents::{Documents, DocumentsError, Network};
 use crate::keys::{KeyError, NodeKey};
 use crate::metrics::MetricsServer;
-use crate::store::{ReplayLogs, StoreError};
+use crate::store::{Message, ReplayLogs, StoreError};
 use crate::{NodeConfig, store};
 use advance::Time;
 use driver::Driver;
@@ -77,6 +77,14 @@ pub struct Started {
 /// Makes a reading of at most so many bytes; empty if there is nothing to say.
 pub type Source = Box<dyn FnMut(usize) -> Vec<u8>>;
 
+/// Says what goes back to the senders of these messages, which are on the disk, in their order:
+/// nothing for a mere acknowledgement. It is called on a thread that may wait for a disk. Whoever
+/// sent one message twice is asked about twice, with one number.
+pub type Replies = Box<dyn FnMut(&[Message]) -> Vec<Vec<u8>> + Send>;
+
+/// Hears what a receiver said to a message of this node, if it said anything.
+pub type Heard = Box<dyn FnMut(&[u8])>;
+
 /// Time since 1970 by a clock that others may set.
 pub type WallClock = Box<dyn FnMut() -> Duration>;
 
@@ -87,6 +95,10 @@ pub struct Setup {
     pub sockets: Vec<UdpSocket>,
     /// What a node with `readings` sends.
     pub source: Option<Source>,
+    /// What a receiver says besides that it has a message.
+    pub replies: Option<Replies>,
+    /// Who hears what receivers say.
+    pub heard: Option<Heard>,
     /// The wall clock; the machine's, if there is none.
     pub wall: Option<WallClock>,
 }
@@ -143,7 +155,7 @@ async fn start(
     let links = Links::open(config, setup.sockets)?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
     let logs = ReplayLogs::open(&config.state)?;
-    let mailroom = Mailroom::open(config)?;
+    let mailroom = Mailroom::open(config, setup.replies)?;
     let metrics = match &config.metrics {
         Some(section) => Some(listen(section.listen).await?),
         None => None,
@@ -188,6 +200,7 @@ async fn start(
         shared,
         inbound,
         source: setup.source,
+        heard: setup.heard,
     };
     match parts.network.profile {
         ProfileName::Mote => Driver::<Mote<HostCurve>>::drive(parts).await,
@@ -211,6 +224,7 @@ struct Parts<'c> {
     shared: Shared,
     inbound: mpsc::Receiver<Call>,
     source: Option<Source>,
+    heard: Option<Heard>,
 }
 
 /// Asks the node to stop when the system does. That a terminal was closed is no reason to.

@@ -5,18 +5,20 @@ mod loopback;
 use std::fs;
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use loopback::{
     FIRST_EPOCH, NAMES, Network, RECEIVER, Running, SENDER, ask_http, hours, parameters, scrape, start,
+    start_with,
 };
 use motemix_directory::Epoch;
 use motemix_host::clock::unix_seconds;
 use motemix_host::config::MetricsConfig;
 use motemix_host::control::Response;
-use motemix_host::{NodeConfig, NodeKey, Setup, run};
+use motemix_host::store::Message;
+use motemix_host::{Heard, NodeConfig, NodeKey, Replies, Setup, run};
 
 #[test]
 fn a_message_crosses_four_mixes_and_its_acknowledgement_comes_back() {
@@ -228,4 +230,53 @@ fn metrics_over_tcp_do_not_tell_cover_from_messages() {
     assert!(detailed.contains("motemix_health_of{concern=\"replay-filter\"} 0\n"), "{detailed}");
     sender.stop();
     nodes.into_iter().for_each(Running::stop);
+}
+
+fn reply_of(response: Response) -> Vec<u8> {
+    match response {
+        Response::Acknowledged { reply_hex, .. } => hex::decode(reply_hex.unwrap_or_default()).unwrap(),
+        other => panic!("an acknowledgement and not {other:?}"),
+    }
+}
+
+#[test]
+fn a_receiver_replies_to_messages_that_are_on_its_disk_and_the_sender_hears_it() {
+    let network = Network::new();
+    hours(&network);
+    let mixes: Vec<_> = (0..4).map(|index| start(network.config(index))).collect();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&asked);
+    let replies: Replies = Box::new(move |messages: &[Message]| {
+        noted.lock().unwrap().extend(messages.iter().map(|message| message.number));
+        let reply = |message: &Message| match &message.data[..] {
+            b"what shall I do?" => b"open the valve".to_vec(),
+            b"tell me everything" => vec![7; 1000],
+            _ => Vec::new(),
+        };
+        messages.iter().map(reply).collect()
+    });
+    let receiver =
+        start_with(network.config(RECEIVER), 0, || Setup { replies: Some(replies), ..Setup::default() });
+    let receiver = receiver.unwrap_or_else(|error| panic!("{error}"));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ears = Arc::clone(&heard);
+    let mote = start_with(network.config(SENDER), 0, move || {
+        let heard: Heard = Box::new(move |reply| ears.lock().unwrap().push(reply.to_vec()));
+        Setup { heard: Some(heard), ..Setup::default() }
+    });
+    let mote = mote.unwrap_or_else(|error| panic!("{error}"));
+
+    assert_eq!(reply_of(mote.send(b"all is well")), b"");
+    assert_eq!(reply_of(mote.send(b"what shall I do?")), b"open the valve");
+    assert_eq!(reply_of(mote.send(b"tell me everything")), b"", "no packet carries so much");
+
+    assert_eq!(*heard.lock().unwrap(), [b"open the valve"]);
+    assert_eq!(receiver.status().counters["replies_too_long"], 1);
+    let numbers = asked.lock().unwrap().clone();
+    let mut distinct = numbers.clone();
+    distinct.dedup();
+    assert_eq!(distinct, [1, 2, 3], "{numbers:?}: one number for each message, however often it came");
+    for node in mixes.into_iter().chain([receiver, mote]) {
+        node.stop();
+    }
 }

@@ -51,6 +51,7 @@ impl Purpose {
     pub(crate) const PAIRING: Self = Self(b"\x00\x11motemix/1 pairing");
     pub(crate) const SEALED_PAIRING: Self = Self(b"\x00\x18motemix/1 sealed pairing");
     pub(crate) const COMMAND: Self = Self(b"\x00\x11motemix/1 command");
+    pub(crate) const REQUEST: Self = Self(b"\x00\x18motemix/1 signed request");
 
     /// The label alone, with its length before it.
     pub(crate) const fn label(self) -> &'static [u8] {
@@ -88,6 +89,7 @@ mod tests {
             Purpose::PAIRING,
             Purpose::SEALED_PAIRING,
             Purpose::COMMAND,
+            Purpose::REQUEST,
         ];
         for Purpose(label) in all {
             assert_eq!(usize::from(label[1]) + 2, label.len(), "{label:?}");

@@ -13,6 +13,7 @@ pub(crate) const GROUP: Label = Label(b"motemix/1 group");
 pub(crate) const MEMBER: Label = Label(b"motemix/1 group member");
 pub(crate) const TEMPORARY: Label = Label(b"motemix/1 temporary identity");
 pub(crate) const KEY_ID: Label = Label(b"motemix/1 reading key id");
+pub(crate) const REQUEST: Label = Label(b"motemix/1 request");
 
 /// SHA-256 over fields.
 #[derive(Clone)]

@@ -20,6 +20,7 @@
 //! | `statement` | proofs, successors, registrations | RFC 8387, 4.1 and 8.2 |
 //! | `pairing`, `hpke` | what a device is to obey, sealed to its key | RFC 8387, 4.1; RFC 9180 |
 //! | `command` | what a device is told to do | RFC 8387, 4.1 |
+//! | `signed_request` | that a device wants what a request asks for | RFC 8387, 7.3 |
 //! | `reading`, `pack`, `key_id` | signed readings | RFC 8428 |
 //! | `freshness` | which numbers are accepted | RFC 8387, 8.2 |
 //! | `thumbprint` | a key's name for others | RFC 9679 |
@@ -45,6 +46,7 @@ mod pack;
 mod pairing;
 mod reading;
 mod sign1;
+mod signed_request;
 mod statement;
 mod text;
 mod thumbprint;
@@ -67,6 +69,7 @@ pub use reading::{
     OVERHEAD, Path, Reserved, SealedReading, Sealer, Twin, Verified, reading_context, senml_len,
 };
 pub use sign1::{MAX_KEY_ID_LEN, ObjectError, Part, Sign1, sign};
+pub use signed_request::{MAX_REQUEST_PROOF_LEN, RequestDigest, RequestProof, sign_request};
 pub use statement::{
     CHALLENGE_LEN, NO_CHALLENGE, Registration, UnverifiedRegistration, check_membership, check_possession,
     check_retirement, claimed_members, claimed_possessor, claimed_retired, prove_membership,

@@ -2,7 +2,8 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-pub(crate) fn encode(bytes: &[u8]) -> String {
+/// Bytes as text.
+pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
     for chunk in bytes.chunks(3) {
         let group = chunk.iter().fold(0_usize, |group, byte| (group << 8) | usize::from(*byte))
@@ -14,8 +15,8 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// `None` for another alphabet, padding, a length that cannot be, and bits that no byte has.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+/// The bytes of a text; `None` for another alphabet, padding, a length that cannot be, and bits that no byte has.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
     for chunk in text.as_bytes().chunks(4) {
         let mut group = 0_u32;

@@ -76,6 +76,11 @@ pub struct SealedJws<'t> {
 }
 
 impl SealedJws<'_> {
+    /// The SenML, which anybody may have written.
+    pub fn unverified_senml(&self) -> &[u8] {
+        &self.jws.payload
+    }
+
     /// The hint which key signed it under which number.
     pub const fn key_id(&self) -> KeyId {
         self.key_id

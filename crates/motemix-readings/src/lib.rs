@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-mod base64url;
+pub mod base64url;
 pub mod counter;
 pub mod devices;
 pub mod jws;

@@ -39,7 +39,8 @@ pub fn line_of_field(text: &str, field: &str) -> usize {
     root.and_then(|root| find(root.get_ref(), field)).map_or(1, |offset| line_of(text, offset))
 }
 
-/// Keys may have dots of their own, as in `"limits.queue" = 1`.
+/// Keys may have dots of their own, as in `"limits.queue" = 1`. An element of an array is
+/// `access[2]`, counted from 0.
 fn find(table: &DeTable<'_>, field: &str) -> Option<usize> {
     table.iter().find_map(|(key, value)| {
         let rest = field.strip_prefix(key.get_ref().as_ref())?;
@@ -47,9 +48,24 @@ fn find(table: &DeTable<'_>, field: &str) -> Option<usize> {
         if rest.is_empty() {
             return here;
         }
+        if let Some(rest) = rest.strip_prefix('[') {
+            return find_in_array(value, rest).or(here);
+        }
         let rest = rest.strip_prefix('.')?;
         value.get_ref().as_table().and_then(|inner| find(inner, rest)).or(here)
     })
+}
+
+/// `2].read`, of the array before it.
+fn find_in_array(array: &Spanned<DeValue<'_>>, field: &str) -> Option<usize> {
+    let (index, rest) = field.split_once(']')?;
+    let element = array.get_ref().as_array()?.get(index.parse::<usize>().ok()?)?;
+    let here = Some(element.span().start);
+    match (rest.strip_prefix('.'), rest.strip_prefix('['), element.get_ref().as_table()) {
+        (Some(rest), _, Some(table)) => find(table, rest).or(here),
+        (_, Some(rest), _) => find_in_array(element, rest).or(here),
+        _ => here,
+    }
 }
 
 fn descend(table: &DeTable<'_>, span: &Range<usize>, wanted: fn(&DeValue<'_>) -> bool, field: &mut String) {
@@ -84,4 +100,21 @@ fn encloses(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
 
 fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_an_element_has_its_line() {
+        let text = "name = 1\n\n[[access]]\ntopics = \"a\"\n\n[[access]]\ntopics = \"b\"\nread = [\"x\"]\n";
+        assert_eq!(line_of_field(text, "access[0].topics"), 4);
+        assert_eq!(line_of_field(text, "access[1].topics"), 7);
+        assert_eq!(line_of_field(text, "access[1].read"), 8);
+        assert_eq!(line_of_field(text, "access[1].read[0]"), 8);
+        // What is not there: the line of the part that is.
+        assert_eq!(line_of_field(text, "access[1].write"), 6);
+        assert_eq!(line_of_field(text, "access[7].topics"), 3);
+    }
 }

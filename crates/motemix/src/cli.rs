@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+mod broker;
 mod demo;
 mod directory;
 mod id;
@@ -10,6 +11,7 @@ mod node;
 mod object;
 mod shape;
 
+pub use broker::Broker;
 pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
 pub use id::{
@@ -87,6 +89,7 @@ pub enum Command {
     #[command(subcommand)]
     Directory(Directory),
     Demo(Demo),
+    Broker(Broker),
     /// Makes identities for devices, shows them, and checks what devices prove.
     ///
     /// A device makes its own key and with it its identity (RFC 8387): 32 digits, which whoever

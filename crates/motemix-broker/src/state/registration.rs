@@ -1,7 +1,9 @@
 //! Registrations of the resource directory (RFC 9176).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use motemix_coap::link_format::{Attribute, Link};
 use motemix_object::Identity;
 
 use crate::Moment;
@@ -19,24 +21,21 @@ pub struct Registration {
     pub sector: Option<Arc<str>>,
     /// Where its resources are: scheme and authority.
     pub base: Arc<str>,
+    /// Whether the endpoint said so; otherwise it is where its request came from.
+    pub base_stated: bool,
     /// When it ends unless it is renewed.
     pub expires: Moment,
     /// For how long a renewal lasts, in seconds.
     pub lifetime: u32,
     /// Other parameters of the registration, shown in look-ups: `et`, and unknown ones.
-    pub attributes: Vec<(Arc<str>, Option<Arc<str>>)>,
+    pub attributes: Vec<Attribute>,
     /// Its links.
     pub links: Vec<Link>,
     /// Whose key the registration has as a link attribute (RFC 8387 §7.3), if it has one: only who
     /// holds the key changes it.
     pub device: Option<Identity>,
-}
-
-/// A link as it was registered (RFC 6690).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Link {
-    /// The target, as it stood there.
-    pub target: Arc<str>,
-    /// Its attributes, in order.
-    pub attributes: Vec<(Arc<str>, Option<Arc<str>>)>,
+    /// The device that registered it without a key, if it proved who it is: only it changes it.
+    pub owner: Option<Identity>,
+    /// The address that registered it, if it has one: only from there others change it.
+    pub registrant: Option<IpAddr>,
 }

@@ -28,6 +28,8 @@ pub struct Topic {
     /// The device whose signed readings it takes, and nothing else; none takes what anybody
     /// publishes whom the policy lets.
     pub device: Option<Identity>,
+    /// The device that created it, if it proved who it is: it may change and delete the topic.
+    pub owner: Option<Identity>,
 }
 
 /// What was published to a topic last.
@@ -52,7 +54,5 @@ pub enum Signed {
     ByDevice {
         /// The sequence number.
         sequence: u64,
-        /// What the device's freshness is after it: `Freshness::to_words`.
-        fresh: [u64; 2],
     },
 }

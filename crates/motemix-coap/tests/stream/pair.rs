@@ -1,43 +1,47 @@
-//! Two sides of a connection, and a clock that goes as fast as it is told to.
+//! Two sides of a connection, one of which may be written by hand, and a clock that goes as fast as
+//! it is told to.
 
 use std::time::Duration;
 
-use motemix_coap::stream::{Carriage, End, Frame, Incoming, Session, Settings, Signal};
-use motemix_coap::{Code, Peer, Response, Token, format};
+use motemix_coap::{Carrier, Code, Incoming, Request, Response, Session, Settings, format};
 use motemix_time::Instant;
 
-pub const CARRIAGES: [Carriage; 2] = [Carriage::Bytes, Carriage::WebSocket];
+pub const CARRIERS: [Carrier; 2] = [Carrier::Stream, Carrier::WebSocket];
+
+/// How long a peer may take, and how long it may be silent.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const SILENCE: Duration = Duration::from_secs(240);
 
 pub struct Pair {
     pub now: Instant,
     pub client: Session,
     pub server: Session,
-    carriage: Carriage,
 }
 
 impl Pair {
-    pub fn new(carriage: Carriage) -> Self {
-        Self::with(carriage, Settings::default())
-    }
-
-    pub fn with(carriage: Carriage, server: Settings) -> Self {
+    pub fn new(carrier: Carrier) -> Self {
         let now = Instant::default();
-        let client = Session::new(Settings::default(), carriage, Peer::Stream(1), now);
-        let server = Session::new(server, carriage, Peer::Stream(2), now);
-        Self { now, client, server, carriage }
+        let session = |number| Session::new(now, number, carrier, Settings::default(), [number, 5]);
+        let mut pair = Self { now, client: session(1), server: session(2) };
+        pair.carry();
+        pair
     }
 
     /// Carries all there is both ways.
     pub fn carry(&mut self) {
-        while self.carry_there() | self.carry_back() {}
-    }
-
-    pub fn carry_there(&mut self) -> bool {
-        carry(self.now, self.carriage, &mut self.client, &mut self.server)
-    }
-
-    pub fn carry_back(&mut self) -> bool {
-        carry(self.now, self.carriage, &mut self.server, &mut self.client)
+        loop {
+            let to_server = self.client.poll_transmit();
+            let to_client = self.server.poll_transmit();
+            if let Some(bytes) = &to_server {
+                self.server.handle_bytes(self.now, bytes);
+            }
+            if let Some(bytes) = &to_client {
+                self.client.handle_bytes(self.now, bytes);
+            }
+            if to_server.is_none() && to_client.is_none() {
+                return;
+            }
+        }
     }
 
     pub fn wait(&mut self, time: Duration) {
@@ -46,67 +50,97 @@ impl Pair {
         self.server.handle_timeout(self.now);
     }
 
-    /// The server answers the next request with `response`.
-    pub fn answer(&mut self, response: &Response, observing: bool) -> Incoming {
-        let incoming = self.server.poll_request().expect("a request");
-        self.server.respond(self.now, incoming.ticket, response, observing);
-        incoming
+    /// The server answers its next request.
+    pub fn answer(&mut self, response: &Response, observing: bool) -> Request {
+        let Incoming { ticket, request } = self.server.poll_request().expect("a request");
+        self.server.respond(self.now, ticket, response, observing);
+        request
     }
-}
-
-fn carry(now: Instant, carriage: Carriage, from: &mut Session, to: &mut Session) -> bool {
-    let mut moved = false;
-    while let Some(bytes) = from.poll_transmit() {
-        give(now, carriage, to, &bytes);
-        moved = true;
-    }
-    moved
-}
-
-/// What comes at the end is nothing to a side that has ended.
-pub fn give(now: Instant, carriage: Carriage, to: &mut Session, bytes: &[u8]) {
-    let _ = match carriage {
-        Carriage::Bytes => to.handle_bytes(now, bytes),
-        Carriage::WebSocket => to.handle_message(now, bytes),
-    };
 }
 
 pub fn content(text: &str) -> Response {
     Response::content(Code::CONTENT, format::TEXT, text.as_bytes())
 }
 
-/// A side whose peer is written by hand.
+/// A message as the tests write it: options and payload are as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    pub code: u8,
+    pub token: Vec<u8>,
+    pub rest: Vec<u8>,
+}
+
+pub fn frame(code: u8, token: &[u8], rest: &[u8]) -> Frame {
+    Frame { code, token: token.to_vec(), rest: rest.to_vec() }
+}
+
+impl Frame {
+    /// RFC 8323 §3.2, and §4.2 for WebSockets.
+    pub fn write(&self, carrier: Carrier) -> Vec<u8> {
+        let len = self.rest.len();
+        let token_len = self.token.len() as u8;
+        let mut bytes = match len {
+            _ if carrier == Carrier::WebSocket => vec![token_len],
+            0..=12 => vec![(len as u8) << 4 | token_len],
+            13..=268 => vec![0xd0 | token_len, (len - 13) as u8],
+            269..=65_804 => [&[0xe0 | token_len], &((len - 269) as u16).to_be_bytes()[..]].concat(),
+            _ => [&[0xf0 | token_len], &((len - 65_805) as u32).to_be_bytes()[..]].concat(),
+        };
+        bytes.push(self.code);
+        bytes.extend_from_slice(&self.token);
+        bytes.extend_from_slice(&self.rest);
+        bytes
+    }
+
+    /// One that a session wrote: all of the bytes.
+    pub fn read(carrier: Carrier, bytes: &[u8]) -> Self {
+        let more = match (carrier, bytes[0] >> 4) {
+            (Carrier::Stream, 13) => 1,
+            (Carrier::Stream, 14) => 2,
+            (Carrier::Stream, 15) => 4,
+            _ => 0,
+        };
+        let token_len = usize::from(bytes[0] & 0x0f);
+        let (token, rest) = bytes[2 + more..].split_at(token_len);
+        let read = frame(bytes[1 + more], token, rest);
+        assert_eq!(read.write(carrier), bytes, "another form of the same length");
+        read
+    }
+}
+
+/// A session whose peer is written by hand.
 pub struct Alone {
     pub now: Instant,
     pub session: Session,
-    carriage: Carriage,
+    carrier: Carrier,
 }
 
+pub const CSM: u8 = 0xe1;
+pub const PING: u8 = 0xe2;
+pub const PONG: u8 = 0xe3;
+pub const RELEASE: u8 = 0xe4;
+pub const ABORT: u8 = 0xe5;
+
 impl Alone {
-    pub fn new(carriage: Carriage, settings: Settings) -> Self {
+    pub fn new(carrier: Carrier) -> Self {
         let now = Instant::default();
-        let session = Session::new(settings, carriage, Peer::Stream(7), now);
-        Self { now, session, carriage }
+        Self { now, session: Session::new(now, 7, carrier, Settings::default(), [3, 4]), carrier }
     }
 
     /// The other side has said what it can do.
-    pub fn introduced(carriage: Carriage, settings: Settings) -> Self {
-        let mut alone = Self::new(carriage, settings);
-        alone.say(&csm(None).to_frame(Token::default()));
+    pub fn introduced(carrier: Carrier) -> Self {
+        let mut alone = Self::new(carrier);
+        alone.say(&frame(CSM, &[], &[]));
         alone.sent();
         alone
     }
 
     pub fn say(&mut self, frame: &Frame) {
-        let bytes = match self.carriage {
-            Carriage::Bytes => frame.to_stream(),
-            Carriage::WebSocket => frame.to_message(),
-        };
-        self.say_bytes(&bytes);
+        self.session.handle_bytes(self.now, &frame.write(self.carrier));
     }
 
     pub fn say_bytes(&mut self, bytes: &[u8]) {
-        give(self.now, self.carriage, &mut self.session, bytes);
+        self.session.handle_bytes(self.now, bytes);
     }
 
     pub fn wait(&mut self, time: Duration) {
@@ -114,35 +148,27 @@ impl Alone {
         self.session.handle_timeout(self.now);
     }
 
+    pub fn answer(&mut self, response: &Response) -> Request {
+        let Incoming { ticket, request } = self.session.poll_request().expect("a request");
+        self.session.respond(self.now, ticket, response, false);
+        request
+    }
+
     /// All that it sends.
     pub fn sent(&mut self) -> Vec<Frame> {
-        let read = |bytes: Vec<u8>| match self.carriage {
-            Carriage::Bytes => {
-                let (frame, len) = Frame::of_stream(&bytes, usize::MAX).expect("a frame").expect("all of it");
-                assert_eq!(len, bytes.len());
-                frame
-            }
-            Carriage::WebSocket => Frame::of_message(&bytes, usize::MAX).expect("a frame"),
-        };
-        std::iter::from_fn(|| self.session.poll_transmit()).map(read).collect()
+        std::iter::from_fn(|| self.session.poll_transmit())
+            .map(|bytes| Frame::read(self.carrier, &bytes))
+            .collect()
     }
 
-    /// It ended so, and told the peer so.
+    /// It ended the connection and said why.
     #[track_caller]
-    pub fn aborted(&mut self, because: &End) {
-        assert_eq!(self.session.end(), Some(because));
-        let frames = self.sent();
-        let last = frames.last().map(|frame| Signal::of_frame(frame).expect("a signal"));
-        let Some(Some(Signal::Abort { diagnostic, .. })) = last else { panic!("no Abort: {frames:?}") };
-        assert_eq!(diagnostic, because.to_string());
+    pub fn aborts(&mut self) -> Frame {
         assert!(self.session.is_over());
+        let abort = self.sent().pop().expect("an Abort");
+        assert_eq!(abort.code, ABORT);
+        assert!(abort.rest.len() > 1, "a reason");
+        assert_eq!(self.session.poll_request().map(|incoming| incoming.request), None);
+        abort
     }
-}
-
-pub fn csm(max_message_size: Option<u32>) -> Signal {
-    Signal::Csm { max_message_size, block_wise: false }
-}
-
-pub fn frame(code: u8, token: &[u8], rest: &[u8]) -> Frame {
-    Frame { code, token: Token::new(token).expect("short"), rest: rest.to_vec() }
 }

@@ -1,18 +1,12 @@
 //! What RFC 8323 publishes, and each boundary of its length field.
 
-use motemix_coap::stream::{Carriage, Frame, NoFrame, SUBPROTOCOL, Settings, Signal, WEB_SOCKET_PATH};
-use motemix_coap::{Code, Method, Response, Token};
+use motemix_coap::{Carrier, Code, Method, Response};
 use serde_json::Value;
 
-use crate::pair::Alone;
+use crate::pair::{Alone, Frame, PONG, frame};
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("../../../../vectors/coap/rfc8323.json")).expect("JSON")
-}
-
-fn code(text: &str) -> u8 {
-    let (class, detail) = text.split_once('.').expect("a point");
-    class.parse::<u8>().expect("a class") << 5 | detail.parse::<u8>().expect("a detail")
 }
 
 fn hex(value: &Value) -> Vec<u8> {
@@ -20,77 +14,83 @@ fn hex(value: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn the_frames_of_rfc_8323_are_read_and_written() {
-    let vectors = vectors();
-    let frames = vectors["frames"].as_array().expect("frames");
-    assert_eq!(frames.len(), 3);
-    for vector in frames {
-        let bytes = hex(&vector["stream"]);
-        let (frame, len) = Frame::of_stream(&bytes, 1152).expect("a frame").expect("all of it");
-        assert_eq!(len, bytes.len());
-        assert_eq!(frame.code, code(vector["code"].as_str().expect("a code")));
-        assert_eq!(frame.token.as_bytes(), hex(&vector["token"]));
-        assert_eq!(frame.to_stream(), bytes);
-        let signal = match vector["signal"].as_str() {
-            Some("ping") => Some(Signal::Ping { custody: false }),
-            Some("pong") => Some(Signal::Pong { custody: false }),
-            _ => continue,
-        };
-        assert_eq!(Signal::of_frame(&frame), Ok(signal.clone()));
-        assert_eq!(signal.map(|signal| signal.to_frame(frame.token)), Some(frame));
-    }
+fn a_ping_of_rfc_8323_has_its_pong() {
+    let frames = &vectors()["frames"];
+    let mut alone = Alone::introduced(Carrier::Stream);
+    alone.say_bytes(&hex(&frames["ping"]));
+    assert_eq!(alone.session.poll_transmit(), Some(hex(&frames["pong"])));
+}
+
+#[test]
+fn a_response_without_options_is_the_one_of_rfc_8323() {
+    let frames = &vectors()["frames"];
+    let bytes = hex(&frames["valid"]);
+    let mut alone = Alone::introduced(Carrier::Stream);
+    alone.say(&frame(1, &[0x7f], &[]));
+    alone.answer(&Response::new(Code::VALID));
+    assert_eq!(alone.session.poll_transmit(), Some(bytes));
 }
 
 #[test]
 fn the_exchange_of_appendix_b_happens() {
     let vectors = vectors();
-    assert_eq!(vectors["handshake"]["path"], WEB_SOCKET_PATH);
-    assert_eq!(vectors["handshake"]["protocol"], SUBPROTOCOL);
     let exchange = &vectors["exchange"];
     let token = hex(&exchange["request"]["token"]);
+    let mut alone = Alone::introduced(Carrier::WebSocket);
     // Uri-Path twice, Uri-Query.
-    let mut rest = b"\xb7sensors\x0btemperature".to_vec();
-    rest.extend_from_slice(b"\x45u=Cel");
-    let mut server = Alone::introduced(Carriage::WebSocket, Settings::default());
-    server.say_bytes(&[&[1, 1, token[0]], &rest[..]].concat());
-    let incoming = server.session.poll_request().expect("a request");
-    assert_eq!(incoming.request.method, Method::Get);
-    assert_eq!(Value::from(incoming.request.path), exchange["request"]["path"]);
-    assert_eq!(Value::from(incoming.request.query), exchange["request"]["query"]);
+    alone.say(&frame(1, &token, b"\xb7sensors\x0btemperature\x45u=Cel"));
     let text = exchange["response"]["payload"].as_str().expect("a text");
     let response = Response { payload: text.as_bytes().into(), ..Response::new(Code::CONTENT) };
-    server.session.respond(server.now, incoming.ticket, &response, false);
-    let bytes = server.session.poll_transmit().expect("the response");
-    assert_eq!(bytes, [&[1, code("2.05"), token[0], 0xff], text.as_bytes()].concat());
+    let request = alone.answer(&response);
+    assert_eq!(request.method, Method::Get);
+    assert_eq!(Value::from(request.path), exchange["request"]["path"]);
+    assert_eq!(Value::from(request.query), exchange["request"]["query"]);
+    let payload = [b"\xff", text.as_bytes()].concat();
+    assert_eq!(alone.sent(), [frame(Code::CONTENT.byte(), &token, &payload)]);
 }
 
 #[test]
-fn each_length_has_one_form() {
-    // The last of each form, and the first of the next (RFC 8323 §3.2).
-    let forms = [(0, 0), (12, 0), (13, 1), (268, 1), (269, 2), (65_804, 2), (65_805, 4), (70_000, 4)];
-    for (len, extended) in forms {
-        let token = Token::new(&[1, 2, 3]).expect("short");
-        let frame = Frame { code: 2, token, rest: vec![0xa5; len] };
-        let bytes = frame.to_stream();
-        assert_eq!(bytes.len(), 1 + extended + 1 + 3 + len);
-        for cut in [0, 1, extended, extended + 1, bytes.len() - 1] {
-            assert_eq!(
-                Frame::of_stream(&bytes[..cut.min(bytes.len() - 1)], 1 << 20),
-                Ok(None),
-                "{len} {cut}"
-            );
+fn each_length_has_one_form_and_is_read_byte_by_byte() {
+    // The last of each form, and the first of the next (RFC 8323 §3.2): a marker and a payload.
+    for len in [3, 12, 13, 268, 269, 60_000, 65_804, 65_805, 65_900] {
+        let rest = [&[0xff], &vec![0xa5; len - 1][..]].concat();
+        let put = Frame { code: 3, token: vec![1, 2, 3], rest };
+        let bytes = put.write(Carrier::Stream);
+        let mut whole = Alone::introduced(Carrier::Stream);
+        whole.say_bytes(&bytes);
+        let mut pieces = Alone::introduced(Carrier::Stream);
+        let (head, body) = bytes.split_at(7);
+        for byte in head {
+            pieces.say_bytes(&[*byte]);
         }
-        let more = [&bytes[..], &[0xff; 5]].concat();
-        assert_eq!(Frame::of_stream(&more, bytes.len()), Ok(Some((frame.clone(), bytes.len()))));
-        let too_long = NoFrame::TooLong { len: bytes.len() as u64, most: bytes.len() - 1 };
-        assert_eq!(Frame::of_stream(&bytes, bytes.len() - 1), Err(too_long));
-        assert_eq!(Frame::of_message(&frame.to_message(), 1 << 20), Ok(frame));
+        for piece in body.chunks(997) {
+            assert!(pieces.session.poll_request().is_none());
+            pieces.say_bytes(piece);
+        }
+        for alone in [&mut whole, &mut pieces] {
+            assert_eq!(alone.answer(&Response::new(Code::CHANGED)).payload.len(), len - 1);
+        }
     }
 }
 
 #[test]
-fn the_longest_length_is_refused_before_any_of_it_has_come() {
-    let header = [0xf0, 0xff, 0xff, 0xff, 0xff];
-    let len = 6 + 65_805 + u64::from(u32::MAX);
-    assert_eq!(Frame::of_stream(&header, 1 << 20), Err(NoFrame::TooLong { len, most: 1 << 20 }));
+fn responses_of_each_length_can_be_read() {
+    for len in [0, 1, 11, 12, 255, 256, 267, 268, 1000, 60_000] {
+        let mut alone = Alone::new(Carrier::Stream);
+        // Max-Message-Size 65,536.
+        alone.say(&frame(0xe1, &[], &[0x23, 1, 0, 0]));
+        alone.sent();
+        alone.say(&frame(1, &[9], &[]));
+        alone.answer(&Response { payload: vec![7; len].into(), ..Response::new(Code::CONTENT) });
+        let sent = alone.sent();
+        assert_eq!(sent.len(), 1);
+        assert_eq!(sent[0].rest.len(), if len == 0 { 0 } else { len + 1 });
+    }
+}
+
+#[test]
+fn a_pong_of_nobody_harms_nothing() {
+    let mut alone = Alone::introduced(Carrier::Stream);
+    alone.say(&frame(PONG, &[0x42], &[]));
+    assert!(!alone.session.is_over());
 }

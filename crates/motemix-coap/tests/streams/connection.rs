@@ -4,8 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use motemix_coap::stream::{Carriage, End, Session, Settings};
-use motemix_coap::{Peer, stream};
+use motemix_coap::{Carrier, Session, Settings};
 use motemix_time::Instant;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -16,6 +15,9 @@ use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, 
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 
 const PROTOCOL: &str = "sec-websocket-protocol";
+/// RFC 8323 §8.1.
+const COAP: &str = "coap";
+const PATH: &str = "/.well-known/coap";
 
 pub enum Socket {
     Tcp(TcpStream),
@@ -28,13 +30,13 @@ impl Socket {
         let check = |request: &Request, mut response: Response| {
             let protocols = request.headers().get_all(PROTOCOL).iter();
             let names = protocols.filter_map(|names| names.to_str().ok()).flat_map(|names| names.split(','));
-            let speaks_coap = names.map(str::trim).any(|name| name == stream::SUBPROTOCOL);
-            if request.uri().path() != stream::WEB_SOCKET_PATH || !speaks_coap {
+            let speaks_coap = names.map(str::trim).any(|name| name == COAP);
+            if request.uri().path() != PATH || !speaks_coap {
                 let mut refused = ErrorResponse::new(None);
                 *refused.status_mut() = StatusCode::BAD_REQUEST;
                 return Err(refused);
             }
-            response.headers_mut().insert(PROTOCOL, HeaderValue::from_static(stream::SUBPROTOCOL));
+            response.headers_mut().insert(PROTOCOL, HeaderValue::from_static(COAP));
             Ok(response)
         };
         let socket = tokio_tungstenite::accept_hdr_async(stream, check).await.expect("a handshake");
@@ -43,18 +45,18 @@ impl Socket {
 
     pub async fn connect_web(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server");
-        let uri = format!("ws://127.0.0.1:{port}{}", stream::WEB_SOCKET_PATH);
+        let uri = format!("ws://127.0.0.1:{port}{}", PATH);
         let mut request = uri.into_client_request().expect("an address");
-        request.headers_mut().insert(PROTOCOL, HeaderValue::from_static(stream::SUBPROTOCOL));
+        request.headers_mut().insert(PROTOCOL, HeaderValue::from_static(COAP));
         let (socket, response) = tokio_tungstenite::client_async(request, stream).await.expect("a handshake");
-        assert_eq!(response.headers()[PROTOCOL], stream::SUBPROTOCOL);
+        assert_eq!(response.headers()[PROTOCOL], COAP);
         Self::Web(Box::new(socket))
     }
 
-    fn carriage(&self) -> Carriage {
+    fn carriage(&self) -> Carrier {
         match self {
-            Self::Tcp(_) => Carriage::Bytes,
-            Self::Web(_) => Carriage::WebSocket,
+            Self::Tcp(_) => Carrier::Stream,
+            Self::Web(_) => Carrier::WebSocket,
         }
     }
 
@@ -94,7 +96,7 @@ pub struct Connection {
 impl Connection {
     pub fn new(socket: Socket, number: u64) -> Self {
         let session =
-            Session::new(Settings::default(), socket.carriage(), Peer::Stream(number), Instant::default());
+            Session::new(Instant::default(), number, socket.carrier(), Settings::default(), [number, 1]);
         Self { session, socket, begin: tokio::time::Instant::now() }
     }
 
@@ -118,16 +120,14 @@ impl Connection {
                 None => pending().await,
             }
         };
-        let wants_input = self.session.wants_input();
+        let wants_input = self.session.wants_more();
         tokio::select! {
             bytes = self.socket.read(), if wants_input => {
                 let now = self.now();
-                // An end is seen at the next step, once the Abort is sent.
-                let _: Result<(), End> = match (bytes, self.socket.carriage()) {
-                    (None, _) => { self.session.lost(now); Ok(()) }
-                    (Some(bytes), Carriage::Bytes) => self.session.handle_bytes(now, &bytes),
-                    (Some(bytes), Carriage::WebSocket) => self.session.handle_message(now, &bytes),
-                };
+                match bytes {
+                    Some(bytes) => self.session.handle_bytes(now, &bytes),
+                    None => self.session.closed(),
+                }
             }
             () = due => {
                 let now = self.now();

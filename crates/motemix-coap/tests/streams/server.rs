@@ -73,18 +73,18 @@ async fn talk(stream: TcpStream, is_web: bool, number: u64, value: watch::Sender
     loop {
         while let Some(incoming) = connection.session.poll_request() {
             let response = answer(&incoming.request, &value);
-            observers.retain(|relation| *relation != incoming.relation);
+            observers.retain(|relation| *relation != incoming.ticket.relation());
             let observing = incoming.request.observe == Some(Observe::Register);
             if observing {
-                observers.push(incoming.relation);
+                observers.push(incoming.ticket.relation());
             }
             let now = connection.now();
             connection.session.respond(now, incoming.ticket, &response, observing);
         }
         tokio::select! {
             goes_on = connection.step() => if !goes_on { return },
-            changed = changes.changed() => {
-                changed.expect("there is a sender");
+            told = changes.changed() => {
+                told.expect("there is a sender");
                 let state = state(&changes.borrow_and_update());
                 let now = connection.now();
                 for relation in &observers {

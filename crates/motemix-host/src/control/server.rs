@@ -98,7 +98,10 @@ impl ControlServer {
 
 /// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left
 /// behind.
-pub(crate) fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
+///
+/// # Errors
+/// Somebody listens there already, the path is too long, or the system refuses.
+pub fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
     let failed = |error| ControlError::io(path, error);
     if StdStream::connect(path).is_ok() {
         return Err(ControlError::new(path, ControlProblem::InUse));

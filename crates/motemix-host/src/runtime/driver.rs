@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant as HostInstant};
 
 use motemix_directory::Epoch;
-use motemix_node::{Admitted, Config, Digest, Event, Journal as _, MessageHandle, Node};
+use motemix_node::{Admitted, Config, Digest, Event, Journal as _, MessageHandle, Node, ReplyError};
 use motemix_sphinx::{MixKey, NodeId, Profile};
 use rand_core::Rng as _;
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +22,7 @@ use super::readings::Readings;
 use super::reserve::Reserve;
 use super::snapshot::{HostCounters, Shared, Totals, micros};
 use super::tables::Tables;
-use super::{Parts, RuntimeError, rounds};
+use super::{Heard, Parts, RuntimeError, rounds};
 use crate::NodeConfig;
 use crate::clock::HostClock;
 use crate::control::{Call, Response};
@@ -66,6 +66,7 @@ pub(super) struct Driver<'t, P: Profile> {
     inbound: mpsc::Receiver<Call>,
     /// Until a request ends them.
     pub(super) readings: Option<Readings>,
+    heard: Option<Heard>,
     rng: HostRng,
     next_tick: HostInstant,
     host: HostCounters,
@@ -91,6 +92,7 @@ impl<P: Profile> Driver<'_, P> {
             loss: Loss::new(parts.config.faults.loss, rng.next_u64()),
             readings: (parts.config.readings.as_ref().zip(parts.source))
                 .map(|(readings, source)| Readings::new(readings, source, &mut rng)),
+            heard: parts.heard,
             network: parts.network,
             mailroom: parts.mailroom,
             shared: parts.shared,
@@ -190,8 +192,11 @@ impl<P: Profile> Driver<'_, P> {
         let now = self.clock.now();
         self.host.inbox_refusals += committed.refusals;
         // One that waited for too long is tried again by its sender, and is known then.
-        for token in committed.safe {
-            let _ = self.node.reply(now, token, &[]);
+        for (token, reply) in committed.safe {
+            if self.node.reply(now, token, &reply) == Err(ReplyError::TooLong) {
+                self.host.replies_too_long += 1;
+                let _ = self.node.reply(now, token, &[]);
+            }
         }
         for token in committed.refused {
             let _ = self.node.refuse(token);
@@ -244,6 +249,9 @@ impl<P: Profile> Driver<'_, P> {
                 }
                 Event::Acknowledged { message, round_trip, elapsed, tries, reply } => {
                     self.shared.acknowledged(round_trip, elapsed);
+                    if let Some(heard) = self.heard.as_mut().filter(|_| !reply.is_empty()) {
+                        heard(reply);
+                    }
                     if let Some(answer) = self.waiting.remove(&message) {
                         // A client that has gone needs no answer.
                         let _ = answer.send(Response::Acknowledged {

@@ -6,6 +6,7 @@
 //! that messages may be gone is told from then on. A node whose inbox has room for no message, as a
 //! mix, opens none.
 
+use std::fmt;
 use std::future;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use motemix_node::ReceiptToken;
 use motemix_sphinx::MessageId;
 use tokio::task::JoinHandle;
 
+use super::Replies;
 use crate::NodeConfig;
 use crate::clock::{unix_seconds, unix_time};
 use crate::store::inbox::Arrival;
@@ -36,6 +38,8 @@ pub(super) struct Mailroom {
     quota: Quota,
     waiting: Vec<Letter>,
     commit: Option<JoinHandle<Commit>>,
+    /// What is said to those whose messages are safe; away while a commit is under way.
+    clerk: Option<Clerk>,
     held: Held,
     /// Why the disk refused, and when it is asked again.
     refused: Option<(StoreError, Instant)>,
@@ -62,12 +66,24 @@ struct Letter {
     data: Vec<u8>,
 }
 
+/// Who replies.
+struct Clerk(Replies);
+
+impl fmt::Debug for Clerk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clerk(..)")
+    }
+}
+
 /// A commit without letters asks the disk whether it takes something again.
 #[derive(Debug)]
 struct Commit {
     inbox: Inbox,
     letters: Vec<Letter>,
     result: Result<(Vec<Accepted>, Held), StoreError>,
+    clerk: Option<Clerk>,
+    /// What the clerk says to each of the letters; nothing to those after the last.
+    replies: Vec<Vec<u8>>,
     /// Whether the file was opened anew.
     reopened: bool,
 }
@@ -75,8 +91,8 @@ struct Commit {
 /// What became of the messages of one commit.
 #[derive(Debug, Default)]
 pub(super) struct Committed {
-    /// Receipts of those that are safe now.
-    pub(super) safe: Vec<ReceiptToken>,
+    /// Receipts of those that are safe now, and what is said to their senders.
+    pub(super) safe: Vec<(ReceiptToken, Vec<u8>)>,
     /// Receipts of those that are not here.
     pub(super) refused: Vec<ReceiptToken>,
     /// How many are not here, with or without a receipt.
@@ -84,7 +100,7 @@ pub(super) struct Committed {
 }
 
 impl Mailroom {
-    pub(super) fn open(config: &NodeConfig) -> Result<Self, StoreError> {
+    pub(super) fn open(config: &NodeConfig, replies: Option<Replies>) -> Result<Self, StoreError> {
         let limits = &config.limits;
         let quota = Quota { messages: limits.inbox_messages.into(), bytes: limits.inbox_bytes };
         let mut held = Held::default();
@@ -101,6 +117,7 @@ impl Mailroom {
             quota,
             waiting: Vec::new(),
             commit: None,
+            clerk: replies.map(Clerk),
             held,
             refused: None,
             next_look: Instant::now(),
@@ -133,12 +150,17 @@ impl Mailroom {
         }
         let is_alone = desk.reader.is_none();
         let letters = std::mem::take(&mut self.waiting);
+        let mut clerk = self.clerk.take();
         self.commit = Some(tokio::task::spawn_blocking(move || {
             let lost = is_alone && inbox.look().is_err();
             let result = if lost { inbox.reopen() } else { Ok(()) };
             let reopened = lost && result.is_ok();
             let result = result.and_then(|()| put_away(&mut inbox, &letters));
-            Commit { inbox, letters, result, reopened }
+            let replies = match (&result, &mut clerk) {
+                (Ok((outcomes, _)), Some(clerk)) => clerk.replies(&inbox, &letters, outcomes),
+                _ => Vec::new(),
+            };
+            Commit { inbox, letters, result, clerk, replies, reopened }
         }));
     }
 
@@ -166,7 +188,8 @@ impl Mailroom {
         let finished = commit.await;
         self.commit = None;
         match finished {
-            Ok(Commit { inbox, letters, result, reopened }) => {
+            Ok(Commit { inbox, letters, result, clerk, replies, reopened }) => {
+                self.clerk = clerk;
                 if let Some(desk) = &mut self.inbox {
                     desk.writer = Some(inbox);
                     if reopened {
@@ -176,7 +199,7 @@ impl Mailroom {
                         desk.reader = Inbox::open(&desk.file).ok();
                     }
                 }
-                self.heed(letters, result)
+                self.heed(letters, replies, result)
             }
             // The thread ended without an outcome: nothing is acknowledged, and nothing is taken
             // any more.
@@ -184,18 +207,25 @@ impl Mailroom {
         }
     }
 
-    fn heed(&mut self, letters: Vec<Letter>, result: Result<(Vec<Accepted>, Held), StoreError>) -> Committed {
+    fn heed(
+        &mut self,
+        letters: Vec<Letter>,
+        replies: Vec<Vec<u8>>,
+        result: Result<(Vec<Accepted>, Held), StoreError>,
+    ) -> Committed {
         let mut committed = Committed::default();
+        let mut replies = replies.into_iter();
         match result {
             Ok((outcomes, held)) => {
                 (self.held, self.refused) = (held, None);
                 for (letter, outcome) in letters.into_iter().zip(outcomes) {
+                    let reply = replies.next().unwrap_or_default();
                     // New or here already: either way it is safe.
                     if outcome == Accepted::NoRoom {
                         committed.refusals += 1;
                         committed.refused.extend(letter.token);
                     } else {
-                        committed.safe.extend(letter.token);
+                        committed.safe.extend(letter.token.map(|token| (token, reply)));
                     }
                 }
             }
@@ -234,6 +264,27 @@ impl Mailroom {
         let reader = self.inbox.as_ref().and_then(|desk| desk.reader.as_ref());
         let counted = reader.and_then(|reader| reader.count().ok());
         counted.unwrap_or(self.held.messages)
+    }
+}
+
+impl Clerk {
+    /// What is said to each of these letters. Those that are not here get nothing, and neither do
+    /// those that the inbox cannot find again.
+    fn replies(&mut self, inbox: &Inbox, letters: &[Letter], outcomes: &[Accepted]) -> Vec<Vec<u8>> {
+        let mut replies = vec![Vec::new(); letters.len()];
+        let mut safe = Vec::new();
+        for (index, (letter, outcome)) in letters.iter().zip(outcomes).enumerate() {
+            let number = inbox.number_of(letter.digest).ok().flatten();
+            if let Some(number) = number.filter(|_| *outcome != Accepted::NoRoom) {
+                let data = letter.data.clone();
+                safe.push((index, Message { number, received_at: letter.received_at, data }));
+            }
+        }
+        let (indices, messages): (Vec<_>, Vec<_>) = safe.into_iter().unzip();
+        for (index, reply) in indices.into_iter().zip((self.0)(&messages)) {
+            replies[index] = reply;
+        }
+        replies
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct HostCounters {
     pub(super) inbox_refusals: u64,
     /// Own readings that could not be sent.
     pub(super) readings_refused: u64,
+    /// Replies that no packet carries; their senders were told that the message is here.
+    pub(super) replies_too_long: u64,
 }
 
 /// The totals, and what does not change.
@@ -309,7 +311,7 @@ impl Told for Coarse {
 
 impl Totals {
     /// Name, meaning and value of each counter.
-    fn counters(&self) -> [(&'static str, &'static str, u64); 26] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 27] {
         let Self { node, links, host, .. } = self;
         [
             ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
@@ -342,6 +344,7 @@ impl Totals {
             ),
             ("motemix_inbox_refusals", "Messages that the inbox could not take", host.inbox_refusals),
             ("motemix_readings_refused", "Own readings that could not be sent", host.readings_refused),
+            ("motemix_replies_too_long", "Replies that no packet carries", host.replies_too_long),
         ]
     }
 }

@@ -320,6 +320,18 @@ impl Inbox {
         read().map_err(|error| sqlite::failure(&self.file, error))
     }
 
+    /// The number of the message with this digest, if it is remembered.
+    ///
+    /// # Errors
+    /// The file is damaged, or the system refuses.
+    pub fn number_of(&self, digest: [u8; 16]) -> Result<Option<u64>, StoreError> {
+        let read = || {
+            let mut query = self.connection.prepare_cached("SELECT number FROM digests WHERE digest = ?1")?;
+            query.query_row([digest], |row| row.get(0)).optional()
+        };
+        read().map_err(|error| sqlite::failure(&self.file, error))
+    }
+
     /// How many messages are here.
     ///
     /// # Errors

@@ -201,6 +201,15 @@ pub fn start(config: NodeConfig) -> Running {
 
 /// Starts a node whose wall clock is so many seconds ahead of the truth.
 pub fn try_start(config: NodeConfig, ahead: i64) -> Result<Running, RuntimeError> {
+    start_with(config, ahead, Setup::default)
+}
+
+/// The same, handed more than its configuration.
+pub fn start_with(
+    config: NodeConfig,
+    ahead: i64,
+    more: impl FnOnce() -> Setup + Send + 'static,
+) -> Result<Running, RuntimeError> {
     let clock_ahead = Arc::new(AtomicI64::new(ahead));
     let (tell, hear) = mpsc::channel();
     let set = Arc::clone(&clock_ahead);
@@ -210,7 +219,7 @@ pub fn try_start(config: NodeConfig, ahead: i64) -> Result<Running, RuntimeError
             let by = Duration::from_secs(seconds.unsigned_abs());
             if seconds < 0 { unix_time().saturating_sub(by) } else { unix_time() + by }
         };
-        let setup = Setup { wall: Some(Box::new(wall)), ..Setup::default() };
+        let setup = Setup { wall: Some(Box::new(wall)), ..more() };
         run(&config, setup, |started| tell.send(started.clone()).unwrap())
     });
     match hear.recv() {

@@ -362,6 +362,11 @@ impl Completed {
         Ok((self.session, message_4))
     }
 
+    /// The session, before it is decided on message_4.
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// The session, without message_4.
     pub fn into_session(self) -> Session {
         self.session

@@ -37,6 +37,11 @@ impl Python {
         Self::of("neighbour", "stream_peer.py")
     }
 
+    /// aiocoap with OSCORE.
+    pub fn under_oscore() -> Self {
+        Self::of("neighbour", "oscore_peer.py")
+    }
+
     /// pycose, joserfc and kpn-senml.
     pub fn objects() -> Self {
         Self::of("objects", "peer.py")

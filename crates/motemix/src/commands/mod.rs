@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod broker;
 mod demo;
 mod directory;
 mod id;
@@ -42,6 +43,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Object(command) => object::run(&command),
         Command::Loopix(command) => loopix::run(&command),
         Command::Demo(args) => demo::demo(&args),
+        Command::Broker(args) => broker::broker(&args),
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),
         Command::Man(args) => program::man(Cli::command(), &args.dir),
     }

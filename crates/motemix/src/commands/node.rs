@@ -1,5 +1,6 @@
 //! `motemix node`: one node in the foreground.
 
+mod commands;
 pub mod engine;
 
 use super::load_config;

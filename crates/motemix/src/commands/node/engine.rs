@@ -5,7 +5,7 @@ use crate::network::{Outcome, deliver};
 use crate::reading::{Reading, Sensors, SignedReadings};
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{ControlClient, Request};
-use motemix_host::{NodeConfig, RuntimeError, Setup, Source};
+use motemix_host::{Heard, NodeConfig, RuntimeError, Setup, Source};
 use std::net::UdpSocket;
 use std::sync::mpsc;
 use std::thread;
@@ -13,7 +13,8 @@ use std::thread;
 /// Runs the node until SIGINT, SIGTERM or a request to stop.
 pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> {
     let source = config.readings.as_ref().map(|readings| source(config, readings)).transpose()?;
-    motemix_host::run(config, Setup { sockets, source, ..Setup::default() }, |_| {}).map_err(failure)
+    let heard = config.readings.as_ref().map(heard).transpose()?.flatten();
+    motemix_host::run(config, Setup { sockets, source, heard, ..Setup::default() }, |_| {}).map_err(failure)
 }
 
 /// Runs the node until one message is acknowledged or discarded.
@@ -54,6 +55,17 @@ fn source(config: &NodeConfig, readings: &ReadingsConfig) -> Result<Source, Fail
     };
     let mut signed = SignedReadings::new(key, config)?;
     Ok(Box::new(move |most| signed.next(&mut sensors, most)))
+}
+
+/// Obeys servers, if the configuration says where their commands go.
+fn heard(readings: &ReadingsConfig) -> Result<Option<Heard>, Failure> {
+    let Some(file) = &readings.commands else { return Ok(None) };
+    let Some(key) = &readings.key else {
+        return Err(Failure::broken(
+            "readings.commands: a device without a key obeys nobody; set readings.key",
+        ));
+    };
+    super::commands::obey(key, file).map(Some)
 }
 
 /// What can be mended in a file is broken; what the system refuses has failed.

@@ -1,0 +1,81 @@
+//! The broker's side of the directory: what becomes of its outcomes.
+
+use motemix_coap::{Code, Method, Observe, Relation, Request, Response};
+
+use super::{Answer, Broker, Reaction, Refused};
+use crate::directory::{self, Desk, Fetch, Outcome, Registrant};
+use crate::{Caller, Change, Moment};
+
+/// How many registrations may wait for somebody to take them up.
+const FETCHES: usize = 64;
+/// The path of look-ups.
+const LOOK_UP: &str = "rd-lookup";
+/// A registration that goes on when its links were fetched.
+#[derive(Debug)]
+pub struct PendingFetch<T> {
+    /// The request's.
+    pub ticket: T,
+    /// Whom to ask what.
+    pub fetch: Fetch,
+}
+
+impl<T> Broker<T> {
+    pub(super) fn directory_said(
+        &mut self,
+        caller: &Caller,
+        relation: Relation,
+        request: &Request,
+        outcome: Result<Outcome, directory::Refused>,
+    ) -> Reaction {
+        match outcome {
+            Ok(Outcome::Fetch(_)) if self.fetches.len() >= FETCHES => {
+                self.counters.count(Refused::Full);
+                let text = "the broker asks as many endpoints as it can; try again later, or use /rd";
+                let full = Response::error(Code::SERVICE_UNAVAILABLE, text);
+                Reaction::Answer(Response { max_age: Some(10), ..full }, false)
+            }
+            Ok(Outcome::Fetch(fetch)) => Reaction::Fetch(fetch),
+            Ok(Outcome::Done { changes, response }) => {
+                let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
+                let is_look_up = request.path.first().is_some_and(|first| first == LOOK_UP);
+                let observing = wants && is_look_up && self.look_at(caller, relation, request, &response);
+                self.make(changes);
+                Reaction::Answer(response, observing)
+            }
+            Err(refused) => Reaction::Answer(self.directory_refused(&refused), false),
+        }
+    }
+
+    fn make(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            self.batch.apply(&mut self.memory, change);
+        }
+    }
+
+    fn directory_refused(&mut self, refused: &directory::Refused) -> Response {
+        self.counters.directory.count(refused.why);
+        refused.response()
+    }
+
+    /// Somebody who is to be asked for links before a registration goes on. Only whoever has shown
+    /// that it receives at its address may be asked (RFC 9175 §2.4).
+    pub fn poll_fetch(&mut self) -> Option<PendingFetch<T>> {
+        self.fetches.pop()
+    }
+
+    /// Goes on with a registration: `response` is what the endpoint said, if it said something.
+    pub fn fetched(&mut self, now: Moment, ticket: T, registrant: &Registrant, response: Option<&Response>) {
+        self.now = now;
+        let desk = Desk { settings: &self.settings, state: self.memory.state(), now };
+        let response = match directory::fetched(desk, registrant, response) {
+            Ok(Outcome::Done { changes, response }) => {
+                self.make(changes);
+                response
+            }
+            // It has been fetched.
+            Ok(Outcome::Fetch(_)) => Response::new(Code::INTERNAL_SERVER_ERROR),
+            Err(refused) => self.directory_refused(&refused),
+        };
+        self.waiting.push(Answer { ticket, response, observing: false });
+    }
+}

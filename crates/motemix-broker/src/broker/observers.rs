@@ -1,0 +1,262 @@
+//! Who observes what.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use motemix_coap::{ETag, Relation, Request, Response};
+
+use crate::context::Origin;
+use crate::state::TopicId;
+use crate::{Caller, Moment};
+
+/// What is observed.
+#[derive(Debug, Clone)]
+enum Target {
+    Topic(TopicId),
+    LookUp(Arc<str>),
+}
+
+#[derive(Debug, Clone)]
+struct Observation {
+    target: Target,
+    /// Its place in the order in which observers came.
+    place: u64,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observer {
+    pub(super) relation: Relation,
+    /// How many changes the batch had when the observer was answered: it has seen those.
+    pub(super) seen: usize,
+}
+
+#[derive(Debug, Default)]
+struct OfTopic {
+    observers: BTreeMap<u64, Observer>,
+    /// When all of them are asked whether they still listen.
+    check: Option<Moment>,
+}
+
+/// A look-up that somebody observes.
+#[derive(Debug)]
+pub(super) struct LookUp {
+    pub(super) request: Request,
+    pub(super) caller: Caller,
+    /// What the observers know.
+    pub(super) known: Response,
+    observers: BTreeMap<u64, Relation>,
+}
+
+impl LookUp {
+    pub(super) fn observers(&self) -> impl Iterator<Item = Relation> {
+        self.observers.values().copied()
+    }
+}
+
+/// Why an observation is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoPlace {
+    InAll,
+    OfPeer,
+    OfTopic,
+    LookUps,
+}
+
+/// How many observers there may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    pub(super) in_all: u32,
+    pub(super) of_peer: u32,
+    pub(super) of_target: u32,
+    pub(super) look_ups: u32,
+}
+
+/// All observations.
+#[derive(Debug, Default)]
+pub(super) struct Observers {
+    observations: HashMap<Relation, Observation>,
+    topics: HashMap<TopicId, OfTopic>,
+    look_ups: HashMap<Arc<str>, LookUp>,
+    of_peers: HashMap<Origin, u32>,
+    checks: BTreeSet<(Moment, TopicId)>,
+    next: u64,
+}
+
+impl Observers {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// How many observe a topic.
+    pub(super) fn of_topic(&self, topic: &TopicId) -> usize {
+        self.topics.get(topic).map_or(0, |topic| topic.observers.len())
+    }
+
+    fn admit(&mut self, relation: Relation, origin: Origin, places: Places) -> Result<(), NoPlace> {
+        // A token used again is another observation in the place of the first (RFC 7641 §4.1).
+        self.end(&relation);
+        if self.observations.len() >= places.in_all as usize {
+            return Err(NoPlace::InAll);
+        }
+        if self.of_peers.get(&origin).is_some_and(|count| *count >= places.of_peer) {
+            return Err(NoPlace::OfPeer);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, relation: Relation, target: Target, origin: Origin) -> u64 {
+        let place = self.next;
+        self.next += 1;
+        self.observations.insert(relation, Observation { target, place, origin });
+        *self.of_peers.entry(origin).or_default() += 1;
+        place
+    }
+
+    pub(super) fn observe_topic(
+        &mut self,
+        (relation, origin): (Relation, Origin),
+        topic: &TopicId,
+        seen: usize,
+        check: Moment,
+        places: Places,
+    ) -> Result<(), NoPlace> {
+        self.admit(relation, origin, places)?;
+        if self.of_topic(topic) >= places.of_target as usize {
+            return Err(NoPlace::OfTopic);
+        }
+        let place = self.note(relation, Target::Topic(topic.clone()), origin);
+        let of_topic = self.topics.entry(topic.clone()).or_default();
+        of_topic.observers.insert(place, Observer { relation, seen });
+        if of_topic.check.is_none() {
+            self.set_check(topic, check);
+        }
+        Ok(())
+    }
+
+    pub(super) fn observe_look_up(
+        &mut self,
+        relation: Relation,
+        caller: &Caller,
+        request: &Request,
+        known: &Response,
+        places: Places,
+    ) -> Result<(), NoPlace> {
+        let origin = Origin::of(caller);
+        self.admit(relation, origin, places)?;
+        let key: Arc<str> = format!("{:?} {:?} {:?}", request.path, request.query, request.accept).into();
+        if !self.look_ups.contains_key(&key) && self.look_ups.len() >= places.look_ups as usize {
+            return Err(NoPlace::LookUps);
+        }
+        let place = self.note(relation, Target::LookUp(key.clone()), origin);
+        let look_up = self.look_ups.entry(key).or_insert_with(|| LookUp {
+            request: Request { observe: None, etags: Vec::<ETag>::new(), ..request.clone() },
+            caller: caller.clone(),
+            known: known.clone(),
+            observers: BTreeMap::new(),
+        });
+        look_up.observers.insert(place, relation);
+        Ok(())
+    }
+
+    /// An observation is over.
+    pub(super) fn end(&mut self, relation: &Relation) {
+        let Some(Observation { target, place, origin }) = self.observations.remove(relation) else { return };
+        match target {
+            Target::Topic(topic) => {
+                if let Some(of_topic) = self.topics.get_mut(&topic) {
+                    of_topic.observers.remove(&place);
+                    if of_topic.observers.is_empty() {
+                        if let Some(check) = of_topic.check {
+                            self.checks.remove(&(check, topic.clone()));
+                        }
+                        self.topics.remove(&topic);
+                    }
+                }
+            }
+            Target::LookUp(key) => {
+                if let Some(look_up) = self.look_ups.get_mut(&key) {
+                    look_up.observers.remove(&place);
+                    if look_up.observers.is_empty() {
+                        self.look_ups.remove(&key);
+                    }
+                }
+            }
+        }
+        if let Some(count) = self.of_peers.get_mut(&origin) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_peers.remove(&origin);
+            }
+        }
+    }
+
+    /// Those of a topic, in the order in which they came.
+    pub(super) fn observers_of(&self, topic: &TopicId) -> impl Iterator<Item = Observer> {
+        self.topics.get(topic).into_iter().flat_map(|of_topic| of_topic.observers.values().copied())
+    }
+
+    /// All that came after the first `keep` of a topic.
+    pub(super) fn beyond(&self, topic: &TopicId, keep: usize) -> Vec<Relation> {
+        self.observers_of(topic).skip(keep).map(|observer| observer.relation).collect()
+    }
+
+    pub(super) fn look_ups(&mut self) -> impl Iterator<Item = &mut LookUp> {
+        self.look_ups.values_mut()
+    }
+
+    /// Whether the observers of a topic are to be asked whether they still listen; the next time is
+    /// `next` then.
+    pub(super) fn is_check_due(&mut self, topic: &TopicId, now: Moment, next: Moment) -> bool {
+        let is_due = self.check_of(topic).is_some_and(|check| check <= now);
+        if is_due {
+            self.set_check(topic, next);
+        }
+        is_due
+    }
+
+    /// The topic's observers are asked at this moment at the latest.
+    pub(super) fn check_by(&mut self, topic: &TopicId, moment: Moment) {
+        if self.check_of(topic).is_some_and(|check| check > moment) {
+            self.set_check(topic, moment);
+        }
+    }
+
+    fn check_of(&self, topic: &TopicId) -> Option<Moment> {
+        self.topics.get(topic)?.check
+    }
+
+    fn set_check(&mut self, topic: &TopicId, check: Moment) {
+        let Some(of_topic) = self.topics.get_mut(topic) else { return };
+        if let Some(before) = of_topic.check.replace(check) {
+            self.checks.remove(&(before, topic.clone()));
+        }
+        self.checks.insert((check, topic.clone()));
+    }
+
+    /// One topic whose observers are to be asked by now.
+    pub(super) fn topic_to_check(&self, now: Moment) -> Option<TopicId> {
+        self.checks.first().filter(|(check, _)| *check <= now).map(|(_, topic)| topic.clone())
+    }
+
+    pub(super) fn next_check(&self) -> Option<Moment> {
+        self.checks.first().map(|(check, _)| *check)
+    }
+
+    /// What the batch's numbers of changes meant is over with it.
+    pub(super) fn forget_seen(&mut self, began: &[Relation]) {
+        for relation in began {
+            let Some(Observation { target: Target::Topic(topic), place, .. }) =
+                self.observations.get(relation)
+            else {
+                continue;
+            };
+            if let Some(observer) =
+                self.topics.get_mut(topic).and_then(|of_topic| of_topic.observers.get_mut(place))
+            {
+                observer.seen = 0;
+            }
+        }
+    }
+}

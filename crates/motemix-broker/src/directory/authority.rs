@@ -1,0 +1,108 @@
+//! Who may register and change what.
+
+use motemix_coap::{Code, Request};
+use motemix_object::{Audience, Freshness, RequestDigest, RequestProof};
+use motemix_readings::base64url;
+
+use super::links::DeviceKey;
+use super::{Desk, Refusal, Refused, links};
+use crate::Caller;
+use crate::state::{Change, Registration};
+
+/// How the holder of a key has shown himself.
+pub(super) enum Held {
+    /// By OSCORE with EDHOC.
+    BySession,
+    /// By a signed request, whose number is used up from now on.
+    BySignature(Change),
+}
+
+impl Held {
+    /// What is to be remembered of it.
+    pub(super) fn into_change(self) -> Option<Change> {
+        match self {
+            Self::BySession => None,
+            Self::BySignature(change) => Some(change),
+        }
+    }
+}
+
+/// Whether the caller holds a key.
+///
+/// # Errors
+/// He has not shown it.
+pub(super) fn holds(
+    desk: Desk<'_>,
+    caller: &Caller,
+    request: &Request,
+    proof: Option<&str>,
+    key: &DeviceKey,
+) -> Result<Held, Refused> {
+    if !desk.settings.lets(&key.identity) {
+        return Err(Refused::new(
+            Refusal::Forbidden,
+            Code::FORBIDDEN,
+            "the operator has not listed this device",
+        ));
+    }
+    if caller.device == Some(key.identity) {
+        return Ok(Held::BySession);
+    }
+    let proof = proof.ok_or(Refused::UNPROVEN)?;
+    let malformed = Refused::malformed("proof= is a signed request in base64url (docs/spec/identity.md)");
+    let proof = base64url::decode(proof).ok_or(malformed.clone())?;
+    let proof = RequestProof::parse(&proof).map_err(|_| malformed)?;
+    let known = desk.state.freshness(&key.identity);
+    if known.is_none() && desk.state.devices() >= desk.settings.known_devices {
+        return Err(Refused::later(
+            Refusal::Full,
+            Code::SERVICE_UNAVAILABLE,
+            "the broker knows as many devices as it may; ask its operator to list yours",
+        ));
+    }
+    // Before the signature, so that what was recorded costs no check.
+    let mut fresh = known.unwrap_or(Freshness::starting_at(0));
+    let after = proof.sequence().checked_add(1).ok_or(Refused::NOT_HELD)?;
+    if proof.sequence() < fresh.next() || fresh.register(after).is_err() {
+        return Err(Refused::NOT_HELD);
+    }
+    let query: Vec<&str> = request
+        .query
+        .iter()
+        .map(String::as_str)
+        .filter(|parameter| !parameter.starts_with("proof="))
+        .collect();
+    let digest = RequestDigest::of(request.method.byte(), &request.path, &query, &request.payload);
+    let digest = digest.map_err(|_| Refused::NOT_HELD)?;
+    let audience = Audience::new(&desk.settings.audience).map_err(|_| Refused::NOT_HELD)?;
+    proof.verify(&key.identity, &key.public, &digest, audience).map_err(|_| Refused::NOT_HELD)?;
+    Ok(Held::BySignature(Change::Freshness(key.identity, Some(fresh))))
+}
+
+/// Whether the caller may change a registration. Returns what is to be remembered of his proof.
+///
+/// # Errors
+/// He may not.
+pub(super) fn may_change(
+    desk: Desk<'_>,
+    caller: &Caller,
+    request: &Request,
+    proof: Option<&str>,
+    registration: &Registration,
+) -> Result<Option<Change>, Refused> {
+    // The key is in a link as long as there is a device: it was read from there.
+    if let Some(key) = links::key_in(&registration.links)? {
+        return holds(desk, caller, request, proof, &key).map(Held::into_change);
+    }
+    if is_registrant(caller, registration) { Ok(None) } else { Err(Refused::FOREIGN) }
+}
+
+/// Whether a registration without a key is the caller's: his who proved who he is, or else that of
+/// his address, which others can forge.
+pub(super) fn is_registrant(caller: &Caller, registration: &Registration) -> bool {
+    match (&registration.owner, registration.registrant) {
+        (Some(owner), _) => caller.device.as_ref() == Some(owner),
+        (None, Some(address)) => caller.address() == Some(address),
+        (None, None) => caller.local,
+    }
+}

@@ -1,0 +1,171 @@
+//! What is asked for, and what is answered (`docs/broker-api.md`).
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::stream::{self, Stream};
+use motemix_object::{Identity, IdentityLabel};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use tokio::sync::Semaphore;
+
+use super::assets::{ASSETS, Asset};
+use super::guard::{Names, guard};
+use super::{Feed, View, json, qr};
+use crate::state::TopicId;
+
+/// Devices or topics in one answer.
+const MOST_LISTED: usize = 5000;
+/// Values of a topic in one answer.
+const MOST_VALUES: usize = 1000;
+const USUAL_VALUES: usize = 300;
+/// Questions to the store at a time; others wait.
+const STORE_QUESTIONS: usize = 2;
+
+struct Shared {
+    view: Arc<dyn View>,
+    feed: Arc<Feed>,
+    store: Arc<Semaphore>,
+}
+
+type Broker = State<Arc<Shared>>;
+
+pub(super) fn routes(names: Names, view: Arc<dyn View>, feed: Arc<Feed>) -> Router {
+    let shared = Arc::new(Shared { view, feed, store: Arc::new(Semaphore::new(STORE_QUESTIONS)) });
+    let mut routes = Router::new()
+        .route("/api/status", get(status))
+        .route("/api/devices", get(devices))
+        .route("/api/topics", get(topics))
+        .route("/api/topics/{id}/history", get(history))
+        .route("/api/feed", get(feed_events))
+        .route("/identity/{file}", get(identity))
+        .fallback(|| async { problem(StatusCode::NOT_FOUND, "there is nothing of that name here") })
+        .with_state(shared);
+    for asset in ASSETS.iter() {
+        routes =
+            routes.route(asset.path, get(move |headers: HeaderMap| async move { file(asset, &headers) }));
+    }
+    routes.layer(middleware::from_fn_with_state(names, guard))
+}
+
+fn answer(json: &Json) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], json.to_string()).into_response()
+}
+
+fn problem(status: StatusCode, what: &str) -> Response {
+    (status, answer(&json!({ "problem": what }))).into_response()
+}
+
+/// Browsers ask each time whether it is still the same, and get it only if not.
+fn file(asset: &'static Asset, headers: &HeaderMap) -> Response {
+    let validity = [(header::ETAG, asset.etag.as_str()), (header::CACHE_CONTROL, "no-cache")];
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    if known.is_some_and(|known| known.split(',').any(|tag| tag.trim() == asset.etag)) {
+        return (StatusCode::NOT_MODIFIED, validity).into_response();
+    }
+    (validity, [(header::CONTENT_TYPE, asset.media_type)], asset.bytes).into_response()
+}
+
+async fn status(State(broker): Broker) -> Response {
+    let Shared { view, feed, .. } = &*broker;
+    answer(&json!({
+        "now": view.now().as_millis(),
+        "network": json::short(&view.network()),
+        "version": env!("CARGO_PKG_VERSION"),
+        "store": json::store(&view.store()),
+        "listeners": feed.listeners(),
+        "most_listeners": feed.limits().listeners,
+    }))
+}
+
+async fn devices(State(broker): Broker) -> Response {
+    let registrations = broker.view.registrations();
+    let devices = registrations.iter().filter_map(|(id, registration)| json::device(id, registration));
+    answer(&listed("devices", devices))
+}
+
+async fn topics(State(broker): Broker) -> Response {
+    answer(&listed("topics", broker.view.topics().iter().map(json::topic)))
+}
+
+fn listed(name: &str, mut all: impl Iterator<Item = Json>) -> Json {
+    let shown: Vec<_> = all.by_ref().take(MOST_LISTED).collect();
+    json!({ name: shown, "left_off": all.count() })
+}
+
+#[derive(Deserialize)]
+struct Last {
+    last: Option<usize>,
+}
+
+async fn history(
+    State(broker): Broker,
+    Path(id): Path<String>,
+    last: Result<Query<Last>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Ok(Query(Last { last })) = last else {
+        return problem(StatusCode::BAD_REQUEST, "last is how many values you want, such as last=300");
+    };
+    let most = last.unwrap_or(USUAL_VALUES).min(MOST_VALUES);
+    // Never closed.
+    let Ok(turn) = Arc::clone(&broker.store).acquire_owned().await else {
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "the broker ends");
+    };
+    let asked = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        let id = TopicId(id.into());
+        broker.view.history(&id, most).map(|values| values.map(|values| json::history(&id, &values)))
+    });
+    match asked.await {
+        Ok(Ok(Some(history))) => answer(&history),
+        Ok(Ok(None)) => problem(StatusCode::NOT_FOUND, "there is no such topic"),
+        Ok(Err(why)) => problem(StatusCode::SERVICE_UNAVAILABLE, &why),
+        Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "the broker could not look that up"),
+    }
+}
+
+async fn feed_events(State(broker): Broker, headers: HeaderMap) -> Response {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let Some(listener) = broker.feed.listen(last) else {
+        let full = problem(StatusCode::SERVICE_UNAVAILABLE, "as many pages are open as this broker allows");
+        return ([(header::RETRY_AFTER, "10")], full).into_response();
+    };
+    let view = Arc::clone(&broker.view);
+    Sse::new(events(listener, view)).into_response()
+}
+
+fn events(
+    listener: super::feed::Listener,
+    view: Arc<dyn View>,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold((listener, view), |(mut listener, view)| async move {
+        let event = listener.next(|| view.now().as_millis()).await?;
+        Some((Ok(event), (listener, view)))
+    })
+}
+
+/// `/identity/<64 hex digits>.svg`: the same for ever.
+async fn identity(Path(file): Path<String>) -> Response {
+    let label = file.strip_suffix(".svg").filter(|digits| digits.len() == 2 * Identity::LEN);
+    let Some(Ok(IdentityLabel::Full(identity))) = label.map(IdentityLabel::parse) else {
+        return problem(
+            StatusCode::NOT_FOUND,
+            "an identity has 64 hex digits; ask for /identity/<digits>.svg",
+        );
+    };
+    match qr::svg(identity) {
+        Ok(drawing) => {
+            let kept = "private, max-age=31536000, immutable";
+            ([(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, kept)], drawing)
+                .into_response()
+        }
+        Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}

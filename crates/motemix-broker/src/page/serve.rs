@@ -1,0 +1,101 @@
+//! The listener: so many connections, and none that holds its place without using it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::timeout::WriteTimeout;
+use super::{Feed, View, routes};
+
+/// Where and for whom the page is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Loopback unless somebody decides otherwise: whoever reaches it reads all values.
+    pub listen: SocketAddr,
+    /// Names of this broker, beside its addresses and `localhost`. Requests for other names are
+    /// refused: a stranger's page could have itself resolved to this machine (DNS rebinding).
+    pub names: Vec<String>,
+    /// Connections at a time; others wait.
+    pub connections: usize,
+    /// How long a request may take to come, and how long a browser may take nothing of an answer.
+    pub patience: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 8680).into(),
+            names: Vec::new(),
+            connections: 128,
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Bound, and ready to be served.
+#[derive(Debug)]
+pub struct Page {
+    listener: TcpListener,
+    settings: Settings,
+}
+
+impl Page {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// Somebody else has it, or it is none of this machine.
+    pub async fn bind(settings: Settings) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(settings.listen).await?, settings })
+    }
+
+    /// The address, with the port that the system chose if the settings name none.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until it is dropped, which ends all connections.
+    pub async fn serve(self, view: Arc<dyn View>, feed: Arc<Feed>) {
+        let Self { listener, settings } = self;
+        let routes = routes::routes(settings.names.into(), view, Arc::clone(&feed));
+        let service = TowerToHyperService::new(routes);
+        let places = Arc::new(Semaphore::new(settings.connections));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { feed.run().await });
+        loop {
+            // Never closed.
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                // Out of file descriptors, or the other side has left: neither is for ever.
+                Err(_) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let _ = stream.set_nodelay(true);
+            let stream = TokioIo::new(WriteTimeout::new(stream, settings.patience));
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(settings.patience)
+                .max_buf_size(64 << 10)
+                .serve_connection(stream, service.clone());
+            tasks.spawn(async move {
+                // What a browser does wrong ends its connection, and is nobody else's matter.
+                let _ = connection.await;
+                drop(place);
+            });
+            while tasks.try_join_next().is_some() {}
+        }
+    }
+}

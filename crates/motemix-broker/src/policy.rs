@@ -1,0 +1,178 @@
+//! What a broker lets whom do, and how much it keeps.
+
+mod access;
+mod file;
+
+pub use access::{Access, Operation, Pattern, Rule, Who};
+
+use std::path::Path;
+
+use motemix_object::{MAX_AUDIENCE_LEN, Policy as Freshness};
+use motemix_toml::FileError;
+
+use crate::Caller;
+use crate::directory::Settings;
+use crate::store::Retention;
+
+/// Everything that somebody who runs a broker decides. The defaults are safe: whoever reads may
+/// read, but only devices that proved who they are create topics, and what is published to a
+/// device's topic has the device's signature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// For whom readings are signed: the name of the network.
+    pub audience: String,
+    /// The broker checks signatures. If not, applications do.
+    pub verify: bool,
+    /// Which numbers of readings are accepted.
+    pub freshness: Freshness,
+    /// How much it keeps.
+    pub limits: Limits,
+    /// How often a peer may ask.
+    pub rates: Rates,
+    /// Which values stay.
+    pub retention: Retention,
+    /// Who may do what with topics: the first rule that says something decides.
+    pub topics: Vec<Rule>,
+    /// What the directory takes. Its audience and its bound for devices are those above.
+    pub directory: Settings,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            audience: String::new(),
+            verify: true,
+            freshness: Freshness::WINDOW,
+            limits: Limits::default(),
+            rates: Rates::default(),
+            retention: Retention::default(),
+            topics: Vec::new(),
+            directory: Settings::default(),
+        }
+    }
+}
+
+/// How much a broker keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Topics.
+    pub topics: u32,
+    /// Topics of a device that created them.
+    pub topics_of_a_device: u32,
+    /// Topics of all together who did not prove who they are, and of the local interface.
+    pub topics_of_others: u32,
+    /// Bytes of the newest values in the topics of a device.
+    pub bytes_of_a_device: u64,
+    /// Bytes of the newest values in the topics of all others together.
+    pub bytes_of_others: u64,
+    /// Bytes of a value.
+    pub payload: u32,
+    /// Bytes of a topic's name, and of its type.
+    pub name: u32,
+    /// Devices whose numbers are remembered.
+    pub devices: u32,
+    /// Observers.
+    pub observers: u32,
+    /// Observations of a peer.
+    pub observers_of_a_peer: u32,
+    /// Observers of a topic.
+    pub observers_of_a_topic: u32,
+    /// Different look-ups that are observed: each is evaluated anew when registrations change.
+    pub observed_look_ups: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            topics: 10_000,
+            topics_of_a_device: 100,
+            topics_of_others: 5_000,
+            bytes_of_a_device: 1 << 20,
+            bytes_of_others: 1 << 26,
+            payload: 1 << 16,
+            name: 128,
+            devices: 100_000,
+            observers: 20_000,
+            observers_of_a_peer: 256,
+            observers_of_a_topic: 10_000,
+            observed_look_ups: 64,
+        }
+    }
+}
+
+/// How often a peer may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rates {
+    /// Requests a second.
+    pub requests: u32,
+    /// Requests at once, after a pause.
+    pub burst: u32,
+    /// Peers that are counted by themselves; all others are counted together.
+    pub peers: u32,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self { requests: 100, burst: 200, peers: 10_000 }
+    }
+}
+
+impl Policy {
+    /// The policy in a file (TOML; `docs/spec/broker.md`).
+    ///
+    /// # Errors
+    /// The file cannot be read, or has a mistake: the error says in which line.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        Self::parse(path, &motemix_toml::text_of(path)?)
+    }
+
+    /// The policy of a text, which was in this file.
+    ///
+    /// # Errors
+    /// The text has a mistake: the error says in which line.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
+        file::parse(path, text)
+    }
+
+    /// Whether a caller may do this with the topic of a name. `owner`: it created the topic.
+    /// `signed`: what is published there has the signature of the topic's device.
+    pub(crate) fn lets(&self, caller: &Caller, operation: Operation, topic: &Topic<'_>) -> bool {
+        if caller.local {
+            return true;
+        }
+        let decided = self.topics.iter().find_map(|rule| rule.decides(operation, topic.name));
+        match decided {
+            Some(who) => who.iter().any(|who| who.is(caller, topic.is_owner)),
+            None => match operation {
+                Operation::Read => true,
+                Operation::Create => caller.device.is_some(),
+                Operation::Publish => topic.is_signed || topic.is_owner,
+                Operation::Configure => topic.is_owner,
+            },
+        }
+    }
+
+    /// What the directory goes by.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            audience: self.audience.clone(),
+            known_devices: self.limits.devices as usize,
+            ..self.directory.clone()
+        }
+    }
+}
+
+/// What a rule may ask of a topic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Topic<'t> {
+    pub(crate) name: &'t str,
+    /// The caller created it.
+    pub(crate) is_owner: bool,
+    /// What is published there has the signature of the topic's device, and that is checked.
+    pub(crate) is_signed: bool,
+}
+
+/// The longest name of a network.
+const MAX_AUDIENCE: usize = MAX_AUDIENCE_LEN;

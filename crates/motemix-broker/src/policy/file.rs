@@ -1,0 +1,240 @@
+//! A policy as TOML.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use motemix_object::{Identity, MAX_THRESHOLD, Order, Policy as Freshness};
+use motemix_toml::{Fault, FileError};
+use serde::Deserialize;
+
+use super::{Access, Limits, MAX_AUDIENCE, Policy, Rates, Rule, Who};
+use crate::directory::Settings;
+use crate::store::Retention;
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    network: String,
+    verify: bool,
+    freshness: Freshly,
+    threshold: u16,
+    directory: Directory,
+    limits: Limits,
+    rates: Rates,
+    history: History,
+    access: Vec<AccessOf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Freshly {
+    Window,
+    Strict,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct History {
+    values: u32,
+    days: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Directory {
+    devices: Option<Vec<String>>,
+    keyless: bool,
+    keyless_days: u32,
+    simple: bool,
+    registrations: u32,
+    registrations_of_a_network: u32,
+    links: u32,
+    registration_bytes: u32,
+    look_up_bytes: u32,
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let settings = Settings::default();
+        Self {
+            devices: None,
+            keyless: settings.keyless,
+            keyless_days: settings.keyless_lifetime / DAY as u32,
+            simple: settings.simple,
+            registrations: number(settings.registrations),
+            registrations_of_a_network: number(settings.registrations_of_a_network),
+            links: number(settings.links),
+            registration_bytes: number(settings.registration_bytes),
+            look_up_bytes: number(settings.look_up_bytes),
+        }
+    }
+}
+
+impl Directory {
+    fn settings(&self) -> Result<Settings, Fault> {
+        let identity = |digits: &String| {
+            let bytes = hex::decode(digits).ok().and_then(|bytes| bytes.try_into().ok());
+            bytes.map(Identity::from_bytes).ok_or_else(|| {
+                let problem = format!("{digits:?} is no identity");
+                Fault::new("directory.devices", problem, "write its 64 hexadecimal digits")
+            })
+        };
+        let devices = self.devices.as_ref().map(|devices| devices.iter().map(identity).collect());
+        Ok(Settings {
+            devices: devices.transpose()?,
+            keyless: self.keyless,
+            keyless_lifetime: match self.keyless_days.checked_mul(DAY as u32) {
+                Some(seconds) if self.keyless_days < ALWAYS => seconds,
+                _ => u32::MAX,
+            },
+            simple: self.simple,
+            registrations: self.registrations as usize,
+            registrations_of_a_network: self.registrations_of_a_network as usize,
+            links: self.links as usize,
+            registration_bytes: self.registration_bytes as usize,
+            look_up_bytes: self.look_up_bytes as usize,
+            ..Settings::default()
+        })
+    }
+}
+
+/// As many days as a registration can ask for.
+const ALWAYS: u32 = u32::MAX / DAY as u32;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccessOf {
+    topics: String,
+    read: Option<Vec<String>>,
+    publish: Option<Vec<String>>,
+    create: Option<Vec<String>>,
+    configure: Option<Vec<String>>,
+}
+
+impl Default for File {
+    fn default() -> Self {
+        Self {
+            network: String::new(),
+            verify: true,
+            freshness: Freshly::Window,
+            threshold: Freshness::WINDOW.threshold,
+            directory: Directory::default(),
+            limits: Limits::default(),
+            rates: Rates::default(),
+            history: History::default(),
+            access: Vec::new(),
+        }
+    }
+}
+
+const DAY: u64 = 24 * 3600;
+
+impl Default for History {
+    fn default() -> Self {
+        let Retention { values, seconds } = Retention::default();
+        Self { values, days: u32::try_from(seconds / DAY).unwrap_or(u32::MAX) }
+    }
+}
+
+pub(super) fn parse(path: &Path, text: &str) -> Result<Policy, FileError> {
+    let file: File = motemix_toml::parse(path, text)?;
+    policy(file).map_err(|fault| FileError::of_fault(path, text, fault))
+}
+
+fn policy(file: File) -> Result<Policy, Fault> {
+    check(&file)?;
+    let mut topics = Vec::with_capacity(file.access.len());
+    for (index, rule) in file.access.iter().enumerate() {
+        let field = |name: &str| format!("access[{index}].{name}");
+        let pattern = rule.topics.parse();
+        let pattern = pattern.map_err(|why: String| {
+            Fault::new(
+                field("topics"),
+                format!("{:?}: {why}", rule.topics),
+                "write names as building/+/temperature or building/#",
+            )
+        })?;
+        let who = |name: &str, who: &Option<Vec<String>>| {
+            who.as_ref().map(|who| people(&field(name), who)).transpose()
+        };
+        let access = Access {
+            read: who("read", &rule.read)?,
+            publish: who("publish", &rule.publish)?,
+            create: who("create", &rule.create)?,
+            configure: who("configure", &rule.configure)?,
+        };
+        if access == Access::default() {
+            return Err(Fault::new(
+                field("topics"),
+                "the rule says nothing of them",
+                "say who may read, publish, create or configure",
+            ));
+        }
+        topics.push(Rule { topics: pattern, access });
+    }
+    Ok(Policy {
+        audience: file.network,
+        verify: file.verify,
+        freshness: Freshness {
+            order: match file.freshness {
+                Freshly::Window => Order::Window,
+                Freshly::Strict => Order::Strict,
+            },
+            threshold: file.threshold,
+        },
+        limits: file.limits,
+        rates: file.rates,
+        retention: Retention { values: file.history.values, seconds: u64::from(file.history.days) * DAY },
+        topics,
+        directory: file.directory.settings()?,
+    })
+}
+
+fn people(field: &str, names: &[String]) -> Result<Vec<Who>, Fault> {
+    let who = names.iter().map(|name| {
+        Who::from_str(name).map_err(|why| {
+            let remedy = "name anyone, device, device followed by an identity, owner or local";
+            Fault::new(field, format!("{name:?}: {why}"), remedy)
+        })
+    });
+    who.collect()
+}
+
+/// Numbers that no broker works with.
+fn check(file: &File) -> Result<(), Fault> {
+    if file.network.len() > MAX_AUDIENCE {
+        let problem = format!("has {} bytes", file.network.len());
+        return Err(Fault::new("network", problem, format!("use at most {MAX_AUDIENCE}")));
+    }
+    if file.threshold > MAX_THRESHOLD {
+        let problem = format!("is {}", file.threshold);
+        return Err(Fault::new("threshold", problem, format!("use at most {MAX_THRESHOLD}")));
+    }
+    let Limits { payload, name, .. } = file.limits;
+    let registration_bytes = file.directory.registration_bytes;
+    let not_zero = [
+        ("limits.payload", payload),
+        ("limits.name", name),
+        ("rates.requests", file.rates.requests),
+        ("rates.burst", file.rates.burst),
+        ("rates.peers", file.rates.peers),
+        ("history.values", file.history.values),
+    ];
+    if let Some((field, _)) = not_zero.into_iter().find(|(_, number)| *number == 0) {
+        return Err(Fault::new(field, "is 0", "use at least 1"));
+    }
+    let most =
+        [("limits.payload", payload), ("directory.registration_bytes", registration_bytes)].into_iter();
+    if let Some((field, number)) = most.into_iter().find(|(_, number)| *number > MAX_BYTES) {
+        return Err(Fault::new(field, format!("is {number}"), format!("use at most {MAX_BYTES}")));
+    }
+    if name > MAX_NAME {
+        return Err(Fault::new("limits.name", format!("is {name}"), format!("use at most {MAX_NAME}")));
+    }
+    Ok(())
+}
+
+/// What a change has room for.
+const MAX_BYTES: u32 = 1 << 20;
+const MAX_NAME: u32 = 1 << 10;

@@ -1,0 +1,284 @@
+//! Runs a broker: sockets, clock and store around the heart.
+//!
+//! ```text
+//! UDP ─ Endpoint ┐                                              ┌ answers, notices ─ Endpoint ─ UDP
+//! TCP, WebSocket,│                                              │ … ─ Session ─ TCP, WebSocket,
+//! local ─ Session┴ requests ─ Broker::handle ─ Store::commit ───┤                      local
+//! page, bridge ──┘           (one batch a round)  (one write)   └ feed ─ page, bridge
+//! ```
+//!
+//! One thread goes round: it takes in what has arrived, commits what changed with one write to the
+//! disk, and sends what may leave now. While the disk is busy, what arrives is gathered for the next
+//! round: the more there is to do, the more each write carries.
+
+mod clock;
+mod connections;
+mod datagrams;
+mod inner;
+mod shown;
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use motemix_coap::{Event, Incoming, Peer, Ticket};
+use tokio::time::sleep_until;
+
+use crate::store::{Store, StoreError};
+use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
+use clock::Clock;
+use connections::Connections;
+use datagrams::Datagrams;
+use inner::Asked;
+pub use inner::{Feed, Inner, Inside, Update, inside};
+pub use shown::Shown;
+
+/// Requests that one round takes, of everybody: the disk is asked in between.
+const ROUND: usize = 1024;
+/// How long a store that refused is left alone, while everybody is told so.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Where a broker listens.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Listen {
+    /// Addresses for CoAP over UDP, TCP and WebSockets: one of each family at most.
+    pub coap: Vec<SocketAddr>,
+    /// A socket of this machine, for receivers of the network and for bridges.
+    pub local: Option<PathBuf>,
+}
+
+/// What a broker has opened, with the ports that the system chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// For CoAP.
+    pub coap: Vec<SocketAddr>,
+    /// For receivers and bridges.
+    pub local: Option<PathBuf>,
+}
+
+/// Why a broker cannot start or go on; prints as one line with a remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An address cannot be listened on.
+    #[error("{0}: {1}; choose an address of this machine that no other program uses")]
+    Bind(SocketAddr, #[source] io::Error),
+    /// Two addresses of one family.
+    #[error("{0} and {1} are of one family; listen on one IPv4 and one IPv6 address at most")]
+    OneFamily(SocketAddr, SocketAddr),
+    /// The local socket cannot be made.
+    #[error(transparent)]
+    Local(#[from] motemix_host::control::ControlError),
+    /// The system refuses.
+    #[error("{0}: {1}")]
+    System(&'static str, #[source] io::Error),
+}
+
+/// A broker with everything around it.
+#[derive(Debug)]
+pub struct Server<S> {
+    broker: Broker<Ticket>,
+    store: S,
+    datagrams: Datagrams,
+    connections: Connections,
+    inside: Inside,
+    clock: Clock,
+    /// Why the store refused last, and until when it is left alone.
+    refused: Option<(String, tokio::time::Instant)>,
+}
+
+impl<S: Store> Server<S> {
+    /// Opens the sockets, and reads what the store has. `inside` is where the page and bridges of
+    /// this process ask.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub async fn open(
+        mut policy: Policy,
+        mut store: S,
+        listen: &Listen,
+        inside: Inside,
+    ) -> Result<(Self, Opened), ServeError> {
+        let seed = seed()?;
+        let state = store.load()?;
+        let datagrams = Datagrams::bind(&listen.coap, seed).await?;
+        let addresses = datagrams.addresses()?;
+        let connections = Connections::listen(&addresses, listen.local.as_deref(), seed).await?;
+        let opened = Opened { coap: addresses, local: listen.local.clone() };
+        // Nobody here asks endpoints for their links.
+        policy.directory.simple = false;
+        let broker = Broker::new(policy, state);
+        let clock = Clock::start();
+        Ok((Self { broker, store, datagrams, connections, inside, clock, refused: None }, opened))
+    }
+
+    /// Serves until `stop` is done.
+    ///
+    /// # Errors
+    /// See [`ServeError`]. That the disk is full or peers misbehave is none: it is told, and goes on.
+    pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let mut stop = std::pin::pin!(stop);
+        self.inside.begin(self.broker.state());
+        loop {
+            let more = self.round()?;
+            if more {
+                // Whoever else has something to do on this thread.
+                tokio::task::yield_now().await;
+                if futures_ready(&mut stop).await {
+                    break;
+                }
+                continue;
+            }
+            let wake = self.wake();
+            tokio::select! {
+                () = &mut stop => break,
+                readable = self.datagrams.readable() => readable.map_err(|error| ServeError::System("UDP", error))?,
+                () = self.connections.ready() => {}
+                asked = self.inside.next() => self.handle_inner(asked),
+                () = sleep_until(wake) => {}
+            }
+        }
+        self.connections.release();
+        Ok(())
+    }
+
+    /// Takes in, commits, sends. `true` if more may wait.
+    fn round(&mut self) -> Result<bool, ServeError> {
+        let now = self.clock.now();
+        let mut left = ROUND;
+        let mut more = self.datagrams.take_in(now).map_err(|error| ServeError::System("UDP", error))?;
+        while let Some(incoming) = self.datagrams.poll_request() {
+            self.handle(incoming, None, false);
+            left = left.saturating_sub(1);
+            if left == 0 {
+                more = true;
+                break;
+            }
+        }
+        self.connections.take_in(now);
+        while let Some((incoming, address)) = self.connections.poll_request() {
+            self.handle(incoming, address, address.is_none());
+        }
+        while let Some(asked) = self.inside.try_next() {
+            self.handle_inner(asked);
+        }
+        self.broker.expire(self.clock.moment());
+        self.settle();
+        self.datagrams.handle_timeout(now);
+        self.connections.handle_timeout(now);
+        self.events();
+        self.datagrams.transmit().map_err(|error| ServeError::System("UDP", error))?;
+        self.connections.transmit();
+        Ok(more)
+    }
+
+    fn handle(&mut self, incoming: Incoming, connected: Option<IpAddr>, local: bool) {
+        let Incoming { ticket, request } = incoming;
+        let relation = ticket.relation();
+        let caller = Caller { peer: relation.peer, connected, device: None, local };
+        self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
+    }
+
+    fn handle_inner(&mut self, asked: Asked) {
+        let (ticket, request) = self.inside.ticket(asked);
+        let relation = ticket.relation();
+        let caller = Caller { peer: relation.peer, connected: None, device: None, local: true };
+        self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
+    }
+
+    /// Has the store keep what changed, and lets leave what may.
+    fn settle(&mut self) {
+        if self.broker.is_settled() {
+            return;
+        }
+        let changes = self.broker.changes();
+        let now = tokio::time::Instant::now();
+        let refused = self.refused.as_ref().filter(|(_, until)| *until > now && !changes.is_empty());
+        let stored = match refused {
+            Some((problem, _)) => Err(problem.clone()),
+            None if changes.is_empty() => Ok(()),
+            None => self.store.commit(changes).map_err(|error| error.to_string()),
+        };
+        let settled = match stored {
+            Ok(()) => {
+                if !changes.is_empty() && self.refused.take().is_some() {
+                    tracing::info!("the store takes changes again");
+                }
+                self.broker.stored()
+            }
+            Err(problem) => {
+                if self.refused.as_ref().is_none_or(|(before, _)| *before != problem) {
+                    tracing::error!(%problem, "the store refuses");
+                }
+                let settled = self.broker.not_stored(&problem);
+                if self.refused.as_ref().is_none_or(|(_, until)| *until <= now) {
+                    self.refused = Some((problem, now + AGAIN));
+                }
+                settled
+            }
+        };
+        self.leave(settled);
+    }
+
+    fn leave(&mut self, settled: Settled<Ticket>) {
+        let now = self.clock.now();
+        let Settled { answers, notices, feed } = settled;
+        for Answer { ticket, response, observing } in answers {
+            match ticket.relation().peer {
+                Peer::Datagram(_) => self.datagrams.respond(now, ticket, &response, observing),
+                Peer::Stream(number) if Inside::is_of(number) => self.inside.respond(number, response),
+                Peer::Stream(_) => self.connections.respond(now, ticket, &response, observing),
+            }
+        }
+        for Notice { relation, response, last, confirm } in notices {
+            match relation.peer {
+                Peer::Datagram(_) => self.datagrams.notify(now, &relation, &response, confirm, last),
+                Peer::Stream(_) => self.connections.notify(now, &relation, &response, last),
+            }
+        }
+        if !feed.is_empty() {
+            self.inside.tell(feed);
+        }
+        let problem = self.refused.as_ref().map(|(problem, _)| problem.as_str());
+        self.inside.health(problem);
+    }
+
+    /// Who does not observe any more.
+    fn events(&mut self) {
+        while let Some(event) = self.datagrams.poll_event().or_else(|| self.connections.poll_event()) {
+            if let Event::Gone(relation) = event {
+                self.broker.end(&relation);
+            }
+        }
+    }
+
+    fn wake(&self) -> tokio::time::Instant {
+        let timers = [self.datagrams.poll_timeout(), self.connections.poll_timeout()];
+        let timers = timers.into_iter().flatten().map(|at| self.clock.at(at));
+        let expiry = self.broker.next_expiry().map(|at| self.clock.at_moment(at));
+        timers.chain(expiry).min().unwrap_or_else(|| self.clock.far())
+    }
+}
+
+/// Whether a future is done, without waiting for it.
+async fn futures_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+    tokio::select! {
+        biased;
+        () = future => true,
+        () = std::future::ready(()) => false,
+    }
+}
+
+fn seed() -> Result<[u8; 32], ServeError> {
+    let mut seed = [0; 32];
+    let mut rng = motemix_host::rng::HostRng::new()
+        .map_err(|error| ServeError::System("the platform has no entropy", error))?;
+    rand_core::Rng::fill_bytes(&mut rng, &mut seed);
+    Ok(seed)
+}

@@ -1,0 +1,248 @@
+//! Connections: TCP and WebSockets of anybody, and the socket of this machine.
+//!
+//! A task for each connection moves bytes; what they mean is decided here, on the broker's own
+//! round. A connection is read on only when what it brought has been dealt with, so that no peer
+//! makes the broker hold more than a chunk of it.
+
+mod carry;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use motemix_coap::{Carrier, Event, Incoming, Peer, Relation, Response, Session, Settings, Ticket};
+use motemix_time::Instant;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+use super::ServeError;
+
+/// Connections at a time; one address may have a sixteenth of them.
+const MOST: usize = 4096;
+const MOST_OF_AN_ADDRESS: usize = MOST / 16;
+/// Chunks of all connections that wait for the round.
+const CHUNKS: usize = 1024;
+/// Messages that wait to be written to a connection; further ones wait in its session.
+const WRITES: usize = 16;
+
+/// What a connection's task tells.
+#[derive(Debug)]
+enum Told {
+    Opened(Opened),
+    Chunk(u64, Vec<u8>),
+    Closed(u64),
+}
+
+#[derive(Debug)]
+struct Opened {
+    number: u64,
+    carrier: Carrier,
+    /// Who is at the other end; nobody for the socket of this machine.
+    address: Option<IpAddr>,
+    writes: mpsc::Sender<Vec<u8>>,
+    read_on: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    session: Session,
+    address: Option<IpAddr>,
+    /// Dropping it ends the connection, once everything is written.
+    writes: Option<mpsc::Sender<Vec<u8>>>,
+    read_on: Arc<Notify>,
+    is_paused: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Connections {
+    connections: BTreeMap<u64, Connection>,
+    told: mpsc::Receiver<Told>,
+    /// Something was written: there may be room for more.
+    written: Arc<Notify>,
+    seed: [u64; 2],
+    /// Where the next look for requests begins: each connection has its turn.
+    turn: u64,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Connections {
+    /// Listens where datagrams arrive, and on the socket of this machine.
+    pub(super) async fn listen(
+        addresses: &[SocketAddr],
+        local: Option<&Path>,
+        seed: [u8; 32],
+    ) -> Result<Self, ServeError> {
+        let (tell, told) = mpsc::channel(CHUNKS);
+        let written = Arc::new(Notify::new());
+        let mut tasks = Vec::new();
+        let listener = carry::Listener::new(tell, written.clone());
+        for address in addresses {
+            let socket = listen_tcp(*address).map_err(|error| ServeError::Bind(*address, error))?;
+            tasks.push(tokio::spawn(listener.clone().accept_tcp(socket)));
+        }
+        if let Some(path) = local {
+            let socket: UnixListener = motemix_host::control::bind_private(path)?;
+            tasks.push(tokio::spawn(listener.clone().accept_local(socket)));
+        }
+        let words = |at: usize| u64::from_be_bytes(std::array::from_fn(|index| seed[at + index]));
+        // Others than those of the endpoint: its generator is seeded with all 32 bytes.
+        let seed = [words(0) ^ words(16), words(8) ^ words(24)];
+        Ok(Self { connections: BTreeMap::new(), told, written, seed, turn: 0, tasks })
+    }
+
+    /// Waits until a connection brought something, or takes more.
+    pub(super) async fn ready(&mut self) {
+        tokio::select! {
+            told = self.told.recv() => if let Some(told) = told {
+                self.pending(told);
+            },
+            () = self.written.notified() => {}
+        }
+    }
+
+    fn pending(&mut self, told: Told) {
+        // Its time is that of the round, which follows at once.
+        self.take(Instant::from_micros(1), told);
+    }
+
+    pub(super) fn take_in(&mut self, now: Instant) {
+        for _ in 0..CHUNKS {
+            let Ok(told) = self.told.try_recv() else { return };
+            self.take(now, told);
+        }
+    }
+
+    fn take(&mut self, now: Instant, told: Told) {
+        match told {
+            Told::Opened(opened) => self.open(now, opened),
+            Told::Chunk(number, bytes) => {
+                if let Some(connection) = self.connections.get_mut(&number) {
+                    connection.session.handle_bytes(now, &bytes);
+                    connection.is_paused = true;
+                }
+            }
+            Told::Closed(number) => {
+                if let Some(connection) = self.connections.get_mut(&number) {
+                    connection.session.closed();
+                    connection.writes = None;
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, now: Instant, opened: Opened) {
+        let Opened { number, carrier, address, writes, read_on } = opened;
+        let of_address = self.connections.values().filter(|connection| connection.address == address);
+        let is_full = self.connections.len() >= MOST;
+        if address.is_some() && (is_full || of_address.count() >= MOST_OF_AN_ADDRESS) {
+            // Dropping the sender closes the connection.
+            return;
+        }
+        let session = Session::new(now, number, carrier, Settings::default(), self.seed);
+        let connection = Connection { session, address, writes: Some(writes), read_on, is_paused: true };
+        self.connections.insert(number, connection);
+    }
+
+    /// The next request of anybody, and who is at the other end: nobody for this machine.
+    pub(super) fn poll_request(&mut self) -> Option<(Incoming, Option<IpAddr>)> {
+        let later = self.connections.range_mut(self.turn..);
+        let found = later.into_iter().find_map(|(number, connection)| {
+            let incoming = connection.session.poll_request()?;
+            Some((*number, (incoming, connection.address)))
+        });
+        match found {
+            Some((number, incoming)) => {
+                self.turn = number + 1;
+                Some(incoming)
+            }
+            None if self.turn > 0 => {
+                self.turn = 0;
+                self.poll_request()
+            }
+            None => None,
+        }
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.connections.values_mut().find_map(|connection| connection.session.poll_event())
+    }
+
+    fn of(&mut self, relation: &Relation) -> Option<&mut Session> {
+        let Peer::Stream(number) = relation.peer else { return None };
+        self.connections.get_mut(&number).map(|connection| &mut connection.session)
+    }
+
+    pub(super) fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
+        if let Some(session) = self.of(&ticket.relation()) {
+            session.respond(now, ticket, response, observing);
+        }
+    }
+
+    pub(super) fn notify(&mut self, now: Instant, relation: &Relation, response: &Response, last: bool) {
+        if let Some(session) = self.of(relation) {
+            session.notify(now, relation, response, last);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        for connection in self.connections.values_mut() {
+            connection.session.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.connections.values().filter_map(|connection| connection.session.poll_timeout()).min()
+    }
+
+    /// Hands over what is to be sent, reads on where there is room again, and lets go of those that
+    /// are over.
+    pub(super) fn transmit(&mut self) {
+        self.connections.retain(|_, connection| {
+            let Some(writes) = &connection.writes else { return false };
+            while let Ok(place) = writes.try_reserve() {
+                let Some(bytes) = connection.session.poll_transmit() else {
+                    if connection.session.is_over() {
+                        return false;
+                    }
+                    break;
+                };
+                place.send(bytes);
+            }
+            if connection.is_paused && connection.session.wants_more() {
+                connection.is_paused = false;
+                connection.read_on.notify_one();
+            }
+            true
+        });
+    }
+
+    /// Tells everybody that the broker ends.
+    pub(super) fn release(&mut self) {
+        for connection in self.connections.values_mut() {
+            connection.session.release();
+        }
+        self.transmit();
+    }
+}
+
+fn listen_tcp(address: SocketAddr) -> std::io::Result<TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // So that a broker that was killed can begin again at once.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1024)?;
+    TcpListener::from_std(socket.into())
+}

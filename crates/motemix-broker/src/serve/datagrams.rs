@@ -1,0 +1,162 @@
+//! UDP sockets and the endpoint behind them.
+
+use std::io;
+use std::net::SocketAddr;
+
+use motemix_coap::message::MAX_DATAGRAM_LEN;
+use motemix_coap::{Endpoint, Event, Incoming, Relation, Response, Settings, Ticket};
+use motemix_time::Instant;
+use tokio::net::UdpSocket;
+
+use super::ServeError;
+
+/// Datagrams that one round takes in from a socket.
+const READS: usize = 1024;
+/// What the system keeps of datagrams that arrive while the disk is busy.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    sockets: Vec<UdpSocket>,
+    endpoint: Endpoint,
+    buffer: Vec<u8>,
+}
+
+impl Datagrams {
+    pub(super) async fn bind(addresses: &[SocketAddr], seed: [u8; 32]) -> Result<Self, ServeError> {
+        if let [first, second, ..] = addresses
+            && (first.is_ipv4() == second.is_ipv4() || addresses.len() > 2)
+        {
+            return Err(ServeError::OneFamily(*first, addresses[addresses.len() - 1]));
+        }
+        let mut sockets = Vec::new();
+        for address in addresses {
+            let bound = bind(*address).map_err(|error| ServeError::Bind(*address, error))?;
+            sockets.push(bound);
+        }
+        let endpoint = Endpoint::new(Settings::default(), seed);
+        // One byte more than a message may have: longer ones are seen to be too long.
+        Ok(Self { sockets, endpoint, buffer: vec![0; MAX_DATAGRAM_LEN + 1] })
+    }
+
+    pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>, ServeError> {
+        let addresses = self.sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<_>>();
+        addresses.map_err(|error| ServeError::System("UDP", error))
+    }
+
+    /// Waits for a datagram, for ever if there is no socket.
+    pub(super) async fn readable(&self) -> io::Result<()> {
+        match &self.sockets[..] {
+            [] => std::future::pending().await,
+            [only] => only.readable().await,
+            [first, second, ..] => tokio::select! {
+                readable = first.readable() => readable,
+                readable = second.readable() => readable,
+            },
+        }
+    }
+
+    /// Reads what has arrived. `true` if more may wait.
+    pub(super) fn take_in(&mut self, now: Instant) -> io::Result<bool> {
+        let mut more = false;
+        for socket in &self.sockets {
+            let mut left = READS;
+            while left > 0 {
+                match socket.try_recv_from(&mut self.buffer) {
+                    Ok((len, from)) => {
+                        // What is dropped is counted there.
+                        let _ = self.endpoint.handle_datagram(now, from, &self.buffer[..len]);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if is_about_a_peer(&error) => {}
+                    Err(error) => return Err(error),
+                }
+                left -= 1;
+            }
+            more |= left == 0;
+        }
+        Ok(more)
+    }
+
+    /// Sends what is to leave. What the system has no room for is lost, as datagrams are.
+    pub(super) fn transmit(&mut self) -> io::Result<()> {
+        while let Some(transmit) = self.endpoint.poll_transmit() {
+            let of_family = self.sockets.iter().find(|socket| {
+                socket.local_addr().is_ok_and(|address| address.is_ipv4() == transmit.to.is_ipv4())
+            });
+            let Some(socket) = of_family else { continue };
+            match socket.try_send_to(&transmit.bytes, transmit.to) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_about_a_peer(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn poll_request(&mut self) -> Option<Incoming> {
+        self.endpoint.poll_request()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.endpoint.poll_event()
+    }
+
+    pub(super) fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
+        self.endpoint.respond(now, ticket, response, observing);
+    }
+
+    pub(super) fn notify(
+        &mut self,
+        now: Instant,
+        relation: &Relation,
+        response: &Response,
+        confirm: bool,
+        last: bool,
+    ) {
+        self.endpoint.notify(now, relation, response, confirm, last);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+/// What a peer, the way to it or a firewall can bring about; it ends no broker.
+fn is_about_a_peer(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+            | Kind::PermissionDenied
+            | Kind::Interrupted
+            | Kind::InvalidInput
+            | Kind::AddrNotAvailable
+            | Kind::OutOfMemory
+    ) || error.raw_os_error() == Some(NO_BUFFERS)
+}
+
+/// ENOBUFS of Linux.
+const NO_BUFFERS: i32 = 105;
+
+fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        // So that both families can have the port.
+        socket.set_only_v6(true)?;
+    }
+    // As much as the system allows: more is not an error.
+    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}

@@ -1,0 +1,415 @@
+//! A store in one file of SQLite, in a folder that belongs to its owner alone.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use motemix_host::store::own_folder;
+use motemix_host::store::sqlite::{self, Layout};
+use rusqlite::{Connection, Params, Transaction, TransactionBehavior, params};
+
+use super::{Retention, Store, StoreError};
+use crate::state::{BadChange, RegistrationId, TopicId, Value};
+use crate::{Change, Moment, State};
+
+const LAYOUT: Layout = Layout {
+    kind: "broker's store",
+    // "mmbr"
+    application_id: 0x6d6d_6272,
+    version: 1,
+    // A value of a topic has the next place; the highest is the newest.
+    schema: "
+        CREATE TABLE topics (
+            id     TEXT PRIMARY KEY,
+            change BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE history (
+            topic     TEXT NOT NULL,
+            place     INTEGER NOT NULL,
+            published INTEGER NOT NULL,
+            change    BLOB NOT NULL,
+            PRIMARY KEY (topic, place)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE registrations (
+            id     TEXT PRIMARY KEY,
+            change BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE freshness (
+            device BLOB PRIMARY KEY,
+            change BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;",
+};
+
+/// Changes in `broker.sqlite` of a folder.
+///
+/// It writes ahead and has synced when it says that something is kept, so that whatever happens to
+/// the process or the machine, what was committed is there.
+#[derive(Debug)]
+pub struct Sqlite {
+    file: PathBuf,
+    connection: Connection,
+    retention: Retention,
+    spans: HashMap<TopicId, Span>,
+}
+
+/// Which places of a topic's history are taken.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    first: i64,
+    next: i64,
+    /// When the first was published.
+    oldest: Moment,
+}
+
+impl Span {
+    fn only(place: i64, published: Moment) -> Self {
+        Self { first: place, next: place, oldest: published }
+    }
+}
+
+impl Sqlite {
+    /// The name of the file.
+    pub const FILE: &str = "broker.sqlite";
+
+    /// Opens the store of a folder, or makes an empty one.
+    ///
+    /// # Errors
+    /// Others may write to the folder, the file is of something else or damaged, or the system
+    /// refuses.
+    pub fn open(folder: &Path, retention: Retention) -> Result<Self, StoreError> {
+        own_folder(folder)?;
+        let file = folder.join(Self::FILE);
+        let connection = LAYOUT.open(&file)?;
+        let retention = Retention { values: retention.values.max(1), ..retention };
+        let mut store = Self { file, connection, retention, spans: HashMap::new() };
+        store.spans = store.read_spans()?;
+        Ok(store)
+    }
+
+    fn failure(&self, error: rusqlite::Error) -> StoreError {
+        sqlite::failure(&self.file, error).into()
+    }
+
+    fn read_spans(&self) -> Result<HashMap<TopicId, Span>, StoreError> {
+        // A bare column of a group with min() is that of the row which has the minimum.
+        let query = "SELECT topic, min(place), published, max(place) FROM history GROUP BY topic";
+        let read = || {
+            let mut query = self.connection.prepare(query)?;
+            let spans = query.query_map([], |row| {
+                let topic = TopicId(row.get::<_, String>(0)?.into());
+                let next: i64 = row.get::<_, i64>(3)?.saturating_add(1);
+                Ok((topic, Span { first: row.get(1)?, next, oldest: moment(row.get(2)?) }))
+            })?;
+            spans.collect::<Result<HashMap<_, _>, _>>()
+        };
+        read().map_err(|error| self.failure(error))
+    }
+
+    /// Takes what a query found, changes under their keys, into a state.
+    fn read(
+        &self,
+        state: &mut State,
+        table: &'static str,
+        (query, params): (&str, impl Params),
+        is_of_table: impl Fn(&State, &Change) -> bool,
+    ) -> Result<(), StoreError> {
+        let unreadable = |problem| StoreError::Unreadable { file: self.file.clone(), table, problem };
+        let wrong = |problem: &str| unreadable(BadChange::Malformed(problem.to_owned()));
+        let rows = || {
+            let mut query = self.connection.prepare_cached(query)?;
+            let rows = query.query_map(params, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<Result<Vec<(Vec<u8>, Vec<u8>)>, _>>()
+        };
+        for (key, bytes) in rows().map_err(|error| self.failure(error))? {
+            let change = Change::decode(&bytes).map_err(unreadable)?;
+            if key_of(&change) != key {
+                return Err(wrong("it stands under another name"));
+            }
+            if !is_of_table(state, &change) {
+                return Err(wrong("it does not belong here"));
+            }
+            state.apply(change);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, changes: &[Change]) -> rusqlite::Result<Vec<(TopicId, Option<Span>)>> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut spans = HashMap::new();
+        for (index, change) in changes.iter().enumerate() {
+            // Of several changes of one thing, the last one stays.
+            let mut later = changes[index + 1..].iter().take(LOOK_AHEAD);
+            if later.any(|later| is_of_same(change, later)) {
+                continue;
+            }
+            match change {
+                Change::Value(topic, Some(value)) => {
+                    let span = spans.get(topic).copied().unwrap_or_else(|| self.spans.get(topic).copied());
+                    let span = append(&transaction, topic, value, change, span, self.retention)?;
+                    spans.insert(topic.clone(), Some(span));
+                }
+                Change::Value(topic, None) => {
+                    transaction
+                        .prepare_cached("DELETE FROM history WHERE topic = ?1")?
+                        .execute([&*topic.0])?;
+                    spans.insert(topic.clone(), None);
+                }
+                Change::Topic(TopicId(id), topic) => {
+                    let kept = topic.as_ref().map(|_| change.encode());
+                    keep(&transaction, "topics", id, kept.as_deref())?;
+                }
+                Change::Registration(RegistrationId(id), registration) => {
+                    let kept = registration.as_ref().map(|_| change.encode());
+                    keep(&transaction, "registrations", id, kept.as_deref())?;
+                }
+                Change::Freshness(device, freshness) => {
+                    if freshness.is_some() {
+                        let statement = "INSERT INTO freshness (device, change) VALUES (?1, ?2)
+                            ON CONFLICT (device) DO UPDATE SET change = excluded.change";
+                        let mut statement = transaction.prepare_cached(statement)?;
+                        statement.execute(params![device.as_bytes(), change.encode()])?;
+                    } else {
+                        let mut statement =
+                            transaction.prepare_cached("DELETE FROM freshness WHERE device = ?1")?;
+                        statement.execute([device.as_bytes()])?;
+                    }
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(spans.into_iter().collect())
+    }
+}
+
+impl Store for Sqlite {
+    fn load(&mut self) -> Result<State, StoreError> {
+        let mut state = State::default();
+        let query = "SELECT CAST(id AS BLOB), change FROM topics";
+        self.read(&mut state, "topics", (query, []), |_, change| {
+            matches!(change, Change::Topic(_, Some(_)))
+        })?;
+        let query = "SELECT CAST(topic AS BLOB), change FROM history WHERE topic = ?1 AND place = ?2";
+        for (TopicId(topic), span) in &self.spans {
+            // None but of a topic that there is.
+            let is_value = |state: &State, change: &Change| match change {
+                Change::Value(id, Some(_)) => state.topic(id).is_some(),
+                _ => false,
+            };
+            self.read(&mut state, "history", (query, params![&**topic, span.next - 1]), is_value)?;
+        }
+        let query = "SELECT CAST(id AS BLOB), change FROM registrations";
+        self.read(&mut state, "registrations", (query, []), |_, change| {
+            matches!(change, Change::Registration(_, Some(_)))
+        })?;
+        let query = "SELECT device, change FROM freshness";
+        self.read(&mut state, "freshness", (query, []), |_, change| {
+            matches!(change, Change::Freshness(_, Some(_)))
+        })?;
+        Ok(state)
+    }
+
+    fn commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        // A transaction that is dropped leaves nothing.
+        let spans = self.write(changes).map_err(|error| self.failure(error))?;
+        for (topic, span) in spans {
+            match span {
+                Some(span) => self.spans.insert(topic, span),
+                None => self.spans.remove(&topic),
+            };
+        }
+        Ok(())
+    }
+
+    fn history(
+        &mut self,
+        topic: &TopicId,
+        most: usize,
+        before: Option<Moment>,
+    ) -> Result<Vec<Value>, StoreError> {
+        let read = || {
+            let mut query = self.connection.prepare_cached(
+                "SELECT change FROM history WHERE topic = ?1 AND published < ?2 ORDER BY place DESC LIMIT ?3",
+            )?;
+            let before = before.map_or(i64::MAX, millis);
+            let most = i64::try_from(most).unwrap_or(i64::MAX);
+            let rows = query.query_map(params![&*topic.0, before, most], |row| row.get::<_, Vec<u8>>(0))?;
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        let rows = read().map_err(|error| self.failure(error))?;
+        let unreadable =
+            |problem| StoreError::Unreadable { file: self.file.clone(), table: "history", problem };
+        let values = rows.iter().map(|bytes| match Change::decode(bytes).map_err(unreadable)? {
+            Change::Value(id, Some(value)) if id == *topic => Ok(value.as_ref().clone()),
+            _ => Err(unreadable(BadChange::Malformed("not a value of this topic".to_owned()))),
+        });
+        values.collect()
+    }
+
+    fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
+        let cutoff = cutoff(now, self.retention);
+        let old: Vec<TopicId> = self
+            .spans
+            .iter()
+            .filter(|(_, span)| span.oldest < cutoff && span.first + 1 < span.next)
+            .map(|(topic, _)| topic.clone())
+            .collect();
+        for topic in old {
+            let Some(span) = self.spans.get(&topic).copied() else { continue };
+            let trimmed = trim_old(&self.connection, &topic, span, cutoff);
+            let span = trimmed.map_err(|error| self.failure(error))?;
+            self.spans.insert(topic, span);
+        }
+        Ok(())
+    }
+}
+
+fn key_of(change: &Change) -> &[u8] {
+    match change {
+        Change::Topic(TopicId(id), _)
+        | Change::Value(TopicId(id), _)
+        | Change::Registration(RegistrationId(id), _) => id.as_bytes(),
+        Change::Freshness(device, _) => device.as_bytes(),
+    }
+}
+
+/// How far a change looks for a later one of the same thing, so that a batch costs no square.
+const LOOK_AHEAD: usize = 64;
+
+fn is_of_same(one: &Change, other: &Change) -> bool {
+    match (one, other) {
+        (Change::Topic(one, _), Change::Topic(other, _)) => one == other,
+        (Change::Registration(one, _), Change::Registration(other, _)) => one == other,
+        (Change::Freshness(one, _), Change::Freshness(other, _)) => one == other,
+        _ => false,
+    }
+}
+
+fn keep(
+    transaction: &Transaction<'_>,
+    table: &'static str,
+    id: &str,
+    change: Option<&[u8]>,
+) -> rusqlite::Result<()> {
+    match change {
+        Some(change) => {
+            let statement = format!(
+                "INSERT INTO {table} (id, change) VALUES (?1, ?2)
+                 ON CONFLICT (id) DO UPDATE SET change = excluded.change"
+            );
+            transaction.prepare_cached(&statement)?.execute(params![id, change])?;
+        }
+        None => {
+            transaction.prepare_cached(&format!("DELETE FROM {table} WHERE id = ?1"))?.execute([id])?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds the newest value, and removes what is too much or too old.
+fn append(
+    transaction: &Transaction<'_>,
+    topic: &TopicId,
+    value: &Value,
+    change: &Change,
+    span: Option<Span>,
+    retention: Retention,
+) -> rusqlite::Result<Span> {
+    let mut span = span.unwrap_or_else(|| Span::only(0, value.published));
+    transaction
+        .prepare_cached("INSERT INTO history (topic, place, published, change) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![&*topic.0, span.next, millis(value.published), change.encode()])?;
+    span.next += 1;
+    let first = span.first.max(span.next.saturating_sub(i64::from(retention.values)));
+    if first > span.first {
+        transaction
+            .prepare_cached("DELETE FROM history WHERE topic = ?1 AND place < ?2")?
+            .execute(params![&*topic.0, first])?;
+        span = Span { first, oldest: published(transaction, topic, first)?, ..span };
+    }
+    let cutoff = cutoff(value.published, retention);
+    if span.oldest < cutoff {
+        span = trim_old(transaction, topic, span, cutoff)?;
+    }
+    Ok(span)
+}
+
+/// Removes what was published before `cutoff`, from the oldest on; the newest stays.
+fn trim_old(connection: &Connection, topic: &TopicId, span: Span, cutoff: Moment) -> rusqlite::Result<Span> {
+    let newest = span.next - 1;
+    let first = connection
+        .prepare_cached(
+            "SELECT min(place) FROM history WHERE topic = ?1 AND (published >= ?2 OR place = ?3)",
+        )?
+        .query_row(params![&*topic.0, millis(cutoff), newest], |row| row.get(0))?;
+    connection
+        .prepare_cached("DELETE FROM history WHERE topic = ?1 AND place < ?2")?
+        .execute(params![&*topic.0, first])?;
+    Ok(Span { first, oldest: published(connection, topic, first)?, ..span })
+}
+
+fn published(connection: &Connection, topic: &TopicId, place: i64) -> rusqlite::Result<Moment> {
+    connection
+        .prepare_cached("SELECT published FROM history WHERE topic = ?1 AND place = ?2")?
+        .query_row(params![&*topic.0, place], |row| row.get(0))
+        .map(moment)
+}
+
+fn cutoff(now: Moment, retention: Retention) -> Moment {
+    Moment::from_millis(now.as_millis().saturating_sub(retention.seconds.saturating_mul(1000)))
+}
+
+fn millis(moment: Moment) -> i64 {
+    i64::try_from(moment.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn moment(millis: i64) -> Moment {
+    Moment::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::state::{Signed, Topic};
+
+    /// SQLite reports a bound on its pages the way it reports a disk without room.
+    #[test]
+    fn a_full_disk_is_an_error_that_says_so_and_what_was_here_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Sqlite::open(folder.path(), Retention::default()).unwrap();
+        let id = TopicId("t".into());
+        let topic = Topic {
+            name: "one".into(),
+            topic_type: None,
+            content_format: None,
+            expires: None,
+            max_subscribers: None,
+            observer_check: 86400,
+            device: None,
+            owner: None,
+        };
+        let value = |len| Value {
+            published: Moment::from_millis(1),
+            content_format: None,
+            payload: vec![7; len].into(),
+            signed: Signed::Unchecked,
+        };
+        store.commit(&[Change::Topic(id.clone(), Some(Arc::new(topic)))]).unwrap();
+        store.commit(&[Change::Value(id.clone(), Some(Arc::new(value(1))))]).unwrap();
+        let before = store.load().unwrap();
+        store.connection.pragma_update(None, "max_page_count", 1).unwrap();
+
+        let too_much = [Change::Value(id.clone(), Some(Arc::new(value(100_000))))];
+        let said = store.commit(&too_much).unwrap_err().to_string();
+
+        assert!(said.contains("broker.sqlite: the disk is full; free some space"), "{said}");
+        assert_eq!(store.load().unwrap(), before);
+        assert_eq!(store.history(&id, 10, None).unwrap().len(), 1);
+        store.connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
+        store.commit(&too_much).unwrap();
+        assert_eq!(store.history(&id, 10, None).unwrap(), [value(100_000), value(1)]);
+    }
+}

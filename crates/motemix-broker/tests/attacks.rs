@@ -1,0 +1,225 @@
+//! Each attack of the table in `docs/spec/broker.md`, and what comes of it.
+
+mod building;
+
+use building::*;
+use motemix_broker::{Policy, Refused};
+use motemix_coap::{Code, Method, Observe, Request, format};
+use motemix_object::Path;
+
+const COSE: u16 = format::COSE_SIGN1;
+
+#[test]
+fn a_flood_of_observers_takes_a_peer_s_places_and_nobody_else_s() {
+    let policy = parse("[limits]\nobservers = 40\nobservers_of_a_peer = 5\n[rates]\nburst = 1000");
+    let mut building = Building::new(policy, &[]);
+    let id = building.topic("room");
+    building.answer(&local(), put(&id, 60, &[1]));
+
+    let accepted = (0..100).filter(|token| building.observe(&stranger(1), *token, &id).1).count();
+    assert_eq!(accepted, 5);
+    assert!(building.observe(&stranger(2), 1, &id).1);
+    // Ports and the last 64 bits of an address are an attacker's to choose.
+    let mut near = stranger(1);
+    near.peer = motemix_coap::Peer::Datagram("[2001:db8:0:1:ffff::2]:9".parse().unwrap());
+    assert!(!building.observe(&near, 1, &id).1);
+    // Many addresses fill all places; they are reported, and none takes one from who was here.
+    for number in 3..100 {
+        building.observe(&stranger(number), 1, &id);
+    }
+    assert_eq!(building.broker.observers(), 40);
+    let (response, observing) = building.observe(&stranger(200), 1, &id);
+    assert_eq!((response.code, observing), (Code::CONTENT, false));
+    let (_, settled) = building.ask(&local(), 1, put(&id, 60, &[2]));
+    assert!(settled.notices.iter().any(|notice| notice.relation == relation(&stranger(2), 1)));
+    assert!(building.broker.counters().refused(Refused::Observation) >= 100);
+}
+
+#[test]
+fn a_flood_of_requests_is_told_to_wait_and_leaves_others_alone() {
+    let mut building = Building::new(parse("[rates]\nrequests = 10\nburst = 20"), &[]);
+    building.topic("room");
+    let answers: Vec<_> = (0..50).map(|_| building.answer(&stranger(1), get(&["ps"]))).collect();
+    assert_eq!(answers.iter().filter(|answer| answer.code == Code::CONTENT).count(), 20);
+    let last = answers.last().unwrap();
+    assert_eq!((last.code, last.max_age), (Code::TOO_MANY_REQUESTS, Some(1)));
+    assert_eq!(building.answer(&stranger(2), get(&["ps"])).code, Code::CONTENT);
+    assert_eq!(building.broker.counters().refused(Refused::Rate), 30);
+    building.wait(1);
+    assert_eq!(building.answer(&stranger(1), get(&["ps"])).code, Code::CONTENT);
+}
+
+#[test]
+fn topics_are_squatted_by_nobody_unknown_and_by_a_device_within_its_quota() {
+    let policy = parse("[limits]\ntopics = 5\ntopics_of_a_device = 3");
+    let (device, other) = (Device::new(1), Device::new(2));
+    let mut building = Building::new(policy, &[]);
+    let named = |name: &str| post(&[(0, Property::Text(name)), (2, Property::Text("core.ps.data"))]);
+
+    let response = building.answer(&stranger(1), named("room"));
+    assert_eq!(response.code, Code::UNAUTHORIZED);
+    assert!(text(&response).contains("OSCORE"), "{}", text(&response));
+    for number in 0..3 {
+        let response = building.answer(&proven(&device), named(&format!("mine/{number}")));
+        assert_eq!(response.code, Code::CREATED);
+    }
+    let response = building.answer(&proven(&device), named("mine/3"));
+    assert_eq!(response.code, Code::FORBIDDEN);
+    assert!(text(&response).contains("3 topics"), "{}", text(&response));
+    assert_eq!(building.broker.counters().refused(Refused::Quota), 1);
+    // Full is said, and goes by.
+    building.topic("one");
+    building.topic("two");
+    let response = building.answer(&proven(&other), named("three"));
+    assert_eq!((response.code, response.max_age), (Code::SERVICE_UNAVAILABLE, Some(60)));
+    assert_eq!(building.broker.counters().refused(Refused::Full), 1);
+}
+
+#[test]
+fn a_rule_keeps_names_for_whom_they_are_of() {
+    let device = Device::new(1);
+    let digits = format!("{:.16}", device.identity);
+    let policy = parse(&format!(
+        "[[access]]\ntopics = \"building/+/temperature\"\ncreate = [\"device {digits}\"]\n\
+         [[access]]\ntopics = \"building/#\"\ncreate = [\"local\"]\nread = [\"device\", \"local\"]\n",
+    ));
+    let other = Device::new(2);
+    let mut building = Building::new(policy, &[]);
+    let named = |name: &str| post(&[(0, Property::Text(name)), (2, Property::Text("core.ps.data"))]);
+    for (caller, name, code) in [
+        (proven(&device), "building/7/temperature", Code::CREATED),
+        (proven(&other), "building/8/temperature", Code::FORBIDDEN),
+        (proven(&device), "building/7/humidity", Code::FORBIDDEN),
+        (local(), "building/7/humidity", Code::CREATED),
+        (proven(&other), "garden", Code::CREATED),
+    ] {
+        assert_eq!(building.answer(&caller, named(name)).code, code, "{name}");
+    }
+    // Whoever may not read a topic does not see it in the list either.
+    assert_eq!(text(&building.answer(&stranger(1), get(&["ps"]))).matches('<').count(), 1);
+    assert_eq!(text(&building.answer(&proven(&other), get(&["ps"]))).matches('<').count(), 3);
+}
+
+#[test]
+fn a_topic_of_somebody_else_is_neither_changed_nor_deleted_nor_published_to() {
+    let (device, other) = (Device::new(1), Device::new(2));
+    let mut building = Building::new(policy(), &[]);
+    let properties = [(0, Property::Text("mine")), (2, Property::Text("core.ps.data"))];
+    let id = building.create(&proven(&device), &properties);
+    let change = with(
+        Request::new(Method::IPatch, &["ps", &id]),
+        format::CORE_PUBSUB_CBOR,
+        &map(&[(6, Property::Number(0))]),
+    );
+    for request in [
+        change,
+        Request::new(Method::Delete, &["ps", &id]),
+        put(&id, 60, &[1]),
+        Request::new(Method::Delete, &["ps", "data", &id]),
+    ] {
+        assert_eq!(building.answer(&proven(&other), request.clone()).code, Code::FORBIDDEN);
+        assert_eq!(building.answer(&stranger(1), request).code, Code::UNAUTHORIZED);
+    }
+    assert_eq!(building.answer(&proven(&device), put(&id, 60, &[1])).code, Code::CREATED);
+    assert_eq!(building.broker.counters().refused(Refused::Access), 8);
+}
+
+#[test]
+fn a_replayed_reading_is_refused_wherever_and_whenever_it_comes() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let (one, two) = (building.topic_of("room/t", &device), building.topic_of("hall/t", &device));
+    let old = device.seal(20);
+    let new = device.seal(21);
+    for reading in [&old, &new] {
+        building.answer(&stranger(1), put(&one, COSE, reading));
+    }
+    assert_eq!(building.answer(&stranger(2), put(&one, COSE, &old)).code, Code::CONFLICT);
+    // Not in another topic of the device.
+    assert_eq!(building.answer(&stranger(2), put(&two, COSE, &old)).code, Code::CONFLICT);
+    // Not after the value, the topic or the registration went.
+    building.answer(&local(), Request::new(Method::Delete, &["ps", "data", &one]));
+    assert_eq!(building.answer(&stranger(2), put(&one, COSE, &old)).code, Code::CONFLICT);
+    building.answer(&local(), Request::new(Method::Delete, &["ps", &one]));
+    let again = building.topic_of("room/t", &device);
+    assert_eq!(building.answer(&stranger(2), put(&again, COSE, &new)).code, Code::CONFLICT);
+    assert_eq!(building.broker.counters().refused(Refused::Stale), 4);
+    assert_eq!(building.answer(&stranger(1), put(&again, COSE, &device.seal(22))).code, Code::CREATED);
+}
+
+#[test]
+fn a_reading_of_an_expired_registration_is_nobody_s() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    building.wait(100_000);
+    building.broker.expire(building.now);
+    building.broker.stored();
+    let response = building.answer(&stranger(1), put(&id, COSE, &device.seal(20)));
+    assert_eq!(response.code, Code::UNAUTHORIZED);
+}
+
+#[test]
+fn a_forged_reading_moves_no_number() {
+    let (mut device, mut liar) = (Device::new(1), Device::new(2));
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    // Signed by another key under the device's names.
+    liar.identity = device.identity;
+    for number in [0, 1, 500, 1000] {
+        for path in [Path::Direct, Path::Anonymous] {
+            let forged = liar.seal_as(number, 99, NETWORK, path);
+            assert_eq!(building.answer(&stranger(1), put(&id, COSE, &forged)).code, Code::FORBIDDEN);
+        }
+    }
+    assert_eq!(building.broker.state().freshness(&device.identity), None);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &device.seal(20))).code, Code::CREATED);
+}
+
+#[test]
+fn values_are_bounded_one_by_one_and_all_together() {
+    let policy = parse("[limits]\npayload = 100\nbytes_of_a_device = 150");
+    let device = Device::new(1);
+    let mut building = Building::new(policy, &[]);
+    let create = |name: &'static str| [(0, Property::Text(name)), (2, Property::Text("core.ps.data"))];
+    let one = building.create(&proven(&device), &create("one"));
+    let two = building.create(&proven(&device), &create("two"));
+    let publish = |id: &str, len: usize| put(id, 42, &vec![0; len]);
+
+    let response = building.answer(&proven(&device), publish(&one, 101));
+    assert_eq!(response.code, Code::REQUEST_ENTITY_TOO_LARGE);
+    assert_eq!(building.answer(&proven(&device), publish(&one, 100)).code, Code::CREATED);
+    assert_eq!(building.answer(&proven(&device), publish(&two, 51)).code, Code::FORBIDDEN);
+    assert_eq!(building.answer(&proven(&device), publish(&two, 50)).code, Code::CREATED);
+    // What makes room counts.
+    assert_eq!(building.answer(&proven(&device), publish(&one, 10)).code, Code::CHANGED);
+    assert_eq!(building.answer(&proven(&device), publish(&two, 100)).code, Code::CHANGED);
+    building.answer(&proven(&device), Request::new(Method::Delete, &["ps", "data", &two]));
+    assert_eq!(building.answer(&proven(&device), publish(&one, 100)).code, Code::CHANGED);
+}
+
+#[test]
+fn more_devices_than_the_broker_remembers_are_told_so() {
+    let mut devices = [Device::new(1), Device::new(2)];
+    let policy = parse("[limits]\ndevices = 1");
+    let mut building = Building::new(policy, &[&devices[0], &devices[1]]);
+    let ids = [building.topic_of("a", &devices[0]), building.topic_of("b", &devices[1])];
+    let readings = [devices[0].seal(1), devices[1].seal(2)];
+    assert_eq!(building.answer(&stranger(1), put(&ids[0], COSE, &readings[0])).code, Code::CREATED);
+    let response = building.answer(&stranger(1), put(&ids[1], COSE, &readings[1]));
+    assert_eq!(response.code, Code::SERVICE_UNAVAILABLE);
+}
+
+#[test]
+fn a_read_by_observation_is_refused_as_a_read_is() {
+    let policy = parse("[[access]]\ntopics = \"secret/#\"\nread = [\"local\"]");
+    let mut building = Building::new(Policy { ..policy }, &[]);
+    let id = building.topic("secret/room");
+    building.answer(&local(), put(&id, 60, &[1]));
+    let (response, observing) = building.observe(&stranger(1), 1, &id);
+    assert_eq!((response.code, observing), (Code::FORBIDDEN, false));
+    let request = Request { observe: Some(Observe::Register), ..get(&["ps", &id]) };
+    assert_eq!(building.answer(&stranger(1), request).code, Code::FORBIDDEN);
+    let (_, settled) = building.ask(&local(), 1, put(&id, 60, &[2]));
+    assert!(settled.notices.is_empty());
+}

@@ -1,0 +1,192 @@
+//! Signed readings: accepted once, from their device alone, and stored with what makes them fresh.
+
+mod building;
+
+use building::*;
+use motemix_broker::state::Signed;
+use motemix_broker::store::{Retention, Sqlite};
+use motemix_broker::{Broker, Change, Policy, Refused, Store as _};
+use motemix_coap::{Code, Method, Request, format};
+use motemix_object::Path;
+
+const COSE: u16 = format::COSE_SIGN1;
+
+#[test]
+fn a_device_publishes_unprotected_and_whoever_asks_gets_what_it_signed() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+
+    let first = device.seal(20);
+    // The policy says nothing of strangers: the signature decides.
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &first)).code, Code::CREATED);
+    let value = building.broker.state().values().next().unwrap().1.clone();
+    assert_eq!(value.signed, Signed::ByDevice { sequence: 0 });
+    assert_eq!(*building.answer(&stranger(2), get(&["ps", "data", &id])).payload, *first);
+
+    // Behind mixes readings come through somebody else, under names that change.
+    let rotating = device.seal_as(5, 21, NETWORK, Path::Anonymous);
+    assert_eq!(building.answer(&local(), put(&id, COSE, &rotating)).code, Code::CHANGED);
+    // In another order: within the window.
+    let late = device.seal_as(3, 22, NETWORK, Path::Direct);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &late)).code, Code::CHANGED);
+    assert_eq!(building.broker.counters().verified, 3);
+    let fresh = building.broker.state().freshness(&device.identity).unwrap();
+    assert_eq!(fresh.next(), 6);
+}
+
+#[test]
+fn a_reading_may_be_a_jws() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    let jws = device.seal_jws(20);
+    assert_eq!(building.answer(&stranger(1), put(&id, format::TEXT, &jws)).code, Code::CREATED);
+    // All values of a topic have one format.
+    let cose = device.seal(21);
+    let response = building.answer(&stranger(1), put(&id, COSE, &cose));
+    assert_eq!(response.code, Code::UNSUPPORTED_CONTENT_FORMAT);
+    assert!(text(&response).contains("takes Content-Format 0"), "{}", text(&response));
+}
+
+#[test]
+fn the_same_reading_again_is_no_news() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    let reading = device.seal(20);
+    building.answer(&stranger(1), put(&id, COSE, &reading));
+    building.observe(&stranger(2), 1, &id);
+
+    let (response, settled) = building.ask(&stranger(1), 3, put(&id, COSE, &reading));
+
+    assert_eq!(response.code, Code::CHANGED);
+    assert!(settled.notices.is_empty() && settled.feed.is_empty());
+    assert_eq!(building.broker.counters().repetitions, 1);
+}
+
+#[test]
+fn a_device_that_lost_count_registers_its_number_and_goes_on() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    let far = device.seal_as(100_000, 20, NETWORK, Path::Direct);
+    let response = building.answer(&stranger(1), put(&id, COSE, &far));
+    assert_eq!(response.code, Code::CONFLICT);
+    assert!(text(&response).contains("publish its signed registration here first"), "{}", text(&response));
+
+    let next = device.says_next(100_000);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &next)).code, Code::CHANGED);
+    assert!(building.broker.state().values().next().is_none());
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &far)).code, Code::CREATED);
+    // Neither goes back.
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &next)).code, Code::CONFLICT);
+}
+
+#[test]
+fn each_refusal_says_what_to_do() {
+    let (mut device, mut other) = (Device::new(1), Device::new(2));
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    let unregistered = building.topic_of("room/h", &other);
+    let mut damaged = device.seal(20);
+    *damaged.last_mut().unwrap() ^= 1;
+    let elsewhere = device.seal_as(1, 20, "another network", Path::Direct);
+    for (topic, payload, format, code, says) in [
+        (&id, damaged, COSE, Code::FORBIDDEN, "check key and network"),
+        (&id, elsewhere, COSE, Code::FORBIDDEN, "check key and network"),
+        (&id, other.seal(20), COSE, Code::FORBIDDEN, "of another device"),
+        (&id, b"junk".to_vec(), COSE, Code::BAD_REQUEST, "neither a signed reading nor"),
+        (&id, b"junk".to_vec(), format::TEXT, Code::BAD_REQUEST, "no signed reading as JWS"),
+        (&id, vec![0xff], format::TEXT, Code::BAD_REQUEST, "not a text"),
+        (&id, b"{}".to_vec(), format::JSON, Code::UNSUPPORTED_CONTENT_FORMAT, "18 (COSE_Sign1)"),
+        (&unregistered, other.seal(20), COSE, Code::UNAUTHORIZED, "attribute key at /rd first"),
+    ] {
+        let response = building.answer(&stranger(1), put(topic, format, &payload));
+        assert_eq!(response.code, code, "{}", text(&response));
+        assert!(text(&response).contains(says), "{} has not {says}", text(&response));
+    }
+    assert_eq!(building.broker.counters().refused(Refused::Signature), 3);
+    assert_eq!(building.broker.counters().refused(Refused::UnknownDevice), 1);
+    assert!(building.broker.state().values().next().is_none());
+}
+
+#[test]
+fn a_strict_policy_takes_rising_numbers_alone() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(parse("freshness = \"strict\""), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    let early = device.seal(1);
+    let late = device.seal(2);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &late)).code, Code::CREATED);
+    let response = building.answer(&stranger(1), put(&id, COSE, &early));
+    assert_eq!(response.code, Code::CONFLICT, "{}", text(&response));
+}
+
+#[test]
+fn a_broker_may_leave_the_check_to_applications() {
+    let mut device = Device::new(1);
+    let policy = Policy { verify: false, ..policy() };
+    let mut building = Building::new(policy, &[]);
+    let id = building.topic_of("room/t", &device);
+    let reading = device.seal(20);
+    // Nobody vouches for it, so the policy has to let the publisher.
+    let response = building.answer(&stranger(1), put(&id, COSE, &reading));
+    assert_eq!(response.code, Code::UNAUTHORIZED);
+    assert_eq!(building.answer(&local(), put(&id, COSE, &reading)).code, Code::CREATED);
+    let value = building.broker.state().values().next().unwrap().1.clone();
+    assert_eq!(value.signed, Signed::Unchecked);
+}
+
+#[test]
+fn after_a_restart_a_replay_is_still_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Sqlite::open(folder.path(), Retention::default()).unwrap();
+    let mut device = Device::new(1);
+    store.commit(&[device.registration()]).unwrap();
+    let mut building = Building { broker: Broker::new(policy(), store.load().unwrap()), now: START };
+    let old = device.seal(20);
+    let new = device.seal(21);
+    building.broker.handle(
+        START,
+        &local(),
+        1,
+        relation(&local(), 1),
+        post(&[
+            (0, Property::Text("room/t")),
+            (2, Property::Text("core.ps.data")),
+            (DEVICE, Property::Bytes(device.identity.as_bytes())),
+        ]),
+    );
+    store.commit(building.broker.changes()).unwrap();
+    let settled = building.broker.stored();
+    let id = settled.answers[0].response.location_path[1].clone();
+    for reading in [&old, &new] {
+        let publish = put(&id, COSE, reading);
+        building.broker.handle(START, &stranger(1), 1, relation(&stranger(1), 1), publish);
+        // The value and what makes it fresh are of one batch.
+        assert!(matches!(building.broker.changes(), [Change::Freshness(..), Change::Value(..)]));
+        store.commit(building.broker.changes()).unwrap();
+        building.broker.stored();
+    }
+    drop((building, store));
+
+    let mut store = Sqlite::open(folder.path(), Retention::default()).unwrap();
+    let mut building = Building { broker: Broker::new(policy(), store.load().unwrap()), now: START };
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &old)).code, Code::CONFLICT);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &new)).code, Code::CHANGED);
+    assert_eq!(building.broker.counters().repetitions, 1);
+    let newer = device.seal(22);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &newer)).code, Code::CHANGED);
+}
+
+#[test]
+fn what_a_device_signed_is_not_a_stranger_s_to_delete() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    building.answer(&stranger(1), put(&id, COSE, &device.seal(20)));
+    let delete = Request::new(Method::Delete, &["ps", "data", &id]);
+    assert_eq!(building.answer(&stranger(1), delete.clone()).code, Code::UNAUTHORIZED);
+    assert_eq!(building.answer(&local(), delete).code, Code::DELETED);
+}

@@ -1,0 +1,771 @@
+//! CoAP over datagrams (RFC 7252 §4), for servers and clients.
+//!
+//! ```text
+//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ OSCORE ─ blocks gathered ─ poll_request
+//!                            ├ response: call ─ OSCORE ─ blocks gathered ─ poll_event
+//!                            └ acknowledgement, reset: repetition, relation ─ poll_event
+//! respond, notify, request ─ blocks sliced ─ OSCORE ─ repetition ─ poll_transmit
+//! ```
+
+pub(crate) mod call;
+mod exchange;
+pub(crate) mod proof;
+mod protection;
+mod relation;
+mod repetition;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use motemix_time::Instant;
+use rand_core::{Rng as _, SeedableRng as _};
+
+use crate::block::{Assembled, Assembly, Limits};
+use crate::meaning::{self, BadRequest, Carried};
+use crate::message::{Kind, Message, option};
+use crate::oscore;
+use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response};
+pub use call::CallId;
+use call::Calls;
+use exchange::{Exchanges, Known};
+use proof::Proofs;
+pub use protection::Protection;
+use protection::{GROWTH, Opened, Protected};
+use relation::Relations;
+use repetition::{Purpose, Repetitions};
+
+/// Bounds and times of an endpoint.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The longest body, in bytes, of requests that arrive and of responses to own requests.
+    pub body: usize,
+    /// Bodies that are gathered at a time, or sent in blocks.
+    pub bodies: usize,
+    /// Bytes of all bodies that are gathered, and of all that are sent.
+    pub body_bytes: usize,
+    /// Requests whose duplicates are recognised. Beyond these the oldest is forgotten; a duplicate
+    /// of it is a request of its own, as RFC 7252 §4.5 allows for those that may be repeated.
+    pub exchanges: usize,
+    /// Requests that wait for the application.
+    pub requests: usize,
+    /// Messages that are repeated until they are acknowledged.
+    pub repetitions: usize,
+    /// Observations by others.
+    pub relations: usize,
+    /// Own requests and observations.
+    pub calls: usize,
+    /// How long the application may take until a request is acknowledged without a response.
+    pub separate_after: Duration,
+    /// The time until the first repetition, ACK_TIMEOUT: 1 to 1.5 of it (RFC 7252 §4.8).
+    pub ack_timeout: Duration,
+    /// How often a message is repeated, MAX_RETRANSMIT.
+    pub max_retransmit: u32,
+    /// Whether a stranger's address is to be proven by Echo before any request is looked at
+    /// (RFC 9175). Many clients know nothing of Echo.
+    pub challenge: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            body: 64 << 10,
+            bodies: 256,
+            body_bytes: 8 << 20,
+            exchanges: 1 << 16,
+            requests: 4096,
+            repetitions: 4096,
+            relations: 1 << 16,
+            calls: 1024,
+            separate_after: Duration::from_secs(1),
+            ack_timeout: Duration::from_secs(2),
+            max_retransmit: 4,
+            challenge: false,
+        }
+    }
+}
+
+/// A datagram to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// The datagram.
+    pub bytes: Vec<u8>,
+}
+
+/// A request that waits for a response.
+#[derive(Debug)]
+pub struct Incoming {
+    /// To respond with.
+    pub ticket: Ticket,
+    /// What is asked.
+    pub request: Request,
+}
+
+impl Incoming {
+    /// A request that no message carries: from within the program.
+    pub fn inside(relation: Relation, request: Request) -> Self {
+        let nothing = Asked { block1: None, block2: None, representation: 0 };
+        Self { ticket: Ticket::of_stream(relation, nothing), request }
+    }
+}
+
+/// Stands for a request until it is answered.
+#[derive(Debug)]
+#[must_use = "a client waits for the response"]
+pub struct Ticket {
+    relation: Relation,
+    id: u16,
+    confirmable: bool,
+    request_len: usize,
+    block1: Option<Block>,
+    block2: Option<Block>,
+    /// Names the representation that is asked for, among those of the same client.
+    representation: u64,
+    may_observe: bool,
+    /// Under OSCORE, what the response is protected with.
+    exchange: Option<oscore::Exchange>,
+}
+
+impl Ticket {
+    const fn new(relation: Relation) -> Self {
+        Self {
+            relation,
+            id: 0,
+            confirmable: false,
+            request_len: 0,
+            block1: None,
+            block2: None,
+            representation: 0,
+            may_observe: true,
+            exchange: None,
+        }
+    }
+
+    /// A ticket of a connection, on which nothing is lost and nobody has an address to prove.
+    pub(crate) const fn of_stream(relation: Relation, carried: Asked) -> Self {
+        let Asked { block1, block2, representation } = carried;
+        Self { block1, block2, representation, ..Self::new(relation) }
+    }
+
+    pub(crate) const fn asked(&self) -> Asked {
+        Asked { block1: self.block1, block2: self.block2, representation: self.representation }
+    }
+
+    /// Who asks, and what the client calls it.
+    pub const fn relation(&self) -> Relation {
+        self.relation
+    }
+}
+
+/// Which blocks of what a request has and wants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) block1: Option<Block>,
+    pub(crate) block2: Option<Block>,
+    pub(crate) representation: u64,
+}
+
+/// What happened besides requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An own request was answered.
+    Response {
+        /// Which.
+        call: CallId,
+        /// The whole response.
+        response: Response,
+    },
+    /// What an own request observes has changed.
+    Notification {
+        /// Which.
+        call: CallId,
+        /// What it is now.
+        response: Response,
+    },
+    /// An own request, or observation, has come to nothing: nobody answers, or not as asked.
+    Failed {
+        /// Which.
+        call: CallId,
+    },
+    /// A client does not observe any more.
+    Gone(Relation),
+}
+
+/// Why a datagram has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// It is no message.
+    Malformed,
+    /// It came before.
+    Duplicate,
+    /// Nobody waits for it.
+    Unexpected,
+    /// Too many requests wait for the application.
+    Busy,
+    /// It was answered with an error at once.
+    Refused,
+    /// The address is to be proven first.
+    Unproven,
+}
+
+/// What an endpoint has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Datagrams that arrived.
+    pub received: u64,
+    /// Datagrams to send.
+    pub sent: u64,
+    /// Requests that the application got.
+    pub requests: u64,
+    /// Dropped: no message.
+    pub malformed: u64,
+    /// Dropped: came before.
+    pub duplicates: u64,
+    /// Dropped: nobody waited for it.
+    pub unexpected: u64,
+    /// Dropped: too many requests waited.
+    pub busy: u64,
+    /// Answered with an error at once.
+    pub refused: u64,
+    /// Answered with Echo.
+    pub unproven: u64,
+    /// Messages that were repeated.
+    pub repeated: u64,
+    /// Messages that nobody acknowledged.
+    pub given_up: u64,
+    /// Notifications that a newer one took the place of.
+    pub coalesced: u64,
+    /// Responses in smaller blocks than there was room for, because the address was not proven.
+    pub held_back: u64,
+}
+
+/// No more own requests: there are as many as there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many requests are under way; wait until some are answered")]
+pub struct Full;
+
+/// One side of CoAP over datagrams; it has no socket and no clock.
+#[derive(Debug)]
+pub struct Endpoint {
+    settings: Settings,
+    rng: rand_chacha::ChaCha12Rng,
+    next_id: u16,
+    exchanges: Exchanges,
+    gathering: Assembly<(SocketAddr, u64)>,
+    slicing: call::Bodies,
+    repetitions: Repetitions,
+    relations: Relations,
+    calls: Calls,
+    proofs: Proofs,
+    protected: Protected,
+    incoming: VecDeque<Incoming>,
+    events: VecDeque<Event>,
+    leaving: VecDeque<Transmit>,
+    counters: Counters,
+}
+
+impl Endpoint {
+    /// An endpoint whose message ids, tokens and proofs of addresses come from this seed.
+    pub fn new(settings: Settings, seed: [u8; 32]) -> Self {
+        let mut rng = rand_chacha::ChaCha12Rng::from_seed(seed);
+        let limits = Limits { body: settings.body, bodies: settings.bodies, bytes: settings.body_bytes };
+        Self {
+            next_id: rng.next_u32() as u16,
+            exchanges: Exchanges::new(settings.exchanges),
+            gathering: Assembly::new(limits),
+            slicing: call::Bodies::new(settings.bodies, settings.body_bytes),
+            repetitions: Repetitions::new(settings.repetitions),
+            relations: Relations::new(settings.relations),
+            calls: Calls::new(settings.calls),
+            proofs: Proofs::new(rng.next_u64(), rng.next_u64()),
+            protected: Protected::default(),
+            incoming: VecDeque::new(),
+            events: VecDeque::new(),
+            leaving: VecDeque::new(),
+            counters: Counters::default(),
+            rng,
+            settings,
+        }
+    }
+
+    /// What it has counted.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Observations by others.
+    pub fn relations(&self) -> usize {
+        self.relations.len()
+    }
+
+    /// The next request for the application, whole.
+    pub fn poll_request(&mut self) -> Option<Incoming> {
+        self.incoming.pop_front()
+    }
+
+    /// What happened besides requests.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        let transmit = self.leaving.pop_front()?;
+        self.counters.sent += 1;
+        Some(transmit)
+    }
+
+    /// Takes a datagram.
+    ///
+    /// # Errors
+    /// Why it has no effect; who sent it may have been answered all the same.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> Result<(), DropReason> {
+        self.counters.received += 1;
+        let handled = self.handle(now, from, bytes);
+        match handled {
+            Ok(()) => {}
+            Err(DropReason::Malformed) => self.counters.malformed += 1,
+            Err(DropReason::Duplicate) => self.counters.duplicates += 1,
+            Err(DropReason::Unexpected) => self.counters.unexpected += 1,
+            Err(DropReason::Busy) => self.counters.busy += 1,
+            Err(DropReason::Refused) => self.counters.refused += 1,
+            Err(DropReason::Unproven) => self.counters.unproven += 1,
+        }
+        handled
+    }
+
+    fn handle(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> Result<(), DropReason> {
+        let message = match Message::read(bytes) {
+            Ok(message) => message,
+            Err(malformed) => {
+                if let Some(id) = malformed.confirmable {
+                    self.send(from, &Message::empty(Kind::Reset, id));
+                }
+                return Err(DropReason::Malformed);
+            }
+        };
+        match (message.code, message.kind) {
+            (0, Kind::Confirmable) => {
+                // A ping (§4.3): the reset is its answer.
+                self.send(from, &Message::empty(Kind::Reset, message.id));
+                Ok(())
+            }
+            (_, Kind::Reset) => self.reset(from, message.id),
+            (0, Kind::Acknowledgement) => self.acknowledged(now, from, message.id),
+            (1..=31, Kind::Confirmable | Kind::NonConfirmable) => {
+                self.take_request(now, from, message, bytes.len())
+            }
+            (0, Kind::NonConfirmable) | (1..=31, Kind::Acknowledgement) => Err(DropReason::Malformed),
+            _ => self.take_response(now, from, message),
+        }
+    }
+
+    fn acknowledged(&mut self, now: Instant, from: SocketAddr, id: u16) -> Result<(), DropReason> {
+        match self.repetitions.end(from, id).ok_or(DropReason::Unexpected)? {
+            Purpose::Notification(token) => {
+                self.proofs.remember(now, from);
+                let relation = Relation { peer: Peer::Datagram(from), token };
+                if let Some(response) = self.relations.acknowledged(now, &relation) {
+                    self.send_notification(now, from, &relation, &response);
+                }
+            }
+            Purpose::Request(call) => self.calls.acknowledged(now, call),
+            Purpose::Response => self.proofs.remember(now, from),
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self, from: SocketAddr, id: u16) -> Result<(), DropReason> {
+        match self.repetitions.end(from, id) {
+            Some(Purpose::Notification(token)) => {
+                self.lose(Relation { peer: Peer::Datagram(from), token });
+            }
+            Some(Purpose::Request(call)) => self.fail(call),
+            Some(Purpose::Response) => {}
+            None => {
+                let relation = self.relations.last_sent(from, id).ok_or(DropReason::Unexpected)?;
+                self.lose(relation);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever observed does so no longer.
+    fn lose(&mut self, relation: Relation) {
+        if self.end(&relation) {
+            self.events.push_back(Event::Gone(relation));
+        }
+    }
+
+    fn end(&mut self, relation: &Relation) -> bool {
+        self.protected.observed.remove(relation);
+        self.relations.remove(relation)
+    }
+
+    fn fail(&mut self, call: CallId) {
+        if self.calls.remove(call) {
+            self.events.push_back(Event::Failed { call });
+        }
+    }
+
+    fn take_request(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        message: Message,
+        len: usize,
+    ) -> Result<(), DropReason> {
+        let (id, token, confirmable) = (message.id, message.token, message.kind == Kind::Confirmable);
+        match self.exchanges.look(from, id) {
+            Known::No => {}
+            Known::Waiting => return Err(DropReason::Duplicate),
+            Known::Answered(bytes) => {
+                self.leaving.push_back(Transmit { to: from, bytes });
+                return Err(DropReason::Duplicate);
+            }
+        }
+        let relation = Relation { peer: Peer::Datagram(from), token };
+        let mut ticket = Ticket { id, confirmable, request_len: len, ..Ticket::new(relation) };
+        let message = match self.open(now, from, message, &mut ticket) {
+            Opened::Request(message) => message,
+            Opened::Done(done) => return done,
+        };
+        let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
+        let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
+            Ok(carried) => carried,
+            Err(BadRequest { code, text }) => {
+                return self.refuse(now, &mut ticket, &Response::error(code, text));
+            }
+        };
+        if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
+            self.proofs.remember(now, from);
+        } else if self.settings.challenge && !self.proofs.is_proven(now, from) {
+            let response =
+                Response::error(Code::UNAUTHORIZED, "prove the address: send this again with Echo");
+            self.answer(now, &mut ticket, &response, true);
+            return Err(DropReason::Unproven);
+        }
+        (ticket.block1, ticket.block2) = (block1, block2);
+        ticket.representation = self.proofs.under(self.proofs.name_of(&request), context);
+        if request.observe == Some(Observe::Deregister) {
+            // The client knows that it ends: there is nobody to tell but the application.
+            self.lose(relation);
+        }
+        if let Some(block) = block1 {
+            let key = (from, self.proofs.under(self.proofs.name_of_resource(&request), context));
+            request.payload = match self.gathering.take(now, &key, block, &request.payload) {
+                Assembled::Whole(body) => body,
+                Assembled::Continue => {
+                    self.begin(now, from, &ticket);
+                    self.answer(now, &mut ticket, &Response::new(Code::CONTINUE), false);
+                    return Ok(());
+                }
+                Assembled::Incomplete => {
+                    let text = "blocks before this one are missing; begin again with block 0";
+                    let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
+                    return self.refuse(now, &mut ticket, &response);
+                }
+                Assembled::TooLong => {
+                    let text = "the body is longer than this server takes";
+                    let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
+                    return self.refuse(now, &mut ticket, &response);
+                }
+                Assembled::Full => {
+                    let mut response = Response::error(
+                        Code::SERVICE_UNAVAILABLE,
+                        "too many bodies are being gathered; try again",
+                    );
+                    response.max_age = Some(10);
+                    return self.refuse(now, &mut ticket, &response);
+                }
+            };
+        } else if request.payload.len() > self.settings.body {
+            let response =
+                Response::error(Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes");
+            return self.refuse(now, &mut ticket, &response);
+        }
+        if block2.is_some_and(|block| block.number > 0) {
+            // A further block of a body that is being sent: what the client began with, also if the
+            // resource has changed since.
+            if let Some(response) = self.slicing.get(now, &(from, ticket.representation)) {
+                self.answer(now, &mut ticket, &response, false);
+                return Ok(());
+            }
+            // Without the body at hand the application makes it again, and ETag tells whether it is
+            // the same; observation does not begin in the middle (RFC 7959 §2.6). What changes
+            // something is not done again for the sake of its answer.
+            if !matches!(request.method, Method::Get | Method::Fetch) {
+                let text = "what was answered is not kept any more; look at the resource";
+                return self.refuse(
+                    now,
+                    &mut ticket,
+                    &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text),
+                );
+            }
+            request.observe = None;
+            ticket.may_observe = false;
+        }
+        if self.incoming.len() >= self.settings.requests {
+            return Err(DropReason::Busy);
+        }
+        self.begin(now, from, &ticket);
+        self.counters.requests += 1;
+        self.incoming.push_back(Incoming { ticket, request });
+        Ok(())
+    }
+
+    /// A request under OSCORE has begun already.
+    fn begin(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
+        if ticket.exchange.is_none() {
+            self.exchanges.begin(now, from, ticket.id);
+        }
+    }
+
+    fn refuse(&mut self, now: Instant, ticket: &mut Ticket, response: &Response) -> Result<(), DropReason> {
+        self.answer(now, ticket, response, false);
+        Err(DropReason::Refused)
+    }
+
+    /// Answers a request. `observing` makes an observation of it.
+    pub fn respond(&mut self, now: Instant, mut ticket: Ticket, response: &Response, observing: bool) {
+        let mut first = None;
+        if observing && ticket.may_observe && response.code.is_success() {
+            first = self.relations.begin(now, ticket.relation, ticket.representation);
+            if first.is_none() {
+                // Full: the client gets what it asked for, and no promise (RFC 7641 §4.1).
+                self.events.push_back(Event::Gone(ticket.relation));
+            }
+        } else {
+            self.end(&ticket.relation);
+        }
+        self.answer_with(now, &mut ticket, response, first, false);
+        if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {
+            self.protected.observed.insert(ticket.relation, exchange);
+        }
+    }
+
+    fn answer(&mut self, now: Instant, ticket: &mut Ticket, response: &Response, with_echo: bool) {
+        self.answer_with(now, ticket, response, None, with_echo);
+    }
+
+    fn answer_with(
+        &mut self,
+        now: Instant,
+        ticket: &mut Ticket,
+        response: &Response,
+        observe: Option<u32>,
+        with_echo: bool,
+    ) {
+        let Peer::Datagram(to) = ticket.relation.peer else { return };
+        let mut message = Message::empty(Kind::NonConfirmable, 0);
+        message.token = ticket.relation.token;
+        if let Some(sequence) = observe {
+            message.push_number(option::OBSERVE, sequence);
+        }
+        meaning::write_response(response, &mut message);
+        if let Some(block) = ticket.block1 {
+            message.push_number(option::BLOCK1, block.value());
+        }
+        let is_proven = self.proofs.is_proven(now, to);
+        if with_echo {
+            message.push(option::ECHO, self.proofs.echo(now, to));
+        }
+        let room = if is_proven { usize::MAX } else { proof::room(ticket.request_len) };
+        let room = room.saturating_sub(if ticket.exchange.is_some() { GROWTH } else { 0 });
+        self.put_body(now, to, ticket, response, room, &mut message);
+        // Options go by number.
+        message.options.sort_by_key(|(number, _)| *number);
+        if let Some(exchange) = &mut ticket.exchange {
+            // Its context has ended: nobody could read an answer.
+            let Some(protected) = self.protected.response(exchange, message) else { return };
+            message = protected;
+        }
+        self.leave(now, to, ticket, message);
+    }
+
+    /// Sends a response: in the acknowledgement, if that has not left.
+    fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
+        message.token = ticket.relation.token;
+        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
+        match (ticket.confirmable, was_acknowledged) {
+            (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
+            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id()),
+            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id()),
+        }
+        let bytes = message.write();
+        if message.kind == Kind::Confirmable {
+            self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
+        }
+        self.exchanges.answered(to, ticket.id, &bytes);
+        self.leaving.push_back(Transmit { to, bytes });
+    }
+
+    /// Puts in the body, or the block of it that is asked for.
+    fn put_body(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        ticket: &Ticket,
+        response: &Response,
+        room: usize,
+        message: &mut Message,
+    ) {
+        let body = &response.payload[..];
+        let around: usize = 16 + message.options.iter().map(|(_, value)| value.len() + 3).sum::<usize>();
+        let wanted = ticket.block2.map_or(Block::MAX_EXPONENT, |block| block.exponent);
+        let fits = |exponent: u8| around + (16 << exponent) <= room;
+        let exponent = (0..=wanted).rev().find(|exponent| fits(*exponent)).unwrap_or(0);
+        self.counters.held_back += u64::from(exponent < wanted && body.len() > 16 << exponent);
+        let number = ticket.block2.map_or(0, |block| {
+            // Smaller blocks than asked for have greater numbers, from the same byte on.
+            block.number << (wanted - exponent)
+        });
+        let is_whole = number == 0 && body.len() <= 16 << wanted && around + body.len() <= room;
+        if is_whole && ticket.block2.is_none() {
+            message.payload = body.to_vec();
+            return;
+        }
+        let asked = Block { number, more: false, exponent: if is_whole { wanted } else { exponent } };
+        let Some((part, block)) = asked.of(body) else {
+            message.options.clear();
+            message.code = Code::BAD_OPTION.byte();
+            message.payload = b"the body has no such block".to_vec();
+            return;
+        };
+        message.payload = part.to_vec();
+        message.push_number(option::BLOCK2, block.value());
+        if number == 0 && block.more {
+            message.push_number(option::SIZE2, body.len() as u32);
+            self.slicing.put(now, (to, ticket.representation), response);
+        }
+    }
+
+    /// Tells an observer what the resource is now; with `confirm` it is asked whether it still
+    /// listens. `last` ends the observation.
+    pub fn notify(
+        &mut self,
+        now: Instant,
+        relation: &Relation,
+        response: &Response,
+        confirm: bool,
+        last: bool,
+    ) {
+        let Peer::Datagram(to) = relation.peer else { return };
+        let ends = last || !response.code.is_success();
+        if confirm {
+            self.relations.confirm_next(relation);
+        }
+        match self.relations.may_send(relation, response, ends) {
+            relation::May::Send => self.send_notification(now, to, relation, response),
+            relation::May::Later => self.counters.coalesced += 1,
+            relation::May::Nobody => return,
+        }
+        if ends {
+            self.end(relation);
+        }
+    }
+
+    fn send_notification(&mut self, now: Instant, to: SocketAddr, relation: &Relation, response: &Response) {
+        let id = self.next_id();
+        let Some(due) = self.relations.sent(now, relation, id) else { return };
+        let mut message =
+            Message::empty(if due.confirm { Kind::Confirmable } else { Kind::NonConfirmable }, id);
+        message.token = relation.token;
+        meaning::write_response(response, &mut message);
+        if response.code.is_success() {
+            message.push_number(option::OBSERVE, due.sequence);
+        }
+        let ticket = Ticket {
+            id,
+            confirmable: due.confirm,
+            representation: due.representation,
+            may_observe: false,
+            ..Ticket::new(*relation)
+        };
+        let room = if self.proofs.is_proven(now, to) { usize::MAX } else { proof::room(0) };
+        let is_protected = self.protected.observed.contains_key(relation);
+        let room = room.saturating_sub(if is_protected { GROWTH } else { 0 });
+        self.put_body(now, to, &ticket, response, room, &mut message);
+        message.options.sort_by_key(|(number, _)| *number);
+        let Some(message) = self.protected.notification(relation, message) else {
+            // Its context has ended.
+            return self.lose(*relation);
+        };
+        let bytes = message.write();
+        if due.confirm {
+            self.repeat(now, to, id, bytes.clone(), Purpose::Notification(relation.token));
+        }
+        self.leaving.push_back(Transmit { to, bytes });
+    }
+
+    /// Ends an observation without a word.
+    pub fn forget(&mut self, relation: &Relation) {
+        self.end(relation);
+    }
+
+    /// Does what has become due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((to, id)) = self.exchanges.next_to_acknowledge(now, self.settings.separate_after) {
+            self.send(to, &Message::empty(Kind::Acknowledgement, id));
+        }
+        while let Some(due) = self.repetitions.next_due(now, self.settings.max_retransmit) {
+            match due {
+                repetition::Due::Again(to, bytes) => {
+                    self.counters.repeated += 1;
+                    self.leaving.push_back(Transmit { to, bytes });
+                }
+                repetition::Due::GivenUp(from, purpose) => {
+                    self.counters.given_up += 1;
+                    match purpose {
+                        Purpose::Notification(token) => {
+                            self.lose(Relation { peer: Peer::Datagram(from), token });
+                        }
+                        Purpose::Request(call) => self.fail(call),
+                        Purpose::Response => {}
+                    }
+                }
+            }
+        }
+        for call in self.calls.expired(now) {
+            self.fail(call);
+        }
+        self.gathering.expire(now);
+        self.slicing.expire(now);
+        self.proofs.expire(now);
+        self.protected.sweep(now);
+    }
+
+    /// When [`Endpoint::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let acknowledge = self.exchanges.acknowledge_at(self.settings.separate_after);
+        [acknowledge, self.repetitions.next(), self.calls.next_expiry()].into_iter().flatten().min()
+    }
+
+    fn next_id(&mut self) -> u16 {
+        self.next_id = self.next_id.wrapping_add(1);
+        self.next_id
+    }
+
+    fn send(&mut self, to: SocketAddr, message: &Message) {
+        self.leaving.push_back(Transmit { to, bytes: message.write() });
+    }
+
+    /// Repeats a message until it is acknowledged. One that finds no place is sent once.
+    fn repeat(&mut self, now: Instant, to: SocketAddr, id: u16, bytes: Vec<u8>, purpose: Purpose) {
+        // Between the timeout and one and a half of it (§4.8): those who began together do not go on
+        // together.
+        let timeout = self.settings.ack_timeout;
+        let timeout = timeout + timeout.mul_f64(f64::from(self.rng.next_u32()) / f64::from(u32::MAX) / 2.0);
+        self.repetitions.begin(now, to, id, bytes, timeout, purpose);
+    }
+}

@@ -1,0 +1,377 @@
+//! Own requests: a client's side. And bodies that are sent in blocks.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use motemix_time::Instant;
+use rand_core::Rng as _;
+
+use super::protection::AFTER_UNPROTECTED;
+use super::repetition::Purpose;
+use super::{DropReason, Endpoint, Event, Full, Transmit};
+use crate::meaning;
+use crate::message::{Kind, Message, option};
+use crate::oscore::{Asked, ContextId, Unopened};
+use crate::{Block, Code, ETag, Observe, Request, Response, Token};
+
+/// How long a request waits for its response once it was acknowledged, and a body for its next
+/// block: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
+const LIFETIME: Duration = Duration::from_secs(247);
+/// Bytes of an own request's block.
+const BLOCK: Block = Block { number: 0, more: false, exponent: Block::MAX_EXPONENT };
+
+/// Tells own requests apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub(crate) u64);
+
+#[derive(Debug)]
+struct Call {
+    to: SocketAddr,
+    token: Token,
+    request: Request,
+    /// Under which context of OSCORE it is sent.
+    context: Option<ContextId>,
+    /// What responses are opened with: to the newest message, and to the one that registered.
+    asked: [Option<Asked>; 2],
+    echo: Option<Vec<u8>>,
+    /// The message that is repeated at present.
+    message: u16,
+    /// The response's blocks so far, and of which version they are.
+    body: Vec<u8>,
+    etag: Option<ETag>,
+    /// Number of the newest notification and when it came; none before the first.
+    newest: Option<(u32, Instant)>,
+    /// Whether the blocks that are gathered are a notification's.
+    of_notification: bool,
+    answered: bool,
+    until: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Calls {
+    most: usize,
+    next: u64,
+    calls: HashMap<CallId, Call>,
+    by_token: HashMap<(SocketAddr, Token), CallId>,
+    expiry: BTreeSet<(Instant, CallId)>,
+}
+
+impl Calls {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, next: 0, calls: HashMap::new(), by_token: HashMap::new(), expiry: BTreeSet::new() }
+    }
+
+    pub(super) fn acknowledged(&mut self, now: Instant, id: CallId) {
+        self.wait_until(id, now + LIFETIME);
+    }
+
+    fn wait_until(&mut self, id: CallId, until: Instant) {
+        if let Some(call) = self.calls.get_mut(&id) {
+            self.expiry.remove(&(call.until, id));
+            call.until = until;
+            self.expiry.insert((until, id));
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: CallId) -> bool {
+        let Some(call) = self.calls.remove(&id) else { return false };
+        self.expiry.remove(&(call.until, id));
+        self.by_token.remove(&(call.to, call.token));
+        true
+    }
+
+    pub(super) fn expired(&self, now: Instant) -> Vec<CallId> {
+        self.expiry.iter().take_while(|(until, _)| *until <= now).map(|(_, id)| *id).collect()
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        self.expiry.first().map(|(until, _)| *until).filter(|until| *until < Instant::NEVER)
+    }
+}
+
+impl Endpoint {
+    /// Asks somebody. With [`Observe::Register`] notifications follow the response, until
+    /// [`Endpoint::cancel`].
+    ///
+    /// # Errors
+    /// Too many requests are under way.
+    pub fn request(&mut self, now: Instant, to: SocketAddr, request: Request) -> Result<CallId, Full> {
+        self.request_under(now, to, request, None)
+    }
+
+    /// Asks somebody under a context of OSCORE ([`Endpoint::protection`] has them). A response
+    /// without protection is nobody's word.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
+    pub fn request_under(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        request: Request,
+        context: Option<ContextId>,
+    ) -> Result<CallId, Full> {
+        if self.calls.calls.len() >= self.calls.most {
+            return Err(Full);
+        }
+        let id = CallId(self.calls.next);
+        self.calls.next += 1;
+        let token = loop {
+            let token = Token::new(&self.rng.next_u32().to_be_bytes()).unwrap_or_default();
+            if !self.calls.by_token.contains_key(&(to, token)) {
+                break token;
+            }
+        };
+        let call = Call {
+            to,
+            token,
+            request,
+            context,
+            asked: [None, None],
+            echo: None,
+            message: 0,
+            body: Vec::new(),
+            etag: None,
+            newest: None,
+            of_notification: false,
+            answered: false,
+            until: now + LIFETIME,
+        };
+        self.calls.expiry.insert((call.until, id));
+        self.calls.by_token.insert((to, token), id);
+        self.calls.calls.insert(id, call);
+        self.send_request(now, id, 0, None);
+        Ok(id)
+    }
+
+    /// Ends an own request or observation. Whoever is observed learns it by the reset that its next
+    /// notification gets.
+    pub fn cancel(&mut self, call: CallId) {
+        if let Some(found) = self.calls.calls.get(&call) {
+            let (to, message) = (found.to, found.message);
+            self.repetitions.end(to, message);
+        }
+        self.calls.remove(call);
+    }
+
+    /// Sends a request from this byte of its body on, or asks for this block of the response.
+    fn send_request(&mut self, now: Instant, id: CallId, start: usize, block2: Option<Block>) {
+        let message_id = self.next_id();
+        let Some(call) = self.calls.calls.get_mut(&id) else { return };
+        let mut message = Message::empty(Kind::Confirmable, message_id);
+        message.token = call.token;
+        meaning::write_request(&call.request, &mut message);
+        if let Some(echo) = &call.echo {
+            message.push(option::ECHO, &echo[..]);
+        }
+        if let Some(block) = block2 {
+            message.push_number(option::BLOCK2, block.value());
+            // Observation was asked for with the first block (RFC 7959 §2.6).
+            message.options.retain(|(number, _)| *number != option::OBSERVE);
+        } else if call.request.payload.len() > BLOCK.size() {
+            let block = Block { number: (start / BLOCK.size()) as u32, ..BLOCK };
+            if let Some((part, block)) = block.of(&call.request.payload) {
+                message.payload = part.to_vec();
+                message.push_number(option::BLOCK1, block.value());
+                if block.number == 0 {
+                    message.push_number(option::SIZE1, call.request.payload.len() as u32);
+                }
+            }
+        } else {
+            message.payload.clone_from(&call.request.payload);
+        }
+        if block2.is_some() && call.request.payload.len() <= BLOCK.size() {
+            message.payload.clone_from(&call.request.payload);
+        }
+        message.options.sort_by_key(|(number, _)| *number);
+        call.message = message_id;
+        if let Some(context) = call.context {
+            let registers = message.number(option::OBSERVE) == Some(0);
+            let Some((protected, asked)) = self.protected.request(now, context, message) else {
+                return self.fail(id);
+            };
+            let [newest, registration] = &mut call.asked;
+            *if registers { registration } else { newest } = Some(asked);
+            message = protected;
+        }
+        let (to, bytes) = (call.to, message.write());
+        self.repeat(now, to, message_id, bytes.clone(), Purpose::Request(id));
+        self.leaving.push_back(Transmit { to, bytes });
+    }
+
+    pub(super) fn take_response(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        mut message: Message,
+    ) -> Result<(), DropReason> {
+        let (kind, message_id) = (message.kind, message.id);
+        let Some(id) = self.calls.by_token.get(&(from, message.token)).copied() else {
+            if matches!(kind, Kind::Confirmable | Kind::NonConfirmable) {
+                // So that whoever takes us for an observer learns that we are none.
+                self.send(from, &Message::empty(Kind::Reset, message_id));
+            }
+            return Err(DropReason::Unexpected);
+        };
+        if kind == Kind::Acknowledgement
+            && self.repetitions.end(from, message_id) != Some(Purpose::Request(id))
+        {
+            return Err(DropReason::Unexpected);
+        }
+        if kind == Kind::Confirmable {
+            self.send(from, &Message::empty(Kind::Acknowledgement, message_id));
+        }
+        let Some(call) = self.calls.calls.get_mut(&id) else { return Err(DropReason::Unexpected) };
+        let sent = call.message;
+        if call.context.is_some() {
+            message = match self.protected.open_response(now, &mut call.asked, message) {
+                Ok(message) => message,
+                Err(rejected) => {
+                    if rejected == Unopened::Unprotected && !call.answered {
+                        // It says why nothing else may come, or somebody wants us to believe that.
+                        self.calls.wait_until(id, now + AFTER_UNPROTECTED);
+                    }
+                    return Err(match rejected {
+                        Unopened::Replayed => DropReason::Duplicate,
+                        _ => DropReason::Unexpected,
+                    });
+                }
+            };
+        }
+        let observe =
+            message.number(option::OBSERVE).filter(|_| call.request.observe == Some(Observe::Register));
+        if let Some(sequence) = observe {
+            if call.newest.is_some_and(|newest| !is_newer(newest, sequence, now)) {
+                return Err(DropReason::Duplicate);
+            }
+            call.of_notification = call.answered;
+            call.newest = Some((sequence, now));
+            call.body.clear();
+        }
+        self.repetitions.end(from, sent);
+        let block1 = message.option(option::BLOCK1).and_then(Block::read);
+        let block2 = message.option(option::BLOCK2).and_then(Block::read);
+        let echo = message.option(option::ECHO).map(<[u8]>::to_vec);
+        let Some(response) = meaning::response_of(message) else {
+            self.fail(id);
+            return Ok(());
+        };
+        self.calls.wait_until(id, now + LIFETIME);
+        if response.code == Code::CONTINUE
+            && let Some(block) = block1
+        {
+            self.send_request(now, id, block.start() + block.size(), None);
+            return Ok(());
+        }
+        let Some(call) = self.calls.calls.get_mut(&id) else { return Ok(()) };
+        if response.code == Code::UNAUTHORIZED && echo.is_some() && call.echo.is_none() {
+            call.echo = echo;
+            self.send_request(now, id, 0, None);
+            return Ok(());
+        }
+        let Some(block) = block2.filter(|_| response.code.is_success()) else {
+            self.complete(id, response);
+            return Ok(());
+        };
+        if block.number == 0 {
+            call.body.clear();
+            call.etag = response.etag;
+        }
+        let is_next =
+            block.start() == call.body.len() && (!block.more || response.payload.len() == block.size());
+        if !is_next || call.etag != response.etag {
+            // It changed meanwhile, or the server does not know what it said: once more from the
+            // beginning would do, but a server that changes with each block would never be done
+            // with.
+            self.fail(id);
+            return Ok(());
+        }
+        call.body.extend_from_slice(&response.payload);
+        if call.body.len() > self.settings.body {
+            self.fail(id);
+        } else if block.more {
+            let next = Block { number: block.number + 1, more: false, ..block };
+            self.send_request(now, id, 0, Some(next));
+        } else {
+            let body = std::mem::take(&mut call.body);
+            self.complete(id, Response { payload: body.into(), ..response });
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, id: CallId, response: Response) {
+        let Some(call) = self.calls.calls.get_mut(&id) else { return };
+        let observes = call.newest.is_some() && response.code.is_success();
+        let is_notification = call.of_notification;
+        call.answered = true;
+        let event = if is_notification {
+            Event::Notification { call: id, response }
+        } else {
+            Event::Response { call: id, response }
+        };
+        self.events.push_back(event);
+        if observes {
+            // It lasts until somebody ends it.
+            self.calls.wait_until(id, Instant::NEVER);
+        } else {
+            self.calls.remove(id);
+        }
+    }
+}
+
+/// Whether a notification is newer than the newest so far (RFC 7641 §3.4).
+pub(crate) fn is_newer((before, at): (u32, Instant), sequence: u32, now: Instant) -> bool {
+    const HALF: u32 = 1 << 23;
+    (before < sequence && sequence - before < HALF)
+        || (before > sequence && before - sequence > HALF)
+        || now - at > Duration::from_secs(128)
+}
+
+/// Responses of which blocks are still asked for.
+#[derive(Debug)]
+pub(crate) struct Bodies<K = (SocketAddr, u64)> {
+    most: usize,
+    most_bytes: usize,
+    bytes: usize,
+    bodies: HashMap<K, (Instant, Response)>,
+}
+
+impl<K: Hash + Eq + Clone> Bodies<K> {
+    pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
+        Self { most, most_bytes, bytes: 0, bodies: HashMap::new() }
+    }
+
+    pub(crate) fn get(&mut self, now: Instant, key: &K) -> Option<Response> {
+        let (touched, response) = self.bodies.get_mut(key)?;
+        *touched = now;
+        Some(response.clone())
+    }
+
+    /// Keeps a response, in place of the one that nobody asked for longest if there is no room.
+    pub(crate) fn put(&mut self, now: Instant, key: K, response: &Response) {
+        self.remove(&key);
+        while self.bodies.len() >= self.most || self.bytes + response.payload.len() > self.most_bytes {
+            let oldest = self.bodies.iter().min_by_key(|(_, (touched, _))| *touched);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { return };
+            self.remove(&oldest);
+        }
+        self.bytes += response.payload.len();
+        self.bodies.insert(key, (now, response.clone()));
+    }
+
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let old = self.bodies.iter().filter(|(_, (touched, _))| now - *touched >= LIFETIME);
+        let old: Vec<_> = old.map(|(key, _)| key.clone()).collect();
+        for key in &old {
+            self.remove(key);
+        }
+    }
+
+    fn remove(&mut self, key: &K) {
+        if let Some((_, response)) = self.bodies.remove(key) {
+            self.bytes -= response.payload.len();
+        }
+    }
+}

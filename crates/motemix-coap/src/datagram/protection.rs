@@ -1,0 +1,226 @@
+//! OSCORE under an endpoint: behind the detection of duplicates, before blocks and requests.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use motemix_time::Instant;
+
+use super::proof::room;
+use super::{DropReason, Endpoint, Ticket};
+use crate::message::{Message, option};
+use crate::oscore::edhoc::{Device, Policy};
+use crate::oscore::{
+    self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Source, Unopened,
+};
+use crate::{Code, Peer, Relation, Response};
+
+/// What a message grows by: an option of up to 16 bytes, an inner code, a tag. An ID Context, which
+/// stands in requests alone, comes on top.
+pub(super) const GROWTH: usize = 32;
+/// How often contexts that are over are looked for. None of them is used meanwhile.
+const SWEEP: Duration = Duration::from_mins(1);
+/// How long the right response may still come behind an error that anybody may have sent.
+pub(super) const AFTER_UNPROTECTED: Duration = Duration::from_secs(10);
+
+/// What an endpoint needs for OSCORE and EDHOC.
+pub struct Protection {
+    /// Contexts, and who answers handshakes.
+    pub layer: Layer,
+    /// Which credentials may be a peer's.
+    pub policy: Box<dyn Policy + Send>,
+    /// Where the numbers of preshared contexts are reserved.
+    pub store: Box<dyn NumberStore + Send>,
+}
+
+impl fmt::Debug for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.layer.fmt(f)
+    }
+}
+
+/// What an endpoint remembers beside it.
+#[derive(Debug, Default)]
+pub(super) struct Protected {
+    pub(super) protection: Option<Protection>,
+    /// Observations under OSCORE.
+    pub(super) observed: BTreeMap<Relation, Exchange>,
+    swept: Instant,
+}
+
+impl Protected {
+    pub(super) fn sweep(&mut self, now: Instant) {
+        if let Some(protection) = &mut self.protection
+            && now - self.swept >= SWEEP
+        {
+            self.swept = now;
+            protection.layer.expire(now);
+        }
+    }
+
+    /// A response under the context of its request; nothing if that has ended.
+    pub(super) fn response(&mut self, exchange: &mut Exchange, message: Message) -> Option<Message> {
+        let Protection { layer, store, .. } = self.protection.as_mut()?;
+        let (head, inner) = taken_apart(message);
+        let outer = layer.contexts.protect_response(exchange, inner, store.as_mut()).ok()?;
+        Some(put_together(head, outer))
+    }
+
+    /// A notification, under the context of its registration if it has one.
+    pub(super) fn notification(&mut self, relation: &Relation, message: Message) -> Option<Message> {
+        let Some(mut exchange) = self.observed.remove(relation) else { return Some(message) };
+        let protected = self.response(&mut exchange, message);
+        self.observed.insert(*relation, exchange);
+        protected
+    }
+
+    /// An own request, and what its response is opened with.
+    pub(super) fn request(
+        &mut self,
+        now: Instant,
+        context: ContextId,
+        message: Message,
+    ) -> Option<(Message, Asked)> {
+        let Protection { layer, store, .. } = self.protection.as_mut()?;
+        let (head, inner) = taken_apart(message);
+        let (outer, asked) = layer.contexts.protect_request(now, context, inner, store.as_mut()).ok()?;
+        Some((put_together(head, outer), asked))
+    }
+
+    /// A response to one of these.
+    pub(super) fn open_response(
+        &mut self,
+        now: Instant,
+        asked: &mut [Option<Asked>; 2],
+        message: Message,
+    ) -> Result<Message, Unopened> {
+        let Some(Protection { layer, .. }) = &mut self.protection else { return Err(Unopened::Unprotected) };
+        let (head, outer) = taken_apart(message);
+        let mut why = Unopened::UnknownContext;
+        for asked in asked.iter_mut().flatten() {
+            match layer.contexts.unprotect_response(now, asked, &outer) {
+                Ok(inner) => return Ok(put_together(head, inner)),
+                Err(rejected) => why = rejected,
+            }
+        }
+        Err(why)
+    }
+}
+
+/// The head, with neither options nor payload, and what OSCORE sees.
+fn taken_apart(mut message: Message) -> (Message, oscore::Message) {
+    let inner = oscore::Message {
+        code: message.code,
+        options: std::mem::take(&mut message.options),
+        payload: std::mem::take(&mut message.payload),
+    };
+    (message, inner)
+}
+
+fn put_together(mut head: Message, inner: oscore::Message) -> Message {
+    head.code = inner.code;
+    head.options = inner.options;
+    head.payload = inner.payload;
+    head
+}
+
+/// What becomes of a request.
+pub(super) enum Opened {
+    /// It goes on; its ticket says under which context.
+    Request(Message),
+    /// It is answered.
+    Done(Result<(), DropReason>),
+}
+
+impl Endpoint {
+    /// Speaks OSCORE, and answers EDHOC, from now on.
+    pub fn protect(&mut self, protection: Protection) {
+        self.protected.protection = Some(protection);
+    }
+
+    /// OSCORE's contexts and counters.
+    pub const fn protection(&mut self) -> Option<&mut Protection> {
+        self.protected.protection.as_mut()
+    }
+
+    /// Who has proved its key, if a request is under a context that EDHOC made.
+    pub fn device(&self, ticket: &Ticket) -> Option<&Device> {
+        let context = ticket.exchange.as_ref()?.context();
+        self.protected.protection.as_ref()?.layer.contexts.device(context)
+    }
+
+    /// Takes OSCORE off a request, and answers EDHOC.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        message: Message,
+        ticket: &mut Ticket,
+    ) -> Opened {
+        let opened = self.open_any(now, from, message, ticket);
+        let context = ticket.exchange.as_ref().map(Exchange::context);
+        let observed = self.protected.observed.get(&ticket.relation).map(Exchange::context);
+        match opened {
+            // An observation is not ended or replaced by whoever writes its address and token on a
+            // request (RFC 8613 §4.1.3.5).
+            Opened::Request(_) if observed.is_some() && observed != context => {
+                let text = "this token observes under OSCORE: take another one";
+                let response = Response::error(Code::BAD_REQUEST, text);
+                Opened::Done(self.refuse(now, ticket, &response))
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_any(&mut self, now: Instant, from: SocketAddr, message: Message, ticket: &mut Ticket) -> Opened {
+        let has_echo = message.option(option::ECHO).is_some_and(|echo| self.proofs.check(now, from, echo));
+        if has_echo {
+            self.proofs.remember(now, from);
+        }
+        let has_address = self.proofs.is_proven(now, from);
+        let is_full = self.incoming.len() >= self.settings.requests;
+        let Some(Protection { layer, policy, store }) = &mut self.protected.protection else {
+            return Opened::Request(message);
+        };
+        let is_protected = message.option(option::OSCORE).is_some();
+        // Its number would be seen, and the client's next try be a replay.
+        if is_protected && is_full {
+            return Opened::Done(Err(DropReason::Busy));
+        }
+        let makes_context = !is_protected || message.option(oscore::message::number::EDHOC).is_some();
+        let (head, outer) = taken_apart(message);
+        let source = Source { peer: Peer::Datagram(from), has_address };
+        let mut application = Application { policy: policy.as_mut(), store: store.as_mut() };
+        match layer.arrive(now, source, outer, &mut application, &mut self.rng) {
+            Arrived::Plain(plain) => Opened::Request(put_together(head, plain)),
+            Arrived::Protected(inner, exchange) => {
+                ticket.exchange = Some(exchange);
+                // Asked again under the same id, it gets the same answer: its number is used.
+                self.exchanges.begin(now, from, ticket.id);
+                Opened::Request(put_together(head, inner))
+            }
+            // A long credential in message_2 is for an address that is somebody's.
+            Arrived::Answer(answer)
+                if !has_address && answer.payload.len() + GROWTH > room(ticket.request_len) =>
+            {
+                self.prove_first(now, ticket)
+            }
+            Arrived::Answer(answer) => {
+                if makes_context {
+                    self.exchanges.begin(now, from, ticket.id);
+                }
+                let is_success = matches!(answer.code >> 5, 2);
+                self.leave(now, from, ticket, put_together(head, answer));
+                Opened::Done(if is_success { Ok(()) } else { Err(DropReason::Refused) })
+            }
+            Arrived::ProveAddress => self.prove_first(now, ticket),
+        }
+    }
+
+    fn prove_first(&mut self, now: Instant, ticket: &mut Ticket) -> Opened {
+        let text = "prove the address: send this again with Echo";
+        self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
+        Opened::Done(Err(DropReason::Unproven))
+    }
+}

@@ -1,0 +1,182 @@
+//! What strangers send.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use motemix_coap::message::{Kind, Message, option};
+use motemix_coap::{Code, DropReason, Endpoint, Response, Settings, Token, format};
+use motemix_time::Instant;
+use proptest::prelude::*;
+
+use crate::pair::address;
+
+const NOW: Instant = Instant::from_micros(1_000_000);
+
+fn server() -> Endpoint {
+    Endpoint::new(Settings::default(), [3; 32])
+}
+
+fn stranger() -> SocketAddr {
+    address(9)
+}
+
+/// Hands it a message, and returns what it sends back at once.
+fn answer(server: &mut Endpoint, bytes: &[u8]) -> (Result<(), DropReason>, Vec<Message>) {
+    let handled = server.handle_datagram(NOW, stranger(), bytes);
+    let sent = std::iter::from_fn(|| server.poll_transmit());
+    (handled, sent.map(|sent| Message::read(&sent.bytes).expect("what it sends is a message")).collect())
+}
+
+fn get(id: u16) -> Message {
+    let mut message = Message::empty(Kind::Confirmable, id);
+    message.code = 1;
+    message.token = Token::new(&[id as u8]).unwrap();
+    message.push(option::URI_PATH, *b"t");
+    message
+}
+
+#[test]
+fn what_is_no_message_is_reset_or_passed_over() {
+    // First byte: version, kind, length of the token.
+    for (bytes, resets) in [
+        (&b""[..], false),
+        (b"\x40\x01\x00", false),
+        (b"\x80\x01\x00\x07", false),
+        (b"\xc0\x01\x00\x07", false),
+        (b"\x00\x01\x00\x07", false),
+        (b"\x49\x01\x00\x07123456789", true),
+        (b"\x42\x01\x00\x071", true),
+        (b"\x40\x00\x00\x07\xff", true),
+        (b"\x41\x00\x00\x07\x01", true),
+        (b"\x40\x01\x00\x07\xff", true),
+        (b"\x40\x01\x00\x07\xb1", true),
+        (b"\x40\x01\x00\x07\xf0", true),
+        (b"\x40\x01\x00\x07\x0f", true),
+        (b"\x40\xe1\x00\x07", true),
+        (b"\x50\x01\x00\x07\xff", false),
+    ] {
+        let mut server = server();
+        let (handled, sent) = answer(&mut server, bytes);
+        assert_eq!(handled, Err(DropReason::Malformed), "{bytes:02x?}");
+        let expected = if resets { vec![Message::empty(Kind::Reset, 7)] } else { Vec::new() };
+        assert_eq!(sent, expected, "{bytes:02x?}");
+        assert_eq!(server.counters().malformed, 1);
+    }
+}
+
+#[test]
+fn what_nobody_understands_is_refused_with_its_code() {
+    let with = |number, value: &[u8]| {
+        let mut message = get(7);
+        message.push(number, value);
+        message
+    };
+    for (message, code) in [
+        (with(9999, b""), Code::BAD_OPTION),
+        (with(option::URI_PORT, b"123"), Code::BAD_OPTION),
+        (with(option::URI_HOST, b""), Code::BAD_OPTION),
+        (with(option::URI_PATH, &[0xff]), Code::BAD_OPTION),
+        (with(option::PROXY_URI, b"coap://elsewhere"), Code::PROXYING_NOT_SUPPORTED),
+        (with(option::BLOCK2, &[7]), Code::BAD_REQUEST),
+        (with(option::BLOCK1, &[0x17]), Code::BAD_REQUEST),
+        (with(option::BLOCK1, &[0x16]), Code::REQUEST_ENTITY_INCOMPLETE),
+        (Message { code: 31, ..get(7) }, Code::METHOD_NOT_ALLOWED),
+    ] {
+        let mut server = server();
+        let (handled, sent) = answer(&mut server, &message.write());
+        assert_eq!(handled, Err(DropReason::Refused), "{message:?}");
+        assert_eq!(Code::of_byte(sent[0].code), Some(code), "{message:?}");
+        assert_eq!((sent[0].kind, sent[0].id), (Kind::Acknowledgement, 7));
+    }
+    // Elective ones are passed over.
+    let mut server = server();
+    assert_eq!(answer(&mut server, &with(10_000, b"x").write()).0, Ok(()));
+}
+
+/// RFC 9175, section 2.4: whoever writes another's address on a datagram must not make us send much
+/// to it.
+#[test]
+fn a_strangers_address_gets_little_more_than_was_sent() {
+    for len in [0, 100, 190, 1000, 50_000] {
+        let mut server = server();
+        let asked = get(7).write();
+        server.handle_datagram(NOW, stranger(), &asked).unwrap();
+        let incoming = server.poll_request().unwrap();
+        let body = Response::content(Code::CONTENT, format::OCTETS, vec![1; len]);
+        server.respond(NOW, incoming.ticket, &body, true);
+        let mut sent = 0;
+        for second in 0..1000 {
+            server.handle_timeout(NOW + Duration::from_secs(second));
+            sent += std::iter::from_fn(|| server.poll_transmit()).map(|sent| sent.bytes.len()).sum::<usize>();
+        }
+        assert!(sent <= 192, "{sent} bytes for {} bytes, of a body of {len}", asked.len());
+    }
+}
+
+#[test]
+fn bodies_that_never_end_take_bounded_memory_and_make_room_for_others() {
+    let mut server = server();
+    let mut block = get(0);
+    block.code = 3;
+    block.payload = vec![0; 1024];
+    block.push(option::BLOCK1, [0x0e]);
+    let mut refused = 0;
+    for port in 1..=2000 {
+        block.id = port;
+        let _ = server.handle_datagram(NOW, address(port), &block.write());
+        let sent = server.poll_transmit().unwrap();
+        let code = Message::read(&sent.bytes).unwrap().code;
+        refused += u32::from(code == Code::SERVICE_UNAVAILABLE.byte());
+    }
+    assert_eq!(refused, 2000 - 256, "as many as there are places");
+    let later = NOW + Duration::from_secs(11);
+    let _ = server.handle_datagram(later, address(3000), &block.write());
+    let sent = server.poll_transmit().unwrap();
+    assert_eq!(Message::read(&sent.bytes).unwrap().code, Code::CONTINUE.byte(), "an idle one gives way");
+}
+
+#[test]
+fn a_flood_of_requests_fills_no_more_than_there_is_room_for() {
+    let mut server = server();
+    let mut busy = 0;
+    for id in 0..10_000_u16 {
+        busy += u32::from(server.handle_datagram(NOW, stranger(), &get(id).write()) == Err(DropReason::Busy));
+    }
+    assert_eq!(busy, 10_000 - 4096);
+    assert_eq!(server.counters().busy, u64::from(busy));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..40)) {
+        let mut server = server();
+        for (second, bytes) in (0..).zip(&datagrams) {
+            let now = NOW + Duration::from_secs(second);
+            let _ = server.handle_datagram(now, stranger(), bytes);
+            while let Some(incoming) = server.poll_request() {
+                let response = Response::content(Code::CONTENT, format::OCTETS, incoming.request.payload.clone());
+                server.respond(now, incoming.ticket, &response, true);
+            }
+            server.handle_timeout(now);
+            while server.poll_transmit().is_some() {}
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again(
+        id: u16, code in 1_u8..8, token in prop::collection::vec(any::<u8>(), 0..=8),
+        options in prop::collection::btree_map(0_u16..3000, prop::collection::vec(any::<u8>(), 0..300), 0..6),
+        payload in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let message = Message {
+            kind: Kind::NonConfirmable, id, code,
+            token: Token::new(&token).unwrap(),
+            options: options.into_iter().collect(),
+            payload,
+        };
+        let bytes = message.write();
+        if bytes.len() <= 1500 {
+            prop_assert_eq!(Message::read(&bytes), Ok(message));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `motemix broker`: the broker and resource directory in the foreground.
+
+use crate::cli::Broker as Args;
+use crate::failure::Failure;
+use anyhow::Context as _;
+use motemix_broker::page::{self, Page};
+use motemix_broker::serve::{Listen, ServeError, Server, Shown, inside};
+use motemix_broker::store::{Sqlite, StoreError};
+use motemix_broker::{Moment, Policy};
+use motemix_host::clock::unix_time;
+use std::future::Future;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The socket for receivers of this machine, in the folder of the data.
+const LOCAL: &str = "local.sock";
+
+pub fn broker(args: &Args) -> Result<(), Failure> {
+    let policy = args.config.as_deref().map_or_else(|| Ok(Policy::default()), Policy::read);
+    let policy = policy.map_err(Failure::broken)?;
+    let runtime = Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    runtime.block_on(serve(args, policy))
+}
+
+async fn serve(args: &Args, policy: Policy) -> Result<(), Failure> {
+    let store = Sqlite::open(&args.data, policy.retention).map_err(store_failure)?;
+    let mut listen = Listen::default();
+    listen.coap.clone_from(&args.listen);
+    listen.local = Some(args.data.join(LOCAL));
+    let (inner, inside) = inside();
+    let network = policy.audience.clone();
+    let retention = policy.retention;
+    let stop = stopped()?;
+    let (server, opened) = Server::open(policy, store, &listen, inside).await.map_err(serve_failure)?;
+    for address in &opened.coap {
+        eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
+    }
+    if let Some(address) = args.page {
+        let settings = page::Settings { listen: address, ..page::Settings::default() };
+        let page = Page::bind(settings).await;
+        let page =
+            page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
+        eprintln!("motemix: http://{}/", page.address().context("--page")?);
+        let reader = Sqlite::open(&args.data, retention).map_err(store_failure)?;
+        let shown = Shown::new(inner.clone(), &network, reader);
+        let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
+        let feed = page::Feed::new(page::Limits::default(), started);
+        tokio::spawn(shown.clone().tell(feed.clone()));
+        tokio::spawn(page.serve(shown, feed));
+    }
+    server.serve(stop).await.map_err(serve_failure)
+}
+
+/// Done when the system asks the broker to stop.
+fn stopped() -> Result<impl Future<Output = ()>, Failure> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot heed signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot heed signals")?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// What can be mended in a file is broken; what the system refuses has failed.
+fn store_failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Unreadable { .. } => Failure::broken(error),
+        _ => Failure::failed(error),
+    }
+}
+
+fn serve_failure(error: ServeError) -> Failure {
+    match error {
+        ServeError::Store(error) => store_failure(error),
+        ServeError::OneFamily(..) => Failure::broken(error),
+        _ => Failure::failed(error),
+    }
+}
