@@ -39,6 +39,8 @@ const ANSWER: Duration = Duration::from_secs(247);
 const WAITING_BYTES: usize = 256 << 10;
 /// Observations of one connection.
 const MOST_RELATIONS: usize = 4096;
+/// Observe has 24 bits.
+const SEQUENCES: u32 = 1 << 24;
 /// Bodies in blocks of one connection, both ways, and their bytes.
 const BODIES: usize = 8;
 
@@ -71,6 +73,7 @@ pub struct Session {
     slicing: Bodies<u64>,
     names: Proofs,
     relations: BTreeMap<Token, Observer>,
+    sequence: u32,
     calls: BTreeMap<CallId, Call>,
     next_call: u64,
     incoming: VecDeque<Incoming>,
@@ -104,6 +107,7 @@ impl Session {
             slicing: Bodies::new(BODIES, 4 * settings.body),
             names: Proofs::new(seed[0], seed[1]),
             relations: BTreeMap::new(),
+            sequence: 0,
             calls: BTreeMap::new(),
             next_call: 0,
             incoming: VecDeque::new(),
@@ -387,8 +391,10 @@ impl Session {
         let mut message = Message::empty(Kind::NonConfirmable, 0);
         message.token = token;
         if observes {
-            // There is an order here, so the number says nothing (RFC 8323 appendix A.1).
-            message.push(option::OBSERVE, []);
+            // There is an order here, and the number may be left out (RFC 8323 appendix A.1). But
+            // aiocoap takes a notification for old if its number is not a greater one.
+            self.sequence = (self.sequence + 1) % SEQUENCES;
+            message.push_number(option::OBSERVE, self.sequence);
         }
         meaning::write_response(response, &mut message);
         if let Some(block) = asked.block1 {

@@ -73,7 +73,7 @@ async fn next(connection: &mut Connection) -> Event {
         if let Some(event) = connection.session.poll_event() {
             return event;
         }
-        assert!(connection.step().await, "{:?}", connection.session.end());
+        assert!(connection.step().await, "the connection is over");
     }
 }
 

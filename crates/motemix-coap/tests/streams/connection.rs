@@ -53,7 +53,7 @@ impl Socket {
         Self::Web(Box::new(socket))
     }
 
-    fn carriage(&self) -> Carrier {
+    fn carrier(&self) -> Carrier {
         match self {
             Self::Tcp(_) => Carrier::Stream,
             Self::Web(_) => Carrier::WebSocket,
