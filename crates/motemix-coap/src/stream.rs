@@ -3,6 +3,8 @@
 //! A [`Session`] is one connection. Nothing on it is lost or repeated, so there are no
 //! acknowledgements; both sides begin with a message that says how much they take.
 
+mod answering;
+mod asking;
 mod framing;
 mod signals;
 
@@ -11,16 +13,14 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::block::{Assembled, Assembly, Limits};
+use crate::block::{Assembly, Limits};
+use crate::datagram::Settings;
 use crate::datagram::call::Bodies;
 use crate::datagram::proof::Proofs;
-use crate::datagram::{Asked, Settings};
-use crate::meaning::{self, Carried};
-use crate::message::{Kind, Message, option};
-use crate::{
-    Block, CallId, Code, Event, Full, Incoming, Method, Observe, Peer, Relation, Request, Response, Ticket,
-    Token,
-};
+use crate::message::Message;
+use crate::{CallId, Event, Incoming, Peer, Relation, Token};
+use answering::Observer;
+use asking::Call;
 pub use framing::Carrier;
 use framing::{Framing, NextMessage};
 use signals::{Custody, code, csm, signal_of};
@@ -32,34 +32,11 @@ const BASE_MESSAGE_SIZE: usize = 1152;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// After so long without a message a Ping asks whether the other side is there: observers are silent.
 const SILENCE: Duration = Duration::from_secs(240);
-/// How long an own request waits for its response, EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
-const ANSWER: Duration = Duration::from_secs(247);
 /// Bytes that wait to be sent; beyond these, newer notifications take the place of older ones, and
 /// no more is read.
 const WAITING_BYTES: usize = 256 << 10;
-/// Observations of one connection.
-const MOST_RELATIONS: usize = 4096;
-/// Observe has 24 bits.
-const SEQUENCES: u32 = 1 << 24;
 /// Bodies in blocks of one connection, both ways, and their bytes.
 const BODIES: usize = 8;
-
-#[derive(Debug)]
-struct Observer {
-    representation: u64,
-    /// What is to be sent when there is room.
-    held_back: Option<Box<Response>>,
-}
-
-#[derive(Debug)]
-struct Call {
-    token: Token,
-    /// What ends the observation.
-    observed: Option<Box<Request>>,
-    answered: bool,
-    /// Until when a response has to come.
-    until: Option<Instant>,
-}
 
 /// One connection, of a server or a client; it has no socket and no clock.
 #[derive(Debug)]
@@ -274,218 +251,6 @@ impl Session {
             7 => self.take_signal(now, &message),
             _ => self.abort("no message has such a code", None),
         }
-    }
-
-    fn take_request(&mut self, now: Instant, message: Message) {
-        let relation = Relation { peer: Peer::Stream(self.number), token: message.token };
-        let Carried { mut request, block1, block2, .. } = match meaning::request_of(message) {
-            Ok(carried) => carried,
-            Err(refused) => {
-                let nothing = Asked { block1: None, block2: None, representation: 0 };
-                let error = Response::error(refused.code, refused.text);
-                return self.respond(now, Ticket::of_stream(relation, nothing), &error, false);
-            }
-        };
-        let asked = Asked { block1, block2, representation: self.names.name_of(&request) };
-        let ticket = Ticket::of_stream(relation, asked);
-        if request.observe == Some(Observe::Deregister) && self.relations.remove(&relation.token).is_some() {
-            self.events.push_back(Event::Gone(relation));
-        }
-        if let Some(block) = block1 {
-            let name = self.names.name_of_resource(&request);
-            let refusal = match self.gathering.take(now, &name, block, &request.payload) {
-                Assembled::Whole(body) => {
-                    request.payload = body;
-                    None
-                }
-                Assembled::Continue => Some(Response::new(Code::CONTINUE)),
-                Assembled::Incomplete => Some(Response::error(
-                    Code::REQUEST_ENTITY_INCOMPLETE,
-                    "blocks before this one are missing; begin again with block 0",
-                )),
-                Assembled::TooLong => Some(Response::error(
-                    Code::REQUEST_ENTITY_TOO_LARGE,
-                    "the body is longer than this server takes",
-                )),
-                Assembled::Full => Some(Response::error(
-                    Code::SERVICE_UNAVAILABLE,
-                    "too many bodies are being gathered; try again",
-                )),
-            };
-            if let Some(response) = refusal {
-                return self.respond(now, ticket, &response, false);
-            }
-        }
-        if block2.is_some_and(|block| block.number > 0) {
-            if let Some(response) = self.slicing.get(now, &asked.representation) {
-                return self.respond(now, ticket, &response, false);
-            }
-            if !matches!(request.method, Method::Get | Method::Fetch) {
-                let text = "what was answered is not kept any more; look at the resource";
-                let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                return self.respond(now, ticket, &response, false);
-            }
-            request.observe = None;
-        }
-        self.asked += 1;
-        self.unanswered.push_back((self.asked, relation.token));
-        self.incoming.push_back(Incoming { ticket, request });
-    }
-
-    /// Answers a request. `observing` makes an observation of it: a connection that is gone says so
-    /// itself, so that nobody has to be asked whether it listens.
-    #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
-    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
-        if self.is_over {
-            return;
-        }
-        let relation = ticket.relation();
-        let observes = observing && response.code.is_success();
-        let has_room = self.relations.len() < MOST_RELATIONS || self.relations.contains_key(&relation.token);
-        if observes && has_room {
-            let representation = ticket.asked().representation;
-            self.relations.insert(relation.token, Observer { representation, held_back: None });
-        } else if observes {
-            self.events.push_back(Event::Gone(relation));
-        }
-        self.put(now, relation.token, ticket.asked(), response, observes && has_room);
-        if let Some(at) = self.unanswered.iter().position(|(_, token)| *token == relation.token) {
-            self.unanswered.remove(at);
-        }
-        self.answered();
-    }
-
-    /// Tells an observer what the resource is now. `last` ends the observation.
-    pub fn notify(&mut self, now: Instant, relation: &Relation, response: &Response, last: bool) {
-        let Some(observer) = self.relations.get_mut(&relation.token) else { return };
-        let ends = last || !response.code.is_success();
-        if self.leaving_bytes >= WAITING_BYTES && !ends {
-            observer.held_back = Some(Box::new(response.clone()));
-            return;
-        }
-        let asked = Asked { block1: None, block2: None, representation: observer.representation };
-        if ends {
-            self.relations.remove(&relation.token);
-        }
-        self.put(now, relation.token, asked, response, !ends);
-    }
-
-    /// Ends an observation without a word.
-    pub fn forget(&mut self, relation: &Relation) {
-        self.relations.remove(&relation.token);
-    }
-
-    /// Sends what was held back for want of room.
-    fn catch_up(&mut self) {
-        let waiting = self.relations.iter_mut().filter_map(|(token, observer)| {
-            Some((*token, observer.representation, observer.held_back.take()?))
-        });
-        let waiting: Vec<_> = waiting.collect();
-        for (token, representation, response) in waiting {
-            let asked = Asked { block1: None, block2: None, representation };
-            self.put(Instant::default(), token, asked, &response, true);
-        }
-    }
-
-    fn put(&mut self, now: Instant, token: Token, asked: Asked, response: &Response, observes: bool) {
-        let mut message = Message::empty(Kind::NonConfirmable, 0);
-        message.token = token;
-        if observes {
-            // There is an order here, and the number may be left out (RFC 8323 appendix A.1). But
-            // aiocoap takes a notification for old if its number is not a greater one.
-            self.sequence = (self.sequence + 1) % SEQUENCES;
-            message.push_number(option::OBSERVE, self.sequence);
-        }
-        meaning::write_response(response, &mut message);
-        if let Some(block) = asked.block1 {
-            message.push_number(option::BLOCK1, block.value());
-        }
-        let takes = self.takes.unwrap_or(BASE_MESSAGE_SIZE);
-        let around: usize = 32 + message.options.iter().map(|(_, value)| value.len() + 5).sum::<usize>();
-        if asked.block2.is_none() && around + response.payload.len() <= takes {
-            message.payload = response.payload.to_vec();
-        } else {
-            let most = (0..=Block::MAX_EXPONENT).rev().find(|exponent| around + (16 << exponent) <= takes);
-            let wanted =
-                asked.block2.unwrap_or(Block { number: 0, more: false, exponent: Block::MAX_EXPONENT });
-            let exponent = wanted.exponent.min(most.unwrap_or(0));
-            let number = wanted.number << (wanted.exponent - exponent);
-            if let Some((part, block)) = (Block { number, more: false, exponent }).of(&response.payload) {
-                message.payload = part.to_vec();
-                message.push_number(option::BLOCK2, block.value());
-                if number == 0 && block.more {
-                    message.push_number(option::SIZE2, response.payload.len() as u32);
-                    self.slicing.put(now, asked.representation, response);
-                }
-            } else {
-                message.options.clear();
-                message.code = Code::BAD_OPTION.byte();
-                message.payload = b"the body has no such block".to_vec();
-            }
-        }
-        message.options.sort_by_key(|(number, _)| *number);
-        self.send(&message);
-    }
-
-    /// Asks the other side. With [`Observe::Register`] notifications follow the response.
-    ///
-    /// # Errors
-    /// Too many requests are under way.
-    pub fn request(&mut self, now: Instant, request: &Request) -> Result<CallId, Full> {
-        if self.calls.len() >= self.settings.calls || self.is_over || self.release_until.is_some() {
-            return Err(Full);
-        }
-        let id = CallId(self.next_call);
-        // The other side is the only one that sees it.
-        let token = Token::new(&(self.next_call as u32).to_be_bytes()).unwrap_or_default();
-        self.next_call += 1;
-        let observed = (request.observe == Some(Observe::Register)).then(|| Box::new(request.clone()));
-        self.calls.insert(id, Call { token, observed, answered: false, until: Some(now + ANSWER) });
-        self.ask(token, request);
-        Ok(id)
-    }
-
-    /// Ends an observation at the other side, whose answer is the last that comes of it.
-    pub fn cancel(&mut self, now: Instant, call: CallId) {
-        let Some(call) = self.calls.get_mut(&call) else { return };
-        let Some(observed) = call.observed.take() else { return };
-        call.until = Some(now + ANSWER);
-        let token = call.token;
-        self.ask(token, &Request { observe: Some(Observe::Deregister), ..*observed });
-    }
-
-    fn ask(&mut self, token: Token, request: &Request) {
-        let mut message = Message::empty(Kind::NonConfirmable, 0);
-        message.token = token;
-        meaning::write_request(request, &mut message);
-        message.options.sort_by_key(|(number, _)| *number);
-        message.payload.clone_from(&request.payload);
-        self.send(&message);
-    }
-
-    fn take_response(&mut self, message: Message) {
-        let of_token = self.calls.iter_mut().find(|(_, call)| call.token == message.token);
-        let Some((id, call)) = of_token else { return };
-        let id = *id;
-        let is_notified = message.option(option::OBSERVE).is_some() && call.observed.is_some();
-        // Whole messages were asked for.
-        let is_part = message.option(option::BLOCK2).and_then(Block::read).is_some_and(|block| block.more);
-        let was_answered = std::mem::replace(&mut call.answered, true);
-        let Some(response) = meaning::response_of(message).filter(|_| !is_part) else {
-            self.calls.remove(&id);
-            self.events.push_back(Event::Failed { call: id });
-            return;
-        };
-        if is_notified && response.code.is_success() {
-            call.until = None;
-        } else {
-            self.calls.remove(&id);
-        }
-        self.events.push_back(if was_answered {
-            Event::Notification { call: id, response }
-        } else {
-            Event::Response { call: id, response }
-        });
     }
 
     fn send(&mut self, message: &Message) {

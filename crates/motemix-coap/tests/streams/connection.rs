@@ -45,7 +45,7 @@ impl Socket {
 
     pub async fn connect_web(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server");
-        let uri = format!("ws://127.0.0.1:{port}{}", PATH);
+        let uri = format!("ws://127.0.0.1:{port}{PATH}");
         let mut request = uri.into_client_request().expect("an address");
         request.headers_mut().insert(PROTOCOL, HeaderValue::from_static(COAP));
         let (socket, response) = tokio_tungstenite::client_async(request, stream).await.expect("a handshake");
