@@ -74,12 +74,12 @@ fn caller(who: u8) -> Caller {
 
 fn request(asked: &Asked<'_>, state: &State) -> Request {
     let topic = |number: u8| {
-        let ids = state.topics().map(|(id, _)| id.0.to_string());
-        ids.skip(usize::from(number) % state.topics().len().max(1)).next().unwrap_or_default()
+        let mut ids = state.topics().map(|(id, _)| id.0.to_string());
+        ids.nth(usize::from(number) % state.topics().len().max(1)).unwrap_or_default()
     };
     let registration = |number: u8| {
-        let ids = state.registrations().map(|(id, _)| id.0.to_string());
-        ids.skip(usize::from(number) % state.registrations().len().max(1)).next().unwrap_or_default()
+        let mut ids = state.registrations().map(|(id, _)| id.0.to_string());
+        ids.nth(usize::from(number) % state.registrations().len().max(1)).unwrap_or_default()
     };
     let path: Vec<String> = match asked.path {
         Path::Known => vec![".well-known".into(), "core".into()],

@@ -138,6 +138,25 @@ def registration(device: Device, sequence: int, whole: bool, audience: str) -> b
     )
 
 
+def request_digest(method: int, path: list[str], query: list[str], payload: bytes) -> bytes:
+    """Everything that a request asks for."""
+
+    def strings(values: list[str]) -> bytes:
+        return len(values).to_bytes(2, "big") + b"".join(length_prefixed(value.encode()) for value in values)
+
+    return labelled_hash(
+        "request", bytes([method]), strings(path), strings(query), len(payload).to_bytes(4, "big"), payload
+    )
+
+
+def signed_request(device: Device, sequence: int, digest: bytes, audience: str) -> bytes:
+    number = sequence.to_bytes(8, "big") + digest
+    return device.sign1(
+        external("signed request", device.identity, number, audience),
+        cbor.array(cbor.integer(sequence), cbor.string(device.identity[:16])),
+    )
+
+
 def pairing(
     server: Device, device: Device, sequence: int, audience: str, place: str, purpose: str, ephemeral: bytes
 ) -> bytes:

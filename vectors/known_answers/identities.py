@@ -14,7 +14,9 @@ from identity_reference.identity import (
     possession,
     qr_text,
     registration,
+    request_digest,
     retirement,
+    signed_request,
 )
 
 
@@ -33,6 +35,12 @@ GROUPS = [[0], [0, 1], [3, 4], [4, 1, 3, 0, 2]]
 PERIODS = [0, 20417, 2**64 - 1]
 AUDIENCES = ["", "plant", "é" * 32]
 SUCCESSORS = [(0, 2), (1, 3), (3, 4), (4, 0)]
+REQUESTS: list[tuple[int, list[str], list[str], str]] = [
+    (2, ["rd"], ["ep=attic", "base=coap://[2001:db8::17]", "et=thermomètre"], "</temp>;rt=temperature"),
+    (2, ["rd", "4521"], ["lt=60"], ""),
+    (4, ["rd", "4521"], [], ""),
+    (2, ["", ".well-known"], [""], "é" * 200),
+]
 SEQUENCES = [0, 23, 65536, 2**64 - 1]
 
 
@@ -104,6 +112,22 @@ def _possession(place: int) -> dict[str, Any]:
     }
 
 
+def _request(place: int, method: int, path: list[str], query: list[str], payload: str) -> dict[str, Any]:
+    device, sequence, audience = DEVICES[place + 1], SEQUENCES[place], AUDIENCES[place % 3]
+    digest = request_digest(method, path, query, payload.encode())
+    return {
+        "device": place + 1,
+        "sequence": str(sequence),
+        "audience": audience,
+        "method": method,
+        "path": path,
+        "query": query,
+        "payload": payload,
+        "digest": digest.hex(),
+        "proof": signed_request(device, sequence, digest, audience).hex(),
+    }
+
+
 def build() -> dict[str, Any]:
     _self_test()
     return {
@@ -126,4 +150,5 @@ def build() -> dict[str, Any]:
             for place, sequence in zip([1, 2, 3, 4], SEQUENCES)
             for whole in (False, True)
         ],
+        "requests": [_request(place, *request) for place, request in enumerate(REQUESTS)],
     }

@@ -8,8 +8,8 @@
 //! The runtime gives two things and needs to know nothing of HTTP:
 //!
 //! 1. a [`View`], which is asked for what is there;
-//! 2. calls of [`Feed`], *after* the view shows the change. A browser connects to the feed first and
-//!    asks for everything then, so it misses nothing.
+//! 2. calls of [`Feed`], *after* the view shows the change. A browser connects to the feed first
+//!    and asks for everything then, so it misses nothing.
 //!
 //! Nothing can be changed through the page. `docs/broker-api.md` describes what it answers.
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! One thread goes round: it takes in what has arrived, commits what changed with one write to the
-//! disk, and sends what may leave now. While the disk is busy, what arrives is gathered for the next
-//! round: the more there is to do, the more each write carries.
+//! disk, and sends what may leave now. While the disk is busy, what arrives is gathered for the
+//! next round: the more there is to do, the more each write carries.
 
 mod clock;
 mod connections;
@@ -95,11 +95,11 @@ pub struct Server<S> {
 
 impl<S: Store> Server<S> {
     /// Opens the sockets, and reads what the store has. `inside` is where the page and bridges of
-    /// this process ask.
+    /// this process ask. It has to be called inside a tokio runtime.
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub async fn open(
+    pub fn open(
         mut policy: Policy,
         mut store: S,
         listen: &Listen,
@@ -107,9 +107,9 @@ impl<S: Store> Server<S> {
     ) -> Result<(Self, Opened), ServeError> {
         let seed = seed()?;
         let state = store.load()?;
-        let datagrams = Datagrams::bind(&listen.coap, seed).await?;
+        let datagrams = Datagrams::bind(&listen.coap, seed)?;
         let addresses = datagrams.addresses()?;
-        let connections = Connections::listen(&addresses, listen.local.as_deref(), seed).await?;
+        let connections = Connections::listen(&addresses, listen.local.as_deref(), seed)?;
         let opened = Opened { coap: addresses, local: listen.local.clone() };
         // Nobody here asks endpoints for their links.
         policy.directory.simple = false;
@@ -121,7 +121,8 @@ impl<S: Store> Server<S> {
     /// Serves until `stop` is done.
     ///
     /// # Errors
-    /// See [`ServeError`]. That the disk is full or peers misbehave is none: it is told, and goes on.
+    /// See [`ServeError`]. That the disk is full or peers misbehave is none: it is told, and goes
+    /// on.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut stop = std::pin::pin!(stop);
         self.inside.begin(self.broker.state());

@@ -194,10 +194,8 @@ fn imports_and_commands_come_in_and_do_not_go_out_again() {
         mosquitto.publish("motemix/building/3/valve/set", "open", &[]);
         bridging.until("commanding", |status| status.counters.commands == 1).await;
         assert_eq!(network.value("building/3/valve/command").as_deref(), Some("open"));
-        let state = network.inner.state();
-        let signed: Vec<_> = state.values().map(|(_, value)| value.signed).collect();
+        let signed: Vec<_> = network.inner.state().values().map(|(_, value)| value.signed).collect();
         assert_eq!(signed, [motemix_broker::state::Signed::Unchecked; 2]);
-        drop(state);
 
         // Nothing of it is in MQTT but what was put there.
         network.put_senml(&network.create("marker").await, r#"[{"n":"t","v":1}]"#).await;

@@ -20,11 +20,29 @@ use motemix_readings::jws;
 use motemix_readings::senml::Pack;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
+fn limits_with(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+fn settings_with(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = anywhere();
+    change(&mut settings);
+    settings
+}
+
 async fn a_house() -> (Arc<Fake>, SocketAddr, JoinHandle<()>) {
-    house_within(Limits { pause: Duration::from_millis(1), ..Limits::default() }, anywhere()).await
+    house_within(
+        limits_with(|it| {
+            it.pause = Duration::from_millis(1);
+        }),
+        anywhere(),
+    )
+    .await
 }
 
 async fn house_within(limits: Limits, settings: Settings) -> (Arc<Fake>, SocketAddr, JoinHandle<()>) {
@@ -138,6 +156,14 @@ async fn long_texts_and_many_records_are_cut() {
 }
 
 #[tokio::test]
+async fn a_name_cannot_turn_the_text_around_it() {
+    let (house, address, _serving) = a_house().await;
+    house.register("4521", "mote\u{202e}7\u{200b}\n\u{1b}[31m", Some(identity(1)), &[]);
+    let devices = get(address, "/api/devices").await.json();
+    assert_eq!(devices["devices"][0]["endpoint"], "mote\u{fffd}7\u{fffd}\u{fffd}\u{fffd}[31m");
+}
+
+#[tokio::test]
 async fn a_full_store_is_said_and_what_is_asked_of_it_is_answered() {
     let (house, address, _serving) = a_house().await;
     assert_eq!(get(address, "/api/status").await.json()["store"], json!({ "state": "working" }));
@@ -189,7 +215,9 @@ async fn nothing_can_be_changed() {
 
 #[tokio::test]
 async fn a_name_that_was_rebound_to_this_machine_gets_nothing() {
-    let named = Settings { names: vec!["broker.example".into()], ..anywhere() };
+    let named = settings_with(|it| {
+        it.names = vec!["broker.example".into()];
+    });
     let (_house, address, _serving) = house_within(Limits::default(), named).await;
     let ask = |host: &str| {
         let request = format!("GET /api/devices HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
@@ -295,7 +323,10 @@ async fn a_listener_that_comes_back_misses_nothing() {
 
 #[tokio::test]
 async fn a_listener_of_another_run_or_of_long_ago_loads_everything() {
-    let limits = Limits { entries: 4, pause: Duration::from_millis(1), ..Limits::default() };
+    let limits = limits_with(|it| {
+        it.entries = 4;
+        it.pause = Duration::from_millis(1);
+    });
     let (house, address, _serving) = house_within(limits, anywhere()).await;
     let mut events = Events::connect(address, None).await;
     let first = hello(events.next().await);
@@ -316,8 +347,20 @@ async fn a_listener_of_another_run_or_of_long_ago_loads_everything() {
 }
 
 #[tokio::test]
+async fn listeners_of_a_runtime_that_missed_changes_load_everything() {
+    let (house, address, _serving) = a_house().await;
+    let mut events = Events::connect(address, None).await;
+    hello(events.next().await);
+    house.feed.missed();
+    assert_eq!(events.next().await.expect("an event").kind, "reload");
+    assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
 async fn fast_changes_of_one_topic_become_few_and_the_newest_is_among_them() {
-    let limits = Limits { pause: Duration::from_millis(50), ..Limits::default() };
+    let limits = limits_with(|it| {
+        it.pause = Duration::from_millis(50);
+    });
     let (house, address, _serving) = house_within(limits, anywhere()).await;
     let mut events = Events::connect(address, None).await;
     hello(events.next().await);
@@ -337,7 +380,9 @@ async fn fast_changes_of_one_topic_become_few_and_the_newest_is_among_them() {
 
 #[tokio::test]
 async fn listeners_have_so_many_places_and_give_them_back() {
-    let limits = Limits { listeners: 2, ..Limits::default() };
+    let limits = limits_with(|it| {
+        it.listeners = 2;
+    });
     let (house, address, _serving) = house_within(limits, anywhere()).await;
     let mut first = Events::connect(address, None).await;
     hello(first.next().await);
@@ -357,10 +402,17 @@ async fn listeners_have_so_many_places_and_give_them_back() {
 
 #[tokio::test]
 async fn a_listener_that_takes_nothing_is_let_go() {
-    let limits = Limits { entries: 50, pause: Duration::from_millis(1), ..Limits::default() };
-    let settings = Settings { patience: Duration::from_millis(300), ..anywhere() };
+    let limits = limits_with(|it| {
+        it.entries = 50;
+        it.pause = Duration::from_millis(1);
+    });
+    let settings = settings_with(|it| {
+        it.patience = Duration::from_millis(300);
+    });
     let (house, address, _serving) = house_within(limits, settings).await;
-    let mut stuck = TcpStream::connect(address).await.expect("the page listens");
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small window");
+    let mut stuck = socket.connect(address).await.expect("the page listens");
     let request = format!("GET /api/feed HTTP/1.1\r\nHost: {address}\r\n\r\n");
     stuck.write_all(request.as_bytes()).await.expect("sent");
     while house.feed.listeners() == 0 {
@@ -382,7 +434,10 @@ async fn a_listener_that_takes_nothing_is_let_go() {
 
 #[tokio::test]
 async fn who_holds_a_connection_and_asks_nothing_is_let_go() {
-    let settings = Settings { connections: 1, patience: Duration::from_millis(50), ..anywhere() };
+    let settings = settings_with(|it| {
+        it.connections = 1;
+        it.patience = Duration::from_millis(50);
+    });
     let (_house, address, _serving) = house_within(Limits::default(), settings).await;
     let mut slow = TcpStream::connect(address).await.expect("the page listens");
     slow.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.expect("sent");

@@ -49,8 +49,8 @@ impl Block {
         self.number as usize * self.size()
     }
 
-    /// The part of a body that this block is, and the block with what follows it; `None` if the body
-    /// ends before it.
+    /// The part of a body that this block is, and the block with what follows it; `None` if the
+    /// body ends before it.
     pub fn of(self, body: &[u8]) -> Option<(&[u8], Self)> {
         let start = self.start();
         if start > body.len() || (start == body.len() && start > 0) || self.number > Self::MAX_NUMBER {

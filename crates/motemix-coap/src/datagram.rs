@@ -7,12 +7,14 @@
 //! respond, notify, request ─ blocks sliced ─ OSCORE ─ repetition ─ poll_transmit
 //! ```
 
+mod answers;
 pub(crate) mod call;
 mod exchange;
 pub(crate) mod proof;
 mod protection;
 mod relation;
 mod repetition;
+mod requests;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,17 +23,16 @@ use std::time::Duration;
 use motemix_time::Instant;
 use rand_core::{Rng as _, SeedableRng as _};
 
-use crate::block::{Assembled, Assembly, Limits};
-use crate::meaning::{self, BadRequest, Carried};
-use crate::message::{Kind, Message, option};
+use crate::block::{Assembly, Limits};
+use crate::message::{Kind, Message};
 use crate::oscore;
-use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response};
+use crate::{Block, Peer, Relation, Request, Response};
 pub use call::CallId;
 use call::Calls;
-use exchange::{Exchanges, Known};
+use exchange::Exchanges;
 use proof::Proofs;
+use protection::Protected;
 pub use protection::Protection;
-use protection::{GROWTH, Opened, Protected};
 use relation::Relations;
 use repetition::{Purpose, Repetitions};
 
@@ -418,296 +419,6 @@ impl Endpoint {
         }
     }
 
-    fn take_request(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        message: Message,
-        len: usize,
-    ) -> Result<(), DropReason> {
-        let (id, token, confirmable) = (message.id, message.token, message.kind == Kind::Confirmable);
-        match self.exchanges.look(from, id) {
-            Known::No => {}
-            Known::Waiting => return Err(DropReason::Duplicate),
-            Known::Answered(bytes) => {
-                self.leaving.push_back(Transmit { to: from, bytes });
-                return Err(DropReason::Duplicate);
-            }
-        }
-        let relation = Relation { peer: Peer::Datagram(from), token };
-        let mut ticket = Ticket { id, confirmable, request_len: len, ..Ticket::new(relation) };
-        let message = match self.open(now, from, message, &mut ticket) {
-            Opened::Request(message) => message,
-            Opened::Done(done) => return done,
-        };
-        let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
-        let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
-            Ok(carried) => carried,
-            Err(BadRequest { code, text }) => {
-                return self.refuse(now, &mut ticket, &Response::error(code, text));
-            }
-        };
-        if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
-            self.proofs.remember(now, from);
-        } else if self.settings.challenge && !self.proofs.is_proven(now, from) {
-            let response =
-                Response::error(Code::UNAUTHORIZED, "prove the address: send this again with Echo");
-            self.answer(now, &mut ticket, &response, true);
-            return Err(DropReason::Unproven);
-        }
-        (ticket.block1, ticket.block2) = (block1, block2);
-        ticket.representation = self.proofs.under(self.proofs.name_of(&request), context);
-        if request.observe == Some(Observe::Deregister) {
-            // The client knows that it ends: there is nobody to tell but the application.
-            self.lose(relation);
-        }
-        if let Some(block) = block1 {
-            let key = (from, self.proofs.under(self.proofs.name_of_resource(&request), context));
-            request.payload = match self.gathering.take(now, &key, block, &request.payload) {
-                Assembled::Whole(body) => body,
-                Assembled::Continue => {
-                    self.begin(now, from, &ticket);
-                    self.answer(now, &mut ticket, &Response::new(Code::CONTINUE), false);
-                    return Ok(());
-                }
-                Assembled::Incomplete => {
-                    let text = "blocks before this one are missing; begin again with block 0";
-                    let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-                Assembled::TooLong => {
-                    let text = "the body is longer than this server takes";
-                    let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-                Assembled::Full => {
-                    let mut response = Response::error(
-                        Code::SERVICE_UNAVAILABLE,
-                        "too many bodies are being gathered; try again",
-                    );
-                    response.max_age = Some(10);
-                    return self.refuse(now, &mut ticket, &response);
-                }
-            };
-        } else if request.payload.len() > self.settings.body {
-            let response =
-                Response::error(Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes");
-            return self.refuse(now, &mut ticket, &response);
-        }
-        if block2.is_some_and(|block| block.number > 0) {
-            // A further block of a body that is being sent: what the client began with, also if the
-            // resource has changed since.
-            if let Some(response) = self.slicing.get(now, &(from, ticket.representation)) {
-                self.answer(now, &mut ticket, &response, false);
-                return Ok(());
-            }
-            // Without the body at hand the application makes it again, and ETag tells whether it is
-            // the same; observation does not begin in the middle (RFC 7959 §2.6). What changes
-            // something is not done again for the sake of its answer.
-            if !matches!(request.method, Method::Get | Method::Fetch) {
-                let text = "what was answered is not kept any more; look at the resource";
-                return self.refuse(
-                    now,
-                    &mut ticket,
-                    &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text),
-                );
-            }
-            request.observe = None;
-            ticket.may_observe = false;
-        }
-        if self.incoming.len() >= self.settings.requests {
-            return Err(DropReason::Busy);
-        }
-        self.begin(now, from, &ticket);
-        self.counters.requests += 1;
-        self.incoming.push_back(Incoming { ticket, request });
-        Ok(())
-    }
-
-    /// A request under OSCORE has begun already.
-    fn begin(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
-        if ticket.exchange.is_none() {
-            self.exchanges.begin(now, from, ticket.id);
-        }
-    }
-
-    fn refuse(&mut self, now: Instant, ticket: &mut Ticket, response: &Response) -> Result<(), DropReason> {
-        self.answer(now, ticket, response, false);
-        Err(DropReason::Refused)
-    }
-
-    /// Answers a request. `observing` makes an observation of it.
-    pub fn respond(&mut self, now: Instant, mut ticket: Ticket, response: &Response, observing: bool) {
-        let mut first = None;
-        if observing && ticket.may_observe && response.code.is_success() {
-            first = self.relations.begin(now, ticket.relation, ticket.representation);
-            if first.is_none() {
-                // Full: the client gets what it asked for, and no promise (RFC 7641 §4.1).
-                self.events.push_back(Event::Gone(ticket.relation));
-            }
-        } else {
-            self.end(&ticket.relation);
-        }
-        self.answer_with(now, &mut ticket, response, first, false);
-        if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {
-            self.protected.observed.insert(ticket.relation, exchange);
-        }
-    }
-
-    fn answer(&mut self, now: Instant, ticket: &mut Ticket, response: &Response, with_echo: bool) {
-        self.answer_with(now, ticket, response, None, with_echo);
-    }
-
-    fn answer_with(
-        &mut self,
-        now: Instant,
-        ticket: &mut Ticket,
-        response: &Response,
-        observe: Option<u32>,
-        with_echo: bool,
-    ) {
-        let Peer::Datagram(to) = ticket.relation.peer else { return };
-        let mut message = Message::empty(Kind::NonConfirmable, 0);
-        message.token = ticket.relation.token;
-        if let Some(sequence) = observe {
-            message.push_number(option::OBSERVE, sequence);
-        }
-        meaning::write_response(response, &mut message);
-        if let Some(block) = ticket.block1 {
-            message.push_number(option::BLOCK1, block.value());
-        }
-        let is_proven = self.proofs.is_proven(now, to);
-        if with_echo {
-            message.push(option::ECHO, self.proofs.echo(now, to));
-        }
-        let room = if is_proven { usize::MAX } else { proof::room(ticket.request_len) };
-        let room = room.saturating_sub(if ticket.exchange.is_some() { GROWTH } else { 0 });
-        self.put_body(now, to, ticket, response, room, &mut message);
-        // Options go by number.
-        message.options.sort_by_key(|(number, _)| *number);
-        if let Some(exchange) = &mut ticket.exchange {
-            // Its context has ended: nobody could read an answer.
-            let Some(protected) = self.protected.response(exchange, message) else { return };
-            message = protected;
-        }
-        self.leave(now, to, ticket, message);
-    }
-
-    /// Sends a response: in the acknowledgement, if that has not left.
-    fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
-        message.token = ticket.relation.token;
-        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
-        match (ticket.confirmable, was_acknowledged) {
-            (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
-            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id()),
-            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id()),
-        }
-        let bytes = message.write();
-        if message.kind == Kind::Confirmable {
-            self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
-        }
-        self.exchanges.answered(to, ticket.id, &bytes);
-        self.leaving.push_back(Transmit { to, bytes });
-    }
-
-    /// Puts in the body, or the block of it that is asked for.
-    fn put_body(
-        &mut self,
-        now: Instant,
-        to: SocketAddr,
-        ticket: &Ticket,
-        response: &Response,
-        room: usize,
-        message: &mut Message,
-    ) {
-        let body = &response.payload[..];
-        let around: usize = 16 + message.options.iter().map(|(_, value)| value.len() + 3).sum::<usize>();
-        let wanted = ticket.block2.map_or(Block::MAX_EXPONENT, |block| block.exponent);
-        let fits = |exponent: u8| around + (16 << exponent) <= room;
-        let exponent = (0..=wanted).rev().find(|exponent| fits(*exponent)).unwrap_or(0);
-        self.counters.held_back += u64::from(exponent < wanted && body.len() > 16 << exponent);
-        let number = ticket.block2.map_or(0, |block| {
-            // Smaller blocks than asked for have greater numbers, from the same byte on.
-            block.number << (wanted - exponent)
-        });
-        let is_whole = number == 0 && body.len() <= 16 << wanted && around + body.len() <= room;
-        if is_whole && ticket.block2.is_none() {
-            message.payload = body.to_vec();
-            return;
-        }
-        let asked = Block { number, more: false, exponent: if is_whole { wanted } else { exponent } };
-        let Some((part, block)) = asked.of(body) else {
-            message.options.clear();
-            message.code = Code::BAD_OPTION.byte();
-            message.payload = b"the body has no such block".to_vec();
-            return;
-        };
-        message.payload = part.to_vec();
-        message.push_number(option::BLOCK2, block.value());
-        if number == 0 && block.more {
-            message.push_number(option::SIZE2, body.len() as u32);
-            self.slicing.put(now, (to, ticket.representation), response);
-        }
-    }
-
-    /// Tells an observer what the resource is now; with `confirm` it is asked whether it still
-    /// listens. `last` ends the observation.
-    pub fn notify(
-        &mut self,
-        now: Instant,
-        relation: &Relation,
-        response: &Response,
-        confirm: bool,
-        last: bool,
-    ) {
-        let Peer::Datagram(to) = relation.peer else { return };
-        let ends = last || !response.code.is_success();
-        if confirm {
-            self.relations.confirm_next(relation);
-        }
-        match self.relations.may_send(relation, response, ends) {
-            relation::May::Send => self.send_notification(now, to, relation, response),
-            relation::May::Later => self.counters.coalesced += 1,
-            relation::May::Nobody => return,
-        }
-        if ends {
-            self.end(relation);
-        }
-    }
-
-    fn send_notification(&mut self, now: Instant, to: SocketAddr, relation: &Relation, response: &Response) {
-        let id = self.next_id();
-        let Some(due) = self.relations.sent(now, relation, id) else { return };
-        let mut message =
-            Message::empty(if due.confirm { Kind::Confirmable } else { Kind::NonConfirmable }, id);
-        message.token = relation.token;
-        meaning::write_response(response, &mut message);
-        if response.code.is_success() {
-            message.push_number(option::OBSERVE, due.sequence);
-        }
-        let ticket = Ticket {
-            id,
-            confirmable: due.confirm,
-            representation: due.representation,
-            may_observe: false,
-            ..Ticket::new(*relation)
-        };
-        let room = if self.proofs.is_proven(now, to) { usize::MAX } else { proof::room(0) };
-        let is_protected = self.protected.observed.contains_key(relation);
-        let room = room.saturating_sub(if is_protected { GROWTH } else { 0 });
-        self.put_body(now, to, &ticket, response, room, &mut message);
-        message.options.sort_by_key(|(number, _)| *number);
-        let Some(message) = self.protected.notification(relation, message) else {
-            // Its context has ended.
-            return self.lose(*relation);
-        };
-        let bytes = message.write();
-        if due.confirm {
-            self.repeat(now, to, id, bytes.clone(), Purpose::Notification(relation.token));
-        }
-        self.leaving.push_back(Transmit { to, bytes });
-    }
-
     /// Ends an observation without a word.
     pub fn forget(&mut self, relation: &Relation) {
         self.end(relation);
@@ -762,8 +473,8 @@ impl Endpoint {
 
     /// Repeats a message until it is acknowledged. One that finds no place is sent once.
     fn repeat(&mut self, now: Instant, to: SocketAddr, id: u16, bytes: Vec<u8>, purpose: Purpose) {
-        // Between the timeout and one and a half of it (§4.8): those who began together do not go on
-        // together.
+        // Between the timeout and one and a half of it (§4.8): those who began together do not go
+        // on together.
         let timeout = self.settings.ack_timeout;
         let timeout = timeout + timeout.mul_f64(f64::from(self.rng.next_u32()) / f64::from(u32::MAX) / 2.0);
         self.repetitions.begin(now, to, id, bytes, timeout, purpose);

@@ -1,5 +1,5 @@
-//! A request to a resource directory that its device signs (RFC 8387, 7.3; `docs/spec/identity.md`):
-//! whoever carries it can neither change it, nor show it again.
+//! A request to a resource directory that its device signs (RFC 8387, 7.3;
+//! `docs/spec/identity.md`): whoever carries it can neither change it, nor show it again.
 
 use minicbor::Decoder;
 

@@ -3,10 +3,11 @@
 
 use motemix_crypto::Secret;
 use motemix_object::{
-    Algorithm, Audience, Command, Credential, Group, Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other,
-    OtherKind, Pairing, PrivateKey, PublicKey, Signer as _, To, UnverifiedCommand, UnverifiedRegistration,
-    check_membership, check_possession, check_retirement, command, cose_key, open_pairing, pair,
-    prove_membership, prove_possession, register, retire, thumbprint,
+    Algorithm, Audience, Command, Credential, Group, Identity, IdentityLabel, MAX_COSE_KEY_LEN,
+    MAX_REQUEST_PROOF_LEN, Other, OtherKind, Pairing, PrivateKey, PublicKey, RequestDigest, RequestProof,
+    Signer as _, To, UnverifiedCommand, UnverifiedRegistration, check_membership, check_possession,
+    check_retirement, command, cose_key, open_pairing, pair, prove_membership, prove_possession, register,
+    retire, sign_request, thumbprint,
 };
 use rand_core::utils::next_word_via_fill;
 use rand_core::{Infallible, TryCryptoRng, TryRng};
@@ -174,6 +175,31 @@ fn retirements_and_registrations_are_those_of_the_second_implementation() {
         let parsed = UnverifiedRegistration::parse(&expected).unwrap();
         let known = (!whole).then_some(&public);
         assert_eq!(parsed.verify(&identity, known, audience).unwrap().sequence, sequence);
+    }
+}
+
+#[test]
+fn signed_requests_are_those_of_the_second_implementation() {
+    let vectors = vectors();
+    let mut devices = devices(&vectors);
+    for vector in list(&vectors["requests"]) {
+        let device = &mut devices[place(&vector["device"])];
+        let (identity, public) = (device.identity(), device.key.public_key());
+        let sequence = text(&vector["sequence"]).parse().unwrap();
+        let audience = Audience::new(text(&vector["audience"])).unwrap();
+        let strings =
+            |name: &str| -> Vec<&str> { vector[name].as_array().unwrap().iter().map(text).collect() };
+        let method = u8::try_from(vector["method"].as_u64().unwrap()).unwrap();
+        let payload = text(&vector["payload"]).as_bytes();
+        let digest = RequestDigest::of(method, &strings("path"), &strings("query"), payload).unwrap();
+        assert_eq!(digest.as_bytes()[..], bytes(&vector["digest"]));
+        let mut proof = [0; MAX_REQUEST_PROOF_LEN + 32];
+        let len = sign_request(&mut device.key, &identity, sequence, &digest, audience, &mut proof).unwrap();
+        let expected = bytes(&vector["proof"]);
+        assert_eq!(proof[..len], expected);
+        assert!(len <= MAX_REQUEST_PROOF_LEN);
+        let parsed = RequestProof::parse(&expected).unwrap();
+        assert_eq!(parsed.verify(&identity, &public, &digest, audience), Ok(sequence));
     }
 }
 

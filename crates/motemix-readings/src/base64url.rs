@@ -15,7 +15,8 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text; `None` for another alphabet, padding, a length that cannot be, and bits that no byte has.
+/// The bytes of a text; `None` for another alphabet, padding, a length that cannot be, and bits
+/// that no byte has.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
     for chunk in text.as_bytes().chunks(4) {

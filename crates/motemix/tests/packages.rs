@@ -82,9 +82,10 @@ fn each_package_has_its_front_page_and_licences_and_nothing_from_outside() {
         }
         let folder = package.manifest_path.parent().expect("a manifest is in a folder");
         for file in &files {
-            let known = ["src/", "examples/", "include/"].iter().any(|folder| file.starts_with(folder))
-                || BESIDE.contains(&file.as_str())
-                || ["Cargo.toml", "build.rs", "cbindgen.toml"].contains(&file.as_str());
+            let known =
+                ["src/", "examples/", "include/", "page/dist/"].iter().any(|folder| file.starts_with(folder))
+                    || BESIDE.contains(&file.as_str())
+                    || ["Cargo.toml", "build.rs", "cbindgen.toml"].contains(&file.as_str());
             assert!(known, "{name}: {file} is no part of a package");
             let path = folder.join(file);
             let len = path.metadata().expect("it is there").len();

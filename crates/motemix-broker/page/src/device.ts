@@ -61,7 +61,7 @@ export class DeviceGroup {
     const lines: [string, string][] = [];
     for (const device of this.#devices) {
       lines.push(["Endpoint", device.sector === null ? device.endpoint : `${device.endpoint} in ${device.sector}`]);
-      lines.push(["Address", device.base], ["Registered until", clock(device.expires)]);
+      lines.push(["Address", device.base], ["Valid until", clock(device.expires)]);
       for (const [name, value] of device.attributes) lines.push([name, value ?? "yes"]);
       const more = device.links_left_off > 0 ? ` and ${device.links_left_off} more` : "";
       const links = device.links.map((link) => (link.type === null ? link.target : `${link.target} (${link.type})`));

@@ -18,7 +18,10 @@ const onlyLook = byId("only-look") as HTMLInputElement;
 /** Loads what is plotted when a row comes into sight. */
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) {
-    if (entry.isIntersecting) void rows.get((entry.target as HTMLElement).dataset.topic ?? "")?.load();
+    const row = rows.get((entry.target as HTMLElement).dataset.topic ?? "");
+    if (!row) continue;
+    row.visible = entry.isIntersecting;
+    if (row.visible) void row.load();
   }
 }, { rootMargin: "200px" });
 
@@ -135,8 +138,20 @@ function connection(): void {
   }
 }
 
+let structureWaits = false;
+
 function changed(what: Changed): void {
-  if (what === "everything" || what === "structure") structure();
+  if (what === "everything") {
+    structure();
+    for (const row of rows.values()) row.outdated();
+  } else if (what === "structure" && !structureWaits) {
+    // Many devices that register at once are put in order once.
+    structureWaits = true;
+    setTimeout(() => {
+      structureWaits = false;
+      structure();
+    }, 50);
+  }
   if (what === "everything" || what === "status") status();
   if (typeof what === "object") {
     const topic = model.topics.get(what.topic);

@@ -1,7 +1,7 @@
 // The plots: a line without axes in each row, and uPlot in what is open.
 
 import uPlot from "uplot";
-import { number, unit } from "./format";
+import { clock, number, unit } from "./format";
 import type { Series } from "./model";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -89,20 +89,27 @@ export class Plot {
     });
     return {
       ...this.#size(),
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       cursor: { y: false, points: { size: 6 } },
       scales: { x: { time: true } },
       axes: [{ stroke: ink, font, grid, ticks: { show: false }, space: 70, values: TIMES }, ...units.slice(0, 2).map(axis)],
       series: [
-        { label: "time", value: "{HH}:{mm}:{ss}" },
+        { label: "time", value: (plot, time) => shown(time, plot.data[0], (seconds) => clock(seconds * 1000)) },
         ...series.map((one, at): uPlot.Series => ({
           label: one.name, scale: `y:${one.unit ?? ""}`, stroke: color(LINES[at % LINES.length] ?? "--line-1"),
           width: 1.5, spanGaps: true, points: { size: 4 },
-          value: (_plot, value) => (value === null || value === undefined ? "–" : `${number(value)} ${unit(one.unit)}`),
+          value: (plot, value) => shown(value, plot.data[at + 1], (it) => `${number(it)} ${unit(one.unit)}`),
         })),
       ],
     };
   }
+}
+
+/** What the pointer is at, or else the newest. */
+function shown(value: number | null, all: ArrayLike<number | null | undefined> | undefined, say: (value: number) => string): string {
+  const newest = Array.from(all ?? []).findLast((one) => typeof one === "number");
+  const either = value ?? newest;
+  return typeof either === "number" ? say(either) : "–";
 }
 
 /** 24 hours, and the date where a day begins: for years, days, hours, minutes, seconds. */

@@ -14,11 +14,15 @@ function refusedLast(topic: Topic): boolean {
   return topic.refused !== null && (topic.value === null || topic.refused.at >= topic.value.published);
 }
 
+/** What the row says: a publication that was refused after the value that is shown, or else of this value. */
+export function badge(topic: Topic): Badge {
+  if (!topic.refused || !refusedLast(topic)) return signature(topic);
+  const times = topic.refused.count > 1 ? ` ×${topic.refused.count}` : "";
+  return { tone: "bad", mark: "✕", text: `refused${times}`, hint: topic.refused.why };
+}
+
+/** Of the value that is shown. */
 export function signature(topic: Topic): Badge {
-  if (topic.refused && refusedLast(topic)) {
-    const times = topic.refused.count > 1 ? ` ×${topic.refused.count}` : "";
-    return { tone: "bad", mark: "✕", text: `refused${times}`, hint: topic.refused.why };
-  }
   if (!topic.value) return { tone: "plain", mark: "–", text: "no value", hint: "Nothing was published yet" };
   if (topic.value.signed.state === "checked") {
     return { tone: "good", mark: "✓", text: "checked", hint: "The broker checked the device's signature" };

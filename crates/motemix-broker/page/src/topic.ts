@@ -6,7 +6,7 @@ import { clock, number, unit } from "./format";
 import type { Measured, Model, Series, Topic, Value } from "./model";
 import { prolong } from "./model";
 import { Plot, spark } from "./plot";
-import { freshness, needsALook, signature } from "./state";
+import { badge, freshness, needsALook, signature } from "./state";
 
 function measured(record: Measured): string {
   if (typeof record.value === "number") return `${number(record.value)} ${unit(record.unit)}`.trim();
@@ -24,6 +24,9 @@ function newest(value: Value | null): string {
   return records.slice(0, 2).map(measured).join(" · ") + (more > 0 ? ` +${more}` : "");
 }
 
+/** When the past of a topic is asked for again, in milliseconds. */
+const AGAIN = 10_000;
+
 let count = 0;
 
 export class TopicRow {
@@ -40,6 +43,10 @@ export class TopicRow {
   #plotted: HTMLElement | null = null;
   #facts: HTMLElement | null = null;
   #loading = false;
+  #loaded = false;
+  #problem: { at: number; why: string } | null = null;
+  /** Whether somebody can see it. */
+  visible = false;
 
   constructor(private readonly model: Model, private readonly id: string) {
     const details = `details-${(count += 1)}`;
@@ -65,16 +72,23 @@ export class TopicRow {
     say(this.#name, topic.name);
     say(this.#value, newest(topic.value));
     this.#value.title = this.#value.textContent ?? "";
-    const badge = signature(topic);
-    this.#badge.dataset.tone = badge.tone;
-    say(this.#badge, `${badge.mark} ${badge.text}`);
-    this.#badge.title = badge.hint;
+    const { tone, mark, text, hint } = badge(topic);
+    this.#badge.dataset.tone = tone;
+    say(this.#badge, `${mark} ${text}`);
+    this.#badge.title = hint;
     const signed = topic.value?.signed;
     say(this.#sequence, signed?.state === "checked" ? `#${signed.sequence}` : "");
     spark(this.#spark, this.#series()[0]);
     this.tick(topic);
     if (this.#plot) this.#plot.show(this.#series());
     if (this.#facts) this.#fill(this.#facts, topic);
+    if (this.#problem && Date.now() - this.#problem.at > AGAIN) void this.load();
+  }
+
+  /** The page was cut off: what is plotted may lack something. */
+  outdated(): void {
+    this.#loaded = false;
+    if (this.visible) void this.load();
   }
 
   /** A second has passed. */
@@ -88,8 +102,9 @@ export class TopicRow {
 
   /** What was before this page was opened; asked for when the row is first seen. */
   async load(): Promise<void> {
-    if (this.#loading || this.model.series.has(this.id)) return;
+    if (this.#loading || this.#loaded) return;
     this.#loading = true;
+    this.#problem = null;
     try {
       const path = `/api/topics/${encodeURIComponent(this.id)}/history?last=300`;
       const { series } = await ask<{ series: Series[] }>(path);
@@ -98,9 +113,12 @@ export class TopicRow {
       // What came meanwhile.
       if (topic.value) prolong(series, topic.value);
       this.model.series.set(this.id, series);
+      this.#loaded = true;
       this.update(topic);
     } catch (error) {
-      this.#spark.setAttribute("data-problem", String(error));
+      this.#problem = { at: Date.now(), why: error instanceof Error ? error.message : String(error) };
+      const topic = this.model.topics.get(this.id);
+      if (topic) this.update(topic);
     } finally {
       this.#loading = false;
     }
@@ -131,8 +149,7 @@ export class TopicRow {
 
   #fill(facts: HTMLElement, topic: Topic): void {
     const value = topic.value;
-    const badge = signature(topic);
-    const lines: [string, string][] = [["Signature", badge.hint]];
+    const lines: [string, string][] = [["Signature", signature(topic).hint]];
     if (value) {
       if (value.signed.state === "checked") lines.push(["Number", `${value.signed.sequence}, fresh`]);
       lines.push(["Published", clock(value.published)]);
@@ -146,6 +163,7 @@ export class TopicRow {
       const { count: times, at, why } = topic.refused;
       lines.push(["Refused", `${times} ${times === 1 ? "publication" : "publications"}, last ${clock(at)}: ${why}`]);
     }
+    if (this.#problem) lines.push(["Plot", `What was before is missing: ${this.#problem.why}`]);
     if (topic.type) lines.push(["Type", topic.type]);
     lines.push(["Path", `/ps/data/${topic.id}`]);
     if (topic.expires !== null) lines.push(["Ends", clock(topic.expires)]);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Doubles from the least pause to the most; each is drawn from its upper half, so that bridges which
-/// lost one broker do not come back at once.
+/// Doubles from the least pause to the most; each is drawn from its upper half, so that bridges
+/// which lost one broker do not come back at once.
 #[derive(Debug, Clone)]
 pub(super) struct Backoff {
     least: Duration,

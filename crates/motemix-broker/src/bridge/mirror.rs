@@ -64,8 +64,8 @@ struct Entry {
     configs: BTreeMap<String, Arc<str>>,
 }
 
-/// What MQTT shall retain. It has one place for each topic: a value that could not be sent makes room
-/// for a newer one.
+/// What MQTT shall retain. It has one place for each topic: a value that could not be sent makes
+/// room for a newer one.
 #[derive(Debug)]
 pub struct Mirror {
     plan: Arc<Plan>,
@@ -87,7 +87,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Of nothing.
+    /// A mirror of nothing yet.
     pub fn new(plan: Arc<Plan>) -> Self {
         Self {
             max_packet: plan.settings().limits.payload_out as usize,

@@ -191,8 +191,8 @@ impl Session {
         self.sweep = Some(until);
     }
 
-    /// Only now asks for what comes from others: a filter that takes the same message as another one
-    /// makes some brokers send it twice.
+    /// Only now asks for what comes from others: a filter that takes the same message as another
+    /// one makes some brokers send it twice.
     pub(super) fn end_sweep(&mut self, plan: &Plan) {
         if self.sweep.take().is_none() {
             return;

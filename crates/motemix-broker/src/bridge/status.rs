@@ -39,7 +39,8 @@ pub struct Counters {
     pub retained_commands: u64,
     /// Retained messages from MQTT whose content is here already.
     pub known_already: u64,
-    /// Messages from MQTT that are too long, of no known format, or for names that no topic may have.
+    /// Messages from MQTT that are too long, of no known format, or for names that no topic may
+    /// have.
     pub malformed: u64,
     /// Messages from MQTT beyond the rate or the queue of the settings.
     pub too_many: u64,

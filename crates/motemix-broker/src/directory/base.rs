@@ -48,20 +48,16 @@ pub(super) fn check(base: &str) -> Result<(), Refused> {
     if authority.contains(['@', '%', '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=']) {
         return Err(MALFORMED);
     }
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or(MALFORMED)?;
-            check_address(IpAddr::V6(host.parse::<Ipv6Addr>().map_err(|_| MALFORMED)?).to_canonical())?;
-            (host, port)
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (host, port) = rest.split_once(']').ok_or(MALFORMED)?;
+        check_address(IpAddr::V6(host.parse::<Ipv6Addr>().map_err(|_| MALFORMED)?).to_canonical())?;
+        (host, port)
+    } else {
+        let (host, port) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+        if let Ok(address) = host.parse::<IpAddr>() {
+            check_address(address)?;
         }
-        None => {
-            let at = authority.find(':').unwrap_or(authority.len());
-            let (host, port) = authority.split_at(at);
-            if let Ok(address) = host.parse::<IpAddr>() {
-                check_address(address)?;
-            }
-            (host, port)
-        }
+        (host, port)
     };
     let is_port = match port.strip_prefix(':') {
         Some(port) => port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok(),

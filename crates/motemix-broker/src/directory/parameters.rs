@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use motemix_coap::Request;
 use motemix_coap::link_format::{Attribute, is_name};
-use motemix_object::Identity;
+use motemix_object::{Identity, IdentityLabel};
 
 use super::{Refused, base};
 
@@ -87,14 +87,14 @@ fn attribute(name: &str, value: Option<&str>) -> Result<Attribute, Refused> {
     Ok((Arc::from(name), value.map(Arc::from)))
 }
 
-/// Whether a name of an endpoint is an identity's digits: it belongs to that device alone, so that
-/// nobody takes it before the device comes.
+/// What the text of a device's label begins with (`docs/spec/identity.md`).
+const LABEL: &str = "MOTEMIX:ID:";
+
+/// Whether a name of an endpoint is the text of another device's label: it belongs to that device
+/// alone, so that nobody takes it before the device comes.
 pub(super) fn is_reserved_for_another(endpoint: &str, device: Option<&Identity>) -> bool {
-    let is_identity =
-        matches!(endpoint.len(), 32 | 64) && endpoint.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_identity
-        && !device.is_some_and(|device| {
-            let digits = device.to_string();
-            digits.get(..endpoint.len()).is_some_and(|digits| digits.eq_ignore_ascii_case(endpoint))
-        })
+    let is_label =
+        endpoint.trim_start().get(..LABEL.len()).is_some_and(|first| first.eq_ignore_ascii_case(LABEL));
+    let is_own = |device| IdentityLabel::parse(endpoint).is_ok_and(|label| label.names(device));
+    is_label && !device.is_some_and(is_own)
 }

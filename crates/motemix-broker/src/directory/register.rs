@@ -73,19 +73,18 @@ pub(super) fn put(
             (None, _) => return Err(Refused::FOREIGN),
         }
     }
-    let held = match &key {
-        Some(key) => Some(holds(desk, caller, request, parameters.proof, key)?),
-        None => {
-            lets_keyless(desk, caller, parameters)?;
-            None
-        }
+    let held = if let Some(key) = &key {
+        Some(holds(desk, caller, request, parameters.proof, key)?)
+    } else {
+        lets_keyless(desk, caller, parameters)?;
+        None
     };
     let device = key.map(|key| key.identity);
     if is_reserved_for_another(endpoint, device.as_ref().or(caller.device.as_ref())) {
         return Err(Refused::new(
             Refusal::Forbidden,
             Code::FORBIDDEN,
-            "this name is an identity: only that device takes it",
+            "this name is a device's label: only that device takes it",
         ));
     }
     // Whoever passed it on would otherwise put his own address there.

@@ -14,8 +14,8 @@ pub(super) struct Asset {
 
 fn asset(path: &'static str, media_type: &'static str, bytes: &'static [u8]) -> Asset {
     let digest = Sha256::digest(bytes);
-    let digits: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    Asset { path, media_type, bytes, etag: format!("\"{digits}\"") }
+    let etag = format!("\"{}\"", base16ct::lower::encode_string(&digest));
+    Asset { path, media_type, bytes, etag }
 }
 
 pub(super) static ASSETS: LazyLock<[Asset; 5]> = LazyLock::new(|| {

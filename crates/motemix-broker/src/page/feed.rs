@@ -18,6 +18,7 @@ use crate::state::{Change, RegistrationId, TopicId};
 
 /// How much a feed holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Listeners at a time.
     pub listeners: usize,
@@ -128,6 +129,15 @@ impl Feed {
     /// The store works again, or no longer.
     pub fn store(&self, state: &StoreState) {
         self.add([(About::Store, News::Store(state.clone()))]);
+    }
+
+    /// The runtime has missed changes: listeners load everything again.
+    pub fn missed(&self) {
+        let mut inside = self.inside();
+        inside.forget();
+        let newest = inside.newest;
+        drop(inside);
+        self.newest.send_replace(newest);
     }
 
     fn add(&self, news: impl IntoIterator<Item = (About, News)>) {
@@ -262,7 +272,8 @@ fn entry(about: &About, news: &News) -> Entry {
     Entry { kind, data: data.to_string().into() }
 }
 
-/// How often a listener that hears nothing is told the time: it knows then that the broker is there.
+/// How often a listener that hears nothing is told the time: it knows then that the broker is
+/// there.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// One browser. Its place is free again when it is dropped.
@@ -291,7 +302,8 @@ impl Listener {
             return Some(Event::default().event("hello").id(self.feed.id(next - 1)).data(data));
         }
         loop {
-            let seen = *self.newest.borrow_and_update();
+            // Before it is looked, so that an entry after that wakes it.
+            self.newest.mark_unchanged();
             let next = self.next?;
             let (entry, newest) = {
                 let mut inside = self.feed.inside();
@@ -307,7 +319,6 @@ impl Listener {
                 self.next = None;
                 return Some(self.reload());
             }
-            let _ = seen;
             tokio::select! {
                 changed = self.newest.changed() => changed.ok()?,
                 () = tokio::time::sleep(HEARTBEAT) => {

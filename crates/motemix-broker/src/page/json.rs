@@ -13,16 +13,32 @@ const SHOWN: usize = 32;
 /// Characters of a text that are shown: strangers chose it.
 const MAX_TEXT: usize = 200;
 
-/// The beginning of a text.
+/// The beginning of a text, with a mark in place of what has no shape or turns the order of what
+/// follows.
 pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+    let mut characters = text.chars();
+    let mut short: String = characters.by_ref().take(MAX_TEXT).map(visible).collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+fn visible(character: char) -> char {
+    match character {
+        // Spaces without width, and marks of direction (Unicode Standard Annex 9).
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{61c}'
+        | '\u{feff}' => char::REPLACEMENT_CHARACTER,
+        character if character.is_control() => char::REPLACEMENT_CHARACTER,
+        character => character,
     }
 }
 
 pub(super) fn identity(identity: &Identity) -> String {
-    identity.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(identity.as_bytes())
 }
 
 pub(super) fn store(state: &StoreState) -> Json {
@@ -61,7 +77,7 @@ fn link(link: &Link) -> Json {
     json!({ "target": short(&link.target), "type": kind.and_then(|(_, value)| value.as_deref()).map(short) })
 }
 
-/// Of the registration, or else of the first link that has it.
+/// The value in the registration, or else in the first link that has it.
 fn attribute(registration: &Registration, name: &str) -> Option<String> {
     let links = registration.links.iter().flat_map(|link| &link.attributes);
     let mut all = registration.attributes.iter().chain(links);

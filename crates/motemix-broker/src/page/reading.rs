@@ -48,12 +48,16 @@ pub(super) fn read(value: &Value) -> Reading {
 }
 
 fn senml(form: &'static str, pack: &[u8], value: &Value) -> Reading {
-    let came = Number::new(value.published.as_millis().into(), -3).unwrap_or(Number::ZERO);
     let resolved = Pack::read(pack).map_err(|error| error.to_string());
-    match resolved.and_then(|pack| pack.resolve(came).map_err(|error| error.to_string())) {
+    match resolved.and_then(|pack| pack.resolve(came(value)).map_err(|error| error.to_string())) {
         Ok(resolved) => Reading::SenML { form, records: resolved.records().to_vec() },
         Err(why) => Reading::Broken { form, why: short(&why) },
     }
+}
+
+/// When it was published, in seconds since 1970.
+fn came(value: &Value) -> Number {
+    Number::new(value.published.as_millis().into(), -3).unwrap_or(Number::ZERO)
 }
 
 impl Reading {
@@ -109,7 +113,7 @@ pub(super) fn series(values: &[Value]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for value in values {
         let Reading::SenML { records, .. } = read(value) else { continue };
-        let came = value.published.as_millis() as f64;
+        let came = came(value).to_f64() * 1000.0;
         for record in records.iter().take(MAX_RECORDS) {
             let Some(number) = numeric(record) else { continue };
             let measured = (record.time.to_f64() * 1000.0).round();

@@ -17,6 +17,7 @@ use super::{Feed, View, routes};
 
 /// Where and for whom the page is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Loopback unless somebody decides otherwise: whoever reaches it reads all values.
     pub listen: SocketAddr,
@@ -75,13 +76,10 @@ impl Page {
         loop {
             // Never closed.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
+            let Ok((stream, _)) = listener.accept().await else {
                 // Out of file descriptors, or the other side has left: neither is for ever.
-                Err(_) => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
             };
             let _ = stream.set_nodelay(true);
             let stream = TokioIo::new(WriteTimeout::new(stream, settings.patience));

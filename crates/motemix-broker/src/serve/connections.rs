@@ -75,7 +75,7 @@ impl Drop for Connections {
 
 impl Connections {
     /// Listens where datagrams arrive, and on the socket of this machine.
-    pub(super) async fn listen(
+    pub(super) fn listen(
         addresses: &[SocketAddr],
         local: Option<&Path>,
         seed: [u8; 32],

@@ -23,7 +23,7 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    pub(super) async fn bind(addresses: &[SocketAddr], seed: [u8; 32]) -> Result<Self, ServeError> {
+    pub(super) fn bind(addresses: &[SocketAddr], seed: [u8; 32]) -> Result<Self, ServeError> {
         if let [first, second, ..] = addresses
             && (first.is_ipv4() == second.is_ipv4() || addresses.len() > 2)
         {

@@ -46,8 +46,7 @@ impl<S: Store + 'static> Shown<S> {
             if self.inner.is_over() {
                 return;
             }
-            let missed: Vec<_> = self.inner.state().as_changes().collect();
-            feed.changes(&missed);
+            feed.missed();
         }
     }
 }

@@ -195,7 +195,7 @@ impl Listener {
         };
         match timeout(PATIENCE, looking).await {
             Ok(message) => message,
-            Err(_) => panic!("there was not {what}, but {:#?}", self.seen),
+            Err(elapsed) => panic!("there was not {what} ({elapsed}), but {:#?}", self.seen),
         }
     }
 }
@@ -216,7 +216,7 @@ impl Network {
         store.commit(changes).unwrap();
         let (inner, inside) = inside();
         let policy = Policy { audience: NETWORK.to_owned(), ..Policy::default() };
-        let (server, _) = Server::open(policy, store, &Listen::default(), inside).await.unwrap();
+        let (server, _) = Server::open(policy, store, &Listen::default(), inside).unwrap();
         let (stop, stopped) = oneshot::channel();
         tokio::task::spawn_local(async move {
             server.serve(async { stopped.await.unwrap_or(()) }).await.unwrap();

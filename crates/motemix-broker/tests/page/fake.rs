@@ -112,7 +112,7 @@ impl Fake {
         number: f64,
         sequence: Option<u64>,
     ) {
-        let time = at.as_millis() as f64 / 1000.0;
+        let time = std::time::Duration::from_millis(at.as_millis()).as_secs_f64();
         let pack = format!(r#"[{{"n":"{name}","u":"{unit}","t":{time},"v":{number}}}]"#);
         self.publish(id, at, Some(110), pack.as_bytes(), sequence);
     }

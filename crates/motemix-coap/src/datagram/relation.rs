@@ -12,7 +12,7 @@ use crate::{Peer, Relation, Response, Token};
 /// Notifications that are sent at most until one is acknowledged: of those that nobody asked to be
 /// confirmed, some may have been lost, and the observer may be gone.
 const UNCONFIRMED: u32 = 64;
-/// Of these, how many may leave while one waits to be acknowledged, by an observer that has
+/// How many of these may leave while one waits to be acknowledged, by an observer that has
 /// acknowledged one before.
 const AHEAD: u32 = 256;
 
@@ -152,7 +152,7 @@ impl Relations {
     }
 }
 
-/// Of 24 bits (RFC 7641 §3.4).
+/// The next number, of 24 bits (RFC 7641 §3.4).
 const fn next(sequence: u32) -> u32 {
     (sequence + 1) & 0xff_ffff
 }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The scheme and authority of a URI, under which references that begin with one slash are resolved.
+/// The scheme and authority of a URI, under which references that begin with one slash are
+/// resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'u>(&'u str);
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 Examples:
   motemix broker --listen '[::1]:5683' --data broker
   motemix broker --listen '[::1]:5683' --data broker --page 127.0.0.1:8080
-  motemix broker --listen 127.0.0.1:5683 --listen '[::1]:5683' --data broker --config broker.toml")]
+  motemix broker --listen '[::1]:5683' --data broker --config broker.toml")]
 pub struct Broker {
     /// An address for CoAP, over UDP, TCP and WebSockets; may be given once for IPv4 and once for
     /// IPv6.

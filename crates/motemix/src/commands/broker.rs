@@ -31,12 +31,13 @@ async fn serve(args: &Args, policy: Policy) -> Result<(), Failure> {
     let network = policy.audience.clone();
     let retention = policy.retention;
     let stop = stopped()?;
-    let (server, opened) = Server::open(policy, store, &listen, inside).await.map_err(serve_failure)?;
+    let (server, opened) = Server::open(policy, store, &listen, inside).map_err(serve_failure)?;
     for address in &opened.coap {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
     }
     if let Some(address) = args.page {
-        let settings = page::Settings { listen: address, ..page::Settings::default() };
+        let mut settings = page::Settings::default();
+        settings.listen = address;
         let page = Page::bind(settings).await;
         let page =
             page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;

@@ -165,8 +165,8 @@ impl Route {
     }
 }
 
-/// Whether a topic of MQTT is one of a filter (MQTT 5, 4.7). Wildcards do not take topics that begin
-/// with `$`.
+/// Whether a topic of MQTT is one of a filter (MQTT 5, 4.7). Wildcards do not take topics that
+/// begin with `$`.
 pub(crate) fn matches_filter(filter: &str, topic: &str) -> bool {
     if topic.starts_with('$') && filter.starts_with(['+', '#']) {
         return false;

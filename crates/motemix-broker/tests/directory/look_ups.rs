@@ -1,0 +1,113 @@
+//! What applications find.
+
+use motemix_broker::directory::{Kind, Refusal, look_up};
+use proptest::prelude::*;
+
+use crate::desk::{Town, at, request};
+
+fn building() -> (Town, String, String) {
+    let mut town = Town::new();
+    let lamp = "POST /rd?ep=lamp&d=hall&et=oic.d.light&et=x&base=coap://lamp.example";
+    let lamp =
+        town.registered(&at("192.0.2.1:5683"), &request(lamp, "</on>;rt=\"switch light\";if=actuator"));
+    let temp = request("POST /rd?ep=temp&d=attic", "</t>;rt=temperature;if=sensor;obs,</%74/about>;rt=info");
+    let temp = town.registered(&at("[2001:db8::2]:61616"), &temp);
+    (town, lamp, temp)
+}
+
+#[test]
+fn criteria_match_links_and_what_their_endpoints_have() {
+    let (mut town, lamp, temp) = building();
+    let (on, t) = ("<coap://lamp.example/on>;rt=\"switch light\";if=actuator", "<coap://[2001:db8::2]:61616");
+    let (about, t) = (format!("{t}/%74/about>;rt=info"), format!("{t}/t>;rt=temperature;if=sensor;obs"));
+    let both = format!("{t},{about}");
+    for (query, found) in [
+        ("rt=light", on),
+        ("rt=sw*", on),
+        ("et=x", on),
+        ("et=oic.*", on),
+        ("ep=temp", &both),
+        ("d=attic", &both),
+        ("d=attic&rt=temperature", &t),
+        ("rt=temperature&d=hall", ""),
+        ("obs", &t),
+        ("base=coap://lamp.example", on),
+        ("base=coap://*&rt=info", &about),
+        ("href=coap://lamp.example/on", on),
+        ("href=coap://lamp.*", on),
+        ("href=coap://[2001:db8::2]:61616/t/about", &about),
+        // A reference is no target of a resource.
+        ("href=/on", ""),
+        (&format!("href={lamp}"), on),
+        (&format!("href={temp}&if=sensor"), &t),
+        ("ep=nobody", ""),
+    ] {
+        assert_eq!(town.found(&format!("/rd-lookup/res?{query}")), found, "{query}");
+    }
+}
+
+#[test]
+fn endpoints_match_what_their_links_have() {
+    let (mut town, lamp, temp) = building();
+    let lamp = format!("<{lamp}>;base=coap://lamp.example;ep=lamp;d=hall;et=oic.d.light;et=x;rt=core.rd-ep");
+    let temp = format!("<{temp}>;base=coap://[2001:db8::2]:61616;ep=temp;d=attic;rt=core.rd-ep");
+    for (query, found) in [
+        ("rt=switch", &*lamp),
+        // Two links of one endpoint, each with one of both.
+        ("rt=info&if=sensor", &temp),
+        ("rt=info&if=actuator", ""),
+        ("et=x&rt=core.rd-ep", &lamp),
+        ("href=coap://lamp.example/on", &lamp),
+        // The lifetime is not shown.
+        ("lt=90000", ""),
+    ] {
+        assert_eq!(town.found(&format!("/rd-lookup/ep?{query}")), found, "{query}");
+    }
+    let all = town.found("/rd-lookup/ep?rt=core.rd-ep");
+    assert_eq!(all.len(), lamp.len() + 1 + temp.len());
+}
+
+#[test]
+fn anchors_are_resolved_and_asked_for_as_uris() {
+    let mut town = Town::new();
+    let links = "<http://www.example.com/t123>;anchor=\"/t\";rel=describedby,</u>";
+    town.registered(&at("192.0.2.1:5683"), &request("POST /rd?ep=a", links));
+    let found = "<http://www.example.com/t123>;anchor=\"coap://192.0.2.1/t\";rel=describedby";
+    assert_eq!(town.found("/rd-lookup/res?anchor=coap://192.0.2.1/t"), found);
+    assert_eq!(town.found("/rd-lookup/res?rel=describedby"), found);
+    assert_eq!(town.found("/rd-lookup/res?anchor=/t"), "");
+}
+
+#[test]
+fn malformed_pages_are_refused() {
+    let mut town = Town::new();
+    for query in ["page=0", "count=x", "count=", "count=-1", "count=+1", "page=1&count=1&count=2"] {
+        let line = format!("GET /rd-lookup/ep?{query}");
+        town.refuses(&at("192.0.2.1:5683"), &request(&line, ""), "4.00", Refusal::Malformed);
+    }
+}
+
+proptest! {
+    /// Pages are the answer in parts, whatever their size.
+    #[test]
+    fn pages_are_the_answer_in_parts(counts in proptest::collection::vec(0_usize..5, 0..6), size in 1_usize..7) {
+        let mut town = Town::new();
+        for (name, count) in counts.iter().enumerate() {
+            let links: Vec<_> = (0..*count).map(|at| format!("</{at}>")).collect();
+            town.registered(&at("192.0.2.1:5683"), &request(&format!("POST /rd?ep={name}"), &links.join(",")));
+        }
+        let ask = |query: &[String]| look_up(&town.state, town.now, Kind::Resources, query, 1 << 20).unwrap();
+        let pages = 0..counts.iter().sum::<usize>().div_ceil(size);
+        let pages: Vec<_> = pages.map(|page| ask(&[format!("page={page}"), format!("count={size}")])).collect();
+        prop_assert_eq!(pages.join(","), ask(&[]));
+    }
+
+    /// No query makes a look-up panic.
+    #[test]
+    fn any_query_is_answered_or_refused(query in proptest::collection::vec("[a-z=*&%/ ]{0,12}", 0..4)) {
+        let (town, ..) = building();
+        for kind in [Kind::Endpoints, Kind::Resources] {
+            let _ = look_up(&town.state, town.now, kind, &query, 1000);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The resource directory, as endpoints, devices, applications and attackers see it.
+
+mod desk;
+mod endpoints;
+mod examples;
+mod full;
+mod keys;
+mod look_ups;
+mod peer;
+mod simple;

@@ -1,0 +1,191 @@
+//! Responses and notifications, whole or in blocks.
+
+use std::net::SocketAddr;
+
+use motemix_time::Instant;
+
+use super::protection::GROWTH;
+use super::repetition::Purpose;
+use super::{Endpoint, Event, Ticket, Transmit, proof, relation};
+use crate::message::{Kind, Message, option};
+use crate::{Block, Code, Peer, Relation, Response, meaning};
+
+impl Endpoint {
+    /// Answers a request. `observing` makes an observation of it.
+    pub fn respond(&mut self, now: Instant, mut ticket: Ticket, response: &Response, observing: bool) {
+        let mut first = None;
+        if observing && ticket.may_observe && response.code.is_success() {
+            first = self.relations.begin(now, ticket.relation, ticket.representation);
+            if first.is_none() {
+                // Full: the client gets what it asked for, and no promise (RFC 7641 §4.1).
+                self.events.push_back(Event::Gone(ticket.relation));
+            }
+        } else {
+            self.end(&ticket.relation);
+        }
+        self.answer_with(now, &mut ticket, response, first, false);
+        if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {
+            self.protected.observed.insert(ticket.relation, exchange);
+        }
+    }
+
+    pub(super) fn answer(&mut self, now: Instant, ticket: &mut Ticket, response: &Response, with_echo: bool) {
+        self.answer_with(now, ticket, response, None, with_echo);
+    }
+
+    pub(super) fn answer_with(
+        &mut self,
+        now: Instant,
+        ticket: &mut Ticket,
+        response: &Response,
+        observe: Option<u32>,
+        with_echo: bool,
+    ) {
+        let Peer::Datagram(to) = ticket.relation.peer else { return };
+        let mut message = Message::empty(Kind::NonConfirmable, 0);
+        message.token = ticket.relation.token;
+        if let Some(sequence) = observe {
+            message.push_number(option::OBSERVE, sequence);
+        }
+        meaning::write_response(response, &mut message);
+        if let Some(block) = ticket.block1 {
+            message.push_number(option::BLOCK1, block.value());
+        }
+        let is_proven = self.proofs.is_proven(now, to);
+        if with_echo {
+            message.push(option::ECHO, self.proofs.echo(now, to));
+        }
+        let room = if is_proven { usize::MAX } else { proof::room(ticket.request_len) };
+        let room = room.saturating_sub(if ticket.exchange.is_some() { GROWTH } else { 0 });
+        self.put_body(now, to, ticket, response, room, &mut message);
+        // Options go by number.
+        message.options.sort_by_key(|(number, _)| *number);
+        if let Some(exchange) = &mut ticket.exchange {
+            // Its context has ended: nobody could read an answer.
+            let Some(protected) = self.protected.response(exchange, message) else { return };
+            message = protected;
+        }
+        self.leave(now, to, ticket, message);
+    }
+
+    /// Sends a response: in the acknowledgement, if that has not left.
+    pub(super) fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
+        message.token = ticket.relation.token;
+        let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id);
+        match (ticket.confirmable, was_acknowledged) {
+            (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
+            (true, true) => (message.kind, message.id) = (Kind::Confirmable, self.next_id()),
+            (false, _) => (message.kind, message.id) = (Kind::NonConfirmable, self.next_id()),
+        }
+        let bytes = message.write();
+        if message.kind == Kind::Confirmable {
+            self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
+        }
+        self.exchanges.answered(to, ticket.id, &bytes);
+        self.leaving.push_back(Transmit { to, bytes });
+    }
+
+    /// Puts in the body, or the block of it that is asked for.
+    pub(super) fn put_body(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        ticket: &Ticket,
+        response: &Response,
+        room: usize,
+        message: &mut Message,
+    ) {
+        let body = &response.payload[..];
+        let around: usize = 16 + message.options.iter().map(|(_, value)| value.len() + 3).sum::<usize>();
+        let wanted = ticket.block2.map_or(Block::MAX_EXPONENT, |block| block.exponent);
+        let fits = |exponent: u8| around + (16 << exponent) <= room;
+        let exponent = (0..=wanted).rev().find(|exponent| fits(*exponent)).unwrap_or(0);
+        self.counters.held_back += u64::from(exponent < wanted && body.len() > 16 << exponent);
+        let number = ticket.block2.map_or(0, |block| {
+            // Smaller blocks than asked for have greater numbers, from the same byte on.
+            block.number << (wanted - exponent)
+        });
+        let is_whole = number == 0 && body.len() <= 16 << wanted && around + body.len() <= room;
+        if is_whole && ticket.block2.is_none() {
+            message.payload = body.to_vec();
+            return;
+        }
+        let asked = Block { number, more: false, exponent: if is_whole { wanted } else { exponent } };
+        let Some((part, block)) = asked.of(body) else {
+            message.options.clear();
+            message.code = Code::BAD_OPTION.byte();
+            message.payload = b"the body has no such block".to_vec();
+            return;
+        };
+        message.payload = part.to_vec();
+        message.push_number(option::BLOCK2, block.value());
+        if number == 0 && block.more {
+            message.push_number(option::SIZE2, body.len() as u32);
+            self.slicing.put(now, (to, ticket.representation), response);
+        }
+    }
+
+    /// Tells an observer what the resource is now; with `confirm` it is asked whether it still
+    /// listens. `last` ends the observation.
+    pub fn notify(
+        &mut self,
+        now: Instant,
+        relation: &Relation,
+        response: &Response,
+        confirm: bool,
+        last: bool,
+    ) {
+        let Peer::Datagram(to) = relation.peer else { return };
+        let ends = last || !response.code.is_success();
+        if confirm {
+            self.relations.confirm_next(relation);
+        }
+        match self.relations.may_send(relation, response, ends) {
+            relation::May::Send => self.send_notification(now, to, relation, response),
+            relation::May::Later => self.counters.coalesced += 1,
+            relation::May::Nobody => return,
+        }
+        if ends {
+            self.end(relation);
+        }
+    }
+
+    pub(super) fn send_notification(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        relation: &Relation,
+        response: &Response,
+    ) {
+        let id = self.next_id();
+        let Some(due) = self.relations.sent(now, relation, id) else { return };
+        let mut message =
+            Message::empty(if due.confirm { Kind::Confirmable } else { Kind::NonConfirmable }, id);
+        message.token = relation.token;
+        meaning::write_response(response, &mut message);
+        if response.code.is_success() {
+            message.push_number(option::OBSERVE, due.sequence);
+        }
+        let ticket = Ticket {
+            id,
+            confirmable: due.confirm,
+            representation: due.representation,
+            may_observe: false,
+            ..Ticket::new(*relation)
+        };
+        let room = if self.proofs.is_proven(now, to) { usize::MAX } else { proof::room(0) };
+        let is_protected = self.protected.observed.contains_key(relation);
+        let room = room.saturating_sub(if is_protected { GROWTH } else { 0 });
+        self.put_body(now, to, &ticket, response, room, &mut message);
+        message.options.sort_by_key(|(number, _)| *number);
+        let Some(message) = self.protected.notification(relation, message) else {
+            // Its context has ended.
+            return self.lose(*relation);
+        };
+        let bytes = message.write();
+        if due.confirm {
+            self.repeat(now, to, id, bytes.clone(), Purpose::Notification(relation.token));
+        }
+        self.leaving.push_back(Transmit { to, bytes });
+    }
+}
