@@ -32,6 +32,11 @@ impl Python {
         Self::of("neighbour", "coap_peer.py")
     }
 
+    /// aiocoap over TCP and WebSockets.
+    pub fn over_streams() -> Self {
+        Self::of("neighbour", "stream_peer.py")
+    }
+
     /// aiocoap with OSCORE.
     pub fn under_oscore() -> Self {
         Self::of("neighbour", "oscore_peer.py")

@@ -1,0 +1,177 @@
+//! The side that answers.
+
+use motemix_time::Instant;
+
+use super::{BASE_MESSAGE_SIZE, Session, WAITING_BYTES};
+use crate::block::{Assembled, Owner};
+use crate::datagram::Asked;
+use crate::meaning::{self, Carried};
+use crate::message::{Kind, Message, option};
+use crate::{Block, Code, Event, Incoming, Method, Observe, Peer, Relation, Response, Ticket, Token};
+
+/// Observations of one connection.
+const MOST_RELATIONS: usize = 4096;
+/// The one at the other end, which nobody else can pass for.
+const OTHER_END: Owner<()> = Owner { who: (), is_known: true };
+/// Observe has 24 bits.
+const SEQUENCES: u32 = 1 << 24;
+
+#[derive(Debug)]
+pub(super) struct Observer {
+    pub(super) representation: u64,
+    /// What is to be sent when there is room.
+    pub(super) held_back: Option<Box<Response>>,
+}
+
+impl Session {
+    pub(super) fn take_request(&mut self, now: Instant, message: Message) {
+        let relation = Relation { peer: Peer::Stream(self.number), token: message.token };
+        let Carried { mut request, block1, block2, .. } = match meaning::request_of(message) {
+            Ok(carried) => carried,
+            Err(refused) => {
+                let nothing = Asked { block1: None, block2: None, representation: 0 };
+                let error = Response::error(refused.code, refused.text);
+                return self.respond(now, Ticket::of_stream(relation, nothing), &error, false);
+            }
+        };
+        let asked = Asked { block1, block2, representation: self.names.name_of(&request) };
+        let ticket = Ticket::of_stream(relation, asked);
+        if request.observe == Some(Observe::Deregister) && self.relations.remove(&relation.token).is_some() {
+            self.events.push_back(Event::Gone(relation));
+        }
+        if let Some(block) = block1 {
+            let name = self.names.name_of_resource(&request);
+            let refusal = match self.gathering.take(now, OTHER_END, name, block, &request.payload) {
+                Assembled::Whole(body) => {
+                    request.payload = body;
+                    None
+                }
+                Assembled::Continue => Some(Response::new(Code::CONTINUE)),
+                Assembled::Incomplete => Some(Response::error(
+                    Code::REQUEST_ENTITY_INCOMPLETE,
+                    "blocks before this one are missing; begin again with block 0",
+                )),
+                Assembled::TooLong => Some(Response::error(
+                    Code::REQUEST_ENTITY_TOO_LARGE,
+                    "the body is longer than this server takes",
+                )),
+                Assembled::Full | Assembled::FullOfStrangers => Some(Response::error(
+                    Code::SERVICE_UNAVAILABLE,
+                    "too many bodies are being gathered; try again",
+                )),
+            };
+            if let Some(response) = refusal {
+                return self.respond(now, ticket, &response, false);
+            }
+        }
+        if block2.is_some_and(|block| block.number > 0) {
+            if let Some(response) = self.slicing.get(now, &asked.representation) {
+                return self.respond(now, ticket, &response, false);
+            }
+            if !matches!(request.method, Method::Get | Method::Fetch) {
+                let text = "what was answered is not kept any more; look at the resource";
+                let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
+                return self.respond(now, ticket, &response, false);
+            }
+            request.observe = None;
+        }
+        self.asked += 1;
+        self.unanswered.push_back((self.asked, relation.token));
+        self.incoming.push_back(Incoming { ticket, request });
+    }
+
+    /// Answers a request. `observing` makes an observation of it: a connection that is gone says so
+    /// itself, so that nobody has to be asked whether it listens.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
+    pub fn respond(&mut self, now: Instant, ticket: Ticket, response: &Response, observing: bool) {
+        if self.is_over {
+            return;
+        }
+        let relation = ticket.relation();
+        let observes = observing && response.code.is_success();
+        let has_room = self.relations.len() < MOST_RELATIONS || self.relations.contains_key(&relation.token);
+        if observes && has_room {
+            let representation = ticket.asked().representation;
+            self.relations.insert(relation.token, Observer { representation, held_back: None });
+        } else if observes {
+            self.events.push_back(Event::Gone(relation));
+        }
+        self.put(now, relation.token, ticket.asked(), response, observes && has_room);
+        if let Some(at) = self.unanswered.iter().position(|(_, token)| *token == relation.token) {
+            self.unanswered.remove(at);
+        }
+        self.answered();
+    }
+
+    /// Tells an observer what the resource is now. `last` ends the observation.
+    pub fn notify(&mut self, now: Instant, relation: &Relation, response: &Response, last: bool) {
+        let Some(observer) = self.relations.get_mut(&relation.token) else { return };
+        let ends = last || !response.code.is_success();
+        if self.leaving_bytes >= WAITING_BYTES && !ends {
+            observer.held_back = Some(Box::new(response.clone()));
+            return;
+        }
+        let asked = Asked { block1: None, block2: None, representation: observer.representation };
+        if ends {
+            self.relations.remove(&relation.token);
+        }
+        self.put(now, relation.token, asked, response, !ends);
+    }
+
+    /// Ends an observation without a word.
+    pub fn forget(&mut self, relation: &Relation) {
+        self.relations.remove(&relation.token);
+    }
+
+    /// Sends what was held back for want of room.
+    pub(super) fn catch_up(&mut self) {
+        let waiting = self.relations.iter_mut().filter_map(|(token, observer)| {
+            Some((*token, observer.representation, observer.held_back.take()?))
+        });
+        let waiting: Vec<_> = waiting.collect();
+        for (token, representation, response) in waiting {
+            let asked = Asked { block1: None, block2: None, representation };
+            self.put(Instant::default(), token, asked, &response, true);
+        }
+    }
+
+    fn put(&mut self, now: Instant, token: Token, asked: Asked, response: &Response, observes: bool) {
+        let mut message = Message::empty(Kind::NonConfirmable, 0);
+        message.token = token;
+        if observes {
+            // There is an order here, and the number may be left out (RFC 8323 appendix A.1). But
+            // aiocoap takes a notification for old if its number is not a greater one.
+            self.sequence = (self.sequence + 1) % SEQUENCES;
+            message.push_number(option::OBSERVE, self.sequence);
+        }
+        meaning::write_response(response, &mut message);
+        if let Some(block) = asked.block1 {
+            message.push_number(option::BLOCK1, block.value());
+        }
+        let takes = self.takes.unwrap_or(BASE_MESSAGE_SIZE);
+        let around: usize = 32 + message.options.iter().map(|(_, value)| value.len() + 5).sum::<usize>();
+        if asked.block2.is_none() && around + response.payload.len() <= takes {
+            message.payload = response.payload.to_vec();
+        } else {
+            let most = (0..=Block::MAX_EXPONENT).rev().find(|exponent| around + (16 << exponent) <= takes);
+            let wanted =
+                asked.block2.unwrap_or(Block { number: 0, more: false, exponent: Block::MAX_EXPONENT });
+            let exponent = wanted.exponent.min(most.unwrap_or(0));
+            let number = wanted.number << (wanted.exponent - exponent);
+            if let Some((part, block)) = (Block { number, more: false, exponent }).of(&response.payload) {
+                message.payload = part.to_vec();
+                message.push_number(option::BLOCK2, block.value());
+                if number == 0 && block.more {
+                    message.push_number(option::SIZE2, response.payload.len() as u32);
+                    self.slicing.put(now, asked.representation, response);
+                }
+            } else {
+                message.options.clear();
+                message.code = Code::BAD_OPTION.byte();
+                message.payload = b"the body has no such block".to_vec();
+            }
+        }
+        message.options.sort_by_key(|(number, _)| *number);
+        self.send(&message);
+    }
+}
