@@ -2,9 +2,7 @@
 //! 4.2), and level ENC-MIC-64 of IEEE 802.15.4-2020, section 9. Between neighbours it protects
 //! frames, and messages of handshakes. Packets have a wide block instead.
 
-#[cfg(any(test, all(target_os = "none", target_pointer_width = "32")))]
-mod pairs;
-
+use aes::Aes128;
 use ccm::aead::AeadInOut;
 use ccm::consts::{U8, U13};
 use ccm::{Ccm, KeyInit as _};
@@ -31,12 +29,7 @@ impl fmt::Display for AeadError {
 
 impl core::error::Error for AeadError {}
 
-#[cfg(all(target_os = "none", target_pointer_width = "32"))]
-type Block = pairs::Pairs;
-#[cfg(not(all(target_os = "none", target_pointer_width = "32")))]
-type Block = aes::Aes128;
-
-type Cipher = Ccm<Block, U8, U13>;
+type Cipher = Ccm<Aes128, U8, U13>;
 
 /// Encrypts a message in place.
 ///
