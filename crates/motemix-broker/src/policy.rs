@@ -11,6 +11,7 @@ use motemix_object::{MAX_AUDIENCE_LEN, Policy as Freshness};
 use motemix_toml::FileError;
 
 use crate::Caller;
+use crate::bridge::Plan;
 use crate::directory::Settings;
 use crate::store::Retention;
 
@@ -133,7 +134,16 @@ impl Policy {
     /// # Errors
     /// The text has a mistake: the error says in which line.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
-        file::parse(path, text)
+        file::parse(path, text).map(|(policy, _)| policy)
+    }
+
+    /// The policy in a file, and the bridge to MQTT if there is a section `[mqtt]`
+    /// (`docs/broker-mqtt.md`).
+    ///
+    /// # Errors
+    /// The file cannot be read, or has a mistake: the error says in which line.
+    pub fn read_with_bridge(path: &Path) -> Result<(Self, Option<Plan>), FileError> {
+        file::parse(path, &motemix_toml::text_of(path)?)
     }
 
     /// Whether a caller may do this with the topic of a name. `owner`: it created the topic.

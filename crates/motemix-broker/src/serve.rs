@@ -39,6 +39,10 @@ pub use shown::Shown;
 const ROUND: usize = 1024;
 /// How long a store that refused is left alone, while everybody is told so.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How often the system is asked for a port that is free for both UDP and TCP.
+const CHOICES: u32 = 16;
+/// How often what is too old to be kept is looked for, of topics to which nothing is published.
+const TIDY: Duration = Duration::from_hours(1);
 
 /// Where a broker listens.
 #[derive(Debug, Clone, Default)]
@@ -91,6 +95,7 @@ pub struct Server<S> {
     clock: Clock,
     /// Why the store refused last, and until when it is left alone.
     refused: Option<(String, tokio::time::Instant)>,
+    next_tidy: tokio::time::Instant,
 }
 
 impl<S: Store> Server<S> {
@@ -107,15 +112,48 @@ impl<S: Store> Server<S> {
     ) -> Result<(Self, Opened), ServeError> {
         let seed = seed()?;
         let state = store.load()?;
-        let datagrams = Datagrams::bind(&listen.coap, seed)?;
-        let addresses = datagrams.addresses()?;
-        let connections = Connections::listen(&addresses, listen.local.as_deref(), seed)?;
+        let (datagrams, connections, addresses) = Self::listen(listen, seed)?;
         let opened = Opened { coap: addresses, local: listen.local.clone() };
         // Nobody here asks endpoints for their links.
         policy.directory.simple = false;
         let broker = Broker::new(policy, state);
         let clock = Clock::start();
-        Ok((Self { broker, store, datagrams, connections, inside, clock, refused: None }, opened))
+        Ok((
+            Self {
+                broker,
+                store,
+                datagrams,
+                connections,
+                inside,
+                clock,
+                refused: None,
+                next_tidy: tokio::time::Instant::now(),
+            },
+            opened,
+        ))
+    }
+
+    /// UDP and TCP have one port. One that the system chose for UDP may be somebody's for TCP: then
+    /// it is asked for another.
+    fn listen(
+        listen: &Listen,
+        seed: [u8; 32],
+    ) -> Result<(Datagrams, Connections, Vec<SocketAddr>), ServeError> {
+        let mut left = CHOICES;
+        loop {
+            let datagrams = Datagrams::bind(&listen.coap, seed)?;
+            let addresses = datagrams.addresses()?;
+            match Connections::listen(&addresses, listen.local.as_deref(), seed) {
+                Ok(connections) => return Ok((datagrams, connections, addresses)),
+                Err(ServeError::Bind(address, error)) => {
+                    left -= 1;
+                    if left == 0 || listen.coap.contains(&address) {
+                        return Err(ServeError::Bind(address, error));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Serves until `stop` is done.
@@ -169,8 +207,11 @@ impl<S: Store> Server<S> {
         while let Some(asked) = self.inside.try_next() {
             self.handle_inner(asked);
         }
-        self.broker.expire(self.clock.moment());
+        if !self.is_left_alone() {
+            self.broker.expire(self.clock.moment());
+        }
         self.settle();
+        self.tidy();
         self.datagrams.handle_timeout(now);
         self.connections.handle_timeout(now);
         self.events();
@@ -259,11 +300,29 @@ impl<S: Store> Server<S> {
         }
     }
 
+    /// Whether the store refused a moment ago: what has expired waits as well then.
+    fn is_left_alone(&self) -> bool {
+        self.refused.as_ref().is_some_and(|(_, until)| *until > tokio::time::Instant::now())
+    }
+
+    /// Has the store let go of what is too old to be kept.
+    fn tidy(&mut self) {
+        let now = tokio::time::Instant::now();
+        if now >= self.next_tidy {
+            self.next_tidy = now + TIDY;
+            if let Err(problem) = self.store.tidy(self.clock.moment()) {
+                tracing::error!(%problem, "old values stay");
+            }
+        }
+    }
+
     fn wake(&self) -> tokio::time::Instant {
         let timers = [self.datagrams.poll_timeout(), self.connections.poll_timeout()];
         let timers = timers.into_iter().flatten().map(|at| self.clock.at(at));
         let expiry = self.broker.next_expiry().map(|at| self.clock.at_moment(at));
-        timers.chain(expiry).min().unwrap_or_else(|| self.clock.far())
+        // A store that refuses is not asked at once again: the broker would do nothing else.
+        let expiry = expiry.map(|at| self.refused.as_ref().map_or(at, |(_, until)| at.max(*until)));
+        timers.chain(expiry).chain([self.next_tidy]).min().unwrap_or_else(|| self.clock.far())
     }
 }
 

@@ -68,18 +68,6 @@ pub struct NodeConfig {
     /// Makes the node a mote that sends readings of its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<ReadingsConfig>,
-    /// Hands signed readings that arrive to a broker, and its commands to who sends readings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broker: Option<BrokerConfig>,
-}
-
-/// The section `[broker]`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct BrokerConfig {
-    /// The broker's local socket.
-    pub socket: PathBuf,
 }
 
 /// The section `[radio]`.
@@ -175,13 +163,6 @@ pub struct ReadingsConfig {
     pub commands: Option<PathBuf>,
 }
 
-impl BrokerConfig {
-    /// The broker that listens on this socket.
-    pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into() }
-    }
-}
-
 impl RadioConfig {
     /// A radio at the end of a serial line.
     pub fn new(line: impl Into<PathBuf>, address: [u8; 8]) -> Self {
@@ -236,7 +217,6 @@ impl NodeConfig {
             limits: Limits::default(),
             faults: Faults::default(),
             readings: None,
-            broker: None,
         }
     }
 
@@ -304,12 +284,11 @@ impl NodeConfig {
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let radio = self.radio.as_mut().map(|radio| &mut radio.line);
-        let broker = self.broker.as_mut().map(|broker| &mut broker.socket);
         let readings = self.readings.as_mut();
         let device =
             readings.into_iter().flat_map(|readings| [readings.key.as_mut(), readings.commands.as_mut()]);
         let own = [&mut self.key, &mut self.documents, &mut self.state];
-        own.into_iter().chain(radio).chain(device.flatten()).chain(broker)
+        own.into_iter().chain(radio).chain(device.flatten())
     }
 
     fn check(&self) -> Result<(), Fault> {

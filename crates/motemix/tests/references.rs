@@ -14,7 +14,8 @@ fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if entry.is_dir() {
-            if name != "target" && !name.starts_with('.') {
+            // What is built here, or was fetched to build the page, is none of ours.
+            if name != "target" && name != "node_modules" && !name.starts_with('.') {
                 files(&entry, endings, found);
             }
         } else if endings.iter().any(|ending| name.ends_with(ending)) {

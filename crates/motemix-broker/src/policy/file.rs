@@ -8,6 +8,7 @@ use motemix_toml::{Fault, FileError};
 use serde::Deserialize;
 
 use super::{Access, Limits, MAX_AUDIENCE, Policy, Rates, Rule, Who};
+use crate::bridge::{Plan, Settings as Bridge};
 use crate::directory::Settings;
 use crate::store::Retention;
 
@@ -23,6 +24,7 @@ struct File {
     rates: Rates,
     history: History,
     access: Vec<AccessOf>,
+    mqtt: Option<Bridge>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -124,6 +126,7 @@ impl Default for File {
             rates: Rates::default(),
             history: History::default(),
             access: Vec::new(),
+            mqtt: None,
         }
     }
 }
@@ -137,9 +140,11 @@ impl Default for History {
     }
 }
 
-pub(super) fn parse(path: &Path, text: &str) -> Result<Policy, FileError> {
-    let file: File = motemix_toml::parse(path, text)?;
-    policy(file).map_err(|fault| FileError::of_fault(path, text, fault))
+pub(super) fn parse(path: &Path, text: &str) -> Result<(Policy, Option<Plan>), FileError> {
+    let mut file: File = motemix_toml::parse(path, text)?;
+    let bridge = file.mqtt.take().map(|settings| settings.plan("mqtt")).transpose();
+    let parsed = bridge.and_then(|bridge| Ok((policy(file)?, bridge)));
+    parsed.map_err(|fault| FileError::of_fault(path, text, fault))
 }
 
 fn policy(file: File) -> Result<Policy, Fault> {

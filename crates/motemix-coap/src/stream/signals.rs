@@ -14,12 +14,12 @@ pub(super) mod code {
     pub(in crate::stream) const ABORT: u8 = 0xe5;
 }
 
-/// Of a CSM.
+/// An option of a CSM.
 const MAX_MESSAGE_SIZE: u16 = 2;
 const BLOCK_WISE_TRANSFER: u16 = 4;
-/// Of a Ping and a Pong.
+/// An option of a Ping and a Pong.
 const CUSTODY: u16 = 2;
-/// Of an Abort.
+/// An option of an Abort.
 pub(super) const BAD_CSM_OPTION: u16 = 2;
 
 /// No response fits into less.

@@ -3,26 +3,30 @@
 use crate::cli::Broker as Args;
 use crate::failure::Failure;
 use anyhow::Context as _;
+use motemix_broker::bridge::{Bridge, Plan, Status};
 use motemix_broker::page::{self, Page};
 use motemix_broker::serve::{Listen, ServeError, Server, Shown, inside};
 use motemix_broker::store::{Sqlite, StoreError};
 use motemix_broker::{Moment, Policy};
 use motemix_host::clock::unix_time;
+use motemix_host::rng::HostRng;
+use rand_core::Rng as _;
 use std::future::Future;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{oneshot, watch};
 
 /// The socket for receivers of this machine, in the folder of the data.
 const LOCAL: &str = "local.sock";
 
 pub fn broker(args: &Args) -> Result<(), Failure> {
-    let policy = args.config.as_deref().map_or_else(|| Ok(Policy::default()), Policy::read);
-    let policy = policy.map_err(Failure::broken)?;
+    let read = args.config.as_deref().map(Policy::read_with_bridge).transpose();
+    let (policy, bridge) = read.map_err(Failure::broken)?.unwrap_or_default();
     let runtime = Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(serve(args, policy))
+    runtime.block_on(serve(args, policy, bridge))
 }
 
-async fn serve(args: &Args, policy: Policy) -> Result<(), Failure> {
+async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), Failure> {
     let store = Sqlite::open(&args.data, policy.retention).map_err(store_failure)?;
     let mut listen = Listen::default();
     listen.coap.clone_from(&args.listen);
@@ -49,7 +53,36 @@ async fn serve(args: &Args, policy: Policy) -> Result<(), Failure> {
         tokio::spawn(shown.clone().tell(feed.clone()));
         tokio::spawn(page.serve(shown, feed));
     }
-    server.serve(stop).await.map_err(serve_failure)
+    let Some(plan) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
+    let mut rng = HostRng::new().context("the system has no random numbers")?;
+    let (bridge, status) = Bridge::new(plan);
+    tokio::spawn(tell(status));
+    let (end, ended) = oneshot::channel::<()>();
+    let stop_bridge = async {
+        // Dropping the other end says it too.
+        let _ = ended.await;
+    };
+    let bridging = tokio::spawn(bridge.run(inner, move || rng.next_u64(), stop_bridge));
+    let outcome = server.serve(stop).await.map_err(serve_failure);
+    drop(end);
+    // It says goodbye to the MQTT broker, so that what it retained is marked as offline.
+    let _ = bridging.await;
+    outcome
+}
+
+/// Says on the terminal what is wrong between the bridge and MQTT, once, and when it is over.
+async fn tell(mut status: watch::Receiver<Status>) {
+    let mut told = None;
+    while status.changed().await.is_ok() {
+        let trouble = status.borrow_and_update().trouble.clone();
+        if trouble != told {
+            match &trouble {
+                Some(trouble) => eprintln!("motemix: mqtt: {trouble}"),
+                None => eprintln!("motemix: mqtt: connected"),
+            }
+            told = trouble;
+        }
+    }
 }
 
 /// Done when the system asks the broker to stop.
