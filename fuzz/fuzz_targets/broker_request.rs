@@ -151,9 +151,9 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                     kept.apply(change.clone());
                 }
                 let settled = broker.stored();
-                assert!(settled.notices.iter().all(|notice| {
-                    notice.last || notice.response.code.is_success()
-                }));
+                assert!(
+                    settled.notices.iter().all(|notice| { notice.last || notice.response.code.is_success() })
+                );
             }
             Step::NotStored => {
                 let settled = broker.not_stored("no room");
@@ -165,10 +165,8 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 now = now.plus_secs(seconds.into());
                 broker.expire(now);
             }
-            Step::End(token) => broker.end(&Relation {
-                peer: caller(token).peer,
-                token: Token::new(&[token]).expect("short"),
-            }),
+            Step::End(token) => broker
+                .end(&Relation { peer: caller(token).peer, token: Token::new(&[token]).expect("short") }),
         }
         assert!(broker.state().topics().len() <= 8 && broker.observers() <= 8);
     }

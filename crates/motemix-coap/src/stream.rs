@@ -30,7 +30,8 @@ const BASE_MESSAGE_SIZE: usize = 1152;
 /// How long the other side may take to begin, for the rest of a message, and to answer a Ping; how
 /// long it waits for our answers after its Release.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// After so long without a message a Ping asks whether the other side is there: observers are silent.
+/// After so long without a message a Ping asks whether the other side is there: observers are
+/// silent.
 const SILENCE: Duration = Duration::from_secs(240);
 /// Bytes that wait to be sent; beyond these, newer notifications take the place of older ones, and
 /// no more is read.
@@ -181,7 +182,8 @@ impl Session {
         Some(bytes)
     }
 
-    /// Ends a connection whose other side does not go on, and asks a silent one whether it is there.
+    /// Ends a connection whose other side does not go on, and asks a silent one whether it is
+    /// there.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.is_over {
             return;
