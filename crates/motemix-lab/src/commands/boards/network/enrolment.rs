@@ -106,14 +106,16 @@ impl Enrolled {
         if let Some((receiver, _)) = configs.iter().find(|(config, _)| config.name == RECEIVER) {
             list_devices(receiver, boards)?;
         }
+        let valid_after = calendar.valid_after(epoch);
+        // What a board's filter takes is spread over the time until then.
+        let valid_until = UnixTime(now().0 + args.seconds + super::SLACK.as_secs());
         let draft = Draft {
             network_name: NETWORK,
             epoch,
-            valid_after: calendar.valid_after(epoch),
-            // What a board's filter takes is spread over the time until then.
-            valid_until: UnixTime(now().0 + args.seconds + super::SLACK.as_secs()),
+            valid_after,
+            valid_until,
             profile: ProfileName::Mote,
-            parameters: parameters(calendar),
+            parameters: parameters(calendar, Duration::from_secs(valid_until.0 - valid_after.0)),
         };
         let nodes = members.iter().map(|member| NewNode {
             name: &member.name,
@@ -205,16 +207,32 @@ fn station_at(address: SocketAddr) -> Option<ExtendedAddress> {
     (link_local(station) == *address.ip()).then_some(station)
 }
 
-fn parameters(calendar: Calendar) -> Parameters {
+/// For a document of this length: shortly after an epoch has begun it is shorter than the calendar's
+/// overlap, and no document overlaps others by more than its own length.
+fn parameters(calendar: Calendar, length: Duration) -> Parameters {
     let mut parameters = Parameters::new(3, 3);
     parameters.mean_delay = MEAN_DELAY;
     parameters.hop_allowance = HOP_ALLOWANCE;
     parameters.transmissions = TRANSMISSIONS;
-    parameters.overlap = calendar.overlap();
+    parameters.overlap = calendar.overlap().min(length);
     parameters.protected_links = true;
     parameters
 }
 
 fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_begins_with_an_epoch_has_a_document_that_nodes_take() {
+        let calendar = Calendar::new(EPOCH).expect("a length");
+        let minutes = Duration::from_secs(20 * 60);
+        assert!(calendar.overlap() > minutes);
+        assert_eq!(parameters(calendar, minutes).overlap, minutes);
+        assert_eq!(parameters(calendar, EPOCH).overlap, calendar.overlap());
+    }
 }
