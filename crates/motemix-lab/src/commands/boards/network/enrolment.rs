@@ -207,8 +207,8 @@ fn station_at(address: SocketAddr) -> Option<ExtendedAddress> {
     (link_local(station) == *address.ip()).then_some(station)
 }
 
-/// For a document of this length: shortly after an epoch has begun it is shorter than the calendar's
-/// overlap, and no document overlaps others by more than its own length.
+/// For a document of this length: shortly after an epoch has begun it is shorter than the
+/// calendar's overlap, and no document overlaps others by more than its own length.
 fn parameters(calendar: Calendar, length: Duration) -> Parameters {
     let mut parameters = Parameters::new(3, 3);
     parameters.mean_delay = MEAN_DELAY;
