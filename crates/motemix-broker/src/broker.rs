@@ -108,6 +108,17 @@ impl<T> Broker<T> {
     }
 
     fn answer(&mut self, now: Moment, caller: &Caller, relation: Relation, request: &Request) -> Reaction {
+        let is_of_topics = request.path.first().is_some_and(|first| first == topics::COLLECTION);
+        let signer;
+        let caller = if is_of_topics && request.parameter("proof").is_some() {
+            signer = match self.caller_of(now, caller, request) {
+                Ok(signer) => signer,
+                Err(refused) => return Reaction::Answer(refused, false),
+            };
+            &signer
+        } else {
+            caller
+        };
         let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
         let mut context = Context {
             policy: &self.policy,

@@ -11,7 +11,6 @@
 //! disk, and sends what may leave now. While the disk is busy, what arrives is gathered for the
 //! next round: the more there is to do, the more each write carries.
 
-mod clock;
 mod connections;
 mod datagrams;
 mod inner;
@@ -26,9 +25,9 @@ use std::time::Duration;
 use motemix_coap::{Event, Incoming, Peer, Ticket};
 use tokio::time::sleep_until;
 
+use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
-use clock::Clock;
 use connections::Connections;
 use datagrams::Datagrams;
 use inner::Asked;
@@ -110,7 +109,7 @@ impl<S: Store> Server<S> {
         listen: &Listen,
         inside: Inside,
     ) -> Result<(Self, Opened), ServeError> {
-        let seed = seed()?;
+        let seed = crate::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
         let (datagrams, connections, addresses) = Self::listen(listen, seed)?;
         let opened = Opened { coap: addresses, local: listen.local.clone() };
@@ -333,12 +332,4 @@ async fn futures_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool 
         () = future => true,
         () = std::future::ready(()) => false,
     }
-}
-
-fn seed() -> Result<[u8; 32], ServeError> {
-    let mut seed = [0; 32];
-    let mut rng = motemix_host::rng::HostRng::new()
-        .map_err(|error| ServeError::System("the platform has no entropy", error))?;
-    rand_core::Rng::fill_bytes(&mut rng, &mut seed);
-    Ok(seed)
 }

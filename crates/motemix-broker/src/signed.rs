@@ -55,7 +55,8 @@ impl Sealed<'_> {
 }
 
 /// Looks at what is to be published to a device's topic: a reading as COSE or JWS, or as COSE the
-/// device's word which number comes next. Changes nothing.
+/// device's word which number comes next. `told` is the number of a reading, from a receiver of this
+/// machine, which has followed the device for longer. Changes nothing.
 ///
 /// # Errors
 /// The response that says what is wrong, counted.
@@ -64,6 +65,7 @@ pub(crate) fn check(
     device: &Identity,
     is_cose: bool,
     payload: &[u8],
+    told: Option<u64>,
 ) -> Result<Found, Response> {
     let known = context.state().freshness(device);
     if known.is_none() && context.state().devices() >= context.policy.limits.devices as usize {
@@ -92,7 +94,7 @@ pub(crate) fn check(
             None => return Err(malformed(context, "no signed reading as JWS: not a text")),
         }
     };
-    reading(context, device, &key, fresh, &sealed)
+    reading(context, device, &key, fresh, &sealed, told)
 }
 
 fn reading(
@@ -101,10 +103,18 @@ fn reading(
     key: &PublicKey,
     mut fresh: Freshness,
     sealed: &Sealed<'_>,
+    told: Option<u64>,
 ) -> Result<Found, Response> {
     let policy = context.policy.freshness;
     let key_id = sealed.key_id();
-    let sequence = if key_id.names(device) {
+    let sequence = if let Some(told) = told {
+        // The device may have sent many before anybody handed one over. The signature holds for
+        // this number alone.
+        if fresh.check(told, policy) == Err(Stale::FarAhead) {
+            fresh.register(told).map_err(|stale| not_fresh(context, stale))?;
+        }
+        told
+    } else if key_id.names(device) {
         fresh.nearest(key_id.low())
     } else if let Some(sequence) = fresh.sequence_of(device, key_id, policy) {
         sequence

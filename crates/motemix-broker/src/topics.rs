@@ -4,6 +4,7 @@ mod collection;
 mod configuration;
 mod data;
 mod properties;
+pub mod property;
 
 use motemix_coap::{Code, ETag, Method, Request, Response, format};
 use sha2::{Digest, Sha256};
@@ -15,6 +16,8 @@ use crate::state::{Topic, TopicId, Value};
 
 /// The path of the collection.
 pub(crate) const COLLECTION: &str = "ps";
+/// The only resource type of topic data.
+pub(crate) const DATA_TYPE: &str = "core.ps.data";
 /// Below the collection, the path of all topic data.
 const DATA: &str = "data";
 

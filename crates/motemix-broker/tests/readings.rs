@@ -190,3 +190,30 @@ fn what_a_device_signed_is_not_a_stranger_s_to_delete() {
     assert_eq!(building.answer(&stranger(1), delete.clone()).code, Code::UNAUTHORIZED);
     assert_eq!(building.answer(&local(), delete).code, Code::DELETED);
 }
+
+#[test]
+fn a_receiver_says_the_number_of_a_reading_and_nobody_else_does() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/temperature", &device);
+    let far = |device: &mut Device, number: u64| {
+        let reading = device.seal_as(number, 20, NETWORK, motemix_object::Path::Anonymous);
+        let query = vec![format!("sequence={number}")];
+        Request { query, ..put(&id, 18, &reading) }
+    };
+    // A stranger's word counts nothing, and a receiver's not against the signature.
+    assert_eq!(building.answer(&stranger(1), far(&mut device, 90_000)).code, Code::FORBIDDEN);
+    let mut wrong = far(&mut device, 90_000);
+    wrong.query = vec!["sequence=90001".to_owned()];
+    assert_eq!(building.answer(&local(), wrong).code, Code::FORBIDDEN);
+    assert_eq!(building.answer(&local(), far(&mut device, 90_000)).code, Code::CREATED);
+    // Only once, and from then on the device may publish itself.
+    let replayed = far(&mut device, 90_000);
+    building.answer(&local(), far(&mut device, 90_001));
+    assert_eq!(building.answer(&local(), replayed).code, Code::CONFLICT);
+    let own = device.seal_as(90_002, 21, NETWORK, motemix_object::Path::Anonymous);
+    assert_eq!(building.answer(&stranger(1), put(&id, 18, &own)).code, Code::CHANGED);
+    let mut malformed = far(&mut device, 90_003);
+    malformed.query = vec!["sequence=many".to_owned()];
+    assert_eq!(building.answer(&local(), malformed).code, Code::BAD_REQUEST);
+}

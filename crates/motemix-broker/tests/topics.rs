@@ -427,3 +427,34 @@ fn what_another_broker_stored_comes_before_what_is_open_here() {
     assert_eq!(broker.state().topics().len(), 2);
     assert_eq!(*broker.state().values().next().unwrap().1.payload, [1]);
 }
+
+#[test]
+fn a_device_signs_what_it_asks_of_topics() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let identity = device.identity;
+    let own = |name| {
+        post(&[
+            (0, Property::Text(name)),
+            (2, Property::Text("core.ps.data")),
+            (DEVICE, Property::Bytes(identity.as_bytes())),
+        ])
+    };
+    assert_eq!(building.answer(&stranger(1), own("room")).code, Code::UNAUTHORIZED);
+    let signed = device.sign(own("room"));
+    // Changed on the way, by somebody who has no key here, or for somebody else.
+    let changed = Request { payload: own("door").payload, ..signed.clone() };
+    assert_eq!(building.answer(&stranger(1), changed).code, Code::FORBIDDEN);
+    assert_eq!(building.answer(&stranger(1), Device::new(2).sign(own("room"))).code, Code::UNAUTHORIZED);
+    let nobodys = Request { query: vec!["proof=AAAA".to_owned()], ..own("room") };
+    assert_eq!(building.answer(&stranger(1), nobodys).code, Code::BAD_REQUEST);
+
+    let made = building.answer(&stranger(1), signed.clone());
+    assert_eq!(made.code, Code::CREATED, "{}", text(&made));
+    // It is the device's: a recorded request makes no second one, and nobody else ends it.
+    assert_eq!(building.answer(&stranger(1), signed).code, Code::FORBIDDEN);
+    let id = &made.location_path[1];
+    let ends = Request::new(Method::Delete, &["ps", id]);
+    assert_eq!(building.answer(&stranger(1), ends.clone()).code, Code::UNAUTHORIZED);
+    assert_eq!(building.answer(&stranger(1), device.sign(ends)).code, Code::DELETED);
+}

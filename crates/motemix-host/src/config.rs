@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
-//! sections `[metrics]`, `[limits]`, `[faults]` and `[readings]` may follow. A field that is not
+//! sections `[metrics]`, `[limits]`, `[faults]`, `[readings]` and `[broker]` may follow. A field that is not
 //! known is an error, because a misspelt limit must not silently become its default.
 
 pub use motemix_toml::FileError as ConfigError;
@@ -68,6 +68,9 @@ pub struct NodeConfig {
     /// Makes the node a mote that sends readings of its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<ReadingsConfig>,
+    /// Hands what a receiver believes to a broker of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker: Option<BrokerConfig>,
 }
 
 /// The section `[radio]`.
@@ -163,6 +166,29 @@ pub struct ReadingsConfig {
     pub commands: Option<PathBuf>,
 }
 
+/// The section `[broker]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BrokerConfig {
+    /// The broker's socket: `local.sock` in its folder.
+    pub socket: PathBuf,
+    /// Messages that stay in the inbox when the broker has them.
+    #[serde(default = "BrokerConfig::usual_keep")]
+    pub keep: u32,
+}
+
+impl BrokerConfig {
+    /// A broker with this socket.
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self { socket: socket.into(), keep: Self::usual_keep() }
+    }
+
+    const fn usual_keep() -> u32 {
+        1000
+    }
+}
+
 impl RadioConfig {
     /// A radio at the end of a serial line.
     pub fn new(line: impl Into<PathBuf>, address: [u8; 8]) -> Self {
@@ -217,6 +243,7 @@ impl NodeConfig {
             limits: Limits::default(),
             faults: Faults::default(),
             readings: None,
+            broker: None,
         }
     }
 
@@ -282,13 +309,19 @@ impl NodeConfig {
         self.state.join("devices.db")
     }
 
+    /// Which message of the inbox a broker has got last, `state/handed-over`.
+    pub fn handed_over_file(&self) -> PathBuf {
+        self.state.join("handed-over")
+    }
+
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let radio = self.radio.as_mut().map(|radio| &mut radio.line);
         let readings = self.readings.as_mut();
         let device =
             readings.into_iter().flat_map(|readings| [readings.key.as_mut(), readings.commands.as_mut()]);
         let own = [&mut self.key, &mut self.documents, &mut self.state];
-        own.into_iter().chain(radio).chain(device.flatten())
+        let broker = self.broker.as_mut().map(|broker| &mut broker.socket);
+        own.into_iter().chain(radio).chain(device.flatten()).chain(broker)
     }
 
     fn check(&self) -> Result<(), Fault> {
@@ -368,6 +401,10 @@ impl NodeConfig {
         }
         if !(0.0..=1.0).contains(&self.faults.loss) {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));
+        }
+        if self.broker.is_some() && limits.inbox_messages == 0 {
+            let problem = "has nothing to hand over: limits.inbox_messages is 0";
+            return Err(fault("broker", problem, "give the node an inbox, or leave the section out"));
         }
         if let Some(readings) = &self.readings {
             if !is_name(&readings.to) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use motemix_host::store::sqlite::{self, Layout};
 use motemix_host::store::{Message, StoreError, StoreProblem};
-use motemix_object::{Algorithm, Freshness, Identity, PublicKey};
+use motemix_object::{Algorithm, Credential, Freshness, Identity, PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
 
@@ -51,6 +51,17 @@ const REMOVED: &str = "
         next  INTEGER NOT NULL,
         seen  BLOB NOT NULL
     ) WITHOUT ROWID";
+
+/// What devices have shown: those with a statement beside their key cannot be shown to others
+/// without it.
+const SHOWN: &str = "
+    CREATE TABLE IF NOT EXISTS shown (
+        short      BLOB PRIMARY KEY,
+        credential BLOB NOT NULL
+    ) WITHOUT ROWID";
+
+/// The longest credential, in bytes.
+const CREDENTIAL_LEN: usize = 1024;
 
 /// The most devices of a list.
 pub const MAX_DEVICES: i64 = 1024;
@@ -146,6 +157,7 @@ impl Devices {
         let devices = Self { connection: LAYOUT.open(&path)?, path };
         // Lists of earlier builds have none.
         devices.run(REMOVED, [])?;
+        devices.run(SHOWN, [])?;
         Ok(devices)
     }
 
@@ -255,11 +267,39 @@ impl Devices {
     ///
     /// # Errors
     /// The file does not work.
-    pub fn introduce(&mut self, identity: &Identity, key: &PublicKey) -> Result<(), StoreError> {
+    pub fn introduce(&mut self, identity: &Identity, credential: &Credential<'_>) -> Result<(), StoreError> {
         let noted = "UPDATE devices SET identity = ?2, algorithm = ?3, key = ?4 WHERE short = ?1";
+        let key = credential.key();
         let algorithm = key.algorithm().cose();
         self.run(noted, params![identity.short(), identity.as_bytes(), algorithm, key.as_bytes()])?;
+        let mut bytes = [0; CREDENTIAL_LEN];
+        if let Some(bytes) = credential.encode(&mut bytes).ok().and_then(|len| bytes.get(..len)) {
+            self.run("INSERT OR REPLACE INTO shown VALUES (?1, ?2)", params![identity.short(), bytes])?;
+        }
         Ok(())
+    }
+
+    /// The credential that a device has shown, for those who check its readings elsewhere. `None` if
+    /// it has shown none since lists keep them, and had a statement beside its key.
+    ///
+    /// # Errors
+    /// The file does not work.
+    pub fn credential(&self, identity: &Identity, key: &PublicKey) -> Result<Option<Vec<u8>>, StoreError> {
+        let select = "SELECT credential FROM shown WHERE short = ?1";
+        let shown: Option<Vec<u8>> = self
+            .connection
+            .query_row(select, [identity.short()], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.failed(error))?;
+        let mut bytes = [0; CREDENTIAL_LEN];
+        let alone = || {
+            let len = Credential::new(*key, &[]).ok()?.encode(&mut bytes).ok()?;
+            bytes.get(..len).map(<[u8]>::to_vec)
+        };
+        let is_its_own = |bytes: &Vec<u8>| {
+            Credential::parse(bytes).and_then(|credential| credential.identity()).ok() == Some(*identity)
+        };
+        Ok(shown.or_else(alone).filter(is_its_own))
     }
 
     /// Notes which readings of a device are accepted from now on, before what was accepted is used.
@@ -285,12 +325,17 @@ impl Devices {
     ///
     /// # Errors
     /// The file does not work.
-    pub fn succeed(&mut self, old: &Device, successor: &Identity, key: &PublicKey) -> Result<(), StoreError> {
+    pub fn succeed(
+        &mut self,
+        old: &Device,
+        successor: &Identity,
+        credential: &Credential<'_>,
+    ) -> Result<(), StoreError> {
         self.in_one(|devices| {
             let noted = "UPDATE devices SET successor = ?2 WHERE short = ?1";
             devices.run(noted, params![old.short, successor.as_bytes()])?;
             devices.authorise(successor.short(), &old.place, &old.purpose, Admitted::AsSuccessor)?;
-            devices.introduce(successor, key)
+            devices.introduce(successor, credential)
         })
     }
 

@@ -274,7 +274,7 @@ impl Verifier {
     fn introduced(&mut self, credential: &Credential<'_>) -> Result<Accepted, Refusal> {
         let identity = credential.identity().map_err(Refusal::Malformed)?;
         let device = self.known_or_first(&identity)?;
-        self.devices.introduce(&identity, credential.key())?;
+        self.devices.introduce(&identity, credential)?;
         Ok(Accepted::Introduced { device: Box::new(device) })
     }
 
@@ -310,7 +310,7 @@ impl Verifier {
             // Before anybody gets a place.
             registration.verify(&identity, None, audience).map_err(Refusal::Signature)?;
             let device = self.known_or_first(&identity)?;
-            self.devices.introduce(&identity, credential.key())?;
+            self.devices.introduce(&identity, credential)?;
             device
         } else {
             let short = registration.short_identity().map_err(Refusal::Malformed)?;
@@ -339,7 +339,7 @@ impl Verifier {
             None if self.devices.device(successor.short())?.is_none() && self.devices.is_full()? => {
                 return Err(Refusal::Full);
             }
-            None => self.devices.succeed(&device, &successor, credential.key())?,
+            None => self.devices.succeed(&device, &successor, &credential)?,
         }
         Ok(Some(Accepted::Succeeded { device: Box::new(device), successor }))
     }

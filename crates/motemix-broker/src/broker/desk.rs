@@ -46,6 +46,27 @@ impl<T> Broker<T> {
         }
     }
 
+    /// The caller of a request to topics, which a device may have signed.
+    ///
+    /// # Errors
+    /// The signature does not hold: the response that says so.
+    pub(super) fn caller_of(
+        &mut self,
+        now: Moment,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Caller, Response> {
+        let desk = Desk { settings: &self.settings, state: self.memory.state(), now };
+        match directory::signed_by(desk, request, |device| self.memory.key(device)) {
+            Ok(None) => Ok(caller.clone()),
+            Ok(Some((device, change))) => {
+                self.make(vec![change]);
+                Ok(Caller { device: Some(device), ..caller.clone() })
+            }
+            Err(refused) => Err(self.directory_refused(&refused)),
+        }
+    }
+
     fn make(&mut self, changes: Vec<Change>) {
         for change in changes {
             self.batch.apply(&mut self.memory, change);

@@ -1,7 +1,7 @@
 //! Who may register and change what.
 
 use motemix_coap::{Code, Request};
-use motemix_object::{Audience, Freshness, RequestDigest, RequestProof};
+use motemix_object::{Audience, Freshness, Identity, PublicKey, RequestDigest, RequestProof};
 use motemix_readings::base64url;
 
 use super::links::DeviceKey;
@@ -11,7 +11,7 @@ use crate::state::{Change, Registration};
 
 /// How the holder of a key has shown himself.
 pub(super) enum Held {
-    /// By OSCORE with EDHOC.
+    /// By OSCORE with EDHOC, or to a receiver of this machine, which registers it.
     BySession,
     /// By a signed request, whose number is used up from now on.
     BySignature(Change),
@@ -45,14 +45,46 @@ pub(super) fn holds(
             "the operator has not listed this device",
         ));
     }
-    if caller.device == Some(key.identity) {
+    if caller.device == Some(key.identity) || caller.local {
         return Ok(Held::BySession);
     }
     let proof = proof.ok_or(Refused::UNPROVEN)?;
+    signed(desk, request, proof, (&key.identity, &key.public)).map(Held::BySignature)
+}
+
+/// The device that signed a request to another part of the broker, which says so with `device=` and
+/// `proof=`, and has registered its key. Returns what is to be remembered of that; `None` if the
+/// request has no proof.
+///
+/// # Errors
+/// The proof does not hold.
+pub fn signed_by<'k>(
+    desk: Desk<'_>,
+    request: &Request,
+    key_of: impl FnOnce(&Identity) -> Option<&'k PublicKey>,
+) -> Result<Option<(Identity, Change)>, Refused> {
+    let Some(proof) = request.parameter("proof") else { return Ok(None) };
+    let malformed =
+        Refused::malformed("device= is the identity that signed the proof, 64 hexadecimal digits");
+    let digits = request.parameter("device").ok_or(malformed.clone())?;
+    let bytes = hex::decode(digits).ok().and_then(|bytes| bytes.try_into().ok()).ok_or(malformed)?;
+    let device = Identity::from_bytes(bytes);
+    let key = key_of(&device).ok_or(Refused::UNPROVEN)?;
+    let change = signed(desk, request, proof, (&device, key))?;
+    Ok(Some((device, change)))
+}
+
+/// Whether a device signed a request; its number is used up from now on.
+fn signed(
+    desk: Desk<'_>,
+    request: &Request,
+    proof: &str,
+    (device, key): (&Identity, &PublicKey),
+) -> Result<Change, Refused> {
     let malformed = Refused::malformed("proof= is a signed request in base64url (docs/spec/identity.md)");
     let proof = base64url::decode(proof).ok_or(malformed.clone())?;
     let proof = RequestProof::parse(&proof).map_err(|_| malformed)?;
-    let known = desk.state.freshness(&key.identity);
+    let known = desk.state.freshness(device);
     if known.is_none() && desk.state.devices() >= desk.settings.known_devices {
         return Err(Refused::later(
             Refusal::Full,
@@ -75,8 +107,8 @@ pub(super) fn holds(
     let digest = RequestDigest::of(request.method.byte(), &request.path, &query, &request.payload);
     let digest = digest.map_err(|_| Refused::NOT_HELD)?;
     let audience = Audience::new(&desk.settings.audience).map_err(|_| Refused::NOT_HELD)?;
-    proof.verify(&key.identity, &key.public, &digest, audience).map_err(|_| Refused::NOT_HELD)?;
-    Ok(Held::BySignature(Change::Freshness(key.identity, Some(fresh))))
+    proof.verify(device, key, &digest, audience).map_err(|_| Refused::NOT_HELD)?;
+    Ok(Change::Freshness(*device, Some(fresh)))
 }
 
 /// Whether the caller may change a registration. Returns what is to be remembered of his proof.

@@ -7,6 +7,9 @@ use motemix_coap::link_format::{Link, Origin};
 
 use super::Refused;
 
+/// The base of what a receiver registers for devices behind mixes, which have no address: what they
+/// publish is on this broker, and their links are relative to it.
+pub(super) const HERE: &str = "";
 /// CoAP's port.
 const PORT: u16 = 5683;
 

@@ -4,7 +4,7 @@ use motemix_coap::Code;
 use motemix_coap::Request;
 use motemix_coap::link_format::{Attribute, Filter, Link, Origin, push};
 
-use super::{Desk, Outcome, Refusal, Refused, content, links};
+use super::{Desk, Outcome, Refusal, Refused, base, content, links};
 use crate::Moment;
 use crate::state::{Registration, RegistrationId, State};
 
@@ -129,9 +129,11 @@ struct Found<'s> {
 
 impl<'s> Found<'s> {
     fn new(RegistrationId(id): &RegistrationId, registration: &'s Registration) -> Self {
-        let mut endpoint = Link::new(&format!("/rd/{id}"))
-            .with("base", &registration.base)
-            .with("ep", &registration.endpoint);
+        let mut endpoint = Link::new(&format!("/rd/{id}"));
+        if *registration.base != *base::HERE {
+            endpoint = endpoint.with("base", &registration.base);
+        }
+        endpoint = endpoint.with("ep", &registration.endpoint);
         if let Some(sector) = &registration.sector {
             endpoint = endpoint.with("d", sector);
         }

@@ -96,6 +96,7 @@ pub(super) fn put(
     }
     let base = match parameters.base {
         Some(base) => base.to_owned(),
+        None if caller.local => base::HERE.to_owned(),
         None => base::of_peer(caller.peer)?,
     };
     let lifetime = parameters.lifetime.unwrap_or(DEFAULT_LIFETIME);
@@ -209,6 +210,7 @@ pub(super) fn update(
     match parameters.base {
         Some(base) => (after.base, after.base_stated) = (Arc::from(base), true),
         None if before.base_stated => {}
+        None if caller.local => after.base = Arc::from(base::HERE),
         None => after.base = Arc::from(base::of_peer(caller.peer)?),
     }
     override_with(&mut after.attributes, parameters.attributes)?;

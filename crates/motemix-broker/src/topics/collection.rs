@@ -5,7 +5,8 @@ use std::sync::Arc;
 use motemix_coap::{Code, Method, Request, Response, format};
 use sha2::{Digest, Sha256};
 
-use super::properties::{DATA_TYPE, DEFAULT_CHECK, Properties, data_uri};
+use super::DATA_TYPE;
+use super::properties::{DEFAULT_CHECK, Properties, data_uri};
 use super::{
     COLLECTION, DATA, Reply, access, configuration_of, data, is_acceptable, is_in_format, malformed,
     no_such_method,
@@ -116,7 +117,7 @@ fn create(context: &mut Context<'_>, request: &Request) -> Response {
         Some(_) if topic.content_format.is_none() => {
             return malformed(context, "initialize needs topic-content-format");
         }
-        Some(first) => match data::judge(context, (&id, &topic), topic.content_format, first) {
+        Some(first) => match data::judge(context, (&id, &topic), topic.content_format, first, None) {
             Ok(judged) => Some(judged),
             Err(refused) => return refused,
         },

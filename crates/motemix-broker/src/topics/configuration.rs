@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use motemix_coap::{Code, Method, Request, Response, format};
 
-use super::properties::{self, DATA_TYPE, DEFAULT_CHECK, Properties, data_uri};
+use super::DATA_TYPE;
+use super::properties::{self, DEFAULT_CHECK, Properties, data_uri};
 use super::{
     Reply, access, collection, configuration_of, is_acceptable, is_in_format, malformed, no_such_method,
     or_valid, precondition, reads,
@@ -39,7 +40,9 @@ fn part(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Reques
     }
     match properties::read_keys(&request.payload) {
         Ok(keys) => {
-            let payload = properties::write(id, topic, &keys);
+            let fresh = topic.device.and_then(|device| context.state().freshness(&device));
+            let next = fresh.map(|fresh| fresh.next());
+            let payload = properties::write_with(id, topic, &keys, next);
             Response::content(Code::CONTENT, format::CORE_PUBSUB_CBOR, payload)
         }
         Err(problem) => malformed(context, problem),

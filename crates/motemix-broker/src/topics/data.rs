@@ -5,13 +5,18 @@ use std::sync::Arc;
 use motemix_coap::{Code, Method, Request, Response, format};
 use motemix_object::{Freshness, Identity};
 
-use super::{Reply, access, content, etag_of_value, is_acceptable, no_such_method, or_valid, precondition};
+use super::{
+    Reply, access, content, etag_of_value, is_acceptable, malformed, no_such_method, or_valid, precondition,
+};
 use crate::Change;
 use crate::broker::Refused;
 use crate::context::Context;
 use crate::policy::Operation;
 use crate::signed::{self, Found};
 use crate::state::{Signed, Topic, TopicId, Value};
+
+/// The number of a reading, as a receiver of this machine says it.
+const NUMBER: &str = "sequence";
 
 pub(super) fn handle(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Request) -> Reply {
     let operation = if request.method == Method::Get { Operation::Read } else { Operation::Publish };
@@ -56,7 +61,12 @@ fn publish(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Req
     if let Some(refused) = precondition(context, request, etag) {
         return refused;
     }
-    let judged = judge(context, (id, topic), request.content_format, &request.payload);
+    let told = match request.parameter(NUMBER).filter(|_| context.caller.local).map(str::parse::<u64>) {
+        Some(Ok(told)) => Some(told),
+        Some(Err(_)) => return malformed(context, "sequence= is the number of the reading"),
+        None => None,
+    };
+    let judged = judge(context, (id, topic), request.content_format, &request.payload, told);
     match judged {
         Ok(judged) => {
             let is_first = current.is_none() && matches!(judged, Judged::New(..));
@@ -88,6 +98,7 @@ pub(super) fn judge(
     (id, topic): (&TopicId, &Topic),
     content_format: Option<u16>,
     payload: &[u8],
+    told: Option<u64>,
 ) -> Result<Judged, Response> {
     let most = context.policy.limits.payload as usize;
     if payload.len() > most {
@@ -105,7 +116,8 @@ pub(super) fn judge(
             return Ok(Judged::Again);
         }
         if context.policy.verify {
-            match signed::check(context, &device, content_format == Some(format::COSE_SIGN1), payload)? {
+            let is_cose = content_format == Some(format::COSE_SIGN1);
+            match signed::check(context, &device, is_cose, payload, told)? {
                 Found::Reading { sequence, fresh } => {
                     new.signed = Signed::ByDevice { sequence };
                     freshness = Some((device, fresh));

@@ -7,22 +7,13 @@ use minicbor::encode::Write;
 use minicbor::{Decoder, Encoder};
 use motemix_object::Identity;
 
-use super::{COLLECTION, DATA};
+use super::property::{
+    CONTENT_FORMAT, DATA_URI, DEVICE, EXPIRATION, INITIALIZE, MAX_SUBSCRIBERS, NAME, NEXT, OBSERVER_CHECK,
+    RESOURCE_TYPE, TOPIC_TYPE,
+};
+use super::{COLLECTION, DATA, DATA_TYPE};
 use crate::Moment;
 use crate::state::{Topic, TopicId};
-
-pub(super) const NAME: i64 = 0;
-pub(super) const DATA_URI: i64 = 1;
-pub(super) const RESOURCE_TYPE: i64 = 2;
-pub(super) const CONTENT_FORMAT: i64 = 3;
-pub(super) const TOPIC_TYPE: i64 = 4;
-pub(super) const EXPIRATION: i64 = 5;
-pub(super) const MAX_SUBSCRIBERS: i64 = 6;
-pub(super) const OBSERVER_CHECK: i64 = 7;
-pub(super) const INITIALIZE: i64 = 8;
-/// The identity of the device whose signed readings the topic takes. Numbers below -65536 are for
-/// private use.
-pub(super) const DEVICE: i64 = -65_537;
 
 /// What a topic shows, in the order of its bytes.
 pub(super) const KEYS: [i64; 9] = [
@@ -37,8 +28,6 @@ pub(super) const KEYS: [i64; 9] = [
     DEVICE,
 ];
 
-/// The only resource type of topic data.
-pub(super) const DATA_TYPE: &str = "core.ps.data";
 /// RFC 7641 §4.5: once in 24 hours.
 pub(super) const DEFAULT_CHECK: u32 = 86_400;
 /// More than any request needs.
@@ -147,6 +136,13 @@ pub(super) fn data_uri(TopicId(id): &TopicId) -> String {
 
 /// Those of a topic's properties that have these keys.
 pub(super) fn write(id: &TopicId, topic: &Topic, keys: &[i64]) -> Vec<u8> {
+    write_with(id, topic, keys, None)
+}
+
+/// The same, with the number that comes next of the topic's device, if there is one and it is asked
+/// for.
+pub(super) fn write_with(id: &TopicId, topic: &Topic, keys: &[i64], next: Option<u64>) -> Vec<u8> {
+    let next = next.filter(|_| topic.device.is_some() && keys.contains(&NEXT));
     let has = |key: i64| match key {
         NAME | DATA_URI | RESOURCE_TYPE | OBSERVER_CHECK => true,
         CONTENT_FORMAT => topic.content_format.is_some(),
@@ -160,8 +156,9 @@ pub(super) fn write(id: &TopicId, topic: &Topic, keys: &[i64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut out = Encoder::new(&mut bytes);
     let mut write = || {
-        out.map(shown.len() as u64)?;
-        shown.iter().try_for_each(|key| write_one(&mut out, *key, id, topic))
+        out.map(shown.len() as u64 + u64::from(next.is_some()))?;
+        shown.iter().try_for_each(|key| write_one(&mut out, *key, id, topic))?;
+        next.map_or(Ok(()), |next| out.i64(NEXT)?.u64(next).map(|_| ()))
     };
     let Ok(()) = write() else { unreachable!("memory takes everything") };
     bytes

@@ -11,7 +11,8 @@ use motemix_broker::{Broker, Caller, Change, Moment, Policy, Settled, State};
 use motemix_coap::{Code, Method, Observe, Peer, Relation, Request, Response, Token, format};
 use motemix_crypto::Secret;
 use motemix_object::{
-    Algorithm, Audience, Credential, Identity, PrivateKey, Reserved, Sealer, Signer as _, register,
+    Algorithm, Audience, Credential, Identity, PrivateKey, RequestDigest, Reserved, Sealer, Signer as _,
+    register, sign_request,
 };
 use motemix_readings::senml::{Pack, Record, Value};
 use motemix_readings::{base64url, jws};
@@ -85,6 +86,20 @@ impl Device {
         let len = register(&mut self.key, &credential, true, number, audience, &mut out).unwrap();
         out.truncate(len);
         out
+    }
+
+    /// A request that the device signs, to whatever is not the directory.
+    pub fn sign(&mut self, mut request: Request) -> Request {
+        request.query.push(format!("device={}", self.identity));
+        let query: Vec<&str> = request.query.iter().map(String::as_str).collect();
+        let digest = RequestDigest::of(request.method.byte(), &request.path, &query, &request.payload);
+        let audience = Audience::new(NETWORK).unwrap();
+        let mut out = [0; 160];
+        let (number, digest) = (self.next, digest.unwrap());
+        self.next += 1;
+        let len = sign_request(&mut self.key, &self.identity, number, &digest, audience, &mut out).unwrap();
+        request.query.push(format!("proof={}", base64url::encode(&out[..len])));
+        request
     }
 
     pub fn credential(&self) -> &[u8] {

@@ -149,6 +149,12 @@ impl Endpoint {
         Ok(id)
     }
 
+    /// Whether more comes of an own request: its response, or notifications. After the response to
+    /// one that was to observe it says whether the server agreed (RFC 7641 §4.1).
+    pub fn is_under_way(&self, call: CallId) -> bool {
+        self.calls.calls.contains_key(&call)
+    }
+
     /// Ends an own request or observation. Whoever is observed learns it by the reset that its next
     /// notification gets.
     pub fn cancel(&mut self, call: CallId) {

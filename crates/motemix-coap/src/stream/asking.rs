@@ -41,6 +41,12 @@ impl Session {
         Ok(id)
     }
 
+    /// Whether more comes of an own request: its response, or notifications. After the response to
+    /// one that was to observe it says whether the server agreed (RFC 7641 §4.1).
+    pub fn is_under_way(&self, call: CallId) -> bool {
+        self.calls.contains_key(&call)
+    }
+
     /// Ends an observation at the other side, whose answer is the last that comes of it.
     pub fn cancel(&mut self, now: Instant, call: CallId) {
         let Some(call) = self.calls.get_mut(&call) else { return };

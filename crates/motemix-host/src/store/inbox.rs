@@ -251,6 +251,17 @@ impl Inbox {
         self.connection.execute(statement, [keep]).map_err(|error| sqlite::failure(&self.file, error))
     }
 
+    /// Removes all messages with lower numbers than this, and returns how many those were. Their
+    /// digests stay.
+    ///
+    /// # Errors
+    /// The disk is full, the file is damaged, or the system refuses.
+    pub fn remove_before(&mut self, number: u64) -> Result<usize, StoreError> {
+        self.held = None;
+        let statement = "DELETE FROM messages WHERE number < ?1";
+        self.connection.execute(statement, [number]).map_err(|error| sqlite::failure(&self.file, error))
+    }
+
     /// Takes one message; it is durable when this returns.
     ///
     /// # Errors

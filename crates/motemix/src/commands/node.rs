@@ -1,5 +1,6 @@
 //! `motemix node`: one node in the foreground.
 
+mod broker;
 mod commands;
 pub mod engine;
 

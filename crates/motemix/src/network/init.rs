@@ -115,7 +115,7 @@ fn list_devices(network: &NetworkDir, devices: &[(&str, DeviceKey)]) -> Result<(
     for (name, device) in devices {
         let identity = device.identity();
         list.authorise(identity.short(), name, "", Admitted::ByList)?;
-        list.introduce(&identity, device.credential().key())?;
+        list.introduce(&identity, &device.credential())?;
     }
     Ok(())
 }

@@ -14,7 +14,10 @@ use std::thread;
 pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> {
     let source = config.readings.as_ref().map(|readings| source(config, readings)).transpose()?;
     let heard = config.readings.as_ref().map(heard).transpose()?.flatten();
-    motemix_host::run(config, Setup { sockets, source, heard, ..Setup::default() }, |_| {}).map_err(failure)
+    let broker = config.broker.as_ref();
+    let replies = broker.map(|broker| super::broker::hand_over(config, broker)).transpose()?;
+    let setup = Setup { sockets, source, heard, replies, ..Setup::default() };
+    motemix_host::run(config, setup, |_| {}).map_err(failure)
 }
 
 /// Runs the node until one message is acknowledged or discarded.

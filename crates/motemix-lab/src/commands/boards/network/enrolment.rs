@@ -181,7 +181,7 @@ fn list_devices(receiver: &NodeConfig, boards: &mut [Board]) -> Result<(), Failu
         let identity = credential.identity().map_err(Failure::failed)?;
         list.authorise(identity.short(), &board.name, "temperature", Admitted::ByList)
             .map_err(Failure::failed)?;
-        list.introduce(&identity, credential.key()).map_err(Failure::failed)?;
+        list.introduce(&identity, &credential).map_err(Failure::failed)?;
     }
     // The smallest board's readings are checked by the largest board as well.
     if let [first, .., last] = boards {

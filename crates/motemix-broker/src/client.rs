@@ -1,0 +1,177 @@
+//! Asks a broker: over UDP, over TCP, or over the socket of its machine.
+//!
+//! ```text
+//! Client::ask, observe ─ Endpoint | Session ─ socket
+//!                └ response, notifications ┘
+//! ```
+//!
+//! A task holds the connection, and ends with the last [`Client`] of it.
+
+mod address;
+mod carrier;
+
+use std::collections::HashMap;
+use std::io;
+
+use motemix_coap::{CallId, Event, Observe, Request, Response};
+use tokio::sync::{mpsc, oneshot};
+
+pub use address::{Address, AddressError};
+use carrier::{CALLS, Carrier};
+
+/// Requests that wait for the task.
+const WAITING: usize = 256;
+/// Notifications that whoever observes may be behind; he gets the newest then, as RFC 7641 §3.4
+/// has it.
+const BEHIND: usize = 64;
+
+/// Why a request has no answer; prints as one line with a remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The broker is not there.
+    #[error("{0}: {1}; look whether the broker runs, and where it listens")]
+    Unreachable(Address, #[source] io::Error),
+    /// The broker did not answer.
+    #[error("{0} does not answer; look whether the broker runs, and where it listens")]
+    Silent(Address),
+}
+
+#[derive(Debug)]
+enum Asked {
+    Once(oneshot::Sender<Response>),
+    Observing(mpsc::Sender<Response>),
+}
+
+/// A connection to a broker, to be cloned and used side by side.
+#[derive(Debug, Clone)]
+pub struct Client {
+    requests: mpsc::Sender<(Request, Asked)>,
+    address: Address,
+}
+
+/// What is observed, as it is at present.
+#[derive(Debug)]
+pub struct Observation {
+    responses: mpsc::Receiver<Response>,
+}
+
+impl Observation {
+    /// The next response; the first is what there is already. `None` when there will be no more:
+    /// what was observed is gone, or the broker.
+    pub async fn next(&mut self) -> Option<Response> {
+        self.responses.recv().await
+    }
+}
+
+impl Client {
+    /// Connects. It has to be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// Nobody is there.
+    pub async fn connect(address: Address) -> Result<Self, ClientError> {
+        let unreachable = |error| ClientError::Unreachable(address.clone(), error);
+        let carrier = Carrier::connect(&address).await.map_err(unreachable)?;
+        let (requests, asked) = mpsc::channel(WAITING);
+        tokio::spawn(Task { carrier, asked, calls: HashMap::new() }.run());
+        Ok(Self { requests, address })
+    }
+
+    /// Where the broker is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether the connection is over. UDP has none.
+    pub fn is_over(&self) -> bool {
+        self.requests.is_closed()
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn ask(&self, request: Request) -> Result<Response, ClientError> {
+        let (reply, response) = oneshot::channel();
+        let silent = || ClientError::Silent(self.address.clone());
+        self.requests.send((request, Asked::Once(reply))).await.map_err(|_| silent())?;
+        response.await.map_err(|_| silent())
+    }
+
+    /// Observes what a GET asks for, until the observation is dropped.
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub async fn observe(&self, request: Request) -> Result<Observation, ClientError> {
+        let (tell, responses) = mpsc::channel(BEHIND);
+        let request = Request { observe: Some(Observe::Register), ..request };
+        let sent = self.requests.send((request, Asked::Observing(tell))).await;
+        sent.map_err(|_| ClientError::Silent(self.address.clone()))?;
+        Ok(Observation { responses })
+    }
+}
+
+/// Holds the connection.
+struct Task {
+    carrier: Carrier,
+    asked: mpsc::Receiver<(Request, Asked)>,
+    calls: HashMap<CallId, Asked>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        loop {
+            if self.carrier.transmit().await.is_err() || self.carrier.is_over() {
+                return;
+            }
+            tokio::select! {
+                asked = self.asked.recv(), if self.calls.len() < CALLS => match asked {
+                    Some((request, asked)) => {
+                        // Who waits is told by the end of his channel.
+                        if let Some(call) = self.carrier.request(request) {
+                            self.calls.insert(call, asked);
+                        }
+                    }
+                    None => return self.carrier.release().await,
+                },
+                taken = self.carrier.take_in() => if taken.is_err() {
+                    return;
+                },
+            }
+            while let Some(event) = self.carrier.poll_event() {
+                self.tell(event);
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match event {
+            Event::Response { call, response } => match self.calls.remove(&call) {
+                // He may have gone.
+                Some(Asked::Once(reply)) => drop(reply.send(response)),
+                Some(Asked::Observing(tell)) => self.tell_observer(call, tell, response),
+                None => {}
+            },
+            Event::Notification { call, response } => {
+                if let Some(Asked::Observing(tell)) = self.calls.remove(&call) {
+                    self.tell_observer(call, tell, response);
+                }
+            }
+            Event::Failed { call } => drop(self.calls.remove(&call)),
+            // Nobody observes a client.
+            Event::Gone(_) => {}
+        }
+    }
+
+    fn tell_observer(&mut self, call: CallId, tell: mpsc::Sender<Response>, response: Response) {
+        let is_last = !self.carrier.is_under_way(call);
+        match tell.try_send(response) {
+            Err(mpsc::error::TrySendError::Closed(_)) => self.carrier.cancel(call),
+            // The next one tells what is then.
+            Err(mpsc::error::TrySendError::Full(_)) | Ok(()) if !is_last => {
+                self.calls.insert(call, Asked::Observing(tell));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a broker is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use motemix_coap::link_format::Origin;
+
+/// CoAP's port.
+const PORT: u16 = 5683;
+
+/// Where a broker is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// `coap://host:port`: over UDP.
+    Udp(String),
+    /// `coap+tcp://host:port`: over TCP.
+    Tcp(String),
+    /// The path of a socket of this machine.
+    Local(PathBuf),
+}
+
+/// It is no address of a broker.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}: give coap://HOST:PORT, coap+tcp://HOST:PORT, or the path of a broker's local.sock")]
+pub struct AddressError(String);
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let wrong = || AddressError(text.to_owned());
+        let Some((scheme, rest)) = text.split_once("://") else {
+            // A host without a scheme is a mistake rather than a socket of that name.
+            let is_path = text.contains('/') || text.ends_with(".sock");
+            return if is_path { Ok(Self::Local(text.into())) } else { Err(wrong()) };
+        };
+        let origin = Origin::of(text.strip_suffix('/').unwrap_or(text)).ok_or_else(wrong)?;
+        let authority = origin.authority();
+        if authority.is_empty() || rest.strip_suffix('/').unwrap_or(rest) != authority {
+            return Err(wrong());
+        }
+        // Colons of an IPv6 address are inside brackets.
+        let has_port = authority.rsplit_once(']').map_or(authority, |(_, after)| after).contains(':');
+        let host = if has_port { authority.to_owned() } else { format!("{authority}:{PORT}") };
+        match scheme {
+            "coap" => Ok(Self::Udp(host)),
+            "coap+tcp" => Ok(Self::Tcp(host)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(host) => write!(f, "coap://{host}"),
+            Self::Tcp(host) => write!(f, "coap+tcp://{host}"),
+            Self::Local(path) => path.display().fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_uris_or_sockets_and_nothing_else() {
+        for (text, is) in [
+            ("coap://[::1]:41", "coap://[::1]:41"),
+            ("coap://broker.example/", "coap://broker.example:5683"),
+            ("coap+tcp://127.0.0.1", "coap+tcp://127.0.0.1:5683"),
+            ("coap://[::1]", "coap://[::1]:5683"),
+            ("broker/local.sock", "broker/local.sock"),
+            ("local.sock", "local.sock"),
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), is);
+        }
+        for text in ["", "::1", "localhost:5683", "http://a", "coap://", "coap://a/ps", "coaps://a"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What carries requests: datagrams or a connection.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use motemix_coap::{CallId, Endpoint, Event, Request, Session, Settings};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UdpSocket, UnixStream, lookup_host};
+use tokio::time::{sleep_until, timeout};
+
+use super::Address;
+use crate::clock::Clock;
+
+/// Own requests and observations at a time.
+pub(super) const CALLS: usize = 1024;
+/// Longer than the bodies of look-ups.
+const BODY: usize = 2 << 20;
+/// Bytes that are read at a time.
+const CHUNK: usize = 64 << 10;
+/// How long a connection may take to be made, and the last of it to be written.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// A broker's other end.
+pub(super) struct Carrier {
+    kind: Kind,
+    clock: Clock,
+    chunk: Vec<u8>,
+}
+
+enum Kind {
+    Datagrams { endpoint: Box<Endpoint>, socket: UdpSocket, to: SocketAddr },
+    Connection { session: Box<Session>, stream: Box<dyn Stream> },
+}
+
+impl std::fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Carrier(..)")
+    }
+}
+
+impl Carrier {
+    pub(super) async fn connect(address: &Address) -> io::Result<Self> {
+        let clock = Clock::start();
+        let seed = crate::seed()?;
+        let mut settings = Settings::default();
+        (settings.calls, settings.body, settings.body_bytes) = (CALLS, BODY, 4 * BODY);
+        let kind = match address {
+            Address::Udp(host) => {
+                let to = lookup_host(host.as_str()).await?.next();
+                let to = to.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
+                let any: SocketAddr = match to {
+                    SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+                    SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+                };
+                let socket = UdpSocket::bind(any).await?;
+                // Whoever else sends to this port is not heard.
+                socket.connect(to).await?;
+                Kind::Datagrams { endpoint: Box::new(Endpoint::new(settings, seed)), socket, to }
+            }
+            Address::Tcp(host) => {
+                let stream = timeout(PATIENCE, TcpStream::connect(host.as_str())).await??;
+                stream.set_nodelay(true)?;
+                Self::connection(&clock, settings, seed, Box::new(stream))
+            }
+            Address::Local(path) => {
+                let stream = UnixStream::connect(path).await?;
+                Self::connection(&clock, settings, seed, Box::new(stream))
+            }
+        };
+        Ok(Self { kind, clock, chunk: vec![0; CHUNK] })
+    }
+
+    fn connection(clock: &Clock, settings: Settings, seed: [u8; 32], stream: Box<dyn Stream>) -> Kind {
+        let words = |at: usize| u64::from_be_bytes(std::array::from_fn(|index| seed[at + index]));
+        let carrier = motemix_coap::Carrier::Stream;
+        let session = Session::new(clock.now(), 0, carrier, settings, [words(0), words(8)]);
+        Kind::Connection { session: Box::new(session), stream }
+    }
+
+    pub(super) fn request(&mut self, request: Request) -> Option<CallId> {
+        let now = self.clock.now();
+        match &mut self.kind {
+            Kind::Datagrams { endpoint, to, .. } => endpoint.request(now, *to, request).ok(),
+            Kind::Connection { session, .. } => session.request(now, &request).ok(),
+        }
+    }
+
+    /// Whether more comes of a request.
+    pub(super) fn is_under_way(&self, call: CallId) -> bool {
+        match &self.kind {
+            Kind::Datagrams { endpoint, .. } => endpoint.is_under_way(call),
+            Kind::Connection { session, .. } => session.is_under_way(call),
+        }
+    }
+
+    pub(super) fn cancel(&mut self, call: CallId) {
+        let now = self.clock.now();
+        match &mut self.kind {
+            Kind::Datagrams { endpoint, .. } => endpoint.cancel(call),
+            Kind::Connection { session, .. } => session.cancel(now, call),
+        }
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        match &mut self.kind {
+            Kind::Datagrams { endpoint, .. } => endpoint.poll_event(),
+            Kind::Connection { session, .. } => session.poll_event(),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(&self.kind, Kind::Connection { session, .. } if session.is_over())
+    }
+
+    /// Sends all that is to be sent.
+    pub(super) async fn transmit(&mut self) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Datagrams { endpoint, socket, .. } => {
+                while let Some(transmit) = endpoint.poll_transmit() {
+                    // A broker that is not there yet may come: what was lost is repeated.
+                    let _ = socket.send(&transmit.bytes).await;
+                }
+            }
+            Kind::Connection { session, stream } => {
+                while let Some(bytes) = session.poll_transmit() {
+                    timeout(PATIENCE, stream.write_all(&bytes)).await??;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what arrives, or for a time that has come. Dropping the future loses nothing.
+    pub(super) async fn take_in(&mut self) -> io::Result<()> {
+        let Self { kind, clock, chunk, .. } = self;
+        match kind {
+            Kind::Datagrams { endpoint, socket, to } => {
+                let at = endpoint.poll_timeout().map_or_else(|| clock.far(), |at| clock.at(at));
+                tokio::select! {
+                    received = socket.recv(chunk) => if let Ok(len) = received {
+                        // Whatever is wrong with it is counted there.
+                        let _ = endpoint.handle_datagram(clock.now(), *to, &chunk[..len]);
+                    },
+                    () = sleep_until(at) => endpoint.handle_timeout(clock.now()),
+                }
+            }
+            Kind::Connection { session, stream } => {
+                let at = session.poll_timeout().map_or_else(|| clock.far(), |at| clock.at(at));
+                tokio::select! {
+                    read = stream.read(chunk) => match read? {
+                        0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                        len => session.handle_bytes(clock.now(), &chunk[..len]),
+                    },
+                    () = sleep_until(at) => session.handle_timeout(clock.now()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that it ends.
+    pub(super) async fn release(mut self) {
+        if let Kind::Connection { session, .. } = &mut self.kind {
+            session.release();
+        }
+        let _ = self.transmit().await;
+    }
+}

@@ -1,0 +1,270 @@
+//! A receiver hands what it believes to a broker, and brings back what servers command: with a
+//! served broker, its socket, an inbox and a list of devices on the disk.
+
+mod building;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use building::*;
+use motemix_broker::client::{Address, Client};
+use motemix_broker::handover::{Commands, Handover, Replier, Settings};
+use motemix_broker::property;
+use motemix_broker::serve::{Listen, Opened, Server, inside};
+use motemix_broker::store::Retention;
+use motemix_broker::store::sqlite::Sqlite;
+use motemix_coap::link_format::{self, Link};
+use motemix_coap::{Code, Method, Request, Response, format};
+use motemix_host::store::{Inbox, Message};
+use motemix_object::{Audience, Credential, SealedReading};
+use motemix_readings::devices::Admitted;
+use motemix_readings::{Devices, base64url};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::{JoinHandle, LocalSet};
+
+struct Served {
+    opened: Opened,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Served {
+    fn start(folder: &Path) -> Self {
+        std::fs::create_dir_all(folder.join("broker")).unwrap();
+        let mut listen = Listen::default();
+        listen.coap = vec!["127.0.0.1:0".parse().unwrap()];
+        listen.local = Some(folder.join("broker/local.sock"));
+        let store = Sqlite::open(&folder.join("broker"), Retention::default()).unwrap();
+        let (_, inside) = inside();
+        let (server, opened) = Server::open(policy(), store, &listen, inside).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::task::spawn_local(async move {
+            let stopped = async { drop(stopped.await) };
+            server.serve(stopped).await.unwrap();
+        });
+        Self { opened, stop, serving }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.serving.await.unwrap();
+    }
+
+    async fn client(&self) -> Client {
+        let [address] = self.opened.coap[..] else { panic!("one address") };
+        Client::connect(format!("coap://{address}").parse().unwrap()).await.unwrap()
+    }
+}
+
+/// A receiver's folder.
+struct Receiver<'f> {
+    folder: &'f Path,
+    inbox: Inbox,
+    arrived: u8,
+}
+
+impl<'f> Receiver<'f> {
+    fn new(folder: &'f Path, devices: &[&Device]) -> Self {
+        let mut list = Devices::open(folder.join("devices.db")).unwrap();
+        for (number, device) in devices.iter().enumerate() {
+            let place = format!("room {number}");
+            list.authorise(device.identity.short(), &place, "temperature", Admitted::ByList).unwrap();
+            let credential = Credential::parse(device.credential()).unwrap();
+            list.introduce(&device.identity, &credential).unwrap();
+        }
+        Self { folder, inbox: Inbox::open(folder.join("inbox.db")).unwrap(), arrived: 0 }
+    }
+
+    fn arrives(&mut self, data: &[u8]) -> Message {
+        self.arrived += 1;
+        self.inbox.accept([self.arrived; 16], Duration::from_secs(9), data).unwrap();
+        self.inbox.recent(1).unwrap().remove(0)
+    }
+
+    fn hand_over(&self, commands: &Commands) -> JoinHandle<()> {
+        let settings = Settings {
+            socket: self.folder.join("broker/local.sock"),
+            inbox: self.folder.join("inbox.db"),
+            devices: self.folder.join("devices.db"),
+            mark: self.folder.join("handed-over"),
+            network: NETWORK.to_owned(),
+            keep: 2,
+        };
+        let handover = Handover::new(settings, commands.clone(), Arc::new(Notify::new())).unwrap();
+        tokio::spawn(handover.run())
+    }
+
+    fn replier(&self, commands: &Commands) -> Replier {
+        let list = self.folder.join("devices.db");
+        Replier::new(&list, NETWORK, commands.clone(), Arc::new(Notify::new())).unwrap()
+    }
+}
+
+async fn links(client: &Client, query: &str) -> Vec<Link> {
+    let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
+    request.query.push(query.to_owned());
+    let response = client.ask(request).await.unwrap();
+    link_format::parse(&text(&response), 64).unwrap()
+}
+
+/// Asks until the broker answers as it is to.
+async fn until(client: &Client, request: Request, is: impl Fn(&Response) -> bool) -> Response {
+    loop {
+        let response = client.ask(request.clone()).await.unwrap();
+        if is(&response) {
+            return response;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn path(target: &str) -> Vec<&str> {
+    target.trim_start_matches('/').split('/').collect()
+}
+
+#[tokio::test]
+async fn what_a_receiver_believes_is_in_the_broker_and_anybody_can_check_it() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let mut device = Device::new(1);
+            let mut receiver = Receiver::new(folder.path(), &[&device]);
+            // It has sent more than a broker would take of somebody it does not know.
+            let anonymous = |device: &mut Device, number, degrees| {
+                device.seal_as(number, degrees, NETWORK, motemix_object::Path::Anonymous)
+            };
+            let list = Devices::open(folder.path().join("devices.db")).unwrap();
+            list.keep(device.identity.short(), motemix_object::Freshness::starting_at(5_000), None).unwrap();
+            receiver.arrives(&anonymous(&mut device, 5_000, 20));
+            receiver.arrives(&anonymous(&mut Device::new(2), 0, 99));
+            receiver.arrives(&anonymous(&mut device, 5_001, 21));
+
+            let broker = Served::start(folder.path());
+            let commands = Commands::default();
+            let handing = receiver.hand_over(&commands);
+
+            // An application finds the device, and where its readings are.
+            let client = broker.client().await;
+            let links = loop {
+                let links = links(&client, "rt=core.ps.data").await;
+                if !links.is_empty() {
+                    break links;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            let found = links.iter().find(|link| link.has("key")).unwrap();
+            let credential = base64url::decode(found.value("key").unwrap()).unwrap();
+            let credential = Credential::parse(&credential).unwrap();
+            assert_eq!(credential.identity().unwrap(), device.identity);
+
+            // The broker knows which number comes next, and says so: it is not in what was signed.
+            let [.., id] = path(&found.target)[..] else { panic!("{found}") };
+            let mut configuration = Request::new(Method::Fetch, &["ps", id]);
+            configuration.content_format = Some(format::CBOR);
+            configuration.payload = minicbor::to_vec([property::NEXT]).unwrap();
+            let both = map(&[(property::NEXT, Property::Number(5_002))]);
+            until(&client, configuration, |response| *response.payload == *both).await;
+            let response = client.ask(get(&path(&found.target))).await.unwrap();
+            let reading = SealedReading::parse(&response.payload).unwrap();
+            let audience = Audience::new(NETWORK).unwrap();
+            assert!(reading.verify(credential.key(), &device.identity, 5_001, audience).is_ok());
+
+            // Of who sent nothing that is believed there is nothing.
+            assert_eq!(links.len(), 2, "{links:?}");
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn readings_wait_in_the_inbox_while_the_broker_is_away_and_are_handed_over_once() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let mut device = Device::new(1);
+            let mut receiver = Receiver::new(folder.path(), &[&device]);
+            let commands = Commands::default();
+            let handing = receiver.hand_over(&commands);
+            for degrees in 0..5 {
+                receiver.arrives(&device.seal(degrees));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            assert!(!folder.path().join("handed-over").exists(), "nobody has them");
+
+            let broker = Served::start(folder.path());
+            while std::fs::read_to_string(folder.path().join("handed-over")).unwrap_or_default() != "5\n" {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let client = broker.client().await;
+            let found = links(&client, "rt=core.ps.data").await;
+            let topic = found.iter().find(|link| link.has("key")).unwrap().target.to_string();
+            let newest = client.ask(get(&path(&topic))).await.unwrap();
+            assert_eq!(newest.code, Code::CONTENT);
+            handing.abort();
+            broker.stop().await;
+
+            // A receiver that has lost its mark hands over what is there already: nothing changes.
+            std::fs::remove_file(folder.path().join("handed-over")).unwrap();
+            let broker = Served::start(folder.path());
+            let handing = receiver.hand_over(&commands);
+            while std::fs::read_to_string(folder.path().join("handed-over")).unwrap_or_default() != "5\n" {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let client = broker.client().await;
+            assert_eq!(client.ask(get(&path(&topic))).await.unwrap(), newest);
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_a_server_commands_is_said_to_the_device_that_it_is_for_and_to_no_other() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut device, mut other) = (Device::new(1), Device::new(2));
+            let mut receiver = Receiver::new(folder.path(), &[&device, &other]);
+            let broker = Served::start(folder.path());
+            let commands = Commands::default();
+            let handing = receiver.hand_over(&commands);
+            let mut replier = receiver.replier(&commands);
+
+            // Where its commands go is among the links of the device.
+            let local =
+                Client::connect(Address::Local(folder.path().join("broker/local.sock"))).await.unwrap();
+            let of_device = format!("ep=MOTEMIX:ID:{:.32}", device.identity);
+            let commanded = loop {
+                let links = links(&local, &of_device).await;
+                if let Some(link) = links.iter().find(|link| link.value("if") == Some("motemix.command")) {
+                    break link.target.to_string();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            let command = |payload: &[u8]| {
+                with(Request::new(Method::Put, &path(&commanded)), format::COSE_SIGN1, payload)
+            };
+            assert_eq!(local.ask(command(b"open the valve")).await.unwrap().code, Code::CHANGED);
+            // A stranger commands nothing; what he would say reaches no device.
+            let stranger = broker.client().await;
+            assert_eq!(stranger.ask(command(b"close it")).await.unwrap().code, Code::UNAUTHORIZED);
+
+            loop {
+                let from_it = receiver.arrives(&device.seal(1));
+                let from_other = receiver.arrives(&other.seal(1));
+                let forged = receiver.arrives(&Device::new(3).seal(1));
+                let replies = replier.replies(&[from_it, from_other, forged]);
+                assert_eq!((&replies[1][..], &replies[2][..]), (&b""[..], &b""[..]));
+                if replies[0] == b"open the valve" {
+                    break;
+                }
+                assert_eq!(replies[0], b"");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}
