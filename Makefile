@@ -5,12 +5,13 @@ TIME ?= 60
 BUILD = $${CARGO_TARGET_DIR:-target}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo boards check test test-long bench lint fuzz
+.PHONY: help demo demo-smart boards check test test-long bench lint fuzz
 
 help:
 	@echo 'motemix: an anonymous, authenticated network that fits in a sensor'
 	@echo
 	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
+	@echo '  make demo-smart  the same with a broker, an application that checks each reading, and a command'
 	@echo '  make boards      the packet on three emulated cores, and boards as neighbours, and in one network'
 	@echo '  make check       formatting, clippy, unit tests and the stories of what changed; ALL=1 for all'
 	@echo '  make test        everything that has to hold'
@@ -26,6 +27,11 @@ demo:
 	@echo '== demo: builds the program and runs a network of processes on loopback'
 	@scripts/setup rust
 	cargo run --locked --package motemix -- demo
+
+demo-smart:
+	@echo '== demo-smart: the same with a broker, an application that checks each reading, and a command'
+	@scripts/setup rust
+	cargo run --locked --package motemix -- demo --smart
 
 boards:
 	@echo '== boards: the packet on three emulated cores, neighbours, and a network of six boards and two hosts'

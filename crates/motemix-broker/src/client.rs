@@ -9,6 +9,7 @@
 
 mod address;
 mod carrier;
+pub mod topics;
 
 use std::collections::HashMap;
 use std::io;

@@ -19,7 +19,7 @@ pub(crate) const COLLECTION: &str = "ps";
 /// The only resource type of topic data.
 pub(crate) const DATA_TYPE: &str = "core.ps.data";
 /// Below the collection, the path of all topic data.
-const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 
 /// How a request to a topic ends.
 pub(crate) enum Reply {

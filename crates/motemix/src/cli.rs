@@ -11,7 +11,9 @@ mod node;
 mod object;
 mod shape;
 
-pub use broker::Broker;
+pub use broker::{
+    Broker, BrokerClient, BrokerCommand, BrokerPublish, BrokerRegister, BrokerServer, BrokerWatch,
+};
 pub use demo::{Demo, parse_probability};
 pub use directory::{Directory, DirectoryShow, DirectorySign, DirectoryVerify, SignedNode};
 pub use id::{
@@ -28,8 +30,8 @@ pub use loopix::{
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};
 pub use object::{
-    Format, Object, ObjectAuthorise, ObjectCommand, ObjectDevices, ObjectIntroduce, ObjectObey, ObjectPair,
-    ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
+    For, Format, Object, ObjectAuthorise, ObjectCommand, ObjectDevices, ObjectIntroduce, ObjectObey,
+    ObjectPair, ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
 };
 pub use shape::{Profile, Size, Traffic};
 

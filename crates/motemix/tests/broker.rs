@@ -120,3 +120,62 @@ fn mistakes_are_named_with_their_line_and_nothing_is_made() {
     let words = two.map(Path::new).into_iter().chain([&*data]);
     motemix(words.map(Path::as_os_str)).fails(2, &["one family"]);
 }
+
+/// A device's key in this folder.
+fn key(folder: &Path, name: &str) -> String {
+    let key = folder.join(name).to_str().expect("UTF-8").to_owned();
+    motemix(["id", "new", &key]).succeeds();
+    key
+}
+
+fn reading(folder: &Path, degrees: f64) -> String {
+    let file = folder.join("reading.json");
+    fs::write(&file, format!("[{{\"n\":\"t\",\"u\":\"Cel\",\"v\":{degrees}}}]")).expect("a file");
+    file.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn a_device_registers_publishes_and_sleeps_and_somebody_checks_what_it_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broker = Broker::start(&folder.path().join("data"), &[]);
+    let at = format!("coap://{}", broker.address);
+    let key = key(folder.path(), "mote.key");
+    let publish =
+        |degrees| motemix(["broker", "publish", &at, "--key", &key, &reading(folder.path(), degrees)]);
+    publish(20.0).fails(1, &["no topic", "motemix broker register"]);
+
+    let words = ["broker", "register", &at, "--key", &key, "--place", "cellar", "--purpose", "warmth"];
+    assert!(motemix(words).succeeds().contains("its readings are at /ps/data/"));
+    publish(20.5).succeeds();
+    publish(21.5).succeeds();
+    // Registering again renews, and makes no second topic.
+    motemix(words).succeeds();
+
+    for scheme in ["coap", "coap+tcp"] {
+        let at = format!("{scheme}://{}", broker.address);
+        let seen = motemix(["broker", "watch", &at, "--seconds", "2"]).succeeds();
+        assert!(seen.contains("cellar warmth") && seen.contains("t 21.5 Cel"), "{seen}");
+        assert!(seen.contains("verified,") && seen.contains("1 device, 1 reading verified"), "{seen}");
+    }
+    // Who takes it for another network's does not believe it.
+    let watch = motemix(["broker", "watch", &at, "--seconds", "2", "--audience", "plant"]);
+    watch.fails(1, &["1 reading is not what a device signed"]);
+    // Another key registers nothing under this device's name.
+    let socket = folder.path().join("data/local.sock");
+    let local = ["broker", "watch", socket.to_str().expect("UTF-8"), "--seconds", "2", "--json"];
+    assert!(motemix(local).succeeds().contains("\"verified\":true"));
+}
+
+#[test]
+fn the_demonstration_hands_readings_over_checks_them_and_has_a_mote_obey() {
+    let words = ["demo", "--smart", "--json", "--motes", "2", "--seconds", "6", "--interval", "400ms"];
+    let said = motemix(words.into_iter().chain(["--mean-delay", "20ms"])).succeeds();
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let smart = &said["smart"];
+    let devices = smart["devices"].as_array().expect("a list");
+    assert_eq!(devices.len(), 2, "{smart}");
+    assert!(devices.iter().all(|device| device["verified"].as_u64() > Some(0)), "{smart}");
+    assert_eq!((&smart["not_verified"], &smart["waiting"]), (&0.into(), &0.into()), "{smart}");
+    assert_eq!(smart["handed_over"], said["delivered"]);
+    assert!(smart["obeyed_after_ms"].is_u64(), "{smart}");
+}

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use minicbor::Encoder;
-use motemix_coap::link_format::{self, Link, emit};
+use motemix_coap::link_format::{Link, emit};
 use motemix_coap::{Code, Method, Request, Response, format};
 use motemix_object::Identity;
 use motemix_readings::devices::Verdict;
@@ -14,14 +13,13 @@ use tokio::time::{Duration, Instant};
 use super::publish::text;
 use super::{Commands, HandoverError, Short};
 use crate::client::Client;
-use crate::topics::{DATA_TYPE, property};
+use crate::client::topics::{self, Path};
+use crate::topics::DATA_TYPE;
 
 /// Seconds that a registration lasts: should the receiver end, its devices are gone after that.
 const LIFETIME: u32 = 90_000;
 /// When it is renewed.
 const RENEW: Duration = Duration::from_hours(6);
-/// The interface of topics that devices are commanded on (RFC 6690, `if`).
-const COMMANDED: &str = "motemix.command";
 
 /// A device as it was announced.
 #[derive(Debug)]
@@ -29,9 +27,9 @@ struct Entry {
     place: String,
     purpose: String,
     /// Where its registration is.
-    registration: Vec<String>,
+    registration: Path,
     /// Where its readings go.
-    data: Vec<String>,
+    data: Path,
     renew: Instant,
     commanded: AbortHandle,
 }
@@ -79,9 +77,7 @@ impl Announced {
         let gone: Vec<Short> = self.devices.keys().copied().filter(|short| !stays(short)).collect();
         for short in gone {
             if let Some(entry) = self.devices.remove(&short) {
-                let mut request = Request::new(Method::Delete, &[]);
-                request.path.clone_from(&entry.registration);
-                client.ask(request).await?;
+                client.ask(topics::request(Method::Delete, &entry.registration)).await?;
             }
         }
         for device in listed.iter().filter(|device| device.successor.is_none()) {
@@ -129,11 +125,11 @@ async fn announce_one(
     let readings = topic(client, &format!("{base}/readings"), Some(identity)).await?;
     let commanded = topic(client, &format!("{base}/commands"), None).await?;
     let links = [
-        Link::new(&uri(&readings))
+        Link::new(&topics::reference(&readings))
             .with("rt", DATA_TYPE)
             .with("key", &base64url::encode(credential))
             .with_flag("obs"),
-        Link::new(&uri(&commanded)).with("rt", DATA_TYPE).with("if", COMMANDED),
+        Link::new(&topics::reference(&commanded)).with("rt", DATA_TYPE).with("if", topics::COMMANDS),
     ];
     let mut request = Request::new(Method::Post, &["rd"]);
     request.content_format = Some(format::LINK_FORMAT);
@@ -156,14 +152,13 @@ async fn announce_one(
 }
 
 /// Brings what is commanded, for as long as the device is announced.
-fn follow(client: Client, path: Vec<String>, device: Short, commands: Commands) -> AbortHandle {
+fn follow(client: Client, path: Path, device: Short, commands: Commands) -> AbortHandle {
     /// What was deleted cannot be observed (draft-ietf-core-coap-pubsub).
     const AGAIN: Duration = Duration::from_secs(10);
     let follow = async move {
         while !client.is_over() {
-            let mut request = Request::new(Method::Get, &[]);
-            request.path.clone_from(&path);
-            let Ok(mut observation) = client.observe(request).await else { return };
+            let get = topics::request(Method::Get, &path);
+            let Ok(mut observation) = client.observe(get).await else { return };
             while let Some(response) = observation.next().await {
                 if response.code.is_success() {
                     commands.set(device, &response.payload);
@@ -179,50 +174,18 @@ fn follow(client: Client, path: Vec<String>, device: Short, commands: Commands) 
 
 /// Where the data of a topic is that has this name, or of any topic of the device; makes one if
 /// there is none.
-async fn topic(client: &Client, name: &str, device: Option<&Identity>) -> Result<Vec<String>, HandoverError> {
-    let filter = match device {
-        Some(device) => map(|out| out.map(1)?.i64(property::DEVICE)?.bytes(device.as_bytes()).map(|_| ())),
-        None => map(|out| out.map(1)?.i64(property::NAME)?.str(name).map(|_| ())),
+async fn topic(client: &Client, name: &str, device: Option<&Identity>) -> Result<Path, HandoverError> {
+    let search = device.map_or_else(|| topics::named(name), topics::of_device);
+    let response = expect(client.ask(search).await?, "list topics")?;
+    if let Some(id) = topics::found(&response).into_iter().next() {
+        return Ok(topics::data(&id));
+    }
+    let creation = match device {
+        Some(device) => topics::creation_of(name, device),
+        None => topics::creation(name, format::COSE_SIGN1),
     };
-    let mut request = Request::new(Method::Fetch, &["ps"]);
-    request.content_format = Some(format::CORE_PUBSUB_CBOR);
-    request.payload = filter;
-    let response = expect(client.ask(request).await?, "list topics")?;
-    let links =
-        std::str::from_utf8(&response.payload).ok().and_then(|text| link_format::parse(text, 64).ok());
-    let found = links.iter().flatten().next().map(|link| segments(&link.target));
-    let path = if let Some(path) = found {
-        path
-    } else {
-        let mut request = Request::new(Method::Post, &["ps"]);
-        request.content_format = Some(format::CORE_PUBSUB_CBOR);
-        request.payload = map(|out| {
-            out.map(if device.is_some() { 3 } else { 4 })?;
-            out.i64(property::NAME)?.str(name)?.i64(property::RESOURCE_TYPE)?.str(DATA_TYPE)?;
-            match device {
-                Some(device) => out.i64(property::DEVICE)?.bytes(device.as_bytes())?,
-                // What is observed has to have a value: none is commanded yet.
-                None => {
-                    out.i64(property::CONTENT_FORMAT)?.u16(format::COSE_SIGN1)?;
-                    out.i64(property::INITIALIZE)?.bytes(&[])?
-                }
-            };
-            Ok(())
-        });
-        expect(client.ask(request).await?, "make a topic")?.location_path
-    };
-    let id = path.last().cloned().unwrap_or_default();
-    Ok(vec!["ps".to_owned(), "data".to_owned(), id])
-}
-
-fn map(
-    write: impl FnOnce(
-        &mut Encoder<&mut Vec<u8>>,
-    ) -> Result<(), minicbor::encode::Error<std::convert::Infallible>>,
-) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let Ok(()) = write(&mut Encoder::new(&mut bytes)) else { unreachable!("memory takes everything") };
-    bytes
+    let response = expect(client.ask(creation).await?, "make a topic")?;
+    Ok(topics::data(&response.location_path))
 }
 
 fn expect(response: Response, what: &'static str) -> Result<Response, HandoverError> {
@@ -233,12 +196,4 @@ fn expect(response: Response, what: &'static str) -> Result<Response, HandoverEr
         }
         _ => Err(HandoverError::Refused(what, text(&response.payload))),
     }
-}
-
-fn segments(target: &str) -> Vec<String> {
-    target.trim_start_matches('/').split('/').map(str::to_owned).collect()
-}
-
-fn uri(path: &[String]) -> String {
-    format!("/{}", path.join("/"))
 }

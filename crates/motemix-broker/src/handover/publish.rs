@@ -8,7 +8,7 @@ use motemix_readings::devices::Verdict;
 
 use super::HandoverError;
 use super::announce::Announced;
-use crate::client::Client;
+use crate::client::{Client, topics};
 
 /// What became of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,7 @@ fn request(message: &[u8], sequence: Option<u64>, data: &[String]) -> Option<Req
     } else {
         return None;
     };
-    let mut request = Request::new(Method::Put, &[]);
-    request.path = data.to_vec();
+    let mut request = topics::request(Method::Put, data);
     request.content_format = Some(format);
     request.payload = payload.to_vec();
     request.query.extend(sequence.filter(|_| is_reading).map(|sequence| format!("sequence={sequence}")));

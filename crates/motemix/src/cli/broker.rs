@@ -1,10 +1,13 @@
 //! `motemix broker`.
 
-use clap::Args;
+use super::object::For;
+use clap::{Args, Subcommand};
+use motemix_broker::client::Address;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// Runs a broker and resource directory.
+/// Runs a broker and resource directory, or talks to one.
 ///
 /// Devices register with their public keys and publish signed readings over CoAP. The broker holds
 /// the newest while devices sleep, and tells who observes. Whoever wants checks the signatures, at
@@ -12,12 +15,26 @@ use std::path::PathBuf;
 /// the local socket: the broker learns what was measured and that it is genuine, and no address of
 /// a mote.
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_long_help = "\
 Examples:
   motemix broker --listen '[::1]:5683' --data broker
   motemix broker --listen '[::1]:5683' --data broker --page 127.0.0.1:8080
-  motemix broker --listen '[::1]:5683' --data broker --config broker.toml")]
+  motemix broker --listen '[::1]:5683' --data broker --config broker.toml
+  motemix broker watch 'coap://[::1]:5683'"
+)]
 pub struct Broker {
+    #[command(subcommand)]
+    pub client: Option<BrokerClient>,
+    #[command(flatten)]
+    pub server: BrokerServer,
+}
+
+/// What the server needs.
+#[derive(Debug, Args)]
+pub struct BrokerServer {
     /// An address for CoAP, over UDP, TCP and WebSockets; may be given once for IPv4 and once for
     /// IPv6.
     #[arg(long, value_name = "ADDRESS", required = true)]
@@ -25,11 +42,123 @@ pub struct Broker {
     /// The folder that keeps topics, values and registrations. The socket for receivers of this
     /// machine is in it: `local.sock`.
     #[arg(long, value_name = "DIR", required = true)]
-    pub data: PathBuf,
+    pub data: Option<PathBuf>,
     /// Limits, and who may do what; without it, usual limits, and what is signed by devices.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Serves the page with devices and readings here; nowhere by default.
     #[arg(long, value_name = "ADDRESS")]
     pub page: Option<SocketAddr>,
+    /// Ends when the process that started it ends.
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BrokerClient {
+    Register(BrokerRegister),
+    Publish(BrokerPublish),
+    Watch(BrokerWatch),
+    Command(BrokerCommand),
+}
+
+/// The broker that is asked.
+#[derive(Debug, Args)]
+pub struct BrokerAt {
+    /// The broker: `coap://HOST:PORT` over UDP, `coap+tcp://HOST:PORT`, or the path of its
+    /// `local.sock` on this machine.
+    #[arg(value_name = "BROKER")]
+    pub at: Address,
+}
+
+/// Registers a device and its public key, and makes a topic for its readings.
+///
+/// The device signs the request. From then on nobody else changes the registration or the topic.
+/// Register again before the lifetime is over, or when place or purpose have changed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix id new mote.key
+  motemix broker register 'coap://[::1]:5683' --key mote.key --place cellar --purpose temperature")]
+pub struct BrokerRegister {
+    #[command(flatten)]
+    pub broker: BrokerAt,
+    /// The file of the device's key, made by `motemix id new`.
+    #[arg(long, value_name = "KEY")]
+    pub key: PathBuf,
+    /// Where the device is.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub place: String,
+    /// What it is for.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub purpose: String,
+    /// How long the registration lasts.
+    #[arg(long, value_name = "TIME", default_value = "25h", value_parser = humantime::parse_duration)]
+    pub lifetime: Duration,
+    #[command(flatten)]
+    pub audience: For,
+}
+
+/// Publishes a reading that a registered device signs.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  echo '[{\"n\":\"t\",\"u\":\"Cel\",\"v\":21.5}]' | \\
+      motemix broker publish 'coap://[::1]:5683' --key mote.key")]
+pub struct BrokerPublish {
+    #[command(flatten)]
+    pub broker: BrokerAt,
+    /// The file of the device's key.
+    #[arg(long, value_name = "KEY")]
+    pub key: PathBuf,
+    /// SenML in JSON or CBOR; without it, from standard input.
+    #[arg(value_name = "READING")]
+    pub reading: Option<PathBuf>,
+    #[command(flatten)]
+    pub audience: For,
+}
+
+/// Looks devices up, observes their readings, and checks each itself.
+///
+/// Prints a line for each reading: when it came, whose it is, what it says, and what this program's
+/// own check of the signature found. It goes on until it is interrupted, or as long as `--seconds`
+/// says. It fails (status 1) if a reading is not what its device signed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix broker watch 'coap://[::1]:5683'
+  motemix broker watch 'coap://[::1]:5683' --audience plant --seconds 60 --json | jq .senml")]
+pub struct BrokerWatch {
+    #[command(flatten)]
+    pub broker: BrokerAt,
+    #[command(flatten)]
+    pub audience: For,
+    /// How long to watch.
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<u64>,
+    /// Prints one JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Hands a signed command to a device, by way of its receiver's replies.
+///
+/// The receiver says it with each acknowledgement until another command takes its place, and the
+/// device obeys it once. Who may command by way of the broker is in its rules; whom the device
+/// obeys is the device's own affair (`motemix id servers`).
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  echo '[{\"n\":\"valve\",\"v\":1}]' |
+      motemix object command server.key --device valve.card --audience plant > open.txt
+  motemix broker command broker/local.sock --device MOTEMIX:ID:… open.txt")]
+pub struct BrokerCommand {
+    #[command(flatten)]
+    pub broker: BrokerAt,
+    /// The device: its identity, or the text of its label.
+    #[arg(long, value_name = "ID")]
+    pub device: String,
+    /// What `motemix object command` made; without it, from standard input.
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<PathBuf>,
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 #[command(after_long_help = "\
 Examples:
   motemix demo
+  motemix demo --smart
   motemix demo --motes 10 --seconds 60 --loss 0.05
   motemix demo --kill-mix-after 5s --json | jq .elapsed_ms.p99")]
 pub struct Demo {
@@ -26,9 +27,15 @@ pub struct Demo {
     /// How long the motes send.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Mean time between two messages of a mote.
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration)]
-    pub interval: Duration,
+    /// Mean time between two messages of a mote; 500ms by default, and 2s with --smart, so that
+    /// people can read along.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub interval: Option<Duration>,
+    /// With a broker, which the receiver hands the readings to, and an application that looks the
+    /// motes up there, observes, verifies and shows each reading with its check. A server commands
+    /// the first mote by way of the broker.
+    #[arg(long, conflicts_with = "unsigned_readings")]
+    pub smart: bool,
     /// Readings are not signed, and hold more.
     #[arg(long)]
     pub unsigned_readings: bool,
@@ -53,6 +60,13 @@ pub struct Demo {
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+impl Demo {
+    /// Mean time between two messages of a mote.
+    pub fn mean_interval(&self) -> Duration {
+        self.interval.unwrap_or(Duration::from_millis(if self.smart { 2000 } else { 500 }))
+    }
 }
 
 /// A number between 0 and 1.

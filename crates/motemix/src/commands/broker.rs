@@ -1,114 +1,48 @@
-//! `motemix broker`: the broker and resource directory in the foreground.
+//! `motemix broker`: the broker and resource directory, and who talks to it.
+//!
+//! ```text
+//! device:      register ─ publish ┐
+//! receiver:    ([broker] in node.toml) ─ broker (serve) ─ watch: look up, observe, verify
+//! server:      command ───────────┘
+//! ```
 
-use crate::cli::Broker as Args;
+mod command;
+mod device;
+mod serve;
+mod watch;
+
+use crate::cli::{Broker, BrokerClient};
 use crate::failure::Failure;
 use anyhow::Context as _;
-use motemix_broker::bridge::{Bridge, Plan, Status};
-use motemix_broker::page::{self, Page};
-use motemix_broker::serve::{Listen, ServeError, Server, Shown, inside};
-use motemix_broker::store::{Sqlite, StoreError};
-use motemix_broker::{Moment, Policy};
-use motemix_host::clock::unix_time;
-use motemix_host::rng::HostRng;
-use rand_core::Rng as _;
+use motemix_broker::client::{Address, Client};
+use motemix_coap::{Request, Response};
 use std::future::Future;
-use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{oneshot, watch};
 
-/// The socket for receivers of this machine, in the folder of the data.
-const LOCAL: &str = "local.sock";
-
-pub fn broker(args: &Args) -> Result<(), Failure> {
-    let read = args.config.as_deref().map(Policy::read_with_bridge).transpose();
-    let (policy, bridge) = read.map_err(Failure::broken)?.unwrap_or_default();
-    let runtime = Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(serve(args, policy, bridge))
-}
-
-async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), Failure> {
-    let store = Sqlite::open(&args.data, policy.retention).map_err(store_failure)?;
-    let mut listen = Listen::default();
-    listen.coap.clone_from(&args.listen);
-    listen.local = Some(args.data.join(LOCAL));
-    let (inner, inside) = inside();
-    let network = policy.audience.clone();
-    let retention = policy.retention;
-    let stop = stopped()?;
-    let (server, opened) = Server::open(policy, store, &listen, inside).map_err(serve_failure)?;
-    for address in &opened.coap {
-        eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
-    }
-    if let Some(address) = args.page {
-        let mut settings = page::Settings::default();
-        settings.listen = address;
-        let page = Page::bind(settings).await;
-        let page =
-            page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
-        eprintln!("motemix: http://{}/", page.address().context("--page")?);
-        let reader = Sqlite::open(&args.data, retention).map_err(store_failure)?;
-        let shown = Shown::new(inner.clone(), &network, reader);
-        let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
-        let feed = page::Feed::new(page::Limits::default(), started);
-        tokio::spawn(shown.clone().tell(feed.clone()));
-        tokio::spawn(page.serve(shown, feed));
-    }
-    let Some(plan) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
-    let mut rng = HostRng::new().context("the system has no random numbers")?;
-    let (bridge, status) = Bridge::new(plan);
-    tokio::spawn(tell(status));
-    let (end, ended) = oneshot::channel::<()>();
-    let stop_bridge = async {
-        // Dropping the other end says it too.
-        let _ = ended.await;
-    };
-    let bridging = tokio::spawn(bridge.run(inner, move || rng.next_u64(), stop_bridge));
-    let outcome = server.serve(stop).await.map_err(serve_failure);
-    drop(end);
-    // It says goodbye to the MQTT broker, so that what it retained is marked as offline.
-    let _ = bridging.await;
-    outcome
-}
-
-/// Says on the terminal what is wrong between the bridge and MQTT, once, and when it is over.
-async fn tell(mut status: watch::Receiver<Status>) {
-    let mut told = None;
-    while status.changed().await.is_ok() {
-        let trouble = status.borrow_and_update().trouble.clone();
-        if trouble != told {
-            match &trouble {
-                Some(trouble) => eprintln!("motemix: mqtt: {trouble}"),
-                None => eprintln!("motemix: mqtt: connected"),
-            }
-            told = trouble;
-        }
+pub fn broker(args: &Broker) -> Result<(), Failure> {
+    match &args.client {
+        None => serve::serve(&args.server),
+        Some(BrokerClient::Register(args)) => run(device::register(args)),
+        Some(BrokerClient::Publish(args)) => run(device::publish(args)),
+        Some(BrokerClient::Watch(args)) => run(watch::watch(args)),
+        Some(BrokerClient::Command(args)) => run(command::command(args)),
     }
 }
 
-/// Done when the system asks the broker to stop.
-fn stopped() -> Result<impl Future<Output = ()>, Failure> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot heed signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot heed signals")?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
+fn run(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("cannot start")?.block_on(work)
 }
 
-/// What can be mended in a file is broken; what the system refuses has failed.
-fn store_failure(error: StoreError) -> Failure {
-    match error {
-        StoreError::Unreadable { .. } => Failure::broken(error),
-        _ => Failure::failed(error),
-    }
+async fn connect(address: &Address) -> Result<Client, Failure> {
+    Client::connect(address.clone()).await.map_err(Failure::failed)
 }
 
-fn serve_failure(error: ServeError) -> Failure {
-    match error {
-        ServeError::Store(error) => store_failure(error),
-        ServeError::OneFamily(..) => Failure::broken(error),
-        _ => Failure::failed(error),
+/// Asks, and takes no error for an answer. `what` is what could not be done.
+async fn ask(client: &Client, request: Request, what: &str) -> Result<Response, Failure> {
+    let response = client.ask(request).await.map_err(Failure::failed)?;
+    if response.code.is_success() {
+        return Ok(response);
     }
+    let said = String::from_utf8_lossy(&response.payload);
+    Err(Failure::failed(format!("cannot {what}: {} says {}: {said}", client.address(), response.code)))
 }

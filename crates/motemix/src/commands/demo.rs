@@ -3,10 +3,12 @@
 //! ```text
 //! build ─ run ─ cool down ─ stop ─ report
 //!          └─ figures (polled) ─┘
+//! smart: broker before the nodes, application after them, settle before stop
 //! ```
 
 mod figures;
 mod network;
+mod smart;
 mod summary;
 
 use crate::cli::Demo as Args;
@@ -14,7 +16,8 @@ use crate::failure::Failure;
 use crate::program::on_interrupt;
 use crate::report::Progress;
 use figures::Figures;
-use network::DemoNetwork;
+use network::{DemoNetwork, NAME};
+use smart::Smart;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use summary::Summary;
@@ -26,12 +29,16 @@ const COOL_DOWN: Duration = Duration::from_secs(20);
 
 pub fn demo(args: &Args) -> Result<(), Failure> {
     let interrupted = on_interrupt()?;
-    let mut network = DemoNetwork::start(args)?;
-    let measured = measure(args, &mut network, &interrupted);
+    let mut network = DemoNetwork::make(args)?;
+    let smart = args.smart.then(|| Smart::start(network.dir(), NAME, &network.motes())).transpose();
+    let mut smart = smart?;
+    network.start()?;
+    let measured = measure(args, &mut network, smart.as_mut(), &interrupted);
     network.stop();
     let figures = measured?;
     let believed = if args.unsigned_readings { None } else { Some(network.believed()?) };
-    let summary = Summary::new(args, network.size(), &figures, believed);
+    let smart = smart.as_ref().map(Smart::summary).transpose()?;
+    let summary = Summary::new(args, network.size(), &figures, believed, smart);
     summary.print(args.json)?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::failed("interrupted"));
@@ -40,13 +47,24 @@ pub fn demo(args: &Args) -> Result<(), Failure> {
 }
 
 /// Runs for the time asked for, then waits until nothing is under way.
-fn measure(args: &Args, network: &mut DemoNetwork, interrupted: &AtomicBool) -> Result<Figures, Failure> {
+fn measure(
+    args: &Args,
+    network: &mut DemoNetwork,
+    mut smart: Option<&mut Smart>,
+    interrupted: &AtomicBool,
+) -> Result<Figures, Failure> {
+    if let Some(smart) = &mut smart {
+        smart.watch()?;
+    }
     let mut progress = Progress::new(args.seconds * 1000);
     let start = Instant::now();
     let end = Duration::from_secs(args.seconds);
     let mut fault = MixFault::of(args);
     while start.elapsed() < end && !interrupted.load(Ordering::Relaxed) {
         fault.advance(start.elapsed(), network, &progress)?;
+        if let Some(smart) = &mut smart {
+            smart.advance(&progress)?;
+        }
         let figures = network.figures()?;
         progress.at(start.elapsed().as_millis() as u64, &figures.line());
         std::thread::sleep(POLL_EVERY.min(end.saturating_sub(start.elapsed())));
@@ -59,6 +77,9 @@ fn measure(args: &Args, network: &mut DemoNetwork, interrupted: &AtomicBool) -> 
         progress.at(args.seconds * 1000, &format!("{}, waiting for {}", figures.line(), figures.under_way()));
         std::thread::sleep(POLL_EVERY);
         figures = network.figures()?;
+    }
+    if let Some(smart) = &mut smart {
+        smart.settle(&progress)?;
     }
     progress.finish();
     Ok(figures)

@@ -71,7 +71,7 @@ pub fn place(path: Option<&Path>) -> String {
 }
 
 /// SenML in a file, or on stdin, as it is and as it was read.
-fn senml(path: Option<&Path>) -> Result<(Vec<u8>, Pack), Failure> {
+pub fn senml(path: Option<&Path>) -> Result<(Vec<u8>, Pack), Failure> {
     let (place, given) = (place(path), input(path, MOST_SENML)?);
     let is_text = given.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     if is_text && !given.trim_ascii_start().starts_with(b"[") {

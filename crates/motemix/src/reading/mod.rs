@@ -53,10 +53,16 @@ pub fn in_words(data: &[u8]) -> String {
     if let Ok(reading) = SealedReading::parse(data) {
         return format!("{} (signed, not checked)", in_words(reading.unverified_senml()));
     }
-    if let Ok(Value::Array(pack)) = decode(data) {
-        return pack.iter().map(record_in_words).collect::<Vec<_>>().join(", ");
+    if let Ok(pack @ Value::Array(_)) = decode(data) {
+        return pack_in_words(&pack);
     }
     std::str::from_utf8(data).map_or_else(|_| format!("0x{}", hex::encode(data)), str::to_owned)
+}
+
+/// The same of SenML in JSON.
+pub fn pack_in_words(pack: &Value) -> String {
+    let records = pack.as_array().map(Vec::as_slice).unwrap_or_default();
+    records.iter().map(record_in_words).collect::<Vec<_>>().join(", ")
 }
 
 fn record_in_words(record: &Value) -> String {

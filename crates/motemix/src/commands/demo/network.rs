@@ -19,6 +19,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// What the network is called.
+pub const NAME: &str = "demo";
 /// How long the nodes may take to answer.
 const START: Duration = Duration::from_secs(20);
 /// How long they may take to end when asked.
@@ -46,7 +48,8 @@ struct DemoNode {
 }
 
 impl DemoNetwork {
-    pub fn start(args: &Args) -> Result<Self, Failure> {
+    /// Makes its folder and opens its sockets.
+    pub fn make(args: &Args) -> Result<Self, Failure> {
         let plan = plan(&args.size)?;
         check_paths(&args.size, ProfileName::from(args.traffic.profile).max_hops())?;
         let traffic = traffic(args);
@@ -57,14 +60,14 @@ impl DemoNetwork {
         let bound = bind(loopback(), plan.len())?;
         let addresses: Vec<_> = bound.iter().map(|(address, _)| *address).collect();
         let blueprint = Blueprint {
-            network_name: "demo",
+            network_name: NAME,
             nodes: &plan,
             addresses: &addresses,
             traffic: &traffic,
             calendar: Calendar::new(EPOCH)?,
             epochs: 2,
             rate: None,
-            readings: Some(args.interval),
+            readings: Some(args.mean_interval()),
             unsigned_readings: args.unsigned_readings,
             metrics: &[],
             loss: args.loss,
@@ -75,13 +78,22 @@ impl DemoNetwork {
             .zip(bound)
             .map(|(plan, (_, socket))| DemoNode { plan, socket, running: None, last: Figures::default() })
             .collect();
-        let mut demo = Self { network, nodes, lost: Figures::default(), killed: None, _folder: folder };
-        demo.start_all()?;
-        Ok(demo)
+        Ok(Self { network, nodes, lost: Figures::default(), killed: None, _folder: folder })
+    }
+
+    /// Its folder.
+    pub fn dir(&self) -> &NetworkDir {
+        &self.network
+    }
+
+    /// The names of its motes.
+    pub fn motes(&self) -> Vec<String> {
+        let motes = self.nodes.iter().filter(|node| node.plan.duty == Duty::Mote);
+        motes.map(|node| node.plan.name.clone()).collect()
     }
 
     /// Mixes and receivers before motes: the first reading is to find a network.
-    fn start_all(&mut self) -> Result<(), Failure> {
+    pub fn start(&mut self) -> Result<(), Failure> {
         let mut progress = Progress::new(self.nodes.len() as u64);
         for (position, motes) in [(0, false), (1, true)] {
             progress.at(position, if motes { "starting the motes" } else { "starting mixes and receivers" });
@@ -171,13 +183,13 @@ impl DemoNetwork {
         Ok(self.nodes[index].plan.name.clone())
     }
 
-    /// How many nodes, each in a process of its own.
     /// How many messages the receiver believes, and how many it does not.
     pub fn believed(&self) -> Result<(u64, u64), Failure> {
         let config = NodeConfig::load(self.network.node(RECEIVER).config()).map_err(Failure::broken)?;
         Ok(Checked::new(&config, None)?.count())
     }
 
+    /// How many nodes, each in a process of its own.
     pub fn size(&self) -> usize {
         self.nodes.len()
     }

@@ -1,6 +1,7 @@
 //! What came of a demonstration.
 
 use super::figures::{ELAPSED, Figures, ROUND_TRIP};
+use super::smart::SmartSummary;
 use crate::cli::{Demo as Args, Profile};
 use crate::report::{self, Table, shortfall};
 use anyhow::Result;
@@ -48,6 +49,9 @@ pub struct Summary {
     receivers: u16,
     seconds: u64,
     loss: f64,
+    /// What the broker and the application have seen, with `--smart`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smart: Option<SmartSummary>,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,7 +61,13 @@ struct Percentiles {
 }
 
 impl Summary {
-    pub fn new(args: &Args, processes: usize, figures: &Figures, believed: Option<(u64, u64)>) -> Self {
+    pub fn new(
+        args: &Args,
+        processes: usize,
+        figures: &Figures,
+        believed: Option<(u64, u64)>,
+        smart: Option<SmartSummary>,
+    ) -> Self {
         let geometry = geometry(args.traffic.profile);
         let times = |kind| {
             let at = |share| figures.micros(kind, share).map(in_milliseconds);
@@ -94,18 +104,26 @@ impl Summary {
             receivers: args.size.receivers,
             seconds: args.seconds,
             loss: args.loss,
+            smart,
         }
     }
 
     pub fn print(&self, json: bool) -> Result<()> {
-        if json { report::print_json(self) } else { self.table().print() }
+        if json {
+            return report::print_json(self);
+        }
+        if let Some(smart) = &self.smart {
+            smart.devices().print()?;
+        }
+        self.table().print()
     }
 
     /// What did not end well, in words.
     pub fn shortfall(&self) -> Option<String> {
         let forged = self.not_believed.filter(|count| *count > 0);
         let forged = forged.map(|count| format!("the receiver does not believe {count} of its messages"));
-        shortfall(self.discarded, self.under_way).or(forged)
+        let smart = self.smart.as_ref().and_then(|smart| smart.shortfall(self.motes.into()));
+        shortfall(self.discarded, self.under_way).or(forged).or(smart)
     }
 
     fn table(&self) -> Table {
@@ -126,6 +144,9 @@ impl Summary {
         }
         if let Some(not) = self.not_believed.filter(|not| *not > 0) {
             table.figure("not believed", &not, "messages");
+        }
+        if let Some(smart) = &self.smart {
+            smart.figures(&mut table);
         }
         table.figure("packet", &self.packet_len, "bytes");
         table.figure("datagram", &self.datagram_len, "bytes");

@@ -1,0 +1,38 @@
+//! A command, put where the device's receiver looks for it.
+
+use super::{ask, connect};
+use crate::cli::BrokerCommand;
+use crate::commands::id::source;
+use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
+use crate::failure::Failure;
+use crate::report;
+use motemix_broker::client::topics;
+use motemix_coap::{Method, format};
+use motemix_object::IdentityLabel;
+
+pub async fn command(args: &BrokerCommand) -> Result<(), Failure> {
+    let from = place(args.command.as_deref());
+    let command = unarmoured(input(args.command.as_deref(), MOST_MESSAGE)?);
+    kind::is(Kind::Command, &command, &from)?;
+    let short = match source::label(&args.device)? {
+        IdentityLabel::Full(identity) => identity.short(),
+        IdentityLabel::Short(short) => short,
+    };
+    let client = connect(&args.broker.at).await?;
+    let name = format!("devices/{}/commands", hex::encode(short));
+    let found = topics::found(&ask(&client, topics::named(&name), "look for the device").await?);
+    let topic = found.first().ok_or_else(|| {
+        Failure::failed(format!(
+            "{}: no receiver takes commands for {}; look whether its receiver runs and has it in its list",
+            args.broker.at,
+            hex::encode(short)
+        ))
+    })?;
+    let data = topics::data(topic);
+    let mut request = topics::request(Method::Put, &data);
+    request.content_format = Some(format::COSE_SIGN1);
+    request.payload = command;
+    ask(&client, request, "hand the command over").await?;
+    let said = format!("the device gets it with its next acknowledgement ({})\n", topics::reference(&data));
+    Ok(report::print(said.as_bytes())?)
+}

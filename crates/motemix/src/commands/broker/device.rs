@@ -1,0 +1,157 @@
+//! A device that registers and publishes by itself.
+
+use super::{ask, connect};
+use crate::cli::{BrokerPublish, BrokerRegister, For};
+use crate::commands::object::senml;
+use crate::failure::Failure;
+use crate::report;
+use motemix_broker::client::{Address, Client, topics};
+use motemix_coap::link_format::{Link, emit};
+use motemix_coap::{Code, Method, Request, format};
+use motemix_host::keys::DeviceKey;
+use motemix_object::{
+    Identity, MAX_REQUEST_PROOF_LEN, MAX_TEXT_LEN, OVERHEAD, Path, RequestDigest, Sealer, sign_request,
+};
+use motemix_readings::{Counter, base64url};
+
+/// Room for a key and what may stand beside it.
+const CREDENTIAL_LEN: usize = 2048;
+/// What signing a request takes besides the proof.
+const SIGNED: usize = 32;
+
+/// A device that signs what it asks.
+struct Device<'a> {
+    key: DeviceKey,
+    identity: Identity,
+    counter: Counter,
+    audience: &'a For,
+}
+
+impl<'a> Device<'a> {
+    fn load(path: &std::path::Path, audience: &'a For) -> Result<Self, Failure> {
+        let key = DeviceKey::load(path).map_err(Failure::broken)?;
+        let identity = key.identity();
+        Ok(Self { counter: Counter::beside(path, &identity), key, identity, audience })
+    }
+
+    fn credential(&self) -> Result<String, Failure> {
+        let mut out = [0; CREDENTIAL_LEN];
+        let len = self.key.credential().encode(&mut out).map_err(Failure::failed)?;
+        Ok(base64url::encode(&out[..len]))
+    }
+
+    /// The request with its proof.
+    fn sign(&mut self, mut request: Request) -> Result<Request, Failure> {
+        let number = self.counter.take().map_err(Failure::failed)?.number();
+        let method = request.method.byte();
+        let digest = RequestDigest::of(method, &request.path, &request.query, &request.payload);
+        let digest = digest.map_err(Failure::failed)?;
+        let mut out = [0; MAX_REQUEST_PROOF_LEN + SIGNED];
+        let (signer, _) = self.key.parts();
+        let len = sign_request(signer, &self.identity, number, &digest, self.audience.get(), &mut out);
+        let proof = base64url::encode(&out[..len.map_err(Failure::failed)?]);
+        request.query.push(format!("proof={proof}"));
+        Ok(request)
+    }
+
+    fn registration(&mut self, args: &BrokerRegister, links: &[Link]) -> Result<Request, Failure> {
+        let mut request = Request::new(Method::Post, &["rd"]);
+        request.content_format = Some(format::LINK_FORMAT);
+        request.payload = emit(links).into_bytes();
+        let lifetime = args.lifetime.as_secs();
+        request.query = vec![format!("ep=MOTEMIX:ID:{:.32}", self.identity), format!("lt={lifetime}")];
+        match &args.broker.at {
+            // What it publishes is there, and it sleeps.
+            Address::Local(_) => {}
+            broker => request.query.push(format!("base={broker}")),
+        }
+        for (name, value) in [("place", &args.place), ("purpose", &args.purpose)] {
+            if !value.is_empty() {
+                request.query.push(format!("{name}={value}"));
+            }
+        }
+        self.sign(request)
+    }
+
+    /// Where its readings go, if it has a topic.
+    async fn topic(&self, client: &Client) -> Result<Option<topics::Path>, Failure> {
+        let search = topics::of_device(&self.identity);
+        let found = topics::found(&ask(client, search, "look for the device's topic").await?);
+        Ok(found.first().map(|topic| topics::data(topic)))
+    }
+}
+
+pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
+    for (name, text) in [("--place", &args.place), ("--purpose", &args.purpose)] {
+        if text.len() > MAX_TEXT_LEN || text.chars().any(char::is_control) {
+            return Err(Failure::broken(format!(
+                "{name}: at most {MAX_TEXT_LEN} bytes, without line ends and other control characters"
+            )));
+        }
+    }
+    let mut device = Device::load(&args.key, &args.audience)?;
+    let credential = device.credential()?;
+    let client = connect(&args.broker.at).await?;
+    let link = |target: &str| Link::new(target).with("rt", topics::TYPE).with("key", &credential);
+    let readings = if let Some(readings) = device.topic(&client).await? {
+        readings
+    } else {
+        // Who makes a topic is known first.
+        let keyed = [Link::new("/").with("key", &credential)];
+        ask(&client, device.registration(args, &keyed)?, "register the device").await?;
+        let name = format!("devices/{:.32}/readings", device.identity);
+        let mut creation = topics::creation_of(&name, &device.identity);
+        creation.query.push(format!("device={}", device.identity));
+        let made = ask(&client, device.sign(creation)?, "make a topic for its readings").await?;
+        topics::data(&made.location_path)
+    };
+    let links = [link(&topics::reference(&readings)).with_flag("obs")];
+    ask(&client, device.registration(args, &links)?, "register the device").await?;
+    let said = format!(
+        "registered {:.32} for {}; its readings are at {}\n",
+        device.identity,
+        humantime::format_duration(args.lifetime),
+        topics::reference(&readings)
+    );
+    Ok(report::print(said.as_bytes())?)
+}
+
+pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
+    let (given, pack) = senml(args.reading.as_deref())?;
+    // CBOR stays as it is.
+    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
+    let mut device = Device::load(&args.key, &args.audience)?;
+    let client = connect(&args.broker.at).await?;
+    let topic = device.topic(&client).await?.ok_or_else(|| {
+        Failure::failed(format!(
+            "{}: no topic takes readings of {:.32}; register the device first (`motemix broker register`)",
+            args.broker.at, device.identity
+        ))
+    })?;
+    let number = device.counter.take().map_err(Failure::failed)?;
+    let sequence = number.number();
+    let (identity, audience) = (device.identity, args.audience.get());
+    let mut sealer = Sealer { signer: device.key.signer(), identity, path: Path::Direct, audience };
+    let mut out = vec![0; pack.len() + OVERHEAD + 8];
+    let len = sealer.seal(number, &pack, &mut out).map_err(Failure::failed)?;
+    out.truncate(len);
+    let mut request = topics::request(Method::Put, &topic);
+    request.content_format = Some(format::COSE_SIGN1);
+    request.payload = out;
+    let response = client.ask(request).await.map_err(Failure::failed)?;
+    match response.code {
+        code if code.is_success() => {
+            let said = format!("published reading {sequence} at {}\n", topics::reference(&topic));
+            Ok(report::print(said.as_bytes())?)
+        }
+        Code::UNAUTHORIZED => Err(Failure::failed(format!(
+            "{}: the registration is over or another network's; register the device again \
+             (`motemix broker register`, with the same --audience)",
+            args.broker.at
+        ))),
+        code => {
+            let said = String::from_utf8_lossy(&response.payload).into_owned();
+            Err(Failure::failed(format!("not published: {} says {code}: {said}", args.broker.at)))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! One device's readings.
+
+use super::{AGAIN, Genuine, Shown};
+use motemix_broker::client::{Address, Client, ClientError, topics};
+use motemix_coap::link_format::{self, Link};
+use motemix_coap::{Method, Request, Response, format};
+use motemix_object::{Audience, Credential, Freshness, Identity, Policy, PublicKey, SealedReading};
+use motemix_readings::{base64url, jws, senml::Pack};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// Follows one device.
+pub struct Follower {
+    client: Client,
+    audience: String,
+    topic: topics::Path,
+    credential: String,
+    device: Identity,
+    key: PublicKey,
+    fresh: Freshness,
+    /// A broker says the newest again, to see who listens.
+    last: Vec<u8>,
+}
+
+/// The path of a link to this broker, by whichever protocol; `None` if it leads elsewhere.
+fn path_on<'l>(broker: &Address, target: &'l str) -> Option<&'l str> {
+    let Some((_, rest)) = target.split_once("://") else { return Some(target) };
+    let (authority, path) = rest.split_at(rest.find('/')?);
+    let is_here = match broker {
+        Address::Udp(host) | Address::Tcp(host) => {
+            format!("coap://{authority}").parse() == Ok(Address::Udp(host.clone()))
+        }
+        // Its socket does not say where else it listens: what it does not have is not observed.
+        _ => true,
+    };
+    is_here.then_some(path)
+}
+
+impl Follower {
+    /// `None` if the link is malformed, or to another broker.
+    pub fn new(client: &Client, audience: &str, link: &Link) -> Option<Self> {
+        let topic = path_on(client.address(), &link.target)?;
+        let bytes = base64url::decode(link.value("key")?)?;
+        let credential = Credential::parse(&bytes).ok()?;
+        Some(Self {
+            client: client.clone(),
+            audience: audience.to_owned(),
+            topic: topics::path(topic),
+            credential: link.value("key")?.to_owned(),
+            device: credential.identity().ok()?,
+            key: *credential.key(),
+            fresh: Freshness::starting_at(0),
+            last: Vec::new(),
+        })
+    }
+
+    /// Shows what the device published, until nobody looks any more.
+    pub async fn run(mut self, show: mpsc::Sender<Shown>) {
+        while !self.client.is_over() {
+            // What is wrong with the connection is told by whoever looks devices up.
+            if self.follow(&show).await.is_err() || show.is_closed() {
+                return;
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    async fn follow(&mut self, show: &mpsc::Sender<Shown>) -> Result<(), ClientError> {
+        let name = self.name().await?;
+        let next = topics::number(&self.client.ask(topics::next_number(&self.topic)).await?);
+        let mut is_first = true;
+        let mut observation = self.client.observe(topics::request(Method::Get, &self.topic)).await?;
+        while let Some(response) = observation.next().await {
+            // Nothing is published yet, or nothing any more.
+            if !response.code.is_success() || *response.payload == *self.last {
+                continue;
+            }
+            if std::mem::take(&mut is_first) {
+                // What is there already may be one of the last; from then on each has to be fresh.
+                let next = next.unwrap_or(0).saturating_sub(motemix_object::WINDOW);
+                if next > self.fresh.next() {
+                    self.fresh = Freshness::starting_at(next);
+                }
+            }
+            self.last = response.payload.to_vec();
+            let shown = Shown {
+                device: self.device,
+                name: name.clone(),
+                outcome: self.check(&response),
+                data: self.last.clone(),
+            };
+            if show.send(shown).await.is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the device is and what it is for, or else its identity.
+    async fn name(&self) -> Result<String, ClientError> {
+        let mut request = Request::new(Method::Get, &["rd-lookup", "ep"]);
+        request.query.push(format!("key={}", self.credential));
+        let response = self.client.ask(request).await?;
+        let text = String::from_utf8_lossy(&response.payload);
+        let links = link_format::parse(&text, 1).unwrap_or_default();
+        let words = ["place", "purpose"].map(|name| links.first().and_then(|link| link.value(name)));
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        Ok(if words.is_empty() { format!("{:.16}", self.device) } else { words.join(" ") })
+    }
+
+    /// Whether the device signed it, for this audience, and under which number.
+    fn check(&mut self, response: &Response) -> Result<Genuine, String> {
+        let audience = Audience::new(&self.audience).unwrap_or_default();
+        let words = |problem: &dyn std::fmt::Display| problem.to_string();
+        if response.content_format == Some(format::COSE_SIGN1) {
+            let sealed = SealedReading::parse(&response.payload).map_err(|problem| words(&problem))?;
+            let sequence = self.sequence(sealed.key_id())?;
+            let verified = sealed.verify(&self.key, &self.device, sequence, audience);
+            let verified = verified.map_err(|problem| words(&problem))?;
+            self.fresh.admit(&verified, Policy::WINDOW).map_err(|stale| words(&stale))?;
+            return Ok(Genuine { sequence, senml: verified.senml().to_vec() });
+        }
+        let text = std::str::from_utf8(&response.payload).map_err(|problem| words(&problem))?;
+        let sealed = jws::open(text).map_err(|problem| words(&problem))?;
+        let sequence = self.sequence(sealed.key_id())?;
+        let verified = sealed.verify(&self.key, &self.device, sequence, audience);
+        let verified = verified.map_err(|problem| words(&problem))?;
+        self.fresh.admit(&verified, Policy::WINDOW).map_err(|stale| words(&stale))?;
+        let senml = Pack::read(verified.senml()).map_or_else(|_| Vec::new(), |pack| pack.to_cbor());
+        Ok(Genuine { sequence, senml })
+    }
+
+    fn sequence(&self, key_id: motemix_object::KeyId) -> Result<u64, String> {
+        if key_id.names(&self.device) {
+            return Ok(self.fresh.nearest(key_id.low()));
+        }
+        let found = self.fresh.sequence_of(&self.device, key_id, Policy::WINDOW);
+        found.ok_or_else(|| "it is of another device, or its number is not fresh".to_owned())
+    }
+}
