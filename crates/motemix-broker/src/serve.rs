@@ -15,6 +15,7 @@ mod clock;
 mod connections;
 mod datagrams;
 mod inner;
+mod sessions;
 mod shown;
 
 use std::future::Future;
@@ -33,6 +34,7 @@ use connections::Connections;
 use datagrams::Datagrams;
 use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
+pub use sessions::{OwnIdentity, key_file};
 pub use shown::Shown;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
@@ -52,6 +54,8 @@ pub struct Listen {
     pub coap: Vec<SocketAddr>,
     /// A socket of this machine, for receivers of the network and for bridges.
     pub local: Option<PathBuf>,
+    /// The folder of the broker's keys. Without one nobody can prove to it who he is.
+    pub keys: Option<PathBuf>,
 }
 
 /// What a broker has opened, with the ports that the system chose.
@@ -61,6 +65,8 @@ pub struct Opened {
     pub coap: Vec<SocketAddr>,
     /// For receivers and bridges.
     pub local: Option<PathBuf>,
+    /// Who the broker is to devices that prove who they are, once for each kind of key.
+    pub identities: Vec<OwnIdentity>,
 }
 
 /// Why a broker cannot start or go on; prints as one line with a remedy.
@@ -79,6 +85,17 @@ pub enum ServeError {
     /// The local socket cannot be made.
     #[error(transparent)]
     Local(#[from] motemix_host::control::ControlError),
+    /// The broker's own key cannot be used.
+    #[error(transparent)]
+    Key(#[from] motemix_host::keys::KeyError),
+    /// There is another kind of key in its place.
+    #[error("{file}: no {algorithm} key; restore the file from a backup, or remove it for a new key", file = file.display())]
+    OtherKey {
+        /// Where it was looked for.
+        file: PathBuf,
+        /// What it should be for.
+        algorithm: &'static str,
+    },
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, #[source] io::Error),
@@ -112,8 +129,13 @@ impl<S: Store> Server<S> {
     ) -> Result<(Self, Opened), ServeError> {
         let seed = seed()?;
         let state = store.load()?;
-        let (datagrams, connections, addresses) = Self::listen(listen, seed)?;
-        let opened = Opened { coap: addresses, local: listen.local.clone() };
+        let (own, identities) =
+            listen.keys.as_deref().map(sessions::own_keys).transpose()?.unwrap_or_default();
+        let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
+        if !own.is_empty() {
+            datagrams.protect(sessions::protection(&policy, own, inside.mirror()));
+        }
+        let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
         // Nobody here asks endpoints for their links.
         policy.directory.simple = false;
         let broker = Broker::new(policy, state);
@@ -223,7 +245,8 @@ impl<S: Store> Server<S> {
     fn handle(&mut self, incoming: Incoming, connected: Option<IpAddr>, local: bool) {
         let Incoming { ticket, request } = incoming;
         let relation = ticket.relation();
-        let caller = Caller { peer: relation.peer, connected, device: None, local };
+        let device = self.datagrams.device(&ticket);
+        let caller = Caller { peer: relation.peer, connected, device, local };
         self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
     }
 

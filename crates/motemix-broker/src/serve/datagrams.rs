@@ -4,11 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 
 use motemix_coap::message::MAX_DATAGRAM_LEN;
-use motemix_coap::{Endpoint, Event, Incoming, Relation, Response, Settings, Ticket};
+use motemix_coap::{Endpoint, Event, Incoming, Protection, Relation, Response, Settings, Ticket};
+use motemix_object::Identity;
 use motemix_time::Instant;
 use tokio::net::UdpSocket;
 
-use super::ServeError;
+use super::{ServeError, sessions};
 
 /// Datagrams that one round takes in from a socket.
 const READS: usize = 1024;
@@ -96,6 +97,16 @@ impl Datagrams {
 
     pub(super) fn poll_request(&mut self) -> Option<Incoming> {
         self.endpoint.poll_request()
+    }
+
+    /// Lets devices prove who they are.
+    pub(super) fn protect(&mut self, protection: Protection) {
+        self.endpoint.protect(protection);
+    }
+
+    /// Which device has proven that a request is its own.
+    pub(super) fn device(&self, ticket: &Ticket) -> Option<Identity> {
+        sessions::identity_of(&self.endpoint.device(ticket)?.key)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {

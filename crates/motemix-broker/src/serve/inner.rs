@@ -144,6 +144,11 @@ impl Inside {
         }
     }
 
+    /// All that is stored, for whoever looks in between.
+    pub(super) fn mirror(&self) -> Arc<RwLock<State>> {
+        Arc::clone(&self.mirror)
+    }
+
     /// What was stored before the start.
     pub(super) fn begin(&mut self, state: &State) {
         *self.mirror.write().unwrap_or_else(PoisonError::into_inner) = state.clone();

@@ -5,10 +5,11 @@ use crate::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::bridge::{Bridge, Plan, Status};
 use motemix_broker::page::{self, Page};
-use motemix_broker::serve::{Listen, ServeError, Server, Shown, inside};
+use motemix_broker::serve::{Listen, OwnIdentity, ServeError, Server, Shown, inside};
 use motemix_broker::store::{Sqlite, StoreError};
 use motemix_broker::{Moment, Policy};
 use motemix_host::clock::unix_time;
+use motemix_host::keys::KeyProblem;
 use motemix_host::rng::HostRng;
 use rand_core::Rng as _;
 use std::future::Future;
@@ -31,6 +32,7 @@ async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), 
     let mut listen = Listen::default();
     listen.coap.clone_from(&args.listen);
     listen.local = Some(args.data.join(LOCAL));
+    listen.keys = Some(args.data.clone());
     let (inner, inside) = inside();
     let network = policy.audience.clone();
     let retention = policy.retention;
@@ -38,6 +40,9 @@ async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), 
     let (server, opened) = Server::open(policy, store, &listen, inside).map_err(serve_failure)?;
     for address in &opened.coap {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
+    }
+    for OwnIdentity { identity, algorithm } in &opened.identities {
+        eprintln!("motemix: identity {identity} ({})", algorithm.name());
     }
     if let Some(address) = args.page {
         let mut settings = page::Settings::default();
@@ -108,7 +113,11 @@ fn store_failure(error: StoreError) -> Failure {
 fn serve_failure(error: ServeError) -> Failure {
     match error {
         ServeError::Store(error) => store_failure(error),
-        ServeError::OneFamily(..) => Failure::broken(error),
+        ServeError::OneFamily(..) | ServeError::OtherKey { .. } => Failure::broken(error),
+        ServeError::Key(ref key) => match key.problem {
+            KeyProblem::Read(_) | KeyProblem::Write(_) => Failure::failed(error),
+            _ => Failure::broken(error),
+        },
         _ => Failure::failed(error),
     }
 }
