@@ -86,7 +86,7 @@ class Peer:
         self.server = await aiocoap.Context.create_server_context(site, bind=(LOOPBACK, 0), transports=["udp6"])
         # No public name leads to the port that the system chose.
         socket = self.server.request_interfaces[0].token_interface.message_interface.transport
-        return {"port": socket.get_extra_info("sockname")[1]}
+        return {"port": socket.get_extra_info("socket").getsockname()[1]}
 
     async def asked(self, _: dict) -> dict:
         return {"times": self.links.asked}

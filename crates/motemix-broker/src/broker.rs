@@ -14,6 +14,7 @@ use motemix_coap::{Code, Method, Observe, Relation, Request, Response};
 
 pub use batch::{Answer, Notice, Settled};
 pub use counters::{Counters, Refused};
+use desk::Fetching;
 pub use desk::PendingFetch;
 
 pub(crate) use batch::Batch;
@@ -47,6 +48,7 @@ pub struct Broker<T> {
     batch: Batch,
     waiting: Vec<Answer<T>>,
     fetches: Vec<PendingFetch<T>>,
+    fetching: Fetching,
     settings: Settings,
     observers: Observers,
     rates: Rates,
@@ -65,6 +67,7 @@ impl<T> Broker<T> {
             batch: Batch::default(),
             waiting: Vec::new(),
             fetches: Vec::new(),
+            fetching: Fetching::default(),
             settings: policy.settings(),
             observers: Observers::default(),
             rates,

@@ -14,6 +14,7 @@
 mod clock;
 mod connections;
 mod datagrams;
+mod fetches;
 mod inner;
 mod sessions;
 mod shown;
@@ -32,6 +33,7 @@ use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
 use clock::Clock;
 use connections::Connections;
 use datagrams::Datagrams;
+use fetches::Fetches;
 use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
 pub use sessions::{OwnIdentity, key_file};
@@ -108,6 +110,7 @@ pub struct Server<S> {
     store: S,
     datagrams: Datagrams,
     connections: Connections,
+    fetches: Fetches,
     inside: Inside,
     clock: Clock,
     /// Why the store refused last, and until when it is left alone.
@@ -122,7 +125,7 @@ impl<S: Store> Server<S> {
     /// # Errors
     /// See [`ServeError`].
     pub fn open(
-        mut policy: Policy,
+        policy: Policy,
         mut store: S,
         listen: &Listen,
         inside: Inside,
@@ -136,8 +139,6 @@ impl<S: Store> Server<S> {
             datagrams.protect(sessions::protection(&policy, own, inside.mirror()));
         }
         let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
-        // Nobody here asks endpoints for their links.
-        policy.directory.simple = false;
         let broker = Broker::new(policy, state);
         let clock = Clock::start();
         Ok((
@@ -146,6 +147,7 @@ impl<S: Store> Server<S> {
                 store,
                 datagrams,
                 connections,
+                fetches: Fetches::default(),
                 inside,
                 clock,
                 refused: None,
@@ -232,11 +234,14 @@ impl<S: Store> Server<S> {
         if !self.is_left_alone() {
             self.broker.expire(self.clock.moment());
         }
+        self.fetches.begin(now, &mut self.broker, &mut self.datagrams);
         self.settle();
         self.tidy();
         self.datagrams.handle_timeout(now);
         self.connections.handle_timeout(now);
         self.events();
+        // Registrations whose links have come.
+        self.settle();
         self.datagrams.transmit().map_err(|error| ServeError::System("UDP", error))?;
         self.connections.transmit();
         Ok(more)
@@ -314,11 +319,18 @@ impl<S: Store> Server<S> {
         self.inside.health(problem);
     }
 
-    /// Who does not observe any more.
+    /// Who does not observe any more, and which devices have answered.
     fn events(&mut self) {
         while let Some(event) = self.datagrams.poll_event().or_else(|| self.connections.poll_event()) {
-            if let Event::Gone(relation) = event {
-                self.broker.end(&relation);
+            let now = self.clock.moment();
+            match event {
+                Event::Gone(relation) => self.broker.end(&relation),
+                Event::Response { call, response } => {
+                    self.fetches.end(now, &mut self.broker, call, Some(&response));
+                }
+                Event::Failed { call } => self.fetches.end(now, &mut self.broker, call, None),
+                // The broker observes nobody.
+                Event::Notification { .. } => {}
             }
         }
     }

@@ -8,3 +8,5 @@ mod proven;
 #[path = "../../motemix-neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
+#[path = "broker_devices/simple.rs"]
+mod simple;

@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use motemix_coap::message::MAX_DATAGRAM_LEN;
-use motemix_coap::{Endpoint, Event, Incoming, Protection, Relation, Response, Settings, Ticket};
+use motemix_coap::{
+    CallId, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings, Ticket,
+};
 use motemix_object::Identity;
 use motemix_time::Instant;
 use tokio::net::UdpSocket;
@@ -107,6 +109,26 @@ impl Datagrams {
     /// Which device has proven that a request is its own.
     pub(super) fn device(&self, ticket: &Ticket) -> Option<Identity> {
         sessions::identity_of(&self.endpoint.device(ticket)?.key)
+    }
+
+    pub(super) fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {
+        self.endpoint.is_proven(now, address)
+    }
+
+    pub(super) fn ask_for_proof(&mut self, now: Instant, ticket: Ticket) {
+        self.endpoint.ask_for_proof(now, ticket);
+    }
+
+    /// Asks whoever asked, under the context of its request.
+    pub(super) fn request(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        request: Request,
+        of: &Ticket,
+    ) -> Result<CallId, Full> {
+        let context = self.endpoint.context(of);
+        self.endpoint.request_under(now, to, request, context)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {

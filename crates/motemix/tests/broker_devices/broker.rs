@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::python::Python;
+use crate::python::{Python, bytes};
 
 /// A broker that runs. Dropping it kills it, as a power cut would.
 pub struct Broker {
@@ -63,4 +63,12 @@ impl Drop for Broker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+pub fn code(answer: &Value) -> &str {
+    answer["code"].as_str().expect("a code")
+}
+
+pub fn text(answer: &Value) -> String {
+    String::from_utf8(bytes(answer, "payload")).expect("text")
 }

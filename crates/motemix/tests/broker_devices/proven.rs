@@ -13,8 +13,8 @@ use motemix_object::{Algorithm, Credential, Identity, PublicKey, Signer as _};
 use motemix_readings::base64url;
 use serde_json::{Value, json};
 
-use crate::broker::Broker;
-use crate::python::{Python, bytes};
+use crate::broker::{Broker, code, text};
+use crate::python::Python;
 
 /// A device's key, as EDHOC has it and as registrations have it.
 struct Device {
@@ -69,14 +69,6 @@ fn credential_of(broker: &Broker, data: &Path) -> Vec<u8> {
 fn links(device: &Device) -> Value {
     let links = format!("</t>;rt=temperature;key=\"{}\"", device.key());
     json!({ "format": 40, "payload": hex::encode(links) })
-}
-
-fn code(answer: &Value) -> &str {
-    answer["code"].as_str().expect("a code")
-}
-
-fn text(answer: &Value) -> String {
-    String::from_utf8(bytes(answer, "payload")).expect("text")
 }
 
 #[test]
