@@ -7,7 +7,9 @@ mod discovery;
 mod memory;
 mod observers;
 mod rates;
+mod unpublished;
 
+use std::collections::BTreeMap;
 use std::mem;
 
 use motemix_coap::{Code, Method, Observe, Relation, Request, Response};
@@ -16,6 +18,7 @@ pub use batch::{Answer, Notice, Settled};
 pub use counters::{Counters, Refused};
 use desk::Fetching;
 pub use desk::PendingFetch;
+pub use unpublished::Unpublished;
 
 pub(crate) use batch::Batch;
 pub(crate) use memory::Memory;
@@ -53,6 +56,8 @@ pub struct Broker<T> {
     observers: Observers,
     rates: Rates,
     counters: Counters,
+    /// Publications that were refused since somebody asked: the newest of each topic.
+    refused: BTreeMap<TopicId, Unpublished>,
     /// When it was last told what time it is.
     now: Moment,
 }
@@ -72,6 +77,7 @@ impl<T> Broker<T> {
             observers: Observers::default(),
             rates,
             counters: Counters::default(),
+            refused: BTreeMap::new(),
             now: Moment::from_millis(0),
             policy,
         }
@@ -124,7 +130,10 @@ impl<T> Broker<T> {
         let (response, observing) = match path.as_slice() {
             [".well-known", "core"] => (discovery::handle(&mut context, request), false),
             [topics::COLLECTION, rest @ ..] => match topics::handle(&mut context, rest, request) {
-                Reply::Response(response) => (response, false),
+                Reply::Response(response) => {
+                    self.note_refused(rest, request, &response);
+                    (response, false)
+                }
                 Reply::Data(topic, response) => {
                     let observing = wants && self.observe(now, caller, relation, &topic);
                     (response, observing)

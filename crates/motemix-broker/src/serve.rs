@@ -18,6 +18,7 @@ mod fetches;
 mod inner;
 mod sessions;
 mod shown;
+pub mod statistics;
 
 use std::future::Future;
 use std::io;
@@ -38,6 +39,7 @@ use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
 pub use sessions::{OwnIdentity, key_file};
 pub use shown::Shown;
+use statistics::Statistics;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;
@@ -242,6 +244,7 @@ impl<S: Store> Server<S> {
         self.events();
         // Registrations whose links have come.
         self.settle();
+        self.tell_numbers();
         self.datagrams.transmit().map_err(|error| ServeError::System("UDP", error))?;
         self.connections.transmit();
         Ok(more)
@@ -332,6 +335,23 @@ impl<S: Store> Server<S> {
                 // The broker observes nobody.
                 Event::Notification { .. } => {}
             }
+        }
+    }
+
+    /// Shows what was counted, and which publications were refused.
+    fn tell_numbers(&mut self) {
+        let (datagrams, oscore) = self.datagrams.counters();
+        self.inside.count(Statistics {
+            broker: self.broker.counters().clone(),
+            observers: self.broker.observers() as u64,
+            fetching: self.fetches.len() as u64,
+            datagrams,
+            connections: self.connections.counters(),
+            oscore,
+        });
+        let now = self.clock.moment();
+        while let Some((topic, unpublished)) = self.broker.poll_unpublished() {
+            self.inside.refused(now, topic, unpublished);
         }
     }
 

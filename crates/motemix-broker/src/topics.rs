@@ -16,7 +16,7 @@ use crate::state::{Topic, TopicId, Value};
 /// The path of the collection.
 pub(crate) const COLLECTION: &str = "ps";
 /// Below the collection, the path of all topic data.
-const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 
 /// How a request to a topic ends.
 pub(crate) enum Reply {

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-use super::ServeError;
+use super::{ServeError, statistics};
 
 /// Connections at a time; one address may have a sixteenth of them.
 const MOST: usize = 4096;
@@ -64,6 +64,7 @@ pub(super) struct Connections {
     seed: [u64; 2],
     /// Where the next look for requests begins: each connection has its turn.
     turn: u64,
+    counters: statistics::Connections,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -95,7 +96,8 @@ impl Connections {
         let words = |at: usize| u64::from_be_bytes(std::array::from_fn(|index| seed[at + index]));
         // Others than those of the endpoint: its generator is seeded with all 32 bytes.
         let seed = [words(0) ^ words(16), words(8) ^ words(24)];
-        Ok(Self { connections: BTreeMap::new(), told, written, seed, turn: 0, tasks })
+        let (connections, counters) = (BTreeMap::new(), statistics::Connections::default());
+        Ok(Self { connections, told, written, seed, turn: 0, counters, tasks })
     }
 
     /// Waits until a connection brought something, or takes more.
@@ -144,10 +146,12 @@ impl Connections {
         let is_full = self.connections.len() >= MOST;
         if address.is_some() && (is_full || of_address.count() >= MOST_OF_AN_ADDRESS) {
             // Dropping the sender closes the connection.
+            self.counters.refused += 1;
             return;
         }
         let session = Session::new(now, number, carrier, Settings::default(), self.seed);
         let connection = Connection { session, address, writes: Some(writes), read_on, is_paused: true };
+        self.counters.opened += 1;
         self.connections.insert(number, connection);
     }
 
@@ -205,11 +209,13 @@ impl Connections {
     /// Hands over what is to be sent, reads on where there is room again, and lets go of those that
     /// are over.
     pub(super) fn transmit(&mut self) {
+        let counters = &mut self.counters;
         self.connections.retain(|_, connection| {
             let Some(writes) = &connection.writes else { return false };
             while let Ok(place) = writes.try_reserve() {
                 let Some(bytes) = connection.session.poll_transmit() else {
                     if connection.session.is_over() {
+                        counters.aborted += u64::from(connection.session.was_aborted());
                         return false;
                     }
                     break;
@@ -222,6 +228,10 @@ impl Connections {
             }
             true
         });
+    }
+
+    pub(super) fn counters(&self) -> statistics::Connections {
+        statistics::Connections { open: self.connections.len() as u64, ..self.counters }
     }
 
     /// Tells everybody that the broker ends.

@@ -4,8 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 
 use motemix_coap::message::MAX_DATAGRAM_LEN;
+use motemix_coap::oscore;
+use motemix_coap::oscore::edhoc;
 use motemix_coap::{
-    CallId, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings, Ticket,
+    CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings, Ticket,
 };
 use motemix_object::Identity;
 use motemix_time::Instant;
@@ -129,6 +131,15 @@ impl Datagrams {
     ) -> Result<CallId, Full> {
         let context = self.endpoint.context(of);
         self.endpoint.request_under(now, to, request, context)
+    }
+
+    /// What was counted: of datagrams, and under OSCORE.
+    pub(super) fn counters(&mut self) -> (Counters, Option<(oscore::Counters, edhoc::Counters)>) {
+        let under = self.endpoint.protection().map(|Protection { layer, .. }| {
+            let handshakes = layer.responder.as_ref().map(|responder| *responder.counters());
+            (*layer.contexts.counters(), handshakes.unwrap_or_default())
+        });
+        (*self.endpoint.counters(), under)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {

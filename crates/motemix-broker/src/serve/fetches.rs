@@ -45,6 +45,10 @@ impl Fetches {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// A device has answered, or will not.
     pub(super) fn end(
         &mut self,

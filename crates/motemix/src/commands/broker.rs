@@ -44,6 +44,7 @@ async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), 
     for OwnIdentity { identity, algorithm } in &opened.identities {
         eprintln!("motemix: identity {identity} ({})", algorithm.name());
     }
+    let bridge = bridge.map(Bridge::new);
     if let Some(address) = args.page {
         let mut settings = page::Settings::default();
         settings.listen = address;
@@ -52,15 +53,14 @@ async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), 
             page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
         eprintln!("motemix: http://{}/", page.address().context("--page")?);
         let reader = Sqlite::open(&args.data, retention).map_err(store_failure)?;
-        let shown = Shown::new(inner.clone(), &network, reader);
+        let shown = Shown::new(inner.clone(), &network, reader, bridge.as_ref().map(|(_, status)| status.clone()));
         let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
         let feed = page::Feed::new(page::Limits::default(), started);
         tokio::spawn(shown.clone().tell(feed.clone()));
         tokio::spawn(page.serve(shown, feed));
     }
-    let Some(plan) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
+    let Some((bridge, status)) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
-    let (bridge, status) = Bridge::new(plan);
     tokio::spawn(tell(status));
     let (end, ended) = oneshot::channel::<()>();
     let stop_bridge = async {

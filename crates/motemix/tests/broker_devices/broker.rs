@@ -1,6 +1,7 @@
 //! The program, and what it says when it starts.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
@@ -15,7 +16,7 @@ pub struct Broker {
     pub base: String,
     /// Its identities, with the names of their algorithms.
     pub identities: Vec<(String, String)>,
-    _said: BufReader<ChildStderr>,
+    said: BufReader<ChildStderr>,
 }
 
 impl Broker {
@@ -45,7 +46,25 @@ impl Broker {
                 _ => panic!("{line}"),
             }
         }
-        Self { child, base: base.expect("it says where it listens"), identities, _said: said }
+        Self { child, base: base.expect("it says where it listens"), identities, said }
+    }
+
+    /// What its page says at a path, as JSON.
+    pub fn page(&mut self, paths: &[&str]) -> Vec<Value> {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("it says where the page is");
+        let address = line.trim().strip_prefix("motemix: http://").and_then(|rest| rest.strip_suffix('/'));
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        let answer = |path: &&str| {
+            let mut connection = TcpStream::connect(&address).expect("the page answers");
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            connection.write_all(request.as_bytes()).expect("it reads");
+            let mut answer = String::new();
+            connection.read_to_string(&mut answer).expect("text");
+            let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+            serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+        };
+        paths.iter().map(answer).collect()
     }
 
     /// Has a device ask something.

@@ -110,6 +110,37 @@ fn a_device_that_has_proven_its_key_registers_updates_and_observes_and_a_strange
 }
 
 #[test]
+fn whoever_looks_at_the_page_sees_what_was_refused_and_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let mut broker = Broker::start_with(&data, &["--page", "127.0.0.1:0"]);
+    let mut owner = Device::of(0x26).at(&broker, &data);
+    // {0: "room", 2: "core.ps.data"}
+    let topic = json!({ "format": 606, "payload": "a20064726f6f6d026c636f72652e70732e64617461" });
+    let created = broker.ask(&mut owner, "POST", "/ps", topic);
+    assert_eq!(code(&created), "2.01", "{}", text(&created));
+    let id = created["path"].as_str().and_then(|path| path.strip_prefix("ps/")).expect("a place").to_owned();
+
+    let value = json!({ "format": 0, "payload": hex::encode("21") });
+    let place = format!("/ps/data/{id}");
+    for _ in 0..2 {
+        let refused = broker.ask(&mut Python::device(), "PUT", &place, value.clone());
+        assert_eq!(code(&refused), "4.01", "{}", text(&refused));
+    }
+    assert_eq!(code(&broker.ask(&mut owner, "PUT", &place, value)), "2.01");
+
+    let [counters, topics] = <[Value; 2]>::try_from(broker.page(&["/api/counters", "/api/topics"])).expect("two");
+    assert_eq!(topics["topics"][0]["refused"]["count"], json!(2), "{topics}");
+    assert!(topics["topics"][0]["refused"]["why"].as_str().is_some_and(|why| !why.is_empty()));
+    assert_eq!(counters["broker"]["access"], json!(2), "{counters}");
+    assert_eq!(counters["broker"]["publications"], json!(1));
+    // aiocoap makes a context for each request.
+    assert_eq!(counters["edhoc"]["completed"], json!(2));
+    assert_eq!(counters["oscore"]["replayed"], json!(0));
+    assert!(counters["datagrams"]["received"].as_u64() >= Some(6), "{counters}");
+}
+
+#[test]
 fn the_broker_keeps_its_identity_and_its_keys_to_itself() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
