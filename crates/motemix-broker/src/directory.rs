@@ -23,6 +23,7 @@ use motemix_coap::link_format::Link;
 use motemix_coap::{Method, Request, Response, format};
 use motemix_object::{Identity, PublicKey};
 
+pub(crate) use base::network_of;
 pub use look_up::{Kind, look_up};
 pub use refusal::{Counters, Refusal, Refused};
 pub use register::{expire, next_expiry};

@@ -241,9 +241,14 @@ impl<S: Store> Server<S> {
         self.tidy();
         self.datagrams.handle_timeout(now);
         self.connections.handle_timeout(now);
-        self.events();
-        // Registrations whose links have come.
-        self.settle();
+        // Registrations whose links have come are answered too, and whoever left by that is noted.
+        loop {
+            self.events();
+            if self.broker.is_settled() {
+                break;
+            }
+            self.settle();
+        }
         self.tell_numbers();
         self.datagrams.transmit().map_err(|error| ServeError::System("UDP", error))?;
         self.connections.transmit();

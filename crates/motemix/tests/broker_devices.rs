@@ -8,5 +8,7 @@ mod proven;
 #[path = "../../motemix-neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
+#[path = "broker_devices/silent.rs"]
+mod silent;
 #[path = "broker_devices/simple.rs"]
 mod simple;

@@ -89,7 +89,10 @@ async fn status(State(broker): Broker) -> Response {
 async fn counters(State(broker): Broker) -> Response {
     let groups = broker.view.counters();
     let group = |(name, group): (&str, Vec<(&'static str, u64)>)| {
-        (name.to_owned(), Json::Object(group.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()))
+        (
+            name.to_owned(),
+            Json::Object(group.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()),
+        )
     };
     answer(&Json::Object(groups.into_iter().map(group).collect()))
 }

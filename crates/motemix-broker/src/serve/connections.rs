@@ -5,6 +5,7 @@
 //! makes the broker hold more than a chunk of it.
 
 mod carry;
+mod places;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,10 +19,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
 use super::{ServeError, statistics};
+use places::Places;
 
-/// Connections at a time; one address may have a sixteenth of them.
-const MOST: usize = 4096;
-const MOST_OF_AN_ADDRESS: usize = MOST / 16;
 /// Chunks of all connections that wait for the round.
 const CHUNKS: usize = 1024;
 /// Messages that wait to be written to a connection; further ones wait in its session.
@@ -59,6 +58,7 @@ struct Connection {
 pub(super) struct Connections {
     connections: BTreeMap<u64, Connection>,
     told: mpsc::Receiver<Told>,
+    places: Places,
     /// Something was written: there may be room for more.
     written: Arc<Notify>,
     seed: [u64; 2],
@@ -84,7 +84,8 @@ impl Connections {
         let (tell, told) = mpsc::channel(CHUNKS);
         let written = Arc::new(Notify::new());
         let mut tasks = Vec::new();
-        let listener = carry::Listener::new(tell, written.clone());
+        let places = Places::default();
+        let listener = carry::Listener::new(tell, written.clone(), places.clone());
         for address in addresses {
             let socket = listen_tcp(*address).map_err(|error| ServeError::Bind(*address, error))?;
             tasks.push(tokio::spawn(listener.clone().accept_tcp(socket)));
@@ -97,7 +98,7 @@ impl Connections {
         // Others than those of the endpoint: its generator is seeded with all 32 bytes.
         let seed = [words(0) ^ words(16), words(8) ^ words(24)];
         let (connections, counters) = (BTreeMap::new(), statistics::Connections::default());
-        Ok(Self { connections, told, written, seed, turn: 0, counters, tasks })
+        Ok(Self { connections, told, places, written, seed, turn: 0, counters, tasks })
     }
 
     /// Waits until a connection brought something, or takes more.
@@ -142,13 +143,6 @@ impl Connections {
 
     fn open(&mut self, now: Instant, opened: Opened) {
         let Opened { number, carrier, address, writes, read_on } = opened;
-        let of_address = self.connections.values().filter(|connection| connection.address == address);
-        let is_full = self.connections.len() >= MOST;
-        if address.is_some() && (is_full || of_address.count() >= MOST_OF_AN_ADDRESS) {
-            // Dropping the sender closes the connection.
-            self.counters.refused += 1;
-            return;
-        }
         let session = Session::new(now, number, carrier, Settings::default(), self.seed);
         let connection = Connection { session, address, writes: Some(writes), read_on, is_paused: true };
         self.counters.opened += 1;
@@ -231,7 +225,8 @@ impl Connections {
     }
 
     pub(super) fn counters(&self) -> statistics::Connections {
-        statistics::Connections { open: self.connections.len() as u64, ..self.counters }
+        let (refused, open) = (self.places.refused(), self.connections.len() as u64);
+        statistics::Connections { refused, open, ..self.counters }
     }
 
     /// Tells everybody that the broker ends.

@@ -7,7 +7,8 @@ use motemix_coap::message::MAX_DATAGRAM_LEN;
 use motemix_coap::oscore;
 use motemix_coap::oscore::edhoc;
 use motemix_coap::{
-    CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings, Ticket,
+    CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings,
+    Ticket,
 };
 use motemix_object::Identity;
 use motemix_time::Instant;

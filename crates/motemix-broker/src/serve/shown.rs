@@ -26,12 +26,7 @@ pub struct Shown<S> {
 impl<S: Store + 'static> Shown<S> {
     /// The broker behind `inner`; `store` is another connection to its store. A `bridge` to MQTT
     /// says how it is doing.
-    pub fn new(
-        inner: Inner,
-        network: &str,
-        store: S,
-        bridge: Option<watch::Receiver<Status>>,
-    ) -> Arc<Self> {
+    pub fn new(inner: Inner, network: &str, store: S, bridge: Option<watch::Receiver<Status>>) -> Arc<Self> {
         let (store, health) = (Mutex::new(store), Mutex::new(StoreState::Working));
         Arc::new(Self { inner, network: network.into(), store, health, bridge })
     }

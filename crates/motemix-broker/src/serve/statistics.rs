@@ -8,7 +8,7 @@ use motemix_coap::oscore::edhoc;
 pub struct Connections {
     /// Connections that were taken.
     pub opened: u64,
-    /// Connections beyond what all, or one address, may have.
+    /// Connections beyond what all, or one network, may have.
     pub refused: u64,
     /// Connections that the broker ended: whoever was there broke the protocol, or was silent.
     pub aborted: u64,

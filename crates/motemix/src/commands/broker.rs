@@ -53,7 +53,8 @@ async fn serve(args: &Args, policy: Policy, bridge: Option<Plan>) -> Result<(), 
             page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
         eprintln!("motemix: http://{}/", page.address().context("--page")?);
         let reader = Sqlite::open(&args.data, retention).map_err(store_failure)?;
-        let shown = Shown::new(inner.clone(), &network, reader, bridge.as_ref().map(|(_, status)| status.clone()));
+        let shown =
+            Shown::new(inner.clone(), &network, reader, bridge.as_ref().map(|(_, status)| status.clone()));
         let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
         let feed = page::Feed::new(page::Limits::default(), started);
         tokio::spawn(shown.clone().tell(feed.clone()));

@@ -129,7 +129,8 @@ fn whoever_looks_at_the_page_sees_what_was_refused_and_why() {
     }
     assert_eq!(code(&broker.ask(&mut owner, "PUT", &place, value)), "2.01");
 
-    let [counters, topics] = <[Value; 2]>::try_from(broker.page(&["/api/counters", "/api/topics"])).expect("two");
+    let [counters, topics] =
+        <[Value; 2]>::try_from(broker.page(&["/api/counters", "/api/topics"])).expect("two");
     assert_eq!(topics["topics"][0]["refused"]["count"], json!(2), "{topics}");
     assert!(topics["topics"][0]["refused"]["why"].as_str().is_some_and(|why| !why.is_empty()));
     assert_eq!(counters["broker"]["access"], json!(2), "{counters}");
