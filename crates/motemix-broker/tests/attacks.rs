@@ -1,4 +1,4 @@
-//! Each attack of the table in `docs/spec/broker.md`, and what comes of it.
+//! Attacks of the table in `docs/broker-attacks.md`, and what comes of it.
 
 mod building;
 
