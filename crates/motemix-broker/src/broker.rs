@@ -7,14 +7,18 @@ mod discovery;
 mod memory;
 mod observers;
 mod rates;
+mod unpublished;
 
+use std::collections::BTreeMap;
 use std::mem;
 
 use motemix_coap::{Code, Method, Observe, Relation, Request, Response};
 
 pub use batch::{Answer, Notice, Settled};
 pub use counters::{Counters, Refused};
+use desk::Fetching;
 pub use desk::PendingFetch;
+pub use unpublished::Unpublished;
 
 pub(crate) use batch::Batch;
 pub(crate) use memory::Memory;
@@ -47,10 +51,13 @@ pub struct Broker<T> {
     batch: Batch,
     waiting: Vec<Answer<T>>,
     fetches: Vec<PendingFetch<T>>,
+    fetching: Fetching,
     settings: Settings,
     observers: Observers,
     rates: Rates,
     counters: Counters,
+    /// Publications that were refused since somebody asked: the newest of each topic.
+    refused: BTreeMap<TopicId, Unpublished>,
     /// When it was last told what time it is.
     now: Moment,
 }
@@ -65,10 +72,12 @@ impl<T> Broker<T> {
             batch: Batch::default(),
             waiting: Vec::new(),
             fetches: Vec::new(),
+            fetching: Fetching::default(),
             settings: policy.settings(),
             observers: Observers::default(),
             rates,
             counters: Counters::default(),
+            refused: BTreeMap::new(),
             now: Moment::from_millis(0),
             policy,
         }
@@ -132,7 +141,10 @@ impl<T> Broker<T> {
         let (response, observing) = match path.as_slice() {
             [".well-known", "core"] => (discovery::handle(&mut context, request), false),
             [topics::COLLECTION, rest @ ..] => match topics::handle(&mut context, rest, request) {
-                Reply::Response(response) => (response, false),
+                Reply::Response(response) => {
+                    self.note_refused(rest, request, &response);
+                    (response, false)
+                }
                 Reply::Data(topic, response) => {
                     let observing = wants && self.observe(now, caller, relation, &topic);
                     (response, observing)

@@ -24,6 +24,7 @@ use motemix_coap::{Method, Request, Response, format};
 use motemix_object::{Identity, PublicKey};
 
 pub(crate) use authority::signed_by;
+pub(crate) use base::network_of;
 pub use look_up::{Kind, look_up};
 pub use refusal::{Counters, Refusal, Refused};
 pub use register::{expire, next_expiry};

@@ -27,7 +27,7 @@ pub mod state;
 pub mod store;
 mod topics;
 
-pub use broker::{Answer, Broker, Counters, Notice, PendingFetch, Refused, Settled};
+pub use broker::{Answer, Broker, Counters, Notice, PendingFetch, Refused, Settled, Unpublished};
 pub use caller::Caller;
 pub use moment::Moment;
 pub use policy::Policy;

@@ -42,6 +42,9 @@ pub trait View: Send + Sync + 'static {
     /// Whether the store takes what comes.
     fn store(&self) -> StoreState;
 
+    /// What was counted since the broker began: groups of names and numbers.
+    fn counters(&self) -> Vec<(&'static str, Vec<(&'static str, u64)>)>;
+
     /// All registrations.
     fn registrations(&self) -> Vec<(RegistrationId, Arc<Registration>)>;
 

@@ -5,9 +5,11 @@ mod file;
 
 pub use access::{Access, Operation, Pattern, Rule, Who};
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use motemix_object::{MAX_AUDIENCE_LEN, Policy as Freshness};
+use motemix_object::{Identity, MAX_AUDIENCE_LEN, Policy as Freshness};
 use motemix_toml::FileError;
 
 use crate::Caller;
@@ -30,6 +32,8 @@ pub struct Policy {
     pub limits: Limits,
     /// How often a peer may ask.
     pub rates: Rates,
+    /// Who may prove by EDHOC who he is, and for how long that holds.
+    pub sessions: Sessions,
     /// Which values stay.
     pub retention: Retention,
     /// Who may do what with topics: the first rule that says something decides.
@@ -46,6 +50,7 @@ impl Default for Policy {
             freshness: Freshness::WINDOW,
             limits: Limits::default(),
             rates: Rates::default(),
+            sessions: Sessions::default(),
             retention: Retention::default(),
             topics: Vec::new(),
             directory: Settings::default(),
@@ -117,6 +122,33 @@ pub struct Rates {
 impl Default for Rates {
     fn default() -> Self {
         Self { requests: 100, burst: 200, peers: 10_000 }
+    }
+}
+
+/// Security contexts of OSCORE that EDHOC makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sessions {
+    /// Who may make one; none lets everybody, who is a stranger then until he registers.
+    pub devices: Option<BTreeSet<Identity>>,
+    /// How many there are at most.
+    pub contexts: u32,
+    /// How many a device has at most; a further one takes the place of its longest unused one.
+    pub contexts_of_a_device: u32,
+    /// How long one serves.
+    pub lifetime: Duration,
+    /// How long one has to be unused before a stranger may take its place.
+    pub idle: Duration,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self {
+            devices: None,
+            contexts: 1024,
+            contexts_of_a_device: 2,
+            lifetime: Duration::from_hours(24),
+            idle: Duration::from_mins(10),
+        }
     }
 }
 

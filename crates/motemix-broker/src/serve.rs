@@ -13,8 +13,11 @@
 
 mod connections;
 mod datagrams;
+mod fetches;
 mod inner;
+mod sessions;
 mod shown;
+pub mod statistics;
 
 use std::future::Future;
 use std::io;
@@ -30,9 +33,12 @@ use crate::store::{Store, StoreError};
 use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
 use connections::Connections;
 use datagrams::Datagrams;
+use fetches::Fetches;
 use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
+pub use sessions::{OwnIdentity, key_file};
 pub use shown::Shown;
+use statistics::Statistics;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;
@@ -51,6 +57,8 @@ pub struct Listen {
     pub coap: Vec<SocketAddr>,
     /// A socket of this machine, for receivers of the network and for bridges.
     pub local: Option<PathBuf>,
+    /// The folder of the broker's keys. Without one nobody can prove to it who he is.
+    pub keys: Option<PathBuf>,
 }
 
 /// What a broker has opened, with the ports that the system chose.
@@ -60,6 +68,8 @@ pub struct Opened {
     pub coap: Vec<SocketAddr>,
     /// For receivers and bridges.
     pub local: Option<PathBuf>,
+    /// Who the broker is to devices that prove who they are, once for each kind of key.
+    pub identities: Vec<OwnIdentity>,
 }
 
 /// Why a broker cannot start or go on; prints as one line with a remedy.
@@ -78,6 +88,17 @@ pub enum ServeError {
     /// The local socket cannot be made.
     #[error(transparent)]
     Local(#[from] motemix_host::control::ControlError),
+    /// The broker's own key cannot be used.
+    #[error(transparent)]
+    Key(#[from] motemix_host::keys::KeyError),
+    /// There is another kind of key in its place.
+    #[error("{file}: no {algorithm} key; restore the file from a backup, or remove it for a new key", file = file.display())]
+    OtherKey {
+        /// Where it was looked for.
+        file: PathBuf,
+        /// What it should be for.
+        algorithm: &'static str,
+    },
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, #[source] io::Error),
@@ -90,6 +111,7 @@ pub struct Server<S> {
     store: S,
     datagrams: Datagrams,
     connections: Connections,
+    fetches: Fetches,
     inside: Inside,
     clock: Clock,
     /// Why the store refused last, and until when it is left alone.
@@ -104,17 +126,20 @@ impl<S: Store> Server<S> {
     /// # Errors
     /// See [`ServeError`].
     pub fn open(
-        mut policy: Policy,
+        policy: Policy,
         mut store: S,
         listen: &Listen,
         inside: Inside,
     ) -> Result<(Self, Opened), ServeError> {
         let seed = crate::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
-        let (datagrams, connections, addresses) = Self::listen(listen, seed)?;
-        let opened = Opened { coap: addresses, local: listen.local.clone() };
-        // Nobody here asks endpoints for their links.
-        policy.directory.simple = false;
+        let (own, identities) =
+            listen.keys.as_deref().map(sessions::own_keys).transpose()?.unwrap_or_default();
+        let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
+        if !own.is_empty() {
+            datagrams.protect(sessions::protection(&policy, own, inside.mirror()));
+        }
+        let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
         let broker = Broker::new(policy, state);
         let clock = Clock::start();
         Ok((
@@ -123,6 +148,7 @@ impl<S: Store> Server<S> {
                 store,
                 datagrams,
                 connections,
+                fetches: Fetches::default(),
                 inside,
                 clock,
                 refused: None,
@@ -209,11 +235,20 @@ impl<S: Store> Server<S> {
         if !self.is_left_alone() {
             self.broker.expire(self.clock.moment());
         }
+        self.fetches.begin(now, &mut self.broker, &mut self.datagrams);
         self.settle();
         self.tidy();
         self.datagrams.handle_timeout(now);
         self.connections.handle_timeout(now);
-        self.events();
+        // Registrations whose links have come are answered too, and whoever left by that is noted.
+        loop {
+            self.events();
+            if self.broker.is_settled() {
+                break;
+            }
+            self.settle();
+        }
+        self.tell_numbers();
         self.datagrams.transmit().map_err(|error| ServeError::System("UDP", error))?;
         self.connections.transmit();
         Ok(more)
@@ -222,7 +257,8 @@ impl<S: Store> Server<S> {
     fn handle(&mut self, incoming: Incoming, connected: Option<IpAddr>, local: bool) {
         let Incoming { ticket, request } = incoming;
         let relation = ticket.relation();
-        let caller = Caller { peer: relation.peer, connected, device: None, local };
+        let device = self.datagrams.device(&ticket);
+        let caller = Caller { peer: relation.peer, connected, device, local };
         self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
     }
 
@@ -290,12 +326,36 @@ impl<S: Store> Server<S> {
         self.inside.health(problem);
     }
 
-    /// Who does not observe any more.
+    /// Who does not observe any more, and which devices have answered.
     fn events(&mut self) {
         while let Some(event) = self.datagrams.poll_event().or_else(|| self.connections.poll_event()) {
-            if let Event::Gone(relation) = event {
-                self.broker.end(&relation);
+            let now = self.clock.moment();
+            match event {
+                Event::Gone(relation) => self.broker.end(&relation),
+                Event::Response { call, response } => {
+                    self.fetches.end(now, &mut self.broker, call, Some(&response));
+                }
+                Event::Failed { call } => self.fetches.end(now, &mut self.broker, call, None),
+                // The broker observes nobody.
+                Event::Notification { .. } => {}
             }
+        }
+    }
+
+    /// Shows what was counted, and which publications were refused.
+    fn tell_numbers(&mut self) {
+        let (datagrams, oscore) = self.datagrams.counters();
+        self.inside.count(Statistics {
+            broker: self.broker.counters().clone(),
+            observers: self.broker.observers() as u64,
+            fetching: self.fetches.len() as u64,
+            datagrams,
+            connections: self.connections.counters(),
+            oscore,
+        });
+        let now = self.clock.moment();
+        while let Some((topic, unpublished)) = self.broker.poll_unpublished() {
+            self.inside.refused(now, topic, unpublished);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Each attack of the table in `docs/spec/broker.md`, and what comes of it.
+//! Attacks of the table in `docs/broker-attacks.md`, and what comes of it.
 
 mod building;
 
@@ -222,4 +222,46 @@ fn a_read_by_observation_is_refused_as_a_read_is() {
     assert_eq!(building.answer(&stranger(1), request).code, Code::FORBIDDEN);
     let (_, settled) = building.ask(&local(), 1, put(&id, 60, &[2]));
     assert!(settled.notices.is_empty());
+}
+
+#[test]
+fn links_that_never_come_take_a_few_places_and_leave_the_others() {
+    let mut building = Building::new(parse("[rates]\nburst = 1000"), &[]);
+    let simple = |name: usize| Request {
+        query: vec![format!("ep=lamp-{name}")],
+        ..Request::new(Method::Post, &[".well-known", "rd"])
+    };
+    let now = building.now;
+    let mut asked = Vec::new();
+    let mut ask = |broker: &mut motemix_broker::Broker<u32>, caller: &motemix_broker::Caller, name: usize| {
+        broker.handle(now, caller, 1, relation(caller, 1), simple(name));
+        let fetch = broker.poll_fetch();
+        let code = broker.stored().answers.first().map(|answer| answer.response.code);
+        assert_eq!(fetch.is_some(), code.is_none());
+        asked.extend(fetch);
+        code
+    };
+    let broker = &mut building.broker;
+    let codes: Vec<_> = (0..6).map(|name| ask(broker, &stranger(1), name)).collect();
+    assert_eq!(codes[..4], [None; 4]);
+    assert_eq!(codes[4..], [Some(Code::SERVICE_UNAVAILABLE); 2]);
+    assert_eq!(ask(broker, &stranger(2), 10), None);
+    // All places together.
+    for number in 3..40 {
+        for name in 0..4 {
+            ask(broker, &stranger(number), 100 + usize::from(number) * 4 + name);
+        }
+    }
+    assert_eq!(ask(broker, &stranger(50), 1000), Some(Code::SERVICE_UNAVAILABLE));
+    let first = asked.swap_remove(0);
+    assert_eq!(asked.len(), 63);
+    // Whoever is given up makes room.
+    broker.fetched(now, first.ticket, &first.fetch.registrant, None);
+    assert_eq!(broker.stored().answers[0].response.code, Code::BAD_REQUEST);
+    broker.handle(now, &stranger(51), 1, relation(&stranger(51), 1), simple(1001));
+    let proof_first = broker.poll_fetch().expect("there is room");
+    // And so is whoever has to prove its address first.
+    broker.not_fetched(&proof_first.fetch.registrant);
+    broker.handle(now, &stranger(52), 1, relation(&stranger(52), 1), simple(1002));
+    assert!(broker.poll_fetch().is_some());
 }

@@ -31,6 +31,9 @@ fn a_mistake_is_named_with_its_line_and_what_to_do() {
         ("[limits]\npayload = 2000000", "policy.toml:2: limits.payload: is 2000000; use at most 1048576"),
         ("[rates]\nburst = 0", "policy.toml:2: rates.burst: is 0"),
         ("[directory]\ndevices = [\"ab\"]", "policy.toml:2: directory.devices: \"ab\" is no identity"),
+        ("[oscore]\ndevices = [\"ab\"]", "policy.toml:2: oscore.devices: \"ab\" is no identity"),
+        ("[oscore]\ncontexts = 0", "policy.toml:2: oscore.contexts: is 0; use at least 1"),
+        ("[oscore]\n\ncontexts = 70000", "policy.toml:3: oscore.contexts: is 70000; use at most 65536"),
         ("[directory]\nregistration_bytes = 2000000", "directory.registration_bytes: is 2000000"),
         (
             "[[access]]\ntopics = \"a\"\nread = [\"evrybody\"]",

@@ -70,6 +70,8 @@ pub struct Session {
     /// The other side wants to end this, once it is answered or this has come.
     release_until: Option<Instant>,
     is_over: bool,
+    /// This side ended it, because the other one did not go on or broke the protocol.
+    was_aborted: bool,
 }
 
 impl Session {
@@ -101,6 +103,7 @@ impl Session {
             pong_until: None,
             release_until: None,
             is_over: false,
+            was_aborted: false,
             settings,
         };
         session.send(&csm(longest));
@@ -110,6 +113,11 @@ impl Session {
     /// Whether the connection is to be closed once everything is sent.
     pub const fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// Whether this side ended it: the other one broke the protocol, or did not go on.
+    pub const fn was_aborted(&self) -> bool {
+        self.was_aborted
     }
 
     /// Whether more is to be read: not while too much waits to be sent or answered.
@@ -239,6 +247,7 @@ impl Session {
         self.closed();
         self.leaving_bytes = last.len();
         self.leaving.push_back(last);
+        self.was_aborted = true;
     }
 
     fn take(&mut self, now: Instant, message: Message) {

@@ -52,6 +52,38 @@ pub struct Counters {
     pub unwanted: u64,
 }
 
+impl Counters {
+    /// All, with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("connected", self.connected),
+            ("lost", self.lost),
+            ("states_sent", self.states_sent),
+            ("discoveries_sent", self.discoveries_sent),
+            ("removed", self.removed),
+            ("refused", self.refused),
+            ("subscriptions_refused", self.subscriptions_refused),
+            ("replaced", self.replaced),
+            ("too_long", self.too_long),
+            ("topics_left_out", self.topics_left_out),
+            ("readings_left_out", self.readings_left_out),
+            ("lagged", self.lagged),
+            ("home_assistant_online", self.home_assistant_online),
+            ("imported", self.imported),
+            ("commands", self.commands),
+            ("loops", self.loops),
+            ("retained_commands", self.retained_commands),
+            ("known_already", self.known_already),
+            ("malformed", self.malformed),
+            ("too_many", self.too_many),
+            ("unknown_topics", self.unknown_topics),
+            ("refused_here", self.refused_here),
+            ("unwanted", self.unwanted),
+        ]
+        .into_iter()
+    }
+}
+
 /// How a bridge is doing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {

@@ -83,6 +83,19 @@ impl Counters {
         self.refused[why as usize]
     }
 
+    /// All, with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let refused = Refused::ALL.iter().map(|why| (why.name(), self.refused(*why)));
+        let done = [
+            ("requests", self.requests),
+            ("publications", self.publications),
+            ("repetitions", self.repetitions),
+            ("verified", self.verified),
+            ("notices", self.notices),
+        ];
+        done.into_iter().chain(refused)
+    }
+
     pub(crate) fn count(&mut self, why: Refused) {
         self.refused[why as usize] += 1;
     }

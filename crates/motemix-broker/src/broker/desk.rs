@@ -1,13 +1,18 @@
 //! The broker's side of the directory: what becomes of its outcomes.
 
+use std::collections::HashMap;
+
 use motemix_coap::{Code, Method, Observe, Relation, Request, Response};
 
 use super::{Answer, Broker, Reaction, Refused};
+use crate::context::Origin;
 use crate::directory::{self, Desk, Fetch, Outcome, Registrant};
 use crate::{Caller, Change, Moment};
 
-/// How many registrations may wait for somebody to take them up.
+/// How many registrations may wait for their links.
 const FETCHES: usize = 64;
+/// How many of these may be of one origin: whoever does not answer keeps a place for minutes.
+const FETCHES_OF_ONE: usize = 4;
 /// The path of look-ups.
 const LOOK_UP: &str = "rd-lookup";
 /// A registration that goes on when its links were fetched.
@@ -19,6 +24,30 @@ pub struct PendingFetch<T> {
     pub fetch: Fetch,
 }
 
+/// Whose registrations wait for their links.
+#[derive(Debug, Default)]
+pub(super) struct Fetching(HashMap<Origin, usize>);
+
+impl Fetching {
+    fn has_room(&self, origin: Origin) -> bool {
+        let of_origin = self.0.get(&origin).copied().unwrap_or_default();
+        self.0.values().sum::<usize>() < FETCHES && of_origin < FETCHES_OF_ONE
+    }
+
+    fn begin(&mut self, origin: Origin) {
+        *self.0.entry(origin).or_default() += 1;
+    }
+
+    fn end(&mut self, origin: Origin) {
+        if let Some(count) = self.0.get_mut(&origin) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&origin);
+            }
+        }
+    }
+}
+
 impl<T> Broker<T> {
     pub(super) fn directory_said(
         &mut self,
@@ -28,13 +57,16 @@ impl<T> Broker<T> {
         outcome: Result<Outcome, directory::Refused>,
     ) -> Reaction {
         match outcome {
-            Ok(Outcome::Fetch(_)) if self.fetches.len() >= FETCHES => {
+            Ok(Outcome::Fetch(_)) if !self.fetching.has_room(Origin::of(caller)) => {
                 self.counters.count(Refused::Full);
                 let text = "the broker asks as many endpoints as it can; try again later, or use /rd";
                 let full = Response::error(Code::SERVICE_UNAVAILABLE, text);
                 Reaction::Answer(Response { max_age: Some(10), ..full }, false)
             }
-            Ok(Outcome::Fetch(fetch)) => Reaction::Fetch(fetch),
+            Ok(Outcome::Fetch(fetch)) => {
+                self.fetching.begin(Origin::of(caller));
+                Reaction::Fetch(fetch)
+            }
             Ok(Outcome::Done { changes, response }) => {
                 let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
                 let is_look_up = request.path.first().is_some_and(|first| first == LOOK_UP);
@@ -84,9 +116,15 @@ impl<T> Broker<T> {
         self.fetches.pop()
     }
 
+    /// Nobody was asked, and whoever wanted to register was told why: its place is free again.
+    pub fn not_fetched(&mut self, registrant: &Registrant) {
+        self.fetching.end(Origin::of(registrant.caller()));
+    }
+
     /// Goes on with a registration: `response` is what the endpoint said, if it said something.
     pub fn fetched(&mut self, now: Moment, ticket: T, registrant: &Registrant, response: Option<&Response>) {
         self.now = now;
+        self.not_fetched(registrant);
         let desk = Desk { settings: &self.settings, state: self.memory.state(), now };
         let response = match directory::fetched(desk, registrant, response) {
             Ok(Outcome::Done { changes, response }) => {

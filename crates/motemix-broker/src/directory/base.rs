@@ -89,7 +89,7 @@ fn check_address(address: IpAddr) -> Result<(), Refused> {
 }
 
 /// All addresses that one operator has for the asking: those of an IPv6 network with one prefix.
-pub(super) fn network_of(address: IpAddr) -> IpAddr {
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),

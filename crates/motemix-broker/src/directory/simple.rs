@@ -33,6 +33,12 @@ pub struct Registrant {
     request: Request,
 }
 
+impl Registrant {
+    pub(crate) const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
 /// Says what is to be fetched.
 pub(super) fn begin(desk: Desk<'_>, caller: &Caller, request: &Request) -> Result<Outcome, Refused> {
     if !desk.settings.simple {

@@ -41,6 +41,7 @@ pub(super) fn routes(names: Names, view: Arc<dyn View>, feed: Arc<Feed>) -> Rout
     let shared = Arc::new(Shared { view, feed, store: Arc::new(Semaphore::new(STORE_QUESTIONS)) });
     let mut routes = Router::new()
         .route("/api/status", get(status))
+        .route("/api/counters", get(counters))
         .route("/api/devices", get(devices))
         .route("/api/topics", get(topics))
         .route("/api/topics/{id}/history", get(history))
@@ -83,6 +84,17 @@ async fn status(State(broker): Broker) -> Response {
         "listeners": feed.listeners(),
         "most_listeners": feed.limits().listeners,
     }))
+}
+
+async fn counters(State(broker): Broker) -> Response {
+    let groups = broker.view.counters();
+    let group = |(name, group): (&str, Vec<(&'static str, u64)>)| {
+        (
+            name.to_owned(),
+            Json::Object(group.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()),
+        )
+    };
+    answer(&Json::Object(groups.into_iter().map(group).collect()))
 }
 
 async fn devices(State(broker): Broker) -> Response {

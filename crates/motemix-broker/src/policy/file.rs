@@ -1,13 +1,15 @@
 //! A policy as TOML.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use motemix_object::{Identity, MAX_THRESHOLD, Order, Policy as Freshness};
 use motemix_toml::{Fault, FileError};
 use serde::Deserialize;
 
-use super::{Access, Limits, MAX_AUDIENCE, Policy, Rates, Rule, Who};
+use super::{Access, Limits, MAX_AUDIENCE, Policy, Rates, Rule, Sessions, Who};
 use crate::bridge::{Plan, Settings as Bridge};
 use crate::directory::Settings;
 use crate::store::Retention;
@@ -22,6 +24,7 @@ struct File {
     directory: Directory,
     limits: Limits,
     rates: Rates,
+    oscore: Oscore,
     history: History,
     access: Vec<AccessOf>,
     mqtt: Option<Bridge>,
@@ -75,16 +78,8 @@ impl Default for Directory {
 
 impl Directory {
     fn settings(&self) -> Result<Settings, Fault> {
-        let identity = |digits: &String| {
-            let bytes = hex::decode(digits).ok().and_then(|bytes| bytes.try_into().ok());
-            bytes.map(Identity::from_bytes).ok_or_else(|| {
-                let problem = format!("{digits:?} is no identity");
-                Fault::new("directory.devices", problem, "write its 64 hexadecimal digits")
-            })
-        };
-        let devices = self.devices.as_ref().map(|devices| devices.iter().map(identity).collect());
         Ok(Settings {
-            devices: devices.transpose()?,
+            devices: identities("directory.devices", self.devices.as_ref())?,
             keyless: self.keyless,
             keyless_lifetime: match self.keyless_days.checked_mul(DAY as u32) {
                 Some(seconds) if self.keyless_days < ALWAYS => seconds,
@@ -100,6 +95,58 @@ impl Directory {
         })
     }
 }
+
+/// Identities in a list, if there is one.
+fn identities(field: &str, list: Option<&Vec<String>>) -> Result<Option<BTreeSet<Identity>>, Fault> {
+    let identity = |digits: &String| {
+        let bytes = hex::decode(digits).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Identity::from_bytes).ok_or_else(|| {
+            let problem = format!("{digits:?} is no identity");
+            Fault::new(field, problem, "write its 64 hexadecimal digits")
+        })
+    };
+    list.map(|list| list.iter().map(identity).collect()).transpose()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Oscore {
+    devices: Option<Vec<String>>,
+    contexts: u32,
+    contexts_of_a_device: u32,
+    hours: u32,
+    idle_minutes: u32,
+}
+
+impl Default for Oscore {
+    fn default() -> Self {
+        let Sessions { contexts, contexts_of_a_device, lifetime, idle, .. } = Sessions::default();
+        let whole = |duration: Duration, of: u64| u32::try_from(duration.as_secs() / of).unwrap_or(u32::MAX);
+        Self {
+            devices: None,
+            contexts,
+            contexts_of_a_device,
+            hours: whole(lifetime, HOUR),
+            idle_minutes: whole(idle, MINUTE),
+        }
+    }
+}
+
+impl Oscore {
+    fn sessions(&self) -> Result<Sessions, Fault> {
+        let seconds = |number: u32, of: u64| Duration::from_secs(u64::from(number) * of);
+        Ok(Sessions {
+            devices: identities("oscore.devices", self.devices.as_ref())?,
+            contexts: self.contexts,
+            contexts_of_a_device: self.contexts_of_a_device,
+            lifetime: seconds(self.hours, HOUR),
+            idle: seconds(self.idle_minutes, MINUTE),
+        })
+    }
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 3600;
 
 /// As many days as a registration can ask for.
 const ALWAYS: u32 = u32::MAX / DAY as u32;
@@ -124,6 +171,7 @@ impl Default for File {
             directory: Directory::default(),
             limits: Limits::default(),
             rates: Rates::default(),
+            oscore: Oscore::default(),
             history: History::default(),
             access: Vec::new(),
             mqtt: None,
@@ -190,6 +238,7 @@ fn policy(file: File) -> Result<Policy, Fault> {
         },
         limits: file.limits,
         rates: file.rates,
+        sessions: file.oscore.sessions()?,
         retention: Retention { values: file.history.values, seconds: u64::from(file.history.days) * DAY },
         topics,
         directory: file.directory.settings()?,
@@ -225,6 +274,9 @@ fn check(file: &File) -> Result<(), Fault> {
         ("rates.burst", file.rates.burst),
         ("rates.peers", file.rates.peers),
         ("history.values", file.history.values),
+        ("oscore.contexts", file.oscore.contexts),
+        ("oscore.contexts_of_a_device", file.oscore.contexts_of_a_device),
+        ("oscore.hours", file.oscore.hours),
     ];
     if let Some((field, _)) = not_zero.into_iter().find(|(_, number)| *number == 0) {
         return Err(Fault::new(field, "is 0", "use at least 1"));
@@ -233,6 +285,11 @@ fn check(file: &File) -> Result<(), Fault> {
         [("limits.payload", payload), ("directory.registration_bytes", registration_bytes)].into_iter();
     if let Some((field, number)) = most.into_iter().find(|(_, number)| *number > MAX_BYTES) {
         return Err(Fault::new(field, format!("is {number}"), format!("use at most {MAX_BYTES}")));
+    }
+    let contexts = file.oscore.contexts;
+    if contexts > MAX_CONTEXTS {
+        let problem = format!("is {contexts}");
+        return Err(Fault::new("oscore.contexts", problem, format!("use at most {MAX_CONTEXTS}")));
     }
     if name > MAX_NAME {
         return Err(Fault::new("limits.name", format!("is {name}"), format!("use at most {MAX_NAME}")));
@@ -243,3 +300,5 @@ fn check(file: &File) -> Result<(), Fault> {
 /// What a change has room for.
 const MAX_BYTES: u32 = 1 << 20;
 const MAX_NAME: u32 = 1 << 10;
+/// What has room in memory, and is looked through when one has to go.
+const MAX_CONTEXTS: u32 = 1 << 16;

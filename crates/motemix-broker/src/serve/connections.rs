@@ -5,6 +5,7 @@
 //! makes the broker hold more than a chunk of it.
 
 mod carry;
+mod places;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -17,11 +18,9 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-use super::ServeError;
+use super::{ServeError, statistics};
+use places::Places;
 
-/// Connections at a time; one address may have a sixteenth of them.
-const MOST: usize = 4096;
-const MOST_OF_AN_ADDRESS: usize = MOST / 16;
 /// Chunks of all connections that wait for the round.
 const CHUNKS: usize = 1024;
 /// Messages that wait to be written to a connection; further ones wait in its session.
@@ -59,11 +58,13 @@ struct Connection {
 pub(super) struct Connections {
     connections: BTreeMap<u64, Connection>,
     told: mpsc::Receiver<Told>,
+    places: Places,
     /// Something was written: there may be room for more.
     written: Arc<Notify>,
     seed: [u64; 2],
     /// Where the next look for requests begins: each connection has its turn.
     turn: u64,
+    counters: statistics::Connections,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -83,7 +84,8 @@ impl Connections {
         let (tell, told) = mpsc::channel(CHUNKS);
         let written = Arc::new(Notify::new());
         let mut tasks = Vec::new();
-        let listener = carry::Listener::new(tell, written.clone());
+        let places = Places::default();
+        let listener = carry::Listener::new(tell, written.clone(), places.clone());
         for address in addresses {
             let socket = listen_tcp(*address).map_err(|error| ServeError::Bind(*address, error))?;
             tasks.push(tokio::spawn(listener.clone().accept_tcp(socket)));
@@ -95,7 +97,8 @@ impl Connections {
         let words = |at: usize| u64::from_be_bytes(std::array::from_fn(|index| seed[at + index]));
         // Others than those of the endpoint: its generator is seeded with all 32 bytes.
         let seed = [words(0) ^ words(16), words(8) ^ words(24)];
-        Ok(Self { connections: BTreeMap::new(), told, written, seed, turn: 0, tasks })
+        let (connections, counters) = (BTreeMap::new(), statistics::Connections::default());
+        Ok(Self { connections, told, places, written, seed, turn: 0, counters, tasks })
     }
 
     /// Waits until a connection brought something, or takes more.
@@ -140,14 +143,9 @@ impl Connections {
 
     fn open(&mut self, now: Instant, opened: Opened) {
         let Opened { number, carrier, address, writes, read_on } = opened;
-        let of_address = self.connections.values().filter(|connection| connection.address == address);
-        let is_full = self.connections.len() >= MOST;
-        if address.is_some() && (is_full || of_address.count() >= MOST_OF_AN_ADDRESS) {
-            // Dropping the sender closes the connection.
-            return;
-        }
         let session = Session::new(now, number, carrier, Settings::default(), self.seed);
         let connection = Connection { session, address, writes: Some(writes), read_on, is_paused: true };
+        self.counters.opened += 1;
         self.connections.insert(number, connection);
     }
 
@@ -205,11 +203,13 @@ impl Connections {
     /// Hands over what is to be sent, reads on where there is room again, and lets go of those that
     /// are over.
     pub(super) fn transmit(&mut self) {
+        let counters = &mut self.counters;
         self.connections.retain(|_, connection| {
             let Some(writes) = &connection.writes else { return false };
             while let Ok(place) = writes.try_reserve() {
                 let Some(bytes) = connection.session.poll_transmit() else {
                     if connection.session.is_over() {
+                        counters.aborted += u64::from(connection.session.was_aborted());
                         return false;
                     }
                     break;
@@ -222,6 +222,11 @@ impl Connections {
             }
             true
         });
+    }
+
+    pub(super) fn counters(&self) -> statistics::Connections {
+        let (refused, open) = (self.places.refused(), self.connections.len() as u64);
+        statistics::Connections { refused, open, ..self.counters }
     }
 
     /// Tells everybody that the broker ends.

@@ -4,11 +4,17 @@ use std::io;
 use std::net::SocketAddr;
 
 use motemix_coap::message::MAX_DATAGRAM_LEN;
-use motemix_coap::{Endpoint, Event, Incoming, Relation, Response, Settings, Ticket};
+use motemix_coap::oscore;
+use motemix_coap::oscore::edhoc;
+use motemix_coap::{
+    CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings,
+    Ticket,
+};
+use motemix_object::Identity;
 use motemix_time::Instant;
 use tokio::net::UdpSocket;
 
-use super::ServeError;
+use super::{ServeError, sessions};
 
 /// Datagrams that one round takes in from a socket.
 const READS: usize = 1024;
@@ -96,6 +102,45 @@ impl Datagrams {
 
     pub(super) fn poll_request(&mut self) -> Option<Incoming> {
         self.endpoint.poll_request()
+    }
+
+    /// Lets devices prove who they are.
+    pub(super) fn protect(&mut self, protection: Protection) {
+        self.endpoint.protect(protection);
+    }
+
+    /// Which device has proven that a request is its own.
+    pub(super) fn device(&self, ticket: &Ticket) -> Option<Identity> {
+        sessions::identity_of(&self.endpoint.device(ticket)?.key)
+    }
+
+    pub(super) fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {
+        self.endpoint.is_proven(now, address)
+    }
+
+    pub(super) fn ask_for_proof(&mut self, now: Instant, ticket: Ticket) {
+        self.endpoint.ask_for_proof(now, ticket);
+    }
+
+    /// Asks whoever asked, under the context of its request.
+    pub(super) fn request(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        request: Request,
+        of: &Ticket,
+    ) -> Result<CallId, Full> {
+        let context = self.endpoint.context(of);
+        self.endpoint.request_under(now, to, request, context)
+    }
+
+    /// What was counted: of datagrams, and under OSCORE.
+    pub(super) fn counters(&mut self) -> (Counters, Option<(oscore::Counters, edhoc::Counters)>) {
+        let under = self.endpoint.protection().map(|Protection { layer, .. }| {
+            let handshakes = layer.responder.as_ref().map(|responder| *responder.counters());
+            (*layer.contexts.counters(), handshakes.unwrap_or_default())
+        });
+        (*self.endpoint.counters(), under)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {

@@ -1,12 +1,15 @@
 //! What runs in the same process and talks to the broker: the page, and bridges.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use motemix_coap::{Code, Incoming, Peer, Relation, Request, Response, Ticket, Token};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::{Change, State};
+use super::statistics::Statistics;
+use crate::page::Refused;
+use crate::state::TopicId;
+use crate::{Change, Moment, State, Unpublished};
 
 /// Requests from inside that wait.
 const REQUESTS: usize = 64;
@@ -38,12 +41,24 @@ impl Feed {
     }
 }
 
+/// What is told as numbers: the newest counts, and whoever missed some misses nothing.
+#[derive(Debug, Default)]
+struct Numbers {
+    statistics: Statistics,
+    /// The last refused publication of each topic.
+    refused: BTreeMap<TopicId, Refused>,
+    /// Those that nobody was told yet.
+    untold: BTreeSet<TopicId>,
+}
+
 /// Asks the broker from inside its process.
 #[derive(Debug, Clone)]
 pub struct Inner {
     requests: mpsc::Sender<Asked>,
     updates: broadcast::Sender<Update>,
     mirror: Arc<RwLock<State>>,
+    numbers: Arc<Mutex<Numbers>>,
+    refusing: Arc<Notify>,
 }
 
 impl Inner {
@@ -68,6 +83,32 @@ impl Inner {
         Feed { updates: self.updates.subscribe() }
     }
 
+    /// What was counted.
+    pub fn statistics(&self) -> Statistics {
+        lock(&self.numbers).statistics.clone()
+    }
+
+    /// The last publication to a topic that was refused, since the broker began.
+    pub fn refused(&self, topic: &TopicId) -> Option<Refused> {
+        lock(&self.numbers).refused.get(topic).cloned()
+    }
+
+    /// Topics that refused something since this was last asked; there is one listener.
+    pub(super) async fn next_refused(&self) -> Vec<(TopicId, Refused)> {
+        loop {
+            let told: Vec<_> = {
+                let mut numbers = lock(&self.numbers);
+                let untold = std::mem::take(&mut numbers.untold);
+                let of = |id: TopicId| Some((id.clone(), numbers.refused.get(&id)?.clone()));
+                untold.into_iter().filter_map(of).collect()
+            };
+            if !told.is_empty() {
+                return told;
+            }
+            self.refusing.notified().await;
+        }
+    }
+
     /// All that is stored. The broker waits for whoever holds it: look, and let go.
     pub fn state(&self) -> RwLockReadGuard<'_, State> {
         self.mirror.read().unwrap_or_else(PoisonError::into_inner)
@@ -89,6 +130,8 @@ pub struct Inside {
     _asker: mpsc::Sender<Asked>,
     updates: broadcast::Sender<Update>,
     mirror: Arc<RwLock<State>>,
+    numbers: Arc<Mutex<Numbers>>,
+    refusing: Arc<Notify>,
     waiting: HashMap<u64, oneshot::Sender<Response>>,
     next: u64,
     problem: Option<Arc<str>>,
@@ -99,12 +142,22 @@ pub fn inside() -> (Inner, Inside) {
     let (asker, requests) = mpsc::channel(REQUESTS);
     let (updates, _) = broadcast::channel(BEHIND);
     let mirror = Arc::new(RwLock::default());
-    let inner = Inner { requests: asker.clone(), updates: updates.clone(), mirror: Arc::clone(&mirror) };
+    let numbers = Arc::default();
+    let refusing = Arc::<Notify>::default();
+    let inner = Inner {
+        requests: asker.clone(),
+        updates: updates.clone(),
+        mirror: Arc::clone(&mirror),
+        numbers: Arc::clone(&numbers),
+        refusing: Arc::clone(&refusing),
+    };
     let inside = Inside {
         requests,
         _asker: asker,
         updates,
         mirror,
+        numbers,
+        refusing,
         waiting: HashMap::new(),
         next: FIRST,
         problem: None,
@@ -144,6 +197,11 @@ impl Inside {
         }
     }
 
+    /// All that is stored, for whoever looks in between.
+    pub(super) fn mirror(&self) -> Arc<RwLock<State>> {
+        Arc::clone(&self.mirror)
+    }
+
     /// What was stored before the start.
     pub(super) fn begin(&mut self, state: &State) {
         *self.mirror.write().unwrap_or_else(PoisonError::into_inner) = state.clone();
@@ -155,8 +213,31 @@ impl Inside {
             mirror.apply(change.clone());
         }
         drop(mirror);
+        let ended = changes.iter().filter_map(|change| match change {
+            Change::Topic(id, None) => Some(id),
+            _ => None,
+        });
+        for id in ended {
+            let mut numbers = lock(&self.numbers);
+            numbers.refused.remove(id);
+            numbers.untold.remove(id);
+        }
         // That nobody listens is no error.
         let _ = self.updates.send(Update::Changes(Arc::new(changes)));
+    }
+
+    pub(super) fn count(&mut self, statistics: Statistics) {
+        lock(&self.numbers).statistics = statistics;
+    }
+
+    pub(super) fn refused(&mut self, at: Moment, topic: TopicId, unpublished: Unpublished) {
+        let Unpublished { count, why } = unpublished;
+        let mut numbers = lock(&self.numbers);
+        let before = numbers.refused.get(&topic).map_or(0, |before| before.count);
+        numbers.refused.insert(topic.clone(), Refused { at, count: before + count, why });
+        numbers.untold.insert(topic);
+        drop(numbers);
+        self.refusing.notify_one();
     }
 
     pub(super) fn health(&mut self, problem: Option<&str>) {
@@ -165,4 +246,8 @@ impl Inside {
             let _ = self.updates.send(Update::Health(self.problem.clone()));
         }
     }
+}
+
+fn lock(numbers: &Mutex<Numbers>) -> MutexGuard<'_, Numbers> {
+    numbers.lock().unwrap_or_else(PoisonError::into_inner)
 }

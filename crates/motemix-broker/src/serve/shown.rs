@@ -2,8 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::watch;
+
+use super::statistics::Group;
 use super::{Inner, Update};
 use crate::Moment;
+use crate::bridge::Status;
 use crate::page::{Feed, StoreState, TopicNow, View};
 use crate::state::{Registration, RegistrationId, TopicId, Value};
 use crate::store::Store;
@@ -16,13 +20,15 @@ pub struct Shown<S> {
     network: Arc<str>,
     store: Mutex<S>,
     health: Mutex<StoreState>,
+    bridge: Option<watch::Receiver<Status>>,
 }
 
 impl<S: Store + 'static> Shown<S> {
-    /// The broker behind `inner`; `store` is another connection to its store.
-    pub fn new(inner: Inner, network: &str, store: S) -> Arc<Self> {
+    /// The broker behind `inner`; `store` is another connection to its store. A `bridge` to MQTT
+    /// says how it is doing.
+    pub fn new(inner: Inner, network: &str, store: S, bridge: Option<watch::Receiver<Status>>) -> Arc<Self> {
         let (store, health) = (Mutex::new(store), Mutex::new(StoreState::Working));
-        Arc::new(Self { inner, network: network.into(), store, health })
+        Arc::new(Self { inner, network: network.into(), store, health, bridge })
     }
 
     /// Tells the page of what changes, until the broker ends. A listener that was behind tells
@@ -30,7 +36,15 @@ impl<S: Store + 'static> Shown<S> {
     pub async fn tell(self: Arc<Self>, feed: Arc<Feed>) {
         loop {
             let mut updates = self.inner.listen();
-            while let Some(update) = updates.next().await {
+            loop {
+                let update = tokio::select! {
+                    update = updates.next() => update,
+                    refused = self.inner.next_refused() => {
+                        refused.iter().for_each(|(topic, refused)| feed.refused(topic, refused));
+                        continue;
+                    }
+                };
+                let Some(update) = update else { break };
                 match update {
                     Update::Changes(changes) => feed.changes(&changes),
                     Update::Health(problem) => {
@@ -68,6 +82,14 @@ impl<S: Store + 'static> View for Shown<S> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn counters(&self) -> Vec<(&'static str, Group)> {
+        let mut groups = self.inner.statistics().groups();
+        if let Some(bridge) = &self.bridge {
+            groups.push(("mqtt", bridge.borrow().counters.iter().collect()));
+        }
+        groups
+    }
+
     fn registrations(&self) -> Vec<(RegistrationId, Arc<Registration>)> {
         let state = self.inner.state();
         state.registrations().map(|(id, registration)| (id.clone(), Arc::clone(registration))).collect()
@@ -79,7 +101,7 @@ impl<S: Store + 'static> View for Shown<S> {
             id: id.clone(),
             topic: Arc::clone(topic),
             value: state.value(id).cloned(),
-            refused: None,
+            refused: self.inner.refused(id),
         };
         state.topics().map(topic).collect()
     }

@@ -164,6 +164,10 @@ impl View for Fake {
         }
     }
 
+    fn counters(&self) -> Vec<(&'static str, Vec<(&'static str, u64)>)> {
+        vec![("broker", vec![("rate", 3)])]
+    }
+
     fn registrations(&self) -> Vec<(RegistrationId, Arc<Registration>)> {
         let inside = self.inside.lock().expect("no panic");
         inside.registrations.iter().map(|(id, one)| (id.clone(), Arc::clone(one))).collect()

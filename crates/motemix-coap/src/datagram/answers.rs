@@ -29,6 +29,23 @@ impl Endpoint {
         }
     }
 
+    /// Whether an address has shown that what is sent to it arrives (RFC 9175).
+    pub fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {
+        self.proofs.is_proven(now, address)
+    }
+
+    /// Has a client prove its address before anything is done for it: answers with an Echo value,
+    /// which the client sends with the request again.
+    pub fn ask_for_proof(&mut self, now: Instant, mut ticket: Ticket) {
+        self.counters.unproven += 1;
+        self.answer_with_echo(now, &mut ticket);
+    }
+
+    pub(super) fn answer_with_echo(&mut self, now: Instant, ticket: &mut Ticket) {
+        let text = "prove the address: send this again with Echo";
+        self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
+    }
+
     pub(super) fn answer(&mut self, now: Instant, ticket: &mut Ticket, response: &Response, with_echo: bool) {
         self.answer_with(now, ticket, response, None, with_echo);
     }

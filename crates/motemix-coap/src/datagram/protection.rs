@@ -150,6 +150,11 @@ impl Endpoint {
         self.protected.protection.as_ref()?.layer.contexts.device(context)
     }
 
+    /// The context of OSCORE that a request is under, if it is under one.
+    pub fn context(&self, ticket: &Ticket) -> Option<ContextId> {
+        ticket.exchange.as_ref().map(Exchange::context)
+    }
+
     /// Takes OSCORE off a request, and answers EDHOC.
     pub(super) fn open(
         &mut self,
@@ -219,8 +224,7 @@ impl Endpoint {
     }
 
     fn prove_first(&mut self, now: Instant, ticket: &mut Ticket) -> Opened {
-        let text = "prove the address: send this again with Echo";
-        self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
+        self.answer_with_echo(now, ticket);
         Opened::Done(Err(DropReason::Unproven))
     }
 }

@@ -51,9 +51,7 @@ impl Endpoint {
         if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
             self.proofs.remember(now, from);
         } else if self.settings.challenge && !self.proofs.is_proven(now, from) {
-            let response =
-                Response::error(Code::UNAUTHORIZED, "prove the address: send this again with Echo");
-            self.answer(now, &mut ticket, &response, true);
+            self.answer_with_echo(now, &mut ticket);
             return Err(DropReason::Unproven);
         }
         (ticket.block1, ticket.block2) = (block1, block2);

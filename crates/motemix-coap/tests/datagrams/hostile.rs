@@ -173,6 +173,41 @@ fn one_peer_gathers_a_few_bodies_at_a_time() {
     assert_eq!(taken, 8);
 }
 
+/// GET /t, its block with this number.
+fn further_block(id: u16, number: u8) -> Message {
+    let mut block = get(id);
+    block.push(option::BLOCK2, [number << 4 | 6]);
+    block
+}
+
+/// Bodies of which further blocks are awaited are kept in bounded memory; the oldest goes, and whoever
+/// reads it on has the application make it again.
+#[test]
+fn bodies_that_nobody_reads_on_take_bounded_memory_and_whoever_reads_on_gets_them_anew() {
+    const BODY: usize = 64 << 10;
+    let mut server = server();
+    let response = Response::content(Code::CONTENT, format::OCTETS, vec![1; BODY]);
+    let respond = |server: &mut Endpoint| {
+        let asked = server.poll_request().is_some_and(|incoming| {
+            server.respond(NOW, incoming.ticket, &response, false);
+            true
+        });
+        (asked, code_of_answer(server))
+    };
+    for port in 1..=2000 {
+        server.handle_datagram(NOW, address(port), &get(1).write()).unwrap();
+        assert_eq!(respond(&mut server), (true, Some(Code::CONTENT)));
+    }
+    let mut kept = 0;
+    for port in 1..=2000 {
+        server.handle_datagram(NOW, address(port), &further_block(2, 1).write()).unwrap();
+        let (asked, code) = respond(&mut server);
+        assert_eq!(code, Some(Code::CONTENT));
+        kept += usize::from(!asked);
+    }
+    assert_eq!(kept * BODY, 8 << 20);
+}
+
 #[test]
 fn a_body_is_not_lost_because_the_application_is_busy() {
     let mut settings = Settings::default();

@@ -42,6 +42,11 @@ impl Python {
         Self::of("neighbour", "oscore_peer.py")
     }
 
+    /// aiocoap, as a device beside a broker.
+    pub fn device() -> Self {
+        Self::of("neighbour", "device_peer.py")
+    }
+
     /// aiocoap, which asks and answers over UDP.
     pub fn over_datagrams() -> Self {
         Self::of("neighbour", "datagram_peer.py")

@@ -18,6 +18,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{Callback, ErrorResponse,
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
+use super::places::Places;
 use super::{Opened, Told, WRITES};
 
 /// Bytes that are read at a time.
@@ -36,6 +37,7 @@ pub(super) struct Listener {
     tell: mpsc::Sender<Told>,
     written: Arc<Notify>,
     next: Arc<AtomicU64>,
+    places: Places,
 }
 
 /// A connection's ends of the channels.
@@ -48,18 +50,22 @@ struct Line {
 }
 
 impl Listener {
-    pub(super) fn new(tell: mpsc::Sender<Told>, written: Arc<Notify>) -> Self {
-        Self { tell, written, next: Arc::new(AtomicU64::new(1)) }
+    pub(super) fn new(tell: mpsc::Sender<Told>, written: Arc<Notify>, places: Places) -> Self {
+        Self { tell, written, next: Arc::new(AtomicU64::new(1)), places }
     }
 
     pub(super) async fn accept_tcp(self, listener: TcpListener) {
         loop {
             match listener.accept().await {
                 Ok((stream, address)) => {
+                    let address = address.ip().to_canonical();
+                    // Dropping the stream closes the connection.
+                    let Some(place) = self.places.take(address) else { continue };
                     let line = self.clone();
                     tokio::spawn(async move {
                         // That a peer does not behave is its own affair.
-                        let _ = line.greet(stream, address.ip().to_canonical()).await;
+                        let _ = line.greet(stream, address).await;
+                        drop(place);
                     });
                 }
                 // Out of file descriptors, most likely: some connection will end.

@@ -6,10 +6,11 @@ use crate::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::bridge::{Bridge, Plan, Status};
 use motemix_broker::page::{self, Page};
-use motemix_broker::serve::{Listen, ServeError, Server, Shown, inside};
+use motemix_broker::serve::{Listen, OwnIdentity, ServeError, Server, Shown, inside};
 use motemix_broker::store::{Sqlite, StoreError};
 use motemix_broker::{Moment, Policy};
 use motemix_host::clock::unix_time;
+use motemix_host::keys::KeyProblem;
 use motemix_host::rng::HostRng;
 use rand_core::Rng as _;
 use std::future::Future;
@@ -37,6 +38,7 @@ async fn run(args: &Args, data: &Path, policy: Policy, bridge: Option<Plan>) -> 
     let mut listen = Listen::default();
     listen.coap.clone_from(&args.listen);
     listen.local = Some(data.join(LOCAL));
+    listen.keys = Some(data.to_owned());
     let (inner, inside) = inside();
     let network = policy.audience.clone();
     let retention = policy.retention;
@@ -45,6 +47,10 @@ async fn run(args: &Args, data: &Path, policy: Policy, bridge: Option<Plan>) -> 
     for address in &opened.coap {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
     }
+    for OwnIdentity { identity, algorithm } in &opened.identities {
+        eprintln!("motemix: identity {identity} ({})", algorithm.name());
+    }
+    let bridge = bridge.map(Bridge::new);
     if let Some(address) = args.page {
         let mut settings = page::Settings::default();
         settings.listen = address;
@@ -53,15 +59,15 @@ async fn run(args: &Args, data: &Path, policy: Policy, bridge: Option<Plan>) -> 
             page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
         eprintln!("motemix: http://{}/", page.address().context("--page")?);
         let reader = Sqlite::open(data, retention).map_err(store_failure)?;
-        let shown = Shown::new(inner.clone(), &network, reader);
+        let shown =
+            Shown::new(inner.clone(), &network, reader, bridge.as_ref().map(|(_, status)| status.clone()));
         let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
         let feed = page::Feed::new(page::Limits::default(), started);
         tokio::spawn(shown.clone().tell(feed.clone()));
         tokio::spawn(page.serve(shown, feed));
     }
-    let Some(plan) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
+    let Some((bridge, status)) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
-    let (bridge, status) = Bridge::new(plan);
     tokio::spawn(tell(status));
     let (end, ended) = oneshot::channel::<()>();
     let stop_bridge = async {
@@ -114,7 +120,11 @@ fn store_failure(error: StoreError) -> Failure {
 fn serve_failure(error: ServeError) -> Failure {
     match error {
         ServeError::Store(error) => store_failure(error),
-        ServeError::OneFamily(..) => Failure::broken(error),
+        ServeError::OneFamily(..) | ServeError::OtherKey { .. } => Failure::broken(error),
+        ServeError::Key(ref key) => match key.problem {
+            KeyProblem::Read(_) | KeyProblem::Write(_) => Failure::failed(error),
+            _ => Failure::broken(error),
+        },
         _ => Failure::failed(error),
     }
 }

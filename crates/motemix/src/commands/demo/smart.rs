@@ -95,9 +95,13 @@ impl Smart {
         let mut said = BufReader::new(broker.stderr.take().context("the broker has no stderr")?);
         let mut line = |what: &str, after: &str| -> Result<String, Failure> {
             let mut line = String::new();
-            said.read_line(&mut line).context("cannot read what the broker says")?;
-            let place = line.trim_end().split_once(after).map(|(_, place)| place.to_owned());
-            place.ok_or_else(|| Failure::failed(format!("the broker does not say its {what}: {line}")))
+            while said.read_line(&mut line).context("cannot read what the broker says")? > 0 {
+                if let Some((_, place)) = line.trim_end().split_once(after) {
+                    return Ok(place.to_owned());
+                }
+                line.clear();
+            }
+            Err(Failure::failed(format!("the broker does not say its {what}, and ended")))
         };
         let coap = line("address", "coap://")?;
         let coap = format!("coap+tcp://{}", coap.split(',').next().unwrap_or_default());
