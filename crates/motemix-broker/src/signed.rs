@@ -55,8 +55,8 @@ impl Sealed<'_> {
 }
 
 /// Looks at what is to be published to a device's topic: a reading as COSE or JWS, or as COSE the
-/// device's word which number comes next. `told` is the number of a reading, from a receiver of this
-/// machine, which has followed the device for longer. Changes nothing.
+/// device's word which number comes next. `told` is the number of a reading, from a receiver of
+/// this machine, which has followed the device for longer. Changes nothing.
 ///
 /// # Errors
 /// The response that says what is wrong, counted.

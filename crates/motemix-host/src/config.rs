@@ -13,8 +13,8 @@
 //! ```
 //!
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
-//! sections `[metrics]`, `[limits]`, `[faults]`, `[readings]` and `[broker]` may follow. A field that is not
-//! known is an error, because a misspelt limit must not silently become its default.
+//! sections `[metrics]`, `[limits]`, `[faults]`, `[readings]` and `[broker]` may follow. A field
+//! that is not known is an error, because a misspelt limit must not silently become its default.
 
 pub use motemix_toml::FileError as ConfigError;
 

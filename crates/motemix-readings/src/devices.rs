@@ -3,13 +3,16 @@
 //! One file of `SQLite`. What is accepted is on the disk before anybody sees it: a verifier that
 //! was killed accepts nothing a second time.
 
+mod verdicts;
+
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::sqlite::{self, Layout};
-use motemix_host::store::{Message, StoreError, StoreProblem};
+use motemix_host::store::{StoreError, StoreProblem};
 use motemix_object::{Algorithm, Credential, Freshness, Identity, PublicKey};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use sha2::{Digest as _, Sha256};
+
+pub use verdicts::Verdict;
 
 const LAYOUT: Layout = Layout {
     kind: "list of devices",
@@ -120,17 +123,6 @@ pub struct Device {
     pub heard_at: Option<u64>,
     /// The identity that took its place: nothing of this one is accepted any more.
     pub successor: Option<Identity>,
-}
-
-/// What became of a message that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// The device that signed it, if it is known.
-    pub short: Option<[u8; Identity::SHORT_LEN]>,
-    /// The number that it was signed under.
-    pub sequence: Option<u64>,
-    /// Why it was refused; none if it was not.
-    pub problem: Option<String>,
 }
 
 /// Changes that belong together have begun.
@@ -279,8 +271,8 @@ impl Devices {
         Ok(())
     }
 
-    /// The credential that a device has shown, for those who check its readings elsewhere. `None` if
-    /// it has shown none since lists keep them, and had a statement beside its key.
+    /// The credential that a device has shown, for those who check its readings elsewhere. `None`
+    /// if it has shown none since lists keep them, and had a statement beside its key.
     ///
     /// # Errors
     /// The file does not work.
@@ -357,28 +349,6 @@ impl Devices {
         Ok(())
     }
 
-    /// What became of a message of an inbox, if it has been looked at. An inbox that was made anew
-    /// has the same numbers for other messages, and perhaps for the same bytes, sent again; then
-    /// only the time at which they arrived is another one.
-    ///
-    /// # Errors
-    /// The file does not work.
-    pub fn verdict(&self, message: &Message) -> Result<Option<Verdict>, StoreError> {
-        let select = "SELECT short, sequence, problem FROM verdicts WHERE message = ?1 AND digest = ?2";
-        let read = |row: &Row<'_>| {
-            let sequence: Option<i64> = row.get(1)?;
-            Ok(Verdict {
-                short: row.get(0)?,
-                sequence: sequence.map(i64::cast_unsigned),
-                problem: row.get(2)?,
-            })
-        };
-        self.connection
-            .query_row(select, params![message.number, digest(message)], read)
-            .optional()
-            .map_err(|error| self.failed(error))
-    }
-
     /// Runs `work` so that all it changes is noted, or nothing is.
     ///
     /// # Errors
@@ -427,27 +397,6 @@ impl Devices {
         self.run("RELEASE together", []).map(|_| ())
     }
 
-    /// Notes what became of a message of an inbox.
-    ///
-    /// # Errors
-    /// The file does not work.
-    pub fn keep_verdict(&mut self, message: &Message, verdict: &Verdict) -> Result<(), StoreError> {
-        let sequence = verdict.sequence.map(u64::cast_signed);
-        let noted = "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5)";
-        let (number, digest) = (message.number, digest(message));
-        self.run(noted, params![number, digest, verdict.short, sequence, verdict.problem])?;
-        Ok(())
-    }
-
-    /// Forgets what became of the messages before this one, which are gone.
-    ///
-    /// # Errors
-    /// The file does not work.
-    pub fn forget_verdicts_before(&mut self, message: u64) -> Result<(), StoreError> {
-        self.run("DELETE FROM verdicts WHERE message < ?1", params![message])?;
-        Ok(())
-    }
-
     fn run(&self, statement: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
         let prepared = self.connection.prepare_cached(statement);
         prepared.and_then(|mut statement| statement.execute(values)).map_err(|error| self.failed(error))
@@ -460,12 +409,6 @@ impl Devices {
     fn failed(&self, error: rusqlite::Error) -> StoreError {
         sqlite::failure(&self.path, error)
     }
-}
-
-/// The digest of what arrived, and of when it did.
-fn digest(message: &Message) -> [u8; 32] {
-    let arrived = message.received_at.as_millis().to_be_bytes();
-    Sha256::new().chain_update(arrived).chain_update(&message.data).finalize().into()
 }
 
 const COLUMNS: &str =

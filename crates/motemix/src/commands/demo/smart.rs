@@ -94,14 +94,14 @@ impl Smart {
             .context("cannot start the broker")?;
         let mut said = BufReader::new(broker.stderr.take().context("the broker has no stderr")?);
         let mut line = |what: &str, after: &str| -> Result<String, Failure> {
-            let mut line = String::new();
+            let (mut line, mut last) = (String::new(), String::new());
             while said.read_line(&mut line).context("cannot read what the broker says")? > 0 {
                 if let Some((_, place)) = line.trim_end().split_once(after) {
                     return Ok(place.to_owned());
                 }
-                line.clear();
+                last = std::mem::take(&mut line);
             }
-            Err(Failure::failed(format!("the broker does not say its {what}, and ended")))
+            Err(Failure::failed(format!("the broker ended before it said its {what}: {}", last.trim_end())))
         };
         let coap = line("address", "coap://")?;
         let coap = format!("coap+tcp://{}", coap.split(',').next().unwrap_or_default());
