@@ -14,6 +14,7 @@ fn misuse_between_two_neighbours_is_told_under_the_sanitizers() {
 }
 
 #[test]
+#[ignore = "half a minute under valgrind"]
 fn misuse_between_two_neighbours_is_told_under_valgrind() {
     says(&under_valgrind("tests/capi/diet.c", &[]), SAID);
 }

@@ -209,6 +209,7 @@ fn misuse_of_a_mote_is_told_under_the_sanitizers() {
 }
 
 #[test]
+#[ignore = "a minute under valgrind"]
 fn misuse_of_a_mote_is_told_under_valgrind() {
     let place = misused_mote();
     says(&under_valgrind("tests/capi/misuse_mote.c", &[place.path().to_owned()]), "expectations met");
