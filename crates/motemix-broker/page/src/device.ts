@@ -31,12 +31,12 @@ export class DeviceGroup {
   /** Where it stands in the list. */
   get title(): string {
     const first = this.#devices[0];
-    if (first) return first.endpoint;
+    if (first) return first.name;
     return this.identity ? "Not registered" : "Topics of no device";
   }
 
   text(): string {
-    const registered = this.#devices.map((one) => `${one.endpoint} ${one.place ?? ""} ${one.purpose ?? ""}`);
+    const registered = this.#devices.map((one) => `${one.name} ${one.endpoint} ${one.place ?? ""} ${one.purpose ?? ""}`);
     return `${registered.join(" ")} ${this.identity}`.toLowerCase();
   }
 
@@ -44,7 +44,9 @@ export class DeviceGroup {
     this.#devices = devices;
     say(this.#name, this.title);
     const first = devices[0];
-    say(this.#where, [first?.place, first?.purpose].filter(Boolean).join(" · "));
+    // A name that says this already need not say it twice.
+    const where = first && first.name !== first.endpoint ? [] : [first?.place, first?.purpose];
+    say(this.#where, where.filter(Boolean).join(" · "));
     this.section.classList.toggle("unregistered", !first);
     if (!this.#card.hidden) this.#fill();
   }

@@ -4,7 +4,7 @@ export interface Store { state: "working" | "refusing"; since?: number; why?: st
 export interface Status { now: number; network: string; version: string; store: Store }
 export interface Link { target: string; type: string | null }
 export interface Device {
-  id: string; endpoint: string; sector: string | null; base: string; expires: number; lifetime: number;
+  id: string; endpoint: string; name: string; sector: string | null; base: string; expires: number; lifetime: number;
   identity: string; place: string | null; purpose: string | null;
   attributes: [string, string | null][]; links: Link[]; links_left_off: number;
 }

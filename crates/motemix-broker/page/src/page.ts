@@ -65,7 +65,7 @@ function structure(): void {
   }
   for (const identity of identities) {
     const group = groupOf(identity);
-    group.update((devices.get(identity) ?? []).sort(byName((device) => device.endpoint)));
+    group.update((devices.get(identity) ?? []).sort(byName((device) => device.name)));
     const own = (topics.get(identity) ?? []).sort(byName((topic) => topic.name));
     arrange(group.topics, own.map((topic) => rowOf(topic).item));
     for (const topic of own) rowOf(topic).update(topic);

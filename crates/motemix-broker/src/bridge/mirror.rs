@@ -148,7 +148,7 @@ impl Mirror {
             Change::Registration(id, registration) => {
                 let device = registration
                     .as_ref()
-                    .and_then(|registration| Some((registration.device?, registration.endpoint.clone())));
+                    .and_then(|registration| Some((registration.device?, registration.name())));
                 self.set_registration(id, device);
             }
             Change::Freshness(..) => {}
@@ -383,7 +383,7 @@ impl Mirror {
             let topics: Vec<TopicId> = self.of_device.get(&device).into_iter().flatten().cloned().collect();
             for topic in topics {
                 if let Some(entry) = self.topics.get_mut(&topic) {
-                    // They carry the endpoint's name: all are sent again, or taken away.
+                    // They carry the device's name: all are sent again, or taken away.
                     let configs = std::mem::take(&mut entry.configs);
                     for config in configs.values() {
                         self.unwant(config);

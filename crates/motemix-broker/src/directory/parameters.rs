@@ -7,6 +7,7 @@ use motemix_coap::link_format::{Attribute, is_name};
 use motemix_object::{Identity, IdentityLabel};
 
 use super::{Refused, base};
+use crate::state::LABEL;
 
 /// The most bytes of a name of an endpoint or sector.
 const MAX_NAME_LEN: usize = 63;
@@ -86,9 +87,6 @@ fn attribute(name: &str, value: Option<&str>) -> Result<Attribute, Refused> {
     }
     Ok((Arc::from(name), value.map(Arc::from)))
 }
-
-/// What the text of a device's label begins with (`docs/spec/identity.md`).
-const LABEL: &str = "MOTEMIX:ID:";
 
 /// Whether a name of an endpoint is the text of another device's label: it belongs to that device
 /// alone, so that nobody takes it before the device comes.

@@ -57,13 +57,14 @@ pub(super) fn device(id: &RegistrationId, registration: &Registration) -> Option
     Some(json!({
         "id": &*id.0,
         "endpoint": short(&registration.endpoint),
+        "name": short(&registration.name()),
         "sector": registration.sector.as_deref().map(short),
         "base": short(&registration.base),
         "expires": registration.expires.as_millis(),
         "lifetime": registration.lifetime,
         "identity": identity(key),
-        "place": attribute(registration, "place"),
-        "purpose": attribute(registration, "purpose"),
+        "place": registration.attribute("place").map(short),
+        "purpose": registration.attribute("purpose").map(short),
         "attributes": attributes
             .map(|(name, value)| json!([short(name), value.as_deref().map(short)]))
             .collect::<Vec<_>>(),
@@ -78,12 +79,6 @@ fn link(link: &Link) -> Json {
 }
 
 /// The value in the registration, or else in the first link that has it.
-fn attribute(registration: &Registration, name: &str) -> Option<String> {
-    let links = registration.links.iter().flat_map(|link| &link.attributes);
-    let mut all = registration.attributes.iter().chain(links);
-    all.find_map(|(other, value)| if &**other == name { value.as_deref().map(short) } else { None })
-}
-
 pub(super) fn device_event(id: &RegistrationId, registration: Option<&Registration>) -> Json {
     registration
         .and_then(|registration| device(id, registration))

@@ -39,3 +39,56 @@ pub struct Registration {
     /// The address that registered it, if it has one: only from there others change it.
     pub registrant: Option<IpAddr>,
 }
+
+/// How the text of a device's label begins.
+pub(crate) const LABEL: &str = "MOTEMIX:ID:";
+
+impl Registration {
+    /// What people call it: a name that is the text of a label says nothing to them, so that it is
+    /// then where the device is and what it is for.
+    pub fn name(&self) -> Arc<str> {
+        let words = ["place", "purpose"].map(|name| self.attribute(name).unwrap_or_default());
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        if self.endpoint.starts_with(LABEL) && !words.is_empty() {
+            return words.join(" ").into();
+        }
+        self.endpoint.clone()
+    }
+
+    /// The first attribute with this name, of the registration or of a link of it.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        let links = self.links.iter().flat_map(|link| &link.attributes);
+        let mut all = self.attributes.iter().chain(links);
+        all.find_map(|(other, value)| if **other == *name { value.as_deref() } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_no_name_for_people_where_they_said_what_it_is() {
+        let named = |endpoint: &str, attributes: &[(&str, &str)]| Registration {
+            endpoint: endpoint.into(),
+            sector: None,
+            base: "".into(),
+            base_stated: false,
+            expires: Moment::from_millis(0),
+            lifetime: 60,
+            attributes: attributes
+                .iter()
+                .map(|(name, value)| ((*name).into(), Some((*value).into())))
+                .collect(),
+            links: vec![Link::new("/t").with("purpose", "warmth")],
+            device: None,
+            owner: None,
+            registrant: None,
+        };
+        let label = "MOTEMIX:ID:00112233445566778899AABBCCDDEEFF";
+        assert_eq!(&*named(label, &[("place", "cellar")]).name(), "cellar warmth");
+        assert_eq!(&*named("shed", &[("place", "cellar")]).name(), "shed");
+        let bare = Registration { links: Vec::new(), ..named(label, &[]) };
+        assert_eq!(&*bare.name(), label);
+    }
+}

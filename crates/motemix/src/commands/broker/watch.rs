@@ -14,9 +14,9 @@ use crate::failure::Failure;
 use crate::reading;
 use crate::report;
 use follow::Follower;
-use motemix_broker::client::{Client, topics};
+use motemix_broker::client::{Client, ClientError, Observation, topics};
 use motemix_coap::link_format::{self, Link};
-use motemix_coap::{Method, Request};
+use motemix_coap::{Method, Request, Response};
 use motemix_host::clock::unix_time;
 use motemix_object::Identity;
 use serde_json::json;
@@ -24,12 +24,15 @@ use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Readings of all devices that wait to be shown.
 const WAITING: usize = 256;
 /// Topics that are followed at a time.
 const MOST: usize = 2048;
+/// How long nothing may be heard before the broker is asked anew: one that was started again has
+/// forgotten who observes over UDP (RFC 7641, 3.3.1). It says no other time of its values.
+const SILENCE: Duration = Duration::from_secs(60);
 /// How long after an observation has ended it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -141,6 +144,7 @@ impl Shown {
 /// Follows all topics that the directory has. Ends with what is wrong.
 async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Failure {
     let mut followed: HashMap<(String, String), AbortHandle> = HashMap::new();
+    let (mut is_known, mut told) = (false, false);
     loop {
         let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
         request.query.push(format!("rt={}", topics::TYPE));
@@ -149,8 +153,8 @@ async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Fa
             Err(problem) => return Failure::failed(problem),
         };
         let mut answered = false;
-        while let Some(response) = observation.next().await {
-            answered = true;
+        while let Some(response) = heard(&mut observation).await {
+            (answered, is_known, told) = (true, true, false);
             let said = String::from_utf8_lossy(&response.payload);
             if !response.code.is_success() {
                 return Failure::failed(format!("{} says {}: {said}", client.address(), response.code));
@@ -176,14 +180,19 @@ async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Fa
                 }
             }
         }
-        if !answered {
-            return Failure::failed(format!(
-                "{} does not answer; look whether the broker runs, and where it listens",
-                client.address()
-            ));
+        if !answered && (!is_known || client.is_over()) {
+            return Failure::failed(ClientError::Silent(client.address().clone()));
+        }
+        if !answered && !std::mem::replace(&mut told, true) {
+            eprintln!("motemix: {} does not answer; it is asked again and again", client.address());
         }
         sleep(AGAIN).await;
     }
+}
+
+/// What is observed next; nothing after a silence.
+async fn heard(observation: &mut Observation) -> Option<Response> {
+    timeout(SILENCE, observation.next()).await.ok().flatten()
 }
 
 /// Tells one device's topic from all others.

@@ -1,6 +1,6 @@
 //! One device's readings.
 
-use super::{AGAIN, Genuine, Shown};
+use super::{AGAIN, Genuine, Shown, heard};
 use motemix_broker::client::{Address, Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response, format};
@@ -58,7 +58,8 @@ impl Follower {
     pub async fn run(mut self, show: mpsc::Sender<Shown>) {
         while !self.client.is_over() {
             // What is wrong with the connection is told by whoever looks devices up.
-            if self.follow(&show).await.is_err() || show.is_closed() {
+            let _ = self.follow(&show).await;
+            if show.is_closed() {
                 return;
             }
             sleep(AGAIN).await;
@@ -70,7 +71,7 @@ impl Follower {
         let next = topics::number(&self.client.ask(topics::next_number(&self.topic)).await?);
         let mut is_first = true;
         let mut observation = self.client.observe(topics::request(Method::Get, &self.topic)).await?;
-        while let Some(response) = observation.next().await {
+        while let Some(response) = heard(&mut observation).await {
             // Nothing is published yet, or nothing any more.
             if !response.code.is_success() || *response.payload == *self.last {
                 continue;
