@@ -1072,14 +1072,6 @@ motemix_status motemix_mote_give_document(struct motemix_mote *mote,
 // time. MOTEMIX_STATUS_KEY_MOVED: call again.
 motemix_status motemix_mote_keep_document(struct motemix_mote *mote, uint64_t now_us, size_t len);
 
-// Does what a line says that somebody typed: `len` characters without the end of the line. What
-// the mote answers, it prints; `help` lists the commands, docs/spec/mote.md specifies them. Poll
-// the mote afterwards.
-motemix_status motemix_mote_command(struct motemix_mote *mote,
-                                    uint64_t now_us,
-                                    const uint8_t *line,
-                                    size_t len);
-
 // Runs the node in the epoch of the network document in flash, whose signatures it checks.
 // MOTEMIX_STATUS_KEY_MOVED: call again.
 motemix_status motemix_mote_start(struct motemix_mote *mote, uint64_t now_us);
@@ -1163,6 +1155,15 @@ motemix_status motemix_mote_send_readings(struct motemix_mote *mote,
                                           const uint8_t *name,
                                           size_t name_len,
                                           uint32_t seconds);
+
+// Does what a line says that somebody typed: `len` characters without the end of the line. What
+// the mote answers, it prints; `help` lists the commands, docs/spec/mote.md specifies them. Poll
+// the mote afterwards. A library that was built with `--cfg motemix_without_console` has no such
+// call.
+motemix_status motemix_mote_command(struct motemix_mote *mote,
+                                    uint64_t now_us,
+                                    const uint8_t *line,
+                                    size_t len);
 
 // The public key of a mix key: what the network document has to say of this node. One scalar
 // multiplication. `secret` and `public_key` are 32 bytes each.

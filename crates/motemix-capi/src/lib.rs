@@ -77,14 +77,16 @@ pub use limits::{
     Config, DATA_LEN, ENTRY_SIZE, HEADER_SIZE, LINE_LEN, Limits, MESSAGE_SIZE, MOTE_BASE_SIZE, NO_NODE,
     NODE_ALIGN, NODE_BASE_SIZE, PACKET_LEN, PACKET_SIZE, RETURN_SIZE, WINDOW_SIZE,
 };
+#[cfg(not(motemix_without_console))]
+pub use mote::motemix_mote_command;
 pub use mote::{
     Flash, MoteHandle, PAGE_LEN, Platform, READINGS_WORDS, ROUTE_SIZE, ReadingsOfC, WarningKind,
-    motemix_mote_close, motemix_mote_command, motemix_mote_counters, motemix_mote_epoch,
-    motemix_mote_forget_message, motemix_mote_give_document, motemix_mote_handle_datagram,
-    motemix_mote_identity, motemix_mote_keep_document, motemix_mote_message, motemix_mote_open,
-    motemix_mote_poll, motemix_mote_public_key, motemix_mote_send, motemix_mote_send_readings,
-    motemix_mote_set_address, motemix_mote_set_time, motemix_mote_sign_readings, motemix_mote_size,
-    motemix_mote_start, motemix_mote_stop, motemix_mote_trust, motemix_warning_text,
+    motemix_mote_close, motemix_mote_counters, motemix_mote_epoch, motemix_mote_forget_message,
+    motemix_mote_give_document, motemix_mote_handle_datagram, motemix_mote_identity,
+    motemix_mote_keep_document, motemix_mote_message, motemix_mote_open, motemix_mote_poll,
+    motemix_mote_public_key, motemix_mote_send, motemix_mote_send_readings, motemix_mote_set_address,
+    motemix_mote_set_time, motemix_mote_sign_readings, motemix_mote_size, motemix_mote_start,
+    motemix_mote_stop, motemix_mote_trust, motemix_warning_text,
 };
 pub use node_face::{
     NEVER, motemix_node_begin_epoch, motemix_node_counters, motemix_node_end, motemix_node_epoch,

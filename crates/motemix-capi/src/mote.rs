@@ -2,15 +2,18 @@
 //! flash that C lends, the console's commands, and the node between `start` and `stop`.
 //!
 //! ```text
-//! line ─ face ─ memory (does it run?) ─ motemix-mote ─ terminal ─ print and events (callbacks)
+//! line ─ terminal (does it run?) ─ motemix-mote ─ print (callback)
+//! what happens ─ motemix-mote ─ ear ─ events (callbacks)
 //! datagram ─ face ─ motemix-mote ─ flash (callbacks) ─ link ─ send (callback)
 //! ```
 //!
-//! [`memory`] is where the unsafe code is; [`flash`], [`link`] and [`terminal`] call back into C.
+//! [`memory`] is where the unsafe code is; [`flash`], [`link`], [`ear`] and `terminal` call back into
+//! C. A program with its own commands leaves `terminal` out.
 //! Where links are protected, [`neighbours`] is between the node and `link`. Where the program lets
 //! the mote sign readings, [`readings`] is beside the node.
 
 mod draws;
+mod ear;
 mod face;
 mod flash;
 mod kept;
@@ -20,14 +23,15 @@ mod neighbours;
 mod plan;
 mod platform;
 mod readings;
+#[cfg(not(motemix_without_console))]
 mod terminal;
 
 pub use face::{
-    motemix_mote_close, motemix_mote_command, motemix_mote_counters, motemix_mote_epoch,
-    motemix_mote_forget_message, motemix_mote_give_document, motemix_mote_handle_datagram,
-    motemix_mote_keep_document, motemix_mote_message, motemix_mote_open, motemix_mote_poll,
-    motemix_mote_public_key, motemix_mote_send, motemix_mote_set_address, motemix_mote_set_time,
-    motemix_mote_size, motemix_mote_start, motemix_mote_stop, motemix_mote_trust,
+    motemix_mote_close, motemix_mote_counters, motemix_mote_epoch, motemix_mote_forget_message,
+    motemix_mote_give_document, motemix_mote_handle_datagram, motemix_mote_keep_document,
+    motemix_mote_message, motemix_mote_open, motemix_mote_poll, motemix_mote_public_key, motemix_mote_send,
+    motemix_mote_set_address, motemix_mote_set_time, motemix_mote_size, motemix_mote_start,
+    motemix_mote_stop, motemix_mote_trust,
 };
 pub use memory::MoteHandle;
 pub use plan::ROUTE_SIZE;
@@ -36,3 +40,5 @@ pub use readings::{
     READINGS_WORDS, ReadingsOfC, motemix_mote_identity, motemix_mote_send_readings,
     motemix_mote_sign_readings,
 };
+#[cfg(not(motemix_without_console))]
+pub use terminal::motemix_mote_command;

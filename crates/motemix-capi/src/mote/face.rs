@@ -23,7 +23,7 @@ fn call(body: impl FnOnce() -> Result<(), Status>) -> Status {
 }
 
 /// The same of a body that works with keys.
-fn call_with_keys<const DEPTH: usize>(body: impl FnOnce() -> Result<(), Status>) -> Status {
+pub(super) fn call_with_keys<const DEPTH: usize>(body: impl FnOnce() -> Result<(), Status>) -> Status {
     wiped::<DEPTH, _>(|| call(body))
 }
 
@@ -202,26 +202,6 @@ pub unsafe extern "C" fn motemix_mote_keep_document(
         // SAFETY: the caller's promise.
         let mut mote = unsafe { Entered::new(mote)? };
         mote.keep_document(Instant::from_micros(now_us), len)
-    })
-}
-
-/// Does what a line says that somebody typed: `len` characters without the end of the line. What
-/// the mote answers, it prints; `help` lists the commands, docs/spec/mote.md specifies them. Poll
-/// the mote afterwards.
-///
-/// # Safety
-/// As for all calls; `line` is null or valid for `len` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn motemix_mote_command(
-    mote: *mut MoteHandle,
-    now_us: u64,
-    line: *const u8,
-    len: usize,
-) -> Status {
-    call_with_keys::<{ wiped::START }>(|| {
-        // SAFETY: the caller's promise.
-        let (mut mote, line) = unsafe { (Entered::new(mote)?, raw::bytes(line, len)?) };
-        mote.command(Instant::from_micros(now_us), line)
     })
 }
 

@@ -19,13 +19,13 @@ use motemix_mote::{Mote, Next, PlaceInNetwork, Route, Running, StartAsked};
 use motemix_node::{Instant, Storage, Window, WindowKey};
 
 use super::draws::Draws;
+use super::ear::Ear;
 use super::flash::{Callbacks, layout};
 use super::link::{Sockets, Waiting};
 use super::neighbours::Neighbours;
 use super::plan::MotePlan;
 use super::platform::Platform;
 use super::readings::Lent;
-use super::terminal::{Ear, Terminal, Text};
 use crate::entered::{Entered, Handle};
 use crate::generator::Generator;
 use crate::limits::{Limits, Motes, NODE_ALIGN, PACKET_LEN};
@@ -49,7 +49,7 @@ pub(crate) struct Inner {
     plan: MotePlan,
     limits: Limits,
     pub(super) platform: Platform,
-    link: LinkCounters,
+    pub(super) link: LinkCounters,
     pub(super) runs: bool,
     /// Whether `neighbours` is there.
     protects_links: bool,
@@ -168,60 +168,6 @@ impl Inner {
         Ok(())
     }
 
-    /// Obeys one line.
-    pub(super) fn command(&mut self, now: Instant, line: &[u8]) -> Result<(), Status> {
-        if self.runs {
-            return self.command_running(now, line);
-        }
-        let Some(asked) = self.command_standing(now, line)? else { return Ok(()) };
-        let started = self.begin(now, asked);
-        self.answer(now, started);
-        Ok(())
-    }
-
-    // Not inlined, nor are the next two: nothing of them may lie on the stack beneath a start.
-    #[inline(never)]
-    fn command_running(&mut self, now: Instant, line: &[u8]) -> Result<(), Status> {
-        // It borrows nothing that lasts, and callbacks need a platform that no part overlaps.
-        let platform = self.platform;
-        let mut counters = self.link;
-        let sockets = Sockets {
-            platform: &platform,
-            counters: &mut counters,
-            neighbours: None,
-            has_met: false,
-            waiting: None,
-        };
-        let mut terminal = Terminal::new(&platform, self.readings, now, line);
-        let running = self.running()?;
-        running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);
-        if running.is_stopped() {
-            self.stop();
-        }
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn command_standing(&mut self, now: Instant, line: &[u8]) -> Result<Option<StartAsked>, Status> {
-        let platform = self.platform;
-        // SAFETY: the mote stands.
-        let scratch = unsafe { self.document() };
-        let mut terminal = Terminal::new(&platform, self.readings, now, line);
-        Ok(self.standing()?.attend(now, &mut terminal, scratch))
-    }
-
-    /// Says what became of a start that was typed.
-    #[inline(never)]
-    fn answer(&self, now: Instant, started: Result<(), motemix_mote::Refusal>) {
-        use core::fmt::Write as _;
-        let mut terminal = Terminal::new(&self.platform, None, now, &[]);
-        // A terminal takes everything.
-        let _ = match started {
-            Ok(()) => Text(&mut terminal).write_str("ok\n"),
-            Err(refusal) => writeln!(Text(&mut terminal), "error: {refusal}"),
-        };
-    }
-
     /// Runs the node.
     pub(super) fn start(&mut self, now: Instant) -> Result<(), Status> {
         if self.runs {
@@ -231,7 +177,7 @@ impl Inner {
     }
 
     #[inline(never)]
-    fn begin(&mut self, now: Instant, asked: StartAsked) -> Result<(), motemix_mote::Refusal> {
+    pub(super) fn begin(&mut self, now: Instant, asked: StartAsked) -> Result<(), motemix_mote::Refusal> {
         // SAFETY: the mote stands, so both are free; `running`, which borrows them from here on, is
         // dropped before anybody else uses them, or before they go.
         let (mote, scratch) = unsafe {

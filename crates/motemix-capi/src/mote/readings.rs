@@ -7,14 +7,15 @@
 use core::mem::{MaybeUninit, align_of, size_of};
 use core::ptr::NonNull;
 
-use motemix_mote::{INTRODUCTION_LEN, KeyMaker, Readings};
+#[cfg(not(motemix_without_console))]
+use motemix_mote::KeyMaker;
+use motemix_mote::{INTRODUCTION_LEN, Readings};
 use motemix_node::{Event, Instant};
-use motemix_object::Ed25519Key;
 use motemix_sphinx::NodeId;
 
+use super::ear::Ear;
 use super::memory::{Inner, MoteHandle, RunningOfC};
 use super::platform::{Platform, WarningKind};
-use super::terminal::Ear;
 use crate::entered::Entered;
 use crate::limits::PACKET_LEN;
 use crate::raw;
@@ -54,6 +55,7 @@ pub(super) trait Signs {
     fn due(&self) -> Option<Instant>;
     /// Does what is due.
     fn poll(&mut self, now: Instant, running: &mut RunningOfC, platform: &Platform);
+    #[cfg(not(motemix_without_console))]
     fn key_maker(&self) -> KeyMaker;
 }
 
@@ -94,8 +96,9 @@ impl Signs for Signing {
         readings.poll(now, running, measure, &mut ear, &mut [0; PACKET_LEN]);
     }
 
+    #[cfg(not(motemix_without_console))]
     fn key_maker(&self) -> KeyMaker {
-        Ed25519Key::new
+        motemix_object::Ed25519Key::new
     }
 }
 

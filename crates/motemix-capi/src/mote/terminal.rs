@@ -1,99 +1,102 @@
-//! What a mote is told and what it says, during one call.
+//! The mote's own console: a line that was typed, and what the mote answers.
+//!
+//! A program that has its own commands has none of this text in its flash. The compiler puts the
+//! text of formats into one section, which a linker keeps as a whole. So it must not be in the
+//! library at all: `--cfg motemix_without_console` leaves this module out.
 
-use core::time::Duration;
+use motemix_mote::{Console, KeyMaker, News, StartAsked};
+use motemix_node::Instant;
 
-use motemix_mote::{Console, KeyMaker, News, Warning};
-use motemix_node::{Event, Instant};
-
-use super::platform::{Platform, WarningKind};
+use super::face::call_with_keys;
+use super::link::Sockets;
+use super::memory::{Inner, MoteHandle};
+use super::platform::Platform;
 use super::readings::Lent;
+use crate::entered::Entered;
+use crate::limits::PACKET_LEN;
+use crate::raw;
 use crate::status::Status;
+use crate::wiped;
 
-/// Callbacks for what happens to a node that runs. It makes no text: a program that types no
-/// commands has none in its flash.
-pub(super) struct Ear<'c> {
-    pub(super) platform: &'c Platform,
-    /// Who hears of messages besides: the mote's own readings.
-    pub(super) readings: Option<Lent>,
+/// Does what a line says that somebody typed: `len` characters without the end of the line. What
+/// the mote answers, it prints; `help` lists the commands, docs/spec/mote.md specifies them. Poll
+/// the mote afterwards. A library that was built with `--cfg motemix_without_console` has no such
+/// call.
+///
+/// # Safety
+/// As for all calls; `line` is null or valid for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn motemix_mote_command(
+    mote: *mut MoteHandle,
+    now_us: u64,
+    line: *const u8,
+    len: usize,
+) -> Status {
+    call_with_keys::<{ wiped::START }>(|| {
+        // SAFETY: the caller's promise.
+        let (mut mote, line) = unsafe { (Entered::new(mote)?, raw::bytes(line, len)?) };
+        mote.command(Instant::from_micros(now_us), line)
+    })
 }
 
-impl Console for Ear<'_> {
-    const SAYS: bool = false;
-
-    fn read(&mut self) -> Option<u8> {
-        None
-    }
-
-    fn write(&mut self, _text: &str) {}
-
-    fn notice(&mut self, news: News<'_>) {
-        let Platform { received, acknowledged, discarded, epoch_begins, warned, context, .. } =
-            *self.platform;
-        if let (News::Event(event), Some(readings)) = (&news, self.readings) {
-            // SAFETY: they are used by nobody else while the node says what happens.
-            unsafe { readings.get() }.hear(event);
+impl Inner {
+    /// Obeys one line.
+    fn command(&mut self, now: Instant, line: &[u8]) -> Result<(), Status> {
+        if self.runs {
+            return self.command_running(now, line);
         }
-        // SAFETY, of all calls below: motemix_mote_open asks that the callbacks can be called for
-        // as long as the mote is there.
-        match news {
-            News::Kept => {
-                if let Some(received) = received {
-                    // SAFETY: as above.
-                    unsafe { received(context) }
-                }
-            }
-            News::Event(Event::Acknowledged { message, round_trip, tries, .. }) => {
-                if let Some(acknowledged) = acknowledged {
-                    // SAFETY: as above.
-                    unsafe { acknowledged(context, message.number(), micros(*round_trip), *tries) }
-                }
-            }
-            News::Event(Event::Discarded { message, tries }) => {
-                if let Some(discarded) = discarded {
-                    // SAFETY: as above.
-                    unsafe { discarded(context, message.number(), *tries) }
-                }
-            }
-            News::EpochBegins(epoch) => {
-                if let Some(epoch_begins) = epoch_begins {
-                    // SAFETY: as above.
-                    unsafe { epoch_begins(context, epoch.0) }
-                }
-            }
-            News::Warning(warning) => {
-                if let Some(warned) = warned {
-                    let (kind, reason) = told(warning);
-                    // SAFETY: as above.
-                    unsafe { warned(context, kind, reason) }
-                }
-            }
-            _ => {}
+        let Some(asked) = self.command_standing(now, line)? else { return Ok(()) };
+        let started = self.begin(now, asked);
+        self.answer(now, started);
+        Ok(())
+    }
+
+    // Not inlined, nor are the next two: nothing of them may lie on the stack beneath a start.
+    #[inline(never)]
+    fn command_running(&mut self, now: Instant, line: &[u8]) -> Result<(), Status> {
+        // It borrows nothing that lasts, and callbacks need a platform that no part overlaps.
+        let platform = self.platform;
+        let mut counters = self.link;
+        let sockets = Sockets {
+            platform: &platform,
+            counters: &mut counters,
+            neighbours: None,
+            has_met: false,
+            waiting: None,
+        };
+        let mut terminal = Terminal::new(&platform, self.readings, now, line);
+        let running = self.running()?;
+        running.attend(now, &mut terminal, &sockets, &mut [0; PACKET_LEN]);
+        if running.is_stopped() {
+            self.stop();
         }
+        Ok(())
     }
-}
 
-/// A warning for C, and its reason.
-fn told(warning: Warning) -> (WarningKind, Status) {
-    match warning {
-        Warning::Expired => (WarningKind::Expired, Status::DocumentExpired),
-        Warning::EpochEnded => (WarningKind::EpochEnded, Status::DocumentExpired),
-        Warning::FilterFillsUp => (WarningKind::FilterFillsUp, Status::FilterFull),
-        Warning::FilterRationed => (WarningKind::FilterRationed, Status::FilterFull),
-        Warning::FilterFull => (WarningKind::FilterFull, Status::FilterFull),
-        Warning::MessagesTurnedAway(error) => (WarningKind::MessagesTurnedAway, error.into()),
-        Warning::TagNotKept(error) => (WarningKind::TagNotKept, error.into()),
-        Warning::ReadingsDropped(error) => (WarningKind::ReadingsDropped, error.into()),
-        Warning::NoNextEpoch(refusal) => (WarningKind::NoNextEpoch, refusal.into()),
-        _ => (WarningKind::Other, Status::Refused),
+    #[inline(never)]
+    fn command_standing(&mut self, now: Instant, line: &[u8]) -> Result<Option<StartAsked>, Status> {
+        let platform = self.platform;
+        // SAFETY: the mote stands.
+        let scratch = unsafe { self.document() };
+        let mut terminal = Terminal::new(&platform, self.readings, now, line);
+        Ok(self.standing()?.attend(now, &mut terminal, scratch))
     }
-}
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+    /// Says what became of a start that was typed.
+    #[inline(never)]
+    fn answer(&self, now: Instant, started: Result<(), motemix_mote::Refusal>) {
+        use core::fmt::Write as _;
+        let mut terminal = Terminal::new(&self.platform, None, now, &[]);
+        // A terminal takes everything.
+        let _ = match started {
+            Ok(()) => Text(&mut terminal).write_str("ok\n"),
+            Err(refusal) => writeln!(Text(&mut terminal), "error: {refusal}"),
+        };
+    }
 }
 
 /// A line that was typed, and a callback for the answer.
-pub(super) struct Terminal<'c> {
+struct Terminal<'c> {
     platform: &'c Platform,
     readings: Option<Lent>,
     now: Instant,
@@ -105,12 +108,7 @@ pub(super) struct Terminal<'c> {
 
 impl<'c> Terminal<'c> {
     /// One line, without its end.
-    pub(super) const fn new(
-        platform: &'c Platform,
-        readings: Option<Lent>,
-        now: Instant,
-        line: &'c [u8],
-    ) -> Self {
+    const fn new(platform: &'c Platform, readings: Option<Lent>, now: Instant, line: &'c [u8]) -> Self {
         Self { platform, readings, now, line, is_open: true }
     }
 }
@@ -146,7 +144,7 @@ impl Console for Terminal<'_> {
 }
 
 /// A terminal, for `write!`.
-pub(super) struct Text<'t, 'c>(pub(super) &'t mut Terminal<'c>);
+struct Text<'t, 'c>(&'t mut Terminal<'c>);
 
 impl core::fmt::Write for Text<'_, '_> {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {

@@ -49,6 +49,7 @@ static motemix_status ask(call_t *call)
     return call->status;
 }
 
+#ifdef MODULE_MOTEMIX_CONSOLE
 static motemix_status run_command(motemix_mote *mote, call_t *call)
 {
     /* An authority must not be told an address at which nobody is reached. */
@@ -71,6 +72,7 @@ motemix_status motemix_command(const char *line, motemix_print_t print, void *ar
     return ask(&(call_t){ .run = run_command, .in = line, .len = strlen(line),
                           .number = (uintptr_t)print, .more = arg });
 }
+#endif
 
 static motemix_status run_key(motemix_mote *mote, call_t *call)
 {

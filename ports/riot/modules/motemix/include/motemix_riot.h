@@ -107,9 +107,11 @@ void motemix_init(void);
 /* Prints `len` characters that are not NUL-terminated. The mote's thread calls it. */
 typedef void (*motemix_print_t)(void *arg, const char *text, size_t len);
 
-/* Does what a line says, as docs/spec/mote.md has it: `help` lists the commands. What the mote
- * answers goes to `print`, in pieces; null for nowhere. */
+#ifdef MODULE_MOTEMIX_CONSOLE
+/* With the module motemix_console: does what a line says, as docs/spec/mote.md has it. `help` lists
+ * the commands. What the mote answers goes to `print`, in pieces; null for nowhere. */
 motemix_status motemix_command(const char *line, motemix_print_t print, void *arg);
+#endif
 
 /* The board's address and its public key of an epoch, for the network's authority. `address` gets
  * the link-local address of the first interface that has one, and the port. */
