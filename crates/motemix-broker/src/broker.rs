@@ -1,5 +1,6 @@
 //! The heart: requests go in, changes come out, and when a store has them, what may leave.
 
+mod again;
 mod batch;
 mod counters;
 mod desk;
@@ -51,6 +52,9 @@ pub struct Broker<T> {
     observers: Observers,
     rates: Rates,
     counters: Counters,
+    keeps_requests: bool,
+    /// Requests of the batch, if they may be decided anew.
+    kept: Vec<again::Kept>,
     /// When it was last told what time it is.
     now: Moment,
 }
@@ -69,6 +73,8 @@ impl<T> Broker<T> {
             observers: Observers::default(),
             rates,
             counters: Counters::default(),
+            keeps_requests: false,
+            kept: Vec::new(),
             now: Moment::from_millis(0),
             policy,
         }
@@ -76,7 +82,6 @@ impl<T> Broker<T> {
 
     /// Decides what becomes of a request. Its answer is in what [`stored`](Self::stored) or
     /// [`not_stored`](Self::not_stored) returns.
-    #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
     pub fn handle(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         self.now = now;
         self.counters.requests += 1;
@@ -90,6 +95,11 @@ impl<T> Broker<T> {
             self.waiting.push(Answer { ticket, response, observing: false });
             return;
         }
+        self.decide(now, caller, ticket, relation, request);
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
+    fn decide(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         if request.observe == Some(Observe::Deregister) {
             self.observers.end(&relation);
         }
@@ -104,6 +114,7 @@ impl<T> Broker<T> {
             // There is none with this token any more (RFC 7641 §4.1).
             self.observers.end(&relation);
         }
+        self.keep(caller, relation, &request);
         self.waiting.push(Answer { ticket, response, observing });
     }
 
@@ -220,6 +231,7 @@ impl<T> Broker<T> {
 
     /// The store has the changes.
     pub fn stored(&mut self) -> Settled<T> {
+        self.kept.clear();
         let mut batch = mem::take(&mut self.batch);
         let mut notices = mem::take(&mut batch.checks);
         notices.extend(batch.dismissed.drain(..).map(|(_, relation)| gone(relation)));
@@ -281,6 +293,7 @@ impl<T> Broker<T> {
 
     /// The store does not have the changes: takes them back. Whoever waits is told.
     pub fn not_stored(&mut self, problem: &str) -> Settled<T> {
+        self.kept.clear();
         let mut batch = mem::take(&mut self.batch);
         batch.take_back(&mut self.memory);
         // The error is also the end of an observation (RFC 7641 §4.2).
@@ -310,7 +323,7 @@ impl<T> Broker<T> {
     pub fn foreign(&mut self, changes: Vec<Change>) -> Settled<T> {
         let mut open = mem::take(&mut self.batch);
         open.take_back(&mut self.memory);
-        let waiting = mem::take(&mut self.waiting);
+        let (waiting, kept) = (mem::take(&mut self.waiting), mem::take(&mut self.kept));
         for change in changes {
             let ended = match &change {
                 Change::Value(topic, None) => Some(topic.clone()),
@@ -324,7 +337,7 @@ impl<T> Broker<T> {
         let settled = self.stored();
         open.make_again(&mut self.memory);
         self.batch = open;
-        self.waiting = waiting;
+        (self.waiting, self.kept) = (waiting, kept);
         settled
     }
 
