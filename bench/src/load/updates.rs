@@ -17,8 +17,10 @@ use crate::load::broker::Server;
 
 /// For whom readings are signed.
 pub const NETWORK: &str = "building";
-/// Nothing comes for so long: what is under way is lost.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Nothing comes for so long: what is under way is sent again, as RFC 7252 §4.2 has it.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Nothing comes for so long: the server has lost it.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// What the system keeps of notifications for the observer.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// SenML in CBOR: a temperature.
@@ -34,7 +36,7 @@ pub struct Device {
     id: u16,
     /// Datagrams of this turn, the next one last.
     to_send: Vec<Vec<u8>>,
-    under_way: Option<u16>,
+    under_way: Option<Vec<u8>>,
 }
 
 impl Device {
@@ -116,20 +118,24 @@ impl Device {
 
     /// Sends its next update, if there is one.
     fn send(&mut self, server: SocketAddr) -> Result<()> {
-        self.under_way = None;
-        if let Some(datagram) = self.to_send.pop() {
-            self.under_way = Some(u16::from_be_bytes([datagram[2], datagram[3]]));
-            self.socket.send_to(&datagram, server).context("sending an update")?;
+        self.under_way = self.to_send.pop();
+        self.send_again(server)
+    }
+
+    /// Sends what is under way.
+    fn send_again(&self, server: SocketAddr) -> Result<()> {
+        if let Some(datagram) = &self.under_way {
+            self.socket.send_to(datagram, server).context("sending an update")?;
         }
         Ok(())
     }
 
     /// Whether what is under way was acknowledged.
     fn hear(&mut self, buffer: &mut [u8]) -> Result<bool> {
-        let Some(id) = self.under_way else { return Ok(false) };
+        let Some([_, _, of_id @ ..]) = self.under_way.as_deref() else { return Ok(false) };
         let Ok(len) = self.socket.recv(buffer) else { return Ok(false) };
         let [_, code, high, low, ..] = buffer[..len] else { return Ok(false) };
-        if u16::from_be_bytes([high, low]) != id {
+        if !of_id.starts_with(&[high, low]) {
             return Ok(false);
         }
         ensure!(code >> 5 == 2, "an update was answered with {}.{:02}", code >> 5, code & 0x1f);
@@ -205,6 +211,8 @@ pub fn acknowledgement(datagram: &[u8]) -> Option<[u8; 4]> {
 pub struct Turn {
     /// Updates that were acknowledged.
     pub updates: u64,
+    /// Of these, how often one was sent again.
+    pub repeated: u64,
     /// Notifications that the observer got.
     pub notices: u64,
     /// Updates for each second of the server's processor time.
@@ -229,8 +237,8 @@ pub fn take_turn(
     for device in devices.iter_mut() {
         device.send(server.address)?;
     }
-    let (mut acknowledged, mut last) = (0, Instant::now());
-    let mut end = last;
+    let (mut acknowledged, mut repeated, mut last) = (0, 0, Instant::now());
+    let (mut end, mut again) = (last, 0);
     let mut buffer = [0; 2048];
     while acknowledged < updates || observer.heard - heard < updates {
         let mut is_idle = true;
@@ -244,9 +252,15 @@ pub fn take_turn(
             is_idle = false;
         }
         if !is_idle {
-            last = Instant::now();
+            (last, again) = (Instant::now(), 0);
             end = last;
-        } else if last.elapsed() > PATIENCE {
+        } else if acknowledged < updates && last.elapsed() > AGAIN * (again + 1) {
+            again += 1;
+            for device in devices.iter() {
+                device.send_again(server.address)?;
+                repeated += u64::from(device.under_way.is_some());
+            }
+        } else if last.elapsed() > PATIENCE || acknowledged == updates && last.elapsed() > AGAIN {
             if acknowledged < updates {
                 server.process.check()?;
                 bail!("{} of {updates} updates were not acknowledged", updates - acknowledged);
@@ -259,6 +273,7 @@ pub fn take_turn(
     let worked = server.process.processor_time()? - worked;
     Ok(Turn {
         updates,
+        repeated,
         notices: observer.heard - heard,
         per_processor_second: updates as f64 / worked.as_secs_f64(),
         per_second: updates as f64 / end.duration_since(begin).as_secs_f64(),

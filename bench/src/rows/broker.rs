@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::load::broker::{self, Kind, Server};
 use crate::load::observers::Observers;
@@ -13,6 +13,8 @@ use crate::report::Row;
 
 /// Devices, each with one update under way.
 const DEVICES: u16 = 256;
+/// Devices of the peers: with more, their sockets overflow, and they notify less.
+const DEVICES_OF_PEERS: u16 = 64;
 /// Of notifications, so many may be missing: newer ones came in their place.
 const MOST_MISSING: f64 = 0.01;
 const LIBCOAP: &str = "libcoap 4.3 coap-server";
@@ -31,14 +33,18 @@ struct Side {
 
 impl Side {
     fn start(machine: &Machine, kind: Kind, program: &Path, project: &Path) -> Result<Self> {
-        let mut devices = (0..DEVICES).map(Device::new).collect::<Result<Vec<_>>>()?;
+        let is_ours = matches!(kind, Kind::Motemix { .. });
+        let count = if is_ours { DEVICES } else { DEVICES_OF_PEERS };
+        let mut devices = (0..count).map(Device::new).collect::<Result<Vec<_>>>()?;
         let server = Server::start(machine, kind, program, project, &mut devices)?;
         let observer = Observer::begin(&server)?;
         Ok(Self { kind, server, devices, observer, turns: Vec::new() })
     }
 
-    fn take_turn(&mut self, each: usize) -> Result<()> {
-        let turn = take_turn(&mut self.server, &mut self.devices, &mut self.observer, each)?;
+    fn take_turn(&mut self, updates: usize) -> Result<()> {
+        let each = updates / self.devices.len();
+        let turn = take_turn(&mut self.server, &mut self.devices, &mut self.observer, each)
+            .with_context(|| format!("{:?}", self.kind))?;
         if matches!(self.kind, Kind::Motemix { .. }) {
             let missing = 1.0 - turn.notices as f64 / turn.updates as f64;
             ensure!(missing <= MOST_MISSING, "{} notifications of {} updates", turn.notices, turn.updates);
@@ -53,10 +59,13 @@ impl Side {
 
     fn line(&self, name: &str) -> String {
         let best = self.turns.iter().map(|turn| turn.per_second).fold(0.0, f64::max);
-        let (updates, notices) =
-            self.turns.iter().fold((0, 0), |(u, n), turn| (u + turn.updates, n + turn.notices));
+        let sum = |of: fn(&Turn) -> u64| self.turns.iter().map(of).sum::<u64>();
         format!(
-            "- `broker-updates`, {name}: {updates} updates, {notices} notifications; at most {best:.0} updates for each second of the clock"
+            "- `broker-updates`, {name}: {} updates, {} sent again, {} notifications; at most {best:.0} updates \
+             for each second of the clock",
+            sum(|turn| turn.updates),
+            sum(|turn| turn.repeated),
+            sum(|turn| turn.notices),
         )
     }
 }
@@ -73,7 +82,7 @@ pub fn rows(
 ) -> Result<(Vec<Row>, Vec<String>)> {
     let project = std::path::absolute(project)?;
     let program = std::path::absolute(program)?;
-    let (turns, each, each_of_python) = if quick { (1, 8, 2) } else { (7, 100, 8) };
+    let (turns, updates, updates_of_python) = if quick { (1, 2048, 512) } else { (7, 25_600, 512) };
     let start = |kind| Side::start(machine, kind, &program, &project);
     let mut stored = start(Kind::Motemix { verify: false })?;
     let mut verified = start(Kind::Motemix { verify: true })?;
@@ -82,13 +91,13 @@ pub fn rows(
     let mut aiocoap = if has_aiocoap { Some(start(Kind::Aiocoap)?) } else { None };
     // The first turns fill caches.
     for turn in 0..=turns {
-        stored.take_turn(each)?;
-        verified.take_turn(each)?;
+        stored.take_turn(updates)?;
+        verified.take_turn(updates)?;
         if let Some(libcoap) = &mut libcoap {
-            libcoap.take_turn(each)?;
+            libcoap.take_turn(updates)?;
         }
         if let Some(aiocoap) = &mut aiocoap {
-            aiocoap.take_turn(each_of_python)?;
+            aiocoap.take_turn(updates_of_python)?;
         }
         if turn == 0 && !quick {
             let all = [Some(&mut stored), Some(&mut verified), libcoap.as_mut(), aiocoap.as_mut()];
