@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::num::NonZero;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::time::ClockId;
 use nix::unistd::Pid;
 
 /// What a reader has to know about the machine to judge the figures.
@@ -67,4 +70,17 @@ pub fn resident_kib(process: u32) -> Result<u64> {
     let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS line")?;
     line.trim().trim_end_matches(" kB").parse().context("reading VmRSS")
+}
+
+/// Processor time that a process has taken, of all its threads.
+pub fn processor_time(process: u32) -> Result<Duration> {
+    let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(process.cast_signed()))?;
+    Ok(clock.now().context("asking for a process' time")?.into())
+}
+
+/// How many files this process may open, once it has asked for as many as there are.
+pub fn most_files() -> Result<u64> {
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).context("asking how many files may be open")?;
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).context("asking for more open files")?;
+    Ok(most)
 }

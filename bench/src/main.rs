@@ -10,18 +10,19 @@ use motemix_bench::load::forwarder::{self, Format};
 use motemix_bench::load::process;
 use motemix_bench::machine::{self, Machine};
 use motemix_bench::ours::HostCurve;
-use motemix_bench::report;
+use motemix_bench::report::{self, Row};
 use motemix_bench::rows::forward::Load;
-use motemix_bench::rows::{HOST_DATA, create, forward, hop, link, loopix, p224, replay, sim, x25519};
+use motemix_bench::rows::{HOST_DATA, broker, create, forward, hop, link, loopix, p224, replay, sim, x25519};
 use motemix_bench::turns::Effort;
 
 const HELP: &str = "\
 Compares motemix with its peers, both in turns on one core, and prints one table.
 A ratio above 1 means that motemix is better. Times are the minima of many turns.
 
-Usage: motemix-bench [--quick] [--json FILE] [--programs DIR]
+Usage: motemix-bench [--quick] [--broker] [--json FILE] [--programs DIR]
 
       --quick          a few turns only: shows that everything runs, not how fast
+      --broker         the rows of the broker alone
       --json FILE      where the rows go (default: target/bench.json of the project)
       --programs DIR   where motemix (for nodes that forward) and motemix-lab are
                        (default: target/release of the project)
@@ -33,7 +34,7 @@ The benchmark starts these for itself:
 Example: make bench";
 
 enum Task {
-    Bench { quick: bool, json: Option<PathBuf>, programs: Option<PathBuf> },
+    Bench { quick: bool, broker: bool, json: Option<PathBuf>, programs: Option<PathBuf> },
     Forward(Format, SocketAddr),
     Start(OsString, Vec<OsString>),
     Help,
@@ -41,9 +42,9 @@ enum Task {
 
 fn main() -> Result<()> {
     match task()? {
-        Task::Bench { quick, json, programs } => {
+        Task::Bench { quick, broker, json, programs } => {
             let json = or_in_target(json, "bench.json")?;
-            bench(quick, &json, &or_in_target(programs, "release")?)
+            bench(quick, broker, &json, &or_in_target(programs, "release")?)
         }
         Task::Forward(format, next) => forwarder::run(format, next),
         Task::Start(program, arguments) => process::become_program(&program, &arguments),
@@ -56,10 +57,11 @@ fn main() -> Result<()> {
 
 fn task() -> Result<Task> {
     let mut parser = lexopt::Parser::from_env();
-    let (mut quick, mut json, mut programs) = (false, None, None);
+    let (mut quick, mut broker, mut json, mut programs) = (false, false, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("quick") => quick = true,
+            Long("broker") => broker = true,
             Long("json") => json = Some(parser.value()?.into()),
             Long("programs") => programs = Some(parser.value()?.into()),
             Long("help") | Short('h') => return Ok(Task::Help),
@@ -73,7 +75,7 @@ fn task() -> Result<Task> {
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(Task::Bench { quick, json, programs })
+    Ok(Task::Bench { quick, broker, json, programs })
 }
 
 /// A file that was named, or one in the project's target folder. Cargo says where this package is;
@@ -91,11 +93,16 @@ fn project() -> Result<PathBuf> {
     Ok(Path::new(&package).parent().context("this package has no parent folder")?.to_owned())
 }
 
-fn bench(quick: bool, json: &Path, programs: &Path) -> Result<()> {
+fn bench(quick: bool, broker_alone: bool, json: &Path, programs: &Path) -> Result<()> {
     let (effort, load) = if quick { (Effort::QUICK, Load::QUICK) } else { (Effort::FULL, Load::FULL) };
     let laboratory = programs.join("motemix-lab");
     let machine = Machine::read()?;
     machine::pin(machine.measured_core())?;
+    if broker_alone {
+        let (rows, lines) = broker::rows(&machine, quick, &programs.join("motemix"), &project()?)?;
+        println!("Machine: {}", machine.line());
+        return show(&rows, &lines, json);
+    }
 
     let [variable, fixed] = x25519::rows(effort);
     let (mut rows, lengths) = hop::rows(effort, &variable)?;
@@ -108,6 +115,9 @@ fn bench(quick: bool, json: &Path, programs: &Path) -> Result<()> {
     let (forwarding, mut lines) = forward::rows(&machine, load, &programs.join("motemix"))?;
     lines.extend(more_lines);
     rows.extend(forwarding);
+    let (of_broker, more) = broker::rows(&machine, quick, &programs.join("motemix"), &project()?)?;
+    rows.extend(of_broker);
+    lines.extend(more);
     let (simulated, more) = sim::rows(&laboratory, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
     rows.extend(simulated);
     lines.extend(more);
@@ -122,9 +132,13 @@ fn bench(quick: bool, json: &Path, programs: &Path) -> Result<()> {
         lengths.ours,
         lengths.theirs
     );
+    show(&rows, &lines, json)
+}
+
+fn show(rows: &[Row], lines: &[String], json: &Path) -> Result<()> {
     lines.iter().for_each(|line| println!("{line}"));
-    println!("{}", report::table(&rows));
-    report::write(&rows, json)?;
+    println!("{}", report::table(rows));
+    report::write(rows, json)?;
     println!("Rows: {}", json.display());
     Ok(())
 }

@@ -9,9 +9,15 @@
 //! | [`network`] | a network made by the program `motemix`, for a real node |
 //! | [`forwarder`] | the plainest forwarding process, for either format |
 //! | [`process`] | starting, measuring and ending a process |
+//! | [`broker`] | `motemix broker` and servers of CoAP of other makes, as processes |
+//! | [`updates`] | devices that update what they publish, and one that observes all of it |
+//! | [`observers`] | many that observe one thing |
 
+pub mod broker;
 pub mod forwarder;
 pub mod generator;
 pub mod network;
+pub mod observers;
 pub mod packets;
 pub mod process;
+pub mod updates;

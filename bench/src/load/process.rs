@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::prctl::set_pdeathsig;
@@ -48,6 +49,11 @@ impl UnderLoad {
             None => Ok(()),
             Some(status) => bail!("the process under load has ended: {status}"),
         }
+    }
+
+    /// Processor time that it has taken.
+    pub fn processor_time(&self) -> Result<Duration> {
+        machine::processor_time(self.0.id())
     }
 
     /// Its resident memory, in KiB.

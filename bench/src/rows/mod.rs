@@ -1,5 +1,6 @@
 //! What is compared.
 
+pub mod broker;
 pub mod create;
 pub mod forward;
 pub mod hop;

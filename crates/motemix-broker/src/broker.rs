@@ -1,5 +1,6 @@
 //! The heart: requests go in, changes come out, and when a store has them, what may leave.
 
+mod again;
 mod batch;
 mod counters;
 mod desk;
@@ -58,6 +59,9 @@ pub struct Broker<T> {
     counters: Counters,
     /// Publications that were refused since somebody asked: the newest of each topic.
     refused: BTreeMap<TopicId, Unpublished>,
+    keeps_requests: bool,
+    /// Requests of the batch, if they may be decided anew.
+    kept: Vec<again::Kept>,
     /// When it was last told what time it is.
     now: Moment,
 }
@@ -78,6 +82,8 @@ impl<T> Broker<T> {
             rates,
             counters: Counters::default(),
             refused: BTreeMap::new(),
+            keeps_requests: false,
+            kept: Vec::new(),
             now: Moment::from_millis(0),
             policy,
         }
@@ -85,7 +91,6 @@ impl<T> Broker<T> {
 
     /// Decides what becomes of a request. Its answer is in what [`stored`](Self::stored) or
     /// [`not_stored`](Self::not_stored) returns.
-    #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
     pub fn handle(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         self.now = now;
         self.counters.requests += 1;
@@ -99,6 +104,11 @@ impl<T> Broker<T> {
             self.waiting.push(Answer { ticket, response, observing: false });
             return;
         }
+        self.decide(now, caller, ticket, relation, request);
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
+    fn decide(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         if request.observe == Some(Observe::Deregister) {
             self.observers.end(&relation);
         }
@@ -113,6 +123,7 @@ impl<T> Broker<T> {
             // There is none with this token any more (RFC 7641 §4.1).
             self.observers.end(&relation);
         }
+        self.keep(caller, relation, &request);
         self.waiting.push(Answer { ticket, response, observing });
     }
 
@@ -243,6 +254,7 @@ impl<T> Broker<T> {
 
     /// The store has the changes.
     pub fn stored(&mut self) -> Settled<T> {
+        self.kept.clear();
         let mut batch = mem::take(&mut self.batch);
         let mut notices = mem::take(&mut batch.checks);
         notices.extend(batch.dismissed.drain(..).map(|(_, relation)| gone(relation)));
@@ -304,6 +316,7 @@ impl<T> Broker<T> {
 
     /// The store does not have the changes: takes them back. Whoever waits is told.
     pub fn not_stored(&mut self, problem: &str) -> Settled<T> {
+        self.kept.clear();
         let mut batch = mem::take(&mut self.batch);
         batch.take_back(&mut self.memory);
         // The error is also the end of an observation (RFC 7641 §4.2).
@@ -333,7 +346,7 @@ impl<T> Broker<T> {
     pub fn foreign(&mut self, changes: Vec<Change>) -> Settled<T> {
         let mut open = mem::take(&mut self.batch);
         open.take_back(&mut self.memory);
-        let waiting = mem::take(&mut self.waiting);
+        let (waiting, kept) = (mem::take(&mut self.waiting), mem::take(&mut self.kept));
         for change in changes {
             let ended = match &change {
                 Change::Value(topic, None) => Some(topic.clone()),
@@ -347,7 +360,7 @@ impl<T> Broker<T> {
         let settled = self.stored();
         open.make_again(&mut self.memory);
         self.batch = open;
-        self.waiting = waiting;
+        (self.waiting, self.kept) = (waiting, kept);
         settled
     }
 

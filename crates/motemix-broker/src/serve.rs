@@ -23,9 +23,11 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_coap::{Event, Incoming, Peer, Ticket};
+use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use crate::clock::Clock;
@@ -42,6 +44,8 @@ use statistics::Statistics;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;
+/// How often a batch is decided anew before everybody is told to try again.
+const ATTEMPTS: u32 = 16;
 /// How long a store that refused is left alone, while everybody is told so.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often the system is asked for a port that is free for both UDP and TCP.
@@ -114,6 +118,8 @@ pub struct Server<S> {
     fetches: Fetches,
     inside: Inside,
     clock: Clock,
+    /// Other brokers stored something.
+    news: Arc<Notify>,
     /// Why the store refused last, and until when it is left alone.
     refused: Option<(String, tokio::time::Instant)>,
     next_tidy: tokio::time::Instant,
@@ -140,12 +146,17 @@ impl<S: Store> Server<S> {
             datagrams.protect(sessions::protection(&policy, own, inside.mirror()));
         }
         let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
-        let broker = Broker::new(policy, state);
+        let mut broker = Broker::new(policy, state);
+        if store.is_shared() {
+            broker.keep_requests();
+        }
         let clock = Clock::start();
+        let news = store.has_news().unwrap_or_default();
         Ok((
             Self {
                 broker,
                 store,
+                news,
                 datagrams,
                 connections,
                 fetches: Fetches::default(),
@@ -205,6 +216,7 @@ impl<S: Store> Server<S> {
                 readable = self.datagrams.readable() => readable.map_err(|error| ServeError::System("UDP", error))?,
                 () = self.connections.ready() => {}
                 asked = self.inside.next() => self.handle_inner(asked),
+                () = self.news.notified() => {}
                 () = sleep_until(wake) => {}
             }
         }
@@ -215,6 +227,7 @@ impl<S: Store> Server<S> {
     /// Takes in, commits, sends. `true` if more may wait.
     fn round(&mut self) -> Result<bool, ServeError> {
         let now = self.clock.now();
+        self.take_news();
         let mut left = ROUND;
         let mut more = self.datagrams.take_in(now).map_err(|error| ServeError::System("UDP", error))?;
         while let Some(incoming) = self.datagrams.poll_request() {
@@ -275,16 +288,17 @@ impl<S: Store> Server<S> {
             return;
         }
         let changes = self.broker.changes();
+        let is_change = !changes.is_empty();
         let now = tokio::time::Instant::now();
-        let refused = self.refused.as_ref().filter(|(_, until)| *until > now && !changes.is_empty());
+        let refused = self.refused.as_ref().filter(|(_, until)| *until > now && is_change);
         let stored = match refused {
             Some((problem, _)) => Err(problem.clone()),
-            None if changes.is_empty() => Ok(()),
-            None => self.store.commit(changes).map_err(|error| error.to_string()),
+            None if !is_change => Ok(()),
+            None => self.commit(),
         };
         let settled = match stored {
             Ok(()) => {
-                if !changes.is_empty() && self.refused.take().is_some() {
+                if is_change && self.refused.take().is_some() {
                     tracing::info!("the store takes changes again");
                 }
                 self.broker.stored()
@@ -301,6 +315,37 @@ impl<S: Store> Server<S> {
             }
         };
         self.leave(settled);
+    }
+
+    /// Has the store keep the batch. What other brokers stored first is taken in, and the batch
+    /// decided anew.
+    fn commit(&mut self) -> Result<(), String> {
+        for _ in 0..ATTEMPTS {
+            match self.store.commit(self.broker.changes()) {
+                Ok(()) => return Ok(()),
+                Err(StoreError::Behind) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+            let news = self.store.news().map_err(|error| error.to_string())?;
+            let settled = self.broker.again(self.clock.moment(), news);
+            self.leave(settled);
+            if self.broker.changes().is_empty() {
+                return Ok(());
+            }
+        }
+        Err("other brokers are always faster".to_owned())
+    }
+
+    /// Takes in what other brokers stored.
+    fn take_news(&mut self) {
+        match self.store.news() {
+            Ok(changes) if changes.is_empty() => {}
+            Ok(changes) => {
+                let settled = self.broker.foreign(changes);
+                self.leave(settled);
+            }
+            Err(problem) => tracing::error!(%problem, "what others stored cannot be read"),
+        }
     }
 
     fn leave(&mut self, settled: Settled<Ticket>) {

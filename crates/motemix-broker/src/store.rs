@@ -3,8 +3,10 @@
 pub mod sqlite;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-pub use sqlite::Sqlite;
+pub use sqlite::{Replica, Sqlite, difference};
+use tokio::sync::Notify;
 
 use crate::state::{BadChange, TopicId, Value};
 use crate::{Change, Moment, State};
@@ -22,6 +24,25 @@ pub trait Store: Send {
     /// # Errors
     /// They are not kept.
     fn commit(&mut self, changes: &[Change]) -> Result<(), StoreError>;
+
+    /// Whether other brokers store in the same place. What they stored comes from
+    /// [`news`](Self::news), and a commit fails with [`StoreError::Behind`] while there is some.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// What other brokers stored since it was last asked, in the order in which it is stored.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn news(&mut self) -> Result<Vec<Change>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Is notified when there is news.
+    fn has_news(&self) -> Option<Arc<Notify>> {
+        None
+    }
 
     /// What was published to a topic, the newest first: at most so many, and of those that are
     /// older than `before`.
@@ -78,6 +99,9 @@ pub enum StoreError {
         /// What is wrong.
         problem: BadChange,
     },
+    /// Other brokers stored something first: take that in, and decide anew.
+    #[error("other brokers stored something first")]
+    Behind,
     /// A store elsewhere does not take the changes.
     #[error("{store}: {problem}; {remedy}")]
     Remote {

@@ -1,5 +1,7 @@
 //! A store in one file of SQLite, in a folder that belongs to its owner alone.
 
+mod replica;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,7 @@ use rusqlite::{Connection, Params, Transaction, TransactionBehavior, params};
 use super::{Retention, Store, StoreError};
 use crate::state::{BadChange, RegistrationId, TopicId, Value};
 use crate::{Change, Moment, State};
+pub use replica::{Replica, difference};
 
 const LAYOUT: Layout = Layout {
     kind: "broker's store",
@@ -132,7 +135,24 @@ impl Sqlite {
         Ok(())
     }
 
-    fn write(&mut self, changes: &[Change]) -> rusqlite::Result<Vec<(TopicId, Option<Span>)>> {
+    /// Keeps changes, all or none; for a copy of a log, with how far it goes then.
+    fn keep(&mut self, changes: &[Change], place: Option<u64>) -> Result<(), StoreError> {
+        // A transaction that is dropped leaves nothing.
+        let spans = self.write(changes, place).map_err(|error| self.failure(error))?;
+        for (topic, span) in spans {
+            match span {
+                Some(span) => self.spans.insert(topic, span),
+                None => self.spans.remove(&topic),
+            };
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        changes: &[Change],
+        place: Option<u64>,
+    ) -> rusqlite::Result<Vec<(TopicId, Option<Span>)>> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut spans = HashMap::new();
         for (index, change) in changes.iter().enumerate() {
@@ -175,6 +195,9 @@ impl Sqlite {
                 }
             }
         }
+        if let Some(place) = place {
+            transaction.prepare_cached("UPDATE replica SET place = ?1")?.execute([place])?;
+        }
         transaction.commit()?;
         Ok(spans.into_iter().collect())
     }
@@ -211,15 +234,7 @@ impl Store for Sqlite {
         if changes.is_empty() {
             return Ok(());
         }
-        // A transaction that is dropped leaves nothing.
-        let spans = self.write(changes).map_err(|error| self.failure(error))?;
-        for (topic, span) in spans {
-            match span {
-                Some(span) => self.spans.insert(topic, span),
-                None => self.spans.remove(&topic),
-            };
-        }
-        Ok(())
+        self.keep(changes, None)
     }
 
     fn history(

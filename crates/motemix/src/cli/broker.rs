@@ -5,6 +5,8 @@ use clap::{Args, Subcommand};
 use motemix_broker::client::Address;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+#[cfg(feature = "nats")]
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Runs a broker and resource directory, or talks to one.
@@ -23,6 +25,7 @@ Examples:
   motemix broker --listen '[::1]:5683' --data broker
   motemix broker --listen '[::1]:5683' --data broker --page 127.0.0.1:8080
   motemix broker --listen '[::1]:5683' --data broker --config broker.toml
+  motemix broker --listen '[::1]:5683' --data broker --store nats://10.0.0.1,10.0.0.2,10.0.0.3/building
   motemix broker watch 'coap://[::1]:5683'"
 )]
 pub struct Broker {
@@ -49,6 +52,17 @@ pub struct BrokerServer {
     /// Serves the page with devices and readings here; nowhere by default.
     #[arg(long, value_name = "ADDRESS")]
     pub page: Option<SocketAddr>,
+    /// Servers of NATS with JetStream, where several brokers store together: `nats://HOST:PORT`,
+    /// further servers after commas, and the network's name after a slash (broker by default). Each
+    /// broker has a folder of its own, with a copy. By default a broker stores in its folder alone.
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL")]
+    pub store: Option<NatsUrl>,
+    /// How many servers keep a stream that is made: 1, 3 or 5. By default 3 if three servers are
+    /// named, and 1 otherwise.
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "COUNT", requires = "store")]
+    pub replicas: Option<usize>,
     /// Ends when the process that started it ends.
     #[arg(long, hide = true)]
     pub with_parent: bool,
@@ -161,4 +175,29 @@ pub struct BrokerCommand {
     /// What `motemix object command` made; without it, from standard input.
     #[arg(value_name = "COMMAND")]
     pub command: Option<PathBuf>,
+}
+
+/// Servers of NATS and the name of a network.
+#[cfg(feature = "nats")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatsUrl {
+    /// `host` or `host:port`.
+    pub servers: Vec<String>,
+    /// What the stream is called by.
+    pub name: String,
+}
+
+#[cfg(feature = "nats")]
+impl FromStr for NatsUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rest = text.strip_prefix("nats://").ok_or("write it as nats://HOST:PORT/NAME")?;
+        let (servers, name) = rest.split_once('/').unwrap_or((rest, "broker"));
+        let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
+        if servers.iter().any(String::is_empty) {
+            return Err("a server has no name".to_owned());
+        }
+        Ok(Self { servers, name: name.to_owned() })
+    }
 }

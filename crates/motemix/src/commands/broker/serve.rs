@@ -7,8 +7,10 @@ use anyhow::Context as _;
 use motemix_broker::bridge::{Bridge, Plan, Status};
 use motemix_broker::page::{self, Page};
 use motemix_broker::serve::{Listen, OwnIdentity, ServeError, Server, Shown, inside};
-use motemix_broker::store::{Sqlite, StoreError};
+use motemix_broker::store::{Sqlite, Store, StoreError};
 use motemix_broker::{Moment, Policy};
+#[cfg(feature = "nats")]
+use motemix_broker_nats::{JetStream, Settings};
 use motemix_host::clock::unix_time;
 use motemix_host::keys::KeyProblem;
 use motemix_host::rng::HostRng;
@@ -30,11 +32,25 @@ pub fn serve(args: &Args) -> Result<(), Failure> {
     let read = args.config.as_deref().map(Policy::read_with_bridge).transpose();
     let (policy, bridge) = read.map_err(Failure::broken)?.unwrap_or_default();
     let runtime = Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(run(args, data, policy, bridge))
+    #[cfg(feature = "nats")]
+    if let Some(url) = &args.store {
+        let mut seed = HostRng::new().context("the system has no random numbers")?;
+        let mut settings = Settings::new(&url.name, url.servers.iter(), seed.next_u64());
+        settings.replicas = args.replicas.unwrap_or(settings.replicas);
+        let store = JetStream::open(&settings, data, policy.retention).map_err(store_failure)?;
+        return runtime.block_on(run(args, data, store, policy, bridge));
+    }
+    let store = Sqlite::open(data, policy.retention).map_err(store_failure)?;
+    runtime.block_on(run(args, data, store, policy, bridge))
 }
 
-async fn run(args: &Args, data: &Path, policy: Policy, bridge: Option<Plan>) -> Result<(), Failure> {
-    let store = Sqlite::open(data, policy.retention).map_err(store_failure)?;
+async fn run(
+    args: &Args,
+    data: &Path,
+    store: impl Store,
+    policy: Policy,
+    bridge: Option<Plan>,
+) -> Result<(), Failure> {
     let mut listen = Listen::default();
     listen.coap.clone_from(&args.listen);
     listen.local = Some(data.join(LOCAL));

@@ -1,0 +1,441 @@
+//! The connection to the servers, on a thread of its own, and what is asked over it.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use async_nats::connection::State as Connected;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::stream::{
+    Config, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
+};
+use async_nats::jetstream::{self, Context};
+use async_nats::{ConnectOptions, HeaderMap, header};
+use futures_util::StreamExt as _;
+use motemix_broker::store::StoreError;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::Settings;
+use crate::batch::Message;
+
+/// The longest message; servers take 1 MiB unless they are told otherwise.
+const MESSAGE: usize = 1 << 19;
+/// For what a message has besides its changes.
+const HEADERS: usize = 1 << 10;
+/// How long one answer of a server is waited for.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often the stream is looked at, should no server have told of a message.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long a published message is known by its id.
+const DUPLICATES: Duration = Duration::from_mins(2);
+/// Messages that are fetched at the same time.
+const AT_ONCE: usize = 32;
+
+const BATCH: &str = "Motemix-Batch";
+const NUMBER: &str = "Motemix-Number";
+const OF: &str = "Motemix-Of";
+/// Added by the server to what it tells of a stored message.
+const SEQUENCE: &str = "Nats-Sequence";
+
+/// What a message is about; its subject ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// What changed.
+    Changes,
+    /// All that is known.
+    Snapshot,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Changes => "changes",
+            Self::Snapshot => "snapshot",
+        }
+    }
+}
+
+/// A message of the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) kind: Kind,
+    pub(crate) batch: String,
+    pub(crate) number: usize,
+    /// None says that it is no message of a broker.
+    pub(crate) of: usize,
+    pub(crate) sequence: u64,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Stored {
+    fn of(message: StreamMessage) -> Self {
+        let text = |name: &str| message.headers.get(name).map_or("", |value| value.as_str()).to_owned();
+        let number = |name: &str| text(name).parse().ok();
+        let is_snapshot = message.subject.as_str().ends_with(Kind::Snapshot.word());
+        Self {
+            kind: if is_snapshot { Kind::Snapshot } else { Kind::Changes },
+            batch: text(BATCH),
+            number: number(NUMBER).unwrap_or(0),
+            of: number(OF).unwrap_or(0),
+            sequence: message.sequence,
+            payload: message.payload.to_vec(),
+        }
+    }
+}
+
+/// The stream as it was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Its name, and when it was made.
+    pub(crate) identity: String,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// What the connection's tasks know.
+#[derive(Debug, Default)]
+struct Known {
+    /// The last message that is stored.
+    stored: AtomicU64,
+    news: Arc<Notify>,
+}
+
+impl Known {
+    fn note(&self, sequence: u64) {
+        if self.stored.fetch_max(sequence, Ordering::AcqRel) < sequence {
+            self.news.notify_one();
+        }
+    }
+}
+
+/// A connection to the servers.
+pub(crate) struct Connection {
+    /// `None` when it ends.
+    runtime: Option<Runtime>,
+    context: Context,
+    stream: Stream,
+    name: String,
+    servers: String,
+    patience: Duration,
+    message_len: usize,
+    known: Arc<Known>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connection({} at {})", self.name, self.servers)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Whoever drops it may be a task of another runtime, which must not wait.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn open(settings: &Settings) -> Result<(Self, Found), StoreError> {
+        let servers = settings.servers.join(", ");
+        let problem = |problem: String, remedy: &str| StoreError::Remote {
+            store: format!("nats {servers}"),
+            problem,
+            remedy: remedy.to_owned(),
+        };
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if settings.name.is_empty() || settings.name.len() > 64 || !settings.name.bytes().all(is_letter) {
+            let remedy = "use up to 64 letters, digits, - and _";
+            return Err(problem(format!("{:?} is no name of a stream", settings.name), remedy));
+        }
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("nats").enable_all().build();
+        let runtime = runtime.map_err(|error| problem(error.to_string(), "allow it another thread"))?;
+        let (addresses, patience) = (settings.servers.clone(), settings.patience);
+        let connect = async move {
+            let options = ConnectOptions::new().connection_timeout(ANSWER).request_timeout(Some(ANSWER));
+            let client = options.connect(addresses).await?;
+            let mut context = jetstream::new(client.clone());
+            context.set_timeout(ANSWER);
+            Ok::<_, async_nats::ConnectError>((client, context))
+        };
+        let connected = wait(&runtime, patience, connect);
+        let connected = connected.and_then(|connected| connected.map_err(|error| error.to_string()));
+        let (client, context) =
+            connected.map_err(|said| problem(said, "start a server, or name another one"))?;
+        let config = config(settings);
+        let asked = context.clone();
+        let made = wait(&runtime, patience, make(asked, config, patience)).and_then(|made| made);
+        let (stream, found) = made.map_err(|said| {
+            problem(said, "are the servers started with JetStream (-js), and as many as there are replicas?")
+        })?;
+        let known = Arc::new(Known::default());
+        known.note(found.last);
+        runtime.spawn(listen(client.clone(), told(&settings.name), Arc::clone(&known)));
+        runtime.spawn(look(client.clone(), stream.clone(), Arc::clone(&known)));
+        let connection = Self {
+            runtime: Some(runtime),
+            context,
+            stream,
+            name: settings.name.clone(),
+            servers,
+            patience,
+            message_len: client.max_payload().saturating_sub(HEADERS).min(MESSAGE),
+            known,
+        };
+        Ok((connection, found))
+    }
+
+    /// Bytes of changes in a message, at most.
+    pub(crate) const fn message_len(&self) -> usize {
+        self.message_len
+    }
+
+    /// The last message that is stored, as far as is known.
+    pub(crate) fn stored(&self) -> u64 {
+        self.known.stored.load(Ordering::Acquire)
+    }
+
+    /// Is notified when a message was stored.
+    pub(crate) fn notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.known.news)
+    }
+
+    /// What is wrong with the stream.
+    pub(crate) fn problem(&self, problem: impl Into<String>, remedy: &str) -> StoreError {
+        StoreError::Remote {
+            store: format!("nats {}, stream {}", self.servers, stream_name(&self.name)),
+            problem: problem.into(),
+            remedy: remedy.to_owned(),
+        }
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, String>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let Some(runtime) = &self.runtime else { return Err(self.problem("it is closed", "start again")) };
+        let done = wait(runtime, self.patience + ANSWER, work).and_then(|done| done);
+        done.map_err(|said| self.problem(said, "are most of its servers running, and can they be reached?"))
+    }
+
+    /// Publishes a batch, which is to follow message `after`. Returns its last message's number.
+    pub(crate) fn publish(&self, kind: Kind, messages: Vec<Message>, after: u64) -> Result<u64, StoreError> {
+        let subject = format!("motemix.{}.{}", self.name, kind.word());
+        let (context, patience) = (self.context.clone(), self.patience);
+        let (stream, known) = (self.stream.clone(), Arc::clone(&self.known));
+        let published = self.ask(async move {
+            let end = Instant::now() + patience;
+            let last = publish(&context, &subject, &messages, after, end).await?;
+            if last.is_none() {
+                // Somebody was faster: what is there to be read?
+                let info = stream.get_info().await.map_err(|error| error.to_string())?;
+                known.note(info.state.last_sequence);
+            }
+            Ok(last)
+        })?;
+        let Some(last) = published else { return Err(StoreError::Behind) };
+        // It is no news.
+        self.known.stored.fetch_max(last, Ordering::AcqRel);
+        Ok(last)
+    }
+
+    /// The messages of these numbers that are there.
+    pub(crate) fn fetch(&self, range: RangeInclusive<u64>) -> Result<Vec<Stored>, StoreError> {
+        let (stream, end) = (self.stream.clone(), Instant::now() + self.patience);
+        self.ask(async move {
+            let gets = futures_util::stream::iter(range.map(|sequence| get(stream.clone(), sequence, end)));
+            let got: Vec<_> = gets.buffered(AT_ONCE).collect().await;
+            got.into_iter().filter_map(Result::transpose).collect()
+        })
+    }
+
+    /// The number of the first message that is there.
+    pub(crate) fn first(&self) -> Result<u64, StoreError> {
+        let stream = self.stream.clone();
+        self.ask(async move {
+            let info = stream.get_info().await.map_err(|error| error.to_string())?;
+            Ok(info.state.first_sequence)
+        })
+    }
+
+    /// Has messages before this one removed. If that fails, they go with the next snapshot.
+    pub(crate) fn remove_before(&self, sequence: u64) {
+        let stream = self.stream.clone();
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                if let Err(problem) = stream.purge().sequence(sequence).await {
+                    tracing::warn!(%problem, "old messages stay in the stream");
+                }
+            });
+        }
+    }
+}
+
+/// Lets the connection's thread do something, and waits for it.
+fn wait<T: Send + 'static>(
+    runtime: &Runtime,
+    patience: Duration,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, String> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let _task = runtime.spawn(async move {
+        // Whoever has given up hears nothing.
+        let _ = tell.send(work.await);
+    });
+    told.recv_timeout(patience).map_err(|_| format!("no answer within {} s", patience.as_secs()))
+}
+
+fn stream_name(name: &str) -> String {
+    format!("motemix-{name}")
+}
+
+/// Where servers tell what is stored.
+fn told(name: &str) -> String {
+    format!("motemix-stored.{name}.>")
+}
+
+fn config(settings: &Settings) -> Config {
+    let name = &settings.name;
+    Config {
+        name: stream_name(name),
+        subjects: vec![format!("motemix.{name}.*")],
+        retention: RetentionPolicy::Limits,
+        storage: StorageType::File,
+        num_replicas: settings.replicas,
+        duplicate_window: DUPLICATES,
+        republish: Some(Republish {
+            source: format!("motemix.{name}.>"),
+            destination: told(name),
+            headers_only: true,
+        }),
+        ..Config::default()
+    }
+}
+
+/// The stream, made if there is none. A cluster that has just begun, or that chooses a leader, is
+/// given time.
+async fn make(context: Context, config: Config, patience: Duration) -> Result<(Stream, Found), String> {
+    let end = Instant::now() + patience.saturating_sub(ANSWER);
+    loop {
+        let problem = match context.get_or_create_stream(config.clone()).await {
+            Ok(stream) => match stream.get_info().await {
+                Ok(info) => {
+                    let identity = format!("{} of {}", info.config.name, info.created);
+                    let state = &info.state;
+                    let found =
+                        Found { identity, first: state.first_sequence.max(1), last: state.last_sequence };
+                    return Ok((stream, found));
+                }
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= end {
+            return Err(problem);
+        }
+        sleep(PAUSE * 4).await;
+    }
+}
+
+/// Publishes until all is acknowledged; `None` if something else was stored first.
+async fn publish(
+    context: &Context,
+    subject: &str,
+    messages: &[Message],
+    after: u64,
+    end: Instant,
+) -> Result<Option<u64>, String> {
+    loop {
+        // Whatever became of an attempt before: a server knows its messages by their ids.
+        let mut waiting = Vec::with_capacity(messages.len());
+        let mut problem = None;
+        for (place, message) in messages.iter().enumerate() {
+            let sent =
+                context.send_publish(subject.to_owned(), outgoing(message, after + place as u64)).await;
+            match sent {
+                Ok(acknowledgement) => waiting.push(acknowledgement),
+                Err(error) => problem = Some(error.to_string()),
+            }
+        }
+        let mut last = None;
+        for acknowledgement in waiting {
+            match timeout(ANSWER, acknowledgement.into_future()).await {
+                // A duplicate of something that is on its way, and may get lost.
+                Ok(Ok(said)) if said.sequence == 0 => problem = Some("it is being stored".to_owned()),
+                Ok(Ok(said)) => last = Some(said.sequence),
+                Ok(Err(error)) if is_behind(&error) => return Ok(None),
+                Ok(Err(error)) => problem = Some(error.to_string()),
+                Err(_) => problem = Some("no acknowledgement".to_owned()),
+            }
+        }
+        match (problem, last) {
+            (None, Some(last)) => return Ok(Some(last)),
+            (problem, _) if Instant::now() >= end => {
+                return Err(problem.unwrap_or_else(|| "nothing was stored".to_owned()));
+            }
+            _ => sleep(PAUSE).await,
+        }
+    }
+}
+
+fn is_behind(error: &PublishError) -> bool {
+    error.kind() == PublishErrorKind::WrongLastSequence
+}
+
+fn outgoing(message: &Message, after: u64) -> PublishMessage {
+    let mut headers = HeaderMap::new();
+    headers.insert(BATCH, message.batch.as_str());
+    headers.insert(NUMBER, message.number.to_string().as_str());
+    headers.insert(OF, message.of.to_string().as_str());
+    headers.insert(header::NATS_MESSAGE_ID, format!("{}/{}", message.batch, message.number).as_str());
+    headers.insert(header::NATS_EXPECTED_LAST_SEQUENCE, after.to_string().as_str());
+    PublishMessage::build().headers(headers).payload(message.payload.clone().into())
+}
+
+async fn get(stream: Stream, sequence: u64, end: Instant) -> Result<Option<Stored>, String> {
+    loop {
+        match stream.get_raw_message(sequence).await {
+            Ok(message) => return Ok(Some(Stored::of(message))),
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(None),
+            Err(error) if Instant::now() >= end => return Err(error.to_string()),
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Hears of each message that is stored.
+async fn listen(client: async_nats::Client, subject: String, known: Arc<Known>) {
+    loop {
+        if let Ok(mut messages) = client.subscribe(subject.clone()).await {
+            while let Some(message) = messages.next().await {
+                let sequence = message.headers.as_ref().and_then(|headers| headers.get(SEQUENCE));
+                if let Some(sequence) = sequence.and_then(|value| value.as_str().parse().ok()) {
+                    known.note(sequence);
+                }
+            }
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Looks at the stream now and then: what servers tell may get lost.
+async fn look(client: async_nats::Client, stream: Stream, known: Arc<Known>) {
+    loop {
+        sleep(LOOK).await;
+        if client.connection_state() == Connected::Connected
+            && let Ok(info) = stream.get_info().await
+        {
+            known.note(info.state.last_sequence);
+        }
+    }
+}

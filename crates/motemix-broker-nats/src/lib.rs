@@ -1,0 +1,249 @@
+//! A store for several brokers: a log of changes in a stream of NATS JetStream.
+//!
+//! ```text
+//! Store::commit ─ Batch: messages ─ publish, if nothing else came in between ─ Replica (SQLite)
+//! Store::news ─ what others published ─ Batch whole? ─ Replica ─ Broker::foreign
+//! ```
+//!
+//! The stream is the truth. Each broker has a copy of it in its folder, from which it begins, and
+//! which has what was published before. A batch of changes expects the last sequence number that
+//! the broker knows. So all brokers make the same changes in the same order, and a broker that was
+//! behind decides anew.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod connection;
+mod settings;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use motemix_broker::state::{TopicId, Value};
+use motemix_broker::store::{Replica, Retention, Store, StoreError, difference};
+use motemix_broker::{Change, Moment, State};
+use tokio::sync::Notify;
+
+use batch::{Batches, Whole};
+use connection::{Connection, Kind, Stored};
+pub use settings::Settings;
+
+/// Messages that are fetched before they are dealt with.
+const FETCH: u64 = 256;
+
+/// Changes in a stream of JetStream, with a copy in a folder.
+#[derive(Debug)]
+pub struct JetStream {
+    connection: Connection,
+    replica: Replica,
+    batches: Batches,
+    /// The last message whose effect is known.
+    at: u64,
+    /// The last message of the last snapshot.
+    snapshot_at: u64,
+    snapshot_every: u64,
+    /// Messages were removed that this broker has not seen: only a snapshot helps.
+    is_lost: bool,
+    /// Fetched, and not dealt with.
+    fetched: VecDeque<Stored>,
+    /// The batch that ends with the first of these, if the copy could not be written.
+    not_copied: Option<(u64, Whole)>,
+}
+
+impl JetStream {
+    /// Connects, makes the stream if there is none, and reads what the copy in the folder lacks.
+    ///
+    /// # Errors
+    /// No server can be reached, the stream does not begin where the copy ends, or the folder has
+    /// something else.
+    pub fn open(settings: &Settings, folder: &Path, retention: Retention) -> Result<Self, StoreError> {
+        let (connection, stream) = Connection::open(settings)?;
+        let replica = Replica::open(folder, retention, &stream.identity)?;
+        let at = replica.place();
+        let mut store = Self {
+            at,
+            is_lost: at + 1 < stream.first,
+            snapshot_at: 0,
+            snapshot_every: settings.snapshot_every.max(1),
+            batches: Batches::new(settings.batch_seed),
+            fetched: VecDeque::new(),
+            not_copied: None,
+            connection,
+            replica,
+        };
+        if at > stream.last {
+            return Err(store.connection.problem(
+                format!("it has {} messages, and the copy in the folder is of {at}", stream.last),
+                "was it restored from a backup? Remove broker.sqlite from the folder to begin with what it has",
+            ));
+        }
+        if store.is_lost {
+            store.at = stream.first - 1;
+        }
+        store.catch_up(|_| {})?;
+        if store.is_lost {
+            return Err(store.connection.problem(
+                "its beginning was removed, and there is no snapshot",
+                "restore it, or remove it to begin anew",
+            ));
+        }
+        Ok(store)
+    }
+
+    /// Takes in what is stored after `at`; changes go to `to` once the copy has them.
+    fn catch_up(&mut self, mut to: impl FnMut(Vec<Change>)) -> Result<(), StoreError> {
+        loop {
+            while let Some(message) = self.fetched.pop_front() {
+                if message.sequence <= self.at {
+                    continue;
+                }
+                match self.changes_of(&message) {
+                    Ok(changes) if changes.is_empty() => {}
+                    Ok(changes) => to(changes),
+                    Err(problem) => {
+                        self.fetched.push_front(message);
+                        return Err(problem);
+                    }
+                }
+            }
+            if self.connection.stored() <= self.at {
+                return Ok(());
+            }
+            let until = self.connection.stored().min(self.at + FETCH);
+            self.fetched.extend(self.connection.fetch(self.at + 1..=until)?);
+            if self.fetched.is_empty() {
+                // They were removed: a snapshot follows.
+                let first = self.connection.first()?;
+                if first <= until {
+                    return Err(self.connection.problem("messages are missing in it", "restore it"));
+                }
+                (self.is_lost, self.at) = (true, first - 1);
+            }
+        }
+    }
+
+    /// What a message changes, which is in the copy then.
+    fn changes_of(&mut self, message: &Stored) -> Result<Vec<Change>, StoreError> {
+        if message.sequence > self.at + 1 {
+            self.is_lost = true;
+        }
+        let sequence = message.sequence;
+        let whole = match self.not_copied.take() {
+            Some((of, whole)) if of == sequence => Some(whole),
+            _ => self.batches.take(message).map_err(|problem| {
+                self.connection.problem(
+                    format!("message {sequence}: {problem}"),
+                    "brokers of one network are of one version; remove what others wrote to the stream",
+                )
+            })?,
+        };
+        let Some(whole) = whole else {
+            self.at = sequence;
+            return Ok(Vec::new());
+        };
+        match self.copy(&whole, sequence) {
+            Ok(changes) => {
+                self.at = sequence;
+                Ok(changes)
+            }
+            Err(problem) => {
+                self.not_copied = Some((sequence, whole));
+                Err(problem)
+            }
+        }
+    }
+
+    /// What a batch changes, which is in the copy then.
+    fn copy(&mut self, whole: &Whole, sequence: u64) -> Result<Vec<Change>, StoreError> {
+        match whole.kind {
+            Kind::Changes if self.is_lost => Ok(Vec::new()),
+            Kind::Changes => {
+                self.replica.apply(&whole.changes, sequence)?;
+                Ok(whole.changes.clone())
+            }
+            Kind::Snapshot if self.is_lost => {
+                let mut state = State::default();
+                whole.changes.iter().for_each(|change| drop(state.apply(change.clone())));
+                let changes = difference(&self.replica.load()?, &state);
+                self.replica.apply(&changes, sequence)?;
+                (self.is_lost, self.snapshot_at) = (false, sequence);
+                Ok(changes)
+            }
+            Kind::Snapshot => {
+                self.snapshot_at = sequence;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Writes all that is known, so that nobody has to read what was before, which goes.
+    fn snapshot(&mut self) -> Result<(), StoreError> {
+        let state: Vec<Change> = self.replica.load()?.as_changes().collect();
+        let messages = self.batches.split(&state, self.connection.message_len())?;
+        let first = self.at + 1;
+        self.at = self.connection.publish(Kind::Snapshot, messages, self.at)?;
+        self.snapshot_at = self.at;
+        self.connection.remove_before(first);
+        Ok(())
+    }
+}
+
+impl Store for JetStream {
+    fn load(&mut self) -> Result<State, StoreError> {
+        self.replica.load()
+    }
+
+    fn commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if self.is_lost || !self.fetched.is_empty() {
+            return Err(StoreError::Behind);
+        }
+        let messages = self.batches.split(changes, self.connection.message_len())?;
+        let last = self.connection.publish(Kind::Changes, messages, self.at)?;
+        // If the copy cannot be written, it is news to this broker what it published itself.
+        self.replica.apply(changes, last)?;
+        self.at = last;
+        if self.at - self.snapshot_at >= self.snapshot_every
+            && let Err(problem) = self.snapshot()
+        {
+            tracing::warn!(%problem, "no snapshot; the next commit tries again");
+        }
+        Ok(())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn news(&mut self) -> Result<Vec<Change>, StoreError> {
+        let mut news = Vec::new();
+        let caught_up = self.catch_up(|mut changes| news.append(&mut changes));
+        // What the copy has already is not read again.
+        if news.is_empty() { caught_up.map(|()| news) } else { Ok(news) }
+    }
+
+    fn has_news(&self) -> Option<Arc<Notify>> {
+        Some(self.connection.notify())
+    }
+
+    fn history(
+        &mut self,
+        topic: &TopicId,
+        most: usize,
+        before: Option<Moment>,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.replica.history(topic, most, before)
+    }
+
+    fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
+        self.replica.tidy(now)
+    }
+}
+
+/// The snippets of the package's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,203 @@
+//! Brokers' stores in a stream of a real NATS server (Debian's `nats-server`).
+
+mod servers;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use motemix_broker::state::{Signed, Topic, TopicId, Value};
+use motemix_broker::store::{Retention, Store as _, StoreError};
+use motemix_broker::{Change, Moment, State};
+use motemix_broker_nats::{JetStream, Settings};
+use servers::Servers;
+
+fn settings(servers: &Servers, seed: u64) -> Settings {
+    Settings::new("building", servers.addresses(), seed)
+}
+
+fn open(settings: &Settings, folder: &Path) -> JetStream {
+    JetStream::open(settings, folder, Retention::default()).expect("a store")
+}
+
+fn topic(name: &str) -> Change {
+    let topic = Topic {
+        name: name.into(),
+        topic_type: None,
+        content_format: None,
+        expires: None,
+        max_subscribers: None,
+        observer_check: 86_400,
+        device: None,
+        owner: None,
+    };
+    Change::Topic(TopicId(name.into()), Some(Arc::new(topic)))
+}
+
+fn value(name: &str, number: u64, len: usize) -> Change {
+    let mut payload = number.to_be_bytes().to_vec();
+    payload.resize(len.max(8), 0x2a);
+    let value = Value {
+        published: Moment::from_millis(1_795_564_800_000 + number),
+        content_format: Some(42),
+        payload: payload.into(),
+        signed: Signed::Unchecked,
+    };
+    Change::Value(TopicId(name.into()), Some(Arc::new(value)))
+}
+
+fn state(changes: impl IntoIterator<Item = Change>) -> State {
+    let mut state = State::default();
+    changes.into_iter().for_each(|change| drop(state.apply(change)));
+    state
+}
+
+/// The news, once there is some.
+fn news(store: &mut JetStream) -> Vec<Change> {
+    let begin = Instant::now();
+    loop {
+        let news = store.news().expect("news");
+        if !news.is_empty() {
+            return news;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "nobody tells");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_was_committed_is_there_in_the_same_folder_and_in_a_new_one() {
+    let servers = Servers::start(1);
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = open(&settings(&servers, 1), folder.path());
+    assert_eq!(store.load().unwrap(), State::default());
+    store.commit(&[topic("a"), value("a", 1, 10)]).unwrap();
+    store.commit(&[value("a", 2, 10)]).unwrap();
+    // More than a message carries.
+    store.commit(&[value("a", 3, 400_000), topic("b"), value("b", 4, 400_000)]).unwrap();
+    let expected = state([topic("a"), value("a", 3, 400_000), topic("b"), value("b", 4, 400_000)]);
+    assert_eq!(store.load().unwrap(), expected);
+    drop(store);
+
+    for folder in [&folder, &other] {
+        let mut again = open(&settings(&servers, 2), folder.path());
+        assert_eq!(again.load().unwrap(), expected);
+        let history = again.history(&TopicId("a".into()), 10, None).unwrap();
+        let numbers: Vec<_> = history.iter().map(|value| value.payload[7]).collect();
+        assert_eq!(numbers, [3, 2, 1]);
+        // It is told of nothing that it began with.
+        assert_eq!(again.news().unwrap(), []);
+    }
+}
+
+#[test]
+fn two_brokers_see_what_the_other_stored_and_neither_stores_without_that() {
+    let servers = Servers::start(1);
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut one = open(&settings(&servers, 1), one.path());
+    let mut two = open(&settings(&servers, 2), two.path());
+    one.commit(&[topic("a"), value("a", 1, 10)]).unwrap();
+
+    // The second was not told yet, or was and has not looked.
+    assert!(matches!(two.commit(&[topic("a"), value("a", 7, 10)]), Err(StoreError::Behind)));
+    assert_eq!(news(&mut two), [topic("a"), value("a", 1, 10)]);
+    two.commit(&[value("a", 2, 10)]).unwrap();
+
+    assert_eq!(news(&mut one), [value("a", 2, 10)]);
+    assert_eq!(one.load().unwrap(), two.load().unwrap());
+    // Its own changes are no news.
+    assert_eq!(two.news().unwrap(), []);
+}
+
+#[test]
+fn old_messages_go_when_there_is_a_snapshot_and_who_was_away_begins_with_it() {
+    let servers = Servers::start(1);
+    let (one, two, new) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut often = settings(&servers, 1);
+    often.snapshot_every = 10;
+    let mut store = open(&often, one.path());
+    store.commit(&[topic("gone"), topic("a"), value("gone", 1, 10)]).unwrap();
+    // It was there at the beginning, and then away; its topic is deleted meanwhile.
+    let mut away = open(&settings(&servers, 2), two.path());
+    assert_eq!(away.load().unwrap().topics().len(), 2);
+    let mut left = open(&settings(&servers, 2), new.path());
+    drop(away);
+    store
+        .commit(&[Change::Value(TopicId("gone".into()), None), Change::Topic(TopicId("gone".into()), None)])
+        .unwrap();
+    for number in 2..40 {
+        store.commit(&[value("a", number, 10)]).unwrap();
+    }
+    let expected = state([topic("a"), value("a", 39, 10)]);
+
+    for _ in 0..2 {
+        let mut away = open(&settings(&servers, 2), two.path());
+        assert_eq!(away.load().unwrap(), expected);
+    }
+    // One that went on and looks late.
+    let mut known = left.load().unwrap();
+    while known != expected {
+        news(&mut left).into_iter().for_each(|change| drop(known.apply(change)));
+    }
+    assert_eq!(left.load().unwrap(), expected);
+    left.commit(&[value("a", 40, 10)]).unwrap();
+    assert_eq!(news(&mut store), [value("a", 40, 10)]);
+}
+
+#[test]
+fn a_folder_of_another_stream_and_a_stream_of_another_folder_are_told_apart() {
+    let (servers, others) = (Servers::start(1), Servers::start(1));
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&settings(&servers, 1), folder.path()));
+    let refused = JetStream::open(&settings(&others, 1), folder.path(), Retention::default());
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("broker.sqlite") && said.contains("choose another folder"), "{said}");
+    let mut wrong = settings(&servers, 1);
+    wrong.name = "a.b".to_owned();
+    let said = JetStream::open(&wrong, folder.path(), Retention::default()).unwrap_err().to_string();
+    assert!(said.contains("a.b") && said.contains("letters"), "{said}");
+    let mut nobody = Settings::new("x", ["127.0.0.1:1"], 1);
+    nobody.patience = Duration::from_secs(3);
+    let said = JetStream::open(&nobody, folder.path(), Retention::default()).unwrap_err().to_string();
+    assert!(said.contains("127.0.0.1:1") && said.contains("start a server"), "{said}");
+}
+
+#[test]
+fn a_cluster_of_three_loses_a_server_under_load_and_no_change() {
+    let mut servers = Servers::start(3);
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut patient = settings(&servers, 1);
+    patient.patience = Duration::from_secs(30);
+    assert_eq!(patient.replicas, 3);
+    let mut store = open(&patient, folder.path());
+    store.commit(&[topic("a")]).unwrap();
+    let mut kept = Vec::new();
+    for number in 0..600 {
+        // Each of them in turn: one of them leads the stream, and the store is connected to one.
+        match number {
+            100 => servers.kill(0),
+            200 => servers.begin(0),
+            300 => servers.kill(1),
+            400 => servers.begin(1),
+            500 => servers.kill(2),
+            _ => {}
+        }
+        if store.commit(&[value("a", number, 100)]).is_ok() {
+            kept.push(number);
+        } else {
+            let _ = store.news();
+        }
+    }
+    drop(store);
+    assert!(kept.len() > 500, "{} of 600 were stored", kept.len());
+    patient.batch_seed = 2;
+    let mut again = open(&patient, other.path());
+    let history = again.history(&TopicId("a".into()), usize::MAX, None).unwrap();
+    let there: Vec<u64> = history
+        .iter()
+        .filter_map(|value| value.payload.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)))
+        .collect();
+    let lost: Vec<_> = kept.iter().filter(|number| !there.contains(number)).collect();
+    assert!(lost.is_empty(), "{lost:?} are lost");
+}

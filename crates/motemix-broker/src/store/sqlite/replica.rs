@@ -1,0 +1,137 @@
+//! A copy of what several brokers store together elsewhere, up to a place in their log.
+
+use std::path::Path;
+
+use rusqlite::{OptionalExtension as _, params};
+
+use super::Sqlite;
+use crate::state::{TopicId, Value};
+use crate::store::{Retention, Store as _, StoreError};
+use crate::{Change, Moment, State};
+
+/// The copy of a log of changes in a broker's folder: the broker begins with it, and finds there
+/// what was published before.
+///
+/// The log is what is durable. Here a power cut may take the last changes away, together with how
+/// far the copy went, and they are read from the log again.
+#[derive(Debug)]
+pub struct Replica {
+    sqlite: Sqlite,
+    place: u64,
+}
+
+impl Replica {
+    /// Opens the copy of the log of this name, or makes an empty one.
+    ///
+    /// # Errors
+    /// The folder has something else, or the system refuses.
+    pub fn open(folder: &Path, retention: Retention, log: &str) -> Result<Self, StoreError> {
+        let sqlite = Sqlite::open(folder, retention)?;
+        let schema = "CREATE TABLE IF NOT EXISTS replica (
+                log   TEXT NOT NULL,
+                place INTEGER NOT NULL
+            ) STRICT";
+        let prepare = || {
+            sqlite.connection.pragma_update(None, "synchronous", "normal")?;
+            sqlite.connection.execute_batch(schema)?;
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            sqlite.connection.query_row("SELECT log, place FROM replica", [], row).optional()
+        };
+        let found: Option<(String, u64)> = prepare().map_err(|error| sqlite.failure(error))?;
+        let mut replica = Self { sqlite, place: 0 };
+        let problem = match found {
+            Some((of, place)) if of == log => {
+                replica.place = place;
+                return Ok(replica);
+            }
+            Some((of, _)) => format!("it has a copy of {of}, not of {log}"),
+            None if replica.load()? != State::default() => "it has a store of its own".to_owned(),
+            None => {
+                let begin = "INSERT INTO replica (log, place) VALUES (?1, 0)";
+                let begun = replica.sqlite.connection.execute(begin, params![log]);
+                begun.map_err(|error| replica.sqlite.failure(error))?;
+                return Ok(replica);
+            }
+        };
+        let remedy = "choose another folder, or remove the file: what the log has is read again".to_owned();
+        Err(StoreError::Remote { store: replica.sqlite.file.display().to_string(), problem, remedy })
+    }
+
+    /// How far it goes; 0 at the beginning.
+    pub const fn place(&self) -> u64 {
+        self.place
+    }
+
+    /// All that was copied.
+    ///
+    /// # Errors
+    /// Something in it cannot be read.
+    pub fn load(&mut self) -> Result<State, StoreError> {
+        self.sqlite.load()
+    }
+
+    /// The log has these changes up to this place.
+    ///
+    /// # Errors
+    /// The copy cannot be written: it is as it was.
+    pub fn apply(&mut self, changes: &[Change], place: u64) -> Result<(), StoreError> {
+        self.sqlite.keep(changes, Some(place))?;
+        self.place = place;
+        Ok(())
+    }
+
+    /// At this place the state is what these changes make out of an empty one. What was published
+    /// before stays.
+    ///
+    /// # Errors
+    /// The copy cannot be written: it is as it was.
+    pub fn replace(&mut self, with: Vec<Change>, place: u64) -> Result<(), StoreError> {
+        let before = self.load()?;
+        let mut state = State::default();
+        for change in with {
+            state.apply(change);
+        }
+        self.apply(&difference(&before, &state), place)
+    }
+
+    /// What was published to a topic, as [`Store::history`](crate::Store::history).
+    ///
+    /// # Errors
+    /// The copy cannot be read.
+    pub fn history(
+        &mut self,
+        topic: &TopicId,
+        most: usize,
+        before: Option<Moment>,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.sqlite.history(topic, most, before)
+    }
+
+    /// Lets go of what is too old, as [`Store::tidy`](crate::Store::tidy).
+    ///
+    /// # Errors
+    /// The copy cannot be written.
+    pub fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
+        self.sqlite.tidy(now)
+    }
+}
+
+/// Changes that make one state out of another.
+pub fn difference(before: &State, after: &State) -> Vec<Change> {
+    let mut changes = Vec::new();
+    // A value goes before its topic.
+    let gone = before.values().filter(|(id, _)| after.value(id).is_none());
+    changes.extend(gone.map(|(id, _)| Change::Value(id.clone(), None)));
+    let gone = before.topics().filter(|(id, _)| after.topic(id).is_none());
+    changes.extend(gone.map(|(id, _)| Change::Topic(id.clone(), None)));
+    let gone = before.registrations().filter(|(id, _)| after.registration(id).is_none());
+    changes.extend(gone.map(|(id, _)| Change::Registration(id.clone(), None)));
+    let is_new = |change: &Change| match change {
+        Change::Topic(id, topic) => before.topic(id) != topic.as_ref(),
+        Change::Value(id, value) => before.value(id) != value.as_ref(),
+        Change::Registration(id, registration) => before.registration(id) != registration.as_ref(),
+        Change::Freshness(device, freshness) => before.freshness(device) != *freshness,
+    };
+    changes.extend(after.as_changes().filter(is_new));
+    changes
+}

@@ -1,0 +1,124 @@
+//! Several brokers that store in one stream of NATS, killed and told of each other's updates.
+#![cfg(feature = "nats")]
+
+mod broker_load;
+#[path = "../../motemix-broker-nats/tests/servers/mod.rs"]
+mod servers;
+
+use broker_load::*;
+use motemix_broker::state::TopicId;
+use motemix_broker::store::{Retention, Store as _};
+use motemix_broker_nats::{JetStream, Settings};
+use motemix_coap::Event;
+use servers::Servers;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[test]
+fn two_brokers_are_one_for_those_who_publish_and_observe() {
+    let servers = Servers::start(1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = servers.url();
+    let one = Broker::start(&folder.path().join("one"), &["--store", &url]);
+    let two = Broker::start(&folder.path().join("two"), &["--store", &url]);
+    let (mut at_one, mut at_two) = (Client::new(one.address), Client::new(two.address));
+    let topic = create(&mut at_one, "temperature");
+    assert!(at_one.answer(&put(&topic, 1)).code.is_success());
+
+    // The second one has it as well, once it has heard.
+    let begin = Instant::now();
+    while at_two.answer(&put(&topic, 2)).code.is_success() != true {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the second broker knows no topic");
+    }
+    let mut observer = Client::new(one.address);
+    observer.observe(&["ps", "data", &topic]);
+    let mut heard = Vec::new();
+    let begin = Instant::now();
+    for number in 3..1000 {
+        assert!(at_two.answer(&put(&topic, number)).code.is_success());
+        if let Some(Event::Response { response, .. } | Event::Notification { response, .. }) = observer.hear()
+        {
+            heard.push(String::from_utf8_lossy(&response.payload).into_owned());
+        }
+        if heard.len() >= 4 {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{heard:?}");
+    }
+    assert!(heard.len() >= 4, "{heard:?}");
+
+    // Both publish to their clients at the same time: nobody is told to come back later.
+    let (stop, all) = (AtomicBool::new(false), AtomicU64::new(0));
+    let topics = [create(&mut at_one, "a"), create(&mut at_two, "b")];
+    let published: Vec<_> = thread::scope(|scope| {
+        let publisher = |(broker, topic): (&Broker, _)| {
+            let address = broker.address;
+            scope.spawn({
+                let (stop, all) = (&stop, &all);
+                move || publish(address, topic, stop, all)
+            })
+        };
+        let publishers: Vec<_> = [&one, &two].into_iter().zip(&topics).map(publisher).collect();
+        while all.load(Ordering::Relaxed) < 100 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        stop.store(true, Ordering::Relaxed);
+        publishers.into_iter().map(|publisher| publisher.join().expect("a client")).collect()
+    });
+    for (topic, (acknowledged, _)) in topics.iter().zip(&published) {
+        let last = acknowledged.last().expect("some");
+        assert!(newest(&mut at_one, topic) >= *last && newest(&mut at_two, topic) >= *last);
+    }
+}
+
+#[test]
+fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_killed() {
+    let mut servers = Servers::start(3);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = servers.url();
+    let mut brokers = ["one", "two"].map(|name| Broker::start(&folder.path().join(name), &["--store", &url]));
+    let addresses = brokers.each_ref().map(|broker| broker.address);
+    let mut client = Client::new(addresses[0]);
+    let topics: Vec<_> = (0..4).map(|index| create(&mut client, &format!("t{index}"))).collect();
+    let (stop, all) = (AtomicBool::new(false), AtomicU64::new(0));
+    let under_way = |more: u64| {
+        let (before, begin) = (all.load(Ordering::Relaxed), Instant::now());
+        while all.load(Ordering::Relaxed) < before + more {
+            assert!(begin.elapsed() < Duration::from_secs(60), "nothing is acknowledged any more");
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let published: Vec<_> = thread::scope(|scope| {
+        let publisher = |(index, topic): (usize, _)| {
+            let (stop, all) = (&stop, &all);
+            scope.spawn(move || publish(addresses[index % 2], topic, stop, all))
+        };
+        let publishers: Vec<_> = topics.iter().enumerate().map(publisher).collect();
+        for turn in 0..4 {
+            under_way(20);
+            brokers[turn % 2].kill();
+            brokers[turn % 2].begin();
+            under_way(20);
+            if turn < 3 {
+                servers.kill(turn);
+                under_way(20);
+                servers.begin(turn);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        publishers.into_iter().map(|publisher| publisher.join().expect("a client")).collect()
+    });
+    drop(brokers);
+    let settings = Settings::new("building", servers.addresses(), 3);
+    let retention = Retention { values: 1_000_000, ..Retention::default() };
+    let mut store = JetStream::open(&settings, &folder.path().join("new"), retention).expect("a store");
+    for (topic, (acknowledged, _)) in topics.iter().zip(&published) {
+        let history = store.history(&TopicId(topic.as_str().into()), usize::MAX, None).expect("its history");
+        let kept: Vec<u64> =
+            history.iter().filter_map(|value| String::from_utf8_lossy(&value.payload).parse().ok()).collect();
+        let lost: Vec<_> = acknowledged.iter().filter(|number| !kept.contains(number)).collect();
+        assert!(lost.is_empty(), "of {} acknowledged updates {lost:?} are lost", acknowledged.len());
+        assert!(acknowledged.len() > 10, "{acknowledged:?}");
+    }
+}
