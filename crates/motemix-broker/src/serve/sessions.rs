@@ -123,8 +123,7 @@ impl Devices {
             return true;
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let is_registered = || state.registrations().any(|(_, found)| found.device == Some(*device));
-        state.freshness(device).is_some() || is_registered()
+        state.freshness(device).is_some() || state.is_registered(device)
     }
 }
 
