@@ -35,10 +35,12 @@ pub(crate) fn read(mut rest: &[u8]) -> Result<(Options, Vec<u8>), Malformed> {
 /// Writes options by their numbers, those of one number in the order in which they stand there, and
 /// the payload. A value that is too long for any form is left out.
 pub(crate) fn write(options: &[(u16, Vec<u8>)], payload: &[u8], out: &mut Vec<u8>) {
+    let mut sorted: Vec<&(u16, Vec<u8>)> = options.iter().collect();
+    sorted.sort_by_key(|(number, _)| *number);
     let mut before = 0;
-    let mut put = |(number, value): &(u16, Vec<u8>), out: &mut Vec<u8>| {
+    for (number, value) in sorted {
         if value.len() > MAX_VALUE_LEN {
-            return;
+            continue;
         }
         let head = out.len();
         out.push(0);
@@ -47,13 +49,6 @@ pub(crate) fn write(options: &[(u16, Vec<u8>)], payload: &[u8], out: &mut Vec<u8
         out[head] = delta << 4 | len;
         out.extend_from_slice(value);
         before = *number;
-    };
-    if options.is_sorted_by_key(|(number, _)| *number) {
-        options.iter().for_each(|option| put(option, out));
-    } else {
-        let mut sorted: Vec<_> = options.iter().collect();
-        sorted.sort_by_key(|(number, _)| *number);
-        sorted.into_iter().for_each(|option| put(option, out));
     }
     if !payload.is_empty() {
         out.push(PAYLOAD_MARKER);

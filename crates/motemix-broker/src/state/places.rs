@@ -46,9 +46,9 @@ impl Places {
             }
         }
         if let Some(address) = registration.registrant {
-            one_less(&mut self.of_networks, network_of(address));
+            one_less(&mut self.of_networks, &network_of(address));
         }
-        if let Some(device) = registration.device {
+        if let Some(device) = &registration.device {
             one_less(&mut self.of_devices, device);
         }
     }
@@ -67,11 +67,11 @@ impl Places {
     }
 }
 
-fn one_less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: K) {
-    if let Some(count) = counts.get_mut(&key) {
+fn one_less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {
-            counts.remove(&key);
+            counts.remove(key);
         }
     }
 }
