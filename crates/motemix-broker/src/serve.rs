@@ -16,6 +16,7 @@ mod datagrams;
 mod fetches;
 mod inner;
 mod sessions;
+mod shared;
 mod shown;
 pub mod statistics;
 
@@ -103,6 +104,14 @@ pub enum ServeError {
         /// What it should be for.
         algorithm: &'static str,
     },
+    /// A security context that was given to both sides cannot be used.
+    #[error("{file}: {problem}", file = file.display())]
+    Shared {
+        /// Its file, or the folder of all.
+        file: PathBuf,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, #[source] io::Error),
@@ -139,11 +148,13 @@ impl<S: Store> Server<S> {
     ) -> Result<(Self, Opened), ServeError> {
         let seed = crate::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
-        let (own, identities) =
-            listen.keys.as_deref().map(sessions::own_keys).transpose()?.unwrap_or_default();
         let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
-        if !own.is_empty() {
-            datagrams.protect(sessions::protection(&policy, own, inside.mirror()));
+        let mut identities = Vec::new();
+        if let Some(folder) = &listen.keys {
+            let own;
+            (own, identities) = sessions::own_keys(folder)?;
+            let (protection, shared) = sessions::protection(&policy, own, folder, inside.mirror())?;
+            datagrams.protect(protection, shared);
         }
         let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
         let mut broker = Broker::new(policy, state);

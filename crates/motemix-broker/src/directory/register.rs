@@ -166,13 +166,10 @@ fn has_room(desk: Desk<'_>, caller: &Caller) -> Result<(), Refused> {
             "the directory is full; try later",
         ));
     }
-    let Some(network) = caller.address().map(base::network_of).filter(|_| !caller.local) else {
+    let Some(address) = caller.address().filter(|_| !caller.local) else {
         return Ok(());
     };
-    let is_here =
-        |registration: &Registration| registration.registrant.map(base::network_of) == Some(network);
-    let count = registrations.filter(|(_, registration)| is_here(registration)).count();
-    if count >= desk.settings.registrations_of_a_network {
+    if desk.state.registrations_from(address) >= desk.settings.registrations_of_a_network {
         return Err(Refused::later(
             Refusal::Crowded,
             Code::TOO_MANY_REQUESTS,

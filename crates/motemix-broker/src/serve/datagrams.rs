@@ -1,11 +1,12 @@
 //! UDP sockets and the endpoint behind them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
 use motemix_coap::message::MAX_DATAGRAM_LEN;
-use motemix_coap::oscore;
 use motemix_coap::oscore::edhoc;
+use motemix_coap::oscore::{self, ContextId};
 use motemix_coap::{
     CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings,
     Ticket,
@@ -25,6 +26,8 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 pub(super) struct Datagrams {
     sockets: Vec<UdpSocket>,
     endpoint: Endpoint,
+    /// Whose requests are under contexts that were given to both sides.
+    shared: BTreeMap<ContextId, Identity>,
     buffer: Vec<u8>,
 }
 
@@ -42,7 +45,7 @@ impl Datagrams {
         }
         let endpoint = Endpoint::new(Settings::default(), seed);
         // One byte more than a message may have: longer ones are seen to be too long.
-        Ok(Self { sockets, endpoint, buffer: vec![0; MAX_DATAGRAM_LEN + 1] })
+        Ok(Self { sockets, endpoint, shared: BTreeMap::new(), buffer: vec![0; MAX_DATAGRAM_LEN + 1] })
     }
 
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>, ServeError> {
@@ -105,13 +108,16 @@ impl Datagrams {
     }
 
     /// Lets devices prove who they are.
-    pub(super) fn protect(&mut self, protection: Protection) {
+    pub(super) fn protect(&mut self, protection: Protection, shared: BTreeMap<ContextId, Identity>) {
         self.endpoint.protect(protection);
+        self.shared = shared;
     }
 
     /// Which device has proven that a request is its own.
     pub(super) fn device(&self, ticket: &Ticket) -> Option<Identity> {
-        sessions::identity_of(&self.endpoint.device(ticket)?.key)
+        let shared = self.endpoint.context(ticket).and_then(|context| self.shared.get(&context));
+        let proven = || sessions::identity_of(&self.endpoint.device(ticket)?.key);
+        shared.copied().or_else(proven)
     }
 
     pub(super) fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {

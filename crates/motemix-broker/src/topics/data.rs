@@ -103,7 +103,8 @@ pub(super) fn judge(
     let most = context.policy.limits.payload as usize;
     if payload.len() > most {
         let text = format!("{} bytes; this broker takes {most} in a value", payload.len());
-        return Err(context.refuse(Refused::Length, Code::REQUEST_ENTITY_TOO_LARGE, &text));
+        let refused = context.refuse(Refused::Length, Code::REQUEST_ENTITY_TOO_LARGE, &text);
+        return Err(Response { size1: u32::try_from(most).ok(), ..refused });
     }
     let current = context.state().value(id).cloned();
     check_format(context, topic, current.as_deref(), content_format)?;

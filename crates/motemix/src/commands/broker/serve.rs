@@ -136,7 +136,9 @@ fn store_failure(error: StoreError) -> Failure {
 fn serve_failure(error: ServeError) -> Failure {
     match error {
         ServeError::Store(error) => store_failure(error),
-        ServeError::OneFamily(..) | ServeError::OtherKey { .. } => Failure::broken(error),
+        ServeError::OneFamily(..) | ServeError::OtherKey { .. } | ServeError::Shared { .. } => {
+            Failure::broken(error)
+        }
         ServeError::Key(ref key) => match key.problem {
             KeyProblem::Read(_) | KeyProblem::Write(_) => Failure::failed(error),
             _ => Failure::broken(error),
