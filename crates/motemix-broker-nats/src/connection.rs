@@ -77,7 +77,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    fn of(message: StreamMessage) -> Self {
+    fn of(message: &StreamMessage) -> Self {
         let text = |name: &str| message.headers.get(name).map_or("", |value| value.as_str()).to_owned();
         let number = |name: &str| text(name).parse().ok();
         let is_snapshot = message.subject.as_str().ends_with(Kind::Snapshot.word());
@@ -405,7 +405,7 @@ fn outgoing(message: &Message, after: u64) -> PublishMessage {
 /// Asked once: whoever asks does so again later.
 async fn get(stream: Stream, sequence: u64) -> Result<Option<Stored>, String> {
     match stream.get_raw_message(sequence).await {
-        Ok(message) => Ok(Some(Stored::of(message))),
+        Ok(message) => Ok(Some(Stored::of(&message))),
         Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
         Err(error) => Err(error.to_string()),
     }

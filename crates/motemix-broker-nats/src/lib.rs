@@ -174,7 +174,9 @@ impl JetStream {
             }
             Kind::Snapshot if self.is_lost => {
                 let mut state = State::default();
-                whole.changes.iter().for_each(|change| drop(state.apply(change.clone())));
+                for change in &whole.changes {
+                    state.apply(change.clone());
+                }
                 let changes = difference(&self.replica.load()?, &state);
                 self.replica.apply(&changes, sequence)?;
                 (self.is_lost, self.snapshot_at) = (false, sequence);

@@ -8,10 +8,12 @@ use motemix_coap::{Code, Observe, Request};
 
 /// Two brokers that know the same.
 fn two(device: &Device) -> (Building, Building) {
-    let mut both = [Building::new(policy(), &[device]), Building::new(policy(), &[device])];
-    both.iter_mut().for_each(|building| building.broker.keep_requests());
-    let [one, two] = both;
-    (one, two)
+    let building = || {
+        let mut building = Building::new(policy(), &[device]);
+        building.broker.keep_requests();
+        building
+    };
+    (building(), building())
 }
 
 /// What the first one stores, for the second one.
