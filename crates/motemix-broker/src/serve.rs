@@ -131,6 +131,8 @@ pub struct Server<S> {
     news: Arc<Notify>,
     /// Why the store refused last, and until when it is left alone.
     refused: Option<(String, tokio::time::Instant)>,
+    /// Why what others stored could not be read last, and until when that is left alone.
+    no_news: Option<(String, tokio::time::Instant)>,
     next_tidy: tokio::time::Instant,
 }
 
@@ -174,6 +176,7 @@ impl<S: Store> Server<S> {
                 inside,
                 clock,
                 refused: None,
+                no_news: None,
                 next_tidy: tokio::time::Instant::now(),
             },
             opened,
@@ -349,13 +352,27 @@ impl<S: Store> Server<S> {
 
     /// Takes in what other brokers stored.
     fn take_news(&mut self) {
+        let now = tokio::time::Instant::now();
+        if self.no_news.as_ref().is_some_and(|(_, until)| *until > now) {
+            return;
+        }
         match self.store.news() {
-            Ok(changes) if changes.is_empty() => {}
             Ok(changes) => {
-                let settled = self.broker.foreign(changes);
-                self.leave(settled);
+                if self.no_news.take().is_some() {
+                    tracing::info!("what others stored can be read again");
+                }
+                if !changes.is_empty() {
+                    let settled = self.broker.foreign(changes);
+                    self.leave(settled);
+                }
             }
-            Err(problem) => tracing::error!(%problem, "what others stored cannot be read"),
+            Err(error) => {
+                let problem = error.to_string();
+                if self.no_news.as_ref().is_none_or(|(before, _)| *before != problem) {
+                    tracing::error!(%problem, "what others stored cannot be read");
+                }
+                self.no_news = Some((problem, tokio::time::Instant::now() + AGAIN));
+            }
         }
     }
 
