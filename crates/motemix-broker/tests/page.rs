@@ -15,7 +15,7 @@ use motemix_broker::page::{Limits, Settings};
 use motemix_broker::state::{RegistrationId, TopicId};
 use motemix_broker::{Change, Moment};
 use motemix_crypto::Secret;
-use motemix_object::{Audience, Ed25519Key, Path, Reserved, Sealer};
+use motemix_object::{Audience, Command, Credential, Ed25519Key, Path, Reserved, Sealer, command};
 use motemix_readings::jws;
 use motemix_readings::senml::Pack;
 use serde_json::json;
@@ -106,6 +106,31 @@ async fn values_are_read_in_each_form_that_a_reading_has() {
     assert_eq!(history["values"], 3);
     let series = json!([{ "name": "t", "unit": "Cel", "times": [1.9e12, 1.9e12, 1.9e12], "values": [21.5, 21.5, 21.5] }]);
     assert_eq!(history["series"], series);
+}
+
+/// The receiver makes the topic with an empty value, and a server puts a command in its place.
+#[tokio::test]
+async fn commands_are_read_and_a_topic_before_the_first_is_no_trouble() {
+    let (house, address, _serving) = a_house().await;
+    house.publish("t1", now(), Some(18), b"", None);
+    let topics = get(address, "/api/topics").await.json();
+    let value = &topics["topics"][0]["value"];
+    assert_eq!((&value["form"], &value["bytes"], value.get("problem")), (&json!("empty"), &json!(0), None));
+
+    let senml = Pack::read(br#"[{"n":"vent","vb":true}]"#).expect("SenML").to_cbor();
+    let mut server = Ed25519Key::new(Secret::new([9; 32]));
+    let credential = Credential::new(server.public_key(), &[]).expect("a key");
+    let audience = Audience::new("house.example").expect("a short name");
+    let (mut out, said) = ([0; 300], Command { sequence: 2, senml: &senml });
+    let length =
+        command(&mut server, &credential, false, &identity(1), audience, said, &mut out).expect("room");
+    house.publish("t1", now(), Some(18), &out[..length], None);
+    let topics = get(address, "/api/topics").await.json();
+    let value = &topics["topics"][0]["value"];
+    assert_eq!(value["form"], "signed command (COSE)");
+    assert_eq!(value["signed"], json!({ "state": "unchecked" }));
+    assert_eq!((&value["records"][0]["name"], &value["records"][0]["value"]), (&json!("vent"), &json!(true)));
+    assert_eq!(value.get("problem"), None);
 }
 
 #[tokio::test]

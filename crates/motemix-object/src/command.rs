@@ -100,6 +100,11 @@ impl<'b> UnverifiedCommand<'b> {
         self.command.sequence
     }
 
+    /// What it commands, for whoever shows it and obeys nothing.
+    pub const fn unverified_senml(&self) -> &'b [u8] {
+        self.command.senml
+    }
+
     /// Checks it for this device, with the key that is in it if that is of `server`, or else with
     /// `known`.
     ///

@@ -26,6 +26,12 @@ type Gone = { id: string; gone: true };
 export type DeviceEvent = Device | Gone;
 export type TopicEvent = Omit<Topic, "value" | "refused"> | Gone;
 
+/** The name of a topic below the heading of a device, which says the rest. */
+export function nameWithin(name: string, identity: string): string {
+  const prefix = `devices/${identity.slice(0, 32)}/`;
+  return identity !== "" && name.length > prefix.length && name.startsWith(prefix) ? name.slice(prefix.length) : name;
+}
+
 /** Points of a name that are kept. */
 const MOST_POINTS = 1000;
 const MOST_SERIES = 8;

@@ -4,7 +4,7 @@ import { arrange, byId, say } from "./dom";
 import { DeviceGroup } from "./device";
 import { type Changed, Feed } from "./feed";
 import { clock, duration } from "./format";
-import { type Device, Model, type Topic } from "./model";
+import { type Device, Model, nameWithin, type Topic } from "./model";
 import { needsALook } from "./state";
 import { TopicRow } from "./topic";
 
@@ -51,9 +51,13 @@ function structure(): void {
   for (const device of model.devices.values()) {
     devices.set(device.identity, [...(devices.get(device.identity) ?? []), device]);
   }
+  // Topics that take no readings of a device, such as that of its commands, if it links to them.
+  const linked = new Map<string, string>();
+  for (const device of model.devices.values()) for (const { target } of device.links) linked.set(target, device.identity);
   const topics = new Map<string, Topic[]>();
   for (const topic of model.topics.values()) {
-    const identity = topic.device ?? "";
+    const by = linked.get(`/ps/data/${topic.id}`) ?? "";
+    const identity = topic.device ?? (nameWithin(topic.name, by) === topic.name ? "" : by);
     topics.set(identity, [...(topics.get(identity) ?? []), topic]);
   }
   const identities = new Set([...devices.keys(), ...topics.keys()]);
@@ -68,7 +72,10 @@ function structure(): void {
     group.update((devices.get(identity) ?? []).sort(byName((device) => device.name)));
     const own = (topics.get(identity) ?? []).sort(byName((topic) => topic.name));
     arrange(group.topics, own.map((topic) => rowOf(topic).item));
-    for (const topic of own) rowOf(topic).update(topic);
+    for (const topic of own) {
+      rowOf(topic).within = identity;
+      rowOf(topic).update(topic);
+    }
   }
   const sorted = [...groups.values()].sort(byName((group) => group.title));
   const rank = (group: DeviceGroup): number => (group.identity === "" ? 2 : group.section.classList.contains("unregistered") ? 1 : 0);

@@ -21,17 +21,22 @@ export function badge(topic: Topic): Badge {
   return { tone: "bad", mark: "✕", text: `refused${times}`, hint: topic.refused.why };
 }
 
+/** A receiver makes a topic of commands with an empty value, so that it can be observed. */
+function saysNothing(topic: Topic): boolean {
+  return !topic.value || topic.value.bytes === 0;
+}
+
 /** Of the value that is shown. */
 export function signature(topic: Topic): Badge {
-  if (!topic.value) return { tone: "plain", mark: "–", text: "no value", hint: "Nothing was published yet" };
-  if (topic.value.signed.state === "checked") {
+  if (saysNothing(topic)) return { tone: "plain", mark: "–", text: "no value", hint: "Nothing was published yet" };
+  if (topic.value?.signed.state === "checked") {
     return { tone: "good", mark: "✓", text: "checked", hint: "The broker checked the device's signature" };
   }
   return { tone: "plain", mark: "○", text: "unchecked", hint: "The broker knows no key to check a signature with" };
 }
 
 export function freshness(model: Model, topic: Topic): { late: boolean; text: string; hint: string } {
-  if (!topic.value) return { late: false, text: "never", hint: "Nothing was published yet" };
+  if (!topic.value || saysNothing(topic)) return { late: false, text: "never", hint: "Nothing was published yet" };
   const old = model.now() - topic.value.published;
   const usual = usualInterval(model.series.get(topic.id) ?? []);
   const late = usual !== null && old > Math.max(LATE * usual, NEVER_LATE_BEFORE);

@@ -4,7 +4,7 @@ import { element, say } from "./dom";
 import { ask } from "./feed";
 import { clock, number, unit } from "./format";
 import type { Measured, Model, Series, Topic, Value } from "./model";
-import { prolong } from "./model";
+import { nameWithin, prolong } from "./model";
 import { Plot, spark } from "./plot";
 import { badge, freshness, needsALook, signature } from "./state";
 
@@ -15,7 +15,7 @@ function measured(record: Measured): string {
 }
 
 function newest(value: Value | null): string {
-  if (!value) return "–";
+  if (!value || value.bytes === 0) return "–";
   if (value.problem !== undefined) return "unreadable";
   if (value.text !== undefined) return value.text;
   const records = value.records ?? [];
@@ -47,6 +47,8 @@ export class TopicRow {
   #problem: { at: number; why: string } | null = null;
   /** Whether somebody can see it. */
   visible = false;
+  /** The device below whose heading it stands. */
+  within = "";
 
   constructor(private readonly model: Model, private readonly id: string) {
     const details = `details-${(count += 1)}`;
@@ -69,7 +71,7 @@ export class TopicRow {
   }
 
   update(topic: Topic): void {
-    say(this.#name, topic.name);
+    say(this.#name, nameWithin(topic.name, this.within));
     say(this.#value, newest(topic.value));
     this.#value.title = this.#value.textContent ?? "";
     const { tone, mark, text, hint } = badge(topic);
@@ -164,6 +166,7 @@ export class TopicRow {
       lines.push(["Refused", `${times} ${times === 1 ? "publication" : "publications"}, last ${clock(at)}: ${why}`]);
     }
     if (this.#problem) lines.push(["Plot", `What was before is missing: ${this.#problem.why}`]);
+    lines.push(["Topic", topic.name]);
     if (topic.type) lines.push(["Type", topic.type]);
     lines.push(["Path", `/ps/data/${topic.id}`]);
     if (topic.expires !== null) lines.push(["Ends", clock(topic.expires)]);

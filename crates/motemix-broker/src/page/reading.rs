@@ -1,8 +1,8 @@
-//! What a published value says, if it is SenML, signed or not.
+//! What a published value says: SenML, signed or not, or a command for a device.
 
 use std::borrow::Cow;
 
-use motemix_object::SealedReading;
+use motemix_object::{SealedReading, UnverifiedCommand};
 use motemix_readings::jws;
 use motemix_readings::senml::{Number, Pack, ResolvedRecord, Value as Measured};
 use serde_json::{Value as Json, json};
@@ -19,21 +19,33 @@ const BELIEVED: std::ops::RangeInclusive<f64> = -366.0 * 86_400.0..=86_400.0;
 
 /// A value that was looked into.
 pub(super) enum Reading {
-    SenML { form: &'static str, records: Vec<ResolvedRecord> },
+    SenML {
+        form: &'static str,
+        records: Vec<ResolvedRecord>,
+    },
     Text(String),
     Opaque(Option<u16>),
-    Broken { form: &'static str, why: String },
+    /// Nothing: a topic of commands before the first.
+    Empty,
+    Broken {
+        form: &'static str,
+        why: String,
+    },
 }
 
 /// By its content format (RFC 7252 §12.3).
 pub(super) fn read(value: &Value) -> Reading {
     let payload: &[u8] = &value.payload;
     match value.content_format {
+        _ if payload.is_empty() => Reading::Empty,
         Some(110) => senml("SenML in JSON", payload, value),
         Some(112) => senml("SenML in CBOR", payload, value),
         Some(18) => match SealedReading::parse(payload) {
             Ok(reading) => senml("signed SenML (COSE)", reading.unverified_senml(), value),
-            Err(error) => Reading::Broken { form: "signed object (COSE)", why: error.to_string() },
+            Err(error) => match UnverifiedCommand::parse(payload) {
+                Ok(command) => senml("signed command (COSE)", command.unverified_senml(), value),
+                Err(_) => Reading::Broken { form: "signed object (COSE)", why: error.to_string() },
+            },
         },
         Some(0) | None => match std::str::from_utf8(payload) {
             Ok(text) => match jws::open(text) {
@@ -71,6 +83,7 @@ impl Reading {
             Self::Text(text) => json!({ "form": "text", "text": text }),
             Self::Opaque(Some(format)) => json!({ "form": format!("content format {format}") }),
             Self::Opaque(None) => json!({ "form": "bytes" }),
+            Self::Empty => json!({ "form": "empty", "text": "" }),
             Self::Broken { form, why } => json!({ "form": form, "problem": why }),
         }
     }

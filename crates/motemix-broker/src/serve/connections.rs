@@ -58,6 +58,8 @@ struct Connection {
 pub(super) struct Connections {
     connections: BTreeMap<u64, Connection>,
     told: mpsc::Receiver<Told>,
+    /// What ended the wait. It is taken with the time of the round that follows.
+    awaited: Option<Told>,
     places: Places,
     /// Something was written: there may be room for more.
     written: Arc<Notify>,
@@ -98,25 +100,21 @@ impl Connections {
         // Others than those of the endpoint: its generator is seeded with all 32 bytes.
         let seed = [words(0) ^ words(16), words(8) ^ words(24)];
         let (connections, counters) = (BTreeMap::new(), statistics::Connections::default());
-        Ok(Self { connections, told, places, written, seed, turn: 0, counters, tasks })
+        Ok(Self { connections, told, awaited: None, places, written, seed, turn: 0, counters, tasks })
     }
 
     /// Waits until a connection brought something, or takes more.
     pub(super) async fn ready(&mut self) {
         tokio::select! {
-            told = self.told.recv() => if let Some(told) = told {
-                self.pending(told);
-            },
+            told = self.told.recv() => self.awaited = told,
             () = self.written.notified() => {}
         }
     }
 
-    fn pending(&mut self, told: Told) {
-        // Its time is that of the round, which follows at once.
-        self.take(Instant::from_micros(1), told);
-    }
-
     pub(super) fn take_in(&mut self, now: Instant) {
+        if let Some(told) = self.awaited.take() {
+            self.take(now, told);
+        }
         for _ in 0..CHUNKS {
             let Ok(told) = self.told.try_recv() else { return };
             self.take(now, told);
@@ -250,4 +248,38 @@ fn listen_tcp(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.bind(&address.into())?;
     socket.listen(1024)?;
     TcpListener::from_std(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::time::Duration;
+
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// The time of a connection is that of the round that takes it, however long the broker has run.
+    #[tokio::test]
+    async fn a_broker_that_has_run_for_a_month_takes_connections() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("local.sock");
+        let mut connections = Connections::listen(&[], Some(&path), [7; 32])?;
+        let month = Instant::from_micros(1) + Duration::from_secs(30 * 24 * 3600);
+
+        let _receiver = UnixStream::connect(&path).await?;
+        connections.ready().await;
+        connections.take_in(month);
+        connections.handle_timeout(month);
+        connections.transmit();
+        let counted = connections.counters();
+        assert_eq!((counted.opened, counted.open, counted.aborted), (1, 1, 0));
+
+        // It says nothing for too long, from then on.
+        connections.handle_timeout(month + Duration::from_secs(60));
+        connections.transmit();
+        let counted = connections.counters();
+        assert_eq!((counted.opened, counted.open, counted.aborted), (1, 0, 1));
+        Ok(())
+    }
 }
