@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use minicbor::Encoder;
 use motemix_coap::{Code, Endpoint, Event, Method, Request, Response, Settings, format};
 use motemix_object::{Audience, RequestDigest, sign_request};
+use motemix_readings::base64url;
 use motemix_time::Instant;
 use tempfile::TempDir;
 
@@ -130,7 +131,7 @@ impl Server {
         let len = sign_request(device.key(), &identity, number, &digest, audience, &mut proof)
             .ok()
             .context("a registration cannot be signed")?;
-        request.query.push(format!("proof={}", device.base64url(&proof[..len])));
+        request.query.push(format!("proof={}", base64url::encode(&proof[..len])));
         self.ask(request, Code::CREATED)?;
 
         let mut topic = Encoder::new(Vec::new());

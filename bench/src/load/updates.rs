@@ -11,6 +11,7 @@ use motemix_crypto::Secret;
 use motemix_object::{
     Algorithm, Audience, Credential, Identity, Path, PrivateKey, Reserved, Sealer, Signer as _,
 };
+use motemix_readings::base64url;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::load::broker::Server;
@@ -67,7 +68,7 @@ impl Device {
 
     /// Its credential, as a link attribute has it.
     pub fn credential(&self) -> String {
-        self.base64url(&self.credential)
+        base64url::encode(&self.credential)
     }
 
     /// The number of what it signs next.
@@ -86,12 +87,6 @@ impl Device {
         let mut out = [0; 256];
         let len = sealer.seal(Reserved::promised(number), SENML, &mut out);
         Ok(out[..len.ok().context("a reading cannot be signed")?].to_vec())
-    }
-
-    #[expect(clippy::unused_self, reason = "of what it has")]
-    /// Base64url without padding.
-    pub fn base64url(&self, bytes: &[u8]) -> String {
-        motemix_readings::base64url::encode(bytes)
     }
 
     /// Makes the datagrams of a turn.

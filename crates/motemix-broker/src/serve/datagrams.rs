@@ -25,7 +25,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Datagrams {
     sockets: Vec<UdpSocket>,
-    /// Of which family each socket is: to ask the system for each datagram takes time.
+    /// Whether each socket is an IPv4 one: to ask the system for each datagram takes time.
     are_ipv4: Vec<bool>,
     endpoint: Endpoint,
     /// Whose requests are under contexts that were given to both sides.
