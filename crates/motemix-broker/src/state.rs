@@ -13,8 +13,8 @@ use motemix_object::{Freshness, Identity};
 
 pub use codec::{BadChange, CHANGE_VERSION, MAX_CHANGE_LEN};
 pub use motemix_coap::link_format::Link;
-pub(crate) use registration::LABEL;
 use places::Places;
+pub(crate) use registration::LABEL;
 pub use registration::{Registration, RegistrationId};
 pub use topic::{Signed, Topic, TopicId, Value};
 
