@@ -1,7 +1,7 @@
 //! Where a broker is.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use motemix_coap::link_format::Origin;
@@ -33,7 +33,7 @@ impl FromStr for Address {
         let wrong = || AddressError(text.to_owned());
         let Some((scheme, rest)) = text.split_once("://") else {
             // A host without a scheme is a mistake rather than a socket of that name.
-            let is_path = text.contains('/') || text.ends_with(".sock");
+            let is_path = text.contains('/') || Path::new(text).extension().is_some_and(|end| end == "sock");
             return if is_path { Ok(Self::Local(text.into())) } else { Err(wrong()) };
         };
         let origin = Origin::of(text.strip_suffix('/').unwrap_or(text)).ok_or_else(wrong)?;

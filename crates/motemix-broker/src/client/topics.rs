@@ -24,11 +24,6 @@ pub fn named(name: &str) -> Request {
     search(|out| out.map(1)?.i64(property::NAME)?.str(name).map(|_| ()))
 }
 
-/// Asks for the topics with a device's readings.
-pub fn of_device(device: &Identity) -> Request {
-    search(|out| out.map(1)?.i64(property::DEVICE)?.bytes(device.as_bytes()).map(|_| ()))
-}
-
 /// Asks for the topic with this name, if it takes readings of this device.
 pub fn named_of(name: &str, device: &Identity) -> Request {
     search(|out| {

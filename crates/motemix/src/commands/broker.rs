@@ -13,8 +13,9 @@ mod watch;
 
 use crate::cli::{Broker, BrokerClient};
 use crate::failure::Failure;
+use crate::report;
 use anyhow::Context as _;
-use motemix_broker::client::{Address, Client};
+use motemix_broker::client::{Address, Client, topics};
 use motemix_coap::{Request, Response};
 use std::future::Future;
 
@@ -37,12 +38,17 @@ async fn connect(address: &Address) -> Result<Client, Failure> {
     Client::connect(address.clone()).await.map_err(Failure::failed)
 }
 
+/// A line that has words of a broker's, who may be anybody.
+fn said_by_broker(line: &str) -> String {
+    report::printable(line) + "\n"
+}
+
 /// Asks, and takes no error for an answer. `what` is what could not be done.
 async fn ask(client: &Client, request: Request, what: &str) -> Result<Response, Failure> {
     let response = client.ask(request).await.map_err(Failure::failed)?;
     if response.code.is_success() {
         return Ok(response);
     }
-    let said = String::from_utf8_lossy(&response.payload);
+    let said = topics::text(&response);
     Err(Failure::failed(format!("cannot {what}: {} says {}: {said}", client.address(), response.code)))
 }

@@ -1,6 +1,6 @@
 //! A command, put where the device's receiver looks for it.
 
-use super::{ask, connect};
+use super::{ask, connect, said_by_broker};
 use crate::cli::BrokerCommand;
 use crate::commands::id::source;
 use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
@@ -19,7 +19,7 @@ pub async fn command(args: &BrokerCommand) -> Result<(), Failure> {
         IdentityLabel::Short(short) => short,
     };
     let client = connect(&args.broker.at).await?;
-    let name = format!("devices/{}/commands", hex::encode(short));
+    let name = topics::of_commands(&hex::encode(short));
     let found = topics::found(&ask(&client, topics::named(&name), "look for the device").await?);
     let topic = found.first().ok_or_else(|| {
         Failure::failed(format!(
@@ -33,6 +33,6 @@ pub async fn command(args: &BrokerCommand) -> Result<(), Failure> {
     request.content_format = Some(format::COSE_SIGN1);
     request.payload = command;
     ask(&client, request, "hand the command over").await?;
-    let said = format!("the device gets it with its next acknowledgement ({})\n", topics::reference(&data));
-    Ok(report::print(said.as_bytes())?)
+    let said = format!("the device gets it with its next acknowledgement ({})", topics::reference(&data));
+    Ok(report::print(said_by_broker(&said).as_bytes())?)
 }

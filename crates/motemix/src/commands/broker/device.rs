@@ -1,6 +1,6 @@
 //! A device that registers and publishes by itself.
 
-use super::{ask, connect};
+use super::{ask, connect, said_by_broker};
 use crate::cli::{BrokerPublish, BrokerRegister, For};
 use crate::commands::object::senml;
 use crate::failure::Failure;
@@ -75,7 +75,8 @@ impl<'a> Device<'a> {
 
     /// Where its readings go, if it has a topic.
     async fn topic(&self, client: &Client) -> Result<Option<topics::Path>, Failure> {
-        let search = topics::of_device(&self.identity);
+        // Others may have made topics for it too, and would take them away.
+        let search = topics::named_of(&topics::of_readings(&self.identity), &self.identity);
         let found = topics::found(&ask(client, search, "look for the device's topic").await?);
         Ok(found.first().map(|topic| topics::data(topic)))
     }
@@ -99,7 +100,7 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
         // Who makes a topic is known first.
         let keyed = [Link::new("/").with("key", &credential)];
         ask(&client, device.registration(args, &keyed)?, "register the device").await?;
-        let name = format!("devices/{:.32}/readings", device.identity);
+        let name = topics::of_readings(&device.identity);
         let mut creation = topics::creation_of(&name, &device.identity);
         creation.query.push(format!("device={}", device.identity));
         let made = ask(&client, device.sign(creation)?, "make a topic for its readings").await?;
@@ -108,12 +109,12 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
     let links = [link(&topics::reference(&readings)).with_flag("obs")];
     ask(&client, device.registration(args, &links)?, "register the device").await?;
     let said = format!(
-        "registered {:.32} for {}; its readings are at {}\n",
+        "registered {:.32} for {}; its readings are at {}",
         device.identity,
         humantime::format_duration(args.lifetime),
         topics::reference(&readings)
     );
-    Ok(report::print(said.as_bytes())?)
+    Ok(report::print(said_by_broker(&said).as_bytes())?)
 }
 
 pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
@@ -141,8 +142,8 @@ pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
     let response = client.ask(request).await.map_err(Failure::failed)?;
     match response.code {
         code if code.is_success() => {
-            let said = format!("published reading {sequence} at {}\n", topics::reference(&topic));
-            Ok(report::print(said.as_bytes())?)
+            let said = format!("published reading {sequence} at {}", topics::reference(&topic));
+            Ok(report::print(said_by_broker(&said).as_bytes())?)
         }
         Code::UNAUTHORIZED => Err(Failure::failed(format!(
             "{}: the registration is over or another network's; register the device again \
@@ -150,7 +151,7 @@ pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
             args.broker.at
         ))),
         code => {
-            let said = String::from_utf8_lossy(&response.payload).into_owned();
+            let said = topics::text(&response);
             Err(Failure::failed(format!("not published: {} says {code}: {said}", args.broker.at)))
         }
     }

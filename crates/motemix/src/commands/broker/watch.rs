@@ -13,7 +13,7 @@ use crate::cli::BrokerWatch;
 use crate::failure::Failure;
 use crate::reading;
 use crate::report;
-use follow::Follower;
+use follow::{Follower, Numbers};
 use motemix_broker::client::{Client, ClientError, Observation, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response};
@@ -144,10 +144,12 @@ impl Shown {
 /// Follows all topics that the directory has. Ends with what is wrong.
 async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Failure {
     let mut followed: HashMap<(String, String), AbortHandle> = HashMap::new();
+    let mut numbers = Numbers::default();
     let (mut is_known, mut told) = (false, false);
     loop {
         let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
-        request.query.push(format!("rt={}", topics::TYPE));
+        // Links without a key cost nobody a proof, and say nothing here.
+        request.query = vec![format!("rt={}", topics::TYPE), "key=*".to_owned(), format!("count={MOST}")];
         let mut observation = match client.observe(request).await {
             Ok(observation) => observation,
             Err(problem) => return Failure::failed(problem),
@@ -155,10 +157,11 @@ async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Fa
         let mut answered = false;
         while let Some(response) = heard(&mut observation).await {
             (answered, is_known, told) = (true, true, false);
-            let said = String::from_utf8_lossy(&response.payload);
             if !response.code.is_success() {
+                let said = topics::text(&response);
                 return Failure::failed(format!("{} says {}: {said}", client.address(), response.code));
             }
+            let said = String::from_utf8_lossy(&response.payload);
             let links = match link_format::parse(&said, MOST) {
                 Ok(links) => links,
                 Err(fault) => return Failure::failed(format!("{}: {fault}", client.address())),
@@ -173,7 +176,7 @@ async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Fa
             for (key, link) in links {
                 // One that has ended, because its topic was gone, is begun anew.
                 if followed.get(&key).is_none_or(AbortHandle::is_finished)
-                    && let Some(follower) = Follower::new(&client, &audience, link)
+                    && let Some(follower) = Follower::new(&client, &audience, link, &mut numbers)
                 {
                     let task = tokio::spawn(follower.run(show.clone()));
                     followed.insert(key, task.abort_handle());

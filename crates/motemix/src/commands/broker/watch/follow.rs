@@ -4,10 +4,32 @@ use super::{AGAIN, Genuine, Shown, heard};
 use motemix_broker::client::{Address, Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response, format};
-use motemix_object::{Audience, Credential, Freshness, Identity, Policy, PublicKey, SealedReading};
+use motemix_object::{
+    Audience, Credential, Freshness, Identity, Policy, PublicKey, SealedReading, Stale, Verified,
+};
 use motemix_readings::{base64url, jws, senml::Pack};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+
+/// Devices whose numbers are remembered.
+const MOST_DEVICES: usize = 16_384;
+
+/// Which numbers of each device were shown: over all of its topics, and also when a broker forgets
+/// one and has it again, or its old readings would be fresh once more.
+#[derive(Debug, Default)]
+pub struct Numbers(HashMap<Identity, Arc<Mutex<Freshness>>>);
+
+impl Numbers {
+    fn of(&mut self, device: &Identity) -> Arc<Mutex<Freshness>> {
+        if self.0.len() >= MOST_DEVICES {
+            // Of devices that somebody follows there is more than this one.
+            self.0.retain(|_, fresh| Arc::strong_count(fresh) > 1);
+        }
+        self.0.entry(*device).or_insert_with(|| Arc::new(Mutex::new(Freshness::starting_at(0)))).clone()
+    }
+}
 
 /// Follows one device.
 pub struct Follower {
@@ -17,7 +39,7 @@ pub struct Follower {
     credential: String,
     device: Identity,
     key: PublicKey,
-    fresh: Freshness,
+    fresh: Arc<Mutex<Freshness>>,
     /// A broker says the newest again, to see who listens.
     last: Vec<u8>,
 }
@@ -38,18 +60,19 @@ fn path_on<'l>(broker: &Address, target: &'l str) -> Option<&'l str> {
 
 impl Follower {
     /// `None` if the link is malformed, or to another broker.
-    pub fn new(client: &Client, audience: &str, link: &Link) -> Option<Self> {
+    pub fn new(client: &Client, audience: &str, link: &Link, numbers: &mut Numbers) -> Option<Self> {
         let topic = path_on(client.address(), &link.target)?;
         let bytes = base64url::decode(link.value("key")?)?;
         let credential = Credential::parse(&bytes).ok()?;
+        let device = credential.identity().ok()?;
         Some(Self {
             client: client.clone(),
             audience: audience.to_owned(),
             topic: topics::path(topic),
             credential: link.value("key")?.to_owned(),
-            device: credential.identity().ok()?,
+            device,
             key: *credential.key(),
-            fresh: Freshness::starting_at(0),
+            fresh: numbers.of(&device),
             last: Vec::new(),
         })
     }
@@ -76,18 +99,25 @@ impl Follower {
             if !response.code.is_success() || *response.payload == *self.last {
                 continue;
             }
-            if std::mem::take(&mut is_first) {
+            let is_first = std::mem::take(&mut is_first);
+            if is_first {
                 // What is there already may be one of the last; from then on each has to be fresh.
                 let next = next.unwrap_or(0).saturating_sub(motemix_object::WINDOW);
-                if next > self.fresh.next() {
-                    self.fresh = Freshness::starting_at(next);
+                let mut fresh = self.fresh();
+                if next > fresh.next() {
+                    *fresh = Freshness::starting_at(next);
                 }
             }
             self.last = response.payload.to_vec();
+            let outcome = self.check(&response);
+            // It was there when somebody looked before.
+            if is_first && matches!(outcome, Err(Problem::Before)) {
+                continue;
+            }
             let shown = Shown {
                 device: self.device,
                 name: name.clone(),
-                outcome: self.check(&response),
+                outcome: outcome.map_err(|problem| problem.to_string()),
                 data: self.last.clone(),
             };
             if show.send(shown).await.is_err() {
@@ -109,33 +139,65 @@ impl Follower {
         Ok(if words.is_empty() { format!("{:.16}", self.device) } else { words.join(" ") })
     }
 
+    fn fresh(&self) -> MutexGuard<'_, Freshness> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the device signed it, for this audience, and under which number.
-    fn check(&mut self, response: &Response) -> Result<Genuine, String> {
+    fn check(&self, response: &Response) -> Result<Genuine, Problem> {
         let audience = Audience::new(&self.audience).unwrap_or_default();
-        let words = |problem: &dyn std::fmt::Display| problem.to_string();
         if response.content_format == Some(format::COSE_SIGN1) {
-            let sealed = SealedReading::parse(&response.payload).map_err(|problem| words(&problem))?;
+            let sealed = SealedReading::parse(&response.payload).map_err(Problem::new)?;
             let sequence = self.sequence(sealed.key_id())?;
-            let verified = sealed.verify(&self.key, &self.device, sequence, audience);
-            let verified = verified.map_err(|problem| words(&problem))?;
-            self.fresh.admit(&verified, Policy::WINDOW).map_err(|stale| words(&stale))?;
+            let verified =
+                sealed.verify(&self.key, &self.device, sequence, audience).map_err(Problem::new)?;
+            self.admit(&verified)?;
             return Ok(Genuine { sequence, senml: verified.senml().to_vec() });
         }
-        let text = std::str::from_utf8(&response.payload).map_err(|problem| words(&problem))?;
-        let sealed = jws::open(text).map_err(|problem| words(&problem))?;
+        let text = std::str::from_utf8(&response.payload).map_err(Problem::new)?;
+        let sealed = jws::open(text).map_err(Problem::new)?;
         let sequence = self.sequence(sealed.key_id())?;
-        let verified = sealed.verify(&self.key, &self.device, sequence, audience);
-        let verified = verified.map_err(|problem| words(&problem))?;
-        self.fresh.admit(&verified, Policy::WINDOW).map_err(|stale| words(&stale))?;
+        let verified = sealed.verify(&self.key, &self.device, sequence, audience).map_err(Problem::new)?;
+        self.admit(&verified)?;
         let senml = Pack::read(verified.senml()).map_or_else(|_| Vec::new(), |pack| pack.to_cbor());
         Ok(Genuine { sequence, senml })
     }
 
-    fn sequence(&self, key_id: motemix_object::KeyId) -> Result<u64, String> {
+    fn admit(&self, verified: &Verified<'_>) -> Result<(), Problem> {
+        self.fresh().admit(verified, Policy::WINDOW).map_err(|stale| match stale {
+            Stale::Replayed => Problem::Before,
+            _ => Problem::new(stale),
+        })
+    }
+
+    fn sequence(&self, key_id: motemix_object::KeyId) -> Result<u64, Problem> {
+        let fresh = *self.fresh();
         if key_id.names(&self.device) {
-            return Ok(self.fresh.nearest(key_id.low()));
+            return Ok(fresh.nearest(key_id.low()));
         }
-        let found = self.fresh.sequence_of(&self.device, key_id, Policy::WINDOW);
-        found.ok_or_else(|| "it is of another device, or its number is not fresh".to_owned())
+        let found = fresh.sequence_of(&self.device, key_id, Policy::WINDOW);
+        found.ok_or_else(|| Problem::new("it is of another device, or its number is not fresh"))
+    }
+}
+
+/// Why it is not what a device signed, or not now.
+#[derive(Debug)]
+enum Problem {
+    Before,
+    Other(String),
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Before => Stale::Replayed.fmt(f),
+            Self::Other(problem) => f.write_str(problem),
+        }
+    }
+}
+
+impl Problem {
+    fn new(problem: impl std::fmt::Display) -> Self {
+        Self::Other(problem.to_string())
     }
 }

@@ -1,0 +1,112 @@
+//! A broker may be anybody: what one that lies makes those believe and print who ask it.
+
+mod program;
+
+use motemix_coap::{Code, Endpoint, Method, Request, Response, Settings, format};
+use motemix_crypto::Secret;
+use motemix_object::{Algorithm, Audience, Credential, Path, PrivateKey, Reserved, Sealer, Signer as _};
+use motemix_readings::base64url;
+use motemix_time::Instant;
+use program::motemix;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// It answers with whatever it likes until it is dropped.
+struct Liar {
+    at: String,
+    over: Arc<AtomicBool>,
+    answering: Option<JoinHandle<()>>,
+}
+
+impl Liar {
+    fn start(lies: impl Fn(&Request) -> Response + Send + 'static) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+        let at = format!("coap://{}", socket.local_addr().expect("an address"));
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = over.clone();
+        let answering = thread::spawn(move || {
+            let mut endpoint = Endpoint::new(Settings::default(), [7; 32]);
+            let mut buffer = vec![0; 65_536];
+            let mut now = 1;
+            while !ended.load(Ordering::Relaxed) {
+                now += 1;
+                let at = Instant::from_micros(now);
+                if let Ok((len, from)) = socket.recv_from(&mut buffer) {
+                    let _ = endpoint.handle_datagram(at, from, &buffer[..len]);
+                }
+                while let Some(incoming) = endpoint.poll_request() {
+                    endpoint.respond(at, incoming.ticket, &lies(&incoming.request), true);
+                }
+                while let Some(transmit) = endpoint.poll_transmit() {
+                    let _ = socket.send_to(&transmit.bytes, transmit.to);
+                }
+            }
+        });
+        Self { at, over, answering: Some(answering) }
+    }
+}
+
+impl Drop for Liar {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.answering.take().map(JoinHandle::join);
+    }
+}
+
+/// A device's key in base64url, and its reading with this number.
+fn signed(number: u64) -> (String, Vec<u8>) {
+    let mut key = PrivateKey::new(Algorithm::Ed25519, Secret::new([1; 32])).expect("a key");
+    let credential = Credential::new(key.public_key(), &[]).expect("a credential");
+    let mut bytes = [0; 128];
+    let len = credential.encode(&mut bytes).expect("room");
+    let identity = credential.identity().expect("an identity");
+    let audience = Audience::default();
+    let mut sealer = Sealer { signer: &mut key, identity, path: Path::Direct, audience };
+    let mut reading = [0; 256];
+    // `[{"n": "t", "v": 1}]`
+    let senml = b"\x81\xa2\x00\x61t\x02\x01";
+    let sealed = sealer.seal(Reserved::promised(number), senml, &mut reading).expect("room");
+    (base64url::encode(&bytes[..len]), reading[..sealed].to_vec())
+}
+
+#[test]
+fn a_reading_that_a_broker_shows_under_two_names_is_verified_once() {
+    let (key, reading) = signed(0);
+    let liar = Liar::start(move |request| {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+        match (request.method, &path[..]) {
+            (Method::Get, ["rd-lookup", "res"]) => {
+                let link = |id: &str| format!("</ps/data/{id}>;rt=core.ps.data;key=\"{key}\"");
+                let links = format!("{},{}", link("one"), link("two"));
+                Response::content(Code::CONTENT, format::LINK_FORMAT, links.into_bytes())
+            }
+            (Method::Get, ["ps", "data", _]) => {
+                Response::content(Code::CONTENT, format::COSE_SIGN1, reading.clone())
+            }
+            _ => Response::error(Code::NOT_FOUND, "nothing"),
+        }
+    });
+    let seen = motemix(["broker", "watch", &liar.at, "--seconds", "2"]).succeeds();
+    assert!(seen.contains("1 device, 1 reading verified"), "{seen}");
+}
+
+#[test]
+fn what_a_broker_says_moves_nothing_on_the_terminal_of_who_asks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = folder.path().join("mote.key");
+    let key = key.to_str().expect("UTF-8");
+    motemix(["id", "new", key]).succeeds();
+    let liar = Liar::start(|request| match request.method {
+        Method::Post => {
+            let location_path = vec!["ps".to_owned(), "\u{1b}]0;owned\u{7}".to_owned()];
+            Response { location_path, ..Response::new(Code::CREATED) }
+        }
+        _ => Response::content(Code::CONTENT, format::LINK_FORMAT, Vec::new()),
+    });
+    let seen = motemix(["broker", "register", &liar.at, "--key", key]).succeeds();
+    assert!(seen.contains("owned") && !seen.contains('\u{1b}'), "{seen:?}");
+}
