@@ -17,7 +17,7 @@ import logging
 import sys
 
 import aiocoap
-from aiocoap import error, resource
+from aiocoap import error, oscore, resource
 from aiocoap.credentials import CredentialsMap
 from aiocoap.transports.oscore import OSCOREAddress
 from coap_peer import credentials
@@ -44,15 +44,22 @@ class Peer:
 
     async def start(self) -> Peer:
         self.client = await aiocoap.Context.create_client_context(transports=["oscore", "simple6"])
-        self.server = self.observation = self.links = None
+        self.server = self.observation = self.links = self.shared = None
         return self
 
     async def introduce(self, question: dict) -> dict:
-        key, own, peer = (bytes.fromhex(question[name]) for name in ("key", "own", "peer"))
         known = CredentialsMap()
-        known[f"{question['base']}/*"] = credentials(key, own, peer, by_value=True)
+        known[f"{question['base']}/*"] = self.security(question)
         self.client.client_credentials = known
         return {}
+
+    def security(self, question: dict):
+        """A context that both were given, which goes on where it was, or who makes one by EDHOC."""
+        if folder := question.get("folder"):
+            if self.shared is None:
+                self.shared = oscore.FilesystemSecurityContext(folder)
+            return self.shared
+        return credentials(*(bytes.fromhex(question[name]) for name in ("key", "own", "peer")), by_value=True)
 
     @staticmethod
     def message(question: dict) -> aiocoap.Message:

@@ -215,8 +215,10 @@ pub struct Turn {
     pub repeated: u64,
     /// Notifications that the observer got.
     pub notices: u64,
-    /// Updates for each second of the server's processor time.
-    pub per_processor_second: f64,
+    /// Updates that were acknowledged, for each second of the server's processor time.
+    pub accepted: f64,
+    /// Updates that the observer heard of, for each second of the server's processor time.
+    pub sent_on: f64,
     /// Updates each second of the clock.
     pub per_second: f64,
 }
@@ -271,11 +273,13 @@ pub fn take_turn(
         }
     }
     let worked = server.process.processor_time()? - worked;
+    let notices = observer.heard - heard;
     Ok(Turn {
         updates,
         repeated,
-        notices: observer.heard - heard,
-        per_processor_second: updates as f64 / worked.as_secs_f64(),
+        notices,
+        accepted: updates as f64 / worked.as_secs_f64(),
+        sent_on: notices.min(updates) as f64 / worked.as_secs_f64(),
         per_second: updates as f64 / end.duration_since(begin).as_secs_f64(),
     })
 }

@@ -53,8 +53,13 @@ impl Side {
         Ok(())
     }
 
-    fn rates(&self) -> Vec<f64> {
-        self.turns.iter().map(|turn| turn.per_processor_second).collect()
+    /// Updates that were stored and that the observer heard of.
+    fn sent_on(&self) -> Vec<f64> {
+        self.turns.iter().map(|turn| turn.sent_on).collect()
+    }
+
+    fn accepted(&self) -> Vec<f64> {
+        self.turns.iter().map(|turn| turn.accepted).collect()
     }
 
     fn line(&self, name: &str) -> String {
@@ -104,18 +109,20 @@ pub fn rows(
             all.into_iter().flatten().for_each(|side| side.turns.clear());
         }
     }
-    let of_libcoap = libcoap.as_ref().map(Side::rates).unwrap_or_default();
-    let of_aiocoap = aiocoap.as_ref().map(Side::rates).unwrap_or_default();
+    let of_libcoap = libcoap.as_ref().map(Side::sent_on).unwrap_or_default();
+    let accepted = libcoap.as_ref().map(Side::accepted).unwrap_or_default();
+    let of_aiocoap = aiocoap.as_ref().map(Side::sent_on).unwrap_or_default();
     let libcoap_name = if libcoap.is_some() { LIBCOAP } else { NO_LIBCOAP };
     let aiocoap_name = if aiocoap.is_some() { AIOCOAP } else { NO_AIOCOAP };
     let unit = "updates/s of processor";
     let mut rows = vec![
-        Row::rates("broker-updates", &stored.rates(), libcoap_name, &of_libcoap, unit)
+        Row::rates("broker-updates", &stored.sent_on(), libcoap_name, &of_libcoap, unit)
             .ours_at_least(15_000.0),
-        Row::rates("broker-updates-aiocoap", &stored.rates(), aiocoap_name, &of_aiocoap, unit),
-        Row::rates("broker-verified", &verified.rates(), libcoap_name, &of_libcoap, unit)
+        Row::rates("broker-accepted", &stored.accepted(), libcoap_name, &accepted, unit),
+        Row::rates("broker-updates-aiocoap", &stored.sent_on(), aiocoap_name, &of_aiocoap, unit),
+        Row::rates("broker-verified", &verified.sent_on(), libcoap_name, &of_libcoap, unit)
             .ours_at_least(8_000.0),
-        Row::rates("broker-verified-aiocoap", &verified.rates(), aiocoap_name, &of_aiocoap, unit),
+        Row::rates("broker-verified-aiocoap", &verified.sent_on(), aiocoap_name, &of_aiocoap, unit),
     ];
     let mut lines = vec![stored.line("stored"), verified.line("stored and verified")];
     lines.extend(libcoap.as_ref().map(|side| side.line("libcoap")));

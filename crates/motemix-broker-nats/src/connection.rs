@@ -77,7 +77,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    fn of(message: StreamMessage) -> Self {
+    fn of(message: &StreamMessage) -> Self {
         let text = |name: &str| message.headers.get(name).map_or("", |value| value.as_str()).to_owned();
         let number = |name: &str| text(name).parse().ok();
         let is_snapshot = message.subject.as_str().ends_with(Kind::Snapshot.word());
@@ -251,9 +251,9 @@ impl Connection {
 
     /// The messages of these numbers that are there.
     pub(crate) fn fetch(&self, range: RangeInclusive<u64>) -> Result<Vec<Stored>, StoreError> {
-        let (stream, end) = (self.stream.clone(), Instant::now() + self.patience);
+        let stream = self.stream.clone();
         self.ask(async move {
-            let gets = futures_util::stream::iter(range.map(|sequence| get(stream.clone(), sequence, end)));
+            let gets = futures_util::stream::iter(range.map(|sequence| get(stream.clone(), sequence)));
             let got: Vec<_> = gets.buffered(AT_ONCE).collect().await;
             got.into_iter().filter_map(Result::transpose).collect()
         })
@@ -402,14 +402,12 @@ fn outgoing(message: &Message, after: u64) -> PublishMessage {
     PublishMessage::build().headers(headers).payload(message.payload.clone().into())
 }
 
-async fn get(stream: Stream, sequence: u64, end: Instant) -> Result<Option<Stored>, String> {
-    loop {
-        match stream.get_raw_message(sequence).await {
-            Ok(message) => return Ok(Some(Stored::of(message))),
-            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(None),
-            Err(error) if Instant::now() >= end => return Err(error.to_string()),
-            Err(_) => sleep(PAUSE).await,
-        }
+/// Asked once: whoever asks does so again later.
+async fn get(stream: Stream, sequence: u64) -> Result<Option<Stored>, String> {
+    match stream.get_raw_message(sequence).await {
+        Ok(message) => Ok(Some(Stored::of(&message))),
+        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 

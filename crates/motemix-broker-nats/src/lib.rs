@@ -19,6 +19,7 @@ mod settings;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use motemix_broker::state::{TopicId, Value};
 use motemix_broker::store::{Replica, Retention, Store, StoreError, difference};
@@ -31,6 +32,8 @@ pub use settings::Settings;
 
 /// Messages that are fetched before they are dealt with.
 const FETCH: u64 = 256;
+/// Between two attempts to read the stream at the beginning.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Changes in a stream of JetStream, with a copy in a folder.
 #[derive(Debug)]
@@ -81,7 +84,14 @@ impl JetStream {
         if store.is_lost {
             store.at = stream.first - 1;
         }
-        store.catch_up(|_| {})?;
+        // A cluster may be about to choose a leader.
+        let end = Instant::now() + settings.patience;
+        while let Err(problem) = store.catch_up(|_| {}) {
+            if Instant::now() >= end {
+                return Err(problem);
+            }
+            std::thread::sleep(PAUSE);
+        }
         if store.is_lost {
             return Err(store.connection.problem(
                 "its beginning was removed, and there is no snapshot",
@@ -164,7 +174,9 @@ impl JetStream {
             }
             Kind::Snapshot if self.is_lost => {
                 let mut state = State::default();
-                whole.changes.iter().for_each(|change| drop(state.apply(change.clone())));
+                for change in &whole.changes {
+                    state.apply(change.clone());
+                }
                 let changes = difference(&self.replica.load()?, &state);
                 self.replica.apply(&changes, sequence)?;
                 (self.is_lost, self.snapshot_at) = (false, sequence);

@@ -48,7 +48,9 @@ fn value(name: &str, number: u64, len: usize) -> Change {
 
 fn state(changes: impl IntoIterator<Item = Change>) -> State {
     let mut state = State::default();
-    changes.into_iter().for_each(|change| drop(state.apply(change)));
+    for change in changes {
+        state.apply(change);
+    }
     state
 }
 
@@ -138,7 +140,9 @@ fn old_messages_go_when_there_is_a_snapshot_and_who_was_away_begins_with_it() {
     // One that went on and looks late.
     let mut known = left.load().unwrap();
     while known != expected {
-        news(&mut left).into_iter().for_each(|change| drop(known.apply(change)));
+        for change in news(&mut left) {
+            known.apply(change);
+        }
     }
     assert_eq!(left.load().unwrap(), expected);
     left.commit(&[value("a", 40, 10)]).unwrap();

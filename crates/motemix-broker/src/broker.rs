@@ -28,7 +28,7 @@ use observers::{Observers, Places};
 use crate::context::{Context, Origin};
 use crate::directory::{self, Desk, Fetch, Outcome, Settings};
 use crate::policy::Policy;
-use crate::state::TopicId;
+use crate::state::{Registration, RegistrationId, TopicId};
 use crate::topics::{self, Reply};
 use crate::{Caller, Change, Moment, State};
 
@@ -95,7 +95,7 @@ impl<T> Broker<T> {
         self.now = now;
         self.counters.requests += 1;
         if !caller.local
-            && let Err(wait) = self.rates.take(Origin::of(caller), now)
+            && let Err(wait) = self.rates.take(Origin::of(caller), now, self.cost(&request))
         {
             self.counters.count(Refused::Rate);
             let text = format!("more requests than this broker takes from one peer; wait for {wait} s");
@@ -125,6 +125,21 @@ impl<T> Broker<T> {
         }
         self.keep(caller, relation, &request);
         self.waiting.push(Answer { ticket, response, observing });
+    }
+
+    /// As how many requests one counts: what looks at all registrations or topics is more work than
+    /// others.
+    fn cost(&self, request: &Request) -> u32 {
+        let state = self.memory.state();
+        let names_one = || request.parameter("ep").is_some_and(|name| !name.ends_with('*'));
+        let looked_at = match request.path.first().map(String::as_str) {
+            Some(directory::LOOK_UP) if !names_one() => state.registrations().len(),
+            Some(topics::COLLECTION) if request.path.len() == 1 && request.method != Method::Post => {
+                state.topics().len()
+            }
+            _ => return 1,
+        };
+        1 + u32::try_from(looked_at / A_REQUEST_S_WORK).unwrap_or(u32::MAX - 1)
     }
 
     fn answer(&mut self, now: Moment, caller: &Caller, relation: Relation, request: &Request) -> Reaction {
@@ -261,9 +276,7 @@ impl<T> Broker<T> {
         for (topic, last) in batch.published() {
             self.notify(topic, *last, &mut notices);
         }
-        if batch.registrations_changed() {
-            self.notify_look_ups(&mut notices);
-        }
+        self.notify_look_ups(&batch.registrations(), &mut notices);
         self.observers.forget_seen(&batch.began);
         self.counters.notices += notices.len() as u64;
         Settled { answers: mem::take(&mut self.waiting), notices, feed: batch.into_changes() }
@@ -288,9 +301,13 @@ impl<T> Broker<T> {
         }));
     }
 
-    fn notify_look_ups(&mut self, notices: &mut Vec<Notice>) {
+    fn notify_look_ups(&mut self, changed: &[(&RegistrationId, &Registration)], notices: &mut Vec<Notice>) {
         let desk = Desk { settings: &self.settings, state: self.memory.state(), now: self.now };
         for look_up in self.observers.look_ups() {
+            // Most changes concern few look-ups, and each look-up looks at all registrations.
+            if !changed.iter().any(|(id, one)| directory::concerns(&look_up.request, id, one)) {
+                continue;
+            }
             let response = match directory::handle(desk, &look_up.caller, &look_up.request) {
                 Some(Ok(Outcome::Done { response, .. })) => response,
                 Some(Err(refused)) => refused.response(),
@@ -438,6 +455,8 @@ enum Reaction {
     Fetch(Box<Fetch>),
 }
 
+/// How many registrations or topics are looked at for what one request counts.
+const A_REQUEST_S_WORK: usize = 1000;
 /// Seconds.
 const DAY: u32 = 86_400;
 

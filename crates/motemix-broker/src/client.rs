@@ -11,20 +11,22 @@ mod address;
 mod carrier;
 pub mod topics;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use motemix_coap::{CallId, Event, Observe, Request, Response};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use address::{Address, AddressError};
 use carrier::{CALLS, Carrier};
 
 /// Requests that wait for the task.
 const WAITING: usize = 256;
-/// Notifications that whoever observes may be behind; he gets the newest then, as RFC 7641 §3.4
-/// has it.
+/// Notifications that whoever observes may be behind, and their bytes if there is more than one.
+/// Beyond that the oldest go: he gets the newest in any case, as RFC 7641 §3.4 has it.
 const BEHIND: usize = 64;
+const BEHIND_BYTES: usize = 256 << 10;
 
 /// Why a request has no answer; prints as one line with a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +43,7 @@ pub enum ClientError {
 #[derive(Debug)]
 enum Asked {
     Once(oneshot::Sender<Response>),
-    Observing(mpsc::Sender<Response>),
+    Observing(Teller),
 }
 
 /// A connection to a broker, to be cloned and used side by side.
@@ -53,15 +55,83 @@ pub struct Client {
 
 /// What is observed, as it is at present.
 #[derive(Debug)]
-pub struct Observation {
-    responses: mpsc::Receiver<Response>,
-}
+pub struct Observation(Arc<Behind>);
 
 impl Observation {
     /// The next response; the first is what there is already. `None` when there will be no more:
     /// what was observed is gone, or the broker.
     pub async fn next(&mut self) -> Option<Response> {
-        self.responses.recv().await
+        loop {
+            let told = self.0.told.notified();
+            {
+                let mut waiting = self.0.waiting();
+                if let Some(response) = waiting.responses.pop_front() {
+                    waiting.bytes -= response.payload.len();
+                    return Some(response);
+                }
+                if waiting.is_over {
+                    return None;
+                }
+            }
+            told.await;
+        }
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        *self.0.waiting() = Waiting { is_over: true, ..Waiting::default() };
+    }
+}
+
+/// What whoever observes has not looked at.
+#[derive(Debug, Default)]
+struct Behind {
+    waiting: Mutex<Waiting>,
+    told: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    responses: VecDeque<Response>,
+    bytes: usize,
+    is_over: bool,
+}
+
+impl Behind {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who tells an observer; there is one.
+#[derive(Debug)]
+struct Teller(Arc<Behind>);
+
+impl Teller {
+    /// Whether somebody still observes.
+    fn tell(&self, response: Response) -> bool {
+        let mut waiting = self.0.waiting();
+        if waiting.is_over {
+            return false;
+        }
+        waiting.bytes += response.payload.len();
+        waiting.responses.push_back(response);
+        while waiting.responses.len() > BEHIND || waiting.bytes > BEHIND_BYTES && waiting.responses.len() > 1
+        {
+            let oldest = waiting.responses.pop_front();
+            waiting.bytes -= oldest.map_or(0, |oldest| oldest.payload.len());
+        }
+        drop(waiting);
+        self.0.told.notify_one();
+        true
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.0.waiting().is_over = true;
+        self.0.told.notify_one();
     }
 }
 
@@ -104,11 +174,12 @@ impl Client {
     /// # Errors
     /// The connection is over.
     pub async fn observe(&self, request: Request) -> Result<Observation, ClientError> {
-        let (tell, responses) = mpsc::channel(BEHIND);
+        let behind = Arc::new(Behind::default());
+        let observation = Observation(behind.clone());
         let request = Request { observe: Some(Observe::Register), ..request };
-        let sent = self.requests.send((request, Asked::Observing(tell))).await;
+        let sent = self.requests.send((request, Asked::Observing(Teller(behind)))).await;
         sent.map_err(|_| ClientError::Silent(self.address.clone()))?;
-        Ok(Observation { responses })
+        Ok(observation)
     }
 }
 
@@ -150,12 +221,12 @@ impl Task {
             Event::Response { call, response } => match self.calls.remove(&call) {
                 // He may have gone.
                 Some(Asked::Once(reply)) => drop(reply.send(response)),
-                Some(Asked::Observing(tell)) => self.tell_observer(call, tell, response),
+                Some(Asked::Observing(teller)) => self.tell_observer(call, teller, response),
                 None => {}
             },
             Event::Notification { call, response } => {
-                if let Some(Asked::Observing(tell)) = self.calls.remove(&call) {
-                    self.tell_observer(call, tell, response);
+                if let Some(Asked::Observing(teller)) = self.calls.remove(&call) {
+                    self.tell_observer(call, teller, response);
                 }
             }
             Event::Failed { call } => drop(self.calls.remove(&call)),
@@ -164,15 +235,12 @@ impl Task {
         }
     }
 
-    fn tell_observer(&mut self, call: CallId, tell: mpsc::Sender<Response>, response: Response) {
+    fn tell_observer(&mut self, call: CallId, teller: Teller, response: Response) {
         let is_last = !self.carrier.is_under_way(call);
-        match tell.try_send(response) {
-            Err(mpsc::error::TrySendError::Closed(_)) => self.carrier.cancel(call),
-            // The next one tells what is then.
-            Err(mpsc::error::TrySendError::Full(_)) | Ok(()) if !is_last => {
-                self.calls.insert(call, Asked::Observing(tell));
-            }
-            _ => {}
+        if !teller.tell(response) {
+            self.carrier.cancel(call);
+        } else if !is_last {
+            self.calls.insert(call, Asked::Observing(teller));
         }
     }
 }

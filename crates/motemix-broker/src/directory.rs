@@ -25,6 +25,7 @@ use motemix_object::{Identity, PublicKey};
 
 pub(crate) use authority::signed_by;
 pub(crate) use base::network_of;
+pub(crate) use look_up::concerns;
 pub use look_up::{Kind, look_up};
 pub use refusal::{Counters, Refusal, Refused};
 pub use register::{expire, next_expiry};
@@ -33,6 +34,9 @@ pub use simple::{Fetch, Registrant, fetched};
 
 use crate::state::{Change, Registration, RegistrationId, State};
 use crate::{Caller, Moment};
+
+/// The path of look-ups.
+pub(crate) const LOOK_UP: &str = "rd-lookup";
 
 /// Where a request is handled.
 #[derive(Debug, Clone, Copy)]

@@ -139,7 +139,7 @@ impl Handover {
         let mut next_announcement = Instant::now();
         loop {
             if Instant::now() >= next_announcement {
-                announced.announce(&client, verifier.devices(), &self.commands).await?;
+                announced.announce(&client, verifier.devices(), &self.commands, &[]).await?;
                 next_announcement = Instant::now() + ANNOUNCE;
             }
             let messages = self.messages()?;
@@ -154,7 +154,12 @@ impl Handover {
             }
             let believed = believed(&mut verifier, &messages, audience)?;
             if believed.iter().any(|(_, verdict)| !announced.has(verdict)) {
-                announced.announce(&client, verifier.devices(), &self.commands).await?;
+                // Also that of a device which has a successor by now: it was acknowledged.
+                let signed = believed.iter().filter(|(_, verdict)| verdict.sequence.is_some());
+                let waits: Vec<Short> = signed.filter_map(|(_, verdict)| verdict.short).collect();
+                announced.announce(&client, verifier.devices(), &self.commands, &waits).await?;
+                // Which does not stay.
+                next_announcement = Instant::now();
             }
             match publish(&client, &announced, &believed).await? {
                 Outcome::Done => self.keep_mark(&messages)?,

@@ -189,7 +189,7 @@ impl Policy {
             Some(who) => who.iter().any(|who| who.is(caller, topic.is_owner)),
             None => match operation {
                 Operation::Read => true,
-                Operation::Create => caller.device.is_some(),
+                Operation::Create => caller.device.is_some_and(|device| !is_of_another(topic.name, &device)),
                 Operation::Publish => topic.is_signed || topic.is_owner,
                 Operation::Configure => topic.is_owner,
             },
@@ -206,6 +206,16 @@ impl Policy {
     }
 }
 
+/// Whether a topic's name is kept for the receiver of a device, and for that device, and it is not
+/// this one.
+fn is_of_another(name: &str, device: &Identity) -> bool {
+    let Some(rest) = name.strip_prefix(OF_DEVICES) else { return false };
+    let first = rest.split('/').next().unwrap_or_default();
+    let is_short =
+        first.len() == 2 * Identity::SHORT_LEN && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_short && first != format!("{device:.32}")
+}
+
 /// What a rule may ask of a topic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Topic<'t> {
@@ -215,6 +225,9 @@ pub(crate) struct Topic<'t> {
     /// What is published there has the signature of the topic's device, and that is checked.
     pub(crate) is_signed: bool,
 }
+
+/// Before the first half of an identity in the names of a device's topics.
+pub(crate) const OF_DEVICES: &str = "devices/";
 
 /// The longest name of a network.
 const MAX_AUDIENCE: usize = MAX_AUDIENCE_LEN;

@@ -16,6 +16,7 @@ mod datagrams;
 mod fetches;
 mod inner;
 mod sessions;
+mod shared;
 mod shown;
 pub mod statistics;
 
@@ -103,6 +104,14 @@ pub enum ServeError {
         /// What it should be for.
         algorithm: &'static str,
     },
+    /// A security context that was given to both sides cannot be used.
+    #[error("{file}: {problem}", file = file.display())]
+    Shared {
+        /// Its file, or the folder of all.
+        file: PathBuf,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, #[source] io::Error),
@@ -122,6 +131,8 @@ pub struct Server<S> {
     news: Arc<Notify>,
     /// Why the store refused last, and until when it is left alone.
     refused: Option<(String, tokio::time::Instant)>,
+    /// Why what others stored could not be read last, and until when that is left alone.
+    no_news: Option<(String, tokio::time::Instant)>,
     next_tidy: tokio::time::Instant,
 }
 
@@ -139,11 +150,13 @@ impl<S: Store> Server<S> {
     ) -> Result<(Self, Opened), ServeError> {
         let seed = crate::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
-        let (own, identities) =
-            listen.keys.as_deref().map(sessions::own_keys).transpose()?.unwrap_or_default();
         let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
-        if !own.is_empty() {
-            datagrams.protect(sessions::protection(&policy, own, inside.mirror()));
+        let mut identities = Vec::new();
+        if let Some(folder) = &listen.keys {
+            let own;
+            (own, identities) = sessions::own_keys(folder)?;
+            let (protection, shared) = sessions::protection(&policy, own, folder, inside.mirror())?;
+            datagrams.protect(protection, shared);
         }
         let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
         let mut broker = Broker::new(policy, state);
@@ -163,6 +176,7 @@ impl<S: Store> Server<S> {
                 inside,
                 clock,
                 refused: None,
+                no_news: None,
                 next_tidy: tokio::time::Instant::now(),
             },
             opened,
@@ -338,13 +352,27 @@ impl<S: Store> Server<S> {
 
     /// Takes in what other brokers stored.
     fn take_news(&mut self) {
+        let now = tokio::time::Instant::now();
+        if self.no_news.as_ref().is_some_and(|(_, until)| *until > now) {
+            return;
+        }
         match self.store.news() {
-            Ok(changes) if changes.is_empty() => {}
             Ok(changes) => {
-                let settled = self.broker.foreign(changes);
-                self.leave(settled);
+                if self.no_news.take().is_some() {
+                    tracing::info!("what others stored can be read again");
+                }
+                if !changes.is_empty() {
+                    let settled = self.broker.foreign(changes);
+                    self.leave(settled);
+                }
             }
-            Err(problem) => tracing::error!(%problem, "what others stored cannot be read"),
+            Err(error) => {
+                let problem = error.to_string();
+                if self.no_news.as_ref().is_none_or(|(before, _)| *before != problem) {
+                    tracing::error!(%problem, "what others stored cannot be read");
+                }
+                self.no_news = Some((problem, tokio::time::Instant::now() + AGAIN));
+            }
         }
     }
 

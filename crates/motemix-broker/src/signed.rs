@@ -3,7 +3,7 @@
 use motemix_coap::{Code, Response};
 use motemix_object::{
     Audience, Freshness, Identity, KeyId, ObjectError, PublicKey, SealedReading, Stale,
-    UnverifiedRegistration, Verified,
+    UnverifiedRegistration, Verified, WINDOW,
 };
 use motemix_readings::jws::{self, SealedJws};
 
@@ -68,7 +68,11 @@ pub(crate) fn check(
     told: Option<u64>,
 ) -> Result<Found, Response> {
     let known = context.state().freshness(device);
-    if known.is_none() && context.state().devices() >= context.policy.limits.devices as usize {
+    // A receiver's list is bounded, and strangers do not take its places.
+    if known.is_none()
+        && !context.caller.local
+        && context.state().devices() >= context.policy.limits.devices as usize
+    {
         let text = "the broker remembers as many devices as it can; ask who runs it for more";
         return Err(context.refuse(Refused::Full, Code::SERVICE_UNAVAILABLE, text));
     }
@@ -111,7 +115,9 @@ fn reading(
         // The device may have sent many before anybody handed one over. The signature holds for
         // this number alone.
         if fresh.check(told, policy) == Err(Stale::FarAhead) {
-            fresh.register(told).map_err(|stale| not_fresh(context, stale))?;
+            // Those that come after it and are below it are taken as well.
+            let from = told.saturating_sub(WINDOW.min(policy.threshold.into()));
+            fresh.register(from).map_err(|stale| not_fresh(context, stale))?;
         }
         told
     } else if key_id.names(device) {

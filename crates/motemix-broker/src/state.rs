@@ -1,16 +1,19 @@
 //! What a broker remembers. All of it changes by [`Change`]s alone, which are what a store keeps.
 
 mod codec;
+mod places;
 mod registration;
 mod topic;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use motemix_object::{Freshness, Identity};
 
 pub use codec::{BadChange, CHANGE_VERSION, MAX_CHANGE_LEN};
 pub use motemix_coap::link_format::Link;
+use places::Places;
 pub(crate) use registration::LABEL;
 pub use registration::{Registration, RegistrationId};
 pub use topic::{Signed, Topic, TopicId, Value};
@@ -38,6 +41,7 @@ pub struct State {
     topics: BTreeMap<TopicId, Arc<Topic>>,
     values: BTreeMap<TopicId, Arc<Value>>,
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
+    places: Places,
     freshness: BTreeMap<Identity, Freshness>,
 }
 
@@ -54,6 +58,12 @@ impl State {
                 Change::Value(id, before)
             }
             Change::Registration(id, registration) => {
+                if let Some(before) = self.registrations.get(&id) {
+                    self.places.remove(&id, before);
+                }
+                if let Some(registration) = &registration {
+                    self.places.add(&id, registration);
+                }
                 let before = replace(&mut self.registrations, &id, registration);
                 Change::Registration(id, before)
             }
@@ -92,6 +102,24 @@ impl State {
     /// All registrations, in the order of their identifiers.
     pub fn registrations(&self) -> impl ExactSizeIterator<Item = (&RegistrationId, &Arc<Registration>)> {
         self.registrations.iter()
+    }
+
+    /// Those that a look-up for an endpoint of this name may find, in the same order.
+    pub(crate) fn registrations_named(
+        &self,
+        name: &str,
+    ) -> impl Iterator<Item = (&RegistrationId, &Arc<Registration>)> {
+        self.places.named(name).filter_map(|id| self.registrations.get_key_value(id))
+    }
+
+    /// How many are from the network of an address.
+    pub(crate) fn registrations_from(&self, address: IpAddr) -> usize {
+        self.places.of_network(address)
+    }
+
+    /// Whether a device has registered with its key.
+    pub(crate) fn is_registered(&self, device: &Identity) -> bool {
+        self.places.has_device(device)
     }
 
     /// Which numbers of a device were accepted; none if the broker never accepted one.

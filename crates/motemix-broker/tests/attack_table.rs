@@ -18,11 +18,11 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            sources(&path, found);
+            find_sources(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
@@ -52,11 +52,11 @@ fn each_test_and_each_counter_of_the_table_exists() {
     let mut files = Vec::new();
     for member in ["motemix-broker", "motemix-coap", "motemix"] {
         for part in ["src", "tests"] {
-            sources(&root.join("crates").join(member).join(part), &mut files);
+            find_sources(&root.join("crates").join(member).join(part), &mut files);
         }
     }
-    let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).expect("text")).collect();
-    let tests: BTreeSet<&str> = texts.iter().flat_map(|text| tests_in(text)).collect();
+    let sources: Vec<String> = files.iter().map(|file| fs::read_to_string(file).expect("text")).collect();
+    let tests: BTreeSet<&str> = sources.iter().flat_map(|source| tests_in(source)).collect();
     let statistics = Statistics { oscore: Some(Default::default()), ..Statistics::default() };
     let counters: BTreeSet<String> = statistics
         .groups()
@@ -75,7 +75,9 @@ fn each_test_and_each_counter_of_the_table_exists() {
     for document in ["spec/resource-directory.md", "spec/oscore.md"].map(read) {
         let (_, attacks) = document.split_once("## Attacks").expect("a chapter");
         let attacks = attacks.split("\n## ").next().expect("its text");
-        rows(attacks).iter().for_each(|row| has_its_tests(row));
+        for row in rows(attacks) {
+            has_its_tests(&row);
+        }
     }
     let document = read("broker-attacks.md");
     let rows = rows(&document);

@@ -187,7 +187,7 @@ fn values_are_bounded_one_by_one_and_all_together() {
     let publish = |id: &str, len: usize| put(id, 42, &vec![0; len]);
 
     let response = building.answer(&proven(&device), publish(&one, 101));
-    assert_eq!(response.code, Code::REQUEST_ENTITY_TOO_LARGE);
+    assert_eq!((response.code, response.size1.is_some()), (Code::REQUEST_ENTITY_TOO_LARGE, true));
     assert_eq!(building.answer(&proven(&device), publish(&one, 100)).code, Code::CREATED);
     assert_eq!(building.answer(&proven(&device), publish(&two, 51)).code, Code::FORBIDDEN);
     assert_eq!(building.answer(&proven(&device), publish(&two, 50)).code, Code::CREATED);
@@ -264,4 +264,26 @@ fn links_that_never_come_take_a_few_places_and_leave_the_others() {
     broker.not_fetched(&proof_first.fetch.registrant);
     broker.handle(now, &stranger(52), 1, relation(&stranger(52), 1), simple(1002));
     assert!(broker.poll_fetch().is_some());
+}
+
+#[test]
+fn look_ups_among_many_registrations_count_as_more_than_one_request() {
+    let mut building = Building::new(parse("[rates]\nrequests = 10\nburst = 20\n"), &[]);
+    let registration = |number: u32| Request {
+        query: vec![format!("ep=lamp-{number}"), "base=coap://[2001:db8::1]".to_owned()],
+        content_format: Some(format::LINK_FORMAT),
+        payload: b"</on>".to_vec(),
+        ..Request::new(Method::Post, &["rd"])
+    };
+    for number in 0..5000 {
+        assert_eq!(building.answer(&local(), registration(number)).code, Code::CREATED);
+    }
+    let look_up = |query: &str| Request { query: vec![query.to_owned()], ..get(&["rd-lookup", "res"]) };
+    let taken = |building: &mut Building, number: u16, query: &str| {
+        let answers = (0..30).map(|_| building.answer(&stranger(number), look_up(query)).code);
+        answers.filter(|code| *code == Code::CONTENT).count()
+    };
+    assert_eq!(taken(&mut building, 1, "rt=nothing"), 20 / 6);
+    // Who names an endpoint makes no work.
+    assert_eq!(taken(&mut building, 2, "ep=lamp-7"), 20);
 }

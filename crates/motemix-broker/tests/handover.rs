@@ -2,126 +2,19 @@
 //! served broker, its socket, an inbox and a list of devices on the disk.
 
 mod building;
+mod receiver;
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use building::*;
 use motemix_broker::client::{Address, Client};
-use motemix_broker::handover::{Commands, Handover, Replier, Settings};
+use motemix_broker::handover::Commands;
 use motemix_broker::property;
-use motemix_broker::serve::{Listen, Opened, Server, inside};
-use motemix_broker::store::Retention;
-use motemix_broker::store::sqlite::Sqlite;
-use motemix_coap::link_format::{self, Link};
-use motemix_coap::{Code, Method, Request, Response, format};
-use motemix_host::store::{Inbox, Message};
+use motemix_coap::{Code, Method, Request, format};
 use motemix_object::{Audience, Credential, SealedReading};
-use motemix_readings::devices::Admitted;
 use motemix_readings::{Devices, base64url};
-use tokio::sync::{Notify, oneshot};
-use tokio::task::{JoinHandle, LocalSet};
-
-struct Served {
-    opened: Opened,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
-}
-
-impl Served {
-    fn start(folder: &Path) -> Self {
-        std::fs::create_dir_all(folder.join("broker")).unwrap();
-        let mut listen = Listen::default();
-        listen.coap = vec!["127.0.0.1:0".parse().unwrap()];
-        listen.local = Some(folder.join("broker/local.sock"));
-        let store = Sqlite::open(&folder.join("broker"), Retention::default()).unwrap();
-        let (_, inside) = inside();
-        let (server, opened) = Server::open(policy(), store, &listen, inside).unwrap();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::task::spawn_local(async move {
-            let stopped = async { drop(stopped.await) };
-            server.serve(stopped).await.unwrap();
-        });
-        Self { opened, stop, serving }
-    }
-
-    async fn stop(self) {
-        self.stop.send(()).unwrap();
-        self.serving.await.unwrap();
-    }
-
-    async fn client(&self) -> Client {
-        let [address] = self.opened.coap[..] else { panic!("one address") };
-        Client::connect(format!("coap://{address}").parse().unwrap()).await.unwrap()
-    }
-}
-
-/// A receiver's folder.
-struct Receiver<'f> {
-    folder: &'f Path,
-    inbox: Inbox,
-    arrived: u8,
-}
-
-impl<'f> Receiver<'f> {
-    fn new(folder: &'f Path, devices: &[&Device]) -> Self {
-        let mut list = Devices::open(folder.join("devices.db")).unwrap();
-        for (number, device) in devices.iter().enumerate() {
-            let place = format!("room {number}");
-            list.authorise(device.identity.short(), &place, "temperature", Admitted::ByList).unwrap();
-            let credential = Credential::parse(device.credential()).unwrap();
-            list.introduce(&device.identity, &credential).unwrap();
-        }
-        Self { folder, inbox: Inbox::open(folder.join("inbox.db")).unwrap(), arrived: 0 }
-    }
-
-    fn arrives(&mut self, data: &[u8]) -> Message {
-        self.arrived += 1;
-        self.inbox.accept([self.arrived; 16], Duration::from_secs(9), data).unwrap();
-        self.inbox.recent(1).unwrap().remove(0)
-    }
-
-    fn hand_over(&self, commands: &Commands) -> JoinHandle<()> {
-        let settings = Settings {
-            socket: self.folder.join("broker/local.sock"),
-            inbox: self.folder.join("inbox.db"),
-            devices: self.folder.join("devices.db"),
-            mark: self.folder.join("handed-over"),
-            network: NETWORK.to_owned(),
-            keep: 2,
-        };
-        let handover = Handover::new(settings, commands.clone(), Arc::new(Notify::new())).unwrap();
-        tokio::spawn(handover.run())
-    }
-
-    fn replier(&self, commands: &Commands) -> Replier {
-        let list = self.folder.join("devices.db");
-        Replier::new(&list, NETWORK, commands.clone(), Arc::new(Notify::new())).unwrap()
-    }
-}
-
-async fn links(client: &Client, query: &str) -> Vec<Link> {
-    let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
-    request.query.push(query.to_owned());
-    let response = client.ask(request).await.unwrap();
-    link_format::parse(&text(&response), 64).unwrap()
-}
-
-/// Asks until the broker answers as it is to.
-async fn until(client: &Client, request: Request, is: impl Fn(&Response) -> bool) -> Response {
-    loop {
-        let response = client.ask(request.clone()).await.unwrap();
-        if is(&response) {
-            return response;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn path(target: &str) -> Vec<&str> {
-    target.trim_start_matches('/').split('/').collect()
-}
+use receiver::*;
+use tokio::task::LocalSet;
 
 #[tokio::test]
 async fn what_a_receiver_believes_is_in_the_broker_and_anybody_can_check_it() {

@@ -42,11 +42,26 @@ fn a_reading_may_be_a_jws() {
     let id = building.topic_of("room/t", &device);
     let jws = device.seal_jws(20);
     assert_eq!(building.answer(&stranger(1), put(&id, format::TEXT, &jws)).code, Code::CREATED);
-    // All values of a topic have one format.
+    // A device that signs as COSE from now on ends who observes: an observation has one format.
+    let (_, observing) = building.observe(&stranger(2), 1, &id);
+    assert!(observing);
     let cose = device.seal(21);
-    let response = building.answer(&stranger(1), put(&id, COSE, &cose));
+    let (response, settled) = building.ask(&stranger(1), 2, put(&id, COSE, &cose));
+    assert_eq!(response.code, Code::CHANGED, "{}", text(&response));
+    let [notice] = &settled.notices[..] else { panic!("{settled:?}") };
+    assert_eq!((notice.last, notice.response.code), (true, Code::NOT_FOUND));
+    assert_eq!(building.observe(&stranger(2), 1, &id).0.content_format, Some(COSE));
+    // Unless who made the topic wants one format.
+    let properties = [
+        (0, Property::Text("hall/t")),
+        (2, Property::Text("core.ps.data")),
+        (3, Property::Number(COSE.into())),
+        (DEVICE, Property::Bytes(device.identity.as_bytes())),
+    ];
+    let id = building.create(&local(), &properties);
+    let response = building.answer(&stranger(1), put(&id, format::TEXT, &device.seal_jws(22)));
     assert_eq!(response.code, Code::UNSUPPORTED_CONTENT_FORMAT);
-    assert!(text(&response).contains("takes Content-Format 0"), "{}", text(&response));
+    assert!(text(&response).contains("takes Content-Format 18"), "{}", text(&response));
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub mod format;
 pub mod link_format;
 mod meaning;
 pub mod message;
+mod options;
 pub mod oscore;
 mod peer;
 mod request;

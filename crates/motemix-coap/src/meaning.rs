@@ -165,6 +165,9 @@ pub(crate) fn write_response(response: &Response, message: &mut Message) {
     if let Some(seconds) = response.max_age {
         message.push_number(option::MAX_AGE, seconds);
     }
+    if let Some(most) = response.size1 {
+        message.push_number(option::SIZE1, most);
+    }
 }
 
 /// A response, with the part of the body that the message has; `None` if it has no response's
@@ -178,6 +181,7 @@ pub(crate) fn response_of(message: Message) -> Option<Response> {
                 response.content_format = Some(crate::message::number_of(&value)? as u16)
             }
             option::MAX_AGE => response.max_age = crate::message::number_of(&value),
+            option::SIZE1 => response.size1 = crate::message::number_of(&value),
             option::LOCATION_PATH => response.location_path.push(String::from_utf8(value).ok()?),
             option::BLOCK1 | option::BLOCK2 => {}
             _ if number % 2 == 1 => return None,

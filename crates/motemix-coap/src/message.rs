@@ -1,11 +1,8 @@
 //! One CoAP message as bytes (RFC 7252 §3): kind, id and token, a code, options and a payload.
 //!
-//! The bytes are read and written by `coap-lite`. What it lets through and the RFC does not is
-//! refused here first.
+//! What the RFC does not let through is refused.
 
-use coap_lite::{MessageClass, MessageType, Packet};
-
-use crate::Token;
+use crate::{Token, options};
 
 /// The longest message that is read over datagrams, in bytes: a block of 1,024 with its options.
 pub const MAX_DATAGRAM_LEN: usize = 1500;
@@ -106,47 +103,36 @@ impl Message {
 
     /// Reads a message of any length and class.
     pub(crate) fn read_any(bytes: &[u8], malformed: Malformed) -> Result<Self, Malformed> {
-        let [_, code, high, low, ..] = *bytes else { return Err(malformed) };
+        let [first, code, high, low, ref rest @ ..] = *bytes else { return Err(malformed) };
         let id = u16::from_be_bytes([high, low]);
-        let packet = Packet::from_bytes(bytes).map_err(|_| malformed)?;
-        // A marker without a payload is an error (§3), and coap-lite does not tell it from none.
-        // Its own writing is as long as what was read unless such a marker was there.
-        if packet.payload.is_empty()
-            && bytes.last() == Some(&0xff)
-            && packet.to_bytes_unlimited().is_ok_and(|written| written.len() != bytes.len())
-        {
-            return Err(malformed);
-        }
-        let kind = match packet.header.get_type() {
-            MessageType::Confirmable => Kind::Confirmable,
-            MessageType::NonConfirmable => Kind::NonConfirmable,
-            MessageType::Acknowledgement => Kind::Acknowledgement,
-            MessageType::Reset => Kind::Reset,
+        let kind = match first >> 4 & 0b11 {
+            0 => Kind::Confirmable,
+            1 => Kind::NonConfirmable,
+            2 => Kind::Acknowledgement,
+            _ => Kind::Reset,
         };
-        let token = Token::new(packet.get_token()).ok_or(malformed)?;
-        let options =
-            packet.options().flat_map(|(number, values)| values.iter().map(|value| (*number, value.clone())));
-        Ok(Self { kind, id, token, code, options: options.collect(), payload: packet.payload })
+        let (token, rest) = rest.split_at_checked(usize::from(first & 0x0f)).ok_or(malformed)?;
+        let token = Token::new(token).ok_or(malformed)?;
+        let (options, payload) = options::read(rest).map_err(|_| malformed)?;
+        Ok(Self { kind, id, token, code, options, payload })
     }
 
     /// Writes the message.
     pub fn write(&self) -> Vec<u8> {
-        let mut packet = Packet::new();
-        packet.header.set_type(match self.kind {
-            Kind::Confirmable => MessageType::Confirmable,
-            Kind::NonConfirmable => MessageType::NonConfirmable,
-            Kind::Acknowledgement => MessageType::Acknowledgement,
-            Kind::Reset => MessageType::Reset,
-        });
-        packet.header.message_id = self.id;
-        packet.header.code = MessageClass::from(self.code);
-        packet.set_token(self.token.as_bytes().to_vec());
-        for (number, value) in &self.options {
-            packet.add_option((*number).into(), value.clone());
-        }
-        packet.payload.clone_from(&self.payload);
-        // Fails for a token of more than eight bytes alone.
-        packet.to_bytes_unlimited().unwrap_or_default()
+        let kind = match self.kind {
+            Kind::Confirmable => 0,
+            Kind::NonConfirmable => 1,
+            Kind::Acknowledgement => 2,
+            Kind::Reset => 3,
+        };
+        let token = self.token.as_bytes();
+        let mut bytes = Vec::with_capacity(64 + self.payload.len());
+        // Version 1; a token has at most 8 bytes.
+        bytes.extend_from_slice(&[1 << 6 | kind << 4 | token.len() as u8, self.code]);
+        bytes.extend_from_slice(&self.id.to_be_bytes());
+        bytes.extend_from_slice(token);
+        options::write(&self.options, &self.payload, &mut bytes);
+        bytes
     }
 
     /// The first value of an option.

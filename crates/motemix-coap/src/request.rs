@@ -96,6 +96,8 @@ pub struct Response {
     pub etag: Option<ETag>,
     /// For how many seconds it is fresh; 60 if nothing is said (RFC 7252 §5.10.5).
     pub max_age: Option<u32>,
+    /// Of an error for a body that is too long: how many bytes would be taken (RFC 7959 §2.9.3).
+    pub size1: Option<u32>,
     /// Where the resource is that was made.
     pub location_path: Vec<String>,
     /// The whole body; a diagnostic text, if the code is an error's.
@@ -110,6 +112,7 @@ impl Response {
             content_format: None,
             etag: None,
             max_age: None,
+            size1: None,
             location_path: Vec::new(),
             payload: Arc::from([]),
         }
@@ -118,6 +121,12 @@ impl Response {
     /// With a body.
     pub fn content(code: Code, content_format: u16, payload: impl Into<Arc<[u8]>>) -> Self {
         Self { content_format: Some(content_format), payload: payload.into(), ..Self::new(code) }
+    }
+
+    /// That a body is too long, and how long one may be.
+    pub fn too_large(most: usize, text: &str) -> Self {
+        let size1 = Some(u32::try_from(most).unwrap_or(u32::MAX));
+        Self { size1, ..Self::error(Code::REQUEST_ENTITY_TOO_LARGE, text) }
     }
 
     /// An error with a text for people: what is wrong, and what to do.

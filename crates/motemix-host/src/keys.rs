@@ -8,6 +8,7 @@ mod card;
 mod device;
 mod file;
 mod rotation;
+mod shared;
 
 use std::fmt;
 use std::io::Write as _;
@@ -24,6 +25,7 @@ pub use card::{CardError, DeviceCard, GroupFile, LONGEST_CARD, describe};
 pub use device::DeviceKey;
 pub use file::{KeyError, KeyProblem};
 pub use rotation::{Rotated, rotate};
+pub use shared::SharedContext;
 
 const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";

@@ -22,7 +22,10 @@ fn whatever_was_acknowledged_before_it_was_killed_is_there_afterwards() {
 
     let (stop, all) = (AtomicBool::new(false), AtomicU64::new(0));
     let published: Vec<_> = thread::scope(|scope| {
-        let publisher = |topic| scope.spawn(|| publish(address, topic, &stop, &all));
+        let publisher = |topic: &String| {
+            let (topic, stop, all) = (topic.clone(), &stop, &all);
+            scope.spawn(move || publish(address, &topic, stop, all))
+        };
         let publishers: Vec<_> = topics.iter().map(publisher).collect();
         for kill in 0..KILLS {
             // Under way, and then at some moment between two system calls.

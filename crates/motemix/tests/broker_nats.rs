@@ -28,7 +28,7 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
 
     // The second one has it as well, once it has heard.
     let begin = Instant::now();
-    while at_two.answer(&put(&topic, 2)).code.is_success() != true {
+    while !at_two.answer(&put(&topic, 2)).code.is_success() {
         assert!(begin.elapsed() < Duration::from_secs(20), "the second broker knows no topic");
     }
     let mut observer = Client::new(one.address);
@@ -52,12 +52,9 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
     let (stop, all) = (AtomicBool::new(false), AtomicU64::new(0));
     let topics = [create(&mut at_one, "a"), create(&mut at_two, "b")];
     let published: Vec<_> = thread::scope(|scope| {
-        let publisher = |(broker, topic): (&Broker, _)| {
-            let address = broker.address;
-            scope.spawn({
-                let (stop, all) = (&stop, &all);
-                move || publish(address, topic, stop, all)
-            })
+        let publisher = |(broker, topic): (&Broker, &String)| {
+            let (address, topic, stop, all) = (broker.address, topic.clone(), &stop, &all);
+            scope.spawn(move || publish(address, &topic, stop, all))
         };
         let publishers: Vec<_> = [&one, &two].into_iter().zip(&topics).map(publisher).collect();
         while all.load(Ordering::Relaxed) < 100 {
@@ -90,9 +87,9 @@ fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_k
         }
     };
     let published: Vec<_> = thread::scope(|scope| {
-        let publisher = |(index, topic): (usize, _)| {
-            let (stop, all) = (&stop, &all);
-            scope.spawn(move || publish(addresses[index % 2], topic, stop, all))
+        let publisher = |(index, topic): (usize, &String)| {
+            let (topic, stop, all) = (topic.clone(), &stop, &all);
+            scope.spawn(move || publish(addresses[index % 2], &topic, stop, all))
         };
         let publishers: Vec<_> = topics.iter().enumerate().map(publisher).collect();
         for turn in 0..4 {

@@ -31,19 +31,18 @@ impl Servers {
         let (clients, routes) = (ports(count), ports(count));
         for (index, client) in clients.iter().enumerate() {
             let store = folder.path().join(format!("store-{index}"));
-            let mut config = format!(
-                "server_name: s{index}\nlisten: 127.0.0.1:{client}\n\
-                 jetstream {{ store_dir: {:?}, max_mem: 64MB, max_file: 1GB }}\n",
-                store
-            );
-            if count > 1 {
+            let cluster = if count > 1 {
                 let others: Vec<_> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
-                config += &format!(
-                    "cluster {{ name: c, listen: 127.0.0.1:{}, routes: [{}] }}\n",
-                    routes[index],
-                    others.join(", ")
-                );
-            }
+                let (route, others) = (routes[index], others.join(", "));
+                format!("cluster {{ name: c, listen: 127.0.0.1:{route}, routes: [{others}] }}\n")
+            } else {
+                String::new()
+            };
+            let config = format!(
+                "server_name: s{index}\nlisten: 127.0.0.1:{client}\n{cluster}\
+                 jetstream {{ store_dir: \"{}\", max_mem: 64MB, max_file: 1GB }}\n",
+                store.display()
+            );
             fs::write(folder.path().join(format!("{index}.conf")), config).expect("a file");
         }
         let mut servers = Self { folder, clients, children: (0..count).map(|_| None).collect() };

@@ -6,7 +6,7 @@ use motemix_coap::{Relation, Response};
 
 use super::memory::Memory;
 use crate::Change;
-use crate::state::TopicId;
+use crate::state::{Registration, RegistrationId, TopicId};
 
 /// A response, and to which request.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,6 @@ pub(crate) struct Batch {
     inverses: Vec<Change>,
     /// Which of the changes was the last of a topic's value.
     published: HashMap<TopicId, usize>,
-    registrations_changed: bool,
     /// Notices that no change is behind.
     pub(super) checks: Vec<Notice>,
     /// Observers that hear of the end of their observation when the store has the changes.
@@ -66,8 +65,7 @@ impl Batch {
             Change::Value(topic, _) => {
                 self.published.insert(topic.clone(), self.changes.len());
             }
-            Change::Registration(..) => self.registrations_changed = true,
-            Change::Topic(..) | Change::Freshness(..) => {}
+            Change::Registration(..) | Change::Topic(..) | Change::Freshness(..) => {}
         }
         self.changes.push(change.clone());
         self.inverses.push(memory.apply(change));
@@ -82,8 +80,14 @@ impl Batch {
         &self.published
     }
 
-    pub(super) const fn registrations_changed(&self) -> bool {
-        self.registrations_changed
+    /// Registrations as they were before they changed, and as they are after.
+    pub(super) fn registrations(&self) -> Vec<(&RegistrationId, &Registration)> {
+        let changes = self.changes.iter().chain(&self.inverses);
+        let registrations = changes.filter_map(|change| match change {
+            Change::Registration(id, Some(registration)) => Some((id, &**registration)),
+            _ => None,
+        });
+        registrations.collect()
     }
 
     /// The state before the batch.

@@ -13,8 +13,6 @@ use crate::{Caller, Change, Moment};
 const FETCHES: usize = 64;
 /// How many of these may be of one origin: whoever does not answer keeps a place for minutes.
 const FETCHES_OF_ONE: usize = 4;
-/// The path of look-ups.
-const LOOK_UP: &str = "rd-lookup";
 /// A registration that goes on when its links were fetched.
 #[derive(Debug)]
 pub struct PendingFetch<T> {
@@ -69,7 +67,7 @@ impl<T> Broker<T> {
             }
             Ok(Outcome::Done { changes, response }) => {
                 let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
-                let is_look_up = request.path.first().is_some_and(|first| first == LOOK_UP);
+                let is_look_up = request.path.first().is_some_and(|first| first == directory::LOOK_UP);
                 let observing = wants && is_look_up && self.look_at(caller, relation, request, &response);
                 self.make(changes);
                 Reaction::Answer(response, observing)

@@ -29,13 +29,15 @@ impl Bucket {
     }
 
     /// After how many seconds there is a token, if there is none.
-    fn take(&mut self, limits: &Limits, now: Moment) -> Result<(), u32> {
+    fn take(&mut self, limits: &Limits, now: Moment, cost: u32) -> Result<(), u32> {
         self.fill(limits, now);
-        if let Some(rest) = self.tokens.checked_sub(TOKEN) {
+        // A full bucket is enough for everything.
+        let cost = u64::from(cost.min(limits.burst)) * TOKEN;
+        if let Some(rest) = self.tokens.checked_sub(cost) {
             self.tokens = rest;
             return Ok(());
         }
-        let missing = TOKEN - self.tokens;
+        let missing = cost - self.tokens;
         let wait = missing.div_ceil(u64::from(limits.requests.max(1)) * 1000);
         Err(u32::try_from(wait).unwrap_or(u32::MAX).max(1))
     }
@@ -57,19 +59,20 @@ impl Rates {
         Self { others: Bucket::full(&limits, start), limits, buckets: HashMap::new(), swept: start }
     }
 
-    /// Takes a request, or says after how many seconds the next one may come.
-    pub(super) fn take(&mut self, origin: Origin, now: Moment) -> Result<(), u32> {
+    /// Takes a request that counts as so many, or says after how many seconds the next one may
+    /// come.
+    pub(super) fn take(&mut self, origin: Origin, now: Moment, cost: u32) -> Result<(), u32> {
         let limits = self.limits;
         if let Some(bucket) = self.buckets.get_mut(&origin) {
-            return bucket.take(&limits, now);
+            return bucket.take(&limits, now, cost);
         }
         if self.buckets.len() >= limits.peers as usize {
             self.sweep(now);
         }
         if self.buckets.len() >= limits.peers as usize {
-            return self.others.take(&limits, now);
+            return self.others.take(&limits, now, cost);
         }
-        self.buckets.entry(origin).or_insert_with(|| Bucket::full(&limits, now)).take(&limits, now)
+        self.buckets.entry(origin).or_insert_with(|| Bucket::full(&limits, now)).take(&limits, now, cost)
     }
 
     /// Whoever has a full bucket is as good as new. At most once a second: it looks at all.
@@ -106,24 +109,24 @@ mod tests {
         let mut rates = Rates::new(LIMITS);
         let peer = Origin::Stream(1);
         for _ in 0..4 {
-            assert_eq!(rates.take(peer, at(0)), Ok(()));
+            assert_eq!(rates.take(peer, at(0), 1), Ok(()));
         }
-        assert_eq!(rates.take(peer, at(0)), Err(1));
-        assert_eq!(rates.take(peer, at(499)), Err(1));
-        assert_eq!(rates.take(peer, at(500)), Ok(()));
-        assert_eq!(rates.take(peer, at(500)), Err(1));
+        assert_eq!(rates.take(peer, at(0), 1), Err(1));
+        assert_eq!(rates.take(peer, at(499), 1), Err(1));
+        assert_eq!(rates.take(peer, at(500), 1), Ok(()));
+        assert_eq!(rates.take(peer, at(500), 1), Err(1));
         // Another one has its own.
-        assert_eq!(rates.take(Origin::Stream(2), at(500)), Ok(()));
+        assert_eq!(rates.take(Origin::Stream(2), at(500), 1), Ok(()));
     }
 
     #[test]
     fn peers_without_number_share_what_is_left_and_take_no_memory() {
         let mut rates = Rates::new(LIMITS);
-        let taken = (0..1000).filter(|number| rates.take(Origin::Stream(*number), at(0)).is_ok()).count();
+        let taken = (0..1000).filter(|number| rates.take(Origin::Stream(*number), at(0), 1).is_ok()).count();
         // Three with a bucket of their own, and a burst for all others.
         assert_eq!((taken, rates.held()), (3 + 4, 3));
         // Later the first three are as good as new, and others take their places.
-        assert_eq!(rates.take(Origin::Stream(2000), at(5000)), Ok(()));
+        assert_eq!(rates.take(Origin::Stream(2000), at(5000), 1), Ok(()));
         assert_eq!(rates.held(), 1);
     }
 
@@ -131,8 +134,20 @@ mod tests {
     fn a_clock_that_is_set_back_stops_nobody_for_good() {
         let mut rates = Rates::new(LIMITS);
         let peer = Origin::Stream(1);
-        while rates.take(peer, at(10_000)).is_ok() {}
-        assert!(rates.take(peer, at(0)).is_err());
-        assert_eq!(rates.take(peer, at(500)), Ok(()));
+        while rates.take(peer, at(10_000), 1).is_ok() {}
+        assert!(rates.take(peer, at(0), 1).is_err());
+        assert_eq!(rates.take(peer, at(500), 1), Ok(()));
+    }
+
+    #[test]
+    fn what_is_much_work_counts_as_many_requests() {
+        let mut rates = Rates::new(LIMITS);
+        let peer = Origin::Stream(1);
+        assert_eq!(rates.take(peer, at(0), 3), Ok(()));
+        assert_eq!(rates.take(peer, at(0), 3), Err(1));
+        assert_eq!(rates.take(peer, at(0), 1), Ok(()));
+        // More than there can be is all that there can be.
+        assert_eq!(rates.take(peer, at(1000), 100), Err(1));
+        assert_eq!(rates.take(peer, at(2000), 100), Ok(()));
     }
 }

@@ -12,8 +12,9 @@ use tokio::time::{sleep_until, timeout};
 use super::Address;
 use crate::clock::Clock;
 
-/// Own requests and observations at a time.
-pub(super) const CALLS: usize = 1024;
+/// Own requests and observations at a time: more than whoever follows all devices of a list, or all
+/// topics that `motemix broker watch` takes, observes.
+pub(super) const CALLS: usize = 4096;
 /// Longer than the bodies of look-ups.
 const BODY: usize = 2 << 20;
 /// Bytes that are read at a time.

@@ -6,6 +6,7 @@ use minicbor::{Decoder, Encoder};
 use motemix_coap::{Method, Request, Response, format, link_format};
 use motemix_object::Identity;
 
+use crate::policy::OF_DEVICES;
 use crate::topics::{COLLECTION, DATA, DATA_TYPE, property};
 
 /// The interface of topics on which devices are commanded (RFC 6690, `if`).
@@ -26,6 +27,24 @@ pub fn named(name: &str) -> Request {
 /// Asks for the topics with a device's readings.
 pub fn of_device(device: &Identity) -> Request {
     search(|out| out.map(1)?.i64(property::DEVICE)?.bytes(device.as_bytes()).map(|_| ()))
+}
+
+/// Asks for the topic with this name, if it takes readings of this device.
+pub fn named_of(name: &str, device: &Identity) -> Request {
+    search(|out| {
+        out.map(2)?.i64(property::NAME)?.str(name)?;
+        out.i64(property::DEVICE)?.bytes(device.as_bytes()).map(|_| ())
+    })
+}
+
+/// The name of the topic with a device's readings.
+pub fn of_readings(device: &Identity) -> String {
+    format!("{OF_DEVICES}{device:.32}/readings")
+}
+
+/// The name of the topic with what is commanded to a device.
+pub fn of_commands(device: &str) -> String {
+    format!("{OF_DEVICES}{device}/commands")
 }
 
 /// The paths of topics in the answer to a search.
@@ -87,6 +106,12 @@ pub fn reference(path: &[String]) -> String {
 /// A request for a path.
 pub fn request(method: Method, path: &[String]) -> Request {
     Request { path: path.to_vec(), ..Request::new(method, &[]) }
+}
+
+/// The text of a refusal: one line of a length that a terminal takes, for a broker may be anybody.
+pub fn text(response: &Response) -> String {
+    let text = String::from_utf8_lossy(&response.payload);
+    text.chars().filter(|letter| !letter.is_control()).take(200).collect()
 }
 
 type Written = Result<(), minicbor::encode::Error<Infallible>>;

@@ -40,8 +40,9 @@ pub(super) fn of_request(settings: &Settings, request: &Request) -> Result<Vec<L
         }
     }
     let query: usize = request.query.iter().map(String::len).sum();
-    if request.payload.len().saturating_add(query) > settings.registration_bytes {
-        return Err(LARGE);
+    let room = settings.registration_bytes.saturating_sub(query);
+    if request.payload.len() > room {
+        return Err(Refused { size1: u32::try_from(room).ok(), ..LARGE });
     }
     of_payload(settings, &request.payload)
 }
@@ -52,7 +53,7 @@ pub(super) fn of_request(settings: &Settings, request: &Request) -> Result<Vec<L
 /// They are malformed, or too many.
 pub(super) fn of_payload(settings: &Settings, payload: &[u8]) -> Result<Vec<Link>, Refused> {
     if payload.len() > settings.registration_bytes {
-        return Err(LARGE);
+        return Err(Refused { size1: u32::try_from(settings.registration_bytes).ok(), ..LARGE });
     }
     let malformed =
         |text: String| Refused { text: text.into(), ..Refused::new(Refusal::Format, Code::BAD_REQUEST, "") };

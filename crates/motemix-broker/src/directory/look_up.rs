@@ -1,5 +1,7 @@
 //! Look-ups (RFC 9176 §6).
 
+use std::sync::Arc;
+
 use motemix_coap::Code;
 use motemix_coap::Request;
 use motemix_coap::link_format::{Attribute, Filter, Link, Origin, push};
@@ -37,22 +39,24 @@ pub fn look_up(
 ) -> Result<String, Refused> {
     let query = Query::of(query)?;
     let mut page = Page { text: String::new(), skip: query.skip, left: query.count, most_bytes };
-    for (id, registration) in state.registrations() {
+    let all: Box<dyn Iterator<Item = _>> = match query.name() {
+        Some(name) => Box::new(state.registrations_named(name)),
+        None => Box::new(state.registrations()),
+    };
+    for (id, registration) in all {
         if registration.expires <= now {
             continue;
         }
-        let found = Found::new(id, registration);
+        let found = Found { id, registration };
         match kind {
             Kind::Endpoints => {
-                if query.filters.iter().all(|filter| found.matches_endpoint(filter)) {
-                    page.add(|| found.endpoint.clone())?;
+                if query.finds_endpoint(found) {
+                    page.add(|| found.endpoint())?;
                 }
             }
             Kind::Resources => {
-                for link in &registration.links {
-                    if query.filters.iter().all(|filter| found.matches_resource(filter, link)) {
-                        page.add(|| found.resolved(link))?;
-                    }
+                for link in registration.links.iter().filter(|link| query.finds_resource(found, link)) {
+                    page.add(|| found.resolved(link))?;
                 }
             }
         }
@@ -61,6 +65,17 @@ pub fn look_up(
         }
     }
     Ok(page.text)
+}
+
+/// Whether a registration that came, changed or went can change the answer to a look-up.
+pub(crate) fn concerns(request: &Request, id: &RegistrationId, registration: &Registration) -> bool {
+    let Ok(query) = Query::of(&request.query) else { return false };
+    let found = Found { id, registration };
+    if request.path.last().is_some_and(|kind| kind == "ep") {
+        query.finds_endpoint(found)
+    } else {
+        registration.links.iter().any(|link| query.finds_resource(found, link))
+    }
 }
 
 struct Query<'q> {
@@ -95,6 +110,22 @@ impl<'q> Query<'q> {
     }
 }
 
+impl<'q> Query<'q> {
+    /// The name of the only endpoints that it can find.
+    fn name(&self) -> Option<&'q str> {
+        let named = self.filters.iter().filter(|filter| filter.name == "ep");
+        named.into_iter().find_map(Filter::value)
+    }
+
+    fn finds_endpoint(&self, found: Found<'_>) -> bool {
+        self.filters.iter().all(|filter| found.matches_endpoint(filter))
+    }
+
+    fn finds_resource(&self, found: Found<'_>, link: &Link) -> bool {
+        self.filters.iter().all(|filter| found.matches_resource(filter, link))
+    }
+}
+
 struct Page {
     text: String,
     skip: usize,
@@ -121,28 +152,44 @@ impl Page {
     }
 }
 
-/// A registration that is not expired, and its link.
+/// A registration as look-ups see it. Nothing is made of it before it is asked for: there may be
+/// thousands that are not.
+#[derive(Clone, Copy)]
 struct Found<'s> {
+    id: &'s RegistrationId,
     registration: &'s Registration,
-    endpoint: Link,
 }
 
 impl<'s> Found<'s> {
-    fn new(RegistrationId(id): &RegistrationId, registration: &'s Registration) -> Self {
-        let mut endpoint = Link::new(&format!("/rd/{id}"));
-        if *registration.base != *base::HERE {
-            endpoint = endpoint.with("base", &registration.base);
-        }
-        endpoint = endpoint.with("ep", &registration.endpoint);
-        if let Some(sector) = &registration.sector {
-            endpoint = endpoint.with("d", sector);
-        }
-        endpoint.attributes.extend(registration.attributes.iter().cloned());
-        let key = registration.links.iter().find_map(|link| link.value(links::KEY));
-        if let Some(key) = key.filter(|_| registration.device.is_some()) {
-            endpoint = endpoint.with(links::KEY, key);
-        }
-        Self { registration, endpoint: endpoint.with("rt", "core.rd-ep") }
+    /// What stands in its link before and behind its own attributes.
+    fn own(self) -> [(&'static str, Option<&'s str>); 5] {
+        let Registration { base, endpoint, sector, device, links, .. } = self.registration;
+        let key = || links.iter().find_map(|link| link.value(links::KEY));
+        [
+            ("base", Some(&**base).filter(|base| *base != base::HERE)),
+            ("ep", Some(endpoint)),
+            ("d", sector.as_deref()),
+            (links::KEY, device.and_then(|_| key())),
+            ("rt", Some("core.rd-ep")),
+        ]
+    }
+
+    fn target(self) -> String {
+        format!("/rd/{}", self.id.0)
+    }
+
+    fn endpoint(self) -> Link {
+        let mut link = Link::new(&self.target());
+        let own = self.own();
+        let (before, behind) = own.split_at(3);
+        let add = |link: &mut Link, own: &[(&str, Option<&str>)]| {
+            let stated = own.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
+            link.attributes.extend(stated.map(|(name, value)| (Arc::from(name), Some(Arc::from(value)))));
+        };
+        add(&mut link, before);
+        link.attributes.extend(self.registration.attributes.iter().cloned());
+        add(&mut link, behind);
+        link
     }
 
     /// A link with its references resolved.
@@ -164,7 +211,13 @@ impl<'s> Found<'s> {
 
     /// Whether the registration itself has it.
     fn has(&self, filter: &Filter<'_>) -> bool {
-        filter.matches(&self.endpoint)
+        if filter.name == "href" {
+            return filter.matches_value(&self.target());
+        }
+        let is_it = |(name, value): (&str, Option<&str>)| {
+            name == filter.name && value.is_some_and(|value| filter.matches_value(value))
+        };
+        self.own().into_iter().any(is_it) || filter.matches_attributes(&self.registration.attributes)
     }
 
     fn link_has(&self, filter: &Filter<'_>, link: &Link) -> bool {

@@ -99,6 +99,8 @@ pub struct Refused {
     pub text: Cow<'static, str>,
     /// When to ask again, in seconds.
     pub max_age: Option<u32>,
+    /// How many bytes of links would be taken, if they are too many.
+    pub size1: Option<u32>,
 }
 
 impl Refused {
@@ -129,7 +131,7 @@ impl Refused {
     );
 
     pub(super) const fn new(why: Refusal, code: Code, text: &'static str) -> Self {
-        Self { why, code, text: Cow::Borrowed(text), max_age: None }
+        Self { why, code, text: Cow::Borrowed(text), max_age: None, size1: None }
     }
 
     pub(super) const fn malformed(text: &'static str) -> Self {
@@ -142,6 +144,6 @@ impl Refused {
 
     /// The answer.
     pub fn response(&self) -> Response {
-        Response { max_age: self.max_age, ..Response::error(self.code, &self.text) }
+        Response { max_age: self.max_age, size1: self.size1, ..Response::error(self.code, &self.text) }
     }
 }

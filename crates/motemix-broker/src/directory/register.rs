@@ -158,6 +158,10 @@ fn is_short_enough(desk: Desk<'_>, lifetime: Option<u32>) -> Result<(), Refused>
 }
 
 fn has_room(desk: Desk<'_>, caller: &Caller) -> Result<(), Refused> {
+    // A receiver's list is bounded, and strangers do not take its places.
+    if caller.local {
+        return Ok(());
+    }
     let registrations = desk.state.registrations();
     if registrations.len() >= desk.settings.registrations {
         return Err(Refused::later(
@@ -166,13 +170,10 @@ fn has_room(desk: Desk<'_>, caller: &Caller) -> Result<(), Refused> {
             "the directory is full; try later",
         ));
     }
-    let Some(network) = caller.address().map(base::network_of).filter(|_| !caller.local) else {
+    let Some(address) = caller.address() else {
         return Ok(());
     };
-    let is_here =
-        |registration: &Registration| registration.registrant.map(base::network_of) == Some(network);
-    let count = registrations.filter(|(_, registration)| is_here(registration)).count();
-    if count >= desk.settings.registrations_of_a_network {
+    if desk.state.registrations_from(address) >= desk.settings.registrations_of_a_network {
         return Err(Refused::later(
             Refusal::Crowded,
             Code::TOO_MANY_REQUESTS,

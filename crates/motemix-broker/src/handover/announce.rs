@@ -10,7 +10,6 @@ use motemix_readings::{Device, Devices, base64url};
 use tokio::task::AbortHandle;
 use tokio::time::{Duration, Instant};
 
-use super::publish::text;
 use super::{Commands, HandoverError, Short};
 use crate::client::Client;
 use crate::client::topics::{self, Path};
@@ -61,7 +60,7 @@ impl Announced {
     }
 
     /// Announces all devices of a list that have shown their keys, and takes back those that are
-    /// not in it any more.
+    /// not in it any more. One that has a successor is announced while messages of it wait.
     ///
     /// # Errors
     /// The broker has ended, or refuses; or the list does not work.
@@ -70,17 +69,18 @@ impl Announced {
         client: &Client,
         devices: &mut Devices,
         commands: &Commands,
+        waits: &[Short],
     ) -> Result<(), HandoverError> {
-        let listed = devices.all()?;
-        let stays =
-            |short: &Short| listed.iter().any(|device| device.short == *short && device.successor.is_none());
+        let mut listed = devices.all()?;
+        listed.retain(|device| device.successor.is_none() || waits.contains(&device.short));
+        let stays = |short: &Short| listed.iter().any(|device| device.short == *short);
         let gone: Vec<Short> = self.devices.keys().copied().filter(|short| !stays(short)).collect();
         for short in gone {
             if let Some(entry) = self.devices.remove(&short) {
                 client.ask(topics::request(Method::Delete, &entry.registration)).await?;
             }
         }
-        for device in listed.iter().filter(|device| device.successor.is_none()) {
+        for device in &listed {
             let is_new = self.devices.get(&device.short).is_none_or(|entry| {
                 entry.renew <= Instant::now()
                     || (&entry.place, &entry.purpose) != (&device.place, &device.purpose)
@@ -121,9 +121,8 @@ async fn announce_one(
     credential: &[u8],
     commands: &Commands,
 ) -> Result<Entry, HandoverError> {
-    let base = format!("devices/{identity:.32}");
-    let readings = topic(client, &format!("{base}/readings"), Some(identity)).await?;
-    let commanded = topic(client, &format!("{base}/commands"), None).await?;
+    let readings = topic(client, &topics::of_readings(identity), Some(identity)).await?;
+    let commanded = topic(client, &topics::of_commands(&format!("{identity:.32}")), None).await?;
     let links = [
         Link::new(&topics::reference(&readings))
             .with("rt", DATA_TYPE)
@@ -172,10 +171,11 @@ fn follow(client: Client, path: Path, device: Short, commands: Commands) -> Abor
     tokio::spawn(follow).abort_handle()
 }
 
-/// Where the data of a topic is that has this name, or of any topic of the device; makes one if
-/// there is none.
+/// Where the data of the topic is that has this name, and takes the readings of the device; makes
+/// one if there is none. What somebody else made for the device is not looked at: he could take it
+/// away.
 async fn topic(client: &Client, name: &str, device: Option<&Identity>) -> Result<Path, HandoverError> {
-    let search = device.map_or_else(|| topics::named(name), topics::of_device);
+    let search = device.map_or_else(|| topics::named(name), |device| topics::named_of(name, device));
     let response = expect(client.ask(search).await?, "list topics")?;
     if let Some(id) = topics::found(&response).into_iter().next() {
         return Ok(topics::data(&id));
@@ -192,8 +192,8 @@ fn expect(response: Response, what: &'static str) -> Result<Response, HandoverEr
     match response.code {
         code if code.is_success() => Ok(response),
         Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS => {
-            Err(HandoverError::Later(text(&response.payload)))
+            Err(HandoverError::Later(topics::text(&response)))
         }
-        _ => Err(HandoverError::Refused(what, text(&response.payload))),
+        _ => Err(HandoverError::Refused(what, topics::text(&response))),
     }
 }

@@ -58,14 +58,16 @@ impl Replier {
         Ok(Self { verifier, network: network.to_owned(), commands, woken })
     }
 
-    /// For each message what is commanded to its device, if it is believed; nothing otherwise. A
-    /// list that does not work is the affair of whoever hands over: then nothing is commanded.
+    /// For each message what is commanded to its device, if it is believed and has a fresh number;
+    /// nothing otherwise. A list that does not work is the affair of whoever hands over: then nothing is commanded.
     pub fn replies(&mut self, messages: &[Message]) -> Vec<Vec<u8>> {
         let audience = Audience::new(&self.network).unwrap_or_default();
         let mut replies = Vec::with_capacity(messages.len());
         let commands = &self.commands;
         let judged = self.verifier.judge(messages, audience, |_, verdict| {
-            let device = verdict.short.filter(|_| verdict.problem.is_none());
+            // What anybody can show again, such as a key, has no number.
+            let is_its_own = verdict.problem.is_none() && verdict.sequence.is_some();
+            let device = verdict.short.filter(|_| is_its_own);
             let command = device.and_then(|device| commands.of(&device));
             replies.push(command.map_or_else(Vec::new, |command| command.to_vec()));
         });

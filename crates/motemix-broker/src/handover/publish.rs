@@ -42,10 +42,10 @@ pub(super) async fn publish(
             Code::CONFLICT => {}
             Code::UNAUTHORIZED | Code::NOT_FOUND => outcome = Outcome::Unknown,
             Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS => {
-                return Err(HandoverError::Later(text(&response.payload)));
+                return Err(HandoverError::Later(topics::text(&response)));
             }
             _ => {
-                let problem = text(&response.payload);
+                let problem = topics::text(&response);
                 tracing::warn!(message = number, %problem, "the broker refuses a message of the inbox");
             }
         }
@@ -70,10 +70,4 @@ fn request(message: &[u8], sequence: Option<u64>, data: &[String]) -> Option<Req
     request.payload = payload.to_vec();
     request.query.extend(sequence.filter(|_| is_reading).map(|sequence| format!("sequence={sequence}")));
     Some(request)
-}
-
-/// The text of a refusal.
-pub(super) fn text(payload: &[u8]) -> String {
-    let text = String::from_utf8_lossy(payload);
-    text.chars().filter(|letter| !letter.is_control()).take(200).collect()
 }

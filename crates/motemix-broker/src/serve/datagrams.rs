@@ -1,11 +1,12 @@
 //! UDP sockets and the endpoint behind them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
 use motemix_coap::message::MAX_DATAGRAM_LEN;
-use motemix_coap::oscore;
 use motemix_coap::oscore::edhoc;
+use motemix_coap::oscore::{self, ContextId};
 use motemix_coap::{
     CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings,
     Ticket,
@@ -24,7 +25,11 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Datagrams {
     sockets: Vec<UdpSocket>,
+    /// Of which family each socket is: to ask the system for each datagram takes time.
+    are_ipv4: Vec<bool>,
     endpoint: Endpoint,
+    /// Whose requests are under contexts that were given to both sides.
+    shared: BTreeMap<ContextId, Identity>,
     buffer: Vec<u8>,
 }
 
@@ -35,6 +40,7 @@ impl Datagrams {
         {
             return Err(ServeError::OneFamily(*first, addresses[addresses.len() - 1]));
         }
+        let are_ipv4 = addresses.iter().map(SocketAddr::is_ipv4).collect();
         let mut sockets = Vec::new();
         for address in addresses {
             let bound = bind(*address).map_err(|error| ServeError::Bind(*address, error))?;
@@ -42,7 +48,8 @@ impl Datagrams {
         }
         let endpoint = Endpoint::new(Settings::default(), seed);
         // One byte more than a message may have: longer ones are seen to be too long.
-        Ok(Self { sockets, endpoint, buffer: vec![0; MAX_DATAGRAM_LEN + 1] })
+        let (shared, buffer) = (BTreeMap::new(), vec![0; MAX_DATAGRAM_LEN + 1]);
+        Ok(Self { sockets, are_ipv4, endpoint, shared, buffer })
     }
 
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>, ServeError> {
@@ -87,10 +94,9 @@ impl Datagrams {
     /// Sends what is to leave. What the system has no room for is lost, as datagrams are.
     pub(super) fn transmit(&mut self) -> io::Result<()> {
         while let Some(transmit) = self.endpoint.poll_transmit() {
-            let of_family = self.sockets.iter().find(|socket| {
-                socket.local_addr().is_ok_and(|address| address.is_ipv4() == transmit.to.is_ipv4())
-            });
-            let Some(socket) = of_family else { continue };
+            let mut sockets = self.sockets.iter().zip(&self.are_ipv4);
+            let of_family = sockets.find(|(_, is_ipv4)| **is_ipv4 == transmit.to.is_ipv4());
+            let Some((socket, _)) = of_family else { continue };
             match socket.try_send_to(&transmit.bytes, transmit.to) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_about_a_peer(&error) => {}
@@ -105,13 +111,16 @@ impl Datagrams {
     }
 
     /// Lets devices prove who they are.
-    pub(super) fn protect(&mut self, protection: Protection) {
+    pub(super) fn protect(&mut self, protection: Protection, shared: BTreeMap<ContextId, Identity>) {
         self.endpoint.protect(protection);
+        self.shared = shared;
     }
 
     /// Which device has proven that a request is its own.
     pub(super) fn device(&self, ticket: &Ticket) -> Option<Identity> {
-        sessions::identity_of(&self.endpoint.device(ticket)?.key)
+        let shared = self.endpoint.context(ticket).and_then(|context| self.shared.get(&context));
+        let proven = || sessions::identity_of(&self.endpoint.device(ticket)?.key);
+        shared.copied().or_else(proven)
     }
 
     pub(super) fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {

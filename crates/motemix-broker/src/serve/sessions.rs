@@ -4,12 +4,12 @@
 //! given its identity know the broker for as long as the folder is there. Contexts of OSCORE are of
 //! one process: after a restart a device makes another by a handshake.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use motemix_coap::oscore::edhoc::{self, Accepted, DeviceKey as ProvenKey, Own, OwnSecret, Responder};
-use motemix_coap::oscore::{Contexts, Layer, NothingStored};
+use motemix_coap::oscore::{ContextId, Contexts, Layer, NothingStored};
 use motemix_coap::{Protection, oscore};
 use motemix_crypto::Secret;
 use motemix_host::keys::DeviceKey;
@@ -18,7 +18,7 @@ use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_neighbour::edhoc::{Ccs, CredentialId};
 use motemix_object::{Algorithm, Identity, PublicKey, Signer as _};
 
-use super::ServeError;
+use super::{ServeError, shared};
 use crate::State;
 use crate::policy::{Policy, Sessions};
 
@@ -65,7 +65,13 @@ pub(super) fn own_keys(folder: &Path) -> Result<(Vec<Own>, Vec<OwnIdentity>), Se
 }
 
 /// What an endpoint needs so that devices can prove who they are.
-pub(super) fn protection(policy: &Policy, own: Vec<Own>, state: Arc<RwLock<State>>) -> Protection {
+/// Also whose requests are under contexts that were given to both sides.
+pub(super) fn protection(
+    policy: &Policy,
+    own: Vec<Own>,
+    folder: &Path,
+    state: Arc<RwLock<State>>,
+) -> Result<(Protection, BTreeMap<ContextId, Identity>), ServeError> {
     let Sessions { contexts, contexts_of_a_device, lifetime, idle, .. } = policy.sessions;
     let settings = oscore::Settings {
         places: contexts as usize,
@@ -79,11 +85,17 @@ pub(super) fn protection(policy: &Policy, own: Vec<Own>, state: Arc<RwLock<State
         state,
     };
     let responder = Responder::new(edhoc::Settings::default(), own);
-    Protection {
-        layer: Layer { contexts: Contexts::new(settings), responder: Some(responder) },
+    let mut contexts = Contexts::new(settings);
+    let (shared, numbers) = shared::take_up(folder, &mut contexts, settings.places)?;
+    let protection = Protection {
+        layer: Layer { contexts, responder: Some(responder) },
         policy: Box::new(devices),
-        store: Box::new(NothingStored),
-    }
+        store: match numbers {
+            Some(numbers) => Box::new(numbers),
+            None => Box::new(NothingStored),
+        },
+    };
+    Ok((protection, shared))
 }
 
 /// Whose key has been proven. A key that only agrees is nobody's identity.
@@ -111,8 +123,7 @@ impl Devices {
             return true;
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let is_registered = || state.registrations().any(|(_, found)| found.device == Some(*device));
-        state.freshness(device).is_some() || is_registered()
+        state.freshness(device).is_some() || state.is_registered(device)
     }
 }
 

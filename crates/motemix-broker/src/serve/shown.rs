@@ -40,7 +40,9 @@ impl<S: Store + 'static> Shown<S> {
                 let update = tokio::select! {
                     update = updates.next() => update,
                     refused = self.inner.next_refused() => {
-                        refused.iter().for_each(|(topic, refused)| feed.refused(topic, refused));
+                        for (topic, refused) in &refused {
+                            feed.refused(topic, refused);
+                        }
                         continue;
                     }
                 };

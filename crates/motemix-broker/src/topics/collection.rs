@@ -206,7 +206,8 @@ fn check_text(context: &Context<'_>, what: &str, text: &str) -> Result<(), Strin
 
 fn no_room(context: &mut Context<'_>, topic: &Topic) -> Option<Response> {
     let limits = &context.policy.limits;
-    if context.state().topics().len() >= limits.topics as usize {
+    // What receivers and bridges make is bounded below: strangers do not take its places.
+    if !context.caller.local && context.state().topics().len() >= limits.topics as usize {
         let text = "the broker has as many topics as it keeps; delete one, or ask who runs it for more";
         return Some(context.refuse(Refused::Full, Code::SERVICE_UNAVAILABLE, text));
     }

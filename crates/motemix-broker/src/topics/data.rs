@@ -25,7 +25,7 @@ pub(super) fn handle(context: &mut Context<'_>, id: &TopicId, topic: &Topic, req
     }
     match request.method {
         Method::Get => read(context, id, request),
-        Method::Put => publish(context, id, topic, request).into(),
+        Method::Put => publish(context, id, topic, request),
         Method::Delete => delete(context, id, topic, request),
         _ => no_such_method(context, "GET, PUT and DELETE"),
     }
@@ -55,25 +55,29 @@ pub(super) enum Judged {
     Registered(Identity, Freshness),
 }
 
-fn publish(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Request) -> Response {
+fn publish(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Request) -> Reply {
     let current = context.state().value(id).cloned();
     let etag = current.as_deref().map(etag_of_value);
     if let Some(refused) = precondition(context, request, etag) {
-        return refused;
+        return refused.into();
     }
     let told = match request.parameter(NUMBER).filter(|_| context.caller.local).map(str::parse::<u64>) {
         Some(Ok(told)) => Some(told),
-        Some(Err(_)) => return malformed(context, "sequence= is the number of the reading"),
+        Some(Err(_)) => return malformed(context, "sequence= is the number of the reading").into(),
         None => None,
     };
     let judged = judge(context, (id, topic), request.content_format, &request.payload, told);
     match judged {
         Ok(judged) => {
             let is_first = current.is_none() && matches!(judged, Judged::New(..));
+            let is_other = |current: &Value| matches!(&judged, Judged::New(new, _) if new.content_format != current.content_format);
+            // An observation has one format (RFC 7641 §4.2): it ends.
+            let ends = current.as_deref().is_some_and(is_other);
             keep(context, id, judged);
-            Response::new(if is_first { Code::CREATED } else { Code::CHANGED })
+            let response = Response::new(if is_first { Code::CREATED } else { Code::CHANGED });
+            if ends { Reply::Gone(id.clone(), response) } else { response.into() }
         }
-        Err(refused) => refused,
+        Err(refused) => refused.into(),
     }
 }
 
@@ -103,7 +107,8 @@ pub(super) fn judge(
     let most = context.policy.limits.payload as usize;
     if payload.len() > most {
         let text = format!("{} bytes; this broker takes {most} in a value", payload.len());
-        return Err(context.refuse(Refused::Length, Code::REQUEST_ENTITY_TOO_LARGE, &text));
+        let refused = context.refuse(Refused::Length, Code::REQUEST_ENTITY_TOO_LARGE, &text);
+        return Err(Response { size1: u32::try_from(most).ok(), ..refused });
     }
     let current = context.state().value(id).cloned();
     check_format(context, topic, current.as_deref(), content_format)?;
@@ -140,14 +145,14 @@ fn check_format(
 ) -> Result<(), Response> {
     let wanted = match (topic.content_format, current) {
         (Some(wanted), _) => Some(wanted),
-        (None, Some(current)) => current.content_format,
-        (None, None) if topic.device.is_some() => {
+        (None, _) if topic.device.is_some() => {
             if matches!(content_format, Some(format::COSE_SIGN1 | format::TEXT)) {
                 return Ok(());
             }
             let text = "this topic takes signed readings: Content-Format 18 (COSE_Sign1) or 0 (JWS)";
             return Err(context.refuse(Refused::Format, Code::UNSUPPORTED_CONTENT_FORMAT, text));
         }
+        (None, Some(current)) => current.content_format,
         (None, None) => return Ok(()),
     };
     if content_format == wanted {

@@ -91,6 +91,11 @@ impl Device {
     /// A request that the device signs, to whatever is not the directory.
     pub fn sign(&mut self, mut request: Request) -> Request {
         request.query.push(format!("device={}", self.identity));
+        self.prove(request)
+    }
+
+    /// The same to the directory, where the key says who signs.
+    pub fn prove(&mut self, mut request: Request) -> Request {
         let query: Vec<&str> = request.query.iter().map(String::as_str).collect();
         let digest = RequestDigest::of(request.method.byte(), &request.path, &query, &request.payload);
         let audience = Audience::new(NETWORK).unwrap();

@@ -6,5 +6,6 @@ mod examples;
 mod full;
 mod keys;
 mod look_ups;
+mod many;
 mod peer;
 mod simple;

@@ -19,9 +19,13 @@ impl Endpoint {
             if first.is_none() {
                 // Full: the client gets what it asked for, and no promise (RFC 7641 §4.1).
                 self.events.push_back(Event::Gone(ticket.relation));
+            } else {
+                // What ended before this began is not the end of this.
+                let ended = Event::Gone(ticket.relation);
+                self.events.retain(|event| *event != ended);
             }
         } else {
-            self.end(&ticket.relation);
+            self.lose(ticket.relation);
         }
         self.answer_with(now, &mut ticket, response, first, false);
         if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {

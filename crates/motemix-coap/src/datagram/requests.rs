@@ -70,7 +70,7 @@ impl Endpoint {
             }
         } else if request.payload.len() > self.settings.body {
             let text = "the body is longer than this server takes";
-            let response = Response::error(Code::REQUEST_ENTITY_TOO_LARGE, text);
+            let response = Response::too_large(self.settings.body, text);
             return self.refuse(now, &mut ticket, &response);
         }
         if block2.is_some_and(|block| block.number > 0) {
@@ -112,6 +112,7 @@ impl Endpoint {
         let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
         let name = self.proofs.under(self.proofs.name_of_resource(request), context);
         let owner = Owner { who: from, is_known: context.is_some() || self.proofs.is_proven(now, from) };
+        let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
         let (code, text) = match self.gathering.take(now, owner, name, block, &request.payload) {
             Assembled::Whole(body) => {
                 request.payload = body;
@@ -131,13 +132,12 @@ impl Endpoint {
                 Code::REQUEST_ENTITY_INCOMPLETE,
                 "blocks before this one are missing; begin again with block 0",
             ),
-            Assembled::TooLong => {
-                (Code::REQUEST_ENTITY_TOO_LARGE, "the body is longer than this server takes")
-            }
+            Assembled::TooLong => (too_large, "the body is longer than this server takes"),
             Assembled::Full => (Code::SERVICE_UNAVAILABLE, "too many bodies are being gathered; try again"),
         };
         let mut response = Response::error(code, text);
         response.max_age = (code == Code::SERVICE_UNAVAILABLE).then_some(10);
+        response.size1 = (code == too_large).then_some(self.settings.body as u32);
         self.refuse(now, ticket, &response)?;
         Ok(false)
     }

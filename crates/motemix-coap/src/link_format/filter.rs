@@ -1,6 +1,6 @@
 //! Which links a query asks for (RFC 6690 §4.1).
 
-use super::{Link, normalise};
+use super::{Attribute, Link, normalise};
 
 /// Attributes whose values are several, with blanks between them: relation types, and the content
 /// formats of RFC 7252 §7.2.1.
@@ -32,6 +32,14 @@ impl<'q> Filter<'q> {
         };
         let pattern = value.strip_suffix('*').map_or(Pattern::Value(value), Pattern::Prefix);
         Self { name, pattern }
+    }
+
+    /// The one value that is asked for, if it is one.
+    pub const fn value(&self) -> Option<&'q str> {
+        match self.pattern {
+            Pattern::Value(value) => Some(value),
+            Pattern::Any | Pattern::Prefix(_) => None,
+        }
     }
 
     /// Whether the attribute of that name has a value that is asked for.
@@ -69,9 +77,16 @@ impl<'q> Filter<'q> {
         if self.name == "href" {
             return self.matches_value(&link.target);
         }
-        match self.pattern {
-            Pattern::Any => link.has(self.name),
-            _ => link.values(self.name).any(|value| self.matches_value(value)),
-        }
+        self.matches_attributes(&link.attributes)
+    }
+
+    /// Whether one of these is asked for.
+    pub fn matches_attributes(&self, attributes: &[Attribute]) -> bool {
+        let mut of_name = attributes.iter().filter(|(name, _)| &**name == self.name);
+        of_name.any(|(_, value)| match (self.pattern, value) {
+            (Pattern::Any, _) => true,
+            (_, Some(value)) => self.matches_value(value),
+            (_, None) => false,
+        })
     }
 }

@@ -51,10 +51,10 @@ impl Session {
                     Code::REQUEST_ENTITY_INCOMPLETE,
                     "blocks before this one are missing; begin again with block 0",
                 )),
-                Assembled::TooLong => Some(Response::error(
-                    Code::REQUEST_ENTITY_TOO_LARGE,
-                    "the body is longer than this server takes",
-                )),
+                Assembled::TooLong => {
+                    let text = "the body is longer than this server takes";
+                    Some(Response::too_large(self.settings.body, text))
+                }
                 Assembled::Full | Assembled::FullOfStrangers => Some(Response::error(
                     Code::SERVICE_UNAVAILABLE,
                     "too many bodies are being gathered; try again",

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use motemix_coap::message::{Kind, Message, option};
-use motemix_coap::{Code, Endpoint, Method, Relation, Request, Response, Settings, Token, format};
+use motemix_coap::{Code, Endpoint, Event, Method, Relation, Request, Response, Settings, Token, format};
 use motemix_time::Instant;
 
 use crate::pair::{SERVER, address};
@@ -41,7 +41,8 @@ fn ask(server: &mut Endpoint, now: Instant, message: &Message) -> (Token, bool) 
     let incoming = server.poll_request();
     let was_asked = incoming.is_some();
     if let Some(incoming) = incoming {
-        server.respond(now, incoming.ticket, &text("21.5"), false);
+        let observing = incoming.request.observe.is_some();
+        server.respond(now, incoming.ticket, &text("21.5"), observing);
     }
     let answers = sent(server);
     assert_eq!(answers.len(), 1, "{message:?}");
@@ -189,4 +190,33 @@ fn a_server_that_refuses_a_long_block_gets_short_ones_from_the_beginning() {
     answer.push_number(option::BLOCK1, 8 | 1);
     client.handle_datagram(NOW, address(SERVER), &answer.write()).unwrap();
     assert!(matches!(client.poll_event(), Some(motemix_coap::Event::Response { .. })));
+}
+
+/// What the application is told of an observation that it accepted.
+fn gone(server: &mut Endpoint) -> bool {
+    matches!(server.poll_event(), Some(Event::Gone(_)))
+}
+
+#[test]
+fn an_observation_that_another_request_takes_the_token_of_is_told_to_be_over() {
+    let mut server = server();
+    assert!(ask(&mut server, NOW, &get(1, 7, true)).1);
+    assert_eq!(server.relations(), 1);
+    assert!(!gone(&mut server));
+    ask(&mut server, NOW, &get(2, 7, false));
+    assert_eq!(server.relations(), 0);
+    assert!(gone(&mut server));
+    ask(&mut server, NOW, &get(3, 7, false));
+    assert!(!gone(&mut server), "there was none");
+}
+
+#[test]
+fn an_observation_that_begins_anew_is_not_ended_by_the_end_of_the_one_before() {
+    let mut server = server();
+    assert!(ask(&mut server, NOW, &get(1, 7, true)).1);
+    // Both have arrived before the application looks.
+    ask(&mut server, NOW, &get(2, 7, false));
+    ask(&mut server, NOW, &get(3, 7, true));
+    assert_eq!(server.relations(), 1);
+    assert!(!gone(&mut server));
 }

@@ -201,6 +201,11 @@ impl<'a> Lines<'a> {
         Some(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
+    /// The number of the line that was read last.
+    pub(super) fn line(&self) -> usize {
+        self.line.max(1)
+    }
+
     pub(super) fn malformed(&self, expected: &'static str) -> KeyError {
         KeyError::new(self.path, KeyProblem::Malformed { line: self.line.max(1), expected })
     }

@@ -70,8 +70,9 @@ impl Broker {
     /// Has a device ask something.
     pub fn ask(&self, device: &mut Python, method: &str, path: &str, more: Value) -> Value {
         let mut question = json!({ "method": method, "uri": format!("{}{path}", self.base) });
-        for (name, value) in more.as_object().expect("a map") {
-            question[name] = value.clone();
+        let Value::Object(more) = more else { panic!("{more} is no map") };
+        for (name, value) in more {
+            question[name] = value;
         }
         device.ask("ask", question).unwrap_or_else(|refused| panic!("{method} {path}: {refused:?}"))
     }

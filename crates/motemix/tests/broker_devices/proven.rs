@@ -17,7 +17,7 @@ use crate::broker::{Broker, code, text};
 use crate::python::Python;
 
 /// A device's key, as EDHOC has it and as registrations have it.
-struct Device {
+pub struct Device {
     scalar: String,
     ccs: Vec<u8>,
     public: PublicKey,
@@ -25,7 +25,7 @@ struct Device {
 
 impl Device {
     /// Its scalar is these bytes.
-    fn of(byte: u8) -> Self {
+    pub fn of(byte: u8) -> Self {
         let key = || PrivateKey::new(Secret::new([byte; 32])).expect("a scalar");
         let own = Own::new(OwnSecret::P256(key()), Some("device"), Some(&[byte])).expect("short");
         let public =
@@ -41,7 +41,7 @@ impl Device {
         base64url::encode(&room[..len])
     }
 
-    fn identity(&self) -> String {
+    pub fn identity(&self) -> String {
         Identity::of_key(&self.public).to_string()
     }
 
@@ -66,7 +66,7 @@ fn credential_of(broker: &Broker, data: &Path) -> Vec<u8> {
     Own::new(OwnSecret::P256(secret), Some("motemix broker"), Some(&[0])).expect("short").ccs().to_vec()
 }
 
-fn links(device: &Device) -> Value {
+pub fn links(device: &Device) -> Value {
     let links = format!("</t>;rt=temperature;key=\"{}\"", device.key());
     json!({ "format": 40, "payload": hex::encode(links) })
 }

@@ -47,9 +47,9 @@ impl Replica {
             Some((of, _)) => format!("it has a copy of {of}, not of {log}"),
             None if replica.load()? != State::default() => "it has a store of its own".to_owned(),
             None => {
-                let begin = "INSERT INTO replica (log, place) VALUES (?1, 0)";
-                let begun = replica.sqlite.connection.execute(begin, params![log]);
-                begun.map_err(|error| replica.sqlite.failure(error))?;
+                let statement = "INSERT INTO replica (log, place) VALUES (?1, 0)";
+                let inserted = replica.sqlite.connection.execute(statement, params![log]);
+                inserted.map_err(|error| replica.sqlite.failure(error))?;
                 return Ok(replica);
             }
         };

@@ -142,7 +142,9 @@ fn serve_failure(error: ServeError) -> Failure {
                 "a broker runs on this folder already; stop it, or give this one another folder (--data)";
             Failure::failed(format!("{}: {said}", socket.display()))
         }
-        ServeError::OneFamily(..) | ServeError::OtherKey { .. } => Failure::broken(error),
+        ServeError::OneFamily(..) | ServeError::OtherKey { .. } | ServeError::Shared { .. } => {
+            Failure::broken(error)
+        }
         ServeError::Key(ref key) => match key.problem {
             KeyProblem::Read(_) | KeyProblem::Write(_) => Failure::failed(error),
             _ => Failure::broken(error),

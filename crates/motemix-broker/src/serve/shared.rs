@@ -1,0 +1,186 @@
+//! Security contexts that devices and the broker were both given (RFC 8613, section 3.2), for
+//! devices that have no room for EDHOC.
+//!
+//! Each is a file in `oscore` of the broker's folder. Its sequence numbers are reserved in
+//! `oscore.sqlite` before they are used, so that a power cut has none used twice; what was received
+//! before a restart is forgotten, and the first request is asked for an Echo (appendix B.1.2).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use motemix_coap::oscore::{
+    BLOCK, Context, ContextId, Contexts, ECHO_LEN, NotStored, NumberStore, Numbers, Preshared,
+};
+use motemix_host::keys::SharedContext;
+use motemix_host::store::sqlite::{self, Layout};
+use motemix_object::Identity;
+use motemix_time::Instant;
+use rand_core::Rng as _;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use sha2::{Digest as _, Sha256};
+
+use super::ServeError;
+use crate::store::StoreError;
+
+/// Where the files are, how they end, and where their numbers are noted.
+const FOLDER: &str = "oscore";
+const EXTENSION: &str = "context";
+const NUMBERS: &str = "oscore.sqlite";
+
+const LAYOUT: Layout = Layout {
+    kind: "broker's sequence numbers",
+    // "mmos"
+    application_id: 0x6d6d_6f73,
+    version: 1,
+    schema: "
+        CREATE TABLE numbers (
+            context TEXT PRIMARY KEY,
+            below   INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;",
+};
+
+/// Where sequence numbers are reserved.
+#[derive(Debug)]
+pub(super) struct Reserved(Connection);
+
+impl Reserved {
+    fn open(folder: &Path) -> Result<Self, StoreError> {
+        Ok(Self(LAYOUT.open(folder.join(NUMBERS))?))
+    }
+
+    /// Up to where the numbers of a context may have been used.
+    fn below(&self, name: &str) -> rusqlite::Result<u64> {
+        let mut query = self.0.prepare_cached("SELECT below FROM numbers WHERE context = ?1")?;
+        let below: Option<i64> = query.query_row([name], |row| row.get(0)).optional()?;
+        Ok(below.map_or(0, |below| u64::try_from(below).unwrap_or(u64::MAX)))
+    }
+
+    fn note(&self, name: &str, below: u64) -> rusqlite::Result<()> {
+        // Never back, whoever asks.
+        let statement = "INSERT INTO numbers (context, below) VALUES (?1, ?2)
+            ON CONFLICT (context) DO UPDATE SET below = max(below, excluded.below)";
+        let below = i64::try_from(below).unwrap_or(i64::MAX);
+        self.0.prepare_cached(statement)?.execute(params![name, below]).map(drop)
+    }
+}
+
+impl NumberStore for Reserved {
+    fn reserve(&mut self, name: &str, below: u64) -> Result<(), NotStored> {
+        self.note(name, below).map_err(|problem| {
+            tracing::error!(%problem, "no sequence numbers can be reserved: nothing is sent that needs one");
+            NotStored
+        })
+    }
+}
+
+/// Takes up all contexts of a folder. Returns whose requests are under which, and where their
+/// numbers are reserved; nothing if there are none.
+pub(super) fn take_up(
+    folder: &Path,
+    contexts: &mut Contexts,
+    most: usize,
+) -> Result<(BTreeMap<ContextId, Identity>, Option<Reserved>), ServeError> {
+    let files = files(&folder.join(FOLDER)).map_err(|error| ServeError::System("oscore", error))?;
+    if files.is_empty() {
+        return Ok((BTreeMap::new(), None));
+    }
+    // They make room for nobody: half of the places is for devices that prove their keys.
+    if files.len() > most / 2 {
+        let problem = format!("there are {} contexts; raise oscore.contexts to twice as many", files.len());
+        return Err(ServeError::Shared { file: folder.join(FOLDER), problem });
+    }
+    let reserved = Reserved::open(folder)?;
+    let mut rng = motemix_host::rng::HostRng::new()
+        .map_err(|error| ServeError::System("the platform has no entropy", error))?;
+    let (mut devices, mut names) = (BTreeMap::new(), BTreeMap::new());
+    for file in files {
+        let shared = SharedContext::load(&file)?;
+        let wrong = |problem: String| ServeError::Shared { file: file.clone(), problem };
+        let name = name_of(&shared);
+        if let Some(other) = names.insert(name.clone(), file.clone()) {
+            let other = other.display();
+            return Err(wrong(format!(
+                "the broker would send under the same keys as by {other}; remove one"
+            )));
+        }
+        let below = reserved
+            .below(&name)
+            .map_err(|error| ServeError::Store(sqlite::failure(folder.join(NUMBERS), error).into()))?;
+        let mut echo = [0; ECHO_LEN];
+        rng.fill_bytes(&mut echo);
+        let given = Preshared {
+            name: &name,
+            master_secret: shared.secret(),
+            master_salt: &shared.salt,
+            id_context: shared.id_context.as_deref(),
+            sender: &shared.sender,
+            recipient: &shared.recipient,
+        };
+        // A context that was never sent under may have been received under all the same.
+        let now = Instant::from_micros(1);
+        let context = Context::preshared(now, &given, Numbers::restored(below, BLOCK), Some(echo));
+        let context = context.map_err(|problem| wrong(problem.to_string()))?;
+        let before = contexts.len();
+        let id = contexts.insert(now, context).map_err(|full| wrong(full.to_string()))?;
+        if contexts.len() == before {
+            return Err(wrong("another context has its recipient and id-context; change one".to_owned()));
+        }
+        devices.extend(shared.device.map(|device| (id, device)));
+    }
+    Ok((devices, Some(reserved)))
+}
+
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let files = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    let mut files: Vec<_> =
+        files.into_iter().filter(|file| file.extension().is_some_and(|found| found == EXTENSION)).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// What numbers are noted under: a digest of what the sender's key follows from. A file may be
+/// renamed, and its numbers go on.
+fn name_of(shared: &SharedContext) -> String {
+    let mut hash = Sha256::new();
+    hash.update("motemix/1 oscore numbers");
+    let id_context = shared.id_context.as_deref();
+    for part in [&shared.secret()[..], &shared.salt, id_context.unwrap_or_default(), &shared.sender] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.update([u8::from(id_context.is_some())]);
+    let digest: [u8; 32] = hash.finalize().into();
+    base16ct::lower::encode_string(&digest[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_reserved_is_never_given_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for below in [256, 512, 300] {
+            let mut reserved = Reserved::open(folder.path()).unwrap();
+            reserved.reserve("gate", below).unwrap();
+        }
+        let reserved = Reserved::open(folder.path()).unwrap();
+        assert_eq!((reserved.below("gate").unwrap(), reserved.below("door").unwrap()), (512, 0));
+    }
+
+    #[test]
+    fn without_a_disk_nothing_is_reserved() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reserved = Reserved::open(folder.path()).unwrap();
+        reserved.0.pragma_update(None, "query_only", true).unwrap();
+        assert_eq!(reserved.reserve("gate", 256), Err(NotStored));
+        assert_eq!(reserved.below("gate").unwrap(), 0);
+    }
+}
