@@ -27,7 +27,7 @@ pub struct StoreError {
 #[non_exhaustive]
 pub enum StoreProblem {
     /// There is no room.
-    #[error("the disk is full; free some space and start the node again")]
+    #[error("the disk is full; free some space")]
     Full,
     /// Its bytes are not those that were written.
     #[error("damaged ({0}); move it away or restore it from a backup")]

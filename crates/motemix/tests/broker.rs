@@ -96,7 +96,7 @@ fn a_second_broker_on_one_folder_is_refused_and_the_first_goes_on() {
     let broker = Broker::start(folder.path(), &[]);
     let data = folder.path().to_str().expect("UTF-8");
     let again = motemix(["broker", "--listen", "127.0.0.1:0", "--data", data]);
-    again.fails(1, &["local.sock", "running"]);
+    again.fails(1, &["local.sock", "a broker runs on this folder already", "--data"]);
     assert_eq!(broker.answer(registration()).code, Code::CREATED);
 }
 

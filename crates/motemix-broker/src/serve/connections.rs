@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    /// The time of a connection is that of the round that takes it, however long the broker has run.
+    /// A connection's time is that of the round that takes it, however long the broker has run.
     #[tokio::test]
     async fn a_broker_that_has_run_for_a_month_takes_connections() -> Result<(), Box<dyn Error>> {
         let folder = tempfile::tempdir()?;

@@ -458,10 +458,7 @@ mod tests {
         let Ok(file) = File::options().append(true).open(&path) else { return };
         let mut log = Log { epoch: Epoch(7), path, file, identity: None, unsynced: false };
         let error = log.append(&[0; 8]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "/dev/full: the disk is full; free some space and start the node again"
-        );
+        assert_eq!(error.to_string(), "/dev/full: the disk is full; free some space");
         assert!(!log.unsynced);
     }
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 /// Runs a broker and resource directory, or talks to one.
 ///
 /// Devices register with their public keys and publish signed readings over CoAP. The broker holds
-/// the newest while devices sleep, and tells who observes. Whoever wants checks the signatures, at
-/// any time (RFC 8387, section 7.3). Receivers of the network hand in what came through mixes, over
-/// the local socket: the broker learns what was measured and that it is genuine, and no address of
-/// a mote.
+/// the newest while devices sleep, and tells those who observe. Applications check the signatures
+/// themselves, at any time (RFC 8387, section 7.3). A receiver of the network hands over what came
+/// through mixes, through the local socket. The broker learns what was measured and that it is
+/// genuine, and no address of a mote.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -38,18 +38,20 @@ pub struct Broker {
 /// What the server needs.
 #[derive(Debug, Args)]
 pub struct BrokerServer {
-    /// An address for CoAP, over UDP, TCP and WebSockets; may be given once for IPv4 and once for
-    /// IPv6.
+    /// Address and port for CoAP, over UDP, TCP and WebSockets: `[::1]:5683` or `127.0.0.1:5683`.
+    /// May be given twice, for IPv4 and for IPv6.
     #[arg(long, value_name = "ADDRESS", required = true)]
     pub listen: Vec<SocketAddr>,
     /// The folder that keeps topics, values and registrations. The socket for receivers of this
     /// machine is in it: `local.sock`.
     #[arg(long, value_name = "DIR", required = true)]
     pub data: Option<PathBuf>,
-    /// Limits, and who may do what; without it, usual limits, and what is signed by devices.
+    /// The broker's settings: the network's name, limits, and who may do what. Without it, readings
+    /// are for no network, and a receiver's readings are refused.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Serves the page with devices and readings here; nowhere by default.
+    /// Address and port of the page with devices and readings; there is no page by default. Whoever
+    /// reaches the address reads everything.
     #[arg(long, value_name = "ADDRESS")]
     pub page: Option<SocketAddr>,
     /// Servers of NATS with JetStream, where several brokers store together: `nats://HOST:PORT`,
@@ -88,7 +90,9 @@ pub struct BrokerAt {
 /// Registers a device and its public key, and makes a topic for its readings.
 ///
 /// The device signs the request. From then on nobody else changes the registration or the topic.
-/// Register again before the lifetime is over, or when place or purpose have changed.
+/// Register again before the lifetime is over, or when place or purpose have changed: give both
+/// each time. The topic and its value stay when the lifetime is over, and nothing is published
+/// until the device registers again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -100,13 +104,13 @@ pub struct BrokerRegister {
     /// The file of the device's key, made by `motemix id new`.
     #[arg(long, value_name = "KEY")]
     pub key: PathBuf,
-    /// Where the device is.
+    /// Where the device is. Without it, the registration names no place any more.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub place: String,
-    /// What it is for.
+    /// What it is for. Without it, the registration names no purpose any more.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub purpose: String,
-    /// How long the registration lasts.
+    /// How long the registration lasts: `25h`, `30days`.
     #[arg(long, value_name = "TIME", default_value = "25h", value_parser = humantime::parse_duration)]
     pub lifetime: Duration,
     #[command(flatten)]
@@ -158,8 +162,10 @@ pub struct BrokerWatch {
 /// Hands a signed command to a device, by way of its receiver's replies.
 ///
 /// The receiver says it with each acknowledgement until another command takes its place, and the
-/// device obeys it once. Who may command by way of the broker is in its rules; whom the device
-/// obeys is the device's own affair (`motemix id servers`).
+/// device obeys it once. By default the broker takes commands over its `local.sock` alone; rules
+/// (`--config`) let servers that prove by OSCORE who they are. Whom the device obeys is in its own
+/// list (`motemix id servers`). A mote of the network obeys if `[readings]` of its node.toml says
+/// where its commands go: `commands = "state/commands.json"`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -169,7 +175,7 @@ Example:
 pub struct BrokerCommand {
     #[command(flatten)]
     pub broker: BrokerAt,
-    /// The device: its identity, or the text of its label.
+    /// The device: its card, its identity, or the text of its label.
     #[arg(long, value_name = "ID")]
     pub device: String,
     /// What `motemix object command` made; without it, from standard input.

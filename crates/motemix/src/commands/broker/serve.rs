@@ -12,6 +12,7 @@ use motemix_broker::{Moment, Policy};
 #[cfg(feature = "nats")]
 use motemix_broker_nats::{JetStream, Settings};
 use motemix_host::clock::unix_time;
+use motemix_host::control::{ControlError, ControlProblem};
 use motemix_host::keys::KeyProblem;
 use motemix_host::rng::HostRng;
 use rand_core::Rng as _;
@@ -136,6 +137,11 @@ fn store_failure(error: StoreError) -> Failure {
 fn serve_failure(error: ServeError) -> Failure {
     match error {
         ServeError::Store(error) => store_failure(error),
+        ServeError::Local(ControlError { ref socket, problem: ControlProblem::InUse }) => {
+            let said =
+                "a broker runs on this folder already; stop it, or give this one another folder (--data)";
+            Failure::failed(format!("{}: {said}", socket.display()))
+        }
         ServeError::OneFamily(..) | ServeError::OtherKey { .. } | ServeError::Shared { .. } => {
             Failure::broken(error)
         }
