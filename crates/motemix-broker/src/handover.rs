@@ -16,7 +16,7 @@ mod commands;
 mod publish;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use motemix_host::store::{Inbox, Message, StoreError, file};
@@ -78,9 +78,27 @@ pub enum HandoverError {
     /// The broker does not do what it should.
     #[error("the broker refuses to {0}: {1}; look at its rules and limits")]
     Refused(&'static str, String),
+    /// The broker is another network's.
+    #[error("{0}; what comes waits in the inbox")]
+    Network(String),
     /// The mark cannot be kept.
     #[error("{0}: {1}; look at the folder's permissions and at what is free on the disk")]
     Mark(PathBuf, #[source] std::io::Error),
+}
+
+/// What keeps a handover from its work.
+#[derive(Debug, Clone, Default)]
+pub struct HandoverState(Arc<Mutex<Option<String>>>);
+
+impl HandoverState {
+    /// Why nothing is handed over at present: one line with a remedy.
+    pub fn problem(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, problem: Option<String>) -> Option<String> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), problem)
+    }
 }
 
 /// Hands over for as long as it runs.
@@ -89,6 +107,7 @@ pub struct Handover {
     settings: Settings,
     commands: Commands,
     woken: Arc<Notify>,
+    state: HandoverState,
     /// The number of the last message that the broker has.
     mark: u64,
     next_tidy: Instant,
@@ -105,32 +124,34 @@ impl Handover {
         // What is no number begins anew: the broker recognises what it has.
         let mark = std::fs::read_to_string(&settings.mark).ok();
         let mark = mark.and_then(|mark| mark.trim().parse().ok()).unwrap_or(0);
-        Ok(Self { settings, commands, woken, mark, next_tidy: Instant::now() })
+        let state = HandoverState::default();
+        Ok(Self { settings, commands, woken, state, mark, next_tidy: Instant::now() })
+    }
+
+    /// How it goes, to be asked while it runs.
+    pub fn state(&self) -> HandoverState {
+        self.state.clone()
     }
 
     /// Connects and hands over, again and again. It has to be called inside a tokio runtime.
     pub async fn run(mut self) {
-        let mut told = None;
         let mut pause = PAUSES.0;
         loop {
             let begun = self.mark;
-            let problem = match self.hand_over(&mut told).await {
+            let problem = match self.hand_over().await {
                 Ok(never) => match never {},
                 Err(problem) => problem.to_string(),
             };
-            if told.as_ref() != Some(&problem) {
+            if self.state.problem().as_ref() != Some(&problem) {
                 tracing::warn!(%problem, "readings are not handed to the broker");
-                told = Some(problem);
+                self.state.set(Some(problem));
             }
             pause = if self.mark > begun { PAUSES.0 } else { (2 * pause).min(PAUSES.1) };
             sleep(pause).await;
         }
     }
 
-    async fn hand_over(
-        &mut self,
-        told: &mut Option<String>,
-    ) -> Result<std::convert::Infallible, HandoverError> {
+    async fn hand_over(&mut self) -> Result<std::convert::Infallible, HandoverError> {
         let client = Client::connect(Address::Local(self.settings.socket.clone())).await?;
         let network = self.settings.network.clone();
         let audience = Audience::new(&network)?;
@@ -144,7 +165,7 @@ impl Handover {
             }
             let messages = self.messages()?;
             if messages.is_empty() {
-                if told.take().is_some() {
+                if self.state.set(None).is_some() {
                     tracing::info!("readings are handed to the broker again");
                 }
                 self.tidy(&mut verifier)?;
@@ -161,7 +182,7 @@ impl Handover {
                 // Which does not stay.
                 next_announcement = Instant::now();
             }
-            match publish(&client, &announced, &believed).await? {
+            match publish(&client, &announced, &network, &believed).await? {
                 Outcome::Done => self.keep_mark(&messages)?,
                 // The registrations of its devices have expired, or somebody removed them.
                 Outcome::Unknown => {

@@ -321,7 +321,8 @@ impl<S: Store> Server<S> {
                 if self.refused.as_ref().is_none_or(|(before, _)| *before != problem) {
                     tracing::error!(%problem, "the store refuses");
                 }
-                let settled = self.broker.not_stored(&problem);
+                // Where the store is, is nobody's affair but the operator's, who is told above.
+                let settled = self.broker.not_stored("the store refuses; ask who runs this broker");
                 if self.refused.as_ref().is_none_or(|(_, until)| *until <= now) {
                     self.refused = Some((problem, now + AGAIN));
                 }

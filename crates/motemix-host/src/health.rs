@@ -56,11 +56,13 @@ pub enum Concern {
     Link,
     /// The network has no path for cover of this node.
     Cover,
+    /// What has arrived is not handed to the broker.
+    Broker,
 }
 
 impl Concern {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Documents,
         Self::ReplayFilter,
         Self::Disk,
@@ -70,6 +72,7 @@ impl Concern {
         Self::Descriptors,
         Self::Link,
         Self::Cover,
+        Self::Broker,
     ];
 
     /// For messages and labels.
@@ -84,6 +87,7 @@ impl Concern {
             Self::Descriptors => "descriptors",
             Self::Link => "link",
             Self::Cover => "cover",
+            Self::Broker => "broker",
         }
     }
 }

@@ -36,7 +36,7 @@ pub mod store;
 
 pub use config::{ConfigError, NodeConfig};
 pub use keys::{AuthorityKeyFile, KeyError, NodeKey};
-pub use runtime::{Heard, Replies, RuntimeError, Setup, Source, Started, run};
+pub use runtime::{Heard, Replies, RuntimeError, Setup, Source, Started, Trouble, run};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

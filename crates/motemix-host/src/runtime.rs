@@ -85,6 +85,9 @@ pub type Replies = Box<dyn FnMut(&[Message]) -> Vec<Vec<u8>> + Send>;
 /// Hears what a receiver said to a message of this node, if it said anything.
 pub type Heard = Box<dyn FnMut(&[u8])>;
 
+/// Says why what has arrived is not handed to a broker, if it is not: one line with a remedy.
+pub type Trouble = Box<dyn FnMut() -> Option<String>>;
+
 /// Time since 1970 by a clock that others may set.
 pub type WallClock = Box<dyn FnMut() -> Duration>;
 
@@ -99,6 +102,8 @@ pub struct Setup {
     pub replies: Option<Replies>,
     /// Who hears what receivers say.
     pub heard: Option<Heard>,
+    /// What keeps a receiver from handing over, for its health.
+    pub trouble: Option<Trouble>,
     /// The wall clock; the machine's, if there is none.
     pub wall: Option<WallClock>,
 }
@@ -201,6 +206,7 @@ async fn start(
         inbound,
         source: setup.source,
         heard: setup.heard,
+        trouble: setup.trouble,
     };
     match parts.network.profile {
         ProfileName::Mote => Driver::<Mote<HostCurve>>::drive(parts).await,
@@ -225,6 +231,7 @@ struct Parts<'c> {
     inbound: mpsc::Receiver<Call>,
     source: Option<Source>,
     heard: Option<Heard>,
+    trouble: Option<Trouble>,
 }
 
 /// Asks the node to stop when the system does. That a terminal was closed is no reason to.

@@ -26,11 +26,13 @@ pub(super) enum Outcome {
 pub(super) async fn publish(
     client: &Client,
     announced: &Announced,
+    network: &str,
     believed: &[(&Message, Verdict)],
 ) -> Result<Outcome, HandoverError> {
     let requests = believed.iter().filter_map(|(message, verdict)| {
         let data = announced.data_of(verdict)?;
-        let request = request(&message.data, verdict.sequence, data)?;
+        let mut request = request(&message.data, verdict.sequence, data)?;
+        request.query.push(format!("network={network}"));
         Some(async move { (message.number, client.ask(request).await) })
     });
     let mut outcome = Outcome::Done;
@@ -44,6 +46,7 @@ pub(super) async fn publish(
             Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS => {
                 return Err(HandoverError::Later(topics::text(&response)));
             }
+            Code::PRECONDITION_FAILED => return Err(HandoverError::Network(topics::text(&response))),
             _ => {
                 let problem = topics::text(&response);
                 tracing::warn!(message = number, %problem, "the broker refuses a message of the inbox");

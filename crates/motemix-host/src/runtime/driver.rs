@@ -22,7 +22,7 @@ use super::readings::Readings;
 use super::reserve::Reserve;
 use super::snapshot::{HostCounters, Shared, Totals, micros};
 use super::tables::Tables;
-use super::{Heard, Parts, RuntimeError, rounds};
+use super::{Heard, Parts, RuntimeError, Trouble, rounds};
 use crate::NodeConfig;
 use crate::clock::HostClock;
 use crate::control::{Call, Response};
@@ -67,6 +67,7 @@ pub(super) struct Driver<'t, P: Profile> {
     /// Until a request ends them.
     pub(super) readings: Option<Readings>,
     heard: Option<Heard>,
+    trouble: Option<Trouble>,
     rng: HostRng,
     next_tick: HostInstant,
     host: HostCounters,
@@ -93,6 +94,7 @@ impl<P: Profile> Driver<'_, P> {
             readings: (parts.config.readings.as_ref().zip(parts.source))
                 .map(|(readings, source)| Readings::new(readings, source, &mut rng)),
             heard: parts.heard,
+            trouble: parts.trouble,
             network: parts.network,
             mailroom: parts.mailroom,
             shared: parts.shared,

@@ -57,17 +57,17 @@ fn measure(
         smart.watch()?;
     }
     let mut progress = Progress::new(args.seconds * 1000);
-    let start = Instant::now();
+    let began = Instant::now();
     let end = Duration::from_secs(args.seconds);
     let mut fault = MixFault::of(args);
-    while start.elapsed() < end && !interrupted.load(Ordering::Relaxed) {
-        fault.advance(start.elapsed(), network, &progress)?;
+    while began.elapsed() < end && !interrupted.load(Ordering::Relaxed) {
+        fault.advance(began.elapsed(), network, &progress)?;
         if let Some(smart) = &mut smart {
             smart.advance(&progress)?;
         }
         let figures = network.figures()?;
-        progress.at(start.elapsed().as_millis() as u64, &figures.line());
-        std::thread::sleep(POLL_EVERY.min(end.saturating_sub(start.elapsed())));
+        progress.at(began.elapsed().as_millis() as u64, &figures.line());
+        std::thread::sleep(POLL_EVERY.min(end.saturating_sub(began.elapsed())));
     }
     network.restart_if_killed()?;
     network.quiet()?;

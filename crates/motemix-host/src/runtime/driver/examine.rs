@@ -138,6 +138,8 @@ impl<P: Profile> Driver<'_, P> {
         reasons.extend(self.examine_descriptors(error, descriptors));
         reasons.extend(self.examine_link(now));
         reasons.extend(self.examine_cover());
+        let trouble = self.trouble.as_mut().and_then(|trouble| trouble());
+        reasons.extend(trouble.map(|words| Reason::warning(Concern::Broker, words)));
         self.shared.set_health(self.examination.watch.tell(reasons));
     }
 

@@ -21,6 +21,8 @@ use motemix_host::clock::unix_time;
 use motemix_object::Identity;
 use serde_json::json;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -65,7 +67,9 @@ pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
     let client = connect(&args.broker.at).await?;
     let (show, mut shown) = mpsc::channel(WAITING);
     let audience = args.audience.audience.clone();
-    let mut looking = tokio::spawn(look(client, audience, show));
+    let answered = Arc::new(AtomicBool::new(false));
+    let (at, is_known) = (client.address().clone(), answered.clone());
+    let mut looking = tokio::spawn(look(client, audience, show, answered));
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let end = async {
         match end {
@@ -80,13 +84,16 @@ pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
             () = &mut interrupted => break,
             () = &mut end => break,
             looked = &mut looking => {
-                return Err(looked.map_or_else(|_| Failure::failed("the search ended unexpectedly"), |problem| problem));
+                return Err(looked.unwrap_or_else(|_| Failure::failed("the search ended unexpectedly")));
             }
             Some(shown) = shown.recv() => {
                 counted.count(&shown);
                 shown.print(args.json)?;
             }
         }
+    }
+    if !is_known.load(Ordering::Relaxed) {
+        return Err(Failure::failed(ClientError::Silent(at)));
     }
     counted.summary(args.json)
 }
@@ -142,10 +149,15 @@ impl Shown {
 }
 
 /// Follows all topics that the directory has. Ends with what is wrong.
-async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Failure {
+async fn look(
+    client: Client,
+    audience: String,
+    show: mpsc::Sender<Shown>,
+    is_known: Arc<AtomicBool>,
+) -> Failure {
     let mut followed: HashMap<(String, String), AbortHandle> = HashMap::new();
     let mut numbers = Numbers::default();
-    let (mut is_known, mut told) = (false, false);
+    let mut told = false;
     loop {
         let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
         // Links without a key cost nobody a proof, and say nothing here.
@@ -156,7 +168,8 @@ async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Fa
         };
         let mut answered = false;
         while let Some(response) = heard(&mut observation).await {
-            (answered, is_known, told) = (true, true, false);
+            (answered, told) = (true, false);
+            is_known.store(true, Ordering::Relaxed);
             if !response.code.is_success() {
                 let said = topics::text(&response);
                 return Failure::failed(format!("{} says {}: {said}", client.address(), response.code));
@@ -183,7 +196,7 @@ async fn look(client: Client, audience: String, show: mpsc::Sender<Shown>) -> Fa
                 }
             }
         }
-        if !answered && (!is_known || client.is_over()) {
+        if !answered && (!is_known.load(Ordering::Relaxed) || client.is_over()) {
             return Failure::failed(ClientError::Silent(client.address().clone()));
         }
         if !answered && !std::mem::replace(&mut told, true) {

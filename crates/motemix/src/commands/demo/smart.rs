@@ -170,8 +170,8 @@ impl Smart {
         let seen = self.application.as_ref().map(Application::seen).unwrap_or_default();
         let devices = list.all().map_err(Failure::failed)?;
         Ok(devices.iter().filter(|device| device.accepted > 0).all(|device| {
-            let last = device.fresh.next().checked_sub(1);
-            seen.iter().any(|seen| seen.name == device.place && Some(seen.last) == last)
+            let newest = device.fresh.next().checked_sub(1);
+            seen.iter().any(|seen| seen.name == device.place && Some(seen.last) == newest)
         }))
     }
 

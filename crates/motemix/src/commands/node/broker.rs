@@ -4,17 +4,18 @@ use crate::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::handover::{Commands, Handover, HandoverError, Replier, Settings};
 use motemix_host::config::BrokerConfig;
-use motemix_host::{NodeConfig, Replies};
+use motemix_host::store::Message;
+use motemix_host::{NodeConfig, Replies, Trouble};
 use std::sync::Arc;
 use std::thread;
 use tokio::sync::Notify;
 
 /// Hands what is believed to the broker, on a thread of its own that ends with the process.
-/// Returns who says to motes what servers command.
+/// Returns who says to motes what servers command, and who knows why nothing is handed over.
 ///
 /// # Errors
 /// There is no list of devices, or the system has no thread.
-pub fn hand_over(config: &NodeConfig, broker: &BrokerConfig) -> Result<Replies, Failure> {
+pub fn hand_over(config: &NodeConfig, broker: &BrokerConfig) -> Result<(Replies, Trouble), Failure> {
     let devices = config.devices_file();
     if !devices.exists() {
         return Err(Failure::broken(format!(
@@ -34,11 +35,14 @@ pub fn hand_over(config: &NodeConfig, broker: &BrokerConfig) -> Result<Replies, 
     let replier = Replier::new(&settings.devices, &settings.network, commands.clone(), woken.clone());
     let mut replier = replier.map_err(Failure::broken)?;
     let handover = Handover::new(settings, commands, woken).map_err(failure)?;
+    let state = handover.state();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start a runtime")?;
     let thread = thread::Builder::new().name("handover".to_owned());
     thread.spawn(move || runtime.block_on(handover.run())).context("cannot start a thread")?;
-    Ok(Box::new(move |messages| replier.replies(messages)))
+    let answer = move |messages: &[Message]| replier.replies(messages);
+    let trouble = move || Some(format!("readings are not handed to the broker: {}", state.problem()?));
+    Ok((Box::new(answer), Box::new(trouble)))
 }
 
 fn failure(error: HandoverError) -> Failure {

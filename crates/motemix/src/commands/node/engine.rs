@@ -15,8 +15,9 @@ pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> 
     let source = config.readings.as_ref().map(|readings| source(config, readings)).transpose()?;
     let heard = config.readings.as_ref().map(heard).transpose()?.flatten();
     let broker = config.broker.as_ref();
-    let replies = broker.map(|broker| super::broker::hand_over(config, broker)).transpose()?;
-    let setup = Setup { sockets, source, heard, replies, ..Setup::default() };
+    let broker = broker.map(|broker| super::broker::hand_over(config, broker)).transpose()?;
+    let (replies, trouble) = broker.unzip();
+    let setup = Setup { sockets, source, heard, replies, trouble, ..Setup::default() };
     motemix_host::run(config, setup, |_| {}).map_err(failure)
 }
 
