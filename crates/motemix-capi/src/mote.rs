@@ -8,9 +8,9 @@
 //! ```
 //!
 //! [`memory`] is where the unsafe code is; [`flash`], [`link`], [`ear`] and `terminal` call back
-//! into C. A program with its own commands leaves `terminal` out.
-//! Where links are protected, [`neighbours`] is between the node and `link`. Where the program lets
-//! the mote sign readings, [`readings`] is beside the node.
+//! into C. A program with commands of its own leaves `terminal` out. Where links are protected,
+//! [`neighbours`] is between the node and `link`. Where the program lets the mote sign readings,
+//! [`readings`] is beside the node.
 
 mod draws;
 mod ear;
