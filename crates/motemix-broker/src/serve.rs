@@ -15,8 +15,8 @@ mod connections;
 mod datagrams;
 mod fetches;
 mod inner;
+mod preshared;
 mod sessions;
-mod shared;
 mod shown;
 pub mod statistics;
 

@@ -96,7 +96,8 @@ pub struct Response {
     pub etag: Option<ETag>,
     /// For how many seconds it is fresh; 60 if nothing is said (RFC 7252 §5.10.5).
     pub max_age: Option<u32>,
-    /// Of an error for a body that is too long: how many bytes would be taken (RFC 7959 §2.9.3).
+    /// How many bytes of a body would be taken, in an error for one that is too long (RFC 7959
+    /// §2.9.3).
     pub size1: Option<u32>,
     /// Where the resource is that was made.
     pub location_path: Vec<String>,

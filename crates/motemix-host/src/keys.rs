@@ -7,8 +7,8 @@
 mod card;
 mod device;
 mod file;
+mod preshared;
 mod rotation;
-mod shared;
 
 use std::fmt;
 use std::io::Write as _;
@@ -24,8 +24,8 @@ use crate::store::file::{folder_open_to_all, open};
 pub use card::{CardError, DeviceCard, GroupFile, LONGEST_CARD, describe};
 pub use device::DeviceKey;
 pub use file::{KeyError, KeyProblem};
+pub use preshared::SharedContext;
 pub use rotation::{Rotated, rotate};
-pub use shared::SharedContext;
 
 const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";

@@ -3,14 +3,14 @@
 
 #[path = "broker_devices/broker.rs"]
 mod broker;
+#[path = "broker_devices/preshared.rs"]
+mod preshared;
 mod program;
 #[path = "broker_devices/proven.rs"]
 mod proven;
 #[path = "../../motemix-neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
-#[path = "broker_devices/shared.rs"]
-mod shared;
 #[path = "broker_devices/silent.rs"]
 mod silent;
 #[path = "broker_devices/simple.rs"]

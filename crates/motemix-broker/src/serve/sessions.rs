@@ -18,7 +18,7 @@ use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_neighbour::edhoc::{Ccs, CredentialId};
 use motemix_object::{Algorithm, Identity, PublicKey, Signer as _};
 
-use super::{ServeError, shared};
+use super::{ServeError, preshared};
 use crate::State;
 use crate::policy::{Policy, Sessions};
 
@@ -86,7 +86,7 @@ pub(super) fn protection(
     };
     let responder = Responder::new(edhoc::Settings::default(), own);
     let mut contexts = Contexts::new(settings);
-    let (shared, numbers) = shared::take_up(folder, &mut contexts, settings.places)?;
+    let (shared, numbers) = preshared::take_up(folder, &mut contexts, settings.places)?;
     let protection = Protection {
         layer: Layer { contexts, responder: Some(responder) },
         policy: Box::new(devices),

@@ -22,9 +22,9 @@ pub struct SharedContext {
     /// Whose requests are under it, if that is somebody with an identity.
     pub device: Option<Identity>,
     /// This side's identifier.
-    pub sender: Vec<u8>,
+    pub own_id: Vec<u8>,
     /// The other side's.
-    pub recipient: Vec<u8>,
+    pub peer_id: Vec<u8>,
     /// Not secret; may be empty.
     pub salt: Vec<u8>,
     /// Tells contexts with the same identifiers apart.
@@ -48,12 +48,12 @@ impl SharedContext {
             let id = bytes(path, lines, name, expected)?.filter(|id| id.len() <= 7);
             id.ok_or_else(|| lines.malformed(expected))
         };
-        let sender = id(&mut lines, "sender", SENDER)?;
-        let recipient = id(&mut lines, "recipient", RECIPIENT)?;
+        let own_id = id(&mut lines, "sender", SENDER)?;
+        let peer_id = id(&mut lines, "recipient", RECIPIENT)?;
         let salt = bytes(path, &mut lines, "salt", SALT)?.unwrap_or_default();
         let id_context = bytes(path, &mut lines, "id-context", ID_CONTEXT)?;
         let secret = lines.last_seed("secret", SECRET)?;
-        Ok(Self { device, sender, recipient, salt, id_context, secret })
+        Ok(Self { device, own_id, peer_id, salt, id_context, secret })
     }
 
     /// The master secret.
@@ -95,14 +95,14 @@ mod tests {
     fn what_may_be_left_out_is() {
         let secret = format!("secret {}\n", "5a".repeat(32));
         let least = load(&format!("sender 01\nrecipient 02\n{secret}")).unwrap();
-        assert_eq!((&least.sender[..], &least.recipient[..]), (&[1][..], &[2][..]));
+        assert_eq!((&least.own_id[..], &least.peer_id[..]), (&[1][..], &[2][..]));
         assert!(least.device.is_none() && least.salt.is_empty() && least.id_context.is_none());
         assert_eq!(least.secret(), &[0x5a; 32]);
         let device = "11".repeat(32);
         let all = format!("device {device}\nsender \nrecipient 0202\nsalt a5\nid-context 07\n{secret}");
         let all = load(&all).unwrap();
         assert_eq!(all.device.unwrap().to_string(), device);
-        assert_eq!((all.sender, all.salt, all.id_context), (vec![], vec![0xa5], Some(vec![7])));
+        assert_eq!((all.own_id, all.salt, all.id_context), (vec![], vec![0xa5], Some(vec![7])));
     }
 
     #[test]

@@ -115,8 +115,8 @@ pub(super) fn take_up(
             master_secret: shared.secret(),
             master_salt: &shared.salt,
             id_context: shared.id_context.as_deref(),
-            sender: &shared.sender,
-            recipient: &shared.recipient,
+            sender: &shared.own_id,
+            recipient: &shared.peer_id,
         };
         // A context that was never sent under may have been received under all the same.
         let now = Instant::from_micros(1);
@@ -151,7 +151,7 @@ fn name_of(shared: &SharedContext) -> String {
     let mut hash = Sha256::new();
     hash.update("motemix/1 oscore numbers");
     let id_context = shared.id_context.as_deref();
-    for part in [&shared.secret()[..], &shared.salt, id_context.unwrap_or_default(), &shared.sender] {
+    for part in [&shared.secret()[..], &shared.salt, id_context.unwrap_or_default(), &shared.own_id] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
