@@ -15,9 +15,10 @@ mod announce;
 mod commands;
 mod publish;
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use motemix_host::store::{Inbox, Message, StoreError, file};
 use motemix_object::{Audience, Identity, LongAudience, Policy};
@@ -110,6 +111,8 @@ pub struct Handover {
     state: HandoverState,
     /// The number of the last message that the broker has.
     mark: u64,
+    /// Which file its numbers are of.
+    of: Option<File>,
     next_tidy: Instant,
 }
 
@@ -124,8 +127,14 @@ impl Handover {
         // What is no number begins anew: the broker recognises what it has.
         let mark = std::fs::read_to_string(&settings.mark).ok();
         let mark = mark.and_then(|mark| mark.trim().parse().ok()).unwrap_or(0);
+        let of = file_of(&settings.inbox);
         let state = HandoverState::default();
-        Ok(Self { settings, commands, woken, state, mark, next_tidy: Instant::now() })
+        let mut handover = Self { settings, commands, woken, state, mark, of, next_tidy: Instant::now() };
+        // Before one that was made anew has as many as the one before.
+        if handover.of.is_some() {
+            handover.begin_anew_if_shorter(&Inbox::open(&handover.settings.inbox)?)?;
+        }
+        Ok(handover)
     }
 
     /// How it goes, to be asked while it runs.
@@ -194,19 +203,32 @@ impl Handover {
         }
     }
 
-    /// What came after the mark. An inbox that was made anew begins with the first.
+    /// What came after the mark. An inbox that was made anew begins with the first: what was handed
+    /// over twice is still one value.
     fn messages(&mut self) -> Result<Vec<Message>, StoreError> {
         // Opening would make one for a node that never ran.
         if !self.settings.inbox.exists() {
             return Ok(Vec::new());
         }
+        let of = file_of(&self.settings.inbox);
+        if self.of.is_some() && self.of != of {
+            self.mark = 0;
+        }
+        self.of = of;
         let inbox = Inbox::open(&self.settings.inbox)?;
         let messages = inbox.after(self.mark, TOGETHER)?;
-        if messages.is_empty() && inbox.recent(1)?.first().is_some_and(|newest| newest.number < self.mark) {
-            self.mark = 0;
+        if messages.is_empty() && self.begin_anew_if_shorter(&inbox)? {
             return inbox.after(0, TOGETHER);
         }
         Ok(messages)
+    }
+
+    fn begin_anew_if_shorter(&mut self, inbox: &Inbox) -> Result<bool, StoreError> {
+        let is_shorter = inbox.recent(1)?.first().is_some_and(|newest| newest.number < self.mark);
+        if is_shorter {
+            self.mark = 0;
+        }
+        Ok(is_shorter)
     }
 
     fn keep_mark(&mut self, messages: &[Message]) -> Result<(), HandoverError> {
@@ -230,6 +252,14 @@ impl Handover {
         }
         Ok(())
     }
+}
+
+/// Which file an inbox is: its number, and when it was made, for numbers are given again.
+type File = (u64, Option<SystemTime>);
+
+fn file_of(path: &Path) -> Option<File> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.ino(), found.created().ok()))
 }
 
 /// Those messages that are believed, with what is known of them.

@@ -161,3 +161,37 @@ async fn what_a_server_commands_is_said_to_the_device_that_it_is_for_and_to_no_o
         })
         .await;
 }
+
+#[tokio::test]
+async fn a_broker_of_another_network_gets_nothing_and_the_receiver_says_so() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let mut device = Device::new(1);
+            let mut receiver = Receiver::new(folder.path(), &[&device]);
+            receiver.arrives(&device.seal(20));
+            let other = motemix_broker::Policy { audience: "plant".to_owned(), ..policy() };
+            let broker = Served::start_with(folder.path(), other);
+            let handover = receiver.handover(&Commands::default());
+            let state = handover.state();
+            let handing = tokio::spawn(handover.run());
+            let problem = loop {
+                match state.problem() {
+                    Some(problem) => break problem,
+                    None => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            };
+            assert!(problem.contains("\"building\"") && problem.contains("\"plant\""), "{problem}");
+            assert!(!folder.path().join("handed-over").exists(), "nobody has it");
+            broker.stop().await;
+
+            let broker = Served::start(folder.path());
+            while state.problem().is_some() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            assert_eq!(std::fs::read_to_string(folder.path().join("handed-over")).unwrap(), "1\n");
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}

@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use motemix_broker::client::{Address, Client};
 use motemix_broker::handover::Commands;
 use motemix_coap::{Code, Method, Request, format, link_format};
+use motemix_host::store::Inbox;
 use motemix_object::{Credential, Freshness, Path};
 use motemix_readings::devices::MAX_DEVICES;
 use motemix_readings::{Devices, base64url};
@@ -298,6 +299,42 @@ async fn what_a_device_said_before_it_got_a_successor_is_handed_over_too() {
             while !links(&client, &of_old).await.is_empty() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn an_inbox_that_was_made_anew_and_has_more_than_the_one_before_is_handed_over_from_its_first() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut device, mut other) = (Device::new(1), Device::new(2));
+            let mut receiver = Receiver::new(folder.path(), &[&device, &other]);
+            let broker = Served::start(folder.path());
+            let handing = receiver.hand_over(&Commands::default());
+            receiver.arrives(&device.seal(20));
+            handed_over(&receiver, 1).await;
+            broker.stop().await;
+
+            // The disk was lost, and until the broker is back more has come than there was.
+            let made = folder.path().join("new.db");
+            let mut inbox = Inbox::open(&made).unwrap();
+            let first = other.seal(30);
+            for (number, data) in (1..).zip([first.clone(), device.seal(21), device.seal(22)]) {
+                inbox.accept([number; 16], Duration::from_secs(10), &data).unwrap();
+            }
+            drop(inbox);
+            std::fs::rename(made, folder.path().join("inbox.db")).unwrap();
+            let broker = Served::start(folder.path());
+            handed_over(&receiver, 3).await;
+            let client = broker.client().await;
+            let of_other = format!("ep=MOTEMIX:ID:{:.32}", other.identity);
+            let found = links(&client, &of_other).await;
+            let readings = found.iter().find(|link| link.has("key")).unwrap();
+            let newest = client.ask(get(&path(&readings.target))).await.unwrap();
+            assert_eq!(&*newest.payload, &first[..], "it was skipped");
             handing.abort();
             broker.stop().await;
         })

@@ -92,7 +92,7 @@ impl<'f> Receiver<'f> {
         self.inbox.recent(1).unwrap().remove(0)
     }
 
-    pub fn hand_over(&self, commands: &Commands) -> JoinHandle<()> {
+    pub fn handover(&self, commands: &Commands) -> Handover {
         let settings = Settings {
             socket: self.folder.join("broker/local.sock"),
             inbox: self.folder.join("inbox.db"),
@@ -101,8 +101,11 @@ impl<'f> Receiver<'f> {
             network: NETWORK.to_owned(),
             keep: 2,
         };
-        let handover = Handover::new(settings, commands.clone(), Arc::new(Notify::new())).unwrap();
-        tokio::spawn(handover.run())
+        Handover::new(settings, commands.clone(), Arc::new(Notify::new())).unwrap()
+    }
+
+    pub fn hand_over(&self, commands: &Commands) -> JoinHandle<()> {
+        tokio::spawn(self.handover(commands).run())
     }
 
     pub fn replier(&self, commands: &Commands) -> Replier {
