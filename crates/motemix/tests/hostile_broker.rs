@@ -69,8 +69,8 @@ fn signed(number: u64) -> (String, Vec<u8>) {
     let mut reading = [0; 256];
     // `[{"n": "t", "v": 1}]`
     let senml = b"\x81\xa2\x00\x61t\x02\x01";
-    let sealed = sealer.seal(Reserved::promised(number), senml, &mut reading).expect("room");
-    (base64url::encode(&bytes[..len]), reading[..sealed].to_vec())
+    let signed = sealer.seal(Reserved::promised(number), senml, &mut reading).expect("room");
+    (base64url::encode(&bytes[..len]), reading[..signed].to_vec())
 }
 
 #[test]
