@@ -138,9 +138,9 @@ async fn who_repeats_what_a_device_shows_of_itself_does_not_learn_what_is_comman
                 // The key is in the directory, for everybody to see.
                 let shown = receiver.arrives(device.credential());
                 let own = receiver.arrives(&device.seal(21));
-                let replies = replier.replies(&[shown, own]);
-                assert_eq!(replies[0], b"", "a stranger's reply has the command");
-                if replies[1] == b"open the valve" {
+                let said = replier.replies(&[shown, own]);
+                assert_eq!(said[0], b"", "a stranger's reply has the command");
+                if said[1] == b"open the valve" {
                     break;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
