@@ -148,12 +148,12 @@ async fn what_a_server_commands_is_said_to_the_device_that_it_is_for_and_to_no_o
                 let from_it = receiver.arrives(&device.seal(1));
                 let from_other = receiver.arrives(&other.seal(1));
                 let forged = receiver.arrives(&Device::new(3).seal(1));
-                let replies = replier.replies(&[from_it, from_other, forged]);
-                assert_eq!((&replies[1][..], &replies[2][..]), (&b""[..], &b""[..]));
-                if replies[0] == b"open the valve" {
+                let said = replier.replies(&[from_it, from_other, forged]);
+                assert_eq!((&said[1][..], &said[2][..]), (&b""[..], &b""[..]));
+                if said[0] == b"open the valve" {
                     break;
                 }
-                assert_eq!(replies[0], b"");
+                assert_eq!(said[0], b"");
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             handing.abort();
