@@ -319,14 +319,13 @@ async fn an_inbox_that_was_made_anew_and_has_more_than_the_one_before_is_handed_
             broker.stop().await;
 
             // The disk was lost, and until the broker is back more has come than there was.
-            let made = folder.path().join("new.db");
-            let mut inbox = Inbox::open(&made).unwrap();
+            receiver.inbox = Inbox::open(folder.path().join("new.db")).unwrap();
             let first = other.seal(30);
-            for (number, data) in (1..).zip([first.clone(), device.seal(21), device.seal(22)]) {
-                inbox.accept([number; 16], Duration::from_secs(10), &data).unwrap();
-            }
-            drop(inbox);
-            std::fs::rename(made, folder.path().join("inbox.db")).unwrap();
+            receiver.arrives(&first);
+            receiver.arrives(&device.seal(21));
+            receiver.arrives(&device.seal(22));
+            receiver.inbox = Inbox::open(folder.path().join("none.db")).unwrap();
+            std::fs::rename(folder.path().join("new.db"), folder.path().join("inbox.db")).unwrap();
             let broker = Served::start(folder.path());
             handed_over(&receiver, 3).await;
             let client = broker.client().await;

@@ -59,7 +59,8 @@ impl Replier {
     }
 
     /// For each message what is commanded to its device, if it is believed and has a fresh number;
-    /// nothing otherwise. A list that does not work is the affair of whoever hands over: then nothing is commanded.
+    /// nothing otherwise. A list that does not work is the affair of whoever hands over: then
+    /// nothing is commanded.
     pub fn replies(&mut self, messages: &[Message]) -> Vec<Vec<u8>> {
         let audience = Audience::new(&self.network).unwrap_or_default();
         let mut replies = Vec::with_capacity(messages.len());
