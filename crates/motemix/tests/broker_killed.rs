@@ -55,6 +55,9 @@ fn whatever_was_acknowledged_before_it_was_killed_is_there_afterwards() {
             history.iter().filter_map(|value| String::from_utf8_lossy(&value.payload).parse().ok()).collect();
         let lost: Vec<_> = acknowledged.iter().filter(|number| !kept.contains(number)).collect();
         assert!(lost.is_empty(), "of {} acknowledged updates {lost:?} are lost", acknowledged.len());
-        assert!(acknowledged.len() as u64 > KILLS, "{acknowledged:?}");
+        assert!(!acknowledged.is_empty());
     }
+    // Who waits to repeat is overtaken by the others.
+    let all: usize = published.iter().map(|(acknowledged, _)| acknowledged.len()).sum();
+    assert!(all as u64 >= 40 * KILLS, "{all} acknowledged");
 }

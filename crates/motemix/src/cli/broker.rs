@@ -25,7 +25,7 @@ Examples:
   motemix broker --listen '[::1]:5683' --data broker
   motemix broker --listen '[::1]:5683' --data broker --page 127.0.0.1:8080
   motemix broker --listen '[::1]:5683' --data broker --config broker.toml
-  motemix broker --listen '[::1]:5683' --data broker --store nats://10.0.0.1,10.0.0.2,10.0.0.3/building
+  motemix broker --listen '[::1]:5683' --data b --store nats://n1,n2,n3/building
   motemix broker watch 'coap://[::1]:5683'"
 )]
 pub struct Broker {
