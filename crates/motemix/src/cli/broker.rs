@@ -97,7 +97,8 @@ pub struct BrokerAt {
 #[command(after_long_help = "\
 Example:
   motemix id new mote.key
-  motemix broker register 'coap://[::1]:5683' --key mote.key --place cellar --purpose temperature")]
+  motemix broker register 'coap://[::1]:5683' --key mote.key --place cellar \\
+      --purpose temperature")]
 pub struct BrokerRegister {
     #[command(flatten)]
     pub broker: BrokerAt,
@@ -145,7 +146,8 @@ pub struct BrokerPublish {
 #[command(after_long_help = "\
 Examples:
   motemix broker watch 'coap://[::1]:5683'
-  motemix broker watch 'coap://[::1]:5683' --audience plant --seconds 60 --json | jq .senml")]
+  motemix broker watch 'coap://[::1]:5683' --audience plant --seconds 60 --json \\
+      | jq .senml")]
 pub struct BrokerWatch {
     #[command(flatten)]
     pub broker: BrokerAt,
