@@ -146,7 +146,7 @@ pub struct BrokerPublish {
 #[command(after_long_help = "\
 Examples:
   motemix broker watch 'coap://[::1]:5683'
-  motemix broker watch 'coap://[::1]:5683' --audience plant --seconds 60 --json \\
+  motemix broker watch 'coap://[::1]:5683' --audience plant --json \\
       | jq .senml")]
 pub struct BrokerWatch {
     #[command(flatten)]
