@@ -172,7 +172,8 @@ pub struct BrokerWatch {
 #[command(after_long_help = "\
 Example:
   echo '[{\"n\":\"valve\",\"v\":1}]' |
-      motemix object command server.key --device valve.card --audience plant > open.txt
+      motemix object command server.key --device valve.card --audience plant \\
+      > open.txt
   motemix broker command broker/local.sock --device MOTEMIX:ID:… open.txt")]
 pub struct BrokerCommand {
     #[command(flatten)]
