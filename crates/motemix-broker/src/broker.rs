@@ -5,6 +5,7 @@ mod batch;
 mod counters;
 mod desk;
 mod discovery;
+mod look_ups;
 mod memory;
 mod observers;
 mod rates;
@@ -12,6 +13,7 @@ mod unpublished;
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::ops::Range;
 
 use motemix_coap::{Code, Method, Observe, Relation, Request, Response};
 
@@ -26,9 +28,9 @@ pub(crate) use memory::Memory;
 use observers::{Observers, Places};
 
 use crate::context::{Context, Origin};
-use crate::directory::{self, Desk, Fetch, Outcome, Settings};
+use crate::directory::{self, Desk, Fetch, Settings};
 use crate::policy::Policy;
-use crate::state::{Registration, RegistrationId, TopicId};
+use crate::state::TopicId;
 use crate::topics::{self, Reply};
 use crate::{Caller, Change, Moment, State};
 
@@ -62,6 +64,8 @@ pub struct Broker<T> {
     keeps_requests: bool,
     /// Requests of the batch, if they may be decided anew.
     kept: Vec<again::Kept>,
+    /// When observed look-ups are not answered again.
+    look_ups_rest: Range<Moment>,
     /// When it was last told what time it is.
     now: Moment,
 }
@@ -84,6 +88,7 @@ impl<T> Broker<T> {
             refused: BTreeMap::new(),
             keeps_requests: false,
             kept: Vec::new(),
+            look_ups_rest: Moment::from_millis(0)..Moment::from_millis(0),
             now: Moment::from_millis(0),
             policy,
         }
@@ -130,15 +135,7 @@ impl<T> Broker<T> {
     /// As how many requests one counts: what looks at all registrations or topics is more work than
     /// others.
     fn cost(&self, request: &Request) -> u32 {
-        let state = self.memory.state();
-        let names_one = || request.parameter("ep").is_some_and(|name| !name.ends_with('*'));
-        let looked_at = match request.path.first().map(String::as_str) {
-            Some(directory::LOOK_UP) if !names_one() => state.registrations().len(),
-            Some(topics::COLLECTION) if request.path.len() == 1 && request.method != Method::Post => {
-                state.topics().len()
-            }
-            _ => return 1,
-        };
+        let looked_at = looked_at(self.memory.state(), request);
         1 + u32::try_from(looked_at / A_REQUEST_S_WORK).unwrap_or(u32::MAX - 1)
     }
 
@@ -217,18 +214,6 @@ impl<T> Broker<T> {
         self.note_observation(relation, observed)
     }
 
-    fn look_at(
-        &mut self,
-        caller: &Caller,
-        relation: Relation,
-        request: &Request,
-        response: &Response,
-    ) -> bool {
-        let places = self.places(u32::MAX, caller);
-        let observed = self.observers.observe_look_up(relation, caller, request, response, places);
-        self.note_observation(relation, observed.is_ok())
-    }
-
     fn note_observation(&mut self, relation: Relation, observed: bool) -> bool {
         if observed {
             self.batch.began.push(relation);
@@ -265,6 +250,7 @@ impl<T> Broker<T> {
             && self.batch.changes().is_empty()
             && self.batch.checks.is_empty()
             && self.batch.dismissed.is_empty()
+            && !self.are_look_ups_due()
     }
 
     /// The store has the changes.
@@ -276,7 +262,8 @@ impl<T> Broker<T> {
         for (topic, last) in batch.published() {
             self.notify(topic, *last, &mut notices);
         }
-        self.notify_look_ups(&batch.registrations(), &mut notices);
+        self.observers.changed(&batch.registrations());
+        self.notify_look_ups(&mut notices);
         self.observers.forget_seen(&batch.began);
         self.counters.notices += notices.len() as u64;
         Settled { answers: mem::take(&mut self.waiting), notices, feed: batch.into_changes() }
@@ -299,36 +286,6 @@ impl<T> Broker<T> {
             last: false,
             confirm,
         }));
-    }
-
-    fn notify_look_ups(&mut self, changed: &[(&RegistrationId, &Registration)], notices: &mut Vec<Notice>) {
-        let desk = Desk { settings: &self.settings, state: self.memory.state(), now: self.now };
-        for look_up in self.observers.look_ups() {
-            // Most changes concern few look-ups, and each look-up looks at all registrations.
-            if !changed.iter().any(|(id, one)| directory::concerns(&look_up.request, id, one)) {
-                continue;
-            }
-            let response = match directory::handle(desk, &look_up.caller, &look_up.request) {
-                Some(Ok(Outcome::Done { response, .. })) => response,
-                Some(Err(refused)) => refused.response(),
-                Some(Ok(Outcome::Fetch(_))) | None => continue,
-            };
-            if response == look_up.known {
-                continue;
-            }
-            look_up.known = response.clone();
-            notices.extend(look_up.observers().map(|relation| Notice {
-                relation,
-                response: response.clone(),
-                last: !response.code.is_success(),
-                confirm: false,
-            }));
-        }
-        let over: Vec<Relation> =
-            notices.iter().filter(|notice| notice.last).map(|notice| notice.relation).collect();
-        for relation in over {
-            self.observers.end(&relation);
-        }
     }
 
     /// The store does not have the changes: takes them back. Whoever waits is told.
@@ -417,7 +374,8 @@ impl<T> Broker<T> {
 
     /// When [`expire`](Self::expire) is due.
     pub fn next_expiry(&self) -> Option<Moment> {
-        [self.memory.next_ending(), self.observers.next_check()].into_iter().flatten().min()
+        let next = [self.memory.next_ending(), self.observers.next_check(), self.next_look_ups()];
+        next.into_iter().flatten().min()
     }
 
     /// An observation is over: the observer is gone.
@@ -459,6 +417,18 @@ enum Reaction {
 const A_REQUEST_S_WORK: usize = 1000;
 /// Seconds.
 const DAY: u32 = 86_400;
+
+/// How many registrations or topics are looked at for a request, if it may be all of them.
+fn looked_at(state: &State, request: &Request) -> usize {
+    let names_one = || request.parameter("ep").is_some_and(|name| !name.ends_with('*'));
+    match request.path.first().map(String::as_str) {
+        Some(directory::LOOK_UP) if !names_one() => state.registrations().len(),
+        Some(topics::COLLECTION) if request.path.len() == 1 && request.method != Method::Post => {
+            state.topics().len()
+        }
+        _ => 0,
+    }
+}
 
 /// The end of an observation (RFC 7641 §3.2).
 fn gone(relation: Relation) -> Notice {

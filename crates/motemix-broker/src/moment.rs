@@ -21,9 +21,15 @@ impl Moment {
         self.0 / 1000
     }
 
+    /// `millis` later, or the last moment there is.
+    #[must_use]
+    pub const fn plus_millis(self, millis: u64) -> Self {
+        Self(self.0.saturating_add(millis))
+    }
+
     /// `seconds` later, or the last moment there is.
     #[must_use]
     pub const fn plus_secs(self, seconds: u64) -> Self {
-        Self(self.0.saturating_add(seconds.saturating_mul(1000)))
+        self.plus_millis(seconds.saturating_mul(1000))
     }
 }

@@ -3,7 +3,7 @@
 mod building;
 
 use building::*;
-use motemix_broker::{Policy, Refused};
+use motemix_broker::{Moment, Policy, Refused};
 use motemix_coap::{Code, Method, Observe, Request, format};
 use motemix_object::Path;
 
@@ -266,17 +266,20 @@ fn links_that_never_come_take_a_few_places_and_leave_the_others() {
     assert!(broker.poll_fetch().is_some());
 }
 
+fn lamp(number: u32, target: &str) -> Request {
+    Request {
+        query: vec![format!("ep=lamp-{number}"), "base=coap://[2001:db8::1]".to_owned()],
+        content_format: Some(format::LINK_FORMAT),
+        payload: format!("<{target}>").into_bytes(),
+        ..Request::new(Method::Post, &["rd"])
+    }
+}
+
 #[test]
 fn look_ups_among_many_registrations_count_as_more_than_one_request() {
     let mut building = Building::new(parse("[rates]\nrequests = 10\nburst = 20\n"), &[]);
-    let registration = |number: u32| Request {
-        query: vec![format!("ep=lamp-{number}"), "base=coap://[2001:db8::1]".to_owned()],
-        content_format: Some(format::LINK_FORMAT),
-        payload: b"</on>".to_vec(),
-        ..Request::new(Method::Post, &["rd"])
-    };
     for number in 0..5000 {
-        assert_eq!(building.answer(&local(), registration(number)).code, Code::CREATED);
+        assert_eq!(building.answer(&local(), lamp(number, "/on")).code, Code::CREATED);
     }
     let look_up = |query: &str| Request { query: vec![query.to_owned()], ..get(&["rd-lookup", "res"]) };
     let taken = |building: &mut Building, number: u16, query: &str| {
@@ -286,4 +289,40 @@ fn look_ups_among_many_registrations_count_as_more_than_one_request() {
     assert_eq!(taken(&mut building, 1, "rt=nothing"), 20 / 6);
     // Who names an endpoint makes no work.
     assert_eq!(taken(&mut building, 2, "ep=lamp-7"), 20);
+}
+
+#[test]
+fn observed_look_ups_among_many_registrations_are_answered_again_after_a_rest() {
+    let mut building = Building::new(Policy::default(), &[]);
+    for number in 0..5000 {
+        assert_eq!(building.answer(&local(), lamp(number, "/on")).code, Code::CREATED);
+    }
+    // Each asks for something else, or there would be one look-up with many observers.
+    for number in 0..60 {
+        let query = vec![format!("href=coap://[2001:db8::1]/{number}*")];
+        let observe = Request { observe: Some(Observe::Register), query, ..get(&["rd-lookup", "res"]) };
+        let (response, _) = building.ask(&stranger(number), 1, observe);
+        assert_eq!(response.code, Code::CONTENT);
+    }
+    let change = |building: &mut Building, target: &str| {
+        let (_, settled) = building.ask(&local(), 1, lamp(1, target));
+        settled.notices.len()
+    };
+    assert_eq!(change(&mut building, "/7"), 1);
+    for target in ["/8", "/9", "/10"] {
+        assert_eq!(change(&mut building, target), 0, "a stranger's work is never done");
+    }
+    // Nobody waits for long, and each hears of the newest: 7 is gone, and 1 and 10 are there.
+    let due = building.broker.next_expiry().unwrap();
+    assert!(due > building.now && due <= building.now.plus_secs(1), "{due:?}");
+    assert!(building.broker.is_settled());
+    building.now = due;
+    building.broker.expire(due);
+    assert!(!building.broker.is_settled());
+    let notices = building.broker.stored().notices;
+    assert_eq!(notices.len(), 3, "{notices:?}");
+    assert!(building.broker.is_settled());
+    // A clock that was set back by a year keeps nobody waiting.
+    building.now = Moment::from_millis(START.as_millis() - 365 * 86_400_000);
+    assert_eq!(change(&mut building, "/59"), 4);
 }

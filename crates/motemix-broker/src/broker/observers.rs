@@ -6,7 +6,8 @@ use std::sync::Arc;
 use motemix_coap::{ETag, Relation, Request, Response};
 
 use crate::context::Origin;
-use crate::state::TopicId;
+use crate::directory;
+use crate::state::{Registration, RegistrationId, TopicId};
 use crate::{Caller, Moment};
 
 /// What is observed.
@@ -45,6 +46,8 @@ pub(super) struct LookUp {
     pub(super) caller: Caller,
     /// What the observers know.
     pub(super) known: Response,
+    /// Something that concerns it has changed since.
+    pub(super) is_stale: bool,
     observers: BTreeMap<u64, Relation>,
 }
 
@@ -154,6 +157,7 @@ impl Observers {
             request: Request { observe: None, etags: Vec::<ETag>::new(), ..request.clone() },
             caller: caller.clone(),
             known: known.clone(),
+            is_stale: false,
             observers: BTreeMap::new(),
         });
         look_up.observers.insert(place, relation);
@@ -202,8 +206,22 @@ impl Observers {
         self.observers_of(topic).skip(keep).map(|observer| observer.relation).collect()
     }
 
-    pub(super) fn look_ups(&mut self) -> impl Iterator<Item = &mut LookUp> {
-        self.look_ups.values_mut()
+    /// Notes which look-ups registrations concern, as they were and as they are. Most concern few,
+    /// and to answer a look-up is to look at all registrations.
+    pub(super) fn changed(&mut self, registrations: &[(&RegistrationId, &Registration)]) {
+        for look_up in self.look_ups.values_mut().filter(|look_up| !look_up.is_stale) {
+            let mut changed = registrations.iter();
+            look_up.is_stale = changed.any(|(id, one)| directory::concerns(&look_up.request, id, one));
+        }
+    }
+
+    /// Look-ups with an answer that may be another by now.
+    pub(super) fn stale(&mut self) -> impl Iterator<Item = &mut LookUp> {
+        self.look_ups.values_mut().filter(|look_up| look_up.is_stale)
+    }
+
+    pub(super) fn has_stale(&self) -> bool {
+        self.look_ups.values().any(|look_up| look_up.is_stale)
     }
 
     /// Whether the observers of a topic are to be asked whether they still listen; the next time is
