@@ -184,6 +184,16 @@ def filters_and_keys(visit):
     expect(visit.row("temperature-3").locator(".row")).to_be_focused()
 
 
+def counted(visit):
+    counters = visit.page.locator("#counters")
+    expect(counters.locator("table")).to_be_hidden()
+    counters.locator("summary").click()
+    expect(counters.locator("tbody tr")).to_have_text(["brokerrate3"])
+    shoot(visit.page, "counters", full_page=True)
+    counters.locator("summary").click()
+    expect(counters.locator("table")).to_be_hidden()
+
+
 def gone_and_back(visit):
     page = visit.page
     visit.store_was_full = True
@@ -211,7 +221,10 @@ def gone_and_back(visit):
 
 def on_a_phone(visit):
     page = visit.page
+    page.locator("#counters summary").click()
+    expect(page.locator("#counters tbody tr")).to_have_count(1)
     no_scrolling_sideways(page)
+    page.evaluate("() => scrollTo(0, 0)")
     shoot(page, "phone")
     visit.row("temperature-7").locator(".row").click()
     expect(visit.row("temperature-7").locator(".plot canvas")).to_be_visible()
@@ -241,7 +254,7 @@ def main():
         desk.page.wait_for_timeout(300)
         shoot(desk.page, "dark")
         desk.page.emulate_media(color_scheme="light")
-        for look in (filters_and_keys, gone_and_back):
+        for look in (filters_and_keys, counted, gone_and_back):
             look(desk)
         desk.end()
         for scheme in ("light", "dark"):

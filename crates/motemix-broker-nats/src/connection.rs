@@ -18,12 +18,12 @@ use async_nats::jetstream::{self, Context};
 use async_nats::{ConnectOptions, HeaderMap, header};
 use futures_util::StreamExt as _;
 use motemix_broker::store::StoreError;
+use motemix_broker::store::batch::{Kind, Logged, Message};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Settings;
-use crate::batch::Message;
 
 /// The longest message; servers take 1 MiB unless they are told otherwise.
 const MESSAGE: usize = 1 << 19;
@@ -46,49 +46,25 @@ const OF: &str = "Motemix-Of";
 /// Added by the server to what it tells of a stored message.
 const SEQUENCE: &str = "Nats-Sequence";
 
-/// What a message is about; its subject ends with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// What changed.
-    Changes,
-    /// All that is known.
-    Snapshot,
-}
-
-impl Kind {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Changes => "changes",
-            Self::Snapshot => "snapshot",
-        }
+/// What the subject of such messages ends with.
+const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Changes => "changes",
+        Kind::Snapshot => "snapshot",
     }
 }
 
-/// A message of the stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) kind: Kind,
-    pub(crate) batch: String,
-    pub(crate) number: usize,
-    /// None says that it is no message of a broker.
-    pub(crate) of: usize,
-    pub(crate) sequence: u64,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl Stored {
-    fn of(message: &StreamMessage) -> Self {
-        let text = |name: &str| message.headers.get(name).map_or("", |value| value.as_str()).to_owned();
-        let number = |name: &str| text(name).parse().ok();
-        let is_snapshot = message.subject.as_str().ends_with(Kind::Snapshot.word());
-        Self {
-            kind: if is_snapshot { Kind::Snapshot } else { Kind::Changes },
-            batch: text(BATCH),
-            number: number(NUMBER).unwrap_or(0),
-            of: number(OF).unwrap_or(0),
-            sequence: message.sequence,
-            payload: message.payload.to_vec(),
-        }
+fn logged(message: &StreamMessage) -> Logged {
+    let text = |name: &str| message.headers.get(name).map_or("", |value| value.as_str()).to_owned();
+    let number = |name: &str| text(name).parse().ok();
+    let is_snapshot = message.subject.as_str().ends_with(word(Kind::Snapshot));
+    Logged {
+        kind: if is_snapshot { Kind::Snapshot } else { Kind::Changes },
+        batch: text(BATCH),
+        number: number(NUMBER).unwrap_or(0),
+        of: number(OF).unwrap_or(0),
+        sequence: message.sequence,
+        payload: message.payload.to_vec(),
     }
 }
 
@@ -230,7 +206,7 @@ impl Connection {
 
     /// Publishes a batch, which is to follow message `after`. Returns its last message's number.
     pub(crate) fn publish(&self, kind: Kind, messages: Vec<Message>, after: u64) -> Result<u64, StoreError> {
-        let subject = format!("motemix.{}.{}", self.name, kind.word());
+        let subject = format!("motemix.{}.{}", self.name, word(kind));
         let (context, patience) = (self.context.clone(), self.patience);
         let (stream, known) = (self.stream.clone(), Arc::clone(&self.known));
         let published = self.ask(async move {
@@ -250,7 +226,7 @@ impl Connection {
     }
 
     /// The messages of these numbers that are there.
-    pub(crate) fn fetch(&self, range: RangeInclusive<u64>) -> Result<Vec<Stored>, StoreError> {
+    pub(crate) fn fetch(&self, range: RangeInclusive<u64>) -> Result<Vec<Logged>, StoreError> {
         let stream = self.stream.clone();
         self.ask(async move {
             let gets = futures_util::stream::iter(range.map(|sequence| get(stream.clone(), sequence)));
@@ -403,9 +379,9 @@ fn outgoing(message: &Message, after: u64) -> PublishMessage {
 }
 
 /// Asked once: whoever asks does so again later.
-async fn get(stream: Stream, sequence: u64) -> Result<Option<Stored>, String> {
+async fn get(stream: Stream, sequence: u64) -> Result<Option<Logged>, String> {
     match stream.get_raw_message(sequence).await {
-        Ok(message) => Ok(Some(Stored::of(&message))),
+        Ok(message) => Ok(Some(logged(&message))),
         Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
         Err(error) => Err(error.to_string()),
     }

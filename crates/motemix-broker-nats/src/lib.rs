@@ -12,7 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-mod batch;
 mod connection;
 mod settings;
 
@@ -22,12 +21,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use motemix_broker::state::{TopicId, Value};
+use motemix_broker::store::batch::{Batches, Kind, Logged, LongChange, Message, Whole};
 use motemix_broker::store::{Replica, Retention, Store, StoreError, difference};
 use motemix_broker::{Change, Moment, State};
 use tokio::sync::Notify;
 
-use batch::{Batches, Whole};
-use connection::{Connection, Kind, Stored};
+use connection::Connection;
 pub use settings::Settings;
 
 /// Messages that are fetched before they are dealt with.
@@ -49,7 +48,7 @@ pub struct JetStream {
     /// Messages were removed that this broker has not seen: only a snapshot helps.
     is_lost: bool,
     /// Fetched, and not dealt with.
-    fetched: VecDeque<Stored>,
+    fetched: VecDeque<Logged>,
     /// The batch that ends with the first of these, if the copy could not be written.
     not_copied: Option<(u64, Whole)>,
 }
@@ -134,7 +133,7 @@ impl JetStream {
     }
 
     /// What a message changes, which is in the copy then.
-    fn changes_of(&mut self, message: &Stored) -> Result<Vec<Change>, StoreError> {
+    fn changes_of(&mut self, message: &Logged) -> Result<Vec<Change>, StoreError> {
         if message.sequence > self.at + 1 {
             self.is_lost = true;
         }
@@ -189,10 +188,20 @@ impl JetStream {
         }
     }
 
+    fn messages(&mut self, changes: &[Change]) -> Result<Vec<Message>, StoreError> {
+        let messages = self.batches.split(changes, self.connection.message_len());
+        messages.map_err(|long: LongChange| {
+            self.connection.problem(
+                long.to_string(),
+                "raise max_payload of the servers, or lower limits.payload of the broker",
+            )
+        })
+    }
+
     /// Writes all that is known, so that nobody has to read what was before, which goes.
     fn snapshot(&mut self) -> Result<(), StoreError> {
         let state: Vec<Change> = self.replica.load()?.as_changes().collect();
-        let messages = self.batches.split(&state, self.connection.message_len())?;
+        let messages = self.messages(&state)?;
         let first = self.at + 1;
         self.at = self.connection.publish(Kind::Snapshot, messages, self.at)?;
         self.snapshot_at = self.at;
@@ -213,7 +222,7 @@ impl Store for JetStream {
         if self.is_lost || !self.fetched.is_empty() {
             return Err(StoreError::Behind);
         }
-        let messages = self.batches.split(changes, self.connection.message_len())?;
+        let messages = self.messages(changes)?;
         let last = self.connection.publish(Kind::Changes, messages, self.at)?;
         // If the copy cannot be written, it is news to this broker what it published itself.
         self.replica.apply(changes, last)?;

@@ -9,6 +9,7 @@
 
 mod address;
 mod carrier;
+pub mod registration;
 pub mod topics;
 
 use std::collections::{HashMap, VecDeque};

@@ -28,7 +28,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::{Address, Client, ClientError};
-use announce::Announced;
+use announce::{Announced, Compared};
 pub use commands::{Commands, Replier};
 use publish::{Outcome, publish};
 
@@ -113,6 +113,7 @@ pub struct Handover {
     mark: u64,
     /// Which file its numbers are of.
     of: Option<File>,
+    compared: Compared,
     next_tidy: Instant,
 }
 
@@ -129,7 +130,8 @@ impl Handover {
         let mark = mark.and_then(|mark| mark.trim().parse().ok()).unwrap_or(0);
         let of = file_of(&settings.inbox);
         let state = HandoverState::default();
-        let mut handover = Self { settings, commands, woken, state, mark, of, next_tidy: Instant::now() };
+        let (compared, next_tidy) = (Compared::new(), Instant::now());
+        let mut handover = Self { settings, commands, woken, state, mark, of, compared, next_tidy };
         // Before one that was made anew has as many as the one before.
         if handover.of.is_some() {
             handover.begin_anew_if_shorter(&Inbox::open(&handover.settings.inbox)?)?;
@@ -167,14 +169,30 @@ impl Handover {
         let mut verifier = Verifier::new(Devices::open(&self.settings.devices)?, Policy::WINDOW);
         let mut announced = Announced::default();
         let mut next_announcement = Instant::now();
+        let mut is_compared = false;
         loop {
+            // Also while there is nothing to hand over: commands come over it.
+            if client.is_over() {
+                return Err(ClientError::Silent(client.address().clone()).into());
+            }
             if Instant::now() >= next_announcement {
-                announced.announce(&client, verifier.devices(), &self.commands, &[]).await?;
+                if announced.announce(&client, verifier.devices(), &self.commands, &[]).await? {
+                    self.begin_anew()?;
+                }
                 next_announcement = Instant::now() + ANNOUNCE;
             }
             let messages = self.messages()?;
             if messages.is_empty() {
-                if self.state.set(None).is_some() {
+                if !std::mem::replace(&mut is_compared, true)
+                    && announced.is_ahead_of(&client, verifier.devices(), &mut self.compared).await?
+                {
+                    tracing::info!("the broker lacks readings that it had: the inbox is handed over anew");
+                    self.begin_anew()?;
+                    continue;
+                }
+                let problem = announced.problem();
+                let is_well = problem.is_none();
+                if self.state.set(problem).is_some() && is_well {
                     tracing::info!("readings are handed to the broker again");
                 }
                 self.tidy(&mut verifier)?;
@@ -187,12 +205,17 @@ impl Handover {
                 // Also that of a device which has a successor by now: it was acknowledged.
                 let signed = believed.iter().filter(|(_, verdict)| verdict.sequence.is_some());
                 let waits: Vec<Short> = signed.filter_map(|(_, verdict)| verdict.short).collect();
-                announced.announce(&client, verifier.devices(), &self.commands, &waits).await?;
+                let was_passed_over =
+                    announced.announce(&client, verifier.devices(), &self.commands, &waits).await?;
                 // Which does not stay.
                 next_announcement = Instant::now();
+                if was_passed_over {
+                    self.begin_anew()?;
+                    continue;
+                }
             }
             match publish(&client, &announced, &network, &believed).await? {
-                Outcome::Done => self.keep_mark(&messages)?,
+                Outcome::Done => self.keep_mark(messages.last().map_or(self.mark, |last| last.number))?,
                 // The registrations of its devices have expired, or somebody removed them.
                 Outcome::Unknown => {
                     announced = Announced::default();
@@ -231,9 +254,13 @@ impl Handover {
         Ok(is_shorter)
     }
 
-    fn keep_mark(&mut self, messages: &[Message]) -> Result<(), HandoverError> {
-        let Some(last) = messages.last() else { return Ok(()) };
-        self.mark = last.number;
+    /// Hands over once more what is in the inbox: the broker recognises what it has.
+    fn begin_anew(&mut self) -> Result<(), HandoverError> {
+        self.keep_mark(0)
+    }
+
+    fn keep_mark(&mut self, message: u64) -> Result<(), HandoverError> {
+        self.mark = message;
         let path = &self.settings.mark;
         file::replace(path, 0o600, format!("{}\n", self.mark).as_bytes())
             .map_err(|error| HandoverError::Mark(path.clone(), error))

@@ -1,5 +1,6 @@
 //! What outlives the process.
 
+pub mod batch;
 pub mod sqlite;
 
 use std::path::PathBuf;

@@ -7,7 +7,6 @@ mod receiver;
 use std::time::Duration;
 
 use building::*;
-use motemix_broker::client::{Address, Client};
 use motemix_broker::handover::Commands;
 use motemix_broker::property;
 use motemix_coap::{Code, Method, Request, format};
@@ -44,7 +43,7 @@ async fn what_a_receiver_believes_is_in_the_broker_and_anybody_can_check_it() {
                 if !links.is_empty() {
                     break links;
                 }
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                a_moment().await;
             };
             let found = links.iter().find(|link| link.has("key")).unwrap();
             let credential = base64url::decode(found.value("key").unwrap()).unwrap();
@@ -87,12 +86,9 @@ async fn readings_wait_in_the_inbox_while_the_broker_is_away_and_are_handed_over
             assert!(!folder.path().join("handed-over").exists(), "nobody has them");
 
             let broker = Served::start(folder.path());
-            while std::fs::read_to_string(folder.path().join("handed-over")).unwrap_or_default() != "5\n" {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            receiver.has_handed_over(5).await;
             let client = broker.client().await;
-            let found = links(&client, "rt=core.ps.data").await;
-            let topic = found.iter().find(|link| link.has("key")).unwrap().target.to_string();
+            let topic = readings_in(&links(&client, "rt=core.ps.data").await);
             let newest = client.ask(get(&path(&topic))).await.unwrap();
             assert_eq!(newest.code, Code::CONTENT);
             handing.abort();
@@ -102,9 +98,7 @@ async fn readings_wait_in_the_inbox_while_the_broker_is_away_and_are_handed_over
             std::fs::remove_file(folder.path().join("handed-over")).unwrap();
             let broker = Served::start(folder.path());
             let handing = receiver.hand_over(&commands);
-            while std::fs::read_to_string(folder.path().join("handed-over")).unwrap_or_default() != "5\n" {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            receiver.has_handed_over(5).await;
             let client = broker.client().await;
             assert_eq!(client.ask(get(&path(&topic))).await.unwrap(), newest);
             handing.abort();
@@ -126,15 +120,14 @@ async fn what_a_server_commands_is_said_to_the_device_that_it_is_for_and_to_no_o
             let mut replier = receiver.replier(&commands);
 
             // Where its commands go is among the links of the device.
-            let local =
-                Client::connect(Address::Local(folder.path().join("broker/local.sock"))).await.unwrap();
+            let local = socket_client(folder.path()).await;
             let of_device = format!("ep=MOTEMIX:ID:{:.32}", device.identity);
             let commanded = loop {
                 let links = links(&local, &of_device).await;
                 if let Some(link) = links.iter().find(|link| link.value("if") == Some("motemix.command")) {
                     break link.target.to_string();
                 }
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                a_moment().await;
             };
             let command = |payload: &[u8]| {
                 with(Request::new(Method::Put, &path(&commanded)), format::COSE_SIGN1, payload)
@@ -154,7 +147,7 @@ async fn what_a_server_commands_is_said_to_the_device_that_it_is_for_and_to_no_o
                     break;
                 }
                 assert_eq!(said[0], b"");
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                a_moment().await;
             }
             handing.abort();
             broker.stop().await;
@@ -178,7 +171,7 @@ async fn a_broker_of_another_network_gets_nothing_and_the_receiver_says_so() {
             let problem = loop {
                 match state.problem() {
                     Some(problem) => break problem,
-                    None => tokio::time::sleep(Duration::from_millis(20)).await,
+                    None => a_moment().await,
                 }
             };
             assert!(problem.contains("\"building\"") && problem.contains("\"plant\""), "{problem}");
@@ -187,7 +180,7 @@ async fn a_broker_of_another_network_gets_nothing_and_the_receiver_says_so() {
 
             let broker = Served::start(folder.path());
             while state.problem().is_some() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                a_moment().await;
             }
             assert_eq!(std::fs::read_to_string(folder.path().join("handed-over")).unwrap(), "1\n");
             handing.abort();

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use building::*;
 use futures_util::FutureExt as _;
-use motemix_broker::client::{Address, Client};
 use motemix_broker::handover::Commands;
 use motemix_coap::{Code, Method, Request, format, link_format};
 use motemix_host::store::Inbox;
@@ -20,14 +19,6 @@ use tokio::task::LocalSet;
 
 const COSE: u16 = format::COSE_SIGN1;
 const DATA: (i64, Property<'_>) = (2, Property::Text("core.ps.data"));
-
-/// Waits until so many messages are handed over.
-async fn handed_over(receiver: &Receiver<'_>, message: u64) {
-    let mark = receiver.folder.join("handed-over");
-    while std::fs::read_to_string(&mark).unwrap_or_default() != format!("{message}\n") {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
 
 #[test]
 fn the_topics_of_a_device_are_made_by_it_or_its_receiver_and_by_nobody_else() {
@@ -55,20 +46,18 @@ async fn a_topic_that_somebody_else_made_for_a_device_gets_none_of_its_readings(
             receiver.arrives(&device.seal(20));
             let broker = Served::start(folder.path());
             // Whoever made it deletes what is there, and takes it away whenever he likes.
-            let client = Client::connect(Address::Local(folder.path().join("broker/local.sock"))).await;
-            let client = client.unwrap();
+            let client = socket_client(folder.path()).await;
             let of = Property::Bytes(device.identity.as_bytes());
             let foreign = [(0, Property::Text("a stranger's")), DATA, (DEVICE, of)];
             let foreign = client.ask(post(&foreign)).await.unwrap().location_path;
             let commands = Commands::default();
             let handing = receiver.hand_over(&commands);
-            handed_over(&receiver, 1).await;
+            receiver.has_handed_over(1).await;
 
             let foreign = client.ask(get(&["ps", "data", &foreign[1]])).await.unwrap();
             assert_eq!(foreign.code, Code::NOT_FOUND);
-            let links = links(&client, "rt=core.ps.data").await;
-            let own = links.iter().find(|link| link.has("key")).unwrap();
-            assert_eq!(client.ask(get(&path(&own.target))).await.unwrap().code, Code::CONTENT);
+            let own = readings_in(&links(&client, "rt=core.ps.data").await);
+            assert_eq!(client.ask(get(&path(&own))).await.unwrap().code, Code::CONTENT);
             handing.abort();
             broker.stop().await;
         })
@@ -89,7 +78,7 @@ async fn a_broker_that_strangers_have_filled_still_takes_what_a_receiver_hands_o
             let broker = Served::start_with(folder.path(), policy);
             let commands = Commands::default();
             let handing = receiver.hand_over(&commands);
-            handed_over(&receiver, 1).await;
+            receiver.has_handed_over(1).await;
 
             // A key costs nothing, and neither does an address over UDP.
             let mut stranger = Device::new(3);
@@ -106,7 +95,7 @@ async fn a_broker_that_strangers_have_filled_still_takes_what_a_receiver_hands_o
             receiver.lists(&new);
             receiver.arrives(&new.seal(20));
             receiver.arrives(&known.seal(21));
-            handed_over(&receiver, 3).await;
+            receiver.has_handed_over(3).await;
             let found = links(&client, "rt=core.ps.data").await;
             assert_eq!(found.iter().filter(|link| link.has("key")).count(), 2, "{found:?}");
             handing.abort();
@@ -126,9 +115,8 @@ async fn who_repeats_what_a_device_shows_of_itself_does_not_learn_what_is_comman
             let commands = Commands::default();
             let handing = receiver.hand_over(&commands);
             receiver.arrives(&device.seal(20));
-            handed_over(&receiver, 1).await;
-            let client = Client::connect(Address::Local(folder.path().join("broker/local.sock"))).await;
-            let client = client.unwrap();
+            receiver.has_handed_over(1).await;
+            let client = socket_client(folder.path()).await;
             let found = links(&client, "if=motemix.command").await;
             let command = with(Request::new(Method::Put, &path(&found[0].target)), COSE, b"open the valve");
             assert_eq!(client.ask(command).await.unwrap().code, Code::CHANGED);
@@ -143,7 +131,7 @@ async fn who_repeats_what_a_device_shows_of_itself_does_not_learn_what_is_comman
                 if said[1] == b"open the valve" {
                     break;
                 }
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                a_moment().await;
             }
             handing.abort();
             broker.stop().await;
@@ -162,16 +150,15 @@ async fn a_device_that_goes_over_from_jws_to_cose_is_handed_over_in_both_forms()
             let handing = receiver.hand_over(&Commands::default());
             let client = broker.client().await;
             receiver.arrives(&device.seal_jws(20));
-            handed_over(&receiver, 1).await;
-            let links = links(&client, "rt=core.ps.data").await;
-            let own = links.iter().find(|link| link.has("key")).unwrap().target.to_string();
+            receiver.has_handed_over(1).await;
+            let own = readings_in(&links(&client, "rt=core.ps.data").await);
             let observed = client.observe(get(&path(&own))).await;
             let mut observed = observed.unwrap();
             assert_eq!(observed.next().await.unwrap().content_format, Some(format::TEXT));
 
             let cose = device.seal(21);
             receiver.arrives(&cose);
-            handed_over(&receiver, 2).await;
+            receiver.has_handed_over(2).await;
             // An observation has one format (RFC 7641 §4.2): it ends, and who begins anew sees it.
             assert_eq!(observed.next().await.unwrap().code, Code::NOT_FOUND);
             assert!(observed.next().await.is_none());
@@ -198,10 +185,9 @@ async fn readings_that_the_path_put_out_of_order_are_all_taken_by_a_broker_that_
             receiver.inbox.accept([2; 16], Duration::from_secs(9), &second).unwrap();
             let broker = Served::start(folder.path());
             let handing = receiver.hand_over(&Commands::default());
-            handed_over(&receiver, 2).await;
+            receiver.has_handed_over(2).await;
             let client = broker.client().await;
-            let links = links(&client, "rt=core.ps.data").await;
-            let own = links.iter().find(|link| link.has("key")).unwrap().target.to_string();
+            let own = readings_in(&links(&client, "rt=core.ps.data").await);
             let newest = client.ask(get(&path(&own))).await.unwrap();
             assert_eq!(&*newest.payload, &second[..], "the one that came last is not there");
             handing.abort();
@@ -216,8 +202,7 @@ async fn as_many_observations_as_a_list_has_devices_leave_room_for_requests() {
         .run_until(async {
             let folder = tempfile::tempdir().unwrap();
             let broker = Served::start(folder.path());
-            let client = Client::connect(Address::Local(folder.path().join("broker/local.sock"))).await;
-            let client = client.unwrap();
+            let client = socket_client(folder.path()).await;
             let topic = [(0, Property::Text("t")), DATA, (3, Property::Number(0)), (8, Property::Bytes(b""))];
             let topic = client.ask(post(&topic)).await.unwrap().location_path;
             let mut observations = Vec::new();
@@ -240,17 +225,16 @@ async fn who_is_far_behind_with_an_observation_gets_the_newest_of_all() {
         .run_until(async {
             let folder = tempfile::tempdir().unwrap();
             let broker = Served::start(folder.path());
-            let socket = folder.path().join("broker/local.sock");
-            let local = Client::connect(Address::Local(socket.clone())).await.unwrap();
-            let observing = Client::connect(Address::Local(socket)).await.unwrap();
+            let (publishing, observing) =
+                (socket_client(folder.path()).await, socket_client(folder.path()).await);
             let topic = [(0, Property::Text("t")), DATA, (3, Property::Number(0)), (8, Property::Bytes(b""))];
-            let topic = local.ask(post(&topic)).await.unwrap().location_path;
+            let topic = publishing.ask(post(&topic)).await.unwrap().location_path;
             let topic = get(&["ps", "data", &topic[1]]);
             let mut observation = observing.observe(topic.clone()).await.unwrap();
             for number in 1..=200 {
                 let put = Request { method: Method::Put, ..topic.clone() };
                 let put = with(put, 0, format!("{number}").as_bytes());
-                assert!(local.ask(put).await.unwrap().code.is_success());
+                assert!(publishing.ask(put).await.unwrap().code.is_success());
             }
             // Whatever comes on the same connection came after the notifications.
             observing.ask(topic).await.unwrap();
@@ -286,7 +270,7 @@ async fn what_a_device_said_before_it_got_a_successor_is_handed_over_too() {
             let broker = Served::start(folder.path());
             let client = broker.client().await;
             let handing = receiver.hand_over(&commands);
-            handed_over(&receiver, 2).await;
+            receiver.has_handed_over(2).await;
             let topic = client.ask(get(&["ps"])).await.unwrap();
             let mut values = Vec::new();
             for link in link_format::parse(&text(&topic), 16).unwrap() {
@@ -297,7 +281,7 @@ async fn what_a_device_said_before_it_got_a_successor_is_handed_over_too() {
             // It registers nobody for longer than that.
             let of_old = format!("ep=MOTEMIX:ID:{:.32}", old.identity);
             while !links(&client, &of_old).await.is_empty() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                a_moment().await;
             }
             handing.abort();
             broker.stop().await;
@@ -315,7 +299,7 @@ async fn an_inbox_that_was_made_anew_and_has_more_than_the_one_before_is_handed_
             let broker = Served::start(folder.path());
             let handing = receiver.hand_over(&Commands::default());
             receiver.arrives(&device.seal(20));
-            handed_over(&receiver, 1).await;
+            receiver.has_handed_over(1).await;
             broker.stop().await;
 
             // The disk was lost, and until the broker is back more has come than there was.
@@ -327,12 +311,11 @@ async fn an_inbox_that_was_made_anew_and_has_more_than_the_one_before_is_handed_
             receiver.inbox = Inbox::open(folder.path().join("none.db")).unwrap();
             std::fs::rename(folder.path().join("new.db"), folder.path().join("inbox.db")).unwrap();
             let broker = Served::start(folder.path());
-            handed_over(&receiver, 3).await;
+            receiver.has_handed_over(3).await;
             let client = broker.client().await;
             let of_other = format!("ep=MOTEMIX:ID:{:.32}", other.identity);
-            let found = links(&client, &of_other).await;
-            let readings = found.iter().find(|link| link.has("key")).unwrap();
-            let newest = client.ask(get(&path(&readings.target))).await.unwrap();
+            let readings = readings_in(&links(&client, &of_other).await);
+            let newest = client.ask(get(&path(&readings))).await.unwrap();
             assert_eq!(&*newest.payload, &first[..], "it was skipped");
             handing.abort();
             broker.stop().await;

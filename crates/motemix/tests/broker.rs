@@ -168,6 +168,32 @@ fn a_device_registers_publishes_and_sleeps_and_somebody_checks_what_it_said() {
 }
 
 #[test]
+fn more_devices_than_one_answer_takes_are_all_watched_and_one_may_be_watched_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("broker.toml");
+    // A link with a key takes 200 bytes: a page has two of them.
+    fs::write(&config, "[directory]\nlook_up_bytes = 500\n").expect("a file");
+    let more = ["--config", config.to_str().expect("UTF-8")];
+    let broker = Broker::start(&folder.path().join("data"), &more);
+    let at = format!("coap://{}", broker.address);
+    let keys = ["cellar", "hall", "attic", "roof", "shed"].map(|place| {
+        let key = key(folder.path(), place);
+        motemix(["broker", "register", &at, "--key", &key, "--place", place]).succeeds();
+        motemix(["broker", "publish", &at, "--key", &key, &reading(folder.path(), 20.5)]).succeeds();
+        key
+    });
+    let seen = motemix(["broker", "watch", &at, "--seconds", "3"]).succeeds();
+    assert!(seen.contains("5 devices, 5 readings verified"), "{seen}");
+
+    let identity = motemix(["id", "show", &keys[3]]).succeeds();
+    for device in [&keys[3], identity.split_whitespace().find(|word| word.len() == 64).expect("an identity")]
+    {
+        let seen = motemix(["broker", "watch", &at, "--seconds", "2", "--device", device]).succeeds();
+        assert!(seen.contains("roof") && seen.contains("1 device, 1 reading verified"), "{seen}");
+    }
+}
+
+#[test]
 fn the_demonstration_hands_readings_over_checks_them_and_has_a_mote_obey() {
     let words = ["demo", "--smart", "--json", "--motes", "2", "--seconds", "6", "--interval", "400ms"];
     let said = motemix(words.into_iter().chain(["--mean-delay", "20ms"])).succeeds();

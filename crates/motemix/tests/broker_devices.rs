@@ -3,6 +3,8 @@
 
 #[path = "broker_devices/broker.rs"]
 mod broker;
+#[path = "broker_devices/elsewhere.rs"]
+mod elsewhere;
 #[path = "broker_devices/preshared.rs"]
 mod preshared;
 mod program;

@@ -10,6 +10,8 @@ use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 const SMALL: [&str; 6] = ["--mixes", "3", "--motes", "1", "--mean-delay", "10ms"];
@@ -173,4 +175,50 @@ fn an_inbox_takes_what_its_quota_allows_and_a_mix_keeps_none() {
     assert!(running.0.path("nodes/receiver/state/inbox.db").exists());
     let metrics = |row: &Value| row["status"]["metrics"].is_null();
     assert!(running.status().iter().all(metrics), "over TCP they are off unless asked for");
+}
+
+/// A broker of this network, or of another. Dropping it kills it.
+struct Broker(Child);
+
+impl Broker {
+    fn start(data: &Path, network: &str) -> Self {
+        fs::create_dir_all(data).unwrap();
+        let config = data.join("broker.toml");
+        fs::write(&config, format!("network = \"{network}\"\n")).unwrap();
+        let mut broker = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        broker.args(["broker", "--listen", "127.0.0.1:0", "--data"]).arg(data).arg("--config").arg(config);
+        Self(broker.stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_receiver_whose_broker_is_away_or_of_another_network_says_so_until_it_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("local.sock");
+    let running = up(&["--readings", "500ms"], |network| {
+        let config = network.config("receiver");
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(&config, format!("{text}\n[broker]\nsocket = \"{}\"\n", socket.display())).unwrap();
+    });
+    wait_until("it misses the broker", || concern(&running, "receiver", "broker").is_some());
+    let (_, words) = concern(&running, "receiver", "broker").unwrap();
+    assert!(words.contains("not handed to the broker") && words.contains("local.sock"), "{words}");
+    let said = motemix(["net", "status", running.dir()]).succeeds();
+    assert!(said.contains("\nreceiver: ") && said.contains("broker: readings are not handed"), "{said}");
+    let other = |concern: (String, String)| concern.1.contains("\"plant\"");
+
+    let broker = Broker::start(folder.path(), "plant");
+    wait_until("it is of another network", || concern(&running, "receiver", "broker").is_some_and(other));
+    drop(broker);
+    let _broker = Broker::start(folder.path(), "motemix");
+    wait_until("it is well again", || concern(&running, "receiver", "broker").is_none());
+    assert!(healthz(&running, "receiver").starts_with("HTTP/1.1 200 "));
+    assert_eq!(log_lines(&running, "receiver", "broker: well again"), 1);
 }

@@ -1,5 +1,6 @@
 // The page: groups of topics, kept in step with what the broker says.
 
+import { counters } from "./counters";
 import { arrange, byId, say } from "./dom";
 import { DeviceGroup } from "./device";
 import { type Changed, Feed } from "./feed";
@@ -197,4 +198,5 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 });
 
 connection();
+counters(byId("counters") as HTMLDetailsElement);
 feed.open();

@@ -21,6 +21,8 @@ const BODY: usize = 2 << 20;
 const CHUNK: usize = 64 << 10;
 /// How long a connection may take to be made, and the last of it to be written.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an address of a host with several may be silent before the next is tried.
+const PING: Duration = Duration::from_secs(1);
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -51,15 +53,8 @@ impl Carrier {
         (settings.calls, settings.body, settings.body_bytes) = (CALLS, BODY, 4 * BODY);
         let kind = match address {
             Address::Udp(host) => {
-                let to = lookup_host(host.as_str()).await?.next();
-                let to = to.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
-                let any: SocketAddr = match to {
-                    SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-                    SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-                };
-                let socket = UdpSocket::bind(any).await?;
-                // Whoever else sends to this port is not heard.
-                socket.connect(to).await?;
+                let addresses: Vec<_> = lookup_host(host.as_str()).await?.collect();
+                let (socket, to) = reach(&addresses).await?;
                 Kind::Datagrams { endpoint: Box::new(Endpoint::new(settings, seed)), socket, to }
             }
             Address::Tcp(host) => {
@@ -169,5 +164,58 @@ impl Carrier {
             session.release();
         }
         let _ = self.transmit().await;
+    }
+}
+
+/// A socket to the first of a host's addresses that answers, or else to the first that there is.
+async fn reach(addresses: &[SocketAddr]) -> io::Result<(UdpSocket, SocketAddr)> {
+    let mut first = Err(io::ErrorKind::AddrNotAvailable.into());
+    for to in addresses {
+        match connected(*to).await {
+            Ok(socket) if addresses.len() == 1 || answers(&socket).await => return Ok((socket, *to)),
+            Ok(socket) if first.is_err() => first = Ok((socket, *to)),
+            Err(error) if first.is_err() => first = Err(error),
+            _ => {}
+        }
+    }
+    first
+}
+
+/// Whoever else sends to its port is not heard.
+async fn connected(to: SocketAddr) -> io::Result<UdpSocket> {
+    let any: SocketAddr = match to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any).await?;
+    socket.connect(to).await?;
+    Ok(socket)
+}
+
+/// Whether somebody resets an empty message (RFC 7252 §4.3).
+async fn answers(socket: &UdpSocket) -> bool {
+    let ping = [0x40, 0, 0, 0];
+    socket.send(&ping).await.is_ok() && matches!(timeout(PING, socket.recv(&mut [0; 4])).await, Ok(Ok(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_a_host_s_addresses_that_one_is_taken_where_somebody_answers() {
+        let there = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let (at, before) = (there.local_addr().unwrap(), silent.local_addr().unwrap());
+        let nobody = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let answering = tokio::spawn(async move {
+            let (_, from) = there.recv_from(&mut [0; 4]).await.unwrap();
+            there.send_to(&[0x70, 0, 0, 0], from).await.unwrap();
+        });
+        assert_eq!(reach(&[nobody, before, at]).await.unwrap().1, at);
+        answering.await.unwrap();
+        // Who is there alone may come later.
+        assert_eq!(reach(&[before]).await.unwrap().1, before);
+        assert!(reach(&[]).await.is_err());
     }
 }

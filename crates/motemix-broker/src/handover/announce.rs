@@ -1,22 +1,22 @@
 //! Registers devices, and makes their topics.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use motemix_coap::link_format::{Link, emit};
-use motemix_coap::{Code, Method, Request, Response, format};
+use futures_util::future::try_join_all;
+use motemix_coap::{Code, Method, Response, format};
 use motemix_object::Identity;
 use motemix_readings::devices::Verdict;
-use motemix_readings::{Device, Devices, base64url};
+use motemix_readings::{Device, Devices};
 use tokio::task::AbortHandle;
 use tokio::time::{Duration, Instant};
 
 use super::{Commands, HandoverError, Short};
 use crate::client::Client;
+use crate::client::registration::{Registration, link_to_commands, link_to_readings};
 use crate::client::topics::{self, Path};
-use crate::topics::DATA_TYPE;
 
-/// Seconds that a registration lasts: should the receiver end, its devices are gone after that.
-const LIFETIME: u32 = 90_000;
+/// How long a registration lasts: should the receiver end, its devices are gone after that.
+const LIFETIME: Duration = Duration::from_hours(25);
 /// When it is renewed.
 const RENEW: Duration = Duration::from_hours(6);
 
@@ -44,8 +44,11 @@ impl Drop for Entry {
 pub(super) struct Announced {
     devices: HashMap<Short, Entry>,
     /// What is wrong with those that cannot be announced, as it was told.
-    told: HashMap<Short, String>,
+    told: BTreeMap<Short, String>,
 }
+
+/// What the broker and the list had as the next numbers of devices when they were compared last.
+pub(super) type Compared = HashMap<Short, (Option<u64>, u64)>;
 
 impl Announced {
     /// Whether the device of a verdict is announced, or cannot be.
@@ -60,7 +63,8 @@ impl Announced {
     }
 
     /// Announces all devices of a list that have shown their keys, and takes back those that are
-    /// not in it any more. One that has a successor is announced while messages of it wait.
+    /// not in it any more. One that has a successor is announced while messages of it wait. Returns
+    /// whether one could not be announced before: messages of it were passed over.
     ///
     /// # Errors
     /// The broker has ended, or refuses; or the list does not work.
@@ -70,7 +74,7 @@ impl Announced {
         devices: &mut Devices,
         commands: &Commands,
         waits: &[Short],
-    ) -> Result<(), HandoverError> {
+    ) -> Result<bool, HandoverError> {
         let mut listed = devices.all()?;
         listed.retain(|device| device.successor.is_none() || waits.contains(&device.short));
         let stays = |short: &Short| listed.iter().any(|device| device.short == *short);
@@ -80,6 +84,8 @@ impl Announced {
                 client.ask(topics::request(Method::Delete, &entry.registration)).await?;
             }
         }
+        self.told.retain(|short, _| stays(short));
+        let mut was_passed_over = false;
         for device in &listed {
             let is_new = self.devices.get(&device.short).is_none_or(|entry| {
                 entry.renew <= Instant::now()
@@ -92,7 +98,7 @@ impl Announced {
             };
             match announce_one(client, device, identity, &credential, commands).await {
                 Ok(entry) => {
-                    self.told.remove(&device.short);
+                    was_passed_over |= self.told.remove(&device.short).is_some();
                     self.devices.insert(device.short, entry);
                 }
                 // The others are not to suffer from it.
@@ -102,7 +108,44 @@ impl Announced {
                 Err(problem) => return Err(problem),
             }
         }
-        Ok(())
+        Ok(was_passed_over)
+    }
+
+    /// Whose readings are not handed over, and why.
+    pub(super) fn problem(&self) -> Option<String> {
+        let (short, problem) = self.told.first_key_value()?;
+        let more = match self.told.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        Some(format!("those of {}{more}: {problem}", hex::encode(short)))
+    }
+
+    /// Whether the broker lacks numbers of a device that the list has: it was restored from a
+    /// backup, or has another folder. What was found the last time is nothing new.
+    ///
+    /// # Errors
+    /// The broker has ended, or the list does not work.
+    pub(super) async fn is_ahead_of(
+        &self,
+        client: &Client,
+        devices: &mut Devices,
+        compared: &mut Compared,
+    ) -> Result<bool, HandoverError> {
+        let announced = self.devices.iter();
+        let ask = announced.map(|(short, entry)| async move {
+            let answered = client.ask(topics::next_number(&entry.data)).await;
+            answered.map(|response| (*short, topics::number(&response)))
+        });
+        let at_broker: HashMap<Short, Option<u64>> = try_join_all(ask).await?.into_iter().collect();
+        let mut is_ahead = false;
+        for device in devices.all()?.iter().filter(|device| device.accepted > 0) {
+            let Some(at_broker) = at_broker.get(&device.short) else { continue };
+            let found = (*at_broker, device.fresh.next());
+            let is_new = compared.insert(device.short, found) != Some(found);
+            is_ahead |= is_new && found.0.unwrap_or(0) < found.1;
+        }
+        Ok(is_ahead)
     }
 
     fn tell(&mut self, device: Short, identity: &Identity, problem: &str) {
@@ -123,22 +166,15 @@ async fn announce_one(
 ) -> Result<Entry, HandoverError> {
     let readings = topic(client, &topics::of_readings(identity), Some(identity)).await?;
     let commanded = topic(client, &topics::of_commands(&format!("{identity:.32}")), None).await?;
-    let links = [
-        Link::new(&topics::reference(&readings))
-            .with("rt", DATA_TYPE)
-            .with("key", &base64url::encode(credential))
-            .with_flag("obs"),
-        Link::new(&topics::reference(&commanded)).with("rt", DATA_TYPE).with("if", topics::COMMANDS),
-    ];
-    let mut request = Request::new(Method::Post, &["rd"]);
-    request.content_format = Some(format::LINK_FORMAT);
-    request.payload = emit(&links).into_bytes();
-    request.query = vec![format!("ep=MOTEMIX:ID:{identity:.32}"), format!("lt={LIFETIME}")];
-    for (name, value) in [("place", &device.place), ("purpose", &device.purpose)] {
-        if !value.is_empty() {
-            request.query.push(format!("{name}={value}"));
-        }
-    }
+    let links = [link_to_readings(&readings, credential), link_to_commands(&commanded)];
+    let registration = Registration {
+        identity,
+        lifetime: LIFETIME,
+        place: &device.place,
+        purpose: &device.purpose,
+        base: None,
+    };
+    let request = registration.request(&links);
     let response = expect(client.ask(request).await?, "register a device")?;
     Ok(Entry {
         place: device.place.clone(),

@@ -1,45 +1,88 @@
-//! A batch of messages: changes that are made together.
+//! Changes that are made together, as messages of a log that several brokers write
+//! (`docs/spec/broker-nats.md`).
 //!
 //! A message has changes as byte strings in CBOR, one after the other. Its headers name the batch,
 //! the message's number in it, and how many there are. A batch counts when it is whole and nothing
 //! stands between its messages; what is left of one whose broker died counts for nothing.
 
-use motemix_broker::Change;
-use motemix_broker::state::BadChange;
-use motemix_broker::store::StoreError;
+use crate::Change;
+use crate::state::BadChange;
 
-use crate::connection::{Kind, Stored};
+/// What a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What changed.
+    Changes,
+    /// All that is known.
+    Snapshot,
+}
+
+/// A message of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    /// What it is about.
+    pub kind: Kind,
+    /// The name of its batch.
+    pub batch: String,
+    /// Its place in it, from 0 on.
+    pub number: usize,
+    /// How many messages the batch has. None says that it is no message of a broker.
+    pub of: usize,
+    /// Its place in the log.
+    pub sequence: u64,
+    /// Changes.
+    pub payload: Vec<u8>,
+}
 
 /// A message that is to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub(crate) batch: String,
-    pub(crate) number: usize,
-    pub(crate) of: usize,
-    pub(crate) payload: Vec<u8>,
+pub struct Message {
+    /// The name of its batch.
+    pub batch: String,
+    /// Its place in it, from 0 on.
+    pub number: usize,
+    /// How many messages the batch has.
+    pub of: usize,
+    /// Changes.
+    pub payload: Vec<u8>,
 }
 
 /// The changes of a whole batch.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Whole {
-    pub(crate) kind: Kind,
-    pub(crate) changes: Vec<Change>,
+pub struct Whole {
+    /// What it is about.
+    pub kind: Kind,
+    /// In the order in which they are made.
+    pub changes: Vec<Change>,
 }
 
 /// Why a message is none of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadMessage {
+pub enum BadMessage {
+    /// It does not say of which batch it is.
     #[error("it is of no batch of changes")]
     NoBatch,
+    /// Something else stands in it.
     #[error("it has no changes as byte strings")]
     NoBytes,
+    /// A byte string is no change.
     #[error(transparent)]
     Change(#[from] BadChange),
 }
 
+/// A change that is longer than a message of the log may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a change of {len} bytes, and a message has {most}")]
+pub struct LongChange {
+    /// Its length in bytes.
+    pub len: usize,
+    /// What a message may have.
+    pub most: usize,
+}
+
 /// Makes batches, and puts those of others together.
 #[derive(Debug)]
-pub(crate) struct Batches {
+pub struct Batches {
     seed: u64,
     next: u64,
     open: Option<Open>,
@@ -61,24 +104,23 @@ const MOST: usize = 1 << 16;
 const NAME: usize = 64;
 
 impl Batches {
-    pub(crate) const fn new(seed: u64) -> Self {
+    /// With what tells batches of this broker from those of others.
+    pub const fn new(seed: u64) -> Self {
         Self { seed, next: 0, open: None }
     }
 
-    /// Changes as the messages of one batch.
-    pub(crate) fn split(&mut self, changes: &[Change], most: usize) -> Result<Vec<Message>, StoreError> {
+    /// Changes as the messages of one batch, of at most so many bytes each.
+    ///
+    /// # Errors
+    /// A change is longer.
+    pub fn split(&mut self, changes: &[Change], most: usize) -> Result<Vec<Message>, LongChange> {
         let batch = format!("{:016x}-{}", self.seed, self.next);
         self.next += 1;
         let mut payloads = vec![Vec::new()];
         for change in changes {
             let bytes = change.encode();
             if bytes.len() + HEAD > most {
-                return Err(StoreError::Remote {
-                    store: "nats".to_owned(),
-                    problem: format!("a change of {} bytes; its servers take {most}", bytes.len()),
-                    remedy: "raise max_payload of the servers, or lower limits.payload of the broker"
-                        .to_owned(),
-                });
+                return Err(LongChange { len: bytes.len(), most });
             }
             if payloads.last().is_none_or(|payload| payload.len() + bytes.len() + HEAD > most) {
                 payloads.push(Vec::new());
@@ -93,9 +135,12 @@ impl Batches {
         Ok(messages.map(message).collect())
     }
 
-    /// Takes the next message of the stream; the batch, if it is whole now.
-    pub(crate) fn take(&mut self, message: &Stored) -> Result<Option<Whole>, BadMessage> {
-        let Stored { kind, batch, number, of, sequence, payload } = message;
+    /// Takes the next message of the log; the batch, if it is whole now.
+    ///
+    /// # Errors
+    /// No broker of this version wrote it. The batch that it is in counts for nothing.
+    pub fn take(&mut self, message: &Logged) -> Result<Option<Whole>, BadMessage> {
+        let Logged { kind, batch, number, of, sequence, payload } = message;
         if *of == 0 || *of > MOST || number >= of || batch.len() > NAME {
             return Err(BadMessage::NoBatch);
         }
@@ -147,8 +192,8 @@ fn pull(payload: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use std::sync::Arc;
 
-    use motemix_broker::Moment;
-    use motemix_broker::state::{Signed, TopicId, Value};
+    use crate::Moment;
+    use crate::state::{Signed, TopicId, Value};
 
     use super::*;
 
@@ -162,9 +207,9 @@ mod tests {
         Change::Value(TopicId(format!("t{number}").into()), Some(Arc::new(value)))
     }
 
-    fn stored(message: Message, sequence: u64) -> Stored {
+    fn logged(message: Message, sequence: u64) -> Logged {
         let Message { batch, number, of, payload } = message;
-        Stored { kind: Kind::Changes, batch, number, of, sequence, payload }
+        Logged { kind: Kind::Changes, batch, number, of, sequence, payload }
     }
 
     #[test]
@@ -175,7 +220,7 @@ mod tests {
         assert_eq!(messages.len(), 3);
         let mut batches = Batches::new(2);
         let mut take =
-            |message: &Message, sequence| batches.take(&stored(message.clone(), sequence)).unwrap();
+            |message: &Message, sequence| batches.take(&logged(message.clone(), sequence)).unwrap();
         assert_eq!(take(&messages[0], 1), None);
         assert_eq!(take(&messages[1], 2), None);
         let whole = take(&messages[2], 3).unwrap();
@@ -199,7 +244,7 @@ mod tests {
         let taken = |change: &dyn Fn(&mut Message)| {
             let mut message = good.clone();
             change(&mut message);
-            Batches::new(2).take(&stored(message, 1))
+            Batches::new(2).take(&logged(message, 1))
         };
         assert!(taken(&|_| ()).unwrap().is_some());
         assert_eq!(taken(&|message| message.of = 0), Err(BadMessage::NoBatch));
@@ -220,8 +265,8 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_no_message_carries_is_refused_with_a_remedy() {
-        let error = Batches::new(1).split(&[value(1, 400)], 300).unwrap_err().to_string();
-        assert!(error.contains("max_payload"), "{error}");
+    fn a_change_that_no_message_carries_is_refused() {
+        let long = Batches::new(1).split(&[value(1, 400)], 300).unwrap_err();
+        assert!(long.len > 400 && long.most == 300, "{long}");
     }
 }

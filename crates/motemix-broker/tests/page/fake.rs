@@ -165,7 +165,7 @@ impl View for Fake {
     }
 
     fn counters(&self) -> Vec<(&'static str, Vec<(&'static str, u64)>)> {
-        vec![("broker", vec![("rate", 3)])]
+        vec![("broker", vec![("rate", 3), ("access", 0)])]
     }
 
     fn registrations(&self) -> Vec<(RegistrationId, Arc<Registration>)> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_broker::Policy;
-use motemix_broker::client::Client;
+use motemix_broker::client::{Address, Client};
 use motemix_broker::handover::{Commands, Handover, Replier, Settings};
 use motemix_broker::serve::{Listen, Opened, Server, inside};
 use motemix_broker::store::Retention;
@@ -92,6 +92,14 @@ impl<'f> Receiver<'f> {
         self.inbox.recent(1).unwrap().remove(0)
     }
 
+    /// Waits until so many messages are handed over.
+    pub async fn has_handed_over(&self, messages: u64) {
+        let mark = self.folder.join("handed-over");
+        while std::fs::read_to_string(&mark).unwrap_or_default() != format!("{messages}\n") {
+            a_moment().await;
+        }
+    }
+
     pub fn handover(&self, commands: &Commands) -> Handover {
         let settings = Settings {
             socket: self.folder.join("broker/local.sock"),
@@ -114,6 +122,21 @@ impl<'f> Receiver<'f> {
     }
 }
 
+/// A client on the socket of the broker that this folder has.
+pub async fn socket_client(folder: &Path) -> Client {
+    Client::connect(Address::Local(folder.join("broker/local.sock"))).await.unwrap()
+}
+
+/// Between two looks at what somebody else does.
+pub async fn a_moment() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+/// Where the first device's readings are whose key is among the links.
+pub fn readings_in(links: &[Link]) -> String {
+    links.iter().find(|link| link.has("key")).unwrap().target.to_string()
+}
+
 pub async fn links(client: &Client, query: &str) -> Vec<Link> {
     let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
     request.query.push(query.to_owned());
@@ -128,7 +151,7 @@ pub async fn until(client: &Client, request: Request, is: impl Fn(&Response) -> 
         if is(&response) {
             return response;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        a_moment().await;
     }
 }
 

@@ -73,6 +73,9 @@ fn what_nobody_understands_is_refused_with_its_code() {
     };
     for (message, code) in [
         (with(9999, b""), Code::BAD_OPTION),
+        // Q-Block1 and Q-Block2 (RFC 9177): whoever sends them goes on with Block1 and Block2.
+        (with(19, &[0x0e]), Code::BAD_OPTION),
+        (with(31, &[0x0e]), Code::BAD_OPTION),
         (with(option::URI_PORT, b"123"), Code::BAD_OPTION),
         (with(option::URI_HOST, b""), Code::BAD_OPTION),
         (with(option::URI_PATH, &[0xff]), Code::BAD_OPTION),

@@ -39,8 +39,15 @@ impl SharedContext {
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let path = path.as_ref();
-        let text = file::read(path)?;
-        let mut lines = file::Lines::below(path, &text, TITLE)?;
+        Self::parse(path, &file::read(path)?)
+    }
+
+    /// Reads the text of a file; `path` is for errors.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, KeyError> {
+        let mut lines = file::Lines::below(path, text, TITLE)?;
         let device = bytes(path, &mut lines, "device", DEVICE)?;
         let device = device.map(|bytes| <[u8; 32]>::try_from(bytes).map(Identity::from_bytes)).transpose();
         let device = device.map_err(|_| lines.malformed(DEVICE))?;

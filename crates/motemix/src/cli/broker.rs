@@ -146,6 +146,7 @@ pub struct BrokerPublish {
 #[command(after_long_help = "\
 Examples:
   motemix broker watch 'coap://[::1]:5683'
+  motemix broker watch 'coap://[::1]:5683' --device mote.card
   motemix broker watch 'coap://[::1]:5683' --audience plant --json \\
       | jq .senml")]
 pub struct BrokerWatch {
@@ -153,6 +154,10 @@ pub struct BrokerWatch {
     pub broker: BrokerAt,
     #[command(flatten)]
     pub audience: For,
+    /// Watches this device alone: its card, its identity, or the text of its label. Others may
+    /// register what fills a look-up for all devices.
+    #[arg(long, value_name = "ID")]
+    pub device: Option<String>,
     /// How long to watch.
     #[arg(long, value_name = "N")]
     pub seconds: Option<u64>,

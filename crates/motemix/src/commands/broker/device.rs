@@ -5,9 +5,10 @@ use crate::cli::{BrokerPublish, BrokerRegister, For};
 use crate::commands::object::senml;
 use crate::failure::Failure;
 use crate::report;
+use motemix_broker::client::registration::{Registration, discovered, discovery, link_to_readings};
 use motemix_broker::client::{Address, Client, topics};
-use motemix_coap::link_format::{Link, emit};
-use motemix_coap::{Code, Method, Request, format};
+use motemix_coap::link_format::Link;
+use motemix_coap::{Code, Method, Request, Response, format};
 use motemix_host::keys::DeviceKey;
 use motemix_object::{
     Identity, MAX_REQUEST_PROOF_LEN, MAX_TEXT_LEN, OVERHEAD, Path, RequestDigest, Sealer, sign_request,
@@ -34,10 +35,10 @@ impl<'a> Device<'a> {
         Ok(Self { counter: Counter::beside(path, &identity), key, identity, audience })
     }
 
-    fn credential(&self) -> Result<String, Failure> {
+    fn credential(&self) -> Result<Vec<u8>, Failure> {
         let mut out = [0; CREDENTIAL_LEN];
         let len = self.key.credential().encode(&mut out).map_err(Failure::failed)?;
-        Ok(base64url::encode(&out[..len]))
+        Ok(out[..len].to_vec())
     }
 
     /// The request with its proof.
@@ -54,32 +55,48 @@ impl<'a> Device<'a> {
         Ok(request)
     }
 
-    fn registration(&mut self, args: &BrokerRegister, links: &[Link]) -> Result<Request, Failure> {
-        let mut request = Request::new(Method::Post, &["rd"]);
-        request.content_format = Some(format::LINK_FORMAT);
-        request.payload = emit(links).into_bytes();
-        let lifetime = args.lifetime.as_secs();
-        request.query = vec![format!("ep=MOTEMIX:ID:{:.32}", self.identity), format!("lt={lifetime}")];
-        match &args.broker.at {
+    fn registration(
+        &mut self,
+        args: &BrokerRegister,
+        directory: &topics::Path,
+        links: &[Link],
+    ) -> Result<Request, Failure> {
+        let base = match &args.broker.at {
             // What it publishes is there, and it sleeps.
-            Address::Local(_) => {}
-            broker => request.query.push(format!("base={broker}")),
-        }
-        for (name, value) in [("place", &args.place), ("purpose", &args.purpose)] {
-            if !value.is_empty() {
-                request.query.push(format!("{name}={value}"));
-            }
-        }
-        self.sign(request)
+            Address::Local(_) => None,
+            broker => Some(broker.to_string()),
+        };
+        let registration = Registration {
+            identity: &self.identity,
+            lifetime: args.lifetime,
+            place: &args.place,
+            purpose: &args.purpose,
+            base: base.as_deref(),
+        };
+        self.sign(Request { path: directory.clone(), ..registration.request(links) })
+    }
+
+    async fn make_topic(&mut self, client: &Client) -> Result<topics::Path, Failure> {
+        let mut creation = topics::creation_of(&topics::of_readings(&self.identity), &self.identity);
+        creation.query.push(format!("device={}", self.identity));
+        let made = ask(client, self.sign(creation)?, "make a topic for its readings").await?;
+        Ok(topics::data(&made.location_path))
+    }
+
+    /// Asks where its readings go.
+    fn search(&self) -> Request {
+        // Others may have made topics for it too, and would take them away.
+        topics::named_of(&topics::of_readings(&self.identity), &self.identity)
     }
 
     /// Where its readings go, if it has a topic.
     async fn topic(&self, client: &Client) -> Result<Option<topics::Path>, Failure> {
-        // Others may have made topics for it too, and would take them away.
-        let search = topics::named_of(&topics::of_readings(&self.identity), &self.identity);
-        let found = topics::found(&ask(client, search, "look for the device's topic").await?);
-        Ok(found.first().map(|topic| topics::data(topic)))
+        Ok(topic_in(&ask(client, self.search(), "look for the device's topic").await?))
     }
+}
+
+fn topic_in(response: &Response) -> Option<topics::Path> {
+    topics::found(response).first().map(|topic| topics::data(topic))
 }
 
 pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
@@ -93,27 +110,29 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
     let mut device = Device::load(&args.key, &args.audience)?;
     let credential = device.credential()?;
     let client = connect(&args.broker.at).await?;
-    let link = |target: &str| Link::new(target).with("rt", topics::TYPE).with("key", &credential);
-    let readings = if let Some(readings) = device.topic(&client).await? {
-        readings
-    } else {
-        // Who makes a topic is known first.
-        let keyed = [Link::new("/").with("key", &credential)];
-        ask(&client, device.registration(args, &keyed)?, "register the device").await?;
-        let name = topics::of_readings(&device.identity);
-        let mut creation = topics::creation_of(&name, &device.identity);
-        creation.query.push(format!("device={}", device.identity));
-        let made = ask(&client, device.sign(creation)?, "make a topic for its readings").await?;
-        topics::data(&made.location_path)
+    // Any directory takes a device with its key, and a broker takes its readings too.
+    let found = client.ask(device.search()).await.map_err(Failure::failed)?;
+    let directory = client.ask(discovery()).await.map_err(Failure::failed)?;
+    let directory = discovered(&directory)
+        .ok_or_else(|| Failure::failed(format!("{} says of no directory that it has one", args.broker.at)))?;
+    let keyed = [Link::new("/").with("key", &base64url::encode(&credential))];
+    let readings = match topic_in(&found) {
+        Some(readings) => Some(readings),
+        None => {
+            // Who makes a topic is known first.
+            ask(&client, device.registration(args, &directory, &keyed)?, "register the device").await?;
+            if found.code.is_success() { Some(device.make_topic(&client).await?) } else { None }
+        }
     };
-    let links = [link(&topics::reference(&readings)).with_flag("obs")];
-    ask(&client, device.registration(args, &links)?, "register the device").await?;
-    let said = format!(
-        "registered {:.32} for {}; its readings are at {}",
-        device.identity,
-        humantime::format_duration(args.lifetime),
-        topics::reference(&readings)
-    );
+    let its = if let Some(readings) = &readings {
+        let links = [link_to_readings(readings, &credential)];
+        ask(&client, device.registration(args, &directory, &links)?, "register the device").await?;
+        format!("its readings are at {}", topics::reference(readings))
+    } else {
+        "the directory has no topics, and takes no readings".to_owned()
+    };
+    let lifetime = humantime::format_duration(args.lifetime);
+    let said = format!("registered {:.32} for {lifetime}; {its}", device.identity);
     Ok(report::print(said_by_broker(&said).as_bytes())?)
 }
 

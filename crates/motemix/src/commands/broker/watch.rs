@@ -2,36 +2,37 @@
 //! checks each signature itself (RFC 8387, 7.3).
 //!
 //! ```text
-//! /rd-lookup/res, observed ─ a task for each topic: which number is next, then observed
+//! /rd-lookup/res, observed (look) ─ a task for each topic: which number is next, then observed
 //!     ─ Follower::check ─ Shown ─ a line each
 //! ```
 
 mod follow;
+mod look;
 
 use super::connect;
 use crate::cli::BrokerWatch;
+use crate::commands::id::source;
 use crate::failure::Failure;
 use crate::reading;
 use crate::report;
-use follow::{Follower, Numbers};
-use motemix_broker::client::{Client, ClientError, Observation, topics};
-use motemix_coap::link_format::{self, Link};
-use motemix_coap::{Method, Request, Response};
+use look::{Looking, look};
+use motemix_broker::client::{ClientError, Observation};
+use motemix_coap::Response;
 use motemix_host::clock::unix_time;
-use motemix_object::Identity;
+use motemix_object::{Identity, IdentityLabel};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// What names a device in the name of its endpoint.
+type Short = [u8; Identity::SHORT_LEN];
 
 /// Readings of all devices that wait to be shown.
 const WAITING: usize = 256;
-/// Topics that are followed at a time.
-const MOST: usize = 2048;
 /// How long nothing may be heard before the broker is asked anew: one that was started again has
 /// forgotten who observes over UDP (RFC 7641, 3.3.1). It says no other time of its values.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -41,7 +42,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// A reading, and what its check found.
 pub struct Shown {
     device: Identity,
-    /// Where it is and what it is for, or its identity.
+    /// Where it is and what it is for, if that is stated, and the first digits of its identity:
+    /// anybody may state a place.
     name: String,
     outcome: Result<Genuine, String>,
     data: Vec<u8>,
@@ -64,12 +66,16 @@ struct Counted {
 pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
     let interrupted = super::serve::stopped()?;
     let mut interrupted = std::pin::pin!(interrupted);
+    let only = args.device.as_deref().map(source::label).transpose()?.map(|label| match label {
+        IdentityLabel::Full(identity) => identity.short(),
+        IdentityLabel::Short(short) => short,
+    });
     let client = connect(&args.broker.at).await?;
     let (show, mut shown) = mpsc::channel(WAITING);
     let audience = args.audience.audience.clone();
     let answered = Arc::new(AtomicBool::new(false));
     let (at, is_known) = (client.address().clone(), answered.clone());
-    let mut looking = tokio::spawn(look(client, audience, show, answered));
+    let mut looking = tokio::spawn(look(Looking { client, audience, only, show, is_known: answered }));
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let end = async {
         match end {
@@ -142,76 +148,13 @@ impl Shown {
                 Err(problem) => format!("NOT verified: {problem}"),
             };
             let words = reading::in_words(senml);
-            report::printable(&format!("{at}  {:<24}  {words:<40}  {check}", self.name))
+            report::printable(&format!("{at}  {:<36}  {words:<40}  {check}", self.name))
         };
         Ok(report::print((line + "\n").as_bytes())?)
-    }
-}
-
-/// Follows all topics that the directory has. Ends with what is wrong.
-async fn look(
-    client: Client,
-    audience: String,
-    show: mpsc::Sender<Shown>,
-    is_known: Arc<AtomicBool>,
-) -> Failure {
-    let mut followed: HashMap<(String, String), AbortHandle> = HashMap::new();
-    let mut numbers = Numbers::default();
-    let mut told = false;
-    loop {
-        let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
-        // Links without a key cost nobody a proof, and say nothing here.
-        request.query = vec![format!("rt={}", topics::TYPE), "key=*".to_owned(), format!("count={MOST}")];
-        let mut observation = match client.observe(request).await {
-            Ok(observation) => observation,
-            Err(problem) => return Failure::failed(problem),
-        };
-        let mut answered = false;
-        while let Some(response) = heard(&mut observation).await {
-            (answered, told) = (true, false);
-            is_known.store(true, Ordering::Relaxed);
-            if !response.code.is_success() {
-                let said = topics::text(&response);
-                return Failure::failed(format!("{} says {}: {said}", client.address(), response.code));
-            }
-            let said = String::from_utf8_lossy(&response.payload);
-            let links = match link_format::parse(&said, MOST) {
-                Ok(links) => links,
-                Err(fault) => return Failure::failed(format!("{}: {fault}", client.address())),
-            };
-            let links: HashMap<_, _> = links.iter().filter_map(|link| Some((key_of(link)?, link))).collect();
-            followed.retain(|key, task| {
-                links.contains_key(key) || {
-                    task.abort();
-                    false
-                }
-            });
-            for (key, link) in links {
-                // One that has ended, because its topic was gone, is begun anew.
-                if followed.get(&key).is_none_or(AbortHandle::is_finished)
-                    && let Some(follower) = Follower::new(&client, &audience, link, &mut numbers)
-                {
-                    let task = tokio::spawn(follower.run(show.clone()));
-                    followed.insert(key, task.abort_handle());
-                }
-            }
-        }
-        if !answered && (!is_known.load(Ordering::Relaxed) || client.is_over()) {
-            return Failure::failed(ClientError::Silent(client.address().clone()));
-        }
-        if !answered && !std::mem::replace(&mut told, true) {
-            eprintln!("motemix: {} does not answer; it is asked again and again", client.address());
-        }
-        sleep(AGAIN).await;
     }
 }
 
 /// What is observed next; nothing after a silence.
 async fn heard(observation: &mut Observation) -> Option<Response> {
     timeout(SILENCE, observation.next()).await.ok().flatten()
-}
-
-/// Tells one device's topic from all others.
-fn key_of(link: &Link) -> Option<(String, String)> {
-    Some((link.target.to_string(), link.value("key")?.to_owned()))
 }

@@ -77,6 +77,10 @@ impl Follower {
         })
     }
 
+    pub const fn device(&self) -> &Identity {
+        &self.device
+    }
+
     /// Shows what the device published, until nobody looks any more.
     pub async fn run(mut self, show: mpsc::Sender<Shown>) {
         while !self.client.is_over() {
@@ -127,7 +131,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Where the device is and what it is for, or else its identity.
+    /// Where the device is and what it is for, if that is stated, and who it is.
     async fn name(&self) -> Result<String, ClientError> {
         let mut request = Request::new(Method::Get, &["rd-lookup", "ep"]);
         request.query.push(format!("key={}", self.credential));
@@ -136,7 +140,8 @@ impl Follower {
         let links = link_format::parse(&text, 1).unwrap_or_default();
         let words = ["place", "purpose"].map(|name| links.first().and_then(|link| link.value(name)));
         let words: Vec<&str> = words.into_iter().flatten().collect();
-        Ok(if words.is_empty() { format!("{:.16}", self.device) } else { words.join(" ") })
+        let device = format!("{:.16}", self.device);
+        Ok(words.into_iter().chain([&*device]).collect::<Vec<_>>().join(" "))
     }
 
     fn fresh(&self) -> MutexGuard<'_, Freshness> {
