@@ -254,7 +254,7 @@ def main():
         desk.page.wait_for_timeout(300)
         shoot(desk.page, "dark")
         desk.page.emulate_media(color_scheme="light")
-        for look in (filters_and_keys, counted, gone_and_back):
+        for look in (filters_and_keys, gone_and_back, counted):
             look(desk)
         desk.end()
         for scheme in ("light", "dark"):

@@ -1,8 +1,8 @@
 //! ECDSA (FIPS 186-5, section 6.4) with the PKA engine.
 //!
 //! Nothing tells how long the engine divides and inverts. So whatever it divides or inverts in a
-//! signature is public, or a product with a random mask: neither the nonce nor the private key meets
-//! a number there that somebody else knows.
+//! signature is public, or a product with a random mask: neither the nonce nor the private key
+//! meets a number there that somebody else knows.
 
 use motemix_crypto::Secret;
 use motemix_crypto::p256::Scalar;

@@ -42,8 +42,8 @@
 //! The tests run the driver against a model of both engines, which traps what the guide does not
 //! allow and computes what the engines compute. It has **not run on a chip**. Registers and
 //! sequences of the CC2538 User's Guide (SWRU319) were read in Contiki-NG's drivers for the chip,
-//! which carry TI's descriptions; lengths, overlaps and codes of the PKA engine in the guide for the
-//! CC13x2 (SWCU185, section 13.7), which has an engine with the same operations.
+//! which carry TI's descriptions; lengths, overlaps and codes of the PKA engine in the guide for
+//! the CC13x2 (SWCU185, section 13.7), which has an engine with the same operations.
 
 #![no_std]
 #![deny(unsafe_code)]

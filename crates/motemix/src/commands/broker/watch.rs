@@ -42,8 +42,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// A reading, and what its check found.
 pub struct Shown {
     device: Identity,
-    /// Where it is and what it is for, if that is stated, and the first digits of its identity:
-    /// anybody may state a place.
+    /// Where it is and what it is for, if that is stated: anybody may.
     name: String,
     outcome: Result<Genuine, String>,
     data: Vec<u8>,
@@ -148,7 +147,8 @@ impl Shown {
                 Err(problem) => format!("NOT verified: {problem}"),
             };
             let words = reading::in_words(senml);
-            report::printable(&format!("{at}  {:<36}  {words:<40}  {check}", self.name))
+            let device = format!("{} {:.16}", self.name, self.device);
+            report::printable(&format!("{at}  {:<36}  {words:<40}  {check}", device.trim_start()))
         };
         Ok(report::print((line + "\n").as_bytes())?)
     }

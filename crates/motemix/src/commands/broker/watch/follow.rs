@@ -131,7 +131,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Where the device is and what it is for, if that is stated, and who it is.
+    /// Where the device is and what it is for; empty if that is not stated.
     async fn name(&self) -> Result<String, ClientError> {
         let mut request = Request::new(Method::Get, &["rd-lookup", "ep"]);
         request.query.push(format!("key={}", self.credential));
@@ -139,9 +139,7 @@ impl Follower {
         let text = String::from_utf8_lossy(&response.payload);
         let links = link_format::parse(&text, 1).unwrap_or_default();
         let words = ["place", "purpose"].map(|name| links.first().and_then(|link| link.value(name)));
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        let device = format!("{:.16}", self.device);
-        Ok(words.into_iter().chain([&*device]).collect::<Vec<_>>().join(" "))
+        Ok(words.into_iter().flatten().collect::<Vec<_>>().join(" "))
     }
 
     fn fresh(&self) -> MutexGuard<'_, Freshness> {
