@@ -116,13 +116,12 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
     let directory = discovered(&directory)
         .ok_or_else(|| Failure::failed(format!("{} says of no directory that it has one", args.broker.at)))?;
     let keyed = [Link::new("/").with("key", &base64url::encode(&credential))];
-    let readings = match topic_in(&found) {
-        Some(readings) => Some(readings),
-        None => {
-            // Who makes a topic is known first.
-            ask(&client, device.registration(args, &directory, &keyed)?, "register the device").await?;
-            if found.code.is_success() { Some(device.make_topic(&client).await?) } else { None }
-        }
+    let readings = if let Some(readings) = topic_in(&found) {
+        Some(readings)
+    } else {
+        // Who makes a topic is known first.
+        ask(&client, device.registration(args, &directory, &keyed)?, "register the device").await?;
+        if found.code.is_success() { Some(device.make_topic(&client).await?) } else { None }
     };
     let its = if let Some(readings) = &readings {
         let links = [link_to_readings(readings, &credential)];

@@ -54,7 +54,7 @@ pub async fn look(looking: Looking) -> Failure {
                 continue;
             }
             match looking.links_in(&response) {
-                Ok(links) => followed.follow(&looking, links),
+                Ok(links) => followed.follow(&looking, &links),
                 Err(problem) => return problem,
             }
         }
@@ -111,7 +111,7 @@ impl Looking {
                 }
             }
         }
-        followed.follow(self, links);
+        followed.follow(self, &links);
         Ok(())
     }
 }
@@ -125,7 +125,7 @@ struct Followed {
 
 impl Followed {
     /// Follows these and no others.
-    fn follow(&mut self, looking: &Looking, links: Vec<Link>) {
+    fn follow(&mut self, looking: &Looking, links: &[Link]) {
         let links: HashMap<_, _> = links.iter().filter_map(|link| Some((key_of(link)?, link))).collect();
         self.tasks.retain(|key, task| {
             links.contains_key(key) || {
