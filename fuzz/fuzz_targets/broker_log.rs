@@ -43,7 +43,8 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 let messages = brokers[usize::from(broker % 2)].split(&changes, MOST);
                 let messages = messages.expect("no value is longer");
                 let of = messages.len();
-                let is_whole = usize::from(dies_after) >= of && lost.is_none_or(|lost| usize::from(lost) >= of);
+                let is_whole =
+                    usize::from(dies_after) >= of && lost.is_none_or(|lost| usize::from(lost) >= of);
                 let mut out = None;
                 for message in messages.into_iter().take(dies_after.into()) {
                     assert!(message.payload.len() <= MOST);
