@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use motemix_broker::state::{TopicId, Value};
-use motemix_broker::store::batch::{Batches, Kind, Logged, LongChange, Message, Whole};
+use motemix_broker::store::batch::{Batches, Kind, Logged, Message, Whole};
 use motemix_broker::store::{Replica, Retention, Store, StoreError, difference};
 use motemix_broker::{Change, Moment, State};
 use tokio::sync::Notify;
@@ -190,12 +190,7 @@ impl JetStream {
 
     fn messages(&mut self, changes: &[Change]) -> Result<Vec<Message>, StoreError> {
         let messages = self.batches.split(changes, self.connection.message_len());
-        messages.map_err(|long: LongChange| {
-            self.connection.problem(
-                long.to_string(),
-                "raise max_payload of the servers, or lower limits.payload of the broker",
-            )
-        })
+        messages.map_err(|long| self.connection.problem(long.to_string(), long.remedy()))
     }
 
     /// Writes all that is known, so that nobody has to read what was before, which goes.

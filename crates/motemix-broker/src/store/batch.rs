@@ -80,6 +80,13 @@ pub struct LongChange {
     pub most: usize,
 }
 
+impl LongChange {
+    /// What to do.
+    pub const fn remedy(&self) -> &'static str {
+        "raise max_payload of the servers, or lower limits.payload of the broker"
+    }
+}
+
 /// Makes batches, and puts those of others together.
 #[derive(Debug)]
 pub struct Batches {
@@ -265,8 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_no_message_carries_is_refused() {
+    fn a_change_that_no_message_carries_is_refused_with_a_remedy() {
         let long = Batches::new(1).split(&[value(1, 400)], 300).unwrap_err();
         assert!(long.len > 400 && long.most == 300, "{long}");
+        assert!(long.remedy().contains("max_payload"));
     }
 }

@@ -112,16 +112,23 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
     let client = connect(&args.broker.at).await?;
     // Any directory takes a device with its key, and a broker takes its readings too.
     let found = client.ask(device.search()).await.map_err(Failure::failed)?;
+    let has_no_topics = matches!(found.code, Code::NOT_FOUND | Code::METHOD_NOT_ALLOWED);
+    if !found.code.is_success() && !has_no_topics {
+        // One that is full or busy may have its topic: a registration without it would hide that.
+        let (code, said) = (found.code, topics::text(&found));
+        return Err(Failure::failed(format!("not registered: {} says {code}: {said}", args.broker.at)));
+    }
     let directory = client.ask(discovery()).await.map_err(Failure::failed)?;
-    let directory = discovered(&directory)
-        .ok_or_else(|| Failure::failed(format!("{} says of no directory that it has one", args.broker.at)))?;
+    let directory = discovered(&directory).ok_or_else(|| {
+        Failure::failed(format!("{}: no directory is there; look at the address", args.broker.at))
+    })?;
     let keyed = [Link::new("/").with("key", &base64url::encode(&credential))];
     let readings = if let Some(readings) = topic_in(&found) {
         Some(readings)
     } else {
         // Who makes a topic is known first.
         ask(&client, device.registration(args, &directory, &keyed)?, "register the device").await?;
-        if found.code.is_success() { Some(device.make_topic(&client).await?) } else { None }
+        if has_no_topics { None } else { Some(device.make_topic(&client).await?) }
     };
     let its = if let Some(readings) = &readings {
         let links = [link_to_readings(readings, &credential)];
