@@ -105,6 +105,10 @@ fn what_a_broker_says_moves_nothing_on_the_terminal_of_who_asks() {
             let location_path = vec!["ps".to_owned(), "\u{1b}]0;owned\u{7}".to_owned()];
             Response { location_path, ..Response::new(Code::CREATED) }
         }
+        Method::Get if request.path == [".well-known", "core"] => {
+            let directory = b"</rd>;rt=core.rd".to_vec();
+            Response::content(Code::CONTENT, format::LINK_FORMAT, directory)
+        }
         _ => Response::content(Code::CONTENT, format::LINK_FORMAT, Vec::new()),
     });
     let seen = motemix(["broker", "register", &liar.at, "--key", key]).succeeds();
