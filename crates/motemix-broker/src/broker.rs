@@ -413,16 +413,23 @@ enum Reaction {
     Fetch(Box<Fetch>),
 }
 
-/// How many registrations or topics are looked at for what one request counts.
-const A_REQUEST_S_WORK: usize = 1000;
+/// How many links, registrations and topics are compared for what one request counts.
+const A_REQUEST_S_WORK: usize = 2000;
 /// Seconds.
 const DAY: u32 = 86_400;
 
-/// How many registrations or topics are looked at for a request, if it may be all of them.
+/// How many comparisons a request takes with links and registrations, or with topics, at most.
 fn looked_at(state: &State, request: &Request) -> usize {
-    let names_one = || request.parameter("ep").is_some_and(|name| !name.ends_with('*'));
+    let named = || request.parameter("ep").filter(|name| !name.ends_with('*'));
     match request.path.first().map(String::as_str) {
-        Some(directory::LOOK_UP) if !names_one() => state.registrations().len(),
+        Some(directory::LOOK_UP) => {
+            let of_each = request.query.len().max(1);
+            let places = match named() {
+                Some(name) => state.registrations_named(name).map(|(_, one)| 1 + one.links.len()).sum(),
+                None => state.registrations().len() + state.links(),
+            };
+            places * of_each
+        }
         Some(topics::COLLECTION) if request.path.len() == 1 && request.method != Method::Post => {
             state.topics().len()
         }

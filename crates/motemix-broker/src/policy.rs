@@ -185,8 +185,14 @@ impl Policy {
             return true;
         }
         let decided = self.topics.iter().find_map(|rule| rule.decides(operation, topic.name));
+        // A number is taken once: in a stranger's topic, it would be missing in the device's own.
+        let is_for_another =
+            operation == Operation::Create && topic.device.is_some_and(|of| caller.device != Some(of));
         match decided {
-            Some(who) => who.iter().any(|who| who.is(caller, topic.is_owner)),
+            Some(who) => {
+                who.iter().any(|who| who.is(caller, topic.is_owner) && (!is_for_another || who.is_named()))
+            }
+            None if is_for_another => false,
             None => match operation {
                 Operation::Read => true,
                 Operation::Create => caller.device.is_some_and(|device| !is_of_another(topic.name, &device)),
@@ -222,6 +228,8 @@ pub(crate) struct Topic<'t> {
     pub(crate) name: &'t str,
     /// The caller created it.
     pub(crate) is_owner: bool,
+    /// Whose readings it is for.
+    pub(crate) device: Option<Identity>,
     /// What is published there has the signature of the topic's device, and that is checked.
     pub(crate) is_signed: bool,
 }

@@ -71,6 +71,7 @@ pub(crate) fn check(
     // A receiver's list is bounded, and strangers do not take its places.
     if known.is_none()
         && !context.caller.local
+        && !context.policy.directory.names(device)
         && context.state().devices() >= context.policy.limits.devices as usize
     {
         let text = "the broker remembers as many devices as it can; ask who runs it for more";

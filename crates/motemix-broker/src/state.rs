@@ -104,12 +104,17 @@ impl State {
         self.registrations.iter()
     }
 
-    /// Those that a look-up for an endpoint of this name may find, in the same order.
+    /// Those that an endpoint of this name registered, in the same order.
     pub(crate) fn registrations_named(
         &self,
         name: &str,
     ) -> impl Iterator<Item = (&RegistrationId, &Arc<Registration>)> {
         self.places.named(name).filter_map(|id| self.registrations.get_key_value(id))
+    }
+
+    /// How many links they have together.
+    pub(crate) const fn links(&self) -> usize {
+        self.places.links()
     }
 
     /// How many are from the network of an address.

@@ -99,6 +99,7 @@ fn may(context: &Context<'_>, operation: Operation, topic: &Topic) -> bool {
     let asked = policy::Topic {
         name: &topic.name,
         is_owner: topic.owner.is_some() && topic.owner == context.caller.device,
+        device: topic.device,
         is_signed: topic.device.is_some() && context.policy.verify,
     };
     context.policy.lets(context.caller, operation, &asked)
@@ -117,7 +118,13 @@ fn access(context: &mut Context<'_>, operation: Operation, topic: &Topic) -> Opt
         ),
         (Some(_), Operation::Publish) => (Code::FORBIDDEN, "the policy lets others publish to this topic"),
         (Some(_), Operation::Create) => {
-            (Code::FORBIDDEN, "the policy lets others create topics of this name; choose another name")
+            let text = match topic.device {
+                Some(device) if context.caller.device != Some(device) => {
+                    "a topic for a device's readings is created by the device, or by its receiver"
+                }
+                _ => "the policy lets others create topics of this name; choose another name",
+            };
+            (Code::FORBIDDEN, text)
         }
         (Some(_), Operation::Configure) => {
             (Code::FORBIDDEN, "the policy lets others, such as who created it, configure this topic")

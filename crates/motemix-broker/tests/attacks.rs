@@ -292,6 +292,79 @@ fn look_ups_among_many_registrations_count_as_more_than_one_request() {
 }
 
 #[test]
+fn a_look_up_counts_by_the_links_and_the_values_that_it_compares() {
+    let mut building = Building::new(parse("[rates]\nrequests = 10\nburst = 20\n"), &[]);
+    // One name in many sectors, with many links each.
+    let links = (0..64).map(|link| format!("</{link}>")).collect::<Vec<_>>().join(",");
+    for sector in 0..50 {
+        let query = vec!["ep=x".to_owned(), format!("d={sector}"), "base=coap://[2001:db8::1]".to_owned()];
+        let mut request = Request { query, ..Request::new(Method::Post, &["rd"]) };
+        request.content_format = Some(format::LINK_FORMAT);
+        request.payload = links.clone().into_bytes();
+        assert_eq!(building.answer(&local(), request).code, Code::CREATED);
+    }
+    let taken = |building: &mut Building, number: u16, values: usize| {
+        let query =
+            vec!["ep=x".to_owned(); values - 1].into_iter().chain(["rt=nothing".to_owned()]).collect();
+        let look_up = Request { query, ..get(&["rd-lookup", "res"]) };
+        let answers = (0..30).map(|_| building.answer(&stranger(number), look_up.clone()).code);
+        answers.filter(|code| *code == Code::CONTENT).count()
+    };
+    // 50 registrations and 3,200 links, each compared with two values, and with 16.
+    assert_eq!(taken(&mut building, 1, 2), 20 / (1 + 2 * 3250 / 2000));
+    assert_eq!(taken(&mut building, 2, 16), 1);
+}
+
+#[test]
+fn one_peer_observes_a_quarter_of_the_look_ups_and_others_have_the_rest() {
+    let mut building = Building::new(parse("[limits]\nobserved_look_ups = 8\n"), &[]);
+    let mut observes = |number: u16, token: u8| {
+        let query = vec![format!("rt=of-{number}-{token}")];
+        let observe = Request { observe: Some(Observe::Register), query, ..get(&["rd-lookup", "res"]) };
+        let (response, settled) = building.ask(&stranger(number), token, observe);
+        assert_eq!(response.code, Code::CONTENT);
+        settled.answers[0].observing
+    };
+    let of_one: Vec<_> = (0..4).map(|token| observes(1, token)).collect();
+    assert_eq!(of_one, [true, true, false, false]);
+    assert!(observes(2, 0) && observes(3, 0));
+}
+
+#[test]
+fn a_topic_for_a_devices_readings_is_made_by_it_or_by_whom_a_rule_names() {
+    let (mut device, thief, gateway) = (Device::new(1), Device::new(2), Device::new(3));
+    let policy = parse(&format!(
+        "[[access]]\ntopics = \"weather/#\"\ncreate = [\"device\"]\n\
+         [[access]]\ntopics = \"gateway/#\"\ncreate = [\"device {:.16}\"]\n",
+        gateway.identity
+    ));
+    let mut building = Building::new(policy, &[&device]);
+    let of_device = |name: &str| {
+        let bytes = device.identity;
+        post(&[
+            (0, Property::Text(name)),
+            (2, Property::Text("core.ps.data")),
+            (DEVICE, Property::Bytes(bytes.as_bytes())),
+        ])
+    };
+    for (caller, name, code) in [
+        // Neither where nothing is said, nor where each device may create topics.
+        (proven(&thief), "steal", Code::FORBIDDEN),
+        (proven(&thief), "weather/steal", Code::FORBIDDEN),
+        (proven(&thief), "gateway/steal", Code::FORBIDDEN),
+        (proven(&gateway), "gateway/of-it", Code::CREATED),
+        (proven(&device), "weather/own", Code::CREATED),
+        (local(), "room", Code::CREATED),
+    ] {
+        let response = building.answer(&caller, of_device(name));
+        assert_eq!(response.code, code, "{name}: {}", text(&response));
+    }
+    assert_eq!(building.broker.counters().refused(Refused::Access), 3);
+    let own = building.topic_of("own", &device);
+    assert_eq!(building.answer(&stranger(1), put(&own, COSE, &device.seal(20))).code, Code::CREATED);
+}
+
+#[test]
 fn observed_look_ups_among_many_registrations_are_answered_again_after_a_rest() {
     let mut building = Building::new(Policy::default(), &[]);
     for number in 0..5000 {

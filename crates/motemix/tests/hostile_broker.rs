@@ -10,7 +10,7 @@ use motemix_time::Instant;
 use program::motemix;
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -92,6 +92,58 @@ fn a_reading_that_a_broker_shows_under_two_names_is_verified_once() {
     });
     let seen = motemix(["broker", "watch", &liar.at, "--seconds", "2"]).succeeds();
     assert!(seen.contains("1 device, 1 reading verified"), "{seen}");
+}
+
+#[test]
+fn a_stranger_s_thousand_empty_topics_do_not_use_up_what_a_broker_takes_from_who_watches() {
+    let (key, reading) = signed(0);
+    let (asked, dead) = (Arc::new(AtomicU32::new(0)), 640);
+    let count = asked.clone();
+    let liar = Liar::start(move |request| {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+        match (request.method, &path[..]) {
+            (Method::Get, ["rd-lookup", "res"]) => {
+                let link = |id: &str| format!("</ps/data/{id}>;rt=core.ps.data;key=\"{key}\"");
+                let links: Vec<_> = (0..dead).map(|id| link(&id.to_string())).chain([link("one")]).collect();
+                Response::content(Code::CONTENT, format::LINK_FORMAT, links.join(",").into_bytes())
+            }
+            (Method::Get, ["ps", "data", "one"]) => {
+                Response::content(Code::CONTENT, format::COSE_SIGN1, reading.clone())
+            }
+            (Method::Get, ["ps", "data", _]) => {
+                count.fetch_add(1, Ordering::Relaxed);
+                Response::error(Code::NOT_FOUND, "nothing")
+            }
+            _ => Response::error(Code::NOT_FOUND, "nothing"),
+        }
+    });
+    let seen = motemix(["broker", "watch", &liar.at, "--seconds", "5"]).succeeds();
+    assert!(seen.contains("1 device, 1 reading verified"), "{seen}");
+    // Once each, and not each second.
+    let asked = asked.load(Ordering::Relaxed);
+    assert!((1..=dead).contains(&asked), "{asked} questions for {dead} topics");
+}
+
+#[test]
+fn of_what_nobody_signed_the_beginning_is_shown() {
+    let (key, _) = signed(0);
+    let liar = Liar::start(move |request| {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+        match (request.method, &path[..]) {
+            (Method::Get, ["rd-lookup", "res"]) => {
+                let link = format!("</ps/data/one>;rt=core.ps.data;key=\"{key}\"");
+                Response::content(Code::CONTENT, format::LINK_FORMAT, link.into_bytes())
+            }
+            (Method::Get, ["ps", "data", _]) => {
+                Response::content(Code::CONTENT, format::COSE_SIGN1, vec![0xff; 20_000])
+            }
+            _ => Response::error(Code::NOT_FOUND, "nothing"),
+        }
+    });
+    let run = motemix(["broker", "watch", &liar.at, "--seconds", "3"]);
+    assert!(run.stdout().contains("NOT verified"), "{}", run.stdout());
+    let longest = run.stdout().lines().map(str::len).max();
+    assert!(longest.is_some_and(|longest| longest < 400), "{longest:?}");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use super::{Broker, Notice, looked_at};
 use crate::directory::{self, Desk, Outcome};
 use crate::{Caller, Moment};
 
-/// How many registrations are looked at for a millisecond of rest. That takes about a tenth of a
-/// millisecond: whoever observes look-ups, and changes what they look at, takes a tenth of the
-/// broker's time at most.
-const A_MILLISECOND_S_REST: usize = 300;
+/// How many registrations and links are looked at for a millisecond of rest. That takes about a
+/// tenth of a millisecond: whoever observes look-ups, and changes what they look at, takes a tenth
+/// of the broker's time at most.
+const A_MILLISECOND_S_REST: usize = 600;
 
 impl<T> Broker<T> {
     pub(super) fn look_at(

@@ -149,8 +149,14 @@ impl Observers {
         let origin = Origin::of(caller);
         self.admit(relation, origin, places)?;
         let key: Arc<str> = format!("{:?} {:?} {:?}", request.path, request.query, request.accept).into();
-        if !self.look_ups.contains_key(&key) && self.look_ups.len() >= places.look_ups as usize {
-            return Err(NoPlace::LookUps);
+        if !self.look_ups.contains_key(&key) {
+            // Whoever observes one that another began takes no place.
+            let of_peer =
+                self.look_ups.values().filter(|look_up| Origin::of(&look_up.caller) == origin).count();
+            let of_a_peer = (places.look_ups as usize).div_ceil(4);
+            if self.look_ups.len() >= places.look_ups as usize || of_peer >= of_a_peer {
+                return Err(NoPlace::LookUps);
+            }
         }
         let place = self.note(relation, Target::LookUp(key.clone()), origin);
         let look_up = self.look_ups.entry(key).or_insert_with(|| LookUp {

@@ -85,7 +85,8 @@ fn signed(
     let proof = base64url::decode(proof).ok_or(malformed.clone())?;
     let proof = RequestProof::parse(&proof).map_err(|_| malformed)?;
     let known = desk.state.freshness(device);
-    if known.is_none() && desk.state.devices() >= desk.settings.known_devices {
+    let is_full = desk.state.devices() >= desk.settings.known_devices;
+    if known.is_none() && is_full && !desk.settings.names(device) {
         return Err(Refused::later(
             Refusal::Full,
             Code::SERVICE_UNAVAILABLE,

@@ -78,6 +78,9 @@ pub(crate) fn concerns(request: &Request, id: &RegistrationId, registration: &Re
     }
 }
 
+/// Each is a comparison with all that is looked at.
+const MOST_PARAMETERS: usize = 16;
+
 struct Query<'q> {
     filters: Vec<Filter<'q>>,
     skip: usize,
@@ -86,6 +89,9 @@ struct Query<'q> {
 
 impl<'q> Query<'q> {
     fn of(query: &'q [String]) -> Result<Self, Refused> {
+        if query.len() > MOST_PARAMETERS {
+            return Err(Refused::malformed("a look-up has at most 16 parameters; look for less"));
+        }
         let (mut filters, mut page, mut count) = (Vec::new(), None, None);
         for parameter in query {
             let place = match parameter.split_once('=') {
@@ -224,6 +230,8 @@ impl<'s> Found<'s> {
         match filter.name {
             "href" => filter.matches_value(&self.resolve(&link.target)),
             "anchor" => link.values("anchor").any(|anchor| filter.matches_value(&self.resolve(anchor))),
+            // A link that says so itself would be found in place of another endpoint's.
+            "ep" | "d" | "base" => false,
             _ => filter.matches(link),
         }
     }

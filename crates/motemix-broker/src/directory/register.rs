@@ -91,7 +91,7 @@ pub(super) fn put(
     if matches!(held, Some(Held::BySignature(_))) && parameters.base.is_none() {
         return Err(Refused::malformed("a signed registration says its base=, which the signature covers"));
     }
-    if before.is_none() {
+    if before.is_none() && !device.is_some_and(|device| desk.settings.names(&device)) {
         has_room(desk, caller)?;
     }
     let base = match parameters.base {

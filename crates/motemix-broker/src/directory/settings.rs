@@ -38,7 +38,7 @@ impl Default for Settings {
             devices: None,
             keyless: true,
             simple: true,
-            keyless_lifetime: u32::MAX,
+            keyless_lifetime: 7 * 86_400,
             registrations: 10_000,
             registrations_of_a_network: 1_000,
             known_devices: 100_000,
@@ -53,5 +53,10 @@ impl Settings {
     /// Whether the policy lets this device register.
     pub(super) fn lets(&self, device: &Identity) -> bool {
         self.devices.as_ref().is_none_or(|devices| devices.contains(device))
+    }
+
+    /// Whether the operator named this device: strangers take no place from it.
+    pub(crate) fn names(&self, device: &Identity) -> bool {
+        self.devices.as_ref().is_some_and(|devices| devices.contains(device))
     }
 }

@@ -43,6 +43,11 @@ impl Who {
             Self::Local => caller.local,
         }
     }
+
+    /// Whether it is one device, and not whoever proves to be one.
+    pub(super) fn is_named(&self) -> bool {
+        matches!(self, Self::Device(start) if !start.is_empty())
+    }
 }
 
 /// The fewest digits of an identity: somebody else would make one that begins as few do.

@@ -12,22 +12,16 @@ use crate::directory::network_of;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Places {
-    /// By what a look-up may call an endpoint: its name, and what its links call `ep`.
     by_endpoint: BTreeMap<Arc<str>, BTreeSet<RegistrationId>>,
+    links: usize,
     of_networks: HashMap<IpAddr, usize>,
     of_devices: HashMap<Identity, usize>,
 }
 
-fn names(registration: &Registration) -> impl Iterator<Item = &str> {
-    let of_links = registration.links.iter().flat_map(|link| link.values("ep"));
-    [&*registration.endpoint].into_iter().chain(of_links)
-}
-
 impl Places {
     pub(super) fn add(&mut self, id: &RegistrationId, registration: &Registration) {
-        for name in names(registration) {
-            self.by_endpoint.entry(Arc::from(name)).or_default().insert(id.clone());
-        }
+        self.by_endpoint.entry(registration.endpoint.clone()).or_default().insert(id.clone());
+        self.links += registration.links.len();
         if let Some(address) = registration.registrant {
             *self.of_networks.entry(network_of(address)).or_default() += 1;
         }
@@ -37,14 +31,13 @@ impl Places {
     }
 
     pub(super) fn remove(&mut self, id: &RegistrationId, registration: &Registration) {
-        for name in names(registration) {
-            if let Some(ids) = self.by_endpoint.get_mut(name) {
-                ids.remove(id);
-                if ids.is_empty() {
-                    self.by_endpoint.remove(name);
-                }
+        if let Some(ids) = self.by_endpoint.get_mut(&registration.endpoint) {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.by_endpoint.remove(&registration.endpoint);
             }
         }
+        self.links -= registration.links.len();
         if let Some(address) = registration.registrant {
             one_less(&mut self.of_networks, &network_of(address));
         }
@@ -53,9 +46,14 @@ impl Places {
         }
     }
 
-    /// Those that a look-up for this name may find.
+    /// Those that an endpoint of this name registered.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &RegistrationId> {
         self.by_endpoint.get(name).into_iter().flatten()
+    }
+
+    /// How many links all registrations have together.
+    pub(super) const fn links(&self) -> usize {
+        self.links
     }
 
     pub(super) fn of_network(&self, address: IpAddr) -> usize {

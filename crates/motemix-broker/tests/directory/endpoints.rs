@@ -116,7 +116,7 @@ fn a_registration_ends_with_its_lifetime_unless_it_is_renewed() {
 
 #[test]
 fn without_a_lifetime_it_is_25_hours_and_an_update_may_change_it() {
-    let mut town = Town::new();
+    let mut town = Town::with(|settings| settings.keyless_lifetime = u32::MAX);
     let place = town.registered(&at(HOME), &request("POST /rd?ep=a", "</t>"));
     assert_eq!(next_expiry(&town.state), Some(town.now.plus_secs(90_000)));
     town.ask(&at(HOME), &request(&format!("POST {place}?lt=4294967295"), ""));

@@ -81,3 +81,29 @@ fn a_long_answer_is_asked_for_in_pages() {
     assert_eq!(town.found("/rd-lookup/res?count=2&page=18446744073709551615"), "");
     assert_eq!(town.found("/rd-lookup/res?count=0"), "");
 }
+
+#[test]
+fn a_device_that_the_operator_lists_has_its_place_whoever_has_taken_all_others() {
+    let mut town = Town::with(|settings| (settings.known_devices, settings.registrations) = (1, 2));
+    let from = at("192.0.2.7:5683");
+    let (mut stranger, mut listed) = (mote(1), mote(2));
+    town.registered(&from, &stranger.registration("a"));
+    town.registered(&from, &registration(1));
+    town.refuses(&from, &listed.registration("b"), "5.03", Refusal::Full);
+    // The operator does what the refusal asks for.
+    town.settings.devices = Some([listed.identity].into());
+    town.registered(&from, &listed.registration("b"));
+    town.refuses(&from, &registration(2), "5.03", Refusal::Full);
+}
+
+#[test]
+fn who_shows_no_key_has_a_place_for_a_week_at_most_unless_the_operator_says_otherwise() {
+    let mut town = Town::new();
+    let from = at("192.0.2.7:5683");
+    let forever = request("POST /rd?ep=a&lt=4294967295", "</t>");
+    let text = town.refuses(&from, &forever, "4.00", Refusal::Forbidden);
+    assert_eq!(text, "lt= is at most 604800 without a key");
+    let place = town.registered(&from, &request("POST /rd?ep=a&lt=604800", "</t>"));
+    town.wait(604_801);
+    assert_eq!(town.found("/rd-lookup/ep?ep=a"), "", "{place}");
+}

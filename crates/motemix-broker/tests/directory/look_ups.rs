@@ -111,3 +111,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_link_that_says_whose_it_is_is_not_found_in_place_of_that_endpoint() {
+    let (mut town, ..) = building();
+    let lie = "</lie>;ep=lamp;d=hall;base=\"coap://lamp.example\";rt=lie";
+    town.registered(&at("192.0.2.66:5683"), &request("POST /rd?ep=a-liar", lie));
+    for query in ["ep=lamp", "d=hall", "base=coap://lamp.example", "ep=la*"] {
+        for kind in ["res", "ep"] {
+            let found = town.found(&format!("/rd-lookup/{kind}?{query}"));
+            assert!(!found.contains("liar") && !found.contains("/lie"), "{kind} {query}: {found}");
+            assert!(found.contains("lamp"), "{kind} {query}: {found}");
+        }
+    }
+    // It is found as what it is.
+    assert!(town.found("/rd-lookup/res?ep=a-liar").contains("/lie"));
+}
+
+#[test]
+fn a_look_up_compares_with_sixteen_values_at_most() {
+    let (mut town, ..) = building();
+    let of = |count| format!("/rd-lookup/res?{}", vec!["ep=lamp"; count].join("&"));
+    assert!(town.found(&of(16)).contains("lamp"));
+    let from = at("192.0.2.66:5683");
+    let text = town.refuses(&from, &request(&format!("GET {}", of(17)), ""), "4.00", Refusal::Malformed);
+    assert_eq!(text, "a look-up has at most 16 parameters; look for less");
+}

@@ -107,6 +107,12 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
             )));
         }
     }
+    if args.audience.audience.is_empty() {
+        eprintln!(
+            "motemix: without --audience, whoever gets this registration can make it at any other directory \
+             whose network has no name either"
+        );
+    }
     let mut device = Device::load(&args.key, &args.audience)?;
     let credential = device.credential()?;
     let client = connect(&args.broker.at).await?;

@@ -45,7 +45,8 @@ pub struct Shown {
     /// Where it is and what it is for, if that is stated: anybody may.
     name: String,
     outcome: Result<Genuine, String>,
-    data: Vec<u8>,
+    /// The beginning of what came.
+    unsigned: Vec<u8>,
 }
 
 /// What a device signed.
@@ -129,7 +130,7 @@ impl Counted {
 impl Shown {
     fn print(&self, as_json: bool) -> Result<(), Failure> {
         let at = humantime::format_rfc3339_millis(UNIX_EPOCH + unix_time()).to_string();
-        let senml = self.outcome.as_ref().map_or(&self.data, |genuine| &genuine.senml);
+        let senml = self.outcome.as_ref().map_or(&self.unsigned, |genuine| &genuine.senml);
         let line = if as_json {
             let line = json!({
                 "at": at,

@@ -9,10 +9,18 @@ use motemix_object::{
 };
 use motemix_readings::{base64url, jws, senml::Pack};
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
+/// Bytes that are shown of what nobody signed.
+const UNSIGNED: usize = 100;
+/// Topics that are asked again in a second, if none of them has anything: a broker takes a hundred
+/// requests in that time, and whoever makes many empty topics must not use those up.
+const ASKED_AGAIN: u32 = 32;
 /// Devices whose numbers are remembered.
 const MOST_DEVICES: usize = 16_384;
 
@@ -40,8 +48,12 @@ pub struct Follower {
     device: Identity,
     key: PublicKey,
     fresh: Arc<Mutex<Freshness>>,
-    /// A broker says the newest again, to see who listens.
-    last: Vec<u8>,
+    /// A broker says the newest again, to see who listens. Of that a hash is enough, under a key
+    /// that no broker knows.
+    last: Option<u64>,
+    hashing: RandomState,
+    /// How many topics are followed.
+    topics: Arc<AtomicU32>,
 }
 
 /// The path of a link to this broker, by whichever protocol; `None` if it leads elsewhere.
@@ -60,8 +72,15 @@ fn path_on<'l>(broker: &Address, target: &'l str) -> Option<&'l str> {
 
 impl Follower {
     /// `None` if the link is malformed, or to another broker.
-    pub fn new(client: &Client, audience: &str, link: &Link, numbers: &mut Numbers) -> Option<Self> {
+    pub fn new(
+        client: &Client,
+        audience: &str,
+        link: &Link,
+        numbers: &mut Numbers,
+        topics: &Arc<AtomicU32>,
+    ) -> Option<Self> {
         let topic = path_on(client.address(), &link.target)?;
+        let topics = topics.clone();
         let bytes = base64url::decode(link.value("key")?)?;
         let credential = Credential::parse(&bytes).ok()?;
         let device = credential.identity().ok()?;
@@ -73,7 +92,9 @@ impl Follower {
             device,
             key: *credential.key(),
             fresh: numbers.of(&device),
-            last: Vec::new(),
+            last: None,
+            hashing: RandomState::new(),
+            topics,
         })
     }
 
@@ -84,27 +105,40 @@ impl Follower {
     /// Shows what the device published, until nobody looks any more.
     pub async fn run(mut self, show: mpsc::Sender<Shown>) {
         while !self.client.is_over() {
-            // What is wrong with the connection is told by whoever looks devices up.
-            let _ = self.follow(&show).await;
+            let followed = self.follow(&show).await;
             if show.is_closed() {
                 return;
             }
-            sleep(AGAIN).await;
+            // What is wrong with the connection is told by whoever looks devices up.
+            sleep(if matches!(followed, Ok(false)) { self.rest() } else { AGAIN }).await;
         }
     }
 
-    async fn follow(&mut self, show: &mpsc::Sender<Shown>) -> Result<(), ClientError> {
-        let name = self.name().await?;
-        let next = topics::number(&self.client.ask(topics::next_number(&self.topic)).await?);
-        let mut is_first = true;
+    /// How long a topic without a value is left alone: the longer, the more topics there are, and
+    /// not all of them for equally long.
+    fn rest(&self) -> Duration {
+        let rest = AGAIN * (self.topics.load(Ordering::Relaxed) / ASKED_AGAIN);
+        AGAIN + rest / 2 + rest * (self.hashing.hash_one(&self.topic) % 64) as u32 / 64
+    }
+
+    /// Whether there was a value.
+    async fn follow(&mut self, show: &mpsc::Sender<Shown>) -> Result<bool, ClientError> {
+        let (mut is_first, mut name, mut was_there) = (true, String::new(), false);
         let mut observation = self.client.observe(topics::request(Method::Get, &self.topic)).await?;
         while let Some(response) = heard(&mut observation).await {
             // Nothing is published yet, or nothing any more.
-            if !response.code.is_success() || *response.payload == *self.last {
+            if !response.code.is_success() {
+                continue;
+            }
+            was_there = true;
+            let hash = Some(self.hashing.hash_one(&response.payload));
+            if std::mem::replace(&mut self.last, hash) == hash {
                 continue;
             }
             let is_first = std::mem::take(&mut is_first);
             if is_first {
+                name = self.name().await?;
+                let next = topics::number(&self.client.ask(topics::next_number(&self.topic)).await?);
                 // What is there already may be one of the last; from then on each has to be fresh.
                 let next = next.unwrap_or(0).saturating_sub(motemix_object::WINDOW);
                 let mut fresh = self.fresh();
@@ -112,7 +146,6 @@ impl Follower {
                     *fresh = Freshness::starting_at(next);
                 }
             }
-            self.last = response.payload.to_vec();
             let outcome = self.check(&response);
             // It was there when somebody looked before.
             if is_first && matches!(outcome, Err(Problem::Before)) {
@@ -122,13 +155,13 @@ impl Follower {
                 device: self.device,
                 name: name.clone(),
                 outcome: outcome.map_err(|problem| problem.to_string()),
-                data: self.last.clone(),
+                unsigned: response.payload.iter().copied().take(UNSIGNED).collect(),
             };
             if show.send(shown).await.is_err() {
-                return Ok(());
+                break;
             }
         }
-        Ok(())
+        Ok(was_there)
     }
 
     /// Where the device is and what it is for; empty if that is not stated.

@@ -8,7 +8,7 @@ use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Code, Method, Request, Response};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -120,12 +120,19 @@ impl Looking {
 #[derive(Default)]
 struct Followed {
     tasks: HashMap<(String, String), AbortHandle>,
+    topics: Arc<AtomicU32>,
+    told: bool,
     numbers: Numbers,
 }
 
 impl Followed {
     /// Follows these and no others.
     fn follow(&mut self, looking: &Looking, links: &[Link]) {
+        if links.len() >= MOST && !std::mem::replace(&mut self.told, true) {
+            eprintln!(
+                "motemix: there are more topics than {MOST}, which are followed at a time; name one with --device"
+            );
+        }
         let links: HashMap<_, _> = links.iter().filter_map(|link| Some((key_of(link)?, link))).collect();
         self.tasks.retain(|key, task| {
             links.contains_key(key) || {
@@ -133,11 +140,12 @@ impl Followed {
                 false
             }
         });
+        self.topics.store(links.len() as u32, Ordering::Relaxed);
         for (key, link) in links {
             // One that has ended, because its topic was gone, is begun anew.
             if self.tasks.get(&key).is_none_or(AbortHandle::is_finished)
                 && let Some(follower) =
-                    Follower::new(&looking.client, &looking.audience, link, &mut self.numbers)
+                    Follower::new(&looking.client, &looking.audience, link, &mut self.numbers, &self.topics)
                 && looking.only.is_none_or(|only| follower.device().short() == only)
             {
                 let task = tokio::spawn(follower.run(looking.show.clone()));
