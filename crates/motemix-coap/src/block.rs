@@ -1,10 +1,12 @@
 //! Bodies in blocks (RFC 7959).
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use motemix_time::Instant;
+
+use crate::Peer;
 
 /// The value of a Block option: which block, whether more follow, and how long blocks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +80,20 @@ pub(crate) enum Assembled {
     FullOfStrangers,
 }
 
+/// As whose a body counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Datagrams(SocketAddr),
+    /// All connections from there.
+    Network(IpAddr),
+    Connection(u64),
+}
+
 /// Whose body it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Owner<W> {
-    pub(crate) who: W,
+pub(crate) struct Owner {
+    pub(crate) who: Peer,
+    pub(crate) whose: Whose,
     /// Whether nobody else can pass for it. Strangers have half of the room, so that whoever forges
     /// addresses leaves the other half.
     pub(crate) is_known: bool,
@@ -89,8 +101,8 @@ pub(crate) struct Owner<W> {
 
 /// Bodies whose blocks are arriving, of everybody together.
 #[derive(Debug)]
-pub(crate) struct Assembly<W> {
-    bodies: HashMap<(W, u64), Body>,
+pub(crate) struct Assembly {
+    bodies: HashMap<(Peer, u64), Body>,
     all: Taken,
     strangers: Taken,
     limits: Limits,
@@ -125,16 +137,17 @@ impl Taken {
 /// After so long without a block a body may be given up for another; EXCHANGE_LIFETIME is how long
 /// it is kept otherwise (§2.4, RFC 7252 §4.8.2).
 const IDLE: Duration = Duration::from_secs(10);
-const LIFETIME: Duration = Duration::from_secs(247);
+pub(crate) const LIFETIME: Duration = Duration::from_secs(247);
 
 #[derive(Debug)]
 struct Body {
     bytes: Vec<u8>,
     touched: Instant,
+    whose: Whose,
     is_strangers: bool,
 }
 
-impl<W: Hash + Eq + Copy> Assembly<W> {
+impl Assembly {
     pub(crate) fn new(limits: Limits) -> Self {
         Self { bodies: HashMap::new(), all: Taken::default(), strangers: Taken::default(), limits }
     }
@@ -143,7 +156,7 @@ impl<W: Hash + Eq + Copy> Assembly<W> {
     pub(crate) fn take(
         &mut self,
         now: Instant,
-        owner: Owner<W>,
+        owner: Owner,
         name: u64,
         block: Block,
         payload: &[u8],
@@ -179,7 +192,7 @@ impl<W: Hash + Eq + Copy> Assembly<W> {
         }
         let is_strangers = self.bodies.get(&key).map_or(!owner.is_known, |body| body.is_strangers);
         let is_new = start == 0;
-        let of_one = || self.bodies.keys().filter(|(who, _)| *who == owner.who).count();
+        let of_one = || self.bodies.values().filter(|body| body.whose == owner.whose).count();
         if is_new && of_one() >= self.limits.bodies_of_one {
             return Assembled::Full;
         }
@@ -192,11 +205,23 @@ impl<W: Hash + Eq + Copy> Assembly<W> {
             self.strangers.bytes += payload.len();
             self.strangers.bodies += usize::from(is_new);
         }
-        let body =
-            self.bodies.entry(key).or_insert_with(|| Body { bytes: Vec::new(), touched: now, is_strangers });
+        let body = self.bodies.entry(key).or_insert_with(|| Body {
+            bytes: Vec::new(),
+            touched: now,
+            whose: owner.whose,
+            is_strangers,
+        });
         body.touched = now;
         body.bytes.extend_from_slice(payload);
         Assembled::Continue
+    }
+
+    /// Gives up what was gathered of somebody who is gone.
+    pub(crate) fn leave(&mut self, who: Peer) {
+        let gone: Vec<_> = self.bodies.keys().filter(|(other, _)| *other == who).copied().collect();
+        for key in &gone {
+            self.forget(key);
+        }
     }
 
     /// Gives up what nothing came for.
@@ -213,7 +238,7 @@ impl<W: Hash + Eq + Copy> Assembly<W> {
     fn make_room(
         &mut self,
         now: Instant,
-        key: &(W, u64),
+        key: &(Peer, u64),
         is_strangers: bool,
         bodies: usize,
         bytes: usize,
@@ -235,11 +260,11 @@ impl<W: Hash + Eq + Copy> Assembly<W> {
         }
     }
 
-    fn forget(&mut self, key: &(W, u64)) {
+    fn forget(&mut self, key: &(Peer, u64)) {
         drop(self.remove(key));
     }
 
-    fn remove(&mut self, key: &(W, u64)) -> Option<Vec<u8>> {
+    fn remove(&mut self, key: &(Peer, u64)) -> Option<Vec<u8>> {
         let body = self.bodies.remove(key)?;
         self.all.bytes -= body.bytes.len();
         self.all.bodies -= 1;

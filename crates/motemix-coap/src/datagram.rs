@@ -16,15 +16,16 @@ mod protection;
 mod relation;
 mod repetition;
 mod requests;
+mod settings;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use motemix_time::Instant;
 use rand_core::{Rng as _, SeedableRng as _};
 
-use crate::block::{Assembly, Limits};
+use crate::block::Limits;
+use crate::bodies::Bodies;
 use crate::message::{Kind, Message};
 use crate::oscore;
 use crate::{Block, Peer, Relation, Request, Response};
@@ -37,64 +38,10 @@ use protection::Protected;
 pub use protection::Protection;
 use relation::Relations;
 use repetition::{Purpose, Repetitions};
+pub use settings::Settings;
 
 /// Bodies that are gathered of one peer at a time.
 const BODIES_OF_ONE: usize = 8;
-
-/// Bounds and times of an endpoint.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Settings {
-    /// The longest body, in bytes, of requests that arrive and of responses to own requests.
-    pub body: usize,
-    /// Bodies that are gathered at a time, or sent in blocks. Half of the places, and of the bytes,
-    /// is for addresses that are proven.
-    pub bodies: usize,
-    /// Bytes of all bodies that are gathered, and of all that are sent.
-    pub body_bytes: usize,
-    /// Requests whose duplicates are recognised. Beyond these the oldest is forgotten; a duplicate
-    /// of it is a request of its own, as RFC 7252 §4.5 allows for those that may be repeated.
-    pub exchanges: usize,
-    /// Requests that wait for the application.
-    pub requests: usize,
-    /// Requests and responses that are repeated until they are acknowledged. Of notifications, one
-    /// is for each observer.
-    pub repetitions: usize,
-    /// Observations by others.
-    pub relations: usize,
-    /// Own requests and observations.
-    pub calls: usize,
-    /// How long the application may take until a request is acknowledged without a response.
-    pub separate_after: Duration,
-    /// The time until the first repetition, ACK_TIMEOUT: 1 to 1.5 of it (RFC 7252 §4.8).
-    pub ack_timeout: Duration,
-    /// How often a message is repeated, MAX_RETRANSMIT.
-    pub max_retransmit: u32,
-    /// Whether a stranger's address is to be proven by Echo before any request is looked at
-    /// (RFC 9175). libcoap's client does that by itself; aiocoap hands 4.01 to its user, and fails.
-    /// So it is off: a stranger gets smaller blocks instead, one notification, and half of the
-    /// places for bodies in blocks; Echo is asked for only when that half is taken.
-    pub challenge: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            body: 64 << 10,
-            bodies: 256,
-            body_bytes: 8 << 20,
-            exchanges: 1 << 16,
-            requests: 4096,
-            repetitions: 4096,
-            relations: 1 << 16,
-            calls: 1024,
-            separate_after: Duration::from_secs(1),
-            ack_timeout: Duration::from_secs(2),
-            max_retransmit: 4,
-            challenge: false,
-        }
-    }
-}
 
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,6 +86,8 @@ pub struct Ticket {
     may_observe: bool,
     /// Under OSCORE, what the response is protected with.
     exchange: Option<oscore::Exchange>,
+    /// On a connection, the room that is kept for the response.
+    promised: usize,
 }
 
 impl Ticket {
@@ -154,6 +103,7 @@ impl Ticket {
             representation: 0,
             may_observe: true,
             exchange: None,
+            promised: 0,
         }
     }
 
@@ -161,6 +111,14 @@ impl Ticket {
     pub(crate) const fn of_stream(relation: Relation, carried: Asked) -> Self {
         let Asked { block1, block2, representation } = carried;
         Self { block1, block2, representation, ..Self::new(relation) }
+    }
+
+    pub(crate) const fn promise(&mut self, bytes: usize) {
+        self.promised = bytes;
+    }
+
+    pub(crate) const fn promised(&self) -> usize {
+        self.promised
     }
 
     pub(crate) const fn asked(&self) -> Asked {
@@ -269,8 +227,7 @@ pub struct Endpoint {
     rng: rand_chacha::ChaCha12Rng,
     ids: Ids,
     exchanges: Exchanges,
-    gathering: Assembly<SocketAddr>,
-    slicing: call::Bodies,
+    bodies: Bodies,
     repetitions: Repetitions,
     relations: Relations,
     calls: Calls,
@@ -295,8 +252,7 @@ impl Endpoint {
         Self {
             ids: Ids::new(),
             exchanges: Exchanges::new(settings.exchanges),
-            gathering: Assembly::new(limits),
-            slicing: call::Bodies::new(settings.bodies, settings.body_bytes),
+            bodies: Bodies::new(limits),
             repetitions: Repetitions::new(settings.repetitions),
             relations: Relations::new(settings.relations),
             calls: Calls::new(settings.calls),
@@ -314,6 +270,13 @@ impl Endpoint {
     /// What it has counted.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What comes and goes in blocks, to be shared with connections ([`Session::sharing`]).
+    ///
+    /// [`Session::sharing`]: crate::Session::sharing
+    pub fn bodies(&self) -> Bodies {
+        self.bodies.clone()
     }
 
     /// Observations by others.
@@ -467,8 +430,7 @@ impl Endpoint {
         for call in self.calls.expired(now) {
             self.fail(call);
         }
-        self.gathering.expire(now);
-        self.slicing.expire(now);
+        self.bodies.expire(now);
         self.proofs.expire(now);
         self.protected.sweep(now);
     }

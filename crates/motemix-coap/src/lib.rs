@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod bodies;
 mod code;
 mod datagram;
 pub mod format;
@@ -30,13 +31,14 @@ mod request;
 mod stream;
 
 pub use block::Block;
+pub use bodies::Bodies;
 pub use code::{Code, Method};
 pub use datagram::{
     CallId, Counters, DropReason, Endpoint, Event, Full, Incoming, Protection, Settings, Ticket, Transmit,
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};
-pub use stream::{Carrier, Session};
+pub use stream::{Carrier, Room, Session};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

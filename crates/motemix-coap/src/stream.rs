@@ -6,16 +6,18 @@
 mod answering;
 mod asking;
 mod framing;
+mod leaving;
 mod signals;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::block::{Assembly, Limits};
+use crate::block::{Limits, Whose};
+use crate::bodies::Bodies;
 use crate::datagram::Settings;
-use crate::datagram::call::Bodies;
 use crate::datagram::proof::Proofs;
 use crate::message::Message;
 use crate::{CallId, Event, Incoming, Peer, Relation, Token};
@@ -23,6 +25,8 @@ use answering::Observer;
 use asking::Call;
 pub use framing::Carrier;
 use framing::{Framing, NextMessage};
+use leaving::Leaving;
+pub use leaving::Room;
 use signals::{Custody, code, csm, signal_of};
 
 /// What each side takes until it says otherwise (RFC 8323 §5.3.1).
@@ -34,9 +38,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// silent.
 const SILENCE: Duration = Duration::from_secs(240);
 /// Bytes that wait to be sent; beyond these, newer notifications take the place of older ones, and
-/// no more is read.
+/// no more is read or answered.
 const WAITING_BYTES: usize = 256 << 10;
-/// Bodies in blocks of one connection, both ways, and their bytes.
+/// Requests that wait to be handed out; beyond these, no more is read.
+const WAITING_REQUESTS: usize = 64;
+/// Bodies in blocks of one connection, both ways.
 const BODIES: usize = 8;
 
 /// One connection, of a server or a client; it has no socket and no clock.
@@ -45,23 +51,34 @@ pub struct Session {
     number: u64,
     settings: Settings,
     framing: Framing,
+    /// Whether messages wait in there for want of room.
+    is_behind: bool,
     /// The longest message that the other side takes; none until it has begun.
     takes: Option<usize>,
-    gathering: Assembly<()>,
-    slicing: Bodies<u64>,
+    bodies: Bodies,
+    /// As whose its bodies count.
+    whose: Whose,
+    /// Whether there were some of it.
+    has_bodies: bool,
+    /// Blocks that have come since somebody asked, and until when no more are taken.
+    blocks: u32,
+    blocks_again: Option<Instant>,
     names: Proofs,
     relations: BTreeMap<Token, Observer>,
+    /// Observers for whom something is held back, the one that waits longest first.
+    behind: VecDeque<Token>,
     sequence: u32,
     calls: BTreeMap<CallId, Call>,
     next_call: u64,
     incoming: VecDeque<Incoming>,
     events: VecDeque<Event>,
-    leaving: VecDeque<Vec<u8>>,
-    leaving_bytes: usize,
+    leaving: Leaving,
     /// Requests that are not answered, by how many came before.
     unanswered: VecDeque<(u64, Token)>,
     asked: u64,
     custody: VecDeque<Custody>,
+    /// When something happened last.
+    now: Instant,
     /// Until when the other side has to go on.
     until: Option<Instant>,
     /// When the other side was last heard of, and until when it has to answer a Ping.
@@ -83,21 +100,26 @@ impl Session {
         let mut session = Self {
             number,
             framing: Framing::new(carrier, longest),
+            is_behind: false,
             takes: None,
-            gathering: Assembly::new(limits),
-            slicing: Bodies::new(BODIES, 4 * settings.body),
+            bodies: Bodies::new(limits),
+            whose: Whose::Connection(number),
+            has_bodies: false,
+            blocks: 0,
+            blocks_again: None,
             names: Proofs::new(seed[0], seed[1]),
             relations: BTreeMap::new(),
+            behind: VecDeque::new(),
             sequence: 0,
             calls: BTreeMap::new(),
             next_call: 0,
             incoming: VecDeque::new(),
             events: VecDeque::new(),
-            leaving: VecDeque::new(),
-            leaving_bytes: 0,
+            leaving: Leaving::new(),
             unanswered: VecDeque::new(),
             asked: 0,
             custody: VecDeque::new(),
+            now,
             until: Some(now + PATIENCE),
             heard: now,
             pong_until: None,
@@ -108,6 +130,16 @@ impl Session {
         };
         session.send(&csm(longest));
         session
+    }
+
+    /// Has it share with others the room for what waits to leave, and what comes and goes in blocks:
+    /// bodies that are gathered count as this network's if the connection comes from one.
+    #[must_use]
+    pub fn sharing(mut self, room: Room, bodies: Bodies, network: Option<IpAddr>) -> Self {
+        self.leaving.move_to(room);
+        self.bodies = bodies;
+        self.whose = network.map_or(self.whose, Whose::Network);
+        self
     }
 
     /// Whether the connection is to be closed once everything is sent.
@@ -122,7 +154,42 @@ impl Session {
 
     /// Whether more is to be read: not while too much waits to be sent or answered.
     pub fn wants_more(&self) -> bool {
-        !self.is_over && self.leaving_bytes < WAITING_BYTES && self.incoming.len() < 64
+        !self.is_over && !self.is_behind && self.has_room()
+    }
+
+    /// Whether a request waits that would be handed out now.
+    pub fn has_request(&self) -> bool {
+        !self.incoming.is_empty() && !self.leaving.is_full()
+    }
+
+    /// Whether something waits for room that this connection's other side, or others of its peer,
+    /// or everybody else has taken.
+    pub fn waits_for_room(&self) -> bool {
+        let has_something = self.is_behind || !self.incoming.is_empty() || !self.behind.is_empty();
+        has_something && self.leaving.is_full()
+    }
+
+    /// Bytes that wait until the other side takes them, and those for which there has to be room as
+    /// soon as requests that were handed out are answered.
+    pub fn waiting(&self) -> usize {
+        self.leaving.bytes()
+    }
+
+    /// Says how many bytes that [`Session::poll_transmit`] gave are not written yet: they wait as
+    /// well.
+    pub fn set_under_way(&mut self, bytes: usize) {
+        self.leaving.set_under_way(bytes);
+    }
+
+    /// Blocks of bodies that have come since this was asked last. Each is a message that the
+    /// application does not see.
+    pub fn take_blocks(&mut self) -> u32 {
+        std::mem::take(&mut self.blocks)
+    }
+
+    /// Takes no more blocks until then: the peer has sent more than it may.
+    pub fn refuse_blocks(&mut self, until: Instant) {
+        self.blocks_again = Some(until);
     }
 
     /// Takes what has arrived: some bytes of a stream, or one message of a WebSocket.
@@ -130,8 +197,25 @@ impl Session {
         if self.is_over {
             return;
         }
+        self.now = now;
         self.framing.push(bytes);
-        loop {
+        self.read();
+    }
+
+    fn has_room(&self) -> bool {
+        self.incoming.len() < WAITING_REQUESTS && !self.leaving.is_full()
+    }
+
+    /// Takes the messages that are here, as long as there is room for what comes of them.
+    fn read(&mut self) {
+        let now = self.now;
+        while !self.is_over {
+            self.is_behind = !self.has_room();
+            if self.is_behind {
+                // It is this side that does not go on.
+                self.until = None;
+                return;
+            }
             match self.framing.next() {
                 NextMessage::Message(message) => self.take(now, message),
                 NextMessage::More { begun } => {
@@ -153,26 +237,40 @@ impl Session {
     /// The other side has closed the connection, or it broke: nobody observes, and nobody answers.
     pub fn closed(&mut self) {
         self.leaving.clear();
-        self.leaving_bytes = 0;
         self.end();
     }
 
     /// Nothing more is taken; what waits to be sent is sent.
     fn end(&mut self) {
         self.is_over = true;
+        self.is_behind = false;
         self.incoming.clear();
+        self.behind.clear();
         self.unanswered.clear();
         self.custody.clear();
         let peer = Peer::Stream(self.number);
+        if std::mem::take(&mut self.has_bodies) {
+            self.bodies.leave(peer);
+        }
         let gone = std::mem::take(&mut self.relations);
         self.events.extend(gone.into_keys().map(|token| Event::Gone(Relation { peer, token })));
         let failed = std::mem::take(&mut self.calls);
         self.events.extend(failed.into_keys().map(|call| Event::Failed { call }));
     }
 
-    /// The next request for the application, whole.
+    /// The next request for the application, whole. There is none while too much waits to be sent:
+    /// whoever reads nothing is not answered either.
     pub fn poll_request(&mut self) -> Option<Incoming> {
-        self.incoming.pop_front()
+        if self.leaving.is_full() {
+            return None;
+        }
+        if self.is_behind {
+            self.read();
+        }
+        let mut incoming = self.incoming.pop_front()?;
+        let takes = self.takes.unwrap_or(BASE_MESSAGE_SIZE);
+        incoming.ticket.promise(self.leaving.promise(incoming.request.method, takes));
+        Some(incoming)
     }
 
     /// What happened besides requests.
@@ -182,12 +280,13 @@ impl Session {
 
     /// The next bytes, or message of a WebSocket, to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-        if self.leaving_bytes < WAITING_BYTES / 2 {
+        if self.leaving.bytes() < WAITING_BYTES / 2 {
             self.catch_up();
         }
-        let bytes = self.leaving.pop_front()?;
-        self.leaving_bytes -= bytes.len();
-        Some(bytes)
+        if self.is_behind {
+            self.read();
+        }
+        self.leaving.pop()
     }
 
     /// Ends a connection whose other side does not go on, and asks a silent one whether it is
@@ -196,6 +295,7 @@ impl Session {
         if self.is_over {
             return;
         }
+        self.now = now;
         let is_due = |until: Option<Instant>| until.is_some_and(|until| until <= now);
         if is_due(self.until) {
             self.until = None;
@@ -210,6 +310,10 @@ impl Session {
         if is_due(self.silent_until()) {
             self.pong_until = Some(now + PATIENCE);
             self.send(&signal_of(code::PING));
+        }
+        // What is shared is the endpoint's to expire: there may be many sessions.
+        if self.has_bodies && matches!(self.whose, Whose::Connection(_)) {
+            self.bodies.expire(now);
         }
         let late = self.calls.iter().filter(|(_, call)| is_due(call.until)).map(|(id, _)| *id);
         for call in late.collect::<Vec<_>>() {
@@ -245,8 +349,7 @@ impl Session {
         abort.payload = text.as_bytes().to_vec();
         let last = self.framing.write(&abort);
         self.closed();
-        self.leaving_bytes = last.len();
-        self.leaving.push_back(last);
+        self.leaving.push(last);
         self.was_aborted = true;
     }
 
@@ -269,8 +372,6 @@ impl Session {
         if self.is_over {
             return;
         }
-        let bytes = self.framing.write(message);
-        self.leaving_bytes += bytes.len();
-        self.leaving.push_back(bytes);
+        self.leaving.push(self.framing.write(message));
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "stream/attacks.rs"]
 mod attacks;
+#[path = "stream/blocks.rs"]
+mod blocks;
 #[path = "stream/pair.rs"]
 mod pair;
 #[path = "stream/stories.rs"]

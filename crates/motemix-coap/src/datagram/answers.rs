@@ -142,7 +142,7 @@ impl Endpoint {
         message.push_number(option::BLOCK2, block.value());
         if number == 0 && block.more {
             message.push_number(option::SIZE2, body.len() as u32);
-            self.slicing.put(now, (to, ticket.representation), response);
+            self.bodies.slice(now, Peer::Datagram(to), ticket.representation, response);
         }
     }
 

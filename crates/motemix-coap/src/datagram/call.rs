@@ -1,7 +1,6 @@
 //! Own requests: a client's side. And bodies that are sent in blocks.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -348,51 +347,4 @@ pub(crate) fn is_newer((before, at): (u32, Instant), sequence: u32, now: Instant
     (before < sequence && sequence - before < HALF)
         || (before > sequence && before - sequence > HALF)
         || now - at > Duration::from_secs(128)
-}
-
-/// Responses of which blocks are still asked for.
-#[derive(Debug)]
-pub(crate) struct Bodies<K = (SocketAddr, u64)> {
-    most: usize,
-    most_bytes: usize,
-    bytes: usize,
-    bodies: HashMap<K, (Instant, Response)>,
-}
-
-impl<K: Hash + Eq + Clone> Bodies<K> {
-    pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
-        Self { most, most_bytes, bytes: 0, bodies: HashMap::new() }
-    }
-
-    pub(crate) fn get(&mut self, now: Instant, key: &K) -> Option<Response> {
-        let (touched, response) = self.bodies.get_mut(key)?;
-        *touched = now;
-        Some(response.clone())
-    }
-
-    /// Keeps a response, in place of the one that nobody asked for longest if there is no room.
-    pub(crate) fn put(&mut self, now: Instant, key: K, response: &Response) {
-        self.remove(&key);
-        while self.bodies.len() >= self.most || self.bytes + response.payload.len() > self.most_bytes {
-            let oldest = self.bodies.iter().min_by_key(|(_, (touched, _))| *touched);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { return };
-            self.remove(&oldest);
-        }
-        self.bytes += response.payload.len();
-        self.bodies.insert(key, (now, response.clone()));
-    }
-
-    pub(crate) fn expire(&mut self, now: Instant) {
-        let old = self.bodies.iter().filter(|(_, (touched, _))| now - *touched >= LIFETIME);
-        let old: Vec<_> = old.map(|(key, _)| key.clone()).collect();
-        for key in &old {
-            self.remove(key);
-        }
-    }
-
-    fn remove(&mut self, key: &K) {
-        if let Some((_, response)) = self.bodies.remove(key) {
-            self.bytes -= response.payload.len();
-        }
-    }
 }

@@ -8,7 +8,7 @@ use motemix_time::Instant;
 use super::exchange::Known;
 use super::protection::Opened;
 use super::{DropReason, Endpoint, Incoming, Ticket, Transmit};
-use crate::block::{Assembled, Owner};
+use crate::block::{Assembled, Owner, Whose};
 use crate::meaning::{self, BadRequest, Carried};
 use crate::message::{Kind, Message};
 use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response, oscore};
@@ -76,7 +76,7 @@ impl Endpoint {
         if block2.is_some_and(|block| block.number > 0) {
             // A further block of a body that is being sent: what the client began with, also if the
             // resource has changed since.
-            if let Some(response) = self.slicing.get(now, &(from, ticket.representation)) {
+            if let Some(response) = self.bodies.sliced(now, Peer::Datagram(from), ticket.representation) {
                 self.answer(now, &mut ticket, &response, false);
                 return Ok(());
             }
@@ -111,9 +111,13 @@ impl Endpoint {
     ) -> Result<bool, DropReason> {
         let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
         let name = self.proofs.under(self.proofs.name_of_resource(request), context);
-        let owner = Owner { who: from, is_known: context.is_some() || self.proofs.is_proven(now, from) };
+        let owner = Owner {
+            who: Peer::Datagram(from),
+            whose: Whose::Datagrams(from),
+            is_known: context.is_some() || self.proofs.is_proven(now, from),
+        };
         let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
-        let (code, text) = match self.gathering.take(now, owner, name, block, &request.payload) {
+        let (code, text) = match self.bodies.gather(now, owner, name, block, &request.payload) {
             Assembled::Whole(body) => {
                 request.payload = body;
                 return Ok(true);

@@ -7,12 +7,12 @@ use crate::block::{Assembled, Owner};
 use crate::datagram::Asked;
 use crate::meaning::{self, Carried};
 use crate::message::{Kind, Message, option};
-use crate::{Block, Code, Event, Incoming, Method, Observe, Peer, Relation, Response, Ticket, Token};
+use crate::{
+    Block, Code, Event, Incoming, Method, Observe, Peer, Relation, Request, Response, Ticket, Token,
+};
 
 /// Observations of one connection.
 const MOST_RELATIONS: usize = 4096;
-/// The one at the other end, which nobody else can pass for.
-const OTHER_END: Owner<()> = Owner { who: (), is_known: true };
 /// Observe has 24 bits.
 const SEQUENCES: u32 = 1 << 24;
 
@@ -39,33 +39,13 @@ impl Session {
         if request.observe == Some(Observe::Deregister) && self.relations.remove(&relation.token).is_some() {
             self.events.push_back(Event::Gone(relation));
         }
-        if let Some(block) = block1 {
-            let name = self.names.name_of_resource(&request);
-            let refusal = match self.gathering.take(now, OTHER_END, name, block, &request.payload) {
-                Assembled::Whole(body) => {
-                    request.payload = body;
-                    None
-                }
-                Assembled::Continue => Some(Response::new(Code::CONTINUE)),
-                Assembled::Incomplete => Some(Response::error(
-                    Code::REQUEST_ENTITY_INCOMPLETE,
-                    "blocks before this one are missing; begin again with block 0",
-                )),
-                Assembled::TooLong => {
-                    let text = "the body is longer than this server takes";
-                    Some(Response::too_large(self.settings.body, text))
-                }
-                Assembled::Full | Assembled::FullOfStrangers => Some(Response::error(
-                    Code::SERVICE_UNAVAILABLE,
-                    "too many bodies are being gathered; try again",
-                )),
-            };
-            if let Some(response) = refusal {
-                return self.respond(now, ticket, &response, false);
-            }
+        if let Some(block) = block1
+            && let Some(response) = self.gather(now, block, &mut request)
+        {
+            return self.respond(now, ticket, &response, false);
         }
         if block2.is_some_and(|block| block.number > 0) {
-            if let Some(response) = self.slicing.get(now, &asked.representation) {
+            if let Some(response) = self.bodies.sliced(now, relation.peer, asked.representation) {
                 return self.respond(now, ticket, &response, false);
             }
             if !matches!(request.method, Method::Get | Method::Fetch) {
@@ -80,6 +60,41 @@ impl Session {
         self.incoming.push_back(Incoming { ticket, request });
     }
 
+    /// Gathers a block of a request's body; what is to be answered unless it is whole and in the
+    /// request now.
+    fn gather(&mut self, now: Instant, block: Block, request: &mut Request) -> Option<Response> {
+        self.blocks = self.blocks.saturating_add(1);
+        if let Some(until) = self.blocks_again.filter(|until| *until > now) {
+            let wait = (until - now).as_secs() as u32 + 1;
+            let text = format!("more blocks than this server takes from one peer; wait for {wait} s");
+            let response = Response::error(Code::TOO_MANY_REQUESTS, &text);
+            return Some(Response { max_age: Some(wait), ..response });
+        }
+        self.has_bodies = true;
+        let name = self.names.name_of_resource(request);
+        // Nobody else can pass for the one at the other end.
+        let owner = Owner { who: Peer::Stream(self.number), whose: self.whose, is_known: true };
+        match self.bodies.gather(now, owner, name, block, &request.payload) {
+            Assembled::Whole(body) => {
+                request.payload = body;
+                None
+            }
+            Assembled::Continue => Some(Response::new(Code::CONTINUE)),
+            Assembled::Incomplete => Some(Response::error(
+                Code::REQUEST_ENTITY_INCOMPLETE,
+                "blocks before this one are missing; begin again with block 0",
+            )),
+            Assembled::TooLong => {
+                let text = "the body is longer than this server takes";
+                Some(Response::too_large(self.settings.body, text))
+            }
+            Assembled::Full | Assembled::FullOfStrangers => Some(Response {
+                max_age: Some(10),
+                ..Response::error(Code::SERVICE_UNAVAILABLE, "too many bodies are being gathered; try again")
+            }),
+        }
+    }
+
     /// Answers a request. `observing` makes an observation of it: a connection that is gone says so
     /// itself, so that nobody has to be asked whether it listens.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one response")]
@@ -87,6 +102,8 @@ impl Session {
         if self.is_over {
             return;
         }
+        self.now = now;
+        self.leaving.keep_promise(ticket.promised());
         let relation = ticket.relation();
         let observes = observing && response.code.is_success();
         let has_room = self.relations.len() < MOST_RELATIONS || self.relations.contains_key(&relation.token);
@@ -107,8 +124,18 @@ impl Session {
     pub fn notify(&mut self, now: Instant, relation: &Relation, response: &Response, last: bool) {
         let Some(observer) = self.relations.get_mut(&relation.token) else { return };
         let ends = last || !response.code.is_success();
-        if self.leaving_bytes >= WAITING_BYTES && !ends {
-            observer.held_back = Some(Box::new(response.clone()));
+        if self.leaving.is_full() && !ends {
+            if observer.held_back.replace(Box::new(response.clone())).is_none() {
+                if self.behind.len() >= MOST_RELATIONS {
+                    // Observations that ended meanwhile.
+                    let relations = &self.relations;
+                    self.behind.retain(|token| {
+                        let waits = relations.get(token).is_some_and(|it| it.held_back.is_some());
+                        waits && *token != relation.token
+                    });
+                }
+                self.behind.push_back(relation.token);
+            }
             return;
         }
         let asked = Asked { block1: None, block2: None, representation: observer.representation };
@@ -123,15 +150,17 @@ impl Session {
         self.relations.remove(&relation.token);
     }
 
-    /// Sends what was held back for want of room.
+    /// Sends what was held back for want of room, as much as there is room for.
     pub(super) fn catch_up(&mut self) {
-        let waiting = self.relations.iter_mut().filter_map(|(token, observer)| {
-            Some((*token, observer.representation, observer.held_back.take()?))
-        });
-        let waiting: Vec<_> = waiting.collect();
-        for (token, representation, response) in waiting {
-            let asked = Asked { block1: None, block2: None, representation };
-            self.put(Instant::default(), token, asked, &response, true);
+        while !self.behind.is_empty()
+            && self.leaving.bytes() < WAITING_BYTES / 2
+            && !self.leaving.is_full()
+            && let Some(token) = self.behind.pop_front()
+        {
+            let Some(observer) = self.relations.get_mut(&token) else { continue };
+            let Some(response) = observer.held_back.take() else { continue };
+            let asked = Asked { block1: None, block2: None, representation: observer.representation };
+            self.put(self.now, token, asked, &response, true);
         }
     }
 
@@ -163,7 +192,9 @@ impl Session {
                 message.push_number(option::BLOCK2, block.value());
                 if number == 0 && block.more {
                     message.push_number(option::SIZE2, response.payload.len() as u32);
-                    self.slicing.put(now, asked.representation, response);
+                    let who = Peer::Stream(self.number);
+                    self.bodies.slice(now, who, asked.representation, response);
+                    self.has_bodies = true;
                 }
             } else {
                 message.options.clear();

@@ -1,5 +1,7 @@
 //! Where a message begins and ends on a connection (RFC 8323 §3.2 and §8.4).
 
+use std::collections::VecDeque;
+
 use crate::message::{Malformed, Message};
 
 /// What carries messages.
@@ -29,21 +31,29 @@ pub(super) struct Framing {
     received: Vec<u8>,
     /// Bytes of `received` that were read.
     done: usize,
+    /// Lengths of the messages of a WebSocket that were not.
+    messages: VecDeque<usize>,
 }
 
 impl Framing {
     pub(super) const fn new(carrier: Carrier, longest: usize) -> Self {
-        Self { carrier, longest, received: Vec::new(), done: 0 }
+        Self { carrier, longest, received: Vec::new(), done: 0, messages: VecDeque::new() }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.received.drain(..self.done);
         self.done = 0;
         self.received.extend_from_slice(bytes);
+        if self.carrier == Carrier::WebSocket && !bytes.is_empty() {
+            self.messages.push_back(bytes.len());
+        }
     }
 
     pub(super) fn next(&mut self) -> NextMessage {
-        let bytes = &self.received[self.done..];
+        let mut bytes = &self.received[self.done..];
+        if let Some(len) = self.messages.pop_front() {
+            bytes = &bytes[..len];
+        }
         let Some(first) = bytes.first().copied() else { return NextMessage::More { begun: false } };
         let token_len = usize::from(first & 0x0f);
         if token_len > 8 {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use motemix_coap::{Carrier, Code, Event, Method, Request, Response};
+use motemix_coap::{Carrier, Code, Endpoint, Event, Method, Request, Response, Room, Session, Settings};
+use motemix_time::Instant;
 use proptest::prelude::*;
 
 use crate::pair::{Alone, CARRIERS, CSM, Frame, PATIENCE, PING, PONG, RELEASE, frame};
@@ -168,6 +169,136 @@ fn who_asks_and_reads_nothing_is_read_no_more() {
     assert!((256..300).contains(&answered), "{answered}");
     while alone.session.poll_transmit().is_some() {}
     assert!(alone.session.wants_more());
+}
+
+/// An answer of a look-up, and what may wait beside one.
+const LONG: usize = 1 << 20;
+const WAITING: usize = 256 << 10;
+
+fn long(fill: u8) -> Response {
+    Response { payload: vec![fill; LONG].into(), ..Response::new(Code::CONTENT) }
+}
+
+#[test]
+fn what_waits_to_leave_bounds_what_is_answered() {
+    for carrier in CARRIERS {
+        let mut alone = Alone::taking_long(carrier);
+        // They come in one piece, or as fast as there is room for them.
+        let asked = frame(1, &[1], &[]).write(carrier);
+        match carrier {
+            Carrier::Stream => alone.say_bytes(&asked.repeat(1000)),
+            Carrier::WebSocket => (0..1000).for_each(|_| alone.say_bytes(&asked)),
+        }
+        let answered: usize = (0..100).map(|_| alone.answer_all(&long(0), false)).sum();
+        assert_eq!(answered, 1, "{carrier:?}");
+        assert!(alone.session.waiting() < WAITING + LONG + 100);
+        assert!(!alone.session.wants_more());
+        // Whoever reads is answered, all of it.
+        let mut read = 0;
+        while alone.session.poll_transmit().is_some() {
+            read += 1;
+            alone.answer_all(&long(0), false);
+        }
+        assert_eq!(read, 1000, "{carrier:?}");
+        assert!(alone.session.wants_more());
+    }
+}
+
+#[test]
+fn errors_and_pongs_that_nobody_reads_are_bounded_as_well() {
+    let unknown = frame(1, &[1], &[0x90]);
+    for (asked, answers) in [(unknown, 5000), (frame(PING, &[1; 8], &[]), 40_000)] {
+        let mut alone = Alone::introduced(Carrier::Stream);
+        alone.say_bytes(&asked.write(Carrier::Stream).repeat(answers));
+        assert!(alone.session.waiting() < WAITING + 100, "{}", alone.session.waiting());
+        // However long nobody reads, it is this side that waits.
+        alone.wait(PATIENCE * 2);
+        assert!(!alone.session.is_over());
+        assert_eq!(alone.sent().len(), answers);
+    }
+}
+
+#[test]
+fn who_is_far_behind_catches_up_as_it_reads_and_gets_the_newest_of_all() {
+    let mut alone = Alone::taking_long(Carrier::Stream);
+    let token = |number: u8| [number, 7];
+    let short = Response { payload: vec![1].into(), ..Response::new(Code::CONTENT) };
+    let mut relations = Vec::new();
+    for number in 0..100 {
+        // Observe: 0
+        alone.say(&frame(1, &token(number), &[0x60]));
+        let incoming = alone.session.poll_request().expect("a request");
+        relations.push(incoming.ticket.relation());
+        alone.session.respond(alone.now, incoming.ticket, &short, true);
+    }
+    alone.sent();
+    for fill in 2..5 {
+        for relation in &relations {
+            alone.session.notify(alone.now, relation, &long(fill), false);
+        }
+        assert!(alone.session.waiting() < WAITING + LONG + 100);
+    }
+    // Some have ended meanwhile, and one of them has begun again.
+    alone.session.forget(&relations[50]);
+    alone.session.forget(&relations[51]);
+    let mut newest = [0; 100];
+    let mut reads = 0;
+    while let Some(bytes) = alone.session.poll_transmit() {
+        assert!(alone.session.waiting() < WAITING + LONG + 100);
+        let notification = Frame::read(Carrier::Stream, &bytes);
+        newest[usize::from(notification.token[0])] = *notification.rest.last().expect("a payload");
+        reads += 1;
+    }
+    let mut expected = [4; 100];
+    expected[50..52].fill(0);
+    assert_eq!(newest, expected);
+    // One of the first change had left.
+    assert_eq!(reads, 1 + 98);
+}
+
+#[test]
+fn connections_of_one_peer_and_of_all_share_a_bound() {
+    let room = Room::new(8 * LONG);
+    let bodies = Endpoint::new(Settings::default(), [7; 32]).bodies();
+    let now = Instant::default();
+    let shares: Vec<_> = (0..4).map(|_| room.share(3 * LONG)).collect();
+    let begin = |number: u64| {
+        let session = Session::new(now, number, Carrier::Stream, Settings::default(), [3, 4]);
+        let mut session = session.sharing(shares[number as usize / 16].clone(), bodies.clone(), None);
+        let csm = frame(CSM, &[], &[0x23, 0x40, 0, 0]).write(Carrier::Stream);
+        let asked = frame(1, &[1], &[]).write(Carrier::Stream);
+        session.handle_bytes(now, &[csm, asked.repeat(20)].concat());
+        session
+    };
+    let mut sessions: Vec<_> = (0..64).map(begin).collect();
+    let answer = |sessions: &mut [Session]| {
+        let mut count = 0;
+        for session in sessions {
+            while let Some(incoming) = session.poll_request() {
+                session.respond(now, incoming.ticket, &long(0), false);
+                count += 1;
+            }
+        }
+        count
+    };
+    // A peer has its share, and all have what there is.
+    assert_eq!(answer(&mut sessions[..16]), 3);
+    assert_eq!(answer(&mut sessions[..16]), 0);
+    assert!(sessions[15].waits_for_room());
+    assert_eq!(answer(&mut sessions), 5);
+    assert!(room.is_full());
+    assert!(room.taken() < 9 * LONG);
+    // What is being written waits too.
+    let bytes = std::iter::from_fn(|| sessions[0].poll_transmit()).map(|bytes| bytes.len()).sum();
+    sessions[0].set_under_way(bytes);
+    assert_eq!(answer(&mut sessions), 0);
+    sessions[0].set_under_way(0);
+    assert_eq!(answer(&mut sessions), 1);
+    // Who leaves makes room, and all of it is free at the end.
+    sessions.drain(..16);
+    assert_eq!(answer(&mut sessions), 3);
+    sessions.clear();
+    assert_eq!(room.taken(), 0);
 }
 
 #[test]

@@ -127,6 +127,14 @@ impl Alone {
         Self { now, session: Session::new(now, 7, carrier, Settings::default(), [3, 4]), carrier }
     }
 
+    /// The other side takes messages of 4 MiB.
+    pub fn taking_long(carrier: Carrier) -> Self {
+        let mut alone = Self::new(carrier);
+        alone.say(&frame(CSM, &[], &[0x23, 0x40, 0, 0]));
+        alone.sent();
+        alone
+    }
+
     /// The other side has said what it can do.
     pub fn introduced(carrier: Carrier) -> Self {
         let mut alone = Self::new(carrier);
@@ -152,6 +160,16 @@ impl Alone {
         let Incoming { ticket, request } = self.session.poll_request().expect("a request");
         self.session.respond(self.now, ticket, response, false);
         request
+    }
+
+    /// As a server goes round: takes what requests there are, and answers them then. How many.
+    pub fn answer_all(&mut self, response: &Response, observing: bool) -> usize {
+        let asked: Vec<_> = std::iter::from_fn(|| self.session.poll_request()).collect();
+        let count = asked.len();
+        for Incoming { ticket, .. } in asked {
+            self.session.respond(self.now, ticket, response, observing);
+        }
+        count
     }
 
     /// All that it sends.
