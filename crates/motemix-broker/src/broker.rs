@@ -112,6 +112,18 @@ impl<T> Broker<T> {
         self.decide(now, caller, ticket, relation, request);
     }
 
+    /// Counts blocks of a body that is not whole as requests.
+    ///
+    /// # Errors
+    /// After how many seconds more may come, if there were too many.
+    pub fn count_blocks(&mut self, now: Moment, caller: &Caller, blocks: u32) -> Result<(), u32> {
+        if caller.local {
+            return Ok(());
+        }
+        let taken = self.rates.take(Origin::of(caller), now, blocks);
+        taken.inspect_err(|_| self.counters.count(Refused::Rate))
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "nobody else needs it after this")]
     fn decide(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
         if request.observe == Some(Observe::Deregister) {

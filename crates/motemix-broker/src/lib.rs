@@ -12,6 +12,7 @@
 
 pub mod bridge;
 mod broker;
+mod browser;
 mod caller;
 pub mod client;
 mod clock;

@@ -14,6 +14,7 @@
 mod connections;
 mod datagrams;
 mod fetches;
+mod files;
 mod inner;
 mod preshared;
 mod sessions;
@@ -28,13 +29,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_coap::{Event, Incoming, Peer, Ticket};
+use motemix_time::Instant;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
-use connections::Connections;
+use connections::{Blocks, Connections};
 use datagrams::Datagrams;
 use fetches::Fetches;
 use inner::Asked;
@@ -64,6 +66,9 @@ pub struct Listen {
     pub local: Option<PathBuf>,
     /// The folder of the broker's keys. Without one nobody can prove to it who he is.
     pub keys: Option<PathBuf>,
+    /// Names of this broker beside its addresses and `localhost`: pages of a browser that have one
+    /// of them may open WebSockets, and no others may.
+    pub names: Vec<String>,
 }
 
 /// What a broker has opened, with the ports that the system chose.
@@ -193,7 +198,8 @@ impl<S: Store> Server<S> {
         loop {
             let datagrams = Datagrams::bind(&listen.coap, seed)?;
             let addresses = datagrams.addresses()?;
-            match Connections::listen(&addresses, listen.local.as_deref(), seed) {
+            let (local, names) = (listen.local.as_deref(), listen.names.clone().into());
+            match Connections::listen(&addresses, local, names, datagrams.bodies(), seed) {
                 Ok(connections) => return Ok((datagrams, connections, addresses)),
                 Err(ServeError::Bind(address, error)) => {
                     left -= 1;
@@ -256,6 +262,7 @@ impl<S: Store> Server<S> {
         while let Some((incoming, address)) = self.connections.poll_request() {
             self.handle(incoming, address, address.is_none());
         }
+        self.count_blocks(now);
         while let Some(asked) = self.inside.try_next() {
             self.handle_inner(asked);
         }
@@ -277,8 +284,19 @@ impl<S: Store> Server<S> {
         }
         self.tell_numbers();
         self.datagrams.transmit().map_err(|error| ServeError::System("UDP", error))?;
-        self.connections.transmit();
+        more |= self.connections.transmit();
         Ok(more)
+    }
+
+    /// Blocks are messages as requests are, and count in the same rate.
+    fn count_blocks(&mut self, now: Instant) {
+        while let Some(Blocks { peer, address, count }) = self.connections.poll_blocks() {
+            let local = address.is_none();
+            let caller = Caller { peer, connected: address, device: None, local };
+            if let Err(wait) = self.broker.count_blocks(self.clock.moment(), &caller, count) {
+                self.connections.refuse_blocks(peer, now + Duration::from_secs(wait.into()));
+            }
+        }
     }
 
     fn handle(&mut self, incoming: Incoming, connected: Option<IpAddr>, local: bool) {

@@ -58,8 +58,6 @@ pub struct Session {
     bodies: Bodies,
     /// As whose its bodies count.
     whose: Whose,
-    /// Whether there were some of it.
-    has_bodies: bool,
     /// Blocks that have come since somebody asked, and until when no more are taken.
     blocks: u32,
     blocks_again: Option<Instant>,
@@ -104,7 +102,6 @@ impl Session {
             takes: None,
             bodies: Bodies::new(limits),
             whose: Whose::Connection(number),
-            has_bodies: false,
             blocks: 0,
             blocks_again: None,
             names: Proofs::new(seed[0], seed[1]),
@@ -249,9 +246,7 @@ impl Session {
         self.unanswered.clear();
         self.custody.clear();
         let peer = Peer::Stream(self.number);
-        if std::mem::take(&mut self.has_bodies) {
-            self.bodies.leave(peer);
-        }
+        self.bodies.leave(peer);
         let gone = std::mem::take(&mut self.relations);
         self.events.extend(gone.into_keys().map(|token| Event::Gone(Relation { peer, token })));
         let failed = std::mem::take(&mut self.calls);
@@ -312,7 +307,7 @@ impl Session {
             self.send(&signal_of(code::PING));
         }
         // What is shared is the endpoint's to expire: there may be many sessions.
-        if self.has_bodies && matches!(self.whose, Whose::Connection(_)) {
+        if matches!(self.whose, Whose::Connection(_)) {
             self.bodies.expire(now);
         }
         let late = self.calls.iter().filter(|(_, call)| is_due(call.until)).map(|(id, _)| *id);

@@ -147,7 +147,8 @@ impl Carrier {
             Kind::Connection { session, stream } => {
                 let at = session.poll_timeout().map_or_else(|| clock.far(), |at| clock.at(at));
                 tokio::select! {
-                    read = stream.read(chunk) => match read? {
+                    // A broker that asks and asks is not listened to.
+                    read = stream.read(chunk), if session.wants_more() => match read? {
                         0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                         len => session.handle_bytes(clock.now(), &chunk[..len]),
                     },

@@ -1,12 +1,11 @@
 //! Who may ask, and what browsers are told about every answer.
 
-use std::net::Ipv6Addr;
-use std::sync::Arc;
-
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+
+use crate::browser::{Names, has_own_host, is_from_another_site};
 
 /// Only files of this broker, and no script but its own; nothing frames it, nothing is sent
 /// anywhere.
@@ -23,9 +22,6 @@ const ALWAYS: [(header::HeaderName, &str); 6] = [
     (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// The names that the page is asked for by, beside addresses and `localhost`.
-pub(super) type Names = Arc<[String]>;
-
 pub(super) async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
     let mut response = match refusal(&names, request.headers()) {
         Some(refusal) => refusal.into_response(),
@@ -40,76 +36,16 @@ pub(super) async fn guard(State(names): State<Names>, request: Request, next: Ne
 }
 
 fn refusal(names: &[String], headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let host = hosts.next().and_then(|host| host.to_str().ok());
-    if hosts.next().is_some() || !host.is_some_and(|host| is_own(names, host)) {
-        // A stranger's page whose name suddenly has this machine's address.
+    if !has_own_host(names, headers) {
         return Some((
             StatusCode::MISDIRECTED_REQUEST,
             "this broker does not have that name; ask by address, or put the name into its settings\n",
         ));
     }
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     let is_a_visit = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
-    if matches!(site, Some(b"cross-site" | b"same-site")) && !is_a_visit {
+    if is_from_another_site(headers) && !is_a_visit {
         // It could not read the answer, and would take a listener's place.
         return Some((StatusCode::FORBIDDEN, "this is for the broker's own page\n"));
     }
     None
-}
-
-/// An address cannot be rebound, and names have to be known.
-fn is_own(names: &[String], host: &str) -> bool {
-    let (name, port) = match host.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']') {
-            Some((address, port)) if address.parse::<Ipv6Addr>().is_ok() => ("localhost", port),
-            _ => return false,
-        },
-        None => host.split_at(host.find(':').unwrap_or(host.len())),
-    };
-    let port_is_one =
-        port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
-    let is_known = name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::Ipv4Addr>().is_ok()
-        || names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    port_is_one && is_known
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_own;
-
-    #[test]
-    fn addresses_and_known_names_are_its_own_and_no_others() {
-        let names = ["broker.example".to_owned()];
-        for host in [
-            "localhost",
-            "LOCALHOST:80",
-            "127.0.0.1:8680",
-            "192.0.2.1",
-            "[::1]",
-            "[2001:db8::1]:8680",
-            "Broker.Example:1",
-        ] {
-            assert!(is_own(&names, host), "{host}");
-        }
-        for host in [
-            "",
-            "attacker.example",
-            "localhost.attacker.example",
-            "127.0.0.1.attacker.example",
-            "broker.example.",
-            "localhost:",
-            "localhost:x",
-            "localhost:80:80",
-            "user@localhost",
-            "[::1",
-            "[::1]x",
-            "[localhost]",
-            "::1",
-            "2130706433",
-        ] {
-            assert!(!is_own(&names, host), "{host}");
-        }
-    }
 }

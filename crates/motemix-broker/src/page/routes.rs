@@ -17,8 +17,9 @@ use serde_json::{Value as Json, json};
 use tokio::sync::Semaphore;
 
 use super::assets::{ASSETS, Asset};
-use super::guard::{Names, guard};
+use super::guard::guard;
 use super::{Feed, View, json, qr};
+use crate::browser::Names;
 use crate::state::TopicId;
 
 /// Devices or topics in one answer.

@@ -5,26 +5,31 @@
 //! makes the broker hold more than a chunk of it.
 
 mod carry;
+mod frames;
 mod places;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use motemix_coap::{Carrier, Event, Incoming, Peer, Relation, Response, Session, Settings, Ticket};
+use motemix_coap::{Bodies, Carrier, Event, Incoming, Peer, Relation, Response, Session, Settings, Ticket};
 use motemix_time::Instant;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-use super::{ServeError, statistics};
-use places::Places;
+use super::{ServeError, files, statistics};
+use crate::browser::Names;
+use places::{MOST, Places, Share};
 
 /// Chunks of all connections that wait for the round.
 const CHUNKS: usize = 1024;
 /// Messages that wait to be written to a connection; further ones wait in its session.
 const WRITES: usize = 16;
+/// Bytes of them, but for the last one.
+const WRITE_BYTES: usize = 64 << 10;
 
 /// What a connection's task tells.
 #[derive(Debug)]
@@ -40,8 +45,11 @@ struct Opened {
     carrier: Carrier,
     /// Who is at the other end; nobody for the socket of this machine.
     address: Option<IpAddr>,
+    /// What it has with others of its network.
+    share: Option<Share>,
     writes: mpsc::Sender<Vec<u8>>,
     read_on: Arc<Notify>,
+    under_way: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
@@ -51,7 +59,45 @@ struct Connection {
     /// Dropping it ends the connection, once everything is written.
     writes: Option<mpsc::Sender<Vec<u8>>>,
     read_on: Arc<Notify>,
+    /// Bytes that were handed over to be written.
+    under_way: Arc<AtomicUsize>,
     is_paused: bool,
+    is_held_back: bool,
+}
+
+impl Connection {
+    fn blocks(&mut self, number: u64) -> Option<Blocks> {
+        let count = self.session.take_blocks();
+        (count > 0).then_some(Blocks { peer: Peer::Stream(number), address: self.address, count })
+    }
+
+    /// Hands over what is to be sent, as much as may be under way. `false` once all is sent, and
+    /// nothing more comes.
+    fn transmit(&mut self) -> bool {
+        let Some(writes) = &self.writes else { return false };
+        let mut under_way = self.under_way.load(Ordering::Relaxed);
+        self.session.set_under_way(under_way);
+        while under_way < WRITE_BYTES
+            && let Ok(place) = writes.try_reserve()
+        {
+            let Some(bytes) = self.session.poll_transmit() else {
+                // What is being written counts until it is.
+                return under_way > 0 || !self.session.is_over();
+            };
+            under_way = self.under_way.fetch_add(bytes.len(), Ordering::Relaxed) + bytes.len();
+            self.session.set_under_way(under_way);
+            place.send(bytes);
+        }
+        true
+    }
+}
+
+/// Blocks of bodies that came over a connection.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    pub(super) peer: Peer,
+    pub(super) address: Option<IpAddr>,
+    pub(super) count: u32,
 }
 
 #[derive(Debug)]
@@ -63,6 +109,9 @@ pub(super) struct Connections {
     places: Places,
     /// Something was written: there may be room for more.
     written: Arc<Notify>,
+    /// Bodies of connections and datagrams together.
+    bodies: Bodies,
+    blocks: VecDeque<Blocks>,
     seed: [u64; 2],
     /// Where the next look for requests begins: each connection has its turn.
     turn: u64,
@@ -81,13 +130,15 @@ impl Connections {
     pub(super) fn listen(
         addresses: &[SocketAddr],
         local: Option<&Path>,
+        names: Names,
+        bodies: Bodies,
         seed: [u8; 32],
     ) -> Result<Self, ServeError> {
         let (tell, told) = mpsc::channel(CHUNKS);
         let written = Arc::new(Notify::new());
         let mut tasks = Vec::new();
-        let places = Places::default();
-        let listener = carry::Listener::new(tell, written.clone(), places.clone());
+        let places = Places::new(files::connections(MOST));
+        let listener = carry::Listener::new(tell, written.clone(), places.clone(), names);
         for address in addresses {
             let socket = listen_tcp(*address).map_err(|error| ServeError::Bind(*address, error))?;
             tasks.push(tokio::spawn(listener.clone().accept_tcp(socket)));
@@ -100,7 +151,19 @@ impl Connections {
         // Others than those of the endpoint: its generator is seeded with all 32 bytes.
         let seed = [words(0) ^ words(16), words(8) ^ words(24)];
         let (connections, counters) = (BTreeMap::new(), statistics::Connections::default());
-        Ok(Self { connections, told, awaited: None, places, written, seed, turn: 0, counters, tasks })
+        Ok(Self {
+            connections,
+            told,
+            awaited: None,
+            places,
+            written,
+            bodies,
+            blocks: VecDeque::new(),
+            seed,
+            turn: 0,
+            counters,
+            tasks,
+        })
     }
 
     /// Waits until a connection brought something, or takes more.
@@ -128,6 +191,7 @@ impl Connections {
                 if let Some(connection) = self.connections.get_mut(&number) {
                     connection.session.handle_bytes(now, &bytes);
                     connection.is_paused = true;
+                    self.blocks.extend(connection.blocks(number));
                 }
             }
             Told::Closed(number) => {
@@ -140,9 +204,21 @@ impl Connections {
     }
 
     fn open(&mut self, now: Instant, opened: Opened) {
-        let Opened { number, carrier, address, writes, read_on } = opened;
-        let session = Session::new(now, number, carrier, Settings::default(), self.seed);
-        let connection = Connection { session, address, writes: Some(writes), read_on, is_paused: true };
+        let Opened { number, carrier, address, share, writes, read_on, under_way } = opened;
+        let mut session = Session::new(now, number, carrier, Settings::default(), self.seed);
+        // Receivers of this machine have their own: strangers take none of it.
+        if let Some(Share { network, room }) = share {
+            session = session.sharing(room, self.bodies.clone(), Some(network));
+        }
+        let connection = Connection {
+            session,
+            address,
+            writes: Some(writes),
+            read_on,
+            under_way,
+            is_paused: true,
+            is_held_back: false,
+        };
         self.counters.opened += 1;
         self.connections.insert(number, connection);
     }
@@ -151,8 +227,9 @@ impl Connections {
     pub(super) fn poll_request(&mut self) -> Option<(Incoming, Option<IpAddr>)> {
         let later = self.connections.range_mut(self.turn..);
         let found = later.into_iter().find_map(|(number, connection)| {
-            let incoming = connection.session.poll_request()?;
-            Some((*number, (incoming, connection.address)))
+            let incoming = connection.session.poll_request();
+            self.blocks.extend(connection.blocks(*number));
+            Some((*number, (incoming?, connection.address)))
         });
         match found {
             Some((number, incoming)) => {
@@ -164,6 +241,19 @@ impl Connections {
                 self.poll_request()
             }
             None => None,
+        }
+    }
+
+    /// Blocks that came and are no request of their own.
+    pub(super) fn poll_blocks(&mut self) -> Option<Blocks> {
+        self.blocks.pop_front()
+    }
+
+    /// Takes no more blocks of this peer until then.
+    pub(super) fn refuse_blocks(&mut self, peer: Peer, until: Instant) {
+        let Peer::Stream(number) = peer else { return };
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.session.refuse_blocks(until);
         }
     }
 
@@ -199,32 +289,43 @@ impl Connections {
     }
 
     /// Hands over what is to be sent, reads on where there is room again, and lets go of those that
-    /// are over.
-    pub(super) fn transmit(&mut self) {
-        let counters = &mut self.counters;
-        self.connections.retain(|_, connection| {
-            let Some(writes) = &connection.writes else { return false };
-            while let Ok(place) = writes.try_reserve() {
-                let Some(bytes) = connection.session.poll_transmit() else {
-                    if connection.session.is_over() {
-                        counters.aborted += u64::from(connection.session.was_aborted());
-                        return false;
-                    }
-                    break;
-                };
-                place.send(bytes);
+    /// are over. `true` if there is more to do at once: what waited for room has it now.
+    pub(super) fn transmit(&mut self) -> bool {
+        let Self { connections, counters, blocks, .. } = self;
+        let (mut has_requests, mut waits, mut is_freed) = (false, false, false);
+        connections.retain(|number, connection| {
+            let before = connection.session.waiting();
+            let stays = connection.transmit();
+            blocks.extend(connection.blocks(*number));
+            let session = &connection.session;
+            is_freed |= !stays || session.waiting() < before;
+            if !stays {
+                counters.aborted += u64::from(session.was_aborted());
+                return false;
             }
-            if connection.is_paused && connection.session.wants_more() {
+            let is_held_back = session.waits_for_room();
+            counters.held_back += u64::from(is_held_back && !connection.is_held_back);
+            connection.is_held_back = is_held_back;
+            waits |= is_held_back;
+            has_requests |= session.has_request();
+            if connection.is_paused && session.wants_more() {
                 connection.is_paused = false;
                 connection.read_on.notify_one();
             }
             true
         });
+        has_requests || (waits && is_freed)
     }
 
     pub(super) fn counters(&self) -> statistics::Connections {
-        let (refused, open) = (self.places.refused(), self.connections.len() as u64);
-        statistics::Connections { refused, open, ..self.counters }
+        statistics::Connections {
+            refused: self.places.refused(),
+            foreign: self.places.foreign(),
+            open: self.connections.len() as u64,
+            places: self.places.most() as u64,
+            waiting: self.places.waiting() as u64,
+            ..self.counters
+        }
     }
 
     /// Tells everybody that the broker ends.
@@ -251,35 +352,4 @@ fn listen_tcp(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::error::Error;
-    use std::time::Duration;
-
-    use tokio::net::UnixStream;
-
-    use super::*;
-
-    /// A connection's time is that of the round that takes it, however long the broker has run.
-    #[tokio::test]
-    async fn a_broker_that_has_run_for_a_month_takes_connections() -> Result<(), Box<dyn Error>> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("local.sock");
-        let mut connections = Connections::listen(&[], Some(&path), [7; 32])?;
-        let month = Instant::from_micros(1) + Duration::from_secs(30 * 24 * 3600);
-
-        let _receiver = UnixStream::connect(&path).await?;
-        connections.ready().await;
-        connections.take_in(month);
-        connections.handle_timeout(month);
-        connections.transmit();
-        let counted = connections.counters();
-        assert_eq!((counted.opened, counted.open, counted.aborted), (1, 1, 0));
-
-        // It says nothing for too long, from then on.
-        connections.handle_timeout(month + Duration::from_secs(60));
-        connections.transmit();
-        let counted = connections.counters();
-        assert_eq!((counted.opened, counted.open, counted.aborted), (1, 0, 1));
-        Ok(())
-    }
-}
+mod tests;

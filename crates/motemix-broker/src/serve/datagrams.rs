@@ -8,8 +8,8 @@ use motemix_coap::message::MAX_DATAGRAM_LEN;
 use motemix_coap::oscore::edhoc;
 use motemix_coap::oscore::{self, ContextId};
 use motemix_coap::{
-    CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response, Settings,
-    Ticket,
+    Bodies, CallId, Counters, Endpoint, Event, Full, Incoming, Protection, Relation, Request, Response,
+    Settings, Ticket,
 };
 use motemix_object::Identity;
 use motemix_time::Instant;
@@ -104,6 +104,11 @@ impl Datagrams {
             }
         }
         Ok(())
+    }
+
+    /// What comes and goes in blocks, to be shared with connections.
+    pub(super) fn bodies(&self) -> Bodies {
+        self.endpoint.bodies()
     }
 
     pub(super) fn poll_request(&mut self) -> Option<Incoming> {

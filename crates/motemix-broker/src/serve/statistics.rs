@@ -12,8 +12,17 @@ pub struct Connections {
     pub refused: u64,
     /// Connections that the broker ended: whoever was there broke the protocol, or was silent.
     pub aborted: u64,
+    /// WebSockets that a page of somebody else wanted.
+    pub foreign: u64,
     /// Connections now.
     pub open: u64,
+    /// Connections that there may be at a time; fewer than 4,096 if the system gives fewer files.
+    pub places: u64,
+    /// Connections that were not answered for a while: they, others of their network, or all
+    /// together had not taken as much as may wait.
+    pub held_back: u64,
+    /// Bytes that wait until somebody takes them now.
+    pub waiting: u64,
 }
 
 /// All that is counted.
@@ -74,8 +83,17 @@ fn datagrams(counters: &motemix_coap::Counters) -> Group {
 }
 
 fn connections(counters: &Connections) -> Group {
-    let Connections { opened, refused, aborted, open } = *counters;
-    vec![("opened", opened), ("refused", refused), ("aborted", aborted), ("open", open)]
+    let Connections { opened, refused, aborted, foreign, open, places, held_back, waiting } = *counters;
+    vec![
+        ("opened", opened),
+        ("refused", refused),
+        ("aborted", aborted),
+        ("foreign", foreign),
+        ("open", open),
+        ("places", places),
+        ("held_back", held_back),
+        ("waiting", waiting),
+    ]
 }
 
 fn of_contexts(counters: &oscore::Counters) -> Group {

@@ -70,7 +70,6 @@ impl Session {
             let response = Response::error(Code::TOO_MANY_REQUESTS, &text);
             return Some(Response { max_age: Some(wait), ..response });
         }
-        self.has_bodies = true;
         let name = self.names.name_of_resource(request);
         // Nobody else can pass for the one at the other end.
         let owner = Owner { who: Peer::Stream(self.number), whose: self.whose, is_known: true };
@@ -194,7 +193,6 @@ impl Session {
                     message.push_number(option::SIZE2, response.payload.len() as u32);
                     let who = Peer::Stream(self.number);
                     self.bodies.slice(now, who, asked.representation, response);
-                    self.has_bodies = true;
                 }
             } else {
                 message.options.clear();

@@ -50,6 +50,7 @@ impl Room {
     }
 
     /// A share of it, for all connections of one peer.
+    #[must_use]
     pub fn share(&self, most: usize) -> Self {
         Self { all: self.all.clone(), share: Pool::new(most) }
     }

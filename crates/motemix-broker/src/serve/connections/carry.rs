@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -12,14 +12,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
-use tokio_tungstenite::accept_hdr_async_with_config;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Callback, ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 
-use super::places::Places;
+use super::frames::{Begun, Watched};
+use super::places::{Place, Places};
 use super::{Opened, Told, WRITES};
+use crate::browser::{Names, may_open_socket};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 16 << 10;
@@ -38,6 +40,8 @@ pub(super) struct Listener {
     written: Arc<Notify>,
     next: Arc<AtomicU64>,
     places: Places,
+    /// Those of pages that may open WebSockets.
+    names: Names,
 }
 
 /// A connection's ends of the channels.
@@ -47,11 +51,13 @@ struct Line {
     writes: mpsc::Receiver<Vec<u8>>,
     read_on: Arc<Notify>,
     written: Arc<Notify>,
+    /// Bytes that were handed over and are not written.
+    under_way: Arc<AtomicUsize>,
 }
 
 impl Listener {
-    pub(super) fn new(tell: mpsc::Sender<Told>, written: Arc<Notify>, places: Places) -> Self {
-        Self { tell, written, next: Arc::new(AtomicU64::new(1)), places }
+    pub(super) fn new(tell: mpsc::Sender<Told>, written: Arc<Notify>, places: Places, names: Names) -> Self {
+        Self { tell, written, next: Arc::new(AtomicU64::new(1)), places, names }
     }
 
     pub(super) async fn accept_tcp(self, listener: TcpListener) {
@@ -64,7 +70,7 @@ impl Listener {
                     let line = self.clone();
                     tokio::spawn(async move {
                         // That a peer does not behave is its own affair.
-                        let _ = line.greet(stream, address).await;
+                        let _ = line.greet(stream, address, &place).await;
                         drop(place);
                     });
                 }
@@ -92,38 +98,51 @@ impl Listener {
 
     /// Finds out what a peer speaks. A request of HTTP begins with `G`, which as CoAP would be a
     /// response, and nobody begins with one.
-    async fn greet(self, stream: TcpStream, address: IpAddr) -> io::Result<()> {
+    async fn greet(self, stream: TcpStream, address: IpAddr, place: &Place) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut first = [0];
         timeout(PATIENCE, stream.peek(&mut first)).await??;
         if first == *b"G" {
             let config =
                 WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
-            let accepted = accept_hdr_async_with_config(stream, Upgrade, Some(config));
+            let (stream, begun) = Watched::new(stream);
+            let upgrade = Upgrade { names: self.names.clone(), places: self.places.clone() };
+            let accepted = accept_hdr_async_with_config(stream, upgrade, Some(config));
             let Ok(Ok(socket)) = timeout(PATIENCE, accepted).await else { return Ok(()) };
-            let Some(line) = self.open(Carrier::WebSocket, Some(address)).await else { return Ok(()) };
-            line.carry_messages(socket).await;
+            let Some(line) = self.open(Carrier::WebSocket, Some((address, place))).await else {
+                return Ok(());
+            };
+            line.carry_messages(socket, &begun).await;
             return Ok(());
         }
-        match self.open(Carrier::Stream, Some(address)).await {
+        match self.open(Carrier::Stream, Some((address, place))).await {
             Some(line) => line.carry_stream(stream).await,
             None => Ok(()),
         }
     }
 
-    async fn open(self, carrier: Carrier, address: Option<IpAddr>) -> Option<Line> {
+    async fn open(self, carrier: Carrier, from: Option<(IpAddr, &Place)>) -> Option<Line> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (put, writes) = mpsc::channel(WRITES);
         let read_on = Arc::new(Notify::new());
-        let opened = Opened { number, carrier, address, writes: put, read_on: read_on.clone() };
+        let under_way = Arc::new(AtomicUsize::new(0));
+        let opened = Opened {
+            number,
+            carrier,
+            address: from.map(|(address, _)| address),
+            share: from.map(|(_, place)| place.share()),
+            writes: put,
+            read_on: read_on.clone(),
+            under_way: under_way.clone(),
+        };
         self.tell.send(Told::Opened(opened)).await.ok()?;
-        Some(Line { number, tell: self.tell, writes, read_on, written: self.written })
+        Some(Line { number, tell: self.tell, writes, read_on, written: self.written, under_way })
     }
 }
 
 impl Line {
     async fn carry_stream<S: AsyncRead + AsyncWrite>(self, stream: S) -> io::Result<()> {
-        let Self { number, tell, mut writes, read_on, written } = self;
+        let Self { number, tell, mut writes, read_on, written, under_way } = self;
         let (mut reader, mut writer) = tokio::io::split(stream);
         let reading = async {
             let mut chunk = vec![0; CHUNK];
@@ -141,6 +160,7 @@ impl Line {
                 if !matches!(is_written, Ok(Ok(()))) {
                     return;
                 }
+                under_way.fetch_sub(bytes.len(), Ordering::Relaxed);
                 written.notify_one();
             }
             let _ = timeout(PATIENCE, writer.shutdown()).await;
@@ -153,14 +173,19 @@ impl Line {
         Ok(())
     }
 
-    async fn carry_messages(self, socket: tokio_tungstenite::WebSocketStream<TcpStream>) {
-        let Self { number, tell, mut writes, read_on, written } = self;
+    async fn carry_messages(self, socket: WebSocketStream<Watched<TcpStream>>, begun: &Begun) {
+        let Self { number, tell, mut writes, read_on, written, under_way } = self;
         let (mut sink, mut source) = socket.split();
         let reading = async {
             loop {
                 read_on.notified().await;
+                begun.go_on();
                 let bytes = loop {
-                    match source.next().await {
+                    let next = tokio::select! {
+                        next = source.next() => next,
+                        () = begun.is_late(PATIENCE) => return,
+                    };
+                    match next {
                         Some(Ok(Message::Binary(bytes))) => break bytes,
                         // Text is none of this protocol (RFC 8323 §8.2).
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
@@ -174,10 +199,12 @@ impl Line {
         };
         let writing = async {
             while let Some(bytes) = writes.recv().await {
+                let len = bytes.len();
                 let sent = timeout(PATIENCE, sink.send(Message::Binary(bytes.into()))).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
                 }
+                under_way.fetch_sub(len, Ordering::Relaxed);
                 written.notify_one();
             }
             let _ = timeout(PATIENCE, sink.close()).await;
@@ -191,10 +218,21 @@ impl Line {
 }
 
 /// Looks at what an upgrade asks for.
-struct Upgrade;
+struct Upgrade {
+    names: Names,
+    places: Places,
+}
 
 impl Callback for Upgrade {
     fn on_request(self, request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
+        if !may_open_socket(&self.names, request.headers()) {
+            // A browser opens it for any page, and hands over whatever comes.
+            self.places.refuse_foreign();
+            let text = "this is for programs, and for pages of this broker\n".to_owned();
+            let mut refusal = ErrorResponse::new(Some(text));
+            *refusal.status_mut() = StatusCode::FORBIDDEN;
+            return Err(refusal);
+        }
         let speaks_coap = request.headers().get_all("sec-websocket-protocol").iter().any(|value| {
             value.to_str().is_ok_and(|names| names.split(',').any(|name| name.trim() == PROTOCOL))
         });

@@ -5,27 +5,57 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use motemix_coap::Room;
+
 use crate::directory::network_of;
 
-/// Connections at a time; one IPv4 address, or the first 64 bits of an IPv6 address, may have a
-/// sixteenth of them.
+/// Connections at a time, if the system lets the broker have so many files.
 pub(super) const MOST: usize = 4096;
-pub(super) const MOST_OF_A_NETWORK: usize = MOST / 16;
+/// Bytes that may wait to leave, of all connections.
+const MOST_WAITING: usize = 64 << 20;
+/// What one IPv4 address, or the first 64 bits of an IPv6 address, may have of both: a sixteenth.
+const NETWORKS: usize = 16;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Taken {
     in_all: usize,
-    of_networks: HashMap<IpAddr, usize>,
+    of_networks: HashMap<IpAddr, OfNetwork>,
     refused: u64,
+    foreign: u64,
+}
+
+#[derive(Debug)]
+struct OfNetwork {
+    connections: usize,
+    room: Room,
 }
 
 /// Places of connections.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Places(Arc<Mutex<Taken>>);
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    most: usize,
+    room: Room,
+    taken: Arc<Mutex<Taken>>,
+}
 
 impl Places {
+    pub(super) fn new(most: usize) -> Self {
+        let taken = Taken { in_all: 0, of_networks: HashMap::new(), refused: 0, foreign: 0 };
+        Self { most, room: Room::new(MOST_WAITING), taken: Arc::new(Mutex::new(taken)) }
+    }
+
+    /// How many there are.
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Bytes that wait to leave, of all connections but those of this machine's socket.
+    pub(super) fn waiting(&self) -> usize {
+        self.room.taken()
+    }
+
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A place for a connection from there, if there is one.
@@ -33,14 +63,27 @@ impl Places {
         // Everything on this machine is one network, whatever its addresses.
         let network = if address.is_loopback() { address } else { network_of(address) };
         let mut taken = self.taken();
-        let of_network = taken.of_networks.get(&network).copied().unwrap_or_default();
-        if taken.in_all >= MOST || of_network >= MOST_OF_A_NETWORK {
+        let of_network = taken.of_networks.get(&network).map_or(0, |of_network| of_network.connections);
+        if taken.in_all >= self.most || of_network >= (self.most / NETWORKS).max(1) {
             taken.refused += 1;
             return None;
         }
         taken.in_all += 1;
-        taken.of_networks.insert(network, of_network + 1);
-        Some(Place { places: self.clone(), network })
+        let fresh = || OfNetwork { connections: 0, room: self.room.share(MOST_WAITING / NETWORKS) };
+        let of_network = taken.of_networks.entry(network).or_insert_with(fresh);
+        of_network.connections += 1;
+        let room = of_network.room.clone();
+        Some(Place { places: self.clone(), share: Share { network, room } })
+    }
+
+    /// A page of somebody else wanted a connection.
+    pub(super) fn refuse_foreign(&self) {
+        self.taken().foreign += 1;
+    }
+
+    /// How many did.
+    pub(super) fn foreign(&self) -> u64 {
+        self.taken().foreign
     }
 
     /// Connections for which there was none.
@@ -53,17 +96,31 @@ impl Places {
 #[derive(Debug)]
 pub(super) struct Place {
     places: Places,
-    network: IpAddr,
+    share: Share,
+}
+
+/// What a connection shares with others of its network.
+#[derive(Debug, Clone)]
+pub(super) struct Share {
+    pub(super) network: IpAddr,
+    pub(super) room: Room,
+}
+
+impl Place {
+    pub(super) fn share(&self) -> Share {
+        self.share.clone()
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.in_all -= 1;
-        if let Some(count) = taken.of_networks.get_mut(&self.network) {
-            *count -= 1;
-            if *count == 0 {
-                taken.of_networks.remove(&self.network);
+        let network = self.share.network;
+        if let Some(of_network) = taken.of_networks.get_mut(&network) {
+            of_network.connections -= 1;
+            if of_network.connections == 0 {
+                taken.of_networks.remove(&network);
             }
         }
     }
@@ -75,7 +132,8 @@ mod tests {
 
     #[test]
     fn one_network_has_a_sixteenth_and_all_together_what_there_is() {
-        let places = Places::default();
+        const MOST_OF_A_NETWORK: usize = MOST / NETWORKS;
+        let places = Places::new(MOST);
         let from = |network: usize, host: usize| -> IpAddr {
             format!("2001:db8:0:{network:x}::{host:x}").parse().unwrap()
         };
