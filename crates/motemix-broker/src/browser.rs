@@ -21,7 +21,7 @@ pub(crate) fn is_from_another_site(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a WebSocket may be opened: by whoever is no browser, by a page of the very place that is
-/// asked, and by pages whose names are listed. Browsers ask nobody before, and send `Origin` always.
+/// asked, and by pages whose names are listed. Browsers ask nobody before, and send `Origin`.
 pub(crate) fn may_open_socket(names: &[String], headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let (origin, more) = (origins.next(), origins.next());

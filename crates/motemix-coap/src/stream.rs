@@ -129,8 +129,8 @@ impl Session {
         session
     }
 
-    /// Has it share with others the room for what waits to leave, and what comes and goes in blocks:
-    /// bodies that are gathered count as this network's if the connection comes from one.
+    /// Has it share with others the room for what waits to leave, and what comes and goes in
+    /// blocks. Bodies that are gathered count as this network's if the connection comes from one.
     #[must_use]
     pub fn sharing(mut self, room: Room, bodies: Bodies, network: Option<IpAddr>) -> Self {
         self.leaving.move_to(room);
