@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use motemix_broker::state::{TopicId, Value};
 use motemix_broker::store::batch::{Batches, Kind, Logged, Message, Whole};
-use motemix_broker::store::{Replica, Retention, Store, StoreError, difference};
+use motemix_broker::store::{Counters, Replica, Retention, Store, StoreError, difference};
 use motemix_broker::{Change, Moment, State};
 use tokio::sync::Notify;
 
@@ -254,8 +254,12 @@ impl Store for JetStream {
         self.replica.history(topic, most, before)
     }
 
-    fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
-        self.replica.tidy(now)
+    fn tidy(&mut self, now: Moment, passed: Duration) -> Result<(), StoreError> {
+        self.replica.tidy(now, passed)
+    }
+
+    fn counters(&self) -> Counters {
+        self.replica.counters()
     }
 }
 
