@@ -27,7 +27,7 @@ const ALWAYS: [(header::HeaderName, &str); 6] = [
 pub(super) type Names = Arc<[String]>;
 
 pub(super) async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(&names, request.headers()) {
+    let mut response = match refusal(&names, request.uri().path(), request.headers()) {
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,
     };
@@ -39,7 +39,7 @@ pub(super) async fn guard(State(names): State<Names>, request: Request, next: Ne
     response
 }
 
-fn refusal(names: &[String], headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+fn refusal(names: &[String], path: &str, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
     if hosts.next().is_some() || !host.is_some_and(|host| is_own(names, host)) {
@@ -50,7 +50,11 @@ fn refusal(names: &[String], headers: &HeaderMap) -> Option<(StatusCode, &'stati
         ));
     }
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    let is_a_visit = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
+    let says = |name: &str, value: &str| headers.get(name).is_some_and(|said| said == value);
+    // Whoever follows a link comes to the page; a frame is none, and nobody looks at an interface.
+    let is_a_visit = says("sec-fetch-mode", "navigate")
+        && headers.get("sec-fetch-dest").is_none_or(|kind| kind == "document")
+        && !path.starts_with("/api/");
     if matches!(site, Some(b"cross-site" | b"same-site")) && !is_a_visit {
         // It could not read the answer, and would take a listener's place.
         return Some((StatusCode::FORBIDDEN, "this is for the broker's own page\n"));
