@@ -72,7 +72,9 @@ async fn what_the_broker_has_no_room_for_waits_in_the_inbox_until_it_has() {
             let (mut one, mut two) = (Device::new(1), Device::new(2));
             let mut receiver = Receiver::new(folder.path(), &[&one, &two]);
             let readings = [one.seal(20), two.seal(21)];
-            readings.iter().for_each(|reading| drop(receiver.arrives(reading)));
+            for reading in &readings {
+                receiver.arrives(reading);
+            }
             let room_for_one = format!("[limits]\nbytes_of_receivers = {}", readings[0].len());
             let broker = Served::start_with(folder.path(), parse(&room_for_one));
             let handover = receiver.handover(&Commands::default());

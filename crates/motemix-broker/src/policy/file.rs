@@ -202,7 +202,12 @@ impl History {
 pub(super) fn parse(path: &Path, text: &str) -> Result<(Policy, Option<Plan>), FileError> {
     let mut file: File = motemix_toml::parse(path, text)?;
     let bridge = file.mqtt.take().map(|settings| settings.plan("mqtt")).transpose();
-    let parsed = bridge.and_then(|bridge| Ok((policy(file)?, bridge)));
+    let parsed = bridge.and_then(|bridge| {
+        let policy = policy(file)?;
+        let listed = [&policy.directory.devices, &policy.sessions.devices].into_iter().flatten().flatten();
+        let bridge = bridge.map(|bridge| bridge.listing(listed.copied()));
+        Ok((policy, bridge))
+    });
     parsed.map_err(|fault| FileError::of_fault(path, text, fault))
 }
 
