@@ -12,7 +12,7 @@ use async_nats::connection::State as Connected;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{
-    Config, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
+    Config, DiscardPolicy, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
 use async_nats::{ConnectOptions, HeaderMap, header};
@@ -75,6 +75,7 @@ pub(crate) struct Found {
     pub(crate) identity: String,
     pub(crate) first: u64,
     pub(crate) last: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What the connection's tasks know.
@@ -82,6 +83,8 @@ pub(crate) struct Found {
 struct Known {
     /// The last message that is stored.
     stored: AtomicU64,
+    /// Times that somebody told of a message which is not stored.
+    false_news: AtomicU64,
     news: Arc<Notify>,
 }
 
@@ -122,7 +125,8 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(settings: &Settings) -> Result<(Self, Found), StoreError> {
+    /// A stream that is made has so many bytes at most.
+    pub(crate) fn open(settings: &Settings, most: u64) -> Result<(Self, Found), StoreError> {
         let servers = settings.servers.join(", ");
         let problem = |problem: String, remedy: &str| StoreError::Remote {
             store: format!("nats {servers}"),
@@ -148,11 +152,13 @@ impl Connection {
         let connected = connected.and_then(|connected| connected.map_err(|error| error.to_string()));
         let (client, context) =
             connected.map_err(|said| problem(said, "start a server, or name another one"))?;
-        let config = config(settings);
+        let config = config(settings, most);
         let asked = context.clone();
         let made = wait(&runtime, patience, make(asked, config, patience)).and_then(|made| made);
         let (stream, found) = made.map_err(|said| {
-            problem(said, "are the servers started with JetStream (-js), and as many as there are replicas?")
+            let remedy = "are the servers started with JetStream (-js), as many as there are replicas, and with room \
+                          for four times history.bytes (max_file)?";
+            problem(said, remedy)
         })?;
         let known = Arc::new(Known::default());
         known.note(found.last);
@@ -235,13 +241,31 @@ impl Connection {
         })
     }
 
-    /// The number of the first message that is there.
-    pub(crate) fn first(&self) -> Result<u64, StoreError> {
+    /// The numbers of the first message that is there, and of the last.
+    pub(crate) fn ends(&self) -> Result<(u64, u64), StoreError> {
         let stream = self.stream.clone();
         self.ask(async move {
             let info = stream.get_info().await.map_err(|error| error.to_string())?;
-            Ok(info.state.first_sequence)
+            Ok((info.state.first_sequence, info.state.last_sequence))
         })
+    }
+
+    /// Somebody told of message `told`, and the stream goes to `last` alone.
+    pub(crate) fn disbelieve(&self, told: u64, last: u64) {
+        // Not if more was told meanwhile.
+        if self.known.stored.compare_exchange(told, last, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            let before = self.known.false_news.fetch_add(1, Ordering::Relaxed);
+            if before == 0 {
+                tracing::warn!(
+                    "somebody tells of messages that are not in the stream; who may publish to NATS?"
+                );
+            }
+        }
+    }
+
+    /// How often that happened.
+    pub(crate) fn false_news(&self) -> u64 {
+        self.known.false_news.load(Ordering::Relaxed)
     }
 
     /// Has messages before this one removed. If that fails, they go with the next snapshot.
@@ -280,12 +304,15 @@ fn told(name: &str) -> String {
     format!("motemix-stored.{name}.>")
 }
 
-fn config(settings: &Settings) -> Config {
+fn config(settings: &Settings, most: u64) -> Config {
     let name = &settings.name;
     Config {
         name: stream_name(name),
         subjects: vec![format!("motemix.{name}.*")],
         retention: RetentionPolicy::Limits,
+        // What is in it is all that there is: nothing goes but what a snapshot has.
+        max_bytes: i64::try_from(most).unwrap_or(i64::MAX),
+        discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas: settings.replicas,
         duplicate_window: DUPLICATES,
@@ -308,8 +335,8 @@ async fn make(context: Context, config: Config, patience: Duration) -> Result<(S
                 Ok(info) => {
                     let identity = format!("{} of {}", info.config.name, info.created);
                     let state = &info.state;
-                    let found =
-                        Found { identity, first: state.first_sequence.max(1), last: state.last_sequence };
+                    let (first, last) = (state.first_sequence.max(1), state.last_sequence);
+                    let found = Found { identity, first, last, bytes: state.bytes };
                     return Ok((stream, found));
                 }
                 Err(error) => error.to_string(),

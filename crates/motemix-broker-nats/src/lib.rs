@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use motemix_broker::state::{TopicId, Value};
 use motemix_broker::store::batch::{Batches, Kind, Logged, Message, Whole};
-use motemix_broker::store::{Replica, Retention, Store, StoreError, difference};
+use motemix_broker::store::{Counters, Replica, Retention, Store, StoreError, difference};
 use motemix_broker::{Change, Moment, State};
 use tokio::sync::Notify;
 
@@ -33,6 +33,10 @@ pub use settings::Settings;
 const FETCH: u64 = 256;
 /// Between two attempts to read the stream at the beginning.
 const PAUSE: Duration = Duration::from_millis(200);
+/// A stream has so many times the bytes that history has at most: two snapshots, and what is between.
+const STREAM: u64 = 4;
+/// There is a snapshot after changes of this part of that.
+const SNAPSHOT: u64 = 16;
 
 /// Changes in a stream of JetStream, with a copy in a folder.
 #[derive(Debug)]
@@ -45,6 +49,9 @@ pub struct JetStream {
     /// The last message of the last snapshot.
     snapshot_at: u64,
     snapshot_every: u64,
+    /// Bytes of changes since then, and how many there may be.
+    unwritten: u64,
+    snapshot_bytes: u64,
     /// Messages were removed that this broker has not seen: only a snapshot helps.
     is_lost: bool,
     /// Fetched, and not dealt with.
@@ -60,7 +67,8 @@ impl JetStream {
     /// No server can be reached, the stream does not begin where the copy ends, or the folder has
     /// something else.
     pub fn open(settings: &Settings, folder: &Path, retention: Retention) -> Result<Self, StoreError> {
-        let (connection, stream) = Connection::open(settings)?;
+        let most = retention.bytes.saturating_mul(STREAM);
+        let (connection, stream) = Connection::open(settings, most)?;
         let replica = Replica::open(folder, retention, &stream.identity)?;
         let at = replica.place();
         let mut store = Self {
@@ -68,6 +76,8 @@ impl JetStream {
             is_lost: at + 1 < stream.first,
             snapshot_at: 0,
             snapshot_every: settings.snapshot_every.max(1),
+            unwritten: stream.bytes,
+            snapshot_bytes: most / SNAPSHOT,
             batches: Batches::new(settings.batch_seed),
             fetched: VecDeque::new(),
             not_copied: None,
@@ -119,11 +129,16 @@ impl JetStream {
             if self.connection.stored() <= self.at {
                 return Ok(());
             }
-            let until = self.connection.stored().min(self.at + FETCH);
+            let told = self.connection.stored();
+            let until = told.min(self.at + FETCH);
             self.fetched.extend(self.connection.fetch(self.at + 1..=until)?);
             if self.fetched.is_empty() {
+                let (first, last) = self.connection.ends()?;
+                if last < until {
+                    self.connection.disbelieve(told, last);
+                    return Ok(());
+                }
                 // They were removed: a snapshot follows.
-                let first = self.connection.first()?;
                 if first <= until {
                     return Err(self.connection.problem("messages are missing in it", "restore it"));
                 }
@@ -137,6 +152,7 @@ impl JetStream {
         if message.sequence > self.at + 1 {
             self.is_lost = true;
         }
+        self.unwritten += message.payload.len() as u64;
         let sequence = message.sequence;
         let whole = match self.not_copied.take() {
             Some((of, whole)) if of == sequence => Some(whole),
@@ -165,6 +181,9 @@ impl JetStream {
 
     /// What a batch changes, which is in the copy then.
     fn copy(&mut self, whole: &Whole, sequence: u64) -> Result<Vec<Change>, StoreError> {
+        if whole.kind == Kind::Snapshot {
+            self.unwritten = 0;
+        }
         match whole.kind {
             Kind::Changes if self.is_lost => Ok(Vec::new()),
             Kind::Changes => {
@@ -199,7 +218,7 @@ impl JetStream {
         let messages = self.messages(&state)?;
         let first = self.at + 1;
         self.at = self.connection.publish(Kind::Snapshot, messages, self.at)?;
-        self.snapshot_at = self.at;
+        (self.snapshot_at, self.unwritten) = (self.at, 0);
         self.connection.remove_before(first);
         Ok(())
     }
@@ -218,13 +237,15 @@ impl Store for JetStream {
             return Err(StoreError::Behind);
         }
         let messages = self.messages(changes)?;
+        let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
         let last = self.connection.publish(Kind::Changes, messages, self.at)?;
+        self.unwritten += bytes as u64;
         // If the copy cannot be written, it is news to this broker what it published itself.
         self.replica.apply(changes, last)?;
         self.at = last;
-        if self.at - self.snapshot_at >= self.snapshot_every
-            && let Err(problem) = self.snapshot()
-        {
+        let is_due =
+            self.at - self.snapshot_at >= self.snapshot_every || self.unwritten >= self.snapshot_bytes;
+        if is_due && let Err(problem) = self.snapshot() {
             tracing::warn!(%problem, "no snapshot; the next commit tries again");
         }
         Ok(())
@@ -254,8 +275,12 @@ impl Store for JetStream {
         self.replica.history(topic, most, before)
     }
 
-    fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
-        self.replica.tidy(now)
+    fn tidy(&mut self, now: Moment, passed: Duration) -> Result<(), StoreError> {
+        self.replica.tidy(now, passed)
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { false_news: self.connection.false_news(), ..self.replica.counters() }
     }
 }
 

@@ -149,6 +149,71 @@ fn old_messages_go_when_there_is_a_snapshot_and_who_was_away_begins_with_it() {
     assert_eq!(news(&mut store), [value("a", 40, 10)]);
 }
 
+/// Does something as a program that reaches the servers.
+fn as_somebody<T>(servers: &Servers, work: impl AsyncFnOnce(async_nats::Client) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let client = async_nats::connect(servers.addresses()).await.expect("a server");
+        work(client).await
+    })
+}
+
+#[test]
+fn news_of_what_nobody_stored_is_passed_over_and_counted() {
+    let servers = Servers::start(1);
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut one = open(&settings(&servers, 1), one.path());
+    let mut two = open(&settings(&servers, 2), two.path());
+    one.commit(&[topic("a"), value("a", 1, 10)]).unwrap();
+    assert_eq!(news(&mut two).len(), 2);
+    let mut told = 0;
+    for sequence in [u64::MAX, 7] {
+        as_somebody(&servers, async |client| {
+            let mut headers = async_nats::HeaderMap::new();
+            headers.insert("Nats-Sequence", sequence.to_string().as_str());
+            let subject = "motemix-stored.building.changes";
+            client.publish_with_headers(subject, headers, "".into()).await.expect("published");
+            client.flush().await.expect("sent");
+        });
+        told += 1;
+        while two.counters().false_news < told {
+            assert_eq!(two.news().unwrap(), []);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // It stores, and hears of what others store.
+        two.commit(&[value("a", 2, 10)]).unwrap();
+        while one.load().unwrap() != two.load().unwrap() {
+            one.news().unwrap();
+        }
+        one.commit(&[value("a", 3, 10)]).unwrap();
+        assert_eq!(news(&mut two), [value("a", 3, 10)]);
+    }
+}
+
+#[test]
+fn a_stream_does_not_grow_beyond_its_bound() {
+    let servers = Servers::start(1);
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let few = Retention { bytes: 1 << 20, ..Retention::default() };
+    let mut store = JetStream::open(&settings(&servers, 1), folder.path(), few).unwrap();
+    store.commit(&[topic("a")]).unwrap();
+    // Twenty million bytes.
+    for number in 0..200 {
+        store.commit(&[value("a", number, 100_000)]).unwrap();
+    }
+    let (bytes, most) = as_somebody(&servers, async |client| {
+        let context = async_nats::jetstream::new(client);
+        let stream = context.get_stream("motemix-building").await.expect("the stream");
+        let info = stream.get_info().await.expect("what it has");
+        (info.state.bytes, info.config.max_bytes)
+    });
+    assert!(bytes < 4 << 20, "{bytes}");
+    assert_eq!(most, 4 << 20);
+    assert!(store.counters().bytes <= 1 << 20, "{:?}", store.counters());
+    let mut again = JetStream::open(&settings(&servers, 2), other.path(), few).unwrap();
+    assert_eq!(again.load().unwrap(), state([topic("a"), value("a", 199, 100_000)]));
+}
+
 #[test]
 fn a_folder_of_another_stream_and_a_stream_of_another_folder_are_told_apart() {
     let (servers, others) = (Servers::start(1), Servers::start(1));

@@ -28,7 +28,7 @@ pub use mirror::{Kind, Message, Mirror};
 pub use names::{level_of_topic, object_id};
 pub use reading::{Reading, Readings};
 pub use run::Bridge;
-pub use settings::{Commands, HomeAssistant, Import, ImportFormat, Limits, Plan, Settings};
+pub use settings::{Commands, ExportOf, HomeAssistant, Import, ImportFormat, Limits, Plan, Settings};
 pub use status::{Counters, Status};
 pub use trouble::Trouble;
 pub use units::{Quantity, quantity};

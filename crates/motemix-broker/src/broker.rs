@@ -24,7 +24,7 @@ pub use desk::PendingFetch;
 pub use unpublished::Unpublished;
 
 pub(crate) use batch::Batch;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Holder, Memory};
 use observers::{Observers, Places};
 
 use crate::context::{Context, Origin};

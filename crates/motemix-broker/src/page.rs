@@ -17,6 +17,7 @@ mod assets;
 mod feed;
 mod guard;
 mod json;
+mod lists;
 mod qr;
 mod reading;
 mod routes;

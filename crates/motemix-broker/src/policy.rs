@@ -66,10 +66,15 @@ pub struct Limits {
     pub topics: u32,
     /// Topics of a device that created them.
     pub topics_of_a_device: u32,
-    /// Topics of all together who did not prove who they are, and of the local interface.
+    /// Topics that receivers made for their devices, all together.
+    pub topics_of_receivers: u32,
+    /// Topics of all together who did not prove who they are, and of bridges and other programs of
+    /// this machine.
     pub topics_of_others: u32,
     /// Bytes of the newest values in the topics of a device.
     pub bytes_of_a_device: u64,
+    /// Bytes of the newest values in the topics that receivers made, all together.
+    pub bytes_of_receivers: u64,
     /// Bytes of the newest values in the topics of all others together.
     pub bytes_of_others: u64,
     /// Bytes of a value.
@@ -93,8 +98,10 @@ impl Default for Limits {
         Self {
             topics: 10_000,
             topics_of_a_device: 100,
+            topics_of_receivers: 10_000,
             topics_of_others: 5_000,
             bytes_of_a_device: 1 << 20,
+            bytes_of_receivers: 1 << 27,
             bytes_of_others: 1 << 26,
             payload: 1 << 16,
             name: 128,
@@ -215,11 +222,15 @@ impl Policy {
 /// Whether a topic's name is kept for the receiver of a device, and for that device, and it is not
 /// this one.
 fn is_of_another(name: &str, device: &Identity) -> bool {
-    let Some(rest) = name.strip_prefix(OF_DEVICES) else { return false };
-    let first = rest.split('/').next().unwrap_or_default();
+    device_in(name).is_some_and(|short| short != format!("{device:.32}"))
+}
+
+/// The first half of the identity of the device for which a name is kept.
+pub(crate) fn device_in(name: &str) -> Option<&str> {
+    let first = name.strip_prefix(OF_DEVICES)?.split('/').next()?;
     let is_short =
         first.len() == 2 * Identity::SHORT_LEN && first.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_short && first != format!("{device:.32}")
+    is_short.then_some(first)
 }
 
 /// What a rule may ask of a topic.

@@ -139,6 +139,7 @@ pub struct Server<S> {
     /// Why what others stored could not be read last, and until when that is left alone.
     no_news: Option<(String, tokio::time::Instant)>,
     next_tidy: tokio::time::Instant,
+    tidied: Option<tokio::time::Instant>,
 }
 
 impl<S: Store> Server<S> {
@@ -183,6 +184,7 @@ impl<S: Store> Server<S> {
                 refused: None,
                 no_news: None,
                 next_tidy: tokio::time::Instant::now(),
+                tidied: None,
             },
             opened,
         ))
@@ -443,6 +445,7 @@ impl<S: Store> Server<S> {
             fetching: self.fetches.len() as u64,
             datagrams,
             connections: self.connections.counters(),
+            store: self.store.counters(),
             oscore,
         });
         let now = self.clock.moment();
@@ -460,8 +463,9 @@ impl<S: Store> Server<S> {
     fn tidy(&mut self) {
         let now = tokio::time::Instant::now();
         if now >= self.next_tidy {
-            self.next_tidy = now + TIDY;
-            if let Err(problem) = self.store.tidy(self.clock.moment()) {
+            let passed = self.tidied.map_or(Duration::ZERO, |before| now - before);
+            (self.next_tidy, self.tidied) = (now + TIDY, Some(now));
+            if let Err(problem) = self.store.tidy(self.clock.moment(), passed) {
                 tracing::error!(%problem, "old values stay");
             }
         }

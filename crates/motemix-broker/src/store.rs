@@ -5,6 +5,7 @@ pub mod sqlite;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use sqlite::{Replica, Sqlite, difference};
 use tokio::sync::Notify;
@@ -58,29 +59,71 @@ pub trait Store: Send {
     ) -> Result<Vec<Value>, StoreError>;
 
     /// Removes values that are older than they are kept for. To be called now and then; a store
-    /// that does so by itself has nothing to do.
+    /// that does so by itself has nothing to do. `passed`: since the last call, by a clock that
+    /// nobody sets; nothing before the first. A clock on the wall that is far ahead is believed as
+    /// time passes.
     ///
     /// # Errors
     /// The store cannot be written.
-    fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
-        let _ = now;
+    fn tidy(&mut self, now: Moment, passed: Duration) -> Result<(), StoreError> {
+        let _ = (now, passed);
         Ok(())
+    }
+
+    /// How much it has, and what it did.
+    fn counters(&self) -> Counters {
+        Counters::default()
     }
 }
 
-/// How many values of a topic are kept, and for how long.
+/// How much a store has, and what it did since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that the values take now, with those that were before the newest.
+    pub bytes: u64,
+    /// Values that went because others needed their room.
+    pub removed: u64,
+    /// Seconds that the clock on the wall is ahead of the one by which values are old.
+    pub clock_ahead: u64,
+    /// News of changes that nobody stored.
+    pub false_news: u64,
+}
+
+impl Counters {
+    /// All, with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let Self { bytes, removed, clock_ahead, false_news } = *self;
+        [("bytes", bytes), ("removed", removed), ("clock_ahead", clock_ahead), ("false_news", false_news)]
+            .into_iter()
+    }
+}
+
+/// How many values of a topic are kept, for how long, and how many bytes they take. The newest of
+/// each topic stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Values of a topic, with the newest.
     pub values: u32,
-    /// Seconds after which a value goes; the newest stays.
+    /// Seconds after which a value goes.
     pub seconds: u64,
+    /// Bytes of the values in topics that a device made, or that take its readings.
+    pub bytes_of_a_device: u64,
+    /// Bytes of the values in all other topics together.
+    pub bytes_of_others: u64,
+    /// Bytes of all values. Beyond it the oldest of whoever has the most go.
+    pub bytes: u64,
 }
 
 impl Default for Retention {
-    /// A thousand values, and a month.
+    /// A thousand values, a month, and a GiB.
     fn default() -> Self {
-        Self { values: 1000, seconds: 30 * 24 * 3600 }
+        Self {
+            values: 1000,
+            seconds: 30 * 24 * 3600,
+            bytes_of_a_device: 1 << 24,
+            bytes_of_others: 1 << 28,
+            bytes: 1 << 30,
+        }
     }
 }
 

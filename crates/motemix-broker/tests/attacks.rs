@@ -199,6 +199,48 @@ fn values_are_bounded_one_by_one_and_all_together() {
 }
 
 #[test]
+fn what_bridges_bring_takes_no_room_of_receivers_and_devices() {
+    let policy = parse(
+        "[limits]\ntopics_of_others = 3\nbytes_of_others = 100\ntopics_of_receivers = 4\nbytes_of_receivers = 300\n\
+         topics = 1",
+    );
+    let (mut one, mut two) = (Device::new(1), Device::new(2));
+    let mut building = Building::new(policy, &[&one, &two]);
+    let named = |name: &str| post(&[(0, Property::Text(name)), (2, Property::Text("core.ps.data"))]);
+    let zigbee: Vec<String> = (0..3).map(|number| building.topic(&format!("zigbee/{number}"))).collect();
+    let response = building.answer(&local(), named("zigbee/3"));
+    assert_eq!((response.code, text(&response).contains("3 topics")), (Code::FORBIDDEN, true));
+    assert_eq!(building.answer(&local(), put(&zigbee[0], 42, &[0; 100])).code, Code::CREATED);
+    assert_eq!(building.answer(&local(), put(&zigbee[1], 42, &[0; 1])).code, Code::FORBIDDEN);
+
+    // A receiver makes both of its topics for each device, and hands over.
+    let mut readings = Vec::new();
+    for device in [&one, &two] {
+        let short = format!("{:.32}", device.identity);
+        readings.push(building.topic_of(&format!("devices/{short}/readings"), device));
+        building.topic(&format!("devices/{short}/commands"));
+    }
+    assert_eq!(building.answer(&local(), put(&readings[0], COSE, &one.seal(20))).code, Code::CREATED);
+    assert_eq!(building.broker.counters().refused(Refused::Quota), 2);
+    // Its own bounds are others, and what is beyond them waits: nobody is at fault.
+    let other = format!("devices/{:032x}/commands", 1);
+    assert_eq!(building.answer(&local(), named(&other)).code, Code::FORBIDDEN);
+    let long = two.seal_as(0, 10_i64.pow(18), NETWORK, Path::Direct);
+    let policy = motemix_broker::Policy {
+        limits: motemix_broker::policy::Limits {
+            bytes_of_receivers: long.len() as u64,
+            ..building.broker.policy().limits
+        },
+        ..building.broker.policy().clone()
+    };
+    building.broker = motemix_broker::Broker::new(policy, building.broker.state().clone());
+    let response = building.answer(&local(), put(&readings[1], COSE, &long));
+    assert_eq!((response.code, response.max_age), (Code::SERVICE_UNAVAILABLE, Some(60)));
+    assert!(text(&response).contains("limits.bytes_of_receivers"), "{}", text(&response));
+    assert_eq!(building.broker.counters().refused(Refused::Quota), 1);
+}
+
+#[test]
 fn more_devices_than_the_broker_remembers_are_told_so() {
     let mut devices = [Device::new(1), Device::new(2)];
     let policy = parse("[limits]\ndevices = 1");

@@ -65,6 +65,44 @@ async fn a_broker_that_was_restored_or_moved_gets_what_it_lacks() {
 }
 
 #[tokio::test]
+async fn what_the_broker_has_no_room_for_waits_in_the_inbox_until_it_has() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut one, mut two) = (Device::new(1), Device::new(2));
+            let mut receiver = Receiver::new(folder.path(), &[&one, &two]);
+            let readings = [one.seal(20), two.seal(21)];
+            for reading in &readings {
+                receiver.arrives(reading);
+            }
+            let room_for_one = format!("[limits]\nbytes_of_receivers = {}", readings[0].len());
+            let broker = Served::start_with(folder.path(), parse(&room_for_one));
+            let handover = receiver.handover(&Commands::default());
+            let state = handover.state();
+            let handing = tokio::spawn(handover.run());
+            while state.problem().is_none() {
+                a_moment().await;
+            }
+            let problem = state.problem().unwrap();
+            assert!(problem.contains("limits.bytes_of_receivers"), "{problem}");
+            assert!(!folder.path().join("handed-over").exists(), "it is not passed over");
+            broker.stop().await;
+
+            let broker = Served::start(folder.path());
+            for (device, reading) in [(&one, &readings[0]), (&two, &readings[1])] {
+                assert_eq!(newest(&broker, device, reading).await.code, Code::CONTENT);
+            }
+            receiver.has_handed_over(2).await;
+            while state.problem().is_some() {
+                a_moment().await;
+            }
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn a_device_that_the_broker_does_not_take_is_named_until_it_does_and_nothing_of_it_is_lost() {
     LocalSet::new()
         .run_until(async {

@@ -5,13 +5,15 @@ mod client;
 #[path = "page/fake.rs"]
 mod fake;
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use client::{Event, Events, exchange, get, get_with};
 use fake::{Fake, anywhere, identity, now};
-use motemix_broker::page::{Limits, Settings};
+use motemix_broker::page::{Limits, Page, Settings};
 use motemix_broker::state::{RegistrationId, TopicId};
 use motemix_broker::{Change, Moment};
 use motemix_crypto::Secret;
@@ -19,7 +21,7 @@ use motemix_object::{Audience, Command, Credential, Ed25519Key, Path, Reserved, 
 use motemix_readings::jws;
 use motemix_readings::senml::Pack;
 use serde_json::json;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
@@ -267,6 +269,14 @@ async fn another_site_takes_no_place_of_a_listener() {
         let asked = format!("Sec-Fetch-Site: {site}\r\nSec-Fetch-Mode: cors\r\n");
         assert_eq!(get_with(address, "/api/feed", &asked).await.status, 403, "{site}");
     }
+    // A frame in a stranger's page opens it too, and a link to it is none that people follow.
+    for kind in ["iframe", "document"] {
+        let framed =
+            format!("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: {kind}\r\n");
+        assert_eq!(get_with(address, "/api/feed", &framed).await.status, 403, "{kind}");
+        let is_framed = kind == "iframe";
+        assert_eq!(get_with(address, "/", &framed).await.status, if is_framed { 403 } else { 200 });
+    }
     let followed_a_link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n";
     assert_eq!(get_with(address, "/", followed_a_link).await.status, 200);
 }
@@ -454,6 +464,103 @@ async fn a_listener_that_takes_nothing_is_let_go() {
         if house.feed.listeners() == 0 {
             break;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_made_once_for_all_who_ask_between_two_changes() {
+    let (house, address, _serving) = a_house().await;
+    for _ in 0..20 {
+        assert_eq!(get(address, "/api/devices").await.status, 200);
+    }
+    assert_eq!(house.listed.load(Ordering::Relaxed), 1);
+    house.register("r2", "mote-2", Some(identity(2)), &[]);
+    let asked = (0..20).map(|_| get(address, "/api/devices"));
+    for answer in futures_util::future::join_all(asked).await {
+        assert_eq!(answer.json()["devices"].as_array().map(Vec::len), Some(2));
+    }
+    assert_eq!(house.listed.load(Ordering::Relaxed), 2);
+}
+
+/// Asks for the devices, and reads no more than that there are some.
+async fn reads_slowly(address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small window");
+    let mut slow = socket.connect(address).await.expect("the page listens");
+    let request = format!("GET /api/devices HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    slow.write_all(request.as_bytes()).await.expect("sent");
+    let mut status = [0; 12];
+    slow.read_exact(&mut status).await.expect("an answer");
+    assert_eq!(&status, b"HTTP/1.1 200");
+    slow
+}
+
+#[tokio::test]
+async fn who_reads_slowly_holds_a_share_of_a_list_and_there_are_few() {
+    let few = settings_with(|it| it.lists = 1);
+    let limits = limits_with(|it| it.pause = Duration::from_millis(1));
+    let (house, address, _serving) = house_within(limits, few).await;
+    let long = "x".repeat(200);
+    for number in 0..5000 {
+        let said = [("place", &*long), ("purpose", &long), ("a", &long), ("b", &long)];
+        house.register(&format!("long-{number}"), &long, Some(identity(3)), &said);
+    }
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        slow.push(reads_slowly(address).await);
+    }
+    // All of them hold the one that there may be, and others get it at once.
+    let list = get(address, "/api/devices").await;
+    assert!(list.body.len() <= 4 << 20, "{} bytes", list.body.len());
+    let list = list.json();
+    let shown = list["devices"].as_array().map_or(0, Vec::len);
+    assert_eq!(list["left_off"], 5001 - shown);
+    assert!((1000..5000).contains(&shown), "{shown}");
+    house.register("r2", "mote-2", Some(identity(2)), &[]);
+    let full = get(address, "/api/devices").await;
+    assert_eq!((full.status, full.header("retry-after")), (503, Some("2")));
+    drop(slow);
+    while get(address, "/api/devices").await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn codes_of_identities_without_end_are_drawn_now_and_then() {
+    let (_house, address, _serving) = a_house().await;
+    let mine = format!("/identity/{}.svg", hex::encode(identity(1).as_bytes()));
+    assert_eq!(get(address, &mine).await.status, 200);
+    let mut refused = 0;
+    for number in 0_u32..2000 {
+        let answer = get(address, &format!("/identity/{number:064x}.svg")).await;
+        refused += usize::from(answer.status == 429);
+        if refused > 0 {
+            break;
+        }
+    }
+    assert_eq!(refused, 1);
+}
+
+/// The thread that the broker runs on asks, and does nothing else until it has the answer.
+#[tokio::test]
+async fn the_page_answers_while_the_broker_is_busy_and_ends_with_it() {
+    let house = Fake::new(Limits::default());
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let until = async { drop(ended.await) };
+    let (view, feed) = (house.clone(), house.feed.clone());
+    let address = Page::start(anywhere(), view, feed, until).expect("an address");
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(address)?;
+        write!(stream, "GET /api/status HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        std::io::read_to_string(stream)
+    };
+    assert!(ask().expect("an answer").starts_with("HTTP/1.1 200"));
+    let in_use = settings_with(|it| it.listen = address);
+    let pending = std::future::pending();
+    assert!(Page::start(in_use, house.clone(), house.feed.clone(), pending).is_err());
+    end.send(()).expect("it runs");
+    while ask().is_ok_and(|answer| !answer.is_empty()) {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

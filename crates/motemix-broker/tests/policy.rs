@@ -29,6 +29,8 @@ fn a_mistake_is_named_with_its_line_and_what_to_do() {
         ("[limits]\ntopics = -1", "policy.toml:2: limits.topics"),
         ("[limits]\n\npayload = 0", "policy.toml:3: limits.payload: is 0; use at least 1"),
         ("[limits]\npayload = 2000000", "policy.toml:2: limits.payload: is 2000000; use at most 1048576"),
+        ("[history]\n\nbytes = 5", "policy.toml:3: history.bytes: is 5; use at least 65536"),
+        ("[history]\nbytes_of_a_device = -1", "policy.toml:2: history.bytes_of_a_device"),
         ("[rates]\nburst = 0", "policy.toml:2: rates.burst: is 0"),
         ("[directory]\ndevices = [\"ab\"]", "policy.toml:2: directory.devices: \"ab\" is no identity"),
         ("[oscore]\ndevices = [\"ab\"]", "policy.toml:2: oscore.devices: \"ab\" is no identity"),

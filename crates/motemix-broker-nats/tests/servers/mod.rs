@@ -40,7 +40,7 @@ impl Servers {
             };
             let config = format!(
                 "server_name: s{index}\nlisten: 127.0.0.1:{client}\n{cluster}\
-                 jetstream {{ store_dir: \"{}\", max_mem: 64MB, max_file: 1GB }}\n",
+                 jetstream {{ store_dir: \"{}\", max_mem: 64MB, max_file: 8GB }}\n",
                 store.display()
             );
             fs::write(folder.path().join(format!("{index}.conf")), config).expect("a file");

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::mirror::{MARK, Mirror};
 use super::publisher::Order;
 use super::settings::Plan;
+use crate::policy::device_in;
 use crate::state::TopicId;
 
 /// What to do about a message.
@@ -110,8 +111,9 @@ impl Inbound {
                 return None;
             }
             let import = &route.import;
-            let order =
-                Order { create: import.create, command: false, ..order_to(mirror, name, topic, false) };
+            // Nobody makes a device's topics but its receiver.
+            let create = import.create && device_in(&name).is_none();
+            let order = Order { create, command: false, ..order_to(mirror, name, topic, false) };
             let known = order.id.as_ref().and_then(|id| mirror.value(id));
             if message.retain && known.is_some_and(|known| known.payload[..] == message.payload[..]) {
                 count(&mut mirror.counters.known_already);

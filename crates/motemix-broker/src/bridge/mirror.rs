@@ -75,6 +75,8 @@ pub struct Mirror {
     /// By the form of their names in MQTT.
     by_form: HashMap<String, TopicId>,
     exported: usize,
+    /// Discovery messages of all topics.
+    configs: usize,
     /// Who registered which device, and as what.
     registrations: BTreeMap<RegistrationId, (Identity, Arc<str>)>,
     devices: BTreeMap<Identity, BTreeMap<RegistrationId, Arc<str>>>,
@@ -97,6 +99,7 @@ impl Mirror {
             topics: BTreeMap::new(),
             by_form: HashMap::new(),
             exported: 0,
+            configs: 0,
             registrations: BTreeMap::new(),
             devices: BTreeMap::new(),
             of_device: BTreeMap::new(),
@@ -245,6 +248,13 @@ impl Mirror {
         }
     }
 
+    fn unwant_all(&mut self, configs: &BTreeMap<String, Arc<str>>) {
+        self.configs = self.configs.saturating_sub(configs.len());
+        for config in configs.values() {
+            self.unwant(config);
+        }
+    }
+
     fn set_topic(&mut self, id: &TopicId, topic: &Arc<Topic>) {
         if let Some(entry) = self.topics.get_mut(id) {
             if entry.topic == *topic {
@@ -257,7 +267,7 @@ impl Mirror {
             }
             self.remove_topic(id);
         }
-        let mut exported = self.plan.exports(&topic.name);
+        let mut exported = self.plan.exports(topic);
         if exported && self.exported >= self.plan.settings().limits.topics as usize {
             self.counters.topics_left_out = self.counters.topics_left_out.saturating_add(1);
             exported = false;
@@ -292,9 +302,7 @@ impl Mirror {
                 self.of_device.remove(&device);
             }
         }
-        for config in entry.configs.values() {
-            self.unwant(config);
-        }
+        self.unwant_all(&entry.configs);
         if entry.exported {
             self.unwant(&self.plan.state_topic(&entry.topic.name).into());
         }
@@ -313,9 +321,7 @@ impl Mirror {
             let configs = std::mem::take(&mut entry.configs);
             entry.entities.clear();
             let state = self.plan.state_topic(&entry.topic.name).into();
-            for config in configs.values() {
-                self.unwant(config);
-            }
+            self.unwant_all(&configs);
             self.unwant(&state);
             return;
         };
@@ -334,6 +340,7 @@ impl Mirror {
             }
             // A new message, also where the old one was.
             if let Some(config) = entry.configs.remove(key) {
+                self.configs = self.configs.saturating_sub(1);
                 self.wanted.remove(&config);
                 if self.is_connected && self.queued.insert(config.clone()) {
                     self.queue.push_back(config);
@@ -385,9 +392,7 @@ impl Mirror {
                 if let Some(entry) = self.topics.get_mut(&topic) {
                     // They carry the device's name: all are sent again, or taken away.
                     let configs = std::mem::take(&mut entry.configs);
-                    for config in configs.values() {
-                        self.unwant(config);
-                    }
+                    self.unwant_all(&configs);
                 }
                 self.set_configs(&topic);
             }
@@ -405,6 +410,11 @@ impl Mirror {
         let mut new = Vec::new();
         for (key, entity) in &entry.entities {
             if !entry.configs.contains_key(key) {
+                if self.configs >= plan.settings().limits.entities as usize {
+                    self.counters.entities_left_out = self.counters.entities_left_out.saturating_add(1);
+                    continue;
+                }
+                self.configs += 1;
                 let topic: Arc<str> = entity.config_topic(&plan, discovery, &entry.topic).into();
                 entry.configs.insert(key.clone(), topic.clone());
                 new.push((topic, Source::Config(id.clone(), key.clone())));

@@ -3,6 +3,7 @@
 mod filter;
 mod plan;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use motemix_toml::Fault;
@@ -47,6 +48,9 @@ pub struct Settings {
     /// Patterns of names of topics whose values go to MQTT.
     #[serde(default = "everything")]
     pub export: Vec<String>,
+    /// Whose topics go there.
+    #[serde(default)]
+    pub export_of: ExportOf,
     /// What goes to Home Assistant.
     #[serde(default)]
     pub home_assistant: HomeAssistant,
@@ -59,6 +63,18 @@ pub struct Settings {
     /// How much of all.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// Whose topics go to MQTT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportOf {
+    /// Topics that this machine made, as receivers do for the devices of their list, and those of
+    /// devices that the policy lists.
+    #[default]
+    Listed,
+    /// Also those of any device that proved a key, which everybody can make.
+    Anyone,
 }
 
 /// What goes to Home Assistant.
@@ -105,6 +121,8 @@ impl Default for Commands {
 pub struct Limits {
     /// Topics that go to MQTT.
     pub topics: u32,
+    /// Things that Home Assistant is told of.
+    pub entities: u32,
     /// Bytes of a message to MQTT.
     pub payload_out: u32,
     /// Bytes of a message from MQTT.
@@ -125,6 +143,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             topics: 10_000,
+            entities: 2_000,
             payload_out: 256 * 1024,
             payload_in: 16 * 1024,
             in_flight: 16,
@@ -223,7 +242,7 @@ impl Settings {
             }
             routes.push(route);
         }
-        Ok(Plan { settings: self, export, commands, routes })
+        Ok(Plan { settings: self, export, listed: BTreeSet::new(), commands, routes })
     }
 
     fn check_connection(&self, field: &dyn Fn(&str) -> String) -> Result<(), Fault> {
@@ -262,10 +281,20 @@ impl Settings {
     }
 
     fn check_limits(&self, field: &dyn Fn(&str) -> String) -> Result<(), Fault> {
-        let Limits { topics, payload_out, payload_in, in_flight, queue_in, rate_in, pause_least, pause_most } =
-            self.limits;
+        let Limits {
+            topics,
+            entities,
+            payload_out,
+            payload_in,
+            in_flight,
+            queue_in,
+            rate_in,
+            pause_least,
+            pause_most,
+        } = self.limits;
         let ranges = [
             ("limits.topics", topics, 1, 1_000_000),
+            ("limits.entities", entities, 1, 1_000_000),
             ("limits.payload_out", payload_out, 256, 4 << 20),
             ("limits.payload_in", payload_in, 1, 1 << 20),
             ("limits.in_flight", in_flight.into(), 1, 256),

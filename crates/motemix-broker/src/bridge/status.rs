@@ -23,6 +23,8 @@ pub struct Counters {
     pub too_long: u64,
     /// Topics for which the bridge has no room.
     pub topics_left_out: u64,
+    /// Things that Home Assistant is not told of, because there is no room.
+    pub entities_left_out: u64,
     /// Measurements of one topic for which there is no room.
     pub readings_left_out: u64,
     /// Times that so many changes came that the state had to be taken anew.
@@ -66,6 +68,7 @@ impl Counters {
             ("replaced", self.replaced),
             ("too_long", self.too_long),
             ("topics_left_out", self.topics_left_out),
+            ("entities_left_out", self.entities_left_out),
             ("readings_left_out", self.readings_left_out),
             ("lagged", self.lagged),
             ("home_assistant_online", self.home_assistant_online),

@@ -5,8 +5,29 @@ use std::sync::Arc;
 
 use motemix_object::{Identity, PublicKey};
 
-use crate::state::{RegistrationId, TopicId};
-use crate::{Change, Moment, State, directory};
+use crate::state::{RegistrationId, Topic, TopicId};
+use crate::{Change, Moment, State, directory, policy};
+
+/// Whose topics are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// The device that made them.
+    Device(Identity),
+    /// Receivers of the network, which make topics for their devices.
+    Receivers,
+    /// Bridges, other programs of this machine, and whoever did not prove who it is.
+    Others,
+}
+
+impl Holder {
+    pub(crate) fn of(topic: &Topic) -> Self {
+        match topic.owner {
+            Some(device) => Self::Device(device),
+            None if topic.device.is_some() || policy::device_in(&topic.name).is_some() => Self::Receivers,
+            None => Self::Others,
+        }
+    }
+}
 
 /// What somebody's topics take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,7 +55,7 @@ struct Key {
 pub(crate) struct Memory {
     state: State,
     names: HashMap<Arc<str>, TopicId>,
-    holdings: HashMap<Option<Identity>, Holding>,
+    holdings: HashMap<Holder, Holding>,
     keys: HashMap<Identity, Key>,
     endings: BTreeSet<(Moment, Ending)>,
 }
@@ -60,7 +81,7 @@ impl Memory {
                 let before = self.state.value(id).map_or(0, |value| value.payload.len());
                 let after = value.as_ref().map_or(0, |value| value.payload.len());
                 if let Some(topic) = self.state.topic(id) {
-                    let holding = self.holdings.entry(topic.owner).or_default();
+                    let holding = self.holdings.entry(Holder::of(topic)).or_default();
                     holding.bytes = holding.bytes.saturating_sub(before as u64) + after as u64;
                 }
             }
@@ -82,12 +103,13 @@ impl Memory {
         if let Some(expires) = topic.expires {
             self.endings.remove(&(expires, Ending::Topic(id.clone())));
         }
-        if let Some(holding) = self.holdings.get_mut(&topic.owner) {
+        let holder = Holder::of(topic);
+        if let Some(holding) = self.holdings.get_mut(&holder) {
             holding.topics = holding.topics.saturating_sub(1);
             let value = self.state.value(id).map_or(0, |value| value.payload.len());
             holding.bytes = holding.bytes.saturating_sub(value as u64);
             if *holding == Holding::default() {
-                self.holdings.remove(&topic.owner);
+                self.holdings.remove(&holder);
             }
         }
     }
@@ -98,7 +120,7 @@ impl Memory {
         if let Some(expires) = topic.expires {
             self.endings.insert((expires, Ending::Topic(id.clone())));
         }
-        let holding = self.holdings.entry(topic.owner).or_default();
+        let holding = self.holdings.entry(Holder::of(topic)).or_default();
         holding.topics += 1;
         holding.bytes += self.state.value(id).map_or(0, |value| value.payload.len()) as u64;
     }
@@ -128,9 +150,9 @@ impl Memory {
         self.names.get(name)
     }
 
-    /// What the topics take of a device, or of all who did not prove who they are.
-    pub(crate) fn holding(&self, owner: Option<Identity>) -> Holding {
-        self.holdings.get(&owner).copied().unwrap_or_default()
+    /// What somebody's topics take.
+    pub(crate) fn holding(&self, holder: Holder) -> Holding {
+        self.holdings.get(&holder).copied().unwrap_or_default()
     }
 
     /// The key that a device registered, while it is registered.

@@ -5,7 +5,7 @@
 //! pace. A listener that falls behind the ring is told to load everything again, and let go.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -86,6 +86,8 @@ pub struct Feed {
     newest: watch::Sender<u64>,
     pending: tokio::sync::Notify,
     listeners: AtomicUsize,
+    /// Calls that said of something new, whether somebody listened or not.
+    changed: AtomicU64,
 }
 
 impl Feed {
@@ -104,6 +106,7 @@ impl Feed {
             newest: watch::Sender::new(0),
             pending: tokio::sync::Notify::new(),
             listeners: AtomicUsize::new(0),
+            changed: AtomicU64::new(0),
         })
     }
 
@@ -133,6 +136,7 @@ impl Feed {
 
     /// The runtime has missed changes: listeners load everything again.
     pub fn missed(&self) {
+        self.changed.fetch_add(1, Ordering::AcqRel);
         let mut inside = self.inside();
         inside.forget();
         let newest = inside.newest;
@@ -140,7 +144,13 @@ impl Feed {
         self.newest.send_replace(newest);
     }
 
+    /// Another number when the view may show something else.
+    pub(super) fn changed(&self) -> u64 {
+        self.changed.load(Ordering::Acquire)
+    }
+
     fn add(&self, news: impl IntoIterator<Item = (About, News)>) {
+        self.changed.fetch_add(1, Ordering::AcqRel);
         let mut inside = self.inside();
         if !inside.is_listened_to() {
             // Whoever was away for so long is told to load everything.

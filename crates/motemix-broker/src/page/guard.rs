@@ -23,7 +23,7 @@ const ALWAYS: [(header::HeaderName, &str); 6] = [
 ];
 
 pub(super) async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(&names, request.headers()) {
+    let mut response = match refusal(&names, request.uri().path(), request.headers()) {
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,
     };
@@ -35,14 +35,18 @@ pub(super) async fn guard(State(names): State<Names>, request: Request, next: Ne
     response
 }
 
-fn refusal(names: &[String], headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+fn refusal(names: &[String], path: &str, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     if !has_own_host(names, headers) {
         return Some((
             StatusCode::MISDIRECTED_REQUEST,
             "this broker does not have that name; ask by address, or put the name into its settings\n",
         ));
     }
-    let is_a_visit = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
+    let says = |name: &str, value: &str| headers.get(name).is_some_and(|said| said == value);
+    // Whoever follows a link comes to the page; a frame is none, and nobody looks at an interface.
+    let is_a_visit = says("sec-fetch-mode", "navigate")
+        && headers.get("sec-fetch-dest").is_none_or(|kind| kind == "document")
+        && !path.starts_with("/api/");
     if is_from_another_site(headers) && !is_a_visit {
         // It could not read the answer, and would take a listener's place.
         return Some((StatusCode::FORBIDDEN, "this is for the broker's own page\n"));

@@ -1,16 +1,59 @@
 //! An identity as a QR code (ISO/IEC 18004), as on a device's label.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use axum::body::Bytes;
 use motemix_object::{Identity, IdentityLabel};
 use qrcode::types::QrError;
 use qrcode::{Color, EcLevel, QrCode};
+use tokio::time::Instant;
 
 /// Light modules around the code (ISO/IEC 18004, 6.3.8).
 const QUIET: usize = 4;
 
+/// Drawings that are kept.
+const KEPT: usize = 256;
+/// How often another one is drawn, after so many at once.
+const EVERY: Duration = Duration::from_millis(20);
+const AT_ONCE: u32 = 200;
+
+/// Drawings, and when the next may be made: anybody can think of identities without end.
+#[derive(Debug)]
+pub(super) struct Drawings(Mutex<(HashMap<Identity, Bytes>, Instant)>);
+
+impl Drawings {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new((HashMap::new(), Instant::now())))
+    }
+
+    /// The drawing of an identity; nothing if there were too many others a moment ago.
+    pub(super) fn get(&self, identity: Identity) -> Option<Result<Bytes, QrError>> {
+        let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (kept, next) = &mut *inside;
+        if let Some(drawing) = kept.get(&identity) {
+            return Some(Ok(drawing.clone()));
+        }
+        let now = Instant::now();
+        if *next > now + EVERY * AT_ONCE {
+            return None;
+        }
+        *next = now.max(*next) + EVERY;
+        let drawing = svg(identity).map(Bytes::from);
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        if let Ok(drawing) = &drawing {
+            kept.insert(identity, drawing.clone());
+        }
+        Some(drawing)
+    }
+}
+
 /// A drawing on white, which can be read with a seventh of it covered (level M).
-pub(super) fn svg(identity: Identity) -> Result<String, QrError> {
+fn svg(identity: Identity) -> Result<String, QrError> {
     let text = IdentityLabel::Full(identity).to_string();
     let code = QrCode::with_error_correction_level(text, EcLevel::M)?;
     let side = code.width() + 2 * QUIET;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
@@ -18,28 +19,44 @@ use tokio::sync::Semaphore;
 
 use super::assets::{ASSETS, Asset};
 use super::guard::guard;
-use super::{Feed, View, json, qr};
+use super::lists::{List, Places, listed};
+use super::qr::Drawings;
+use super::{Feed, View, json};
 use crate::browser::Names;
 use crate::state::TopicId;
 
-/// Devices or topics in one answer.
-const MOST_LISTED: usize = 5000;
 /// Values of a topic in one answer.
 const MOST_VALUES: usize = 1000;
 const USUAL_VALUES: usize = 300;
 /// Questions to the store at a time; others wait.
 const STORE_QUESTIONS: usize = 2;
+/// Answers of the store that somebody reads, or waits for.
+const STORE_ANSWERS: usize = 32;
 
 struct Shared {
     view: Arc<dyn View>,
     feed: Arc<Feed>,
     store: Arc<Semaphore>,
+    histories: Places,
+    devices: List,
+    topics: List,
+    drawings: Drawings,
 }
 
 type Broker = State<Arc<Shared>>;
 
-pub(super) fn routes(names: Names, view: Arc<dyn View>, feed: Arc<Feed>) -> Router {
-    let shared = Arc::new(Shared { view, feed, store: Arc::new(Semaphore::new(STORE_QUESTIONS)) });
+/// `lists`: so many lists that differ, while somebody reads them.
+pub(super) fn routes(names: Names, lists: usize, view: Arc<dyn View>, feed: Arc<Feed>) -> Router {
+    let places = Places::new(lists);
+    let shared = Arc::new(Shared {
+        view,
+        store: Arc::new(Semaphore::new(STORE_QUESTIONS)),
+        histories: Places::new(STORE_ANSWERS),
+        devices: List::new(feed.clone(), places.clone()),
+        topics: List::new(feed.clone(), places),
+        drawings: Drawings::new(),
+        feed,
+    });
     let mut routes = Router::new()
         .route("/api/status", get(status))
         .route("/api/counters", get(counters))
@@ -99,18 +116,28 @@ async fn counters(State(broker): Broker) -> Response {
 }
 
 async fn devices(State(broker): Broker) -> Response {
-    let registrations = broker.view.registrations();
-    let devices = registrations.iter().filter_map(|(id, registration)| json::device(id, registration));
-    answer(&listed("devices", devices))
+    let list = broker.devices.get(|| {
+        let mut devices = broker.view.registrations();
+        devices.retain(|(_, registration)| registration.device.is_some());
+        listed("devices", &devices, |(id, registration)| json::device_event(id, Some(registration)))
+    });
+    sent(list.await)
 }
 
 async fn topics(State(broker): Broker) -> Response {
-    answer(&listed("topics", broker.view.topics().iter().map(json::topic)))
+    sent(broker.topics.get(|| listed("topics", &broker.view.topics(), json::topic)).await)
 }
 
-fn listed(name: &str, mut all: impl Iterator<Item = Json>) -> Json {
-    let shown: Vec<_> = all.by_ref().take(MOST_LISTED).collect();
-    json!({ name: shown, "left_off": all.count() })
+fn sent(list: Option<Bytes>) -> Response {
+    match list {
+        Some(list) => ([(header::CONTENT_TYPE, "application/json")], list).into_response(),
+        None => later(StatusCode::SERVICE_UNAVAILABLE, "others read what they asked for too slowly"),
+    }
+}
+
+/// It is worth asking again.
+fn later(status: StatusCode, why: &str) -> Response {
+    ([(header::RETRY_AFTER, "2")], problem(status, why)).into_response()
 }
 
 #[derive(Deserialize)]
@@ -127,6 +154,9 @@ async fn history(
         return problem(StatusCode::BAD_REQUEST, "last is how many values you want, such as last=300");
     };
     let most = last.unwrap_or(USUAL_VALUES).min(MOST_VALUES);
+    let Some(place) = broker.histories.take() else {
+        return later(StatusCode::SERVICE_UNAVAILABLE, "as much is asked as this broker answers at a time");
+    };
     // Never closed.
     let Ok(turn) = Arc::clone(&broker.store).acquire_owned().await else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "the broker ends");
@@ -137,7 +167,7 @@ async fn history(
         broker.view.history(&id, most).map(|values| values.map(|values| json::history(&id, &values)))
     });
     match asked.await {
-        Ok(Ok(Some(history))) => answer(&history),
+        Ok(Ok(Some(history))) => sent(Some(place.hold(history.to_string().into_bytes()))),
         Ok(Ok(None)) => problem(StatusCode::NOT_FOUND, "there is no such topic"),
         Ok(Err(why)) => problem(StatusCode::SERVICE_UNAVAILABLE, &why),
         Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "the broker could not look that up"),
@@ -165,7 +195,7 @@ fn events(
 }
 
 /// `/identity/<64 hex digits>.svg`: the same for ever.
-async fn identity(Path(file): Path<String>) -> Response {
+async fn identity(State(broker): Broker, Path(file): Path<String>) -> Response {
     let label = file.strip_suffix(".svg").filter(|digits| digits.len() == 2 * Identity::LEN);
     let Some(Ok(IdentityLabel::Full(identity))) = label.map(IdentityLabel::parse) else {
         return problem(
@@ -173,7 +203,10 @@ async fn identity(Path(file): Path<String>) -> Response {
             "an identity has 64 hex digits; ask for /identity/<digits>.svg",
         );
     };
-    match qr::svg(identity) {
+    let Some(drawing) = broker.drawings.get(identity) else {
+        return later(StatusCode::TOO_MANY_REQUESTS, "so many codes are not drawn at a time");
+    };
+    match drawing {
         Ok(drawing) => {
             let kept = "private, max-age=31536000, immutable";
             ([(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, kept)], drawing)

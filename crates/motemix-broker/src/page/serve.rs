@@ -1,14 +1,17 @@
 //! The listener: so many connections, and none that holds its place without using it.
 
+use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -26,6 +29,8 @@ pub struct Settings {
     pub names: Vec<String>,
     /// Connections at a time; others wait.
     pub connections: usize,
+    /// Lists that differ, while somebody reads them: each has 4 MiB at most.
+    pub lists: usize,
     /// How long a request may take to come, and how long a browser may take nothing of an answer.
     pub patience: Duration,
 }
@@ -36,6 +41,7 @@ impl Default for Settings {
             listen: (Ipv4Addr::LOCALHOST, 8680).into(),
             names: Vec::new(),
             connections: 128,
+            lists: 16,
             patience: Duration::from_secs(30),
         }
     }
@@ -49,6 +55,37 @@ pub struct Page {
 }
 
 impl Page {
+    /// Takes the address, and answers on a thread of its own until `until` is done: whatever browsers
+    /// ask for, nobody but browsers waits for it.
+    ///
+    /// # Errors
+    /// Somebody else has the address, it is none of this machine, or there is no thread.
+    pub fn start(
+        settings: Settings,
+        view: Arc<dyn View>,
+        feed: Arc<Feed>,
+        until: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<SocketAddr> {
+        let (tell, told) = mpsc::sync_channel(1);
+        let serve = async move |tell: mpsc::SyncSender<io::Result<SocketAddr>>| {
+            let bound = Self::bind(settings).await.and_then(|page| Ok((page.address()?, page)));
+            let (address, page) = match bound {
+                Ok((address, page)) => (Ok(address), Some(page)),
+                Err(error) => (Err(error), None),
+            };
+            // Whoever started it waits.
+            let _ = tell.send(address);
+            let Some(page) = page else { return };
+            tokio::select! {
+                () = page.serve(view, feed) => {}
+                () = until => {}
+            }
+        };
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        thread::Builder::new().name("page".to_owned()).spawn(move || runtime.block_on(serve(tell)))?;
+        told.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
     /// Takes the address.
     ///
     /// # Errors
@@ -68,7 +105,7 @@ impl Page {
     /// Answers until it is dropped, which ends all connections.
     pub async fn serve(self, view: Arc<dyn View>, feed: Arc<Feed>) {
         let Self { listener, settings } = self;
-        let routes = routes::routes(settings.names.into(), view, Arc::clone(&feed));
+        let routes = routes::routes(settings.names.into(), settings.lists, view, Arc::clone(&feed));
         let service = TowerToHyperService::new(routes);
         let places = Arc::new(Semaphore::new(settings.connections));
         let mut tasks = JoinSet::new();

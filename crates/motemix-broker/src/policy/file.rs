@@ -42,6 +42,9 @@ enum Freshly {
 struct History {
     values: u32,
     days: u32,
+    bytes_of_a_device: u64,
+    bytes_of_others: u64,
+    bytes: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -183,15 +186,28 @@ const DAY: u64 = 24 * 3600;
 
 impl Default for History {
     fn default() -> Self {
-        let Retention { values, seconds } = Retention::default();
-        Self { values, days: u32::try_from(seconds / DAY).unwrap_or(u32::MAX) }
+        let Retention { values, seconds, bytes_of_a_device, bytes_of_others, bytes } = Retention::default();
+        let days = u32::try_from(seconds / DAY).unwrap_or(u32::MAX);
+        Self { values, days, bytes_of_a_device, bytes_of_others, bytes }
+    }
+}
+
+impl History {
+    fn retention(&self) -> Retention {
+        let Self { values, days, bytes_of_a_device, bytes_of_others, bytes } = *self;
+        Retention { values, seconds: u64::from(days) * DAY, bytes_of_a_device, bytes_of_others, bytes }
     }
 }
 
 pub(super) fn parse(path: &Path, text: &str) -> Result<(Policy, Option<Plan>), FileError> {
     let mut file: File = motemix_toml::parse(path, text)?;
     let bridge = file.mqtt.take().map(|settings| settings.plan("mqtt")).transpose();
-    let parsed = bridge.and_then(|bridge| Ok((policy(file)?, bridge)));
+    let parsed = bridge.and_then(|bridge| {
+        let policy = policy(file)?;
+        let listed = [&policy.directory.devices, &policy.sessions.devices].into_iter().flatten().flatten();
+        let bridge = bridge.map(|bridge| bridge.listing(listed.copied()));
+        Ok((policy, bridge))
+    });
     parsed.map_err(|fault| FileError::of_fault(path, text, fault))
 }
 
@@ -239,7 +255,7 @@ fn policy(file: File) -> Result<Policy, Fault> {
         limits: file.limits,
         rates: file.rates,
         sessions: file.oscore.sessions()?,
-        retention: Retention { values: file.history.values, seconds: u64::from(file.history.days) * DAY },
+        retention: file.history.retention(),
         topics,
         directory: file.directory.settings()?,
     })
@@ -281,6 +297,15 @@ fn check(file: &File) -> Result<(), Fault> {
     if let Some((field, _)) = not_zero.into_iter().find(|(_, number)| *number == 0) {
         return Err(Fault::new(field, "is 0", "use at least 1"));
     }
+    let History { bytes_of_a_device, bytes_of_others, bytes, .. } = file.history;
+    let of_history = [
+        ("history.bytes_of_a_device", bytes_of_a_device),
+        ("history.bytes_of_others", bytes_of_others),
+        ("history.bytes", bytes),
+    ];
+    if let Some((field, number)) = of_history.into_iter().find(|(_, number)| *number < LEAST_HISTORY) {
+        return Err(Fault::new(field, format!("is {number}"), format!("use at least {LEAST_HISTORY}")));
+    }
     let most =
         [("limits.payload", payload), ("directory.registration_bytes", registration_bytes)].into_iter();
     if let Some((field, number)) = most.into_iter().find(|(_, number)| *number > MAX_BYTES) {
@@ -300,5 +325,7 @@ fn check(file: &File) -> Result<(), Fault> {
 /// What a change has room for.
 const MAX_BYTES: u32 = 1 << 20;
 const MAX_NAME: u32 = 1 << 10;
+/// Bytes of history that are worth a bound.
+const LEAST_HISTORY: u64 = 1 << 16;
 /// What has room in memory, and is looked through when one has to go.
 const MAX_CONTEXTS: u32 = 1 << 16;

@@ -38,6 +38,8 @@ pub struct Statistics {
     pub datagrams: motemix_coap::Counters,
     /// Over connections.
     pub connections: Connections,
+    /// In the store.
+    pub store: crate::store::Counters,
     /// Under OSCORE; nothing without keys.
     pub oscore: Option<(oscore::Counters, edhoc::Counters)>,
 }
@@ -55,6 +57,7 @@ impl Statistics {
             ("directory", self.broker.directory.iter().collect()),
             ("datagrams", datagrams(&self.datagrams)),
             ("connections", connections(&self.connections)),
+            ("store", self.store.iter().collect()),
         ];
         if let Some((contexts, handshakes)) = &self.oscore {
             groups.push(("oscore", of_contexts(contexts)));

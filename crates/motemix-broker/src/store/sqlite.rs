@@ -1,18 +1,20 @@
 //! A store in one file of SQLite, in a folder that belongs to its owner alone.
 
 mod replica;
+mod room;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use motemix_host::store::own_folder;
 use motemix_host::store::sqlite::{self, Layout};
-use rusqlite::{Connection, Params, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, TransactionBehavior, params};
 
-use super::{Retention, Store, StoreError};
+use super::{Counters, Retention, Store, StoreError};
 use crate::state::{BadChange, RegistrationId, TopicId, Value};
 use crate::{Change, Moment, State};
 pub use replica::{Replica, difference};
+use room::{Room, Span, sum_of_taken, taken};
 
 const LAYOUT: Layout = Layout {
     kind: "broker's store",
@@ -51,23 +53,21 @@ pub struct Sqlite {
     file: PathBuf,
     connection: Connection,
     retention: Retention,
-    spans: HashMap<TopicId, Span>,
+    room: Room,
+    /// The moment by which values are old.
+    age: Option<Moment>,
+    counters: Counters,
 }
 
-/// Which places of a topic's history are taken.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    first: i64,
-    next: i64,
-    /// When the first was published.
-    oldest: Moment,
-}
-
-impl Span {
-    fn only(place: i64, published: Moment) -> Self {
-        Self { first: place, next: place, oldest: published }
-    }
-}
+/// Ages are counted by a clock of their own, which the file keeps.
+const AGE: &str = "CREATE TABLE IF NOT EXISTS age (moment INTEGER NOT NULL) STRICT";
+/// How much faster than time it may go to catch up with the clock on the wall: a broker that was
+/// switched off for a month has a month to make up for, and a clock that was set wrong is noticed.
+const CATCH_UP: u64 = 24;
+/// Before this program was written no clock was right: 2026-01-01.
+const WRITTEN: Moment = Moment::from_millis(1_767_225_600_000);
+/// How far ahead the clock on the wall has to be for its operator to hear of it.
+const AHEAD: u64 = 24 * 3600;
 
 impl Sqlite {
     /// The name of the file.
@@ -83,8 +83,9 @@ impl Sqlite {
         let file = folder.join(Self::FILE);
         let connection = LAYOUT.open(&file)?;
         let retention = Retention { values: retention.values.max(1), ..retention };
-        let mut store = Self { file, connection, retention, spans: HashMap::new() };
-        store.spans = store.read_spans()?;
+        let (room, counters) = (Room::new(retention), Counters::default());
+        let mut store = Self { file, connection, retention, room, age: None, counters };
+        store.begin()?;
         Ok(store)
     }
 
@@ -92,19 +93,39 @@ impl Sqlite {
         sqlite::failure(&self.file, error).into()
     }
 
-    fn read_spans(&self) -> Result<HashMap<TopicId, Span>, StoreError> {
-        // A bare column of a group with min() is that of the row which has the minimum.
-        let query = "SELECT topic, min(place), published, max(place) FROM history GROUP BY topic";
-        let read = || {
-            let mut query = self.connection.prepare(query)?;
-            let spans = query.query_map([], |row| {
+    /// Reads what is counted.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let mut topics = State::default();
+        self.read_topics(&mut topics)?;
+        for (id, topic) in topics.topics() {
+            self.room.hold(id, Some(topic));
+        }
+        let query = format!(
+            "SELECT topic, min(place), max(place), min(published), {} FROM history GROUP BY topic",
+            sum_of_taken()
+        );
+        let mut read = || {
+            self.connection.execute_batch(AGE)?;
+            let age = self.connection.query_row("SELECT moment FROM age", [], |row| row.get(0)).optional()?;
+            self.age = age.map(moment);
+            let mut query = self.connection.prepare(&query)?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
                 let topic = TopicId(row.get::<_, String>(0)?.into());
-                let next: i64 = row.get::<_, i64>(3)?.saturating_add(1);
-                Ok((topic, Span { first: row.get(1)?, next, oldest: moment(row.get(2)?) }))
-            })?;
-            spans.collect::<Result<HashMap<_, _>, _>>()
+                let next: i64 = row.get::<_, i64>(2)?.saturating_add(1);
+                let (first, oldest, bytes) = (row.get(1)?, moment(row.get(3)?), row.get(4)?);
+                self.room.set(&topic, Some(Span { first, next, oldest, bytes, of_first: None }));
+            }
+            Ok(())
         };
-        read().map_err(|error| self.failure(error))
+        read().map_err(|error| self.failure(error))?;
+        self.room.commit();
+        Ok(())
+    }
+
+    fn read_topics(&self, state: &mut State) -> Result<(), StoreError> {
+        let query = "SELECT CAST(id AS BLOB), change FROM topics";
+        self.read(state, "topics", (query, []), |_, change| matches!(change, Change::Topic(_, Some(_))))
     }
 
     /// Takes what a query found, changes under their keys, into a state.
@@ -138,23 +159,34 @@ impl Sqlite {
     /// Keeps changes, all or none; for a copy of a log, with how far it goes then.
     fn keep(&mut self, changes: &[Change], place: Option<u64>) -> Result<(), StoreError> {
         // A transaction that is dropped leaves nothing.
-        let spans = self.write(changes, place).map_err(|error| self.failure(error))?;
-        for (topic, span) in spans {
-            match span {
-                Some(span) => self.spans.insert(topic, span),
-                None => self.spans.remove(&topic),
-            };
+        match self.write(changes, place) {
+            Ok(removed) => {
+                self.room.commit();
+                self.note_removed(removed);
+                Ok(())
+            }
+            Err(error) => {
+                self.room.take_back();
+                Err(self.failure(error))
+            }
         }
-        Ok(())
     }
 
-    fn write(
-        &mut self,
-        changes: &[Change],
-        place: Option<u64>,
-    ) -> rusqlite::Result<Vec<(TopicId, Option<Span>)>> {
+    fn note_removed(&mut self, removed: u64) {
+        if removed > 0 && self.counters.removed == 0 {
+            tracing::warn!(
+                "history has no more room: the oldest values of whoever has the most go \
+                 (history.bytes_of_a_device, bytes_of_others and bytes; more of this is counted)"
+            );
+        }
+        self.counters.removed += removed;
+        self.counters.bytes = self.room.bytes();
+    }
+
+    /// Returns how many values had to go so that others have room.
+    fn write(&mut self, changes: &[Change], place: Option<u64>) -> rusqlite::Result<u64> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut spans = HashMap::new();
+        let room = &mut self.room;
         for (index, change) in changes.iter().enumerate() {
             // Of several changes of one thing, the last one stays.
             let mut later = changes[index + 1..].iter().take(LOOK_AHEAD);
@@ -163,19 +195,19 @@ impl Sqlite {
             }
             match change {
                 Change::Value(topic, Some(value)) => {
-                    let span = spans.get(topic).copied().unwrap_or_else(|| self.spans.get(topic).copied());
-                    let span = append(&transaction, topic, value, change, span, self.retention)?;
-                    spans.insert(topic.clone(), Some(span));
+                    let span = append(&transaction, topic, value, change, room.span(topic), self.retention)?;
+                    room.set(topic, Some(span));
                 }
                 Change::Value(topic, None) => {
                     transaction
                         .prepare_cached("DELETE FROM history WHERE topic = ?1")?
                         .execute([&*topic.0])?;
-                    spans.insert(topic.clone(), None);
+                    room.set(topic, None);
                 }
-                Change::Topic(TopicId(id), topic) => {
+                Change::Topic(id, topic) => {
+                    room.hold(id, topic.as_deref());
                     let kept = topic.as_ref().map(|_| change.encode());
-                    keep(&transaction, "topics", id, kept.as_deref())?;
+                    keep(&transaction, "topics", &id.0, kept.as_deref())?;
                 }
                 Change::Registration(RegistrationId(id), registration) => {
                     let kept = registration.as_ref().map(|_| change.encode());
@@ -198,20 +230,25 @@ impl Sqlite {
         if let Some(place) = place {
             transaction.prepare_cached("UPDATE replica SET place = ?1")?.execute([place])?;
         }
+        let mut removed = 0;
+        while let Some(holder) = room.too_much() {
+            let before = removed;
+            removed += room.shrink(holder, |topic, span| remove_first(&transaction, topic, span))?;
+            if removed == before {
+                break;
+            }
+        }
         transaction.commit()?;
-        Ok(spans.into_iter().collect())
+        Ok(removed)
     }
 }
 
 impl Store for Sqlite {
     fn load(&mut self) -> Result<State, StoreError> {
         let mut state = State::default();
-        let query = "SELECT CAST(id AS BLOB), change FROM topics";
-        self.read(&mut state, "topics", (query, []), |_, change| {
-            matches!(change, Change::Topic(_, Some(_)))
-        })?;
+        self.read_topics(&mut state)?;
         let query = "SELECT CAST(topic AS BLOB), change FROM history WHERE topic = ?1 AND place = ?2";
-        for (TopicId(topic), span) in &self.spans {
+        for (TopicId(topic), span) in self.room.spans() {
             // None but of a topic that there is.
             let is_value = |state: &State, change: &Change| match change {
                 Change::Value(id, Some(_)) => state.topic(id).is_some(),
@@ -262,21 +299,44 @@ impl Store for Sqlite {
         values.collect()
     }
 
-    fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
-        let cutoff = cutoff(now, self.retention);
-        let old: Vec<TopicId> = self
-            .spans
-            .iter()
-            .filter(|(_, span)| span.oldest < cutoff && span.first + 1 < span.next)
-            .map(|(topic, _)| topic.clone())
-            .collect();
-        for topic in old {
-            let Some(span) = self.spans.get(&topic).copied() else { continue };
-            let trimmed = trim_old(&self.connection, &topic, span, cutoff);
-            let span = trimmed.map_err(|error| self.failure(error))?;
-            self.spans.insert(topic, span);
+    fn tidy(&mut self, now: Moment, passed: Duration) -> Result<(), StoreError> {
+        let passed = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
+        let at_most = |before: Moment| before.plus_millis(passed.saturating_mul(CATCH_UP));
+        let age = self.age.filter(|before| *before > WRITTEN).map_or(now, |before| now.min(at_most(before)));
+        let ahead = now.as_secs() - age.as_secs();
+        if ahead > AHEAD && self.counters.clock_ahead <= AHEAD {
+            let days = ahead / AHEAD;
+            tracing::warn!(
+                days,
+                "the clock is days ahead of when this broker ran last: old values go little by little; look \
+                 whether the clock is right"
+            );
         }
-        Ok(())
+        let cutoff = cutoff(age, self.retention);
+        let old: Vec<(TopicId, Span)> = self
+            .room
+            .spans()
+            .filter(|(_, span)| span.oldest < cutoff && span.has_older())
+            .map(|(topic, span)| (topic.clone(), span))
+            .collect();
+        let trim = || {
+            self.connection.execute("DELETE FROM age", [])?;
+            self.connection.execute("INSERT INTO age (moment) VALUES (?1)", [millis(age)])?;
+            for (topic, span) in old {
+                let span = trim_old(&self.connection, &topic, span, cutoff)?;
+                self.room.set(&topic, Some(span));
+            }
+            Ok(())
+        };
+        let trimmed = trim().map_err(|error| self.failure(error));
+        // Each is a change of its own.
+        self.room.commit();
+        (self.age, self.counters.clock_ahead, self.counters.bytes) = (Some(age), ahead, self.room.bytes());
+        trimmed
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
     }
 }
 
@@ -302,7 +362,7 @@ fn is_of_same(one: &Change, other: &Change) -> bool {
 }
 
 fn keep(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     table: &'static str,
     id: &str,
     change: Option<&[u8]>,
@@ -322,32 +382,24 @@ fn keep(
     Ok(())
 }
 
-/// Adds the newest value, and removes what is too much or too old.
+/// Adds the newest value, and removes what is too much.
 fn append(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     topic: &TopicId,
     value: &Value,
     change: &Change,
     span: Option<Span>,
     retention: Retention,
 ) -> rusqlite::Result<Span> {
-    let mut span = span.unwrap_or_else(|| Span::only(0, value.published));
-    transaction
+    let mut span = span.unwrap_or_else(|| Span::empty(value.published));
+    let change = change.encode();
+    connection
         .prepare_cached("INSERT INTO history (topic, place, published, change) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![&*topic.0, span.next, millis(value.published), change.encode()])?;
+        .execute(params![&*topic.0, span.next, millis(value.published), change])?;
     span.next += 1;
-    let first = span.first.max(span.next.saturating_sub(i64::from(retention.values)));
-    if first > span.first {
-        transaction
-            .prepare_cached("DELETE FROM history WHERE topic = ?1 AND place < ?2")?
-            .execute(params![&*topic.0, first])?;
-        span = Span { first, oldest: published(transaction, topic, first)?, ..span };
-    }
-    let cutoff = cutoff(value.published, retention);
-    if span.oldest < cutoff {
-        span = trim_old(transaction, topic, span, cutoff)?;
-    }
-    Ok(span)
+    span.bytes += taken(change.len() as u64);
+    let first = span.next.saturating_sub(i64::from(retention.values));
+    if first > span.first { remove_until(connection, topic, span, first) } else { Ok(span) }
 }
 
 /// Removes what was published before `cutoff`, from the oldest on; the newest stays.
@@ -358,17 +410,36 @@ fn trim_old(connection: &Connection, topic: &TopicId, span: Span, cutoff: Moment
             "SELECT min(place) FROM history WHERE topic = ?1 AND (published >= ?2 OR place = ?3)",
         )?
         .query_row(params![&*topic.0, millis(cutoff), newest], |row| row.get(0))?;
+    remove_until(connection, topic, span, first)
+}
+
+fn remove_first(connection: &Connection, topic: &TopicId, span: Span) -> rusqlite::Result<Span> {
+    remove_until(connection, topic, span, span.first + 1)
+}
+
+/// Removes what stands before a place.
+fn remove_until(connection: &Connection, topic: &TopicId, span: Span, first: i64) -> rusqlite::Result<Span> {
+    // What is removed mostly is the first, which was looked at when the one before it went.
+    let removed = match span.of_first.filter(|_| first == span.first + 1) {
+        Some(bytes) => bytes,
+        None => bytes_before(connection, topic, first)?,
+    };
     connection
         .prepare_cached("DELETE FROM history WHERE topic = ?1 AND place < ?2")?
         .execute(params![&*topic.0, first])?;
-    Ok(Span { first, oldest: published(connection, topic, first)?, ..span })
+    let (oldest, len): (i64, u64) = connection
+        .prepare_cached("SELECT published, length(change) FROM history WHERE topic = ?1 AND place = ?2")?
+        .query_row(params![&*topic.0, first], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let bytes = span.bytes.saturating_sub(removed);
+    Ok(Span { first, oldest: moment(oldest), bytes, of_first: Some(taken(len)), ..span })
 }
 
-fn published(connection: &Connection, topic: &TopicId, place: i64) -> rusqlite::Result<Moment> {
-    connection
-        .prepare_cached("SELECT published FROM history WHERE topic = ?1 AND place = ?2")?
-        .query_row(params![&*topic.0, place], |row| row.get(0))
-        .map(moment)
+fn bytes_before(connection: &Connection, topic: &TopicId, first: i64) -> rusqlite::Result<u64> {
+    let sum = format!("SELECT {} FROM history WHERE topic = ?1 AND place < ?2", sum_of_taken());
+    let sum = connection
+        .prepare_cached(&sum)?
+        .query_row(params![&*topic.0, first], |row| row.get::<_, Option<u64>>(0))?;
+    Ok(sum.unwrap_or(0))
 }
 
 fn cutoff(now: Moment, retention: Retention) -> Moment {

@@ -12,7 +12,7 @@ use super::{
     no_such_method,
 };
 use crate::Change;
-use crate::broker::Refused;
+use crate::broker::{Holder, Refused};
 use crate::context::Context;
 use crate::policy::Operation;
 use crate::state::{Topic, TopicId};
@@ -211,8 +211,13 @@ fn no_room(context: &mut Context<'_>, topic: &Topic) -> Option<Response> {
         let text = "the broker has as many topics as it keeps; delete one, or ask who runs it for more";
         return Some(context.refuse(Refused::Full, Code::SERVICE_UNAVAILABLE, text));
     }
-    let most = if topic.owner.is_some() { limits.topics_of_a_device } else { limits.topics_of_others };
-    if context.memory.holding(topic.owner).topics >= most {
+    let holder = Holder::of(topic);
+    let most = match holder {
+        Holder::Device(_) => limits.topics_of_a_device,
+        Holder::Receivers => limits.topics_of_receivers,
+        Holder::Others => limits.topics_of_others,
+    };
+    if context.memory.holding(holder).topics >= most {
         let text = format!("{most} topics of the same creator are all that it may have; delete one first");
         return Some(context.refuse(Refused::Quota, Code::FORBIDDEN, &text));
     }

@@ -9,7 +9,7 @@ use super::{
     Reply, access, content, etag_of_value, is_acceptable, malformed, no_such_method, or_valid, precondition,
 };
 use crate::Change;
-use crate::broker::Refused;
+use crate::broker::{Holder, Refused};
 use crate::context::Context;
 use crate::policy::Operation;
 use crate::signed::{self, Found};
@@ -183,11 +183,24 @@ fn check_room(
     len: usize,
 ) -> Result<(), Response> {
     let limits = &context.policy.limits;
-    let most = if topic.owner.is_some() { limits.bytes_of_a_device } else { limits.bytes_of_others };
+    let holder = Holder::of(topic);
+    let most = match holder {
+        // A receiver is not to wait because a device has filled its topics: there are so many of them.
+        Holder::Device(_) if context.caller.local => return Ok(()),
+        Holder::Device(_) => limits.bytes_of_a_device,
+        Holder::Receivers => limits.bytes_of_receivers,
+        Holder::Others => limits.bytes_of_others,
+    };
     let before = current.map_or(0, |current| current.payload.len() as u64);
-    let after = context.memory.holding(topic.owner).bytes.saturating_sub(before) + len as u64;
+    let after = context.memory.holding(holder).bytes.saturating_sub(before) + len as u64;
     if after <= most {
         return Ok(());
+    }
+    if holder == Holder::Receivers && context.caller.local {
+        // It is no fault of what is handed over, and has to wait.
+        let text =
+            format!("{most} bytes are all that receivers' topics have; raise limits.bytes_of_receivers");
+        return Err(context.refuse(Refused::Quota, Code::SERVICE_UNAVAILABLE, &text));
     }
     let text = format!("{most} bytes in all topics of the same creator are what it may have; delete some");
     Err(context.refuse(Refused::Quota, Code::FORBIDDEN, &text))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,12 +33,18 @@ struct Inside {
 /// What a page is shown, and its feed.
 pub struct Fake {
     inside: Mutex<Inside>,
+    /// How often all registrations were asked for.
+    pub listed: AtomicUsize,
     pub feed: Arc<Feed>,
 }
 
 impl Fake {
     pub fn new(limits: Limits) -> Arc<Self> {
-        Arc::new(Self { inside: Mutex::default(), feed: Feed::new(limits, now()) })
+        Arc::new(Self {
+            inside: Mutex::default(),
+            listed: AtomicUsize::new(0),
+            feed: Feed::new(limits, now()),
+        })
     }
 
     pub fn change(&self, change: Change) {
@@ -169,6 +176,7 @@ impl View for Fake {
     }
 
     fn registrations(&self) -> Vec<(RegistrationId, Arc<Registration>)> {
+        self.listed.fetch_add(1, Ordering::Relaxed);
         let inside = self.inside.lock().expect("no panic");
         inside.registrations.iter().map(|(id, one)| (id.clone(), Arc::clone(one))).collect()
     }

@@ -1,10 +1,14 @@
 //! What the settings say of each name and topic.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Limits, Route, Settings};
+use motemix_object::Identity;
+
+use super::{ExportOf, Limits, Route, Settings};
 use crate::bridge::names::level_of_topic;
 use crate::policy::Pattern;
+use crate::state::Topic;
 
 /// The level below the prefix, for what is about the bridge itself.
 const AVAILABILITY: &str = "availability";
@@ -14,6 +18,7 @@ const AVAILABILITY: &str = "availability";
 pub struct Plan {
     pub(super) settings: Settings,
     pub(super) export: Vec<Pattern>,
+    pub(super) listed: BTreeSet<Identity>,
     pub(super) commands: Vec<Pattern>,
     pub(super) routes: Vec<Route>,
 }
@@ -29,10 +34,20 @@ impl Plan {
         &self.settings.name
     }
 
+    /// These devices are listed, too.
+    #[must_use]
+    pub fn listing(mut self, devices: impl IntoIterator<Item = Identity>) -> Self {
+        self.listed.extend(devices);
+        self
+    }
+
     /// Whether values of this topic go to MQTT. What comes from MQTT does not: neither what is
     /// imported, nor commands.
-    pub fn exports(&self, name: &str) -> bool {
-        self.export.iter().any(|pattern| pattern.matches(name))
+    pub fn exports(&self, topic: &Topic) -> bool {
+        let name = &*topic.name;
+        let is_listed = topic.owner.is_none_or(|owner| self.listed.contains(&owner));
+        (is_listed || self.settings.export_of == ExportOf::Anyone)
+            && self.export.iter().any(|pattern| pattern.matches(name))
             && !self.routes.iter().any(|route| route.may_make(name))
             && !self.is_for_commands(name)
     }

@@ -1,12 +1,13 @@
 //! A copy of what several brokers store together elsewhere, up to a place in their log.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::{OptionalExtension as _, params};
 
 use super::Sqlite;
 use crate::state::{TopicId, Value};
-use crate::store::{Retention, Store as _, StoreError};
+use crate::store::{Counters, Retention, Store as _, StoreError};
 use crate::{Change, Moment, State};
 
 /// The copy of a log of changes in a broker's folder: the broker begins with it, and finds there
@@ -111,8 +112,13 @@ impl Replica {
     ///
     /// # Errors
     /// The copy cannot be written.
-    pub fn tidy(&mut self, now: Moment) -> Result<(), StoreError> {
-        self.sqlite.tidy(now)
+    pub fn tidy(&mut self, now: Moment, passed: Duration) -> Result<(), StoreError> {
+        self.sqlite.tidy(now, passed)
+    }
+
+    /// How much it has, as [`Store::counters`](crate::Store::counters).
+    pub fn counters(&self) -> Counters {
+        self.sqlite.counters()
     }
 }
 

@@ -71,17 +71,15 @@ async fn run(
     if let Some(address) = args.page {
         let mut settings = page::Settings::default();
         settings.listen = address;
-        let page = Page::bind(settings).await;
-        let page =
-            page.with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
-        eprintln!("motemix: http://{}/", page.address().context("--page")?);
         let reader = Sqlite::open(data, retention).map_err(store_failure)?;
         let shown =
             Shown::new(inner.clone(), &network, reader, bridge.as_ref().map(|(_, status)| status.clone()));
         let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
         let feed = page::Feed::new(page::Limits::default(), started);
-        tokio::spawn(shown.clone().tell(feed.clone()));
-        tokio::spawn(page.serve(shown, feed));
+        let tell = shown.clone().tell(feed.clone());
+        let address = Page::start(settings, shown, feed, tell)
+            .with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
+        eprintln!("motemix: http://{address}/");
     }
     let Some((bridge, status)) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
