@@ -33,7 +33,8 @@ pub use settings::Settings;
 const FETCH: u64 = 256;
 /// Between two attempts to read the stream at the beginning.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A stream has so many times the bytes that history has at most: two snapshots, and what is between.
+/// A stream has so many times the bytes that history has at most: two snapshots, and what is
+/// between.
 const STREAM: u64 = 4;
 /// There is a snapshot after changes of this part of that.
 const SNAPSHOT: u64 = 16;

@@ -1,5 +1,5 @@
-//! Lists as they are sent: made once for all who ask between two changes. Whoever reads slowly holds
-//! a share of one, and there are so many at a time.
+//! Lists as they are sent: made once for all who ask between two changes. Whoever reads slowly
+//! holds a share of one, and there are so many at a time.
 
 use std::sync::Arc;
 

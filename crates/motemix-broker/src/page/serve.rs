@@ -55,8 +55,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Takes the address, and answers on a thread of its own until `until` is done: whatever browsers
-    /// ask for, nobody but browsers waits for it.
+    /// Takes the address, and answers on a thread of its own until `until` is done: whatever
+    /// browsers ask for, nobody but browsers waits for it.
     ///
     /// # Errors
     /// Somebody else has the address, it is none of this machine, or there is no thread.

@@ -1,5 +1,5 @@
-//! A stream that fails when the other side takes nothing for long, or next to nothing: else it would
-//! hold its place, and what it is to get, for ever.
+//! A stream that fails when the other side takes nothing for long, or next to nothing: else it
+//! would hold its place, and what it is to get, for ever.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -185,7 +185,7 @@ fn check_room(
     let limits = &context.policy.limits;
     let holder = Holder::of(topic);
     let most = match holder {
-        // A receiver is not to wait because a device has filled its topics: there are so many of them.
+        // A receiver is not to wait because a device has filled its topics, which are bounded.
         Holder::Device(_) if context.caller.local => return Ok(()),
         Holder::Device(_) => limits.bytes_of_a_device,
         Holder::Receivers => limits.bytes_of_receivers,
