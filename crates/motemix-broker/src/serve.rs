@@ -47,8 +47,9 @@ use statistics::Statistics;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;
-/// How often a batch is decided anew before everybody is told to try again.
-const ATTEMPTS: u32 = 16;
+/// For how long a batch is decided anew before everybody is told to try again. Another broker that
+/// is busy is faster four times of five, and a try takes a millisecond or two.
+const ATTEMPTS: Duration = Duration::from_secs(2);
 /// How long a store that refused is left alone, while everybody is told so.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often the system is asked for a port that is free for both UDP and TCP.
@@ -355,7 +356,8 @@ impl<S: Store> Server<S> {
     /// Has the store keep the batch. What other brokers stored first is taken in, and the batch
     /// decided anew.
     fn commit(&mut self) -> Result<(), String> {
-        for _ in 0..ATTEMPTS {
+        let end = tokio::time::Instant::now() + ATTEMPTS;
+        while tokio::time::Instant::now() < end {
             match self.store.commit(self.broker.changes()) {
                 Ok(()) => return Ok(()),
                 Err(StoreError::Behind) => {}

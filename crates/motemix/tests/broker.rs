@@ -168,6 +168,34 @@ fn a_device_registers_publishes_and_sleeps_and_somebody_checks_what_it_said() {
 }
 
 #[test]
+fn a_broker_at_another_address_shows_what_devices_registered_at_its_former_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let broker = Broker::start(&data, &[]);
+    let (at, former) = (format!("coap://{}", broker.address), broker.address);
+    let key = key(folder.path(), "mote.key");
+    motemix(["broker", "register", &at, "--key", &key]).succeeds();
+    let nothing = motemix(["broker", "watch", &at, "--seconds", "1"]);
+    assert!(
+        nothing.stderr().contains("1 topic was asked for: nothing was published"),
+        "{}",
+        nothing.stderr()
+    );
+    motemix(["broker", "publish", &at, "--key", &key, &reading(folder.path(), 21.5)]).succeeds();
+    drop(broker);
+
+    // Somebody else has the former address, or it would be chosen again.
+    let _taken = UdpSocket::bind(former).expect("the address is free");
+    let broker = Broker::start(&data, &[]);
+    let at = format!("coap://{}", broker.address);
+    let seen = motemix(["broker", "watch", &at, "--seconds", "2"]).succeeds();
+    assert!(seen.contains("t 21.5 Cel") && seen.contains("1 device, 1 reading verified"), "{seen}");
+    let stranger = motemix(["broker", "watch", &at, "--seconds", "1", "--device", &"0".repeat(64)]);
+    let said = stranger.stderr();
+    assert!(said.contains("no topic of this device that is registered"), "{said}");
+}
+
+#[test]
 fn more_devices_than_one_answer_takes_are_all_watched_and_one_may_be_watched_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("broker.toml");

@@ -41,12 +41,12 @@ impl Places {
     }
 }
 
-/// Of one answer.
+/// A place of one answer.
 #[derive(Debug)]
 pub(super) struct Place(OwnedSemaphorePermit);
 
 impl Place {
-    pub(super) fn hold(self, bytes: Vec<u8>) -> Bytes {
+    pub(super) fn keep(self, bytes: Vec<u8>) -> Bytes {
         Bytes::from_owner(Held { bytes, _place: self.0 })
     }
 }
@@ -87,7 +87,7 @@ impl List {
         *made = None;
         let place = self.places.take()?;
         let (begun, changed) = (Instant::now(), self.feed.changed());
-        let bytes = place.hold(render());
+        let bytes = place.keep(render());
         *made = Some(Made { begun, changed, bytes: bytes.clone() });
         Some(bytes)
     }

@@ -167,7 +167,7 @@ async fn history(
         broker.view.history(&id, most).map(|values| values.map(|values| json::history(&id, &values)))
     });
     match asked.await {
-        Ok(Ok(Some(history))) => sent(Some(place.hold(history.to_string().into_bytes()))),
+        Ok(Ok(Some(history))) => sent(Some(place.keep(history.to_string().into_bytes()))),
         Ok(Ok(None)) => problem(StatusCode::NOT_FOUND, "there is no such topic"),
         Ok(Err(why)) => problem(StatusCode::SERVICE_UNAVAILABLE, &why),
         Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "the broker could not look that up"),

@@ -98,7 +98,7 @@ impl Sqlite {
         let mut topics = State::default();
         self.read_topics(&mut topics)?;
         for (id, topic) in topics.topics() {
-            self.room.hold(id, Some(topic));
+            self.room.keep(id, Some(topic));
         }
         let query = format!(
             "SELECT topic, min(place), max(place), min(published), {} FROM history GROUP BY topic",
@@ -205,7 +205,7 @@ impl Sqlite {
                     room.set(topic, None);
                 }
                 Change::Topic(id, topic) => {
-                    room.hold(id, topic.as_deref());
+                    room.keep(id, topic.as_deref());
                     let kept = topic.as_ref().map(|_| change.encode());
                     keep(&transaction, "topics", &id.0, kept.as_deref())?;
                 }

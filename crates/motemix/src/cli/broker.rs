@@ -35,12 +35,18 @@ pub struct Broker {
     pub server: BrokerServer,
 }
 
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "an address and a port are needed, as in [::1]:5683 or 127.0.0.1:5683".to_owned())
+}
+
 /// What the server needs.
 #[derive(Debug, Args)]
 pub struct BrokerServer {
     /// Address and port for CoAP, over UDP, TCP and WebSockets: `[::1]:5683` or `127.0.0.1:5683`.
-    /// May be given twice, for IPv4 and for IPv6.
-    #[arg(long, value_name = "ADDRESS", required = true)]
+    /// May be given twice, once for IPv6 and once for IPv4: `[::]:5683` are all IPv6 addresses of
+    /// this machine and no other, `0.0.0.0:5683` all of IPv4.
+    #[arg(long, value_name = "ADDRESS", required = true, value_parser = parse_listen)]
     pub listen: Vec<SocketAddr>,
     /// The folder that keeps topics, values and registrations. The socket for receivers of this
     /// machine is in it: `local.sock`.
@@ -52,7 +58,7 @@ pub struct BrokerServer {
     pub config: Option<PathBuf>,
     /// Address and port of the page with devices and readings; there is no page by default. Whoever
     /// reaches the address reads everything.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub page: Option<SocketAddr>,
     /// Servers of NATS with JetStream, where several brokers store together: `nats://HOST:PORT`,
     /// further servers after commas, and the network's name after a slash (broker by default). Each
@@ -130,8 +136,8 @@ pub struct BrokerPublish {
     /// The file of the device's key.
     #[arg(long, value_name = "KEY")]
     pub key: PathBuf,
-    /// SenML in JSON or CBOR; without it, from standard input.
-    #[arg(value_name = "READING")]
+    /// A file with SenML in JSON or CBOR; without it, from standard input.
+    #[arg(value_name = "FILE")]
     pub reading: Option<PathBuf>,
     #[command(flatten)]
     pub audience: For,
@@ -186,8 +192,8 @@ pub struct BrokerCommand {
     /// The device: its card, its identity, or the text of its label.
     #[arg(long, value_name = "ID")]
     pub device: String,
-    /// What `motemix object command` made; without it, from standard input.
-    #[arg(value_name = "COMMAND")]
+    /// A file that `motemix object command` made; without it, from standard input.
+    #[arg(value_name = "FILE")]
     pub command: Option<PathBuf>,
 }
 

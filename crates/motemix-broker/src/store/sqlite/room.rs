@@ -144,7 +144,7 @@ impl Room {
     }
 
     /// The topic is this one from now on, or none.
-    pub(super) fn hold(&mut self, id: &TopicId, topic: Option<&Topic>) {
+    pub(super) fn keep(&mut self, id: &TopicId, topic: Option<&Topic>) {
         let span = self.span(id);
         let holder = topic.map_or(Holder::Others, Holder::of);
         let new = (topic.is_some() || span.is_some()).then_some(Entry { holder, span });

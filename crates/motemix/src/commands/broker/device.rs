@@ -156,7 +156,8 @@ pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
     let client = connect(&args.broker.at).await?;
     let topic = device.topic(&client).await?.ok_or_else(|| {
         Failure::failed(format!(
-            "{}: no topic takes readings of {:.32}; register the device first (`motemix broker register`)",
+            "{}: no topic that anybody may read takes readings of {:.32}; register the device first \
+             (`motemix broker register`), or, if a rule `read` is for others, publish over its local.sock",
             args.broker.at, device.identity
         ))
     })?;

@@ -97,15 +97,15 @@ async fn run(
     outcome
 }
 
-/// Says on the terminal what is wrong between the bridge and MQTT, once, and when it is over.
+/// Says on the terminal when what was wrong between the bridge and MQTT is over: what it is, the
+/// bridge logs.
 async fn tell(mut status: watch::Receiver<Status>) {
     let mut told = None;
     while status.changed().await.is_ok() {
         let trouble = status.borrow_and_update().trouble.clone();
         if trouble != told {
-            match &trouble {
-                Some(trouble) => eprintln!("motemix: mqtt: {trouble}"),
-                None => eprintln!("motemix: mqtt: connected"),
+            if trouble.is_none() {
+                eprintln!("motemix: mqtt: connected");
             }
             told = trouble;
         }

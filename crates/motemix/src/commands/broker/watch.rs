@@ -23,7 +23,7 @@ use motemix_object::{Identity, IdentityLabel};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -75,7 +75,10 @@ pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
     let audience = args.audience.audience.clone();
     let answered = Arc::new(AtomicBool::new(false));
     let (at, is_known) = (client.address().clone(), answered.clone());
-    let mut looking = tokio::spawn(look(Looking { client, audience, only, show, is_known: answered }));
+    let topics = Arc::new(AtomicU32::new(0));
+    let followed = topics.clone();
+    let looking = Looking { client, audience, only, show, is_known: answered, topics };
+    let mut looking = tokio::spawn(look(looking));
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let end = async {
         match end {
@@ -101,7 +104,22 @@ pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
     if !is_known.load(Ordering::Relaxed) {
         return Err(Failure::failed(ClientError::Silent(at)));
     }
+    if counted.devices.is_empty() {
+        eprintln!("motemix: {}", nothing_seen(followed.load(Ordering::Relaxed), args.device.is_some()));
+    }
     counted.summary(args.json)
+}
+
+/// Why there was nothing to see, as far as that is known.
+fn nothing_seen(topics: u32, of_one: bool) -> String {
+    let whose = if of_one { "this device" } else { "a device" };
+    match topics {
+        0 => format!("no topic of {whose} that is registered is in the broker's directory"),
+        _ => format!(
+            "{}: nothing was published, or the broker's rules let others read it",
+            report::counted(topics.into(), "topic was asked for", "topics were asked for")
+        ),
+    }
 }
 
 impl Counted {

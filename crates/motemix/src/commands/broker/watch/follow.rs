@@ -1,7 +1,7 @@
 //! One device's readings.
 
 use super::{AGAIN, Genuine, Shown, heard};
-use motemix_broker::client::{Address, Client, ClientError, topics};
+use motemix_broker::client::{Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response, format};
 use motemix_object::{
@@ -56,22 +56,15 @@ pub struct Follower {
     topics: Arc<AtomicU32>,
 }
 
-/// The path of a link to this broker, by whichever protocol; `None` if it leads elsewhere.
-fn path_on<'l>(broker: &Address, target: &'l str) -> Option<&'l str> {
+/// The path of a link. A broker has several addresses, and brokers that store together have each
+/// other's topics: what this one has under the path is checked, whatever it registered as.
+fn path_of(target: &str) -> Option<&str> {
     let Some((_, rest)) = target.split_once("://") else { return Some(target) };
-    let (authority, path) = rest.split_at(rest.find('/')?);
-    let is_here = match broker {
-        Address::Udp(host) | Address::Tcp(host) => {
-            format!("coap://{authority}").parse() == Ok(Address::Udp(host.clone()))
-        }
-        // Its socket does not say where else it listens: what it does not have is not observed.
-        _ => true,
-    };
-    is_here.then_some(path)
+    Some(rest.split_at(rest.find('/')?).1)
 }
 
 impl Follower {
-    /// `None` if the link is malformed, or to another broker.
+    /// `None` if the link is malformed.
     pub fn new(
         client: &Client,
         audience: &str,
@@ -79,7 +72,7 @@ impl Follower {
         numbers: &mut Numbers,
         topics: &Arc<AtomicU32>,
     ) -> Option<Self> {
-        let topic = path_on(client.address(), &link.target)?;
+        let topic = path_of(&link.target)?;
         let topics = topics.clone();
         let bytes = base64url::decode(link.value("key")?)?;
         let credential = Credential::parse(&bytes).ok()?;

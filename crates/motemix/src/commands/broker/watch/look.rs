@@ -30,6 +30,8 @@ pub struct Looking {
     pub show: mpsc::Sender<Shown>,
     /// Whether the broker has answered.
     pub is_known: Arc<AtomicBool>,
+    /// How many topics are followed.
+    pub topics: Arc<AtomicU32>,
 }
 
 /// Follows all topics that the directory has, or those of one device. Ends with what is wrong.
@@ -120,7 +122,6 @@ impl Looking {
 #[derive(Default)]
 struct Followed {
     tasks: HashMap<(String, String), AbortHandle>,
-    topics: Arc<AtomicU32>,
     told: bool,
     numbers: Numbers,
 }
@@ -140,12 +141,17 @@ impl Followed {
                 false
             }
         });
-        self.topics.store(links.len() as u32, Ordering::Relaxed);
+        looking.topics.store(links.len() as u32, Ordering::Relaxed);
         for (key, link) in links {
             // One that has ended, because its topic was gone, is begun anew.
             if self.tasks.get(&key).is_none_or(AbortHandle::is_finished)
-                && let Some(follower) =
-                    Follower::new(&looking.client, &looking.audience, link, &mut self.numbers, &self.topics)
+                && let Some(follower) = Follower::new(
+                    &looking.client,
+                    &looking.audience,
+                    link,
+                    &mut self.numbers,
+                    &looking.topics,
+                )
                 && looking.only.is_none_or(|only| follower.device().short() == only)
             {
                 let task = tokio::spawn(follower.run(looking.show.clone()));
