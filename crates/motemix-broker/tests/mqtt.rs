@@ -266,12 +266,8 @@ fn many_messages_at_once_are_cut_off_and_counted() {
             import = [{ from = "flood", to = "flood" }]
         "#;
         let mut bridging = network.bridge(&mosquitto, settings);
-        let mut listener = mosquitto.listen("flood");
         bridging.until("listening", |status| status.listening).await;
         mosquitto.publish("flood", "first", &["--repeat", "500"]);
-        for _ in 0..500 {
-            listener.next("flood").await;
-        }
         let done = |status: &Status| {
             status.counters.imported + status.counters.too_many > 10 && status.counters.too_many > 0
         };
