@@ -121,17 +121,7 @@ impl Server {
         request.query = vec![format!("ep={:.16}", device.identity()), "base=coap://127.0.0.1".to_owned()];
         request.content_format = Some(format::LINK_FORMAT);
         request.payload = format!("</t>;rt=temperature;key=\"{}\"", device.credential()).into_bytes();
-        let digest =
-            RequestDigest::of(request.method.byte(), &request.path, &request.query, &request.payload)
-                .ok()
-                .context("a registration has no digest")?;
-        let mut proof = [0; 160];
-        let (identity, number) = (device.identity(), device.next_number());
-        let audience = Audience::new(NETWORK).ok().context("the network's name is too long")?;
-        let len = sign_request(device.key(), &identity, number, &digest, audience, &mut proof)
-            .ok()
-            .context("a registration cannot be signed")?;
-        request.query.push(format!("proof={}", base64url::encode(&proof[..len])));
+        prove(device, &mut request)?;
         self.ask(request, Code::CREATED)?;
 
         let mut topic = Encoder::new(Vec::new());
@@ -141,6 +131,8 @@ impl Server {
         let mut request = Request::new(Method::Post, &["ps"]);
         request.content_format = Some(format::CORE_PUBSUB_CBOR);
         request.payload = topic.into_writer();
+        request.query = vec![format!("device={}", device.identity())];
+        prove(device, &mut request)?;
         let response = self.ask(request, Code::CREATED)?;
         let id = response.location_path.last().context("a topic without a path")?;
         self.paths.push(vec!["ps".to_owned(), "data".to_owned(), id.clone()]);
@@ -177,6 +169,20 @@ impl Server {
     fn answer(&self, request: Request) -> Result<Response> {
         ask(self.address, request, PATIENCE)?.context("the server under load does not answer any more")
     }
+}
+
+/// Has the device sign a request, as `motemix broker register` does.
+fn prove(device: &mut Device, request: &mut Request) -> Result<()> {
+    let digest = RequestDigest::of(request.method.byte(), &request.path, &request.query, &request.payload);
+    let digest = digest.ok().context("a request has no digest")?;
+    let mut proof = [0; 160];
+    let (identity, number) = (device.identity(), device.next_number());
+    let audience = Audience::new(NETWORK).ok().context("the network's name is too long")?;
+    let len = sign_request(device.key(), &identity, number, &digest, audience, &mut proof)
+        .ok()
+        .context("a request cannot be signed")?;
+    request.query.push(format!("proof={}", base64url::encode(&proof[..len])));
+    Ok(())
 }
 
 /// What Debian calls libcoap's server.
