@@ -147,9 +147,9 @@ pub struct BrokerPublish {
 ///
 /// Prints a line for each reading: when it came, whose it is, what it says, and what this program's
 /// own check of the signature found. It goes on until it is interrupted, or as long as `--seconds`
-/// says. It fails (status 1) if a reading is not what its device signed. Over UDP, a broker that says
-/// nothing is asked anew after a minute: it may have been started again. A connection that ends, ends
-/// this too.
+/// says. It fails (status 1) if a reading is not what its device signed. Over UDP, a broker that
+/// says nothing is asked anew after a minute: it may have been started again. A connection that
+/// ends, ends this too.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
