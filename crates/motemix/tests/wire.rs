@@ -78,9 +78,10 @@ fn on_protected_links_there_are_handshakes_and_numbered_datagrams_that_are_other
     let (handshakes, protected): (Vec<_>, Vec<_>) =
         recording.iter().map(|recorded| recorded.bytes.as_slice()).partition(|bytes| bytes[0] == 1);
     assert!(protected.iter().all(|bytes| bytes[0] == 2));
-    // Eleven nodes are in it, and a pair of them makes a key in six messages, each of which is said
-    // six times at most: a machine that is busy answers late.
-    assert!(!handshakes.is_empty() && handshakes.len() < 55 * 6 * 6, "{}", handshakes.len());
+    // Eleven nodes are in it, and a pair of them makes a key in six messages, or a few more. One that
+    // is said again, because a machine is busy, is the same.
+    let said: HashSet<_> = handshakes.iter().collect();
+    assert!(!said.is_empty() && said.len() < 55 * 12, "{} of {}", said.len(), handshakes.len());
     // Under one key in each direction: numbers count up.
     assert!(protected.iter().all(|bytes| bytes[1..3] == [0, 0]));
     let random: Vec<_> = protected.iter().map(|bytes| &bytes[NUMBERED..]).collect();
