@@ -9,6 +9,7 @@ mod look_ups;
 mod memory;
 mod observers;
 mod rates;
+mod taken;
 mod unpublished;
 
 use std::collections::BTreeMap;
@@ -274,6 +275,7 @@ impl<T> Broker<T> {
         for (topic, last) in batch.published() {
             self.notify(topic, *last, &mut notices);
         }
+        self.memory.stored(batch.changes());
         self.observers.changed(batch.registrations());
         self.notify_look_ups(&mut notices);
         self.observers.forget_seen(&batch.began);
