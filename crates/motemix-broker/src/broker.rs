@@ -9,6 +9,7 @@ mod look_ups;
 mod memory;
 mod observers;
 mod rates;
+mod taken;
 mod unpublished;
 
 use std::collections::BTreeMap;
@@ -274,7 +275,8 @@ impl<T> Broker<T> {
         for (topic, last) in batch.published() {
             self.notify(topic, *last, &mut notices);
         }
-        self.observers.changed(&batch.registrations());
+        self.memory.stored(batch.changes());
+        self.observers.changed(batch.registrations());
         self.notify_look_ups(&mut notices);
         self.observers.forget_seen(&batch.began);
         self.counters.notices += notices.len() as u64;
@@ -432,16 +434,8 @@ const DAY: u32 = 86_400;
 
 /// How many comparisons a request takes with links and registrations, or with topics, at most.
 fn looked_at(state: &State, request: &Request) -> usize {
-    let named = || request.parameter("ep").filter(|name| !name.ends_with('*'));
     match request.path.first().map(String::as_str) {
-        Some(directory::LOOK_UP) => {
-            let of_each = request.query.len().max(1);
-            let places = match named() {
-                Some(name) => state.registrations_named(name).map(|(_, one)| 1 + one.links.len()).sum(),
-                None => state.registrations().len() + state.links(),
-            };
-            places * of_each
-        }
+        Some(directory::LOOK_UP) => directory::comparisons(state, request),
         Some(topics::COLLECTION) if request.path.len() == 1 && request.method != Method::Post => {
             state.topics().len()
         }

@@ -25,8 +25,8 @@ use motemix_object::{Identity, PublicKey};
 
 pub(crate) use authority::signed_by;
 pub(crate) use base::network_of;
-pub(crate) use look_up::concerns;
 pub use look_up::{Kind, look_up};
+pub(crate) use look_up::{comparisons, comparisons_with, concerns};
 pub use refusal::{Counters, Refusal, Refused};
 pub use register::{expire, next_expiry};
 pub use settings::Settings;

@@ -112,9 +112,9 @@ impl State {
         self.places.named(name).filter_map(|id| self.registrations.get_key_value(id))
     }
 
-    /// How many links they have together.
-    pub(crate) const fn links(&self) -> usize {
-        self.places.links()
+    /// What it takes to look at those that an endpoint of a name registered, or at all.
+    pub(crate) fn work(&self, name: Option<&str>) -> usize {
+        self.places.work(name)
     }
 
     /// How many are from the network of an address.

@@ -345,16 +345,22 @@ fn a_look_up_counts_by_the_links_and_the_values_that_it_compares() {
         request.payload = links.clone().into_bytes();
         assert_eq!(building.answer(&local(), request).code, Code::CREATED);
     }
-    let taken = |building: &mut Building, number: u16, values: usize| {
-        let query =
-            vec!["ep=x".to_owned(); values - 1].into_iter().chain(["rt=nothing".to_owned()]).collect();
+    let taken = |building: &mut Building, number: u16, values: &[&str]| {
+        let query = ["ep=x"].iter().chain(values).map(|value| (*value).to_owned()).collect();
         let look_up = Request { query, ..get(&["rd-lookup", "res"]) };
         let answers = (0..30).map(|_| building.answer(&stranger(number), look_up.clone()).code);
         answers.filter(|code| *code == Code::CONTENT).count()
     };
-    // 50 registrations and 3,200 links, each compared with two values, and with 16.
-    assert_eq!(taken(&mut building, 1, 2), 20 / (1 + 2 * 3250 / 2000));
-    assert_eq!(taken(&mut building, 2, 16), 1);
+    // 50 registrations and 3,200 links, of 170 bytes in each registration, and two values or seven.
+    let work = 50 * (1 + 64 + 1);
+    assert_eq!(taken(&mut building, 1, &["rt=nothing"]), 20 / (1 + 2 * work / 2000));
+    assert_eq!(
+        taken(&mut building, 2, &["a=", "b=", "c=", "d=", "e=", "rt=nothing"]),
+        20 / (1 + 7 * work / 2000)
+    );
+    // The same value again is no work, and a URI is resolved first.
+    assert_eq!(taken(&mut building, 3, &["ep=x", "rt=nothing", "rt=nothing"]), 20 / (1 + 2 * work / 2000));
+    assert_eq!(taken(&mut building, 4, &["href=nothing"]), 20 / (1 + 9 * work / 2000));
 }
 
 #[test]
@@ -440,4 +446,61 @@ fn observed_look_ups_among_many_registrations_are_answered_again_after_a_rest() 
     // A clock that was set back by a year keeps nobody waiting.
     building.now = Moment::from_millis(START.as_millis() - 365 * 86_400_000);
     assert_eq!(change(&mut building, "/59"), 4);
+}
+
+#[test]
+fn look_ups_that_no_change_concerns_count_in_the_rest_as_well() {
+    let mut building = Building::new(Policy::default(), &[]);
+    let observe = |building: &mut Building, number: u16, query: Vec<String>| {
+        let observe = Request { observe: Some(Observe::Register), query, ..get(&["rd-lookup", "res"]) };
+        let (response, settled) = building.ask(&stranger(number), number.to_be_bytes()[1], observe);
+        assert_eq!(response.code, Code::CONTENT);
+        assert!(settled.answers[0].observing);
+    };
+    observe(&mut building, 1, vec!["ep=lamp-1".to_owned()]);
+    for number in 2..60 {
+        let values = (0..15).map(|value| format!("href=coap://[2001:db8::1]/{value}*"));
+        observe(&mut building, number, values.chain([format!("rt=of-{number}")]).collect());
+    }
+    let mut many = lamp(2, "/on");
+    many.payload = (0..64).map(|link| format!("</{link}>")).collect::<Vec<_>>().join(",").into_bytes();
+    let (_, settled) = building.ask(&local(), 1, many);
+    assert_eq!(settled.notices.len(), 0);
+    // What it took to find that it concerns nobody is rested for, and then who waits hears of it.
+    let (_, settled) = building.ask(&local(), 1, lamp(1, "/on"));
+    assert_eq!(settled.notices.len(), 0);
+    let due = building.broker.next_expiry().unwrap();
+    assert!(due > building.now && due <= building.now.plus_secs(1), "{due:?}");
+    building.now = due;
+    building.broker.expire(due);
+    assert_eq!(building.broker.stored().notices.len(), 1);
+    assert!(building.broker.is_settled());
+}
+
+#[test]
+fn look_ups_that_all_have_changed_are_answered_a_few_at_a_time_and_each_has_its_turn() {
+    let mut building = Building::new(Policy::default(), &[]);
+    for number in 0..5000 {
+        assert_eq!(building.answer(&local(), lamp(number, "/on")).code, Code::CREATED);
+    }
+    let first = Request { query: vec!["count=1".to_owned()], ..get(&["rd-lookup", "ep"]) };
+    let first = text(&building.answer(&local(), first));
+    let first: u32 = first.split_once("ep=lamp-").unwrap().1.split(';').next().unwrap().parse().unwrap();
+    let observers = 20;
+    for number in 0..observers {
+        let query = vec!["href=coap://[2001:db8::1]/*".to_owned(), format!("count={}", number + 1)];
+        let observe = Request { observe: Some(Observe::Register), query, ..get(&["rd-lookup", "res"]) };
+        let (_, settled) = building.ask(&stranger(number), 1, observe);
+        assert!(settled.answers[0].observing);
+    }
+    // It changes for ever, and concerns all of them.
+    let (mut told, mut rounds) = (std::collections::HashSet::new(), 0);
+    while told.len() < usize::from(observers) {
+        let (_, settled) = building.ask(&local(), 1, lamp(first, &format!("/{rounds}")));
+        assert!(settled.notices.len() <= 5, "{} in one round", settled.notices.len());
+        told.extend(settled.notices.iter().map(|notice| notice.relation));
+        rounds += 1;
+        assert!(rounds <= 4, "some are told again before others are told at all");
+        building.now = building.broker.next_expiry().unwrap().max(building.now);
+    }
 }

@@ -322,3 +322,34 @@ async fn an_inbox_that_was_made_anew_and_has_more_than_the_one_before_is_handed_
         })
         .await;
 }
+
+#[tokio::test]
+async fn a_reading_that_somebody_copied_into_another_topic_first_is_handed_over_all_the_same() {
+    LocalSet::new()
+        .run_until(async {
+            let folder = tempfile::tempdir().unwrap();
+            let mut device = Device::new(1);
+            let mut receiver = Receiver::new(folder.path(), &[&device]);
+            let broker = Served::start(folder.path());
+            let client = socket_client(folder.path()).await;
+            let of = Property::Bytes(device.identity.as_bytes());
+            let elsewhere = client.ask(post(&[(0, Property::Text("elsewhere")), DATA, (DEVICE, of)])).await;
+            let elsewhere = elsewhere.unwrap().location_path;
+            let (first, second) = (device.seal(20), device.seal(21));
+            receiver.arrives(&first);
+            let commands = Commands::default();
+            let handing = receiver.hand_over(&commands);
+            receiver.has_handed_over(1).await;
+            let own = readings_in(&links(&client, "rt=core.ps.data").await);
+            // It has heard the second one before the receiver has.
+            let copied = client.ask(put(&elsewhere[1], COSE, &second)).await.unwrap();
+            assert_eq!(copied.code, Code::CREATED, "{}", text(&copied));
+            receiver.arrives(&second);
+            receiver.has_handed_over(2).await;
+            let own = client.ask(get(&path(&own))).await.unwrap();
+            assert_eq!(*own.payload, *second);
+            handing.abort();
+            broker.stop().await;
+        })
+        .await;
+}

@@ -232,3 +232,42 @@ fn a_receiver_says_the_number_of_a_reading_and_nobody_else_does() {
     malformed.query = vec!["sequence=many".to_owned()];
     assert_eq!(building.answer(&local(), malformed).code, Code::BAD_REQUEST);
 }
+
+#[test]
+fn a_reading_that_another_topic_took_first_is_taken_from_a_receiver_all_the_same_and_once() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let (elsewhere, own) = (building.topic_of("elsewhere", &device), building.topic_of("own", &device));
+    let readings: Vec<Vec<u8>> = (0..4).map(|degrees| device.seal(degrees)).collect();
+    let told = |number: usize, network: &str| {
+        let query = vec![format!("sequence={number}"), format!("network={network}")];
+        Request { query, ..put(&own, 18, &readings[number]) }
+    };
+    // Somebody copies them there before the receiver hands them over.
+    for reading in &readings {
+        let code = building.answer(&stranger(1), put(&elsewhere, 18, reading)).code;
+        assert!(code.is_success(), "{code}");
+    }
+    assert_eq!(building.answer(&local(), told(1, NETWORK)).code, Code::CREATED);
+    assert_eq!(building.answer(&local(), told(0, NETWORK)).code, Code::CHANGED);
+    assert_eq!(building.answer(&local(), told(3, NETWORK)).code, Code::CHANGED);
+    // What this topic has stays refused, and a stranger repeats none of them.
+    for number in [0, 1] {
+        assert_eq!(building.answer(&local(), told(number, NETWORK)).code, Code::CONFLICT);
+    }
+    assert_eq!(building.answer(&stranger(1), told(2, NETWORK)).code, Code::CONFLICT);
+    // Nor is one taken whose signature is not right.
+    let mut forged = told(2, NETWORK);
+    *forged.payload.last_mut().unwrap() ^= 1;
+    assert_eq!(building.answer(&local(), forged).code, Code::FORBIDDEN);
+    assert_eq!(building.answer(&local(), told(2, NETWORK)).code, Code::CHANGED);
+    assert_eq!(building.answer(&local(), told(3, NETWORK)).code, Code::CONFLICT);
+    // The device goes on with its next number.
+    assert_eq!(building.answer(&stranger(1), put(&own, 18, &device.seal(20))).code, Code::CHANGED);
+    // What a start leaves of this is the newest value: what is below it counts as taken.
+    let mut restarted =
+        Building { broker: Broker::new(policy(), building.broker.state().clone()), now: START };
+    for number in 0..3 {
+        assert_eq!(restarted.answer(&local(), told(number, NETWORK)).code, Code::CONFLICT);
+    }
+}

@@ -168,6 +168,33 @@ fn a_device_registers_publishes_and_sleeps_and_somebody_checks_what_it_said() {
 }
 
 #[test]
+fn who_registers_without_an_audience_is_told_that_the_registration_holds_elsewhere_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let config = folder.path().join("broker.toml");
+    fs::write(&config, "network = \"plant\"\n").expect("a file");
+    let of_nobody = Broker::start(&data, &[]);
+    let of_plant =
+        Broker::start(&folder.path().join("plant"), &["--config", config.to_str().expect("UTF-8")]);
+    let key = key(folder.path(), "mote.key");
+    let register = |at: &str, more: &[&str]| {
+        motemix(["broker", "register", at, "--key", &key].into_iter().chain(more.iter().copied()))
+    };
+    let warning = "without --audience, whoever gets this registration can make it at any other directory";
+    let run = register(&format!("coap://{}", of_nobody.address), &[]);
+    assert!(run.stderr().contains(warning), "{}", run.stderr());
+    run.succeeds();
+    // Where the network has a name, it holds nowhere.
+    let run = register(&format!("coap://{}", of_plant.address), &[]);
+    assert!(run.stderr().contains("4.03: the proof does not hold for this"), "{}", run.stderr());
+    let run = register(&format!("coap://{}", of_plant.address), &["--audience", "plant"]);
+    assert!(!run.stderr().contains("without --audience"), "{}", run.stderr());
+    run.succeeds();
+    let run = register(data.join("local.sock").to_str().expect("UTF-8"), &[]);
+    assert!(!run.stderr().contains("without --audience"), "{}", run.stderr());
+}
+
+#[test]
 fn a_broker_at_another_address_shows_what_devices_registered_at_its_former_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");

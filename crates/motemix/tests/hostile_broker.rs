@@ -8,9 +8,10 @@ use motemix_object::{Algorithm, Audience, Credential, Path, PrivateKey, Reserved
 use motemix_readings::base64url;
 use motemix_time::Instant;
 use program::motemix;
+use std::collections::HashSet;
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -144,6 +145,39 @@ fn of_what_nobody_signed_the_beginning_is_shown() {
     assert!(run.stdout().contains("NOT verified"), "{}", run.stdout());
     let longest = run.stdout().lines().map(str::len).max();
     assert!(longest.is_some_and(|longest| longest < 400), "{longest:?}");
+}
+
+#[test]
+fn values_of_so_many_topics_are_held_while_the_broker_is_asked_whose_they_are() {
+    let (key, _) = signed(0);
+    let (held, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (of_liar, most_of_liar, asked) = (held, most.clone(), Mutex::new(HashSet::new()));
+    let liar = Liar::start(move |request| {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+        match (request.method, &path[..]) {
+            (Method::Get, ["rd-lookup", "res"]) => {
+                let link = |id: u32| format!("</ps/data/{id}>;rt=core.ps.data;key=\"{key}\"");
+                let links = (0..300).map(link).collect::<Vec<_>>().join(",");
+                Response::content(Code::CONTENT, format::LINK_FORMAT, links.into_bytes())
+            }
+            (Method::Get, ["ps", "data", _]) => {
+                if asked.lock().expect("nobody panicked").insert(request.path.clone()) {
+                    let held = of_liar.fetch_add(1, Ordering::Relaxed) + 1;
+                    most_of_liar.fetch_max(held, Ordering::Relaxed);
+                }
+                Response::content(Code::CONTENT, format::COSE_SIGN1, vec![0xff; 1000])
+            }
+            (Method::Get, ["rd-lookup", "ep"]) => {
+                of_liar.fetch_sub(1, Ordering::Relaxed);
+                Response::error(Code::NOT_FOUND, "nothing")
+            }
+            _ => Response::error(Code::NOT_FOUND, "nothing"),
+        }
+    });
+    let run = motemix(["broker", "watch", &liar.at, "--seconds", "3"]);
+    assert!(run.stdout().contains("NOT verified"), "{}", run.stdout());
+    let most = most.load(Ordering::Relaxed);
+    assert!((1..=64).contains(&most), "{most} values are held");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What happened since the store was last asked: changes, how to take them back, and who waits.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use motemix_coap::{Relation, Response};
 
@@ -81,13 +82,12 @@ impl Batch {
     }
 
     /// Registrations as they were before they changed, and as they are after.
-    pub(super) fn registrations(&self) -> Vec<(&RegistrationId, &Registration)> {
+    pub(super) fn registrations(&self) -> impl Iterator<Item = (&RegistrationId, &Arc<Registration>)> {
         let changes = self.changes.iter().chain(&self.inverses);
-        let registrations = changes.filter_map(|change| match change {
-            Change::Registration(id, Some(registration)) => Some((id, &**registration)),
+        changes.filter_map(|change| match change {
+            Change::Registration(id, Some(registration)) => Some((id, registration)),
             _ => None,
-        });
-        registrations.collect()
+        })
     }
 
     /// The state before the batch.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use motemix_object::{Identity, PublicKey};
+use motemix_object::{Identity, Order, PublicKey};
 
+use super::taken::Taken;
 use crate::state::{RegistrationId, Topic, TopicId};
 use crate::{Change, Moment, State, directory, policy};
 
@@ -58,6 +59,7 @@ pub(crate) struct Memory {
     holdings: HashMap<Holder, Holding>,
     keys: HashMap<Identity, Key>,
     endings: BTreeSet<(Moment, Ending)>,
+    taken: Taken,
 }
 
 impl Memory {
@@ -66,7 +68,18 @@ impl Memory {
         for change in state.as_changes() {
             memory.apply(change);
         }
+        memory.taken = Taken::with(state.values().map(|(id, value)| (id, &**value)));
         memory
+    }
+
+    /// The store has these changes.
+    pub(super) fn stored(&mut self, changes: &[Change]) {
+        self.taken.note(changes);
+    }
+
+    /// Whether a topic took a reading with this number, as far as that is remembered.
+    pub(crate) fn has_taken(&self, topic: &TopicId, number: u64, order: Order) -> bool {
+        self.taken.has(topic, number, order)
     }
 
     pub(crate) const fn state(&self) -> &State {

@@ -10,6 +10,9 @@ use crate::directory;
 use crate::state::{Registration, RegistrationId, TopicId};
 use crate::{Caller, Moment};
 
+/// Registrations that wait to be compared with look-ups.
+const MOST_CHANGED: usize = 256;
+
 /// What is observed.
 #[derive(Debug, Clone)]
 enum Target {
@@ -46,12 +49,21 @@ pub(super) struct LookUp {
     pub(super) caller: Caller,
     /// What the observers know.
     pub(super) known: Response,
-    /// Something that concerns it has changed since.
-    pub(super) is_stale: bool,
+    /// Something that may concern it has changed since: its place among those that wait to be
+    /// answered again.
+    pub(super) stale: Option<u64>,
     observers: BTreeMap<u64, Relation>,
 }
 
 impl LookUp {
+    /// Waits to be answered again, behind those that wait already.
+    fn wait(&mut self, next: &mut u64) {
+        if self.stale.is_none() {
+            self.stale = Some(*next);
+            *next += 1;
+        }
+    }
+
     pub(super) fn observers(&self) -> impl Iterator<Item = Relation> {
         self.observers.values().copied()
     }
@@ -83,6 +95,8 @@ pub(super) struct Observers {
     look_ups: HashMap<Arc<str>, LookUp>,
     of_peers: HashMap<Origin, u32>,
     checks: BTreeSet<(Moment, TopicId)>,
+    /// Registrations that changed, as they were and as they are, and were compared with no look-up.
+    changed: Vec<(RegistrationId, Arc<Registration>)>,
     next: u64,
 }
 
@@ -163,7 +177,7 @@ impl Observers {
             request: Request { observe: None, etags: Vec::<ETag>::new(), ..request.clone() },
             caller: caller.clone(),
             known: known.clone(),
-            is_stale: false,
+            stale: None,
             observers: BTreeMap::new(),
         });
         look_up.observers.insert(place, relation);
@@ -212,22 +226,53 @@ impl Observers {
         self.observers_of(topic).skip(keep).map(|observer| observer.relation).collect()
     }
 
-    /// Notes which look-ups registrations concern, as they were and as they are. Most concern few,
-    /// and to answer a look-up is to look at all registrations.
-    pub(super) fn changed(&mut self, registrations: &[(&RegistrationId, &Registration)]) {
-        for look_up in self.look_ups.values_mut().filter(|look_up| !look_up.is_stale) {
-            let mut changed = registrations.iter();
-            look_up.is_stale = changed.any(|(id, one)| directory::concerns(&look_up.request, id, one));
+    /// Notes registrations that changed, as they were and as they are.
+    pub(super) fn changed<'r>(
+        &mut self,
+        registrations: impl Iterator<Item = (&'r RegistrationId, &'r Arc<Registration>)>,
+    ) {
+        if self.look_ups.is_empty() {
+            self.changed.clear();
+            return;
+        }
+        for (id, registration) in registrations {
+            if self.changed.len() >= MOST_CHANGED {
+                // To answer them all again is less than to compare so many.
+                self.changed.clear();
+                self.look_ups.values_mut().for_each(|look_up| look_up.wait(&mut self.next));
+            }
+            self.changed.push((id.clone(), registration.clone()));
         }
     }
 
-    /// Look-ups with an answer that may be another by now.
-    pub(super) fn stale(&mut self) -> impl Iterator<Item = &mut LookUp> {
-        self.look_ups.values_mut().filter(|look_up| look_up.is_stale)
+    /// Finds the look-ups that changed registrations concern: most concern few, and to answer a
+    /// look-up is to look at all registrations. Those that more than so many comparisons would
+    /// take are answered without. Returns how many comparisons it took.
+    pub(super) fn compare(&mut self, most: usize) -> usize {
+        let mut work = 0;
+        for look_up in self.look_ups.values_mut().filter(|look_up| look_up.stale.is_none()) {
+            let mut changed = self.changed.iter();
+            let concerns = changed.any(|(id, one)| {
+                work += directory::comparisons_with(&look_up.request, one);
+                work > most || directory::concerns(&look_up.request, id, one)
+            });
+            if concerns {
+                look_up.wait(&mut self.next);
+            }
+        }
+        self.changed.clear();
+        work
     }
 
+    /// The look-up that has waited for longest to be answered again.
+    pub(super) fn stale(&mut self) -> Option<&mut LookUp> {
+        let stale = self.look_ups.values_mut().filter(|look_up| look_up.stale.is_some());
+        stale.min_by_key(|look_up| look_up.stale)
+    }
+
+    /// Whether a look-up may have another answer by now.
     pub(super) fn has_stale(&self) -> bool {
-        self.look_ups.values().any(|look_up| look_up.is_stale)
+        !self.changed.is_empty() || self.look_ups.values().any(|look_up| look_up.stale.is_some())
     }
 
     /// Whether the observers of a topic are to be asked whether they still listen; the next time is

@@ -38,6 +38,13 @@ pub fn look_up(
     most_bytes: usize,
 ) -> Result<String, Refused> {
     let query = Query::of(query)?;
+    if query.comparisons(state.work(query.name())) > MOST_COMPARISONS {
+        return Err(Refused::new(
+            Refusal::Long,
+            Code::BAD_REQUEST,
+            "too many registrations to compare with so many values; ask for less, or name one with ep=",
+        ));
+    }
     let mut page = Page { text: String::new(), skip: query.skip, left: query.count, most_bytes };
     let all: Box<dyn Iterator<Item = _>> = match query.name() {
         Some(name) => Box::new(state.registrations_named(name)),
@@ -67,6 +74,18 @@ pub fn look_up(
     Ok(page.text)
 }
 
+/// How many comparisons a look-up takes at most; one that is refused at once takes none.
+pub(crate) fn comparisons(state: &State, request: &Request) -> usize {
+    let Ok(query) = Query::of(&request.query) else { return 0 };
+    let comparisons = query.comparisons(state.work(query.name()));
+    if comparisons > MOST_COMPARISONS { 0 } else { comparisons }
+}
+
+/// How many it takes to say whether a registration [concerns](concerns) a look-up.
+pub(crate) fn comparisons_with(request: &Request, registration: &Registration) -> usize {
+    Query::of(&request.query).map_or(0, |query| query.comparisons(registration.work()))
+}
+
 /// Whether a registration that came, changed or went can change the answer to a look-up.
 pub(crate) fn concerns(request: &Request, id: &RegistrationId, registration: &Registration) -> bool {
     let Ok(query) = Query::of(&request.query) else { return false };
@@ -80,6 +99,11 @@ pub(crate) fn concerns(request: &Request, id: &RegistrationId, registration: &Re
 
 /// Each is a comparison with all that is looked at.
 const MOST_PARAMETERS: usize = 16;
+/// Comparisons of one look-up: about a tenth of a second. As many registrations as a directory has
+/// by default, with as much in each as it takes, are compared with two values.
+const MOST_COMPARISONS: usize = 3_000_000;
+/// As how many comparisons one with a URI counts, which is resolved first.
+const OF_A_URI: usize = 8;
 
 struct Query<'q> {
     filters: Vec<Filter<'q>>,
@@ -100,7 +124,10 @@ impl<'q> Query<'q> {
                 _ => None,
             };
             let Some((place, value)) = place else {
-                filters.push(Filter::of_parameter(parameter));
+                let filter = Filter::of_parameter(parameter);
+                if !filters.contains(&filter) {
+                    filters.push(filter);
+                }
                 continue;
             };
             let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -121,6 +148,13 @@ impl<'q> Query<'q> {
     fn name(&self) -> Option<&'q str> {
         let named = self.filters.iter().filter(|filter| filter.name == "ep");
         named.into_iter().find_map(Filter::value)
+    }
+
+    /// How many it takes with registrations of so much work.
+    fn comparisons(&self, work: usize) -> usize {
+        let is_uri = |filter: &&Filter<'_>| matches!(filter.name, "href" | "anchor" | "base");
+        let of_uris = self.filters.iter().filter(is_uri).count() * (OF_A_URI - 1);
+        work.saturating_mul((self.filters.len() + of_uris).max(1))
     }
 
     fn finds_endpoint(&self, found: Found<'_>) -> bool {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use motemix_coap::link_format::{Attribute, Link, emit};
 use motemix_coap::{Code, Request, Response};
+use motemix_object::Identity;
 use sha2::{Digest, Sha256};
 
 use super::authority::{Held, holds, is_registrant, may_change};
@@ -91,8 +92,8 @@ pub(super) fn put(
     if matches!(held, Some(Held::BySignature(_))) && parameters.base.is_none() {
         return Err(Refused::malformed("a signed registration says its base=, which the signature covers"));
     }
-    if before.is_none() && !device.is_some_and(|device| desk.settings.names(&device)) {
-        has_room(desk, caller)?;
+    if before.is_none() {
+        has_room(desk, caller, device.as_ref())?;
     }
     let base = match parameters.base {
         Some(base) => base.to_owned(),
@@ -124,7 +125,7 @@ pub(super) fn is_free(desk: Desk<'_>, caller: &Caller, parameters: &Parameters<'
     let endpoint = parameters.endpoint.ok_or(NAMELESS)?;
     base::of_peer(caller.peer)?;
     match alive(desk, &RegistrationId::of(endpoint, parameters.sector)) {
-        None => has_room(desk, caller),
+        None => has_room(desk, caller, caller.device.as_ref()),
         Some(before) if before.device.is_some() && before.device == caller.device => Ok(()),
         Some(before) if before.device.is_none() && is_registrant(caller, before) => Ok(()),
         Some(_) => Err(Refused::FOREIGN),
@@ -157,9 +158,11 @@ fn is_short_enough(desk: Desk<'_>, lifetime: Option<u32>) -> Result<(), Refused>
     Ok(())
 }
 
-fn has_room(desk: Desk<'_>, caller: &Caller) -> Result<(), Refused> {
-    // A receiver's list is bounded, and strangers do not take its places.
-    if caller.local {
+fn has_room(desk: Desk<'_>, caller: &Caller, device: Option<&Identity>) -> Result<(), Refused> {
+    // A receiver's list is bounded, and strangers do not take its places; nor that of a device
+    // which the operator has listed. What such a device registers beyond it counts as all others.
+    let has_its_own = |device| desk.settings.names(device) && !desk.state.is_registered(device);
+    if caller.local || device.is_some_and(has_its_own) {
         return Ok(());
     }
     let registrations = desk.state.registrations();

@@ -40,7 +40,8 @@ pub(super) async fn publish(
         let response = answered?;
         match response.code {
             code if code.is_success() => {}
-            // The broker has it, from before it was asked the last time.
+            // The topic has it, from before it was asked the last time, or has gone on by more than
+            // a window. What another topic took first is taken here all the same.
             Code::CONFLICT => {}
             Code::UNAUTHORIZED | Code::NOT_FOUND => outcome = Outcome::Unknown,
             Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS => {

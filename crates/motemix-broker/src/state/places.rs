@@ -12,16 +12,27 @@ use crate::directory::network_of;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Places {
-    by_endpoint: BTreeMap<Arc<str>, BTreeSet<RegistrationId>>,
-    links: usize,
+    by_endpoint: BTreeMap<Arc<str>, OfName>,
+    /// [`Registration::work`] of all together.
+    work: usize,
     of_networks: HashMap<IpAddr, usize>,
     of_devices: HashMap<Identity, usize>,
 }
 
+/// Registrations of one name, each in a sector of its own.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct OfName {
+    ids: BTreeSet<RegistrationId>,
+    work: usize,
+}
+
 impl Places {
     pub(super) fn add(&mut self, id: &RegistrationId, registration: &Registration) {
-        self.by_endpoint.entry(registration.endpoint.clone()).or_default().insert(id.clone());
-        self.links += registration.links.len();
+        let work = registration.work();
+        let of_name = self.by_endpoint.entry(registration.endpoint.clone()).or_default();
+        of_name.ids.insert(id.clone());
+        of_name.work += work;
+        self.work += work;
         if let Some(address) = registration.registrant {
             *self.of_networks.entry(network_of(address)).or_default() += 1;
         }
@@ -31,13 +42,15 @@ impl Places {
     }
 
     pub(super) fn remove(&mut self, id: &RegistrationId, registration: &Registration) {
-        if let Some(ids) = self.by_endpoint.get_mut(&registration.endpoint) {
-            ids.remove(id);
-            if ids.is_empty() {
+        let work = registration.work();
+        if let Some(of_name) = self.by_endpoint.get_mut(&registration.endpoint) {
+            of_name.ids.remove(id);
+            of_name.work -= work;
+            if of_name.ids.is_empty() {
                 self.by_endpoint.remove(&registration.endpoint);
             }
         }
-        self.links -= registration.links.len();
+        self.work -= work;
         if let Some(address) = registration.registrant {
             one_less(&mut self.of_networks, &network_of(address));
         }
@@ -48,12 +61,15 @@ impl Places {
 
     /// Those that an endpoint of this name registered.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &RegistrationId> {
-        self.by_endpoint.get(name).into_iter().flatten()
+        self.by_endpoint.get(name).into_iter().flat_map(|of_name| &of_name.ids)
     }
 
-    /// How many links all registrations have together.
-    pub(super) const fn links(&self) -> usize {
-        self.links
+    /// What it takes to look at those of a name, or at all.
+    pub(super) fn work(&self, name: Option<&str>) -> usize {
+        match name {
+            Some(name) => self.by_endpoint.get(name).map_or(0, |of_name| of_name.work),
+            None => self.work,
+        }
     }
 
     pub(super) fn of_network(&self, address: IpAddr) -> usize {

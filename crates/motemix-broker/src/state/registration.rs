@@ -55,6 +55,17 @@ impl Registration {
         self.endpoint.clone()
     }
 
+    /// What it takes to compare it with a value: one for itself, for each link, and for so many
+    /// bytes, because a list of words is compared word by word.
+    pub(crate) fn work(&self) -> usize {
+        const BYTES: usize = 128;
+        let links = self.links.iter().flat_map(|link| &link.attributes);
+        let len = |(name, value): &Attribute| name.len() + value.as_deref().map_or(0, str::len);
+        let targets: usize = self.links.iter().map(|link| link.target.len()).sum();
+        let bytes = targets + self.attributes.iter().chain(links).map(len).sum::<usize>();
+        1 + self.links.len() + bytes / BYTES
+    }
+
     /// The first attribute with this name, of the registration or of a link of it.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let links = self.links.iter().flat_map(|link| &link.attributes);

@@ -12,7 +12,7 @@ use crate::Change;
 use crate::broker::{Holder, Refused};
 use crate::context::Context;
 use crate::policy::Operation;
-use crate::signed::{self, Found};
+use crate::signed::{self, Found, Told};
 use crate::state::{Signed, Topic, TopicId, Value};
 
 /// The number of a reading, as a receiver of this machine says it.
@@ -133,6 +133,10 @@ pub(super) fn judge(
         }
         if context.policy.verify {
             let is_cose = content_format == Some(format::COSE_SIGN1);
+            let told = told.map(|sequence| Told {
+                sequence,
+                is_taken: context.memory.has_taken(id, sequence, context.policy.freshness.order),
+            });
             match signed::check(context, &device, is_cose, payload, told)? {
                 Found::Reading { sequence, fresh } => {
                     new.signed = Signed::ByDevice { sequence };

@@ -107,3 +107,22 @@ fn who_shows_no_key_has_a_place_for_a_week_at_most_unless_the_operator_says_othe
     town.wait(604_801);
     assert_eq!(town.found("/rd-lookup/ep?ep=a"), "", "{place}");
 }
+
+#[test]
+fn a_listed_device_has_one_place_of_its_own_and_takes_no_others_beyond_the_bounds() {
+    let mut town =
+        Town::with(|settings| (settings.registrations, settings.registrations_of_a_network) = (3, 2));
+    let from = at("192.0.2.7:5683");
+    let mut listed = mote(1);
+    town.settings.devices = Some([listed.identity].into());
+    town.registered(&from, &registration(1));
+    town.registered(&from, &registration(2));
+    town.registered(&from, &listed.registration("a"));
+    town.refuses(&from, &listed.registration("b"), "5.03", Refusal::Full);
+    town.settings.registrations = 4;
+    listed.next -= 1;
+    town.refuses(&from, &listed.registration("b"), "4.29", Refusal::Crowded);
+    // It renews what it has.
+    listed.next -= 1;
+    town.registered(&from, &listed.registration("a"));
+}

@@ -137,3 +137,24 @@ fn a_look_up_compares_with_sixteen_values_at_most() {
     let text = town.refuses(&from, &request(&format!("GET {}", of(17)), ""), "4.00", Refusal::Malformed);
     assert_eq!(text, "a look-up has at most 16 parameters; look for less");
 }
+
+#[test]
+fn a_look_up_of_too_much_work_is_refused_at_once_and_says_what_to_ask_for() {
+    let mut town = Town::new();
+    let from = at("192.0.2.66:5683");
+    let of_100_bytes = "x".repeat(100);
+    let links = (0..64).map(|link| format!("</{link}>;if=\"{of_100_bytes}\"")).collect::<Vec<_>>().join(",");
+    for number in 0..220 {
+        let line = format!("POST /rd?ep=stranger-{number}&base=coap://[2001:db8::1]");
+        town.registered(&from, &request(&line, &links));
+    }
+    let of = |more: &str| {
+        let targets = (0..15).map(|start| format!("href=coap://[2001:db8::1]/{start}*"));
+        format!("/rd-lookup/res?{}&{more}", targets.collect::<Vec<_>>().join("&"))
+    };
+    let text = town.refuses(&from, &request(&format!("GET {}", of("rt=x")), ""), "4.00", Refusal::Long);
+    assert!(text.ends_with("ask for less, or name one with ep="), "{text}");
+    // What it says helps, and who asks for one thing finds it.
+    assert_eq!(town.found(&of("ep=stranger-7")), "");
+    assert!(town.found("/rd-lookup/res?href=coap://[2001:db8::1]/7*&count=1").contains("/7>"));
+}

@@ -111,3 +111,17 @@ fn a_key_that_was_fetched_is_taken_from_its_proven_holder_alone() {
     }
     assert_eq!(town.state.registrations().next().unwrap().1.device, Some(device.identity));
 }
+
+#[test]
+fn a_listed_device_is_asked_for_its_links_in_a_directory_that_is_full() {
+    let (mut town, device) = (Town::with(|settings| settings.registrations = 1), mote(1));
+    town.registered(&at("192.0.2.1:5683"), &request("POST /rd?ep=stranger", "</t>"));
+    let line = "POST /.well-known/rd?ep=a";
+    town.refuses(&device.proven(HOME), &request(line, ""), "5.03", Refusal::Full);
+    town.settings.devices = Some([device.identity].into());
+    // What it answers with has to have its key.
+    let fetch = begun(&town, &device.proven(HOME), line);
+    assert_eq!(ended(&mut town, &fetch, Some(&links("</t>"))).unwrap_err().why, Refusal::Full);
+    let fetch = begun(&town, &device.proven(HOME), line);
+    assert_eq!(ended(&mut town, &fetch, Some(&links(&device.links()))).unwrap().code, Code::CHANGED);
+}

@@ -107,7 +107,8 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
             )));
         }
     }
-    if args.audience.audience.is_empty() {
+    // What is registered over the local socket has no base, and holds at no other directory.
+    if args.audience.audience.is_empty() && !matches!(args.broker.at, Address::Local(_)) {
         eprintln!(
             "motemix: without --audience, whoever gets this registration can make it at any other directory \
              whose network has no name either"

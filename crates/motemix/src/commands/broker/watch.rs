@@ -15,6 +15,7 @@ use crate::commands::id::source;
 use crate::failure::Failure;
 use crate::reading;
 use crate::report;
+use follow::Topics;
 use look::{Looking, look};
 use motemix_broker::client::{ClientError, Observation};
 use motemix_coap::Response;
@@ -23,7 +24,7 @@ use motemix_object::{Identity, IdentityLabel};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -75,7 +76,7 @@ pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
     let audience = args.audience.audience.clone();
     let answered = Arc::new(AtomicBool::new(false));
     let (at, is_known) = (client.address().clone(), answered.clone());
-    let topics = Arc::new(AtomicU32::new(0));
+    let topics = Arc::new(Topics::default());
     let followed = topics.clone();
     let looking = Looking { client, audience, only, show, is_known: answered, topics };
     let mut looking = tokio::spawn(look(looking));
@@ -105,7 +106,7 @@ pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
         return Err(Failure::failed(ClientError::Silent(at)));
     }
     if counted.devices.is_empty() {
-        eprintln!("motemix: {}", nothing_seen(followed.load(Ordering::Relaxed), args.device.is_some()));
+        eprintln!("motemix: {}", nothing_seen(followed.count.load(Ordering::Relaxed), args.device.is_some()));
     }
     counted.summary(args.json)
 }

@@ -13,11 +13,16 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::sleep;
 
 /// Bytes that are shown of what nobody signed.
 const UNSIGNED: usize = 100;
+/// Bytes of a value that are looked at: four times what brokers take by default.
+const LONGEST: usize = 256 << 10;
+/// Topics that are asked for their first value, and for what belongs to it, at a time: a broker has
+/// a value of each kept meanwhile.
+const BEGINNING: usize = 64;
 /// Topics that are asked again in a second, if none of them has anything: a broker takes a hundred
 /// requests in that time, and whoever makes many empty topics must not use those up.
 const ASKED_AGAIN: u32 = 32;
@@ -39,6 +44,20 @@ impl Numbers {
     }
 }
 
+/// All topics that are followed.
+#[derive(Debug)]
+pub struct Topics {
+    /// How many there are.
+    pub count: AtomicU32,
+    beginning: Semaphore,
+}
+
+impl Default for Topics {
+    fn default() -> Self {
+        Self { count: AtomicU32::new(0), beginning: Semaphore::new(BEGINNING) }
+    }
+}
+
 /// Follows one device.
 pub struct Follower {
     client: Client,
@@ -52,8 +71,7 @@ pub struct Follower {
     /// that no broker knows.
     last: Option<u64>,
     hashing: RandomState,
-    /// How many topics are followed.
-    topics: Arc<AtomicU32>,
+    topics: Arc<Topics>,
 }
 
 /// The path of a link. A broker has several addresses, and brokers that store together have each
@@ -70,7 +88,7 @@ impl Follower {
         audience: &str,
         link: &Link,
         numbers: &mut Numbers,
-        topics: &Arc<AtomicU32>,
+        topics: &Arc<Topics>,
     ) -> Option<Self> {
         let topic = path_of(&link.target)?;
         let topics = topics.clone();
@@ -110,22 +128,26 @@ impl Follower {
     /// How long a topic without a value is left alone: the longer, the more topics there are, and
     /// not all of them for equally long.
     fn rest(&self) -> Duration {
-        let rest = AGAIN * (self.topics.load(Ordering::Relaxed) / ASKED_AGAIN);
+        let rest = AGAIN * (self.topics.count.load(Ordering::Relaxed) / ASKED_AGAIN);
         AGAIN + rest / 2 + rest * (self.hashing.hash_one(&self.topic) % 64) as u32 / 64
     }
 
     /// Whether there was a value.
     async fn follow(&mut self, show: &mpsc::Sender<Shown>) -> Result<bool, ClientError> {
+        let topics = self.topics.clone();
+        let mut begins = topics.beginning.acquire().await.ok();
         let (mut is_first, mut name, mut was_there) = (true, String::new(), false);
         let mut observation = self.client.observe(topics::request(Method::Get, &self.topic)).await?;
         while let Some(response) = heard(&mut observation).await {
             // Nothing is published yet, or nothing any more.
             if !response.code.is_success() {
+                drop(begins.take());
                 continue;
             }
             was_there = true;
             let hash = Some(self.hashing.hash_one(&response.payload));
             if std::mem::replace(&mut self.last, hash) == hash {
+                drop(begins.take());
                 continue;
             }
             let is_first = std::mem::take(&mut is_first);
@@ -140,6 +162,7 @@ impl Follower {
                 }
             }
             let outcome = self.check(&response);
+            drop(begins.take());
             // It was there when somebody looked before.
             if is_first && matches!(outcome, Err(Problem::Before)) {
                 continue;
@@ -150,6 +173,7 @@ impl Follower {
                 outcome: outcome.map_err(|problem| problem.to_string()),
                 unsigned: response.payload.iter().copied().take(UNSIGNED).collect(),
             };
+            drop(response);
             if show.send(shown).await.is_err() {
                 break;
             }
@@ -174,6 +198,9 @@ impl Follower {
 
     /// Whether the device signed it, for this audience, and under which number.
     fn check(&self, response: &Response) -> Result<Genuine, Problem> {
+        if response.payload.len() > LONGEST {
+            return Err(Problem::new("it is longer than any reading"));
+        }
         let audience = Audience::new(&self.audience).unwrap_or_default();
         if response.content_format == Some(format::COSE_SIGN1) {
             let sealed = SealedReading::parse(&response.payload).map_err(Problem::new)?;

@@ -1,6 +1,6 @@
 //! Which topics there are.
 
-use super::follow::{Follower, Numbers};
+use super::follow::{Follower, Numbers, Topics};
 use super::{AGAIN, Short, Shown, heard};
 use crate::failure::Failure;
 use motemix_broker::client::{Client, ClientError, topics};
@@ -8,7 +8,7 @@ use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Code, Method, Request, Response};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -30,8 +30,7 @@ pub struct Looking {
     pub show: mpsc::Sender<Shown>,
     /// Whether the broker has answered.
     pub is_known: Arc<AtomicBool>,
-    /// How many topics are followed.
-    pub topics: Arc<AtomicU32>,
+    pub topics: Arc<Topics>,
 }
 
 /// Follows all topics that the directory has, or those of one device. Ends with what is wrong.
@@ -141,7 +140,7 @@ impl Followed {
                 false
             }
         });
-        looking.topics.store(links.len() as u32, Ordering::Relaxed);
+        looking.topics.count.store(links.len() as u32, Ordering::Relaxed);
         for (key, link) in links {
             // One that has ended, because its topic was gone, is begun anew.
             if self.tasks.get(&key).is_none_or(AbortHandle::is_finished)
