@@ -1,0 +1,85 @@
+//! Those who read slowly, or ask for much, take nothing from others.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::client::get;
+use crate::fake::identity;
+use crate::{a_house, house_within, limits_with, settings_with};
+
+#[tokio::test]
+async fn a_list_is_made_once_for_all_who_ask_between_two_changes() {
+    let (house, address, _serving) = a_house().await;
+    for _ in 0..20 {
+        assert_eq!(get(address, "/api/devices").await.status, 200);
+    }
+    assert_eq!(house.listed.load(Ordering::Relaxed), 1);
+    house.register("r2", "mote-2", Some(identity(2)), &[]);
+    let asked = (0..20).map(|_| get(address, "/api/devices"));
+    for answer in futures_util::future::join_all(asked).await {
+        assert_eq!(answer.json()["devices"].as_array().map(Vec::len), Some(2));
+    }
+    assert_eq!(house.listed.load(Ordering::Relaxed), 2);
+}
+
+/// Asks for the devices, and reads no more than that there are some.
+async fn reads_slowly(address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small window");
+    let mut slow = socket.connect(address).await.expect("the page listens");
+    let request = format!("GET /api/devices HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    slow.write_all(request.as_bytes()).await.expect("sent");
+    let mut status = [0; 12];
+    slow.read_exact(&mut status).await.expect("an answer");
+    assert_eq!(&status, b"HTTP/1.1 200");
+    slow
+}
+
+#[tokio::test]
+async fn who_reads_slowly_holds_a_share_of_a_list_and_there_are_few() {
+    let few = settings_with(|it| it.lists = 1);
+    let limits = limits_with(|it| it.pause = Duration::from_millis(1));
+    let (house, address, _serving) = house_within(limits, few).await;
+    let long = "x".repeat(200);
+    for number in 0..5000 {
+        let said = [("place", &*long), ("purpose", &long), ("a", &long), ("b", &long)];
+        house.register(&format!("long-{number}"), &long, Some(identity(3)), &said);
+    }
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        slow.push(reads_slowly(address).await);
+    }
+    // All of them hold the one that there may be, and others get it at once.
+    let list = get(address, "/api/devices").await;
+    assert!(list.body.len() <= 4 << 20, "{} bytes", list.body.len());
+    let list = list.json();
+    let shown = list["devices"].as_array().map_or(0, Vec::len);
+    assert_eq!(list["left_off"], 5001 - shown);
+    assert!((1000..5000).contains(&shown), "{shown}");
+    house.register("r2", "mote-2", Some(identity(2)), &[]);
+    let full = get(address, "/api/devices").await;
+    assert_eq!((full.status, full.header("retry-after")), (503, Some("2")));
+    drop(slow);
+    while get(address, "/api/devices").await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn codes_of_identities_without_end_are_drawn_now_and_then() {
+    let (_house, address, _serving) = a_house().await;
+    let mine = format!("/identity/{}.svg", hex::encode(identity(1).as_bytes()));
+    assert_eq!(get(address, &mine).await.status, 200);
+    let mut refused = 0;
+    for number in 0_u32..2000 {
+        let answer = get(address, &format!("/identity/{number:064x}.svg")).await;
+        refused += usize::from(answer.status == 429);
+        if refused > 0 {
+            break;
+        }
+    }
+    assert_eq!(refused, 1);
+}
