@@ -33,7 +33,7 @@ pub mod uniform;
 pub mod wide_block;
 
 pub use curve::{
-    Curve, PublicKey, SharedSecret, compact::Compact, half_words::HalfWords, portable::Portable,
+    Curve, Pair, PublicKey, SharedSecret, compact::Compact, half_words::HalfWords, portable::Portable,
 };
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;

@@ -56,4 +56,43 @@ pub trait Curve {
 
     /// `X25519(secret, point)`: one multiplication. `None` if the result is zero.
     fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret>;
+
+    /// How many multiplications of a batch this machine does side by side: 1 where a batch is no
+    /// faster than one after the other. A batch of any length is correct; a multiple of this many
+    /// is the cheapest.
+    fn lanes() -> usize {
+        1
+    }
+
+    /// [`public_key`](Self::public_key) of each secret: `keys[i]` is that of `secrets[i]`.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    fn public_keys(secrets: &[&Secret<32>], keys: &mut [PublicKey]) {
+        assert_eq!(secrets.len(), keys.len(), "a key for each secret");
+        for (secret, key) in secrets.iter().zip(keys) {
+            *key = Self::public_key(secret);
+        }
+    }
+
+    /// [`diffie_hellman`](Self::diffie_hellman) of each pair: `shared[i]` is that of `pairs[i]`,
+    /// whatever the others are.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    fn diffie_hellman_batch(pairs: &[Pair<'_>], shared: &mut [Option<SharedSecret>]) {
+        assert_eq!(pairs.len(), shared.len(), "a shared secret for each pair");
+        for (pair, shared) in pairs.iter().zip(shared) {
+            *shared = Self::diffie_hellman(pair.secret, &pair.point);
+        }
+    }
+}
+
+/// One multiplication of a batch: a secret, and the point that it multiplies.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// Clamped before it multiplies, as always.
+    pub secret: &'a Secret<32>,
+    /// Any 32 bytes: a batch takes what [`Curve::diffie_hellman`] takes.
+    pub point: PublicKey,
 }
