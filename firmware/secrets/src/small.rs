@@ -5,6 +5,6 @@
 
 mod operations;
 
-use motemix_crypto::curve::words::{Words, product::OfThisCore};
+use motemix_crypto::curve::words::{Words, arithmetic::OfThisCore};
 
 type ShippedCurve = Words<OfThisCore>;
