@@ -1,0 +1,23 @@
+//! Looks for what the lanes need, and calls them where it is there. This is the only file of the
+//! lanes that the compiler does not check alone.
+#![allow(unsafe_code)] // a call of code for a processor that may be another one
+
+use super::{Words, ifma};
+
+cpufeatures::new!(ifma_of_processor, "avx512f", "avx512dq", "avx512ifma");
+
+/// A processor that has AVX-512 with IFMA: made only where that was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ifma(());
+
+impl Ifma {
+    pub(super) fn detected() -> Option<Self> {
+        ifma_of_processor::get().then_some(Self(()))
+    }
+
+    pub(super) fn products(self, scalars: &Words<8>, points: &Words<8>) -> Words<8> {
+        // SAFETY: that there is a `self` says that the processor has what the function is compiled
+        // for.
+        unsafe { ifma::products(scalars, points) }
+    }
+}
