@@ -9,9 +9,16 @@ use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
 pub enum HostCurve {}
 
 impl HostCurve {
-    /// What multiplies here: `graviola` or `portable`.
+    /// What multiplies here: `graviola` or `portable`, and the lanes that batches have.
     pub fn backend() -> &'static str {
-        if fast::is_available() { "graviola" } else { "portable" }
+        match (fast::is_available(), Self::lanes()) {
+            (true, 8) => "graviola, eight lanes of AVX-512",
+            (true, 4) => "graviola, four lanes of AVX2",
+            (true, _) => "graviola",
+            (false, 8) => "portable, eight lanes of AVX-512",
+            (false, 4) => "portable, four lanes of AVX2",
+            (false, _) => "portable",
+        }
     }
 }
 
@@ -30,6 +37,10 @@ impl Curve for HostCurve {
 
     fn lanes() -> usize {
         Lanes::fastest().map_or(1, Lanes::count)
+    }
+
+    fn public_keys(secrets: &[&Secret<32>], keys: &mut [PublicKey]) {
+        lanes::public_keys::<Self>(Lanes::fastest(), secrets, keys);
     }
 
     fn diffie_hellman_batch(pairs: &[Pair<'_>], shared: &mut [Option<SharedSecret>]) {

@@ -22,6 +22,8 @@ type Mask = __m256i;
 
 field_of_ten_limbs!(#[target_feature(enable = "avx2")]);
 ladder!(#[target_feature(enable = "avx2")]);
+#[cfg(test)]
+super::extremes::operations!(#[target_feature(enable = "avx2")], 10);
 
 #[target_feature(enable = "avx2")]
 #[inline]

@@ -5,11 +5,11 @@
 macro_rules! field_of_five_limbs {
     (#[$features:meta]) => {
         /// Limbs below 2^52, of which the multiplier takes no more.
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         struct Factor([Vector; 5]);
 
-        /// Limbs below 2^60, not carried.
-        #[derive(Clone, Copy)]
+        /// Limbs below 2^61, not carried.
+        #[derive(Clone, Copy, Debug)]
         struct Product([Vector; 5]);
 
         impl Factor {
@@ -161,7 +161,7 @@ macro_rules! field_of_five_limbs {
             #[$features]
             #[inline]
             fn minus(&self, other: &Self) -> Factor {
-                // 2^10·p in limbs that are larger than those of a product: nothing goes below zero.
+                // 2^10·p in limbs that no limb of a product reaches: nothing goes below zero.
                 let multiple = [splat(((1 << 51) - 19) << 10), splat(((1 << 51) - 1) << 10)];
                 let mut difference = self.0;
                 for i in 0..5 {

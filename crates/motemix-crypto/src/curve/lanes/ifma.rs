@@ -21,6 +21,8 @@ type Mask = __mmask8;
 
 field_of_five_limbs!(#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]);
 ladder!(#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]);
+#[cfg(test)]
+super::extremes::operations!(#[target_feature(enable = "avx512f,avx512dq,avx512ifma")], 5);
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 #[inline]

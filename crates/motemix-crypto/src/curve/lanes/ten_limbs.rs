@@ -6,11 +6,11 @@ macro_rules! field_of_ten_limbs {
     (#[$features:meta]) => {
         /// Limbs below 4 times what they hold when carried: 19 times that is below 2^32, of which
         /// the multiplier takes no more.
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         struct Factor([Vector; 10]);
 
         /// Limbs of 26 and 25 bits, carried, one of them a little longer.
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         struct Product([Vector; 10]);
 
         impl Factor {
