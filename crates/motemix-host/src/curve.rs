@@ -135,6 +135,41 @@ mod tests {
     }
 
     #[test]
+    fn batches_are_what_one_after_the_other_makes() {
+        let mut rng = crate::rng::HostRng::new().unwrap();
+        let secrets: Vec<_> = (0..100)
+            .map(|_| {
+                let mut secret = [0; 32];
+                rng.fill_bytes(&mut secret);
+                Secret::new(secret)
+            })
+            .collect();
+        let secrets: Vec<_> = secrets.iter().collect();
+        for len in [0, 1, 2, 3, 4, 5, 8, 11, 31, 32, 33, 100] {
+            let mut keys = vec![PublicKey([0; 32]); len];
+            HostCurve::public_keys(&secrets[..len], &mut keys);
+            let mut pairs = Vec::new();
+            for (secret, key) in secrets.iter().zip(&keys) {
+                assert_eq!(*key, HostCurve::public_key(secret));
+                pairs.push(Pair { secret: secrets[0], point: *key });
+            }
+            if let Some(pair) = pairs.last_mut() {
+                pair.point = PublicKey([0; 32]);
+            }
+            let mut batch: Vec<_> = pairs.iter().map(|_| None).collect();
+            HostCurve::diffie_hellman_batch(&pairs, &mut batch);
+            for (pair, shared) in pairs.iter().zip(&batch) {
+                let alone = HostCurve::diffie_hellman(pair.secret, &pair.point);
+                assert_eq!(
+                    shared.as_ref().map(SharedSecret::expose),
+                    alone.as_ref().map(SharedSecret::expose)
+                );
+            }
+            assert!(batch.last().is_none_or(Option::is_none), "the last point has a small order");
+        }
+    }
+
+    #[test]
     fn it_agrees_with_the_portable_curve_on_unusual_points() {
         let p_minus = |n: u8| {
             let mut point = [0xff; 32];
