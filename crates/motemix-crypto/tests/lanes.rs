@@ -60,15 +60,15 @@ fn batch(lanes: Option<Lanes>, inputs: &[Input]) -> (Vec<Output>, usize) {
     let mut shared: Vec<_> = pairs.iter().map(|_| None).collect();
     ALONE.set(0);
     diffie_hellman_batch::<Counted>(lanes, &pairs, &mut shared);
-    (shared.iter().map(bytes).collect(), ALONE.get())
+    (shared.iter().map(|shared| bytes(shared.as_ref())).collect(), ALONE.get())
 }
 
-fn bytes(shared: &Option<SharedSecret>) -> Output {
-    shared.as_ref().map(|shared| *shared.expose())
+fn bytes(shared: Option<&SharedSecret>) -> Output {
+    shared.map(|shared| *shared.expose())
 }
 
 fn dalek((secret, point): &Input) -> Output {
-    bytes(&Portable::diffie_hellman(&Secret::new(*secret), &PublicKey(*point)))
+    bytes(Portable::diffie_hellman(&Secret::new(*secret), &PublicKey(*point)).as_ref())
 }
 
 /// None where graviola would end the process.
@@ -115,7 +115,7 @@ fn special_points() -> Vec<[u8; 32]> {
     }
     // Bit 255 is left out.
     let high: Vec<_> =
-        points.iter().map(|point| std::array::from_fn(|at| point[at] ^ ((at == 31) as u8) << 7)).collect();
+        points.iter().map(|point| std::array::from_fn(|at| point[at] ^ u8::from(at == 31) << 7)).collect();
     points.extend(high);
     points
 }

@@ -34,8 +34,8 @@ fn splat(value: u64) -> Vector {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn load(lanes: &[u64; LANES]) -> Vector {
-    let [a, b, c, d] = *lanes;
-    _mm256_set_epi64x(d.cast_signed(), c.cast_signed(), b.cast_signed(), a.cast_signed())
+    let l = lanes.map(u64::cast_signed);
+    _mm256_set_epi64x(l[3], l[2], l[1], l[0])
 }
 
 #[target_feature(enable = "avx2")]
@@ -110,7 +110,7 @@ fn none() -> Mask {
 #[inline]
 fn bit_is_set(words: Vector, bit: usize) -> Mask {
     // As the sign, which is then below zero.
-    let shifted = _mm256_sll_epi64(words, _mm_cvtsi64_si128(63 - bit as i64));
+    let shifted = _mm256_sll_epi64(words, _mm_cvtsi64_si128((63 - bit).cast_signed() as i64));
     _mm256_cmpgt_epi64(_mm256_setzero_si256(), shifted)
 }
 

@@ -16,9 +16,9 @@ impl Avx2 {
         avx2_of_processor::get().then_some(Self(()))
     }
 
+    #[allow(clippy::unused_self)] // it is the proof
     pub(super) fn multiply_each(self, scalars: &[Words<4>], points: &mut [Words<4>]) {
-        // SAFETY: that there is a `self` says that the processor has what the function is compiled
-        // for.
+        // SAFETY: there is a `self` only where the processor has AVX2.
         unsafe { avx2::multiply_each(scalars, points) }
     }
 }
@@ -32,8 +32,9 @@ impl Ifma {
         ifma_of_processor::get().then_some(Self(()))
     }
 
+    #[allow(clippy::unused_self)] // it is the proof
     pub(super) fn multiply_each(self, scalars: &[Words<8>], points: &mut [Words<8>]) {
-        // SAFETY: as above.
+        // SAFETY: there is a `self` only where the processor has AVX-512 with IFMA.
         unsafe { ifma::multiply_each(scalars, points) }
     }
 }

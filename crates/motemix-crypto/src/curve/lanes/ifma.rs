@@ -33,17 +33,8 @@ fn splat(value: u64) -> Vector {
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 #[inline]
 fn load(lanes: &[u64; LANES]) -> Vector {
-    let [a, b, c, d, e, f, g, h] = *lanes;
-    _mm512_set_epi64(
-        h.cast_signed(),
-        g.cast_signed(),
-        f.cast_signed(),
-        e.cast_signed(),
-        d.cast_signed(),
-        c.cast_signed(),
-        b.cast_signed(),
-        a.cast_signed(),
-    )
+    let l = lanes.map(u64::cast_signed);
+    _mm512_set_epi64(l[7], l[6], l[5], l[4], l[3], l[2], l[1], l[0])
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
