@@ -10,7 +10,7 @@ use motemix_crypto::{Curve, PublicKey, SharedSecret};
 use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS};
 use crate::keys::{HeaderKeys, HopKey, MixKey, ReplayTag};
-use crate::message::{self, Message};
+use crate::message::{self, Found, Message};
 use crate::onion::LayerKeys;
 use crate::profile::Profile;
 use crate::reply::{HeaderId, TurnKey};
@@ -97,7 +97,7 @@ impl<'a, P: Profile> Packet<'a, P> {
             match mix_key.shared_secret::<P::Curve>(&group_element) {
                 None => error = ProcessError::NonContributory,
                 Some(shared) => {
-                    if let Some(keys) = self.keys_if_authentic(&shared) {
+                    if let Some(keys) = Keys::if_authentic::<P>(&shared, self.bytes) {
                         return Ok((which, Authenticated { packet: self, keys }));
                     }
                     error = ProcessError::BadHeaderMac;
@@ -106,24 +106,43 @@ impl<'a, P: Profile> Packet<'a, P> {
         }
         Err(error)
     }
-
-    // Not inlined: what it needs on a board's stack must not lie beneath the multiplication.
-    #[inline(never)]
-    fn keys_if_authentic(&self, shared: &SharedSecret) -> Option<Keys> {
-        let hop_key = HopKey::extract(shared);
-        let header = hop_key.header_keys();
-        let (routing_info, rest) = self.bytes[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
-        let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
-        // Disclosed: whether the MAC holds. What is refused goes nowhere, for all to see.
-        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header })
-    }
 }
 
-struct Keys {
-    hop_key: HopKey,
-    header: HeaderKeys,
+pub(crate) struct Keys {
+    pub(crate) hop_key: HopKey,
+    pub(crate) header: HeaderKeys,
     // Those of the payload are derived when they are needed: until then they would be half as much
     // again on a board's stack.
+}
+
+impl Keys {
+    /// Those of the shared secret, if the header MAC of `packet` holds under them.
+    // Not inlined: what it needs on a board's stack must not lie beneath the multiplication.
+    #[inline(never)]
+    pub(crate) fn if_authentic<P: Profile>(shared: &SharedSecret, packet: &[u8]) -> Option<Self> {
+        let hop_key = HopKey::extract(shared);
+        let header = hop_key.header_keys();
+        let (routing_info, rest) = packet[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
+        let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
+        // Disclosed: whether the MAC holds. What is refused goes nowhere, for all to see.
+        header.header_mac_matches(routing_info, header_mac).then_some(Self { hop_key, header })
+    }
+
+    /// The header id, if the packet has come back under a header of this node's own making.
+    pub(crate) fn own_return(
+        &self,
+        packet: &[u8],
+        is_under_way: impl FnOnce(&HeaderId) -> bool,
+    ) -> Option<HeaderId> {
+        let mut block = [0; BLOCK_LEN];
+        block.copy_from_slice(&packet[GROUP_ELEMENT_LEN..][..BLOCK_LEN]);
+        self.header.xor_stream(0, &mut block);
+        let (field, after_field) = split_block(block);
+        let header_id = HeaderId(after_field);
+        // Disclosed: the command, and whether the id is known. Both are for this node alone, which
+        // now does what they say.
+        (Command::parse(field) == Some(Command::Yours) && is_under_way(&header_id)).then_some(header_id)
+    }
 }
 
 /// A packet whose header was made for this node and not changed since.
@@ -143,17 +162,9 @@ impl<'a, P: Profile> Authenticated<'a, P> {
     /// forget it when its packet is taken, so that the same packet is a stranger's the second
     /// time. To others nothing shows, as nothing leaves the node for such a packet.
     pub fn own_return(self, is_under_way: impl FnOnce(&HeaderId) -> bool) -> Origin<'a, P> {
-        let mut block = [0; BLOCK_LEN];
-        let routing_info = self.packet.bytes.split_at_mut(GROUP_ELEMENT_LEN).1;
-        block.copy_from_slice(&routing_info[..BLOCK_LEN]);
-        self.keys.header.xor_stream(0, &mut block);
-        let (field, after_field) = split_block(block);
-        let header_id = HeaderId(after_field);
-        // Disclosed: the command, and whether the id is known. Both are for this node alone, which
-        // now does what they say.
-        if Command::parse(field) != Some(Command::Yours) || !is_under_way(&header_id) {
+        let Some(header_id) = self.keys.own_return(self.packet.bytes, is_under_way) else {
             return Origin::Other(self);
-        }
+        };
         let payload = &mut self.packet.bytes[P::GEOMETRY.payload()];
         Origin::Own(Yours { header_id, payload })
     }
@@ -235,37 +246,83 @@ impl<'a, P: Profile> Fresh<'a, P> {
     pub fn unwrap_layer(self) -> Result<Hop<'a>, ProcessError> {
         let Keys { hop_key, header } = self.keys;
         let bytes = self.packet.bytes;
-        let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
-        let (group_element, rest) = head
-            .split_first_chunk_mut::<GROUP_ELEMENT_LEN>()
-            .expect("a header begins with its group element");
-        let (routing_info, header_mac) = rest.split_at_mut(P::GEOMETRY.routing_info_len());
-
-        let (field, after_field) = split_block(advance(routing_info, &header));
-        header_mac.copy_from_slice(&after_field);
-        // Disclosed: the command. It is for this node alone, which now does what it says.
-        let (next, turn) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
-            Command::Forward(next) => (next, false),
-            Command::TurnRound(next) => (next, true),
-            Command::Yours => return Ok(Hop::Yours(Yours { header_id: HeaderId(after_field), payload })),
-            Command::Drop => return Ok(Hop::Drop),
-            Command::Deliver => {
-                decrypt::<P>(&hop_key, payload);
-                return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
-            }
-        };
-        decrypt::<P>(&hop_key, payload);
-        let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
-            .ok_or(ProcessError::NonContributory)?;
-        *group_element = *blinded.expose();
-        let forward = Forward { next, delay: header.delay() };
-        // Disclosed: the command, as above.
-        if !turn {
-            return Ok(Hop::Forward(forward));
+        let told = remove_layer::<P>(bytes, &hop_key, &header)?;
+        if told.leaves() {
+            let (group_element, _) = bytes
+                .split_first_chunk_mut::<GROUP_ELEMENT_LEN>()
+                .expect("a packet begins with its group element");
+            let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
+                .ok_or(ProcessError::NonContributory)?;
+            *group_element = *blinded.expose();
         }
-        let message = message::parse(payload);
-        Ok(Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message }))
+        Ok(told.hop::<P>(hop_key, bytes))
     }
+}
+
+/// What the layer that was removed said.
+#[derive(Clone, Copy)]
+pub(crate) enum Told {
+    Forward(Forward),
+    TurnRound { forward: Forward, message: Option<Found> },
+    Deliver(Found),
+    Drop,
+    Yours(HeaderId),
+}
+
+impl Told {
+    /// Whether the packet leaves, once its group element is blinded.
+    pub(crate) const fn leaves(&self) -> bool {
+        matches!(self, Self::Forward(_) | Self::TurnRound { .. })
+    }
+
+    /// The same with what it says in the packet.
+    pub(crate) fn hop<P: Profile>(self, hop_key: HopKey, bytes: &mut [u8]) -> Hop<'_> {
+        let payload = &mut bytes[P::GEOMETRY.payload()];
+        match self {
+            Self::Forward(forward) => Hop::Forward(forward),
+            Self::TurnRound { forward, message } => {
+                let message = message.map(|found| found.message(payload));
+                Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message })
+            }
+            Self::Deliver(found) => Hop::Deliver(found.message(payload)),
+            Self::Drop => Hop::Drop,
+            Self::Yours(header_id) => Hop::Yours(Yours { header_id, payload }),
+        }
+    }
+}
+
+/// Removes the layer of header and payload. What is left of it is to blind the group element of a
+/// packet that leaves.
+#[inline]
+pub(crate) fn remove_layer<P: Profile>(
+    bytes: &mut [u8],
+    hop_key: &HopKey,
+    header: &HeaderKeys,
+) -> Result<Told, ProcessError> {
+    let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
+    let (routing_info, header_mac) = head[GROUP_ELEMENT_LEN..].split_at_mut(P::GEOMETRY.routing_info_len());
+
+    let (field, after_field) = split_block(advance(routing_info, header));
+    header_mac.copy_from_slice(&after_field);
+    // Disclosed: the command. It is for this node alone, which now does what it says.
+    let (next, turns) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
+        Command::Forward(next) => (next, false),
+        Command::TurnRound(next) => (next, true),
+        Command::Yours => return Ok(Told::Yours(HeaderId(after_field))),
+        Command::Drop => return Ok(Told::Drop),
+        Command::Deliver => {
+            decrypt::<P>(hop_key, payload);
+            return message::find(payload).map(Told::Deliver).ok_or(ProcessError::BadPayload);
+        }
+    };
+    decrypt::<P>(hop_key, payload);
+    let forward = Forward { next, delay: header.delay() };
+    // Disclosed: the command, as above.
+    Ok(if turns {
+        Told::TurnRound { forward, message: message::find(payload) }
+    } else {
+        Told::Forward(forward)
+    })
 }
 
 #[inline(never)]
