@@ -17,9 +17,13 @@ use motemix_crypto::{Curve, Pair, PublicKey, Secret};
 
 use crate::geometry::GROUP_ELEMENT_LEN;
 use crate::keys::{HeaderKeys, HopKey, MixKey, ReplayTag};
-use crate::process::{Hop, Keys, ProcessError, ReplayError, ReplayFilter, Told, Yours, remove_layer};
+use crate::message::Found;
+use crate::process::{
+    Forward, Hop, Keys, ProcessError, ReplayError, ReplayFilter, TurnRound, Yours, advance, decrypt,
+};
 use crate::profile::Profile;
-use crate::reply::HeaderId;
+use crate::reply::{HeaderId, TurnKey};
+use crate::routing::{Command, split_block};
 
 /// The most packets of a batch.
 pub const BATCH: usize = 16;
@@ -178,6 +182,72 @@ impl Keys {
     const fn zero() -> Self {
         Self { hop_key: HopKey::zero(), header: HeaderKeys::zero() }
     }
+}
+
+/// What the layer that was removed said.
+#[derive(Clone, Copy)]
+enum Told {
+    Forward(Forward),
+    TurnRound { forward: Forward, message: Option<Found> },
+    Deliver(Found),
+    Drop,
+    Yours(HeaderId),
+}
+
+impl Told {
+    /// Whether the packet leaves, once its group element is blinded.
+    const fn leaves(&self) -> bool {
+        matches!(self, Self::Forward(_) | Self::TurnRound { .. })
+    }
+
+    /// The same with what it says in the packet.
+    fn hop<P: Profile>(self, hop_key: HopKey, bytes: &mut [u8]) -> Hop<'_> {
+        let payload = &mut bytes[P::GEOMETRY.payload()];
+        match self {
+            Self::Forward(forward) => Hop::Forward(forward),
+            Self::TurnRound { forward, message } => {
+                let message = message.map(|found| found.message(payload));
+                Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message })
+            }
+            Self::Deliver(found) => Hop::Deliver(found.message(payload)),
+            Self::Drop => Hop::Drop,
+            Self::Yours(header_id) => Hop::Yours(Yours { header_id, payload }),
+        }
+    }
+}
+
+/// Removes the layer of header and payload, as `unwrap_layer` of a single packet: apart from it, so
+/// that boards have the shortest code for that one. What is left to do is to blind the group element
+/// of a packet that leaves.
+fn remove_layer<P: Profile>(
+    bytes: &mut [u8],
+    hop_key: &HopKey,
+    header: &HeaderKeys,
+) -> Result<Told, ProcessError> {
+    let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
+    let (routing_info, header_mac) = head[GROUP_ELEMENT_LEN..].split_at_mut(P::GEOMETRY.routing_info_len());
+
+    let (field, after_field) = split_block(advance(routing_info, header));
+    header_mac.copy_from_slice(&after_field);
+    // Disclosed: the command. It is for this node alone, which now does what it says.
+    let (next, turns) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
+        Command::Forward(next) => (next, false),
+        Command::TurnRound(next) => (next, true),
+        Command::Yours => return Ok(Told::Yours(HeaderId(after_field))),
+        Command::Drop => return Ok(Told::Drop),
+        Command::Deliver => {
+            decrypt::<P>(hop_key, payload);
+            return Found::parse(payload).map(Told::Deliver).ok_or(ProcessError::BadPayload);
+        }
+    };
+    decrypt::<P>(hop_key, payload);
+    let forward = Forward { next, delay: header.delay() };
+    // Disclosed: the command, as above.
+    Ok(if turns {
+        Told::TurnRound { forward, message: Found::parse(payload) }
+    } else {
+        Told::Forward(forward)
+    })
 }
 
 /// A batch whose header MACs have been checked. `H` leads to the [`Batch`].

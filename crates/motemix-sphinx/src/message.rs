@@ -34,6 +34,25 @@ impl fmt::Display for TooLong {
 
 impl core::error::Error for TooLong {}
 
+/// Where a message is in its payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    id: MessageId,
+    len: usize,
+}
+
+impl Found {
+    /// `None` if the tag or the padding is wrong.
+    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
+        parse(payload).map(|message| Self { id: message.id, len: message.data.len() })
+    }
+
+    /// The message itself.
+    pub(crate) fn message(self, payload: &[u8]) -> Message<'_> {
+        Message { id: self.id, data: &payload[TAG_LEN + MESSAGE_ID_LEN..][..self.len] }
+    }
+}
+
 /// Writes a message over the whole of `payload`; the data leaves room for one byte of padding.
 pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) -> Result<(), TooLong> {
     payload.fill(0);
@@ -45,27 +64,8 @@ pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// Where a message is in its payload.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
-    id: MessageId,
-    len: usize,
-}
-
-impl Found {
-    /// The message itself.
-    pub(crate) fn message(self, payload: &[u8]) -> Message<'_> {
-        Message { id: self.id, data: &payload[TAG_LEN + MESSAGE_ID_LEN..][..self.len] }
-    }
-}
-
 /// `None` if the tag or the padding is wrong.
 pub(crate) fn parse(payload: &[u8]) -> Option<Message<'_>> {
-    find(payload).map(|found| found.message(payload))
-}
-
-/// The same without the message.
-pub(crate) fn find(payload: &[u8]) -> Option<Found> {
     let (tag, rest) = payload.split_first_chunk::<TAG_LEN>()?;
     // Disclosed: whether the tag holds. A message that was changed is not replied to, but its
     // packet leaves.
@@ -75,8 +75,9 @@ pub(crate) fn find(payload: &[u8]) -> Option<Found> {
     let (id, body) = rest.split_first_chunk::<MESSAGE_ID_LEN>()?;
     // Disclosed: the length of the data. The application handles it in time that depends on the
     // length.
-    let len = body.iter().rposition(|byte| *byte != 0)?;
-    (body[len] == PADDING_START).then_some(Found { id: MessageId(*id), len })
+    let end = body.iter().rposition(|byte| *byte != 0)?;
+    let (data, padding) = body.split_at(end);
+    (padding[0] == PADDING_START).then_some(Message { id: MessageId(*id), data })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use motemix_crypto::{Curve, PublicKey, SharedSecret};
 use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS};
 use crate::keys::{HeaderKeys, HopKey, MixKey, ReplayTag};
-use crate::message::{self, Found, Message};
+use crate::message::{self, Message};
 use crate::onion::LayerKeys;
 use crate::profile::Profile;
 use crate::reply::{HeaderId, TurnKey};
@@ -246,94 +246,48 @@ impl<'a, P: Profile> Fresh<'a, P> {
     pub fn unwrap_layer(self) -> Result<Hop<'a>, ProcessError> {
         let Keys { hop_key, header } = self.keys;
         let bytes = self.packet.bytes;
-        let told = remove_layer::<P>(bytes, &hop_key, &header)?;
-        if told.leaves() {
-            let (group_element, _) = bytes
-                .split_first_chunk_mut::<GROUP_ELEMENT_LEN>()
-                .expect("a packet begins with its group element");
-            let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
-                .ok_or(ProcessError::NonContributory)?;
-            *group_element = *blinded.expose();
-        }
-        Ok(told.hop::<P>(hop_key, bytes))
-    }
-}
+        let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
+        let (group_element, rest) = head
+            .split_first_chunk_mut::<GROUP_ELEMENT_LEN>()
+            .expect("a header begins with its group element");
+        let (routing_info, header_mac) = rest.split_at_mut(P::GEOMETRY.routing_info_len());
 
-/// What the layer that was removed said.
-#[derive(Clone, Copy)]
-pub(crate) enum Told {
-    Forward(Forward),
-    TurnRound { forward: Forward, message: Option<Found> },
-    Deliver(Found),
-    Drop,
-    Yours(HeaderId),
-}
-
-impl Told {
-    /// Whether the packet leaves, once its group element is blinded.
-    pub(crate) const fn leaves(&self) -> bool {
-        matches!(self, Self::Forward(_) | Self::TurnRound { .. })
-    }
-
-    /// The same with what it says in the packet.
-    pub(crate) fn hop<P: Profile>(self, hop_key: HopKey, bytes: &mut [u8]) -> Hop<'_> {
-        let payload = &mut bytes[P::GEOMETRY.payload()];
-        match self {
-            Self::Forward(forward) => Hop::Forward(forward),
-            Self::TurnRound { forward, message } => {
-                let message = message.map(|found| found.message(payload));
-                Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message })
+        let (field, after_field) = split_block(advance(routing_info, &header));
+        header_mac.copy_from_slice(&after_field);
+        // Disclosed: the command. It is for this node alone, which now does what it says.
+        let (next, turn) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
+            Command::Forward(next) => (next, false),
+            Command::TurnRound(next) => (next, true),
+            Command::Yours => return Ok(Hop::Yours(Yours { header_id: HeaderId(after_field), payload })),
+            Command::Drop => return Ok(Hop::Drop),
+            Command::Deliver => {
+                decrypt::<P>(&hop_key, payload);
+                return message::parse(payload).map(Hop::Deliver).ok_or(ProcessError::BadPayload);
             }
-            Self::Deliver(found) => Hop::Deliver(found.message(payload)),
-            Self::Drop => Hop::Drop,
-            Self::Yours(header_id) => Hop::Yours(Yours { header_id, payload }),
+        };
+        decrypt::<P>(&hop_key, payload);
+        let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
+            .ok_or(ProcessError::NonContributory)?;
+        *group_element = *blinded.expose();
+        let forward = Forward { next, delay: header.delay() };
+        // Disclosed: the command, as above.
+        if !turn {
+            return Ok(Hop::Forward(forward));
         }
+        let message = message::parse(payload);
+        Ok(Hop::TurnRound(TurnRound { forward, turn_key: TurnKey::new(hop_key), message }))
     }
-}
-
-/// Removes the layer of header and payload. What is left of it is to blind the group element of a
-/// packet that leaves.
-#[inline]
-pub(crate) fn remove_layer<P: Profile>(
-    bytes: &mut [u8],
-    hop_key: &HopKey,
-    header: &HeaderKeys,
-) -> Result<Told, ProcessError> {
-    let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
-    let (routing_info, header_mac) = head[GROUP_ELEMENT_LEN..].split_at_mut(P::GEOMETRY.routing_info_len());
-
-    let (field, after_field) = split_block(advance(routing_info, header));
-    header_mac.copy_from_slice(&after_field);
-    // Disclosed: the command. It is for this node alone, which now does what it says.
-    let (next, turns) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
-        Command::Forward(next) => (next, false),
-        Command::TurnRound(next) => (next, true),
-        Command::Yours => return Ok(Told::Yours(HeaderId(after_field))),
-        Command::Drop => return Ok(Told::Drop),
-        Command::Deliver => {
-            decrypt::<P>(hop_key, payload);
-            return message::find(payload).map(Told::Deliver).ok_or(ProcessError::BadPayload);
-        }
-    };
-    decrypt::<P>(hop_key, payload);
-    let forward = Forward { next, delay: header.delay() };
-    // Disclosed: the command, as above.
-    Ok(if turns {
-        Told::TurnRound { forward, message: message::find(payload) }
-    } else {
-        Told::Forward(forward)
-    })
 }
 
 #[inline(never)]
-fn decrypt<P: Profile>(hop_key: &HopKey, payload: &mut [u8]) {
+pub(crate) fn decrypt<P: Profile>(hop_key: &HopKey, payload: &mut [u8]) {
     hop_key.payload_keys().decrypt::<P::WideHash>(payload);
 }
 
 /// Decrypts β and shifts it by one block: the first block is returned, new keystream follows the
 /// end.
 #[inline(never)]
-fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
+pub(crate) fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
     let len = routing_info.len();
     let mut longer = [0; (MAX_HOPS + 1) * BLOCK_LEN];
     let longer = &mut longer[..len + BLOCK_LEN];
