@@ -194,7 +194,7 @@ impl<'s> Epochs<'s> {
     }
 
     /// The same keys by their epochs.
-    pub(crate) fn keys_by_epoch(&self) -> impl Iterator<Item = (Epoch, &MixKey)> {
+    pub(crate) fn keys_by_epoch(&self) -> impl Iterator<Item = (Epoch, &MixKey)> + Clone {
         let keys = [&self.current, &self.neighbour].into_iter();
         keys.filter_map(|key| Some((key.epoch, &key.keys.as_ref()?.mix)))
     }

@@ -91,7 +91,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
 
     /// The epochs whose packets are accepted: whoever keeps copies of mix keys for
     /// [`admit_batch`](Self::admit_batch) wipes those of others.
-    pub fn epochs_with_keys(&self) -> impl Iterator<Item = Epoch> {
+    pub fn epochs_with_keys(&self) -> impl Iterator<Item = Epoch> + Clone {
         self.epochs.keys_by_epoch().map(|(epoch, _)| epoch)
     }
 }
