@@ -2,9 +2,26 @@
 //! lanes that the compiler does not check alone.
 #![allow(unsafe_code)] // a call of code for a processor that may be another one
 
-use super::{Words, ifma};
+use super::{Words, avx2, ifma};
 
+cpufeatures::new!(avx2_of_processor, "avx2");
 cpufeatures::new!(ifma_of_processor, "avx512f", "avx512dq", "avx512ifma");
+
+/// A processor that has AVX2: made only where that was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    pub(super) fn detected() -> Option<Self> {
+        avx2_of_processor::get().then_some(Self(()))
+    }
+
+    pub(super) fn multiply_each(self, scalars: &[Words<4>], points: &mut [Words<4>]) {
+        // SAFETY: that there is a `self` says that the processor has what the function is compiled
+        // for.
+        unsafe { avx2::multiply_each(scalars, points) }
+    }
+}
 
 /// A processor that has AVX-512 with IFMA: made only where that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,9 +32,8 @@ impl Ifma {
         ifma_of_processor::get().then_some(Self(()))
     }
 
-    pub(super) fn products(self, scalars: &Words<8>, points: &Words<8>) -> Words<8> {
-        // SAFETY: that there is a `self` says that the processor has what the function is compiled
-        // for.
-        unsafe { ifma::products(scalars, points) }
+    pub(super) fn multiply_each(self, scalars: &[Words<8>], points: &mut [Words<8>]) {
+        // SAFETY: as above.
+        unsafe { ifma::multiply_each(scalars, points) }
     }
 }

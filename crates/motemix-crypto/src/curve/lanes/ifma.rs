@@ -3,14 +3,17 @@
 use core::arch::x86_64::{
     __m512i, __mmask8, _mm256_extract_epi64, _mm512_add_epi64, _mm512_and_si512, _mm512_extracti64x4_epi64,
     _mm512_madd52hi_epu64, _mm512_madd52lo_epu64, _mm512_mask_blend_epi64, _mm512_mullo_epi64,
-    _mm512_set_epi64, _mm512_set1_epi64, _mm512_slli_epi64, _mm512_srli_epi64, _mm512_sub_epi64,
-    _mm512_test_epi64_mask,
+    _mm512_or_si512, _mm512_set_epi64, _mm512_set1_epi64, _mm512_slli_epi64, _mm512_srli_epi64,
+    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_testn_epi64_mask,
 };
 
+use super::MOST;
 use super::five_limbs::field_of_five_limbs;
 use super::ladder::ladder;
 
 pub(super) const LANES: usize = 8;
+/// So many groups of lanes share an inversion.
+const GROUPS: usize = MOST / LANES;
 
 type Vector = __m512i;
 /// One bit for each lane.
@@ -77,6 +80,12 @@ fn and(a: Vector, b: Vector) -> Vector {
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 #[inline]
+fn or(a: Vector, b: Vector) -> Vector {
+    _mm512_or_si512(a, b)
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+#[inline]
 fn shift_left<const BITS: u32>(a: Vector) -> Vector {
     _mm512_slli_epi64::<BITS>(a)
 }
@@ -118,6 +127,12 @@ fn none() -> Mask {
 #[inline]
 fn bit_is_set(words: Vector, bit: usize) -> Mask {
     _mm512_test_epi64_mask(words, splat(1 << bit))
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+#[inline]
+fn is_zero(a: Vector) -> Mask {
+    _mm512_testn_epi64_mask(a, a)
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]

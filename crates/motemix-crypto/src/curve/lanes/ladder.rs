@@ -3,7 +3,7 @@
 //! It is a macro and no generic function, because `#[target_feature]` has to stand at each function
 //! that works with vectors, and an attribute does not take a parameter.
 
-/// Makes `products`, with `Vector` and what can be done with it from the module's `vector`, and
+/// Makes `multiply_each`, with `Vector` and what can be done with it from the module's `vector`, and
 /// with `Factor` and `Product` from its field.
 ///
 /// A `Factor` may be multiplied, a `Product` is what a multiplication makes. They are two types,
@@ -11,16 +11,31 @@
 /// place where limbs have to be brought below their bound.
 macro_rules! ladder {
     (#[$features:meta]) => {
-        /// X25519 of each lane, in little-endian words of 64 bits: `[i][lane]` is word i.
+        /// X25519 of each lane of each group, at most `GROUPS` of them. Numbers are in little-endian
+        /// words of 64 bits: `[i][lane]` is word i. The products take the place of the points.
         ///
-        /// The scalars are clamped already, and the lowest three bits are zero: three doublings end
-        /// the ladder.
+        /// The scalars are clamped already.
+        #[$features]
+        pub(super) fn multiply_each(scalars: &[[[u64; LANES]; 4]], points: &mut [[[u64; LANES]; 4]]) {
+            let zero = Product::small(0).to_factor();
+            let mut fractions = [(zero, zero); GROUPS];
+            for ((scalar, point), fraction) in scalars.iter().zip(&*points).zip(&mut fractions) {
+                *fraction = ladder(&loaded(scalar), &loaded(point));
+            }
+            let fractions = &mut fractions[..points.len()];
+            divide(fractions);
+            for ((quotient, _), point) in fractions.iter().zip(points) {
+                *point = stored(&canonical_words(quotient.to_limbs()));
+            }
+        }
+
+        /// The product of each lane, as a fraction. The lowest three bits of a scalar are zero:
+        /// three doublings end the ladder.
         #[$features]
         #[inline(never)]
         #[allow(clippy::many_single_char_names)] // those of RFC 7748
-        pub(super) fn products(scalars: &[[u64; LANES]; 4], points: &[[u64; LANES]; 4]) -> [[u64; LANES]; 4] {
-            let scalars = loaded(scalars);
-            let x1 = Factor::from_limbs(&limbs_of_words(&loaded(points)));
+        fn ladder(scalars: &[Vector; 4], points: &[Vector; 4]) -> (Factor, Factor) {
+            let x1 = Factor::from_limbs(&limbs_of_words(points));
             let (mut x2, mut z2) = (Product::small(1), Product::small(0));
             let (mut x3, mut z3) = (Product::of_factor(&x1), Product::small(1));
             let mut swapped = none();
@@ -36,28 +51,51 @@ macro_rules! ladder {
                 let (da, cb) = (d.times(&a), c.times(&b));
                 x3 = da.plus(&cb).squared();
                 z3 = da.minus(&cb).squared().to_factor().times(&x1);
-                (x2, z2) = doubled(&a.or(swap, &c), &b.or(swap, &d));
+                double(&mut x2, &mut z2, &a.or(swap, &c), &b.or(swap, &d));
             }
             let (mut x, mut z) = (x2.or(swapped, &x3), z2.or(swapped, &z3));
             for _ in 0..3 {
-                (x, z) = doubled(&x.plus(&z), &x.minus(&z));
+                let (sum, difference) = (x.plus(&z), x.minus(&z));
+                double(&mut x, &mut z, &sum, &difference);
             }
-            let affine = x.to_factor().times(&inverted(&z.to_factor()));
-            stored(&canonical_words(affine.to_factor().to_limbs()))
+            (x.to_factor(), z.to_factor())
+        }
+
+        /// Divides each fraction, with one inversion for all of them (P. L. Montgomery, Math. Comp.
+        /// 48, 1987). A lane whose denominator is zero becomes zero, and harms none of the others.
+        #[$features]
+        #[inline(never)]
+        fn divide(fractions: &mut [(Factor, Factor)]) {
+            let (zero, one) = (Product::small(0).to_factor(), Product::small(1).to_factor());
+            let mut product = one;
+            // The product of all the denominators before this one.
+            let mut before = [one; GROUPS];
+            for ((x, z), before) in fractions.iter_mut().zip(&mut before) {
+                let [w0, w1, w2, w3] = canonical_words(z.to_limbs());
+                let none = is_zero(or(or(w0, w1), or(w2, w3)));
+                (*x, *z) = (x.or(none, &zero), z.or(none, &one));
+                *before = product;
+                product = product.times(z).to_factor();
+            }
+            let mut inverse = inverted(&product);
+            for ((x, z), before) in fractions.iter_mut().zip(&before).rev() {
+                *x = x.times(&inverse.times(before).to_factor()).to_factor();
+                inverse = inverse.times(z).to_factor();
+            }
         }
 
         /// The double of a point, from the sum and the difference of its coordinates.
         #[$features]
         #[inline]
-        fn doubled(sum: &Factor, difference: &Factor) -> (Product, Product) {
+        fn double(x: &mut Product, z: &mut Product, sum: &Factor, difference: &Factor) {
             let (aa, bb) = (sum.squared(), difference.squared());
+            *x = aa.to_factor().times(&bb.to_factor());
             let e = aa.minus(&bb);
             // E·(B² + (a24 + 1)·E), which is RFC 7748's E·(A² + a24·E).
-            let z = e.times(&e.times_curve_constant_plus(&bb));
-            (aa.to_factor().times(&bb.to_factor()), z)
+            *z = e.times(&e.times_curve_constant_plus(&bb));
         }
 
-        /// z^(p − 2), which is 0 of 0.
+        /// z^(p − 2).
         #[$features]
         #[inline(never)]
         fn inverted(z: &Factor) -> Factor {
@@ -97,9 +135,9 @@ macro_rules! ladder {
             let [w0, w1, w2, w3] = *words;
             [
                 and(w0, mask),
-                and(add(shift_right::<51>(w0), shift_left::<13>(w1)), mask),
-                and(add(shift_right::<38>(w1), shift_left::<26>(w2)), mask),
-                and(add(shift_right::<25>(w2), shift_left::<39>(w3)), mask),
+                and(or(shift_right::<51>(w0), shift_left::<13>(w1)), mask),
+                and(or(shift_right::<38>(w1), shift_left::<26>(w2)), mask),
+                and(or(shift_right::<25>(w2), shift_left::<39>(w3)), mask),
                 and(shift_right::<12>(w3), mask),
             ]
         }
@@ -130,10 +168,10 @@ macro_rules! ladder {
             }
             let [l0, l1, l2, l3, l4] = limbs;
             [
-                add(l0, shift_left::<51>(l1)),
-                add(shift_right::<13>(l1), shift_left::<38>(l2)),
-                add(shift_right::<26>(l2), shift_left::<25>(l3)),
-                add(shift_right::<39>(l3), shift_left::<12>(l4)),
+                or(l0, shift_left::<51>(l1)),
+                or(shift_right::<13>(l1), shift_left::<38>(l2)),
+                or(shift_right::<26>(l2), shift_left::<25>(l3)),
+                or(shift_right::<39>(l3), shift_left::<12>(l4)),
             ]
         }
 
