@@ -34,19 +34,20 @@ impl Pace {
         if bound.is_zero() || lanes < 2 {
             return Self::SINGLES;
         }
-        Self::of(bound, lanes, time_of_batch::<P>(lanes))
+        let rounds = (lanes..=BATCH).step_by(lanes);
+        Self::of(bound, rounds.zip(times_of_batches::<P>(lanes)))
     }
 
-    /// When the machine takes `time` for a batch in which each of its lanes has a packet.
-    fn of(bound: Duration, lanes: usize, time: Duration) -> Self {
-        let rounds = bound.as_nanos() / time.as_nanos().max(1);
-        let most = usize::try_from(rounds).unwrap_or(BATCH).saturating_mul(lanes).min(BATCH);
-        if most < LEAST { Self::SINGLES } else { Self { least: LEAST, most } }
+    /// When the machine takes so long for batches of so many packets.
+    fn of(bound: Duration, times: impl Iterator<Item = (usize, Duration)>) -> Self {
+        let most = times.filter(|(_, time)| *time <= bound).map(|(packets, _)| packets).max();
+        most.map_or(Self::SINGLES, |most| Self { least: LEAST.min(most), most })
     }
 }
 
-/// All that is done with packets that are forwarded, one in each lane, in the least time of some.
-fn time_of_batch<P: Profile>(lanes: usize) -> Duration {
+/// All that is done with packets that are forwarded, with one, two, … in each lane; in the least
+/// time of some.
+fn times_of_batches<P: Profile>(lanes: usize) -> impl Iterator<Item = Duration> {
     let key = |node: u8| MixKey::new(hash::blake2s_256(b"motemix pace", &[node]));
     let hop = |node| PathHop { id: NodeId::MIN, mix_key: key(node).public_key::<P::Curve>() };
     let seed = hash::blake2s_256(b"motemix pace", b"seed");
@@ -56,21 +57,23 @@ fn time_of_batch<P: Profile>(lanes: usize) -> Duration {
         .is_ok_and(|header| header.seal(MessageId([0; 4]), &[], packet.as_mut()).is_ok());
     assert!(sealed, "a path of two hops and a message of no bytes");
     let (key, mut batch) = (key(0), Box::new(Batch::<P, LinkId, ()>::new()));
-    let mut least = Duration::MAX;
-    for _ in 0..LOOKS {
-        for _ in 0..lanes.min(BATCH) {
-            // It has the length of a packet.
-            let _ = batch.push(LinkId(0), packet.as_ref());
+    (1..).map(move |for_each_lane| {
+        let mut least = Duration::MAX;
+        for _ in 0..LOOKS {
+            for _ in 0..(for_each_lane * lanes).min(BATCH) {
+                // It has the length of a packet.
+                let _ = batch.push(LinkId(0), packet.as_ref());
+            }
+            let begin = Instant::now();
+            let authentic = AuthenticBatch::authenticate(&mut *batch, [((), &key)]);
+            let fresh = authentic.admit(|_, packet| {
+                let _ = packet.map(|((), packet)| packet.admit(&mut All));
+            });
+            fresh.unwrap_layers().take_each(|_, _| ());
+            least = least.min(begin.elapsed());
         }
-        let begin = Instant::now();
-        let authentic = AuthenticBatch::authenticate(&mut *batch, [((), &key)]);
-        let fresh = authentic.admit(|_, packet| {
-            let _ = packet.map(|((), packet)| packet.admit(&mut All));
-        });
-        fresh.unwrap_layers().take_each(|_, _| ());
-        least = least.min(begin.elapsed());
-    }
-    least
+        least
+    })
 }
 
 /// Admits the same packet again and again: nothing of it leaves.
@@ -92,14 +95,21 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_whole_rounds_of_the_lanes_and_ends_within_the_bound() {
-        let most = |bound, lanes, time| Pace::of(micros(bound), lanes, micros(time)).most;
-        assert_eq!(most(200, 8, 110), 8);
-        assert_eq!(most(200, 8, 100), 16);
-        assert_eq!(most(200, 8, 10), 16, "the most of a batch");
-        assert_eq!(most(200, 4, 60), 12);
-        assert_eq!(Pace::of(micros(200), 4, micros(201)), Pace::SINGLES);
-        assert_eq!(Pace::of(micros(200), 8, micros(0)).most, 16, "a clock that stood still");
+    fn a_batch_is_as_long_as_the_bound_allows() {
+        let of = |bound, times: &[(usize, u64)]| {
+            Pace::of(micros(bound), times.iter().map(|(packets, time)| (*packets, micros(*time))))
+        };
+        assert_eq!(of(200, &[(8, 110), (16, 200)]), Pace { least: 3, most: 16 });
+        assert_eq!(of(200, &[(8, 110), (16, 201)]), Pace { least: 3, most: 8 });
+        assert_eq!(of(200, &[(4, 60), (8, 110), (12, 170), (16, 230)]).most, 12);
+        assert_eq!(of(200, &[(4, 201), (8, 390)]), Pace::SINGLES);
+    }
+
+    #[test]
+    fn a_machine_with_lanes_has_batches_of_whole_rounds_of_them() {
+        let pace = Pace::of_machine::<motemix_sphinx::Mote<HostCurve>>(Duration::MAX);
+        let lanes = HostCurve::lanes();
+        assert_eq!(pace.most, if lanes < 2 { 1 } else { BATCH / lanes * lanes });
     }
 
     #[test]
