@@ -32,7 +32,6 @@ impl Processing {
     /// A batch that takes longer holds up timers as well.
     const LONGEST_BATCH: Duration = Duration::from_millis(100);
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     pub(super) fn is_usual(&self) -> bool {
         *self == Self::default()
     }

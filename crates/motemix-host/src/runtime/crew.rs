@@ -85,7 +85,7 @@ impl<P: Profile + 'static> Crew<P> {
 
     /// Wipes the copies of keys that the node has no more. A thread that has a clone in hand wipes
     /// it with the step that it is at.
-    pub(super) fn keep_keys(&mut self, of: impl Iterator<Item = Epoch> + Clone) {
+    pub(super) fn keep_keys(&mut self, of: &(impl Iterator<Item = Epoch> + Clone)) {
         self.keys.retain(|(epoch, _)| of.clone().any(|other| other == *epoch));
     }
 

@@ -240,7 +240,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             self.examine(host_now, error.as_ref(), complete);
             self.shared.publish(host_now, || self.rng.next_u64());
         }
-        self.crew.keep_keys(self.node.epochs_with_keys());
+        self.crew.keep_keys(&self.node.epochs_with_keys());
         Ok(())
     }
 

@@ -157,7 +157,7 @@ fn copies_of_a_key_go_with_the_key_of_the_node() {
     bench.take_in();
     assert!(bench.crew.under_way > 0 && copies.iter().all(|copy| copy.upgrade().is_some()));
     bench.node.end_epoch();
-    bench.crew.keep_keys(bench.node.epochs_with_keys());
+    bench.crew.keep_keys(&bench.node.epochs_with_keys());
     bench.finish();
     assert!(copies.iter().all(|copy| copy.upgrade().is_none()));
     // What was in hand is dropped and counted, and so is what came later.
