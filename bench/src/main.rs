@@ -128,10 +128,12 @@ fn bench(quick: bool, broker_alone: bool, json: &Path, programs: &Path) -> Resul
 
     println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());
     println!(
-        "host-…: {} bytes of data, {} bytes ours, {} bytes theirs",
+        "host-…: {} bytes of data, {} bytes ours, {} bytes theirs; host-hop-1k: batches of {}, each done in {:.0} µs",
         HOST_DATA.len(),
         lengths.ours,
-        lengths.theirs
+        lengths.theirs,
+        lengths.batch,
+        lengths.batch_takes,
     );
     show(&rows, &lines, json)
 }

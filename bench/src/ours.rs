@@ -1,12 +1,13 @@
 //! Our side: nodes, paths and packets of motemix with the host's curve.
 
 use std::cell::RefCell;
+use std::hint::black_box;
 
 use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
 pub use motemix_host::curve::HostCurve;
 use motemix_sphinx::{
-    HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile, ReplayError, ReplayFilter,
-    ReplayTag, Shape,
+    AuthenticBatch, Batch, HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile,
+    ReplayError, ReplayFilter, ReplayTag, Shape,
 };
 
 thread_local! {
@@ -85,9 +86,35 @@ pub fn create<P: Profile>(path: &[PathHop], seed: Secret<32>, data: &[u8], packe
 
 /// Removes one layer in place; the next node.
 pub fn forward<P: Profile>(packet: &mut [u8], key: &MixKey) -> Option<NodeId> {
+    forward_admitted::<P>(packet, key, &mut AdmitAll)
+}
+
+/// The same if `filter` admits it.
+pub fn forward_admitted<P: Profile>(
+    packet: &mut [u8],
+    key: &MixKey,
+    filter: &mut impl ReplayFilter,
+) -> Option<NodeId> {
     let ((), authentic) = Packet::<P>::parse(packet).ok()?.authenticate([((), key)]).ok()?;
-    match authentic.admit(&mut AdmitAll).ok()?.unwrap_layer().ok()? {
+    match authentic.admit(filter).ok()?.unwrap_layer().ok()? {
         Hop::Forward(forward) => Some(forward.next),
         _ => None,
     }
+}
+
+/// Removes one layer of each packet of a batch, which is empty then; how many are to be sent on.
+pub fn forward_batch<P: Profile>(
+    batch: &mut Batch<P, (), ()>,
+    key: &MixKey,
+    filter: &mut impl ReplayFilter,
+) -> usize {
+    let fresh = AuthenticBatch::authenticate(batch, [((), key)]).admit(|(), packet| {
+        let _ = packet.map(|((), packet)| packet.admit(filter));
+    });
+    let mut forwarded = 0;
+    fresh.unwrap_layers().take_each(|(), mut packet| {
+        forwarded += usize::from(matches!(packet.hop(), Ok(Hop::Forward(_))));
+        black_box(packet.into_bytes());
+    });
+    forwarded
 }

@@ -2,6 +2,7 @@
 
 mod arrive;
 mod depart;
+pub(crate) mod together;
 
 use core::time::Duration;
 

@@ -62,6 +62,10 @@ proptest! {
         config.parameters.drop_mean = (seed % 2 == 0).then_some(Duration::from_secs(3));
         config.parameters.payload_mean = (seed % 3 == 0).then_some(Duration::from_millis(300));
         let mut network = Network::new(layered(3), config, seed);
+        network.in_batches = seed % 5 < 2;
+        if seed % 5 == 0 {
+            network.arrivals_every = Duration::from_millis(10);
+        }
         let nodes = network.nodes.len();
         let mut sent = Vec::new();
         for (number, step) in steps.into_iter().enumerate() {

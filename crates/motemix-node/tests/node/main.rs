@@ -2,6 +2,7 @@
 
 mod admission;
 mod any_order;
+mod batches;
 mod constant_rate;
 mod curve;
 mod expiry;
