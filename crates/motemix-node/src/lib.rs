@@ -136,7 +136,7 @@ pub use headers::HeaderSlot;
 pub use journal::{Admitted, Digest, Journal, NoJournal};
 pub use messages::{MessageSlot, ReturnSlot};
 pub use motemix_time::Instant;
-pub use node::Node;
+pub use node::{Node, Worked};
 pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;

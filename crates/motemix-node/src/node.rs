@@ -3,6 +3,8 @@
 mod arrive;
 mod depart;
 
+pub use depart::Worked;
+
 use core::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Topology, TopologyError};
