@@ -19,7 +19,7 @@
 //! the place of the portable one without a feature flag.
 
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod aes_ccm;
 pub mod curve;

@@ -1,7 +1,8 @@
 //! X25519 by graviola's assembly where the processor has what that needs, else by the portable
-//! backend.
+//! backend; and batches in the lanes of its vectors.
 
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::curve::lanes::{self, Lanes};
+use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
 
 /// The fastest curve of this machine; looks once what its processor has.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,14 @@ impl Curve for HostCurve {
         } else {
             Portable::diffie_hellman(secret, point)
         }
+    }
+
+    fn lanes() -> usize {
+        Lanes::fastest().map_or(1, Lanes::count)
+    }
+
+    fn diffie_hellman_batch(pairs: &[Pair<'_>], shared: &mut [Option<SharedSecret>]) {
+        lanes::diffie_hellman_batch::<Self>(Lanes::fastest(), pairs, shared);
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod compact;
 pub mod half_words;
+pub mod lanes;
 pub mod of_ed25519;
 pub mod portable;
 pub mod scalar;
