@@ -148,7 +148,7 @@ proptest! {
 
     #[test]
     fn headers_of_any_paths_side_by_side_are_those_that_are_made_alone(
-        motes in prop::collection::vec(wanted(6), 0..=20),
+        motes in prop::collection::vec(wanted(6), 0..=40),
         hosts in prop::collection::vec(wanted(10), 0..=5),
     ) {
         agree::<Mote<Backwards>, Mote>(&motes);
@@ -184,10 +184,10 @@ fn multiplications_with_points_come_in_groups_and_finished_headers_take_none() {
     let begin = |n, hops: usize| {
         HeaderBuilder::<Mote<Backwards>>::new(&path[..hops], Shape::OneWay, seed(n)).expect("a sound path")
     };
-    let mut builders: Vec<_> = (0..20).map(|n| begin(n, if n < 4 { 1 } else { 3 })).collect();
+    let mut builders: Vec<_> = (0..36).map(|n| begin(n, if n < 4 { 1 } else { 3 })).collect();
     BATCHES.take();
     while HeaderBuilder::step_batch(&mut builders, |_, _| {}) > 0 {}
-    assert_eq!(BATCHES.take(), [16, 4, 16, 16]);
+    assert_eq!(BATCHES.take(), [32, 4, 32, 32]);
     assert_eq!(HeaderBuilder::step_batch(&mut builders, |_, outcome| assert_eq!(outcome, Ok(true))), 0);
     assert_eq!(BATCHES.take(), []);
     assert_eq!(HeaderBuilder::<Mote>::step_batch([], |_, _| panic!("there is none")), 0);

@@ -7,9 +7,9 @@ use motemix_crypto::{Curve, Pair, PublicKey, Secret, SharedSecret};
 use super::{HeaderBuilder, PathError, SeedBytes};
 use crate::profile::Profile;
 
-/// So many multiplications are handed to the curve at once: the widest has eight lanes, and some
-/// curves are better at two groups than at one.
-const AT_ONCE: usize = 16;
+/// So many multiplications are handed to the curve at once. The widest has eight lanes; several
+/// groups share an inversion.
+const AT_ONCE: usize = 32;
 
 impl<P: Profile> HeaderBuilder<P> {
     /// [`step`](Self::step) of each builder. The multiplications of one header depend on each
