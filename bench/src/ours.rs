@@ -84,6 +84,20 @@ pub fn create<P: Profile>(path: &[PathHop], seed: Secret<32>, data: &[u8], packe
         .expect("the data fits");
 }
 
+/// Creates one-way packets side by side, one for each seed, and seals `data` in each.
+pub fn create_many<P: Profile>(path: &[PathHop], seeds: Vec<Secret<32>>, data: &[u8]) -> Vec<P::Packet> {
+    let begin = |seed| HeaderBuilder::<P>::new(path, Shape::OneWay, seed).expect("the path is sound");
+    let mut builders: Vec<_> = seeds.into_iter().map(begin).collect();
+    while HeaderBuilder::step_batch(&mut builders, |_, outcome| assert!(outcome.is_ok())) > 0 {}
+    let seal = |builder: HeaderBuilder<P>| {
+        let mut packet = P::packet();
+        let header = builder.finish().expect("all steps are done");
+        header.seal(MessageId([0; 4]), data, packet.as_mut()).expect("the data fits");
+        packet
+    };
+    builders.into_iter().map(seal).collect()
+}
+
 /// Removes one layer in place; the next node.
 pub fn forward<P: Profile>(packet: &mut [u8], key: &MixKey) -> Option<NodeId> {
     forward_admitted::<P>(packet, key, &mut AdmitAll)

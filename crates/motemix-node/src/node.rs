@@ -4,6 +4,8 @@ mod arrive;
 mod depart;
 pub(crate) mod together;
 
+pub use depart::Worked;
+
 use core::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Topology, TopologyError};

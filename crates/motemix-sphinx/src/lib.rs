@@ -13,7 +13,7 @@
 //! A packet's way through this crate:
 //!
 //! ```text
-//! path ─ HeaderBuilder (one multiplication a step) ─ Header ─ seal ─▶ datagram
+//! path ─ HeaderBuilder (one multiplication a step; many, side by side) ─ Header ─ seal ─▶ datagram
 //! datagram ─ Packet ─ authenticate ─▶ Authenticated ─ own_return ─▶ Yours
 //!                                                    └ admit ─▶ Fresh ─ unwrap_layer ─▶ Hop
 //!                                                       Hop::TurnRound ─ TurnKey::reply ─▶ datagram
@@ -57,7 +57,7 @@ pub use process::{
 pub use profile::{Host1k, Host2k, Mote, Mote5, Profile};
 pub use reply::{HeaderId, ReturnKeys, TurnKey};
 pub use routing::NodeId;
-pub use surb::{Surb, SurbKeys};
+pub use surb::{Surb, SurbBuilder, SurbKeys};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ mod curve;
 mod expiry;
 mod network;
 mod rate;
+mod side_by_side;
 mod statistics;
 mod stories;
 mod tables;
