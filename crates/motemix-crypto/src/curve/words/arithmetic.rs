@@ -42,6 +42,15 @@ pub trait Arithmetic {
     {
         super::step::<Self>(ladder);
     }
+
+    /// All steps of the ladder from where it begins, for a clamped number.
+    #[inline]
+    fn ladder(ladder: &mut Ladder, clamped: &[u32; WORDS])
+    where
+        Self: Sized,
+    {
+        super::steps::<Self>(ladder, clamped);
+    }
 }
 
 /// The ladder of RFC 7748 §5 between two steps, in the RFC's names.
@@ -67,4 +76,4 @@ pub type OfThisCore = Long;
 pub type OfThisCore = super::product::OfHalves;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7em)]
-pub type OfThisCore = super::product::Long;
+pub type OfThisCore = super::armv7em::Armv7em;
