@@ -2,6 +2,8 @@
 //! `docs/curve-arithmetic.md` and `docs/constant-time.md`.
 
 pub mod arithmetic;
+#[cfg(armv7m)]
+mod armv7m;
 pub(crate) mod field;
 mod portable;
 pub mod product;
@@ -56,17 +58,16 @@ fn multiply<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut 
     let mut swapped = 0;
     for bit in (0..255).rev() {
         let set = clamped_bit(secret, bit);
-        swap_points_if(swapped ^ set, &mut ladder);
+        A::exchange_and_step(&mut ladder, swapped ^ set);
         swapped = set;
-        A::ladder_step(&mut ladder);
     }
-    swap_points_if(swapped, &mut ladder);
+    exchange_if(swapped, &mut ladder);
     let mut x = Element::<A>::new(ladder.x2);
     x.multiply(&Element::new(ladder.z2).inverted());
     *product.expose_mut() = x.to_bytes();
 }
 
-fn swap_points_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
+fn exchange_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
     let choice = Choice::from(choice);
     for (a, b) in x2.iter_mut().zip(x3).chain(z2.iter_mut().zip(z3)) {
         u32::conditional_swap(a, b, choice);
