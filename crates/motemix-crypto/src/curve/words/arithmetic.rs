@@ -34,13 +34,24 @@ pub trait Arithmetic {
         }
     }
 
-    /// One step of the ladder, its points in place.
+    /// One step of the ladder, its points in place. Its coordinates are products and squares, or below
+    /// 2²⁵⁵.
     #[inline]
     fn ladder_step(ladder: &mut Ladder)
     where
         Self: Sized,
     {
         super::step::<Self>(ladder);
+    }
+
+    /// The same after its two points changed places if `exchanged` is 1; if it is 0, they stay.
+    #[inline]
+    fn exchange_and_step(ladder: &mut Ladder, exchanged: u8)
+    where
+        Self: Sized,
+    {
+        super::exchange_if(exchanged, ladder);
+        Self::ladder_step(ladder);
     }
 
     /// All steps of the ladder from where it begins, for a clamped number.
@@ -72,8 +83,11 @@ pub struct Ladder {
 #[cfg(not(any(armv6m, armv7m, armv7em)))]
 pub type OfThisCore = Long;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
-#[cfg(any(armv6m, armv7m))]
+#[cfg(armv6m)]
 pub type OfThisCore = super::product::OfHalves;
+/// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
+#[cfg(armv7m)]
+pub type OfThisCore = super::armv7m::Armv7m;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7em)]
 pub type OfThisCore = super::armv7em::Armv7em;
