@@ -72,7 +72,10 @@ pub struct Ladder {
 #[cfg(not(any(armv6m, armv7m, armv7em)))]
 pub type OfThisCore = Long;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
-#[cfg(any(armv6m, armv7m))]
+#[cfg(armv6m)]
+pub type OfThisCore = super::armv6m::Armv6m;
+/// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
+#[cfg(armv7m)]
 pub type OfThisCore = super::product::OfHalves;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7em)]
