@@ -2,6 +2,8 @@
 //! `docs/curve-arithmetic.md` and `docs/constant-time.md`.
 
 pub mod arithmetic;
+#[cfg(armv6m)]
+mod armv6m;
 #[cfg(armv7em)]
 mod armv7em;
 #[cfg(armv7m)]

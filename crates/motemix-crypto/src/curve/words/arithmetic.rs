@@ -84,7 +84,7 @@ pub struct Ladder {
 pub type OfThisCore = Long;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv6m)]
-pub type OfThisCore = super::product::OfHalves;
+pub type OfThisCore = super::armv6m::Armv6m;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7m)]
 pub type OfThisCore = super::armv7m::Armv7m;
