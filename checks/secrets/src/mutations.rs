@@ -192,7 +192,7 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "Ed25519: a table looked up at a secret place",
         file: "crates/motemix-crypto/src/ed25519/multiply.rs",
         original: "Addend::new(taken)",
-        mutant: "Addend::new(COMB[core::hint::black_box(index as usize) % COMB.len()])",
+        mutant: "Addend::new(comb[core::hint::black_box(index as usize) % comb.len()])",
         operations: &["Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {

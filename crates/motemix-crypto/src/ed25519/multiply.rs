@@ -2,15 +2,16 @@
 //!
 //! A number k below 2²⁵⁵, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
 //! positive if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C.
-//! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once, j from 63 down to 0.
-//! Additions are complete: none is of a special case.
+//! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once. There are four combs, each for 16
+//! of the 64 j, so that only every fourth addition follows a doubling. Additions are complete: none
+//! is of a special case.
 
 use core::hint::black_box;
 
 use subtle::Choice;
 
-use super::comb::COMB;
-use super::point::{Addend, Point};
+use super::comb::{COMBS, Comb};
+use super::point::{Addend, Next, Point};
 use crate::Secret;
 
 /// ℓ, little-endian.
@@ -18,8 +19,10 @@ const ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
-/// Columns of the comb.
-const COLUMNS: usize = 64;
+/// Bits from one tooth to the next.
+const TOOTH: usize = 64;
+/// Columns of a comb.
+const COLUMNS: usize = TOOTH / COMBS.len();
 
 /// The product of the base point and a number below 2²⁵⁵, little-endian. The frames below it keep
 /// what is secret: whoever calls wipes them.
@@ -38,9 +41,12 @@ pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
 fn product(number: &Secret<32>) -> Point {
     let odd = odd(number);
     let mut sum = Point::ZERO;
-    for position in (0..COLUMNS).rev() {
-        sum.double();
-        sum.add_addend(&column(&odd, position));
+    for column in (0..COLUMNS).rev() {
+        sum.double(Next::Addition);
+        for (at, comb) in COMBS.iter().enumerate() {
+            let next = if at + 1 < COMBS.len() { Next::Addition } else { Next::Doubling };
+            sum.add_addend(&multiple(&odd, comb, COLUMNS * at + column), next);
+        }
     }
     sum
 }
@@ -59,12 +65,12 @@ fn odd(number: &Secret<32>) -> Secret<32> {
     odd
 }
 
-/// The column's point.
-fn column(odd: &Secret<32>, position: usize) -> Addend {
-    let sign = |tooth: usize| sign(odd, COLUMNS * tooth + position);
+/// The comb's point for the signs at `position` and at every tooth above it.
+fn multiple(odd: &Secret<32>, comb: &Comb, position: usize) -> Addend {
+    let sign = |tooth: usize| sign(odd, TOOTH * tooth + position);
     let upper = sign(3);
     let [one, two, four] = [0, 1, 2].map(|tooth| (sign(tooth) ^ upper ^ 1) << tooth);
-    let mut point = at(one | two | four);
+    let mut point = entry(comb, one | two | four);
     point.negate_if(Choice::from(upper ^ 1));
     point
 }
@@ -79,16 +85,17 @@ fn sign(odd: &Secret<32>, at: usize) -> u8 {
 
 /// Looks at every entry of the table, whichever it is.
 #[inline(never)]
-fn at(index: u8) -> Addend {
+fn entry(comb: &Comb, index: u8) -> Addend {
     // Neither how great the index may be nor that masks are all bits or none is seen by the
     // compiler: of either it could make branches.
     let index = black_box(u32::from(index));
+    let mask = |at: usize| ((index ^ at as u32).wrapping_sub(1).cast_signed() >> 31).cast_unsigned();
+    let masks: [u32; 8] = core::array::from_fn(|at| black_box(mask(at)));
     let mut taken = [[0; 8]; 3];
-    for (at, entry) in (0_u32..).zip(&COMB) {
-        let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
-        for (word, entry) in taken.as_flattened_mut().iter_mut().zip(entry.as_flattened()) {
-            *word |= entry & mask;
-        }
+    for (at, word) in taken.as_flattened_mut().iter_mut().enumerate() {
+        // Word by word, so that each is written once.
+        let words = comb.iter().map(|entry| entry.as_flattened()[at]);
+        *word = words.zip(&masks).fold(0, |word, (entry, mask)| word | entry & mask);
     }
     Addend::new(taken)
 }
@@ -113,12 +120,14 @@ mod tests {
             d.negate();
             d
         };
-        for (signs, entry) in COMB.iter().enumerate() {
+        for (at, entry) in COMBS.as_flattened().iter().enumerate() {
+            let (comb, signs) = (at / 8, at % 8);
             let lower = (0..3).map(|tooth| match signs >> tooth & 1 {
-                1 => power_of_two(COLUMNS * tooth),
-                _ => -power_of_two(COLUMNS * tooth),
+                1 => power_of_two(TOOTH * tooth),
+                _ => -power_of_two(TOOTH * tooth),
             });
-            let multiple = power_of_two(COLUMNS * 3) + lower.sum::<Theirs>();
+            let multiple = power_of_two(TOOTH * 3) + lower.sum::<Theirs>();
+            let multiple = power_of_two(COLUMNS * comb) * multiple;
             let bytes = EdwardsPoint::mul_base(&multiple).compress().to_bytes();
             let (x, y) = Point::from_bytes(&bytes).expect("a point").affine();
             let (mut minus, mut plus, mut product) = (y, y, x);
@@ -127,7 +136,7 @@ mod tests {
             product.multiply(&y);
             product.multiply(&twice_d);
             let found = entry.map(|words| Field::new(words).to_bytes());
-            assert_eq!(found, [minus, plus, product].map(Field::to_bytes), "{signs:03b}");
+            assert_eq!(found, [minus, plus, product].map(Field::to_bytes), "{comb} {signs:03b}");
         }
     }
 

@@ -17,6 +17,15 @@ pub trait Arithmetic {
     /// `a − b`, in the place of `a`.
     fn subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]);
 
+    /// `a + b` in the place of `a`, and `a − b` in the place of `b`.
+    #[inline]
+    fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+        let other = *b;
+        *b = *a;
+        Self::subtract(b, &other);
+        Self::add(a, &other);
+    }
+
     /// `a · b`, in the place of `a`.
     fn multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
 

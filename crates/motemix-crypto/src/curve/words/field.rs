@@ -73,6 +73,11 @@ impl<A: Arithmetic> Element<A> {
         A::subtract(&mut self.words, &other.words);
     }
 
+    /// `a` becomes the sum, `b` the difference of the two.
+    pub(crate) fn sum_and_difference(a: &mut Self, b: &mut Self) {
+        A::sum_and_difference(&mut a.words, &mut b.words);
+    }
+
     pub(crate) fn negate(&mut self) {
         let mut negative = Self::ZERO;
         negative.subtract(self);
