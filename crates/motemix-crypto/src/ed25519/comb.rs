@@ -1,12 +1,11 @@
 //! Multiples of the base point.
 
-/// The points of a comb: y − x, y + x and 2·d·x·y of each.
-pub(super) type Comb = [[[u32; 8]; 3]; 8];
+use crate::curve::words::arithmetic::Table;
 
-/// 2^(16·i)·(2¹⁹² ± 2¹²⁸ ± 2⁶⁴ ± 1)·B for i from 0 to 3: bit t of the second index says
-/// whether 2^(16·i + 64·t) is added or taken off.
+/// 2^(16·i)·(2¹⁹² ± 2¹²⁸ ± 2⁶⁴ ± 1)·B for i from 0 to 3, as y − x, y + x and 2·d·x·y: bit t of the
+/// second index says whether 2^(16·i + 64·t) is added or taken off.
 #[rustfmt::skip] // A word a line would be a thousand lines.
-pub(super) static COMBS: [Comb; 4] = [
+pub(super) static COMBS: [Table; 4] = [
     [
         [
             [0xdb88_d0ad, 0xe3e2_a813, 0x5bb1_4dc1, 0x6f40_b13d,

@@ -10,9 +10,10 @@ use core::hint::black_box;
 
 use subtle::Choice;
 
-use super::comb::{COMBS, Comb};
+use super::comb::COMBS;
 use super::point::{Addend, Next, Point};
 use crate::Secret;
+use crate::curve::words::arithmetic::Table;
 
 /// ℓ, little-endian.
 const ORDER: [u8; 32] = [
@@ -40,12 +41,21 @@ pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
 
 fn product(number: &Secret<32>) -> Point {
     let odd = odd(number);
+    let mut addend = Addend::ZERO;
     let mut sum = Point::ZERO;
     for column in (0..COLUMNS).rev() {
-        sum.double(Next::Addition);
+        let is_first = column + 1 == COLUMNS;
+        if !is_first {
+            sum.double(Next::Addition);
+        }
         for (at, comb) in COMBS.iter().enumerate() {
-            let next = if at + 1 < COMBS.len() { Next::Addition } else { Next::Doubling };
-            sum.add_addend(&multiple(&odd, comb, COLUMNS * at + column), next);
+            choose(&mut addend, &odd, comb, COLUMNS * at + column);
+            if is_first && at == 0 {
+                sum = Point::of_addend(&addend);
+            } else {
+                let is_last = at + 1 == COMBS.len();
+                sum.add_addend(&addend, if is_last { Next::Doubling } else { Next::Addition });
+            }
         }
     }
     sum
@@ -66,13 +76,12 @@ fn odd(number: &Secret<32>) -> Secret<32> {
 }
 
 /// The comb's point for the signs at `position` and at every tooth above it.
-fn multiple(odd: &Secret<32>, comb: &Comb, position: usize) -> Addend {
+fn choose(addend: &mut Addend, odd: &Secret<32>, comb: &Table, position: usize) {
     let sign = |tooth: usize| sign(odd, TOOTH * tooth + position);
     let upper = sign(3);
     let [one, two, four] = [0, 1, 2].map(|tooth| (sign(tooth) ^ upper ^ 1) << tooth);
-    let mut point = entry(comb, one | two | four);
-    point.negate_if(Choice::from(upper ^ 1));
-    point
+    addend.choose(comb, u32::from(one | two | four));
+    addend.negate_if(Choice::from(upper ^ 1));
 }
 
 /// Whether 2^`at` is added or taken off, 1 or 0.
@@ -81,23 +90,6 @@ fn sign(odd: &Secret<32>, at: usize) -> u8 {
         Some(byte) => byte >> ((at + 1) % 8) & 1,
         None => 1,
     }
-}
-
-/// Looks at every entry of the table, whichever it is.
-#[inline(never)]
-fn entry(comb: &Comb, index: u8) -> Addend {
-    // Neither how great the index may be nor that masks are all bits or none is seen by the
-    // compiler: of either it could make branches.
-    let index = black_box(u32::from(index));
-    let mask = |at: usize| ((index ^ at as u32).wrapping_sub(1).cast_signed() >> 31).cast_unsigned();
-    let masks: [u32; 8] = core::array::from_fn(|at| black_box(mask(at)));
-    let mut taken = [[0; 8]; 3];
-    for (at, word) in taken.as_flattened_mut().iter_mut().enumerate() {
-        // Word by word, so that each is written once.
-        let words = comb.iter().map(|entry| entry.as_flattened()[at]);
-        *word = words.zip(&masks).fold(0, |word, (entry, mask)| word | entry & mask);
-    }
-    Addend::new(taken)
 }
 
 #[cfg(test)]

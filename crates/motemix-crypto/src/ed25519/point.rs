@@ -2,7 +2,7 @@
 
 use subtle::Choice;
 
-use crate::curve::words::arithmetic::OfThisCore;
+use crate::curve::words::arithmetic::{OfThisCore, Table};
 use crate::curve::words::field::Element;
 
 /// Its operations take one time for all numbers, on the core that this is compiled for.
@@ -130,6 +130,20 @@ impl Point {
         (x, y)
     }
 
+    /// A point that is kept with the factor d in its T.
+    #[inline(never)]
+    pub(super) fn of_addend(&Addend { mut minus, mut plus, .. }: &Addend) -> Self {
+        // 2·y and 2·x
+        Field::sum_and_difference(&mut plus, &mut minus);
+        let (mut x, mut y) = (minus, plus);
+        // All times four.
+        let mut t = x;
+        t.multiply(&y);
+        x.double();
+        y.double();
+        Self { x, y, z: Field::new([4, 0, 0, 0, 0, 0, 0, 0]), t }
+    }
+
     /// Complete, because d is no square: any two points (§3.1 there, with a = −1).
     #[inline(never)]
     pub(super) fn add(&mut self, other: &Self) {
@@ -208,9 +222,14 @@ pub(super) struct Addend {
 }
 
 impl Addend {
-    /// From y − x, y + x and 2·d·x·y.
-    pub(super) const fn new([minus, plus, twice_t]: [[u32; 8]; 3]) -> Self {
-        Self { minus: Field::new(minus), plus: Field::new(plus), twice_t: Field::new(twice_t) }
+    /// A place for one.
+    pub(super) const ZERO: Self = Self { minus: Field::ONE, plus: Field::ONE, twice_t: Field::ZERO };
+
+    /// Becomes the one of this index in the table, in the same time for all.
+    pub(super) fn choose(&mut self, table: &Table, index: u32) {
+        self.minus.choose(table, index, 0);
+        self.plus.choose(table, index, 1);
+        self.twice_t.choose(table, index, 2);
     }
 
     /// Becomes its negative or stays, in the same time.
