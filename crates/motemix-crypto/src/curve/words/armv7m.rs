@@ -6,7 +6,7 @@
 
 use core::arch::global_asm;
 
-use super::arithmetic::{Arithmetic, Ladder, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
 use super::product::OfHalves;
 
 global_asm!(
@@ -14,6 +14,7 @@ global_asm!(
     include_str!("armv7m/multiply.s"),
     include_str!("armv7m/square.s"),
     include_str!("armv7m/add.s"),
+    include_str!("armv7m/choose.s"),
     include_str!("armv7m/ladder.s"),
     options(raw)
 );
@@ -21,6 +22,8 @@ global_asm!(
 unsafe extern "C" {
     fn motemix_armv7m_add(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv7m_subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]);
+    fn motemix_armv7m_sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]);
+    fn motemix_armv7m_choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize);
     fn motemix_armv7m_multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv7m_square_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv7m_ladder_step(ladder: &mut Ladder, exchanged: u32);
@@ -42,6 +45,13 @@ impl Arithmetic for Armv7m {
     fn subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
         // SAFETY: as in `add`.
         unsafe { motemix_armv7m_subtract(a, b) }
+    }
+
+    #[inline]
+    fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+        // SAFETY: it reads and writes eight words at `a` and at `b`, and keeps to the procedure call
+        // standard.
+        unsafe { motemix_armv7m_sum_and_difference(a, b) }
     }
 
     #[inline]
@@ -79,5 +89,13 @@ impl Arithmetic for Armv7m {
         // SAFETY: it reads and writes the ladder, whose coordinates lie in the order of their
         // declaration, and keeps to the procedure call standard.
         unsafe { motemix_armv7m_ladder_step(ladder, exchanged.into()) }
+    }
+
+    #[inline]
+    fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
+        assert!(coordinate < COORDINATES, "no such coordinate");
+        // SAFETY: it writes eight words at `chosen`, reads those of this coordinate in the table,
+        // and keeps to the procedure call standard.
+        unsafe { motemix_armv7m_choose(chosen, table, index, coordinate) }
     }
 }

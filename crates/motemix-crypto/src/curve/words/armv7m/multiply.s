@@ -39,8 +39,8 @@
     .endm
 
 @ A later row. `last` is its last product.
-    .macro row w0,w1,w2,w3, last
-    three_products lr, \w0,\w1,\w2
+    .macro row w0,w1,w2,w3, last, x=lr
+    three_products \x, \w0,\w1,\w2
     adcs \w3, \w3, \last
     .endm
 
@@ -49,6 +49,12 @@
     ldrh lr, [sp, #\at]
     mul \last, lr, r12
     adc \last, \last, #0
+    .endm
+
+@ The same if the digit is in x already: the product takes the place of the first digit.
+    .macro second_digit x
+    mul lr, \x, r12
+    adc lr, lr, #0
     .endm
 
 @ The product of the halves at a and b, which goes to r1-r6 and r8, and w0 to the stack at `out`. If
@@ -64,12 +70,14 @@
     growing_row r1,r2,r3,r4
     growing_row r2,r3,r4,r5
     growing_row r3,r4,r5,r6
-@ Even digits of b, odd digits of a.
+@ Even digits of b, odd digits of a. The second digit is read with the first, in one cycle instead of
+@ two.
     ldrh lr, [sp, #\b]
+    ldrh r8, [sp, #\b+4]
     digits r9,r10,r11,r12, \a+2
     first_row r0,r1,r2,r3
-    next_digit r8, \b+4
-    row r1,r2,r3,r4, r8
+    second_digit r8
+    row r1,r2,r3,r4, lr, r8
     next_digit r8, \b+8
     row r2,r3,r4,r5, r8
     next_digit r8, \b+12
@@ -100,17 +108,18 @@
     adcs r5, r5, #0
     adcs r6, r6, #0
     adc r8, r8, #0
-    ldrh lr, [sp, #\b+2]
+    str r0, [sp, #\out]
     ldrh r9, [sp, #\a+2]
     ldrh r10, [sp, #\a+6]
     .else
-    ldrh lr, [sp, #\b+2]
-    .endif
     str r0, [sp, #\out]
+    .endif
+    ldrh lr, [sp, #\b+2]
+    ldrh r0, [sp, #\b+6]
 @ The even part, one word up: odd digits of b, and still those of a.
     first_row r1,r2,r3,r4
-    next_digit r0, \b+6
-    row r2,r3,r4,r5, r0
+    second_digit r0
+    row r2,r3,r4,r5, lr, r0
     next_digit r0, \b+10
     row r3,r4,r5,r6, r0
     next_digit r0, \b+14
