@@ -6,9 +6,13 @@ use core::arch::naked_asm;
 
 use super::super::arithmetic::WORDS;
 
-/// `a` to the power of 2^`times` for at least one time, in the place of `a`.
+/// `a` to the power of 2^`times`, in the place of `a`.
+///
+/// # Panics
+/// If that is no time at all.
 #[inline]
 pub(super) fn square_times(a: &mut [u32; WORDS], times: usize) {
+    assert!(times > 0, "a square at least");
     // SAFETY: reads and writes the eight words, and keeps what a C function has to keep.
     unsafe { square_in_memory(a.as_mut_ptr(), times) }
 }
