@@ -10,7 +10,7 @@ mod system;
 use crate::fault::FaultKind;
 use crate::machine::Machine;
 use crate::op::{Kind, LR, Op, PC, QUIET_IN_IT, SETS, SP, WIDE};
-use crate::timing::{long_operands, quotient_bits};
+use crate::timing::{BOTH_LONG, long_operands, quotient_bits};
 
 /// The register that the load just before this instruction writes, while the two may overlap; this
 /// one is none.
@@ -303,6 +303,8 @@ impl Machine {
     #[inline(always)]
     fn end_early(&mut self, n: u32, m: u32, cycles: u32) {
         if self.core == crate::Core::M3 {
+            // All pairs of long operands take one time, the longest, and count as the same pair.
+            let (n, m) = if cycles == BOTH_LONG { (u32::MAX, u32::MAX) } else { (n, m) };
             self.take_time_of(n, m, cycles);
         }
     }

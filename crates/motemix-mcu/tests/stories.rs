@@ -265,6 +265,8 @@ end chooses";
         let [product, other] = [[3, 5], [4, 5]].map(|arguments| run("product", arguments));
         assert_eq!((product.cycles, product.operand_timed), (other.cycles, timed));
         assert_eq!(product.operands != other.operands, core == Core::M3);
+        let [long, longer] = [[1 << 16, 1 << 20], [1 << 17, 1 << 31]].map(|factors| run("product", factors));
+        assert_eq!((long.operands, long.cycles), (longer.operands, longer.cycles));
         let [quotient, other] = [[8, 8], [9, 9]].map(|arguments| run("quotient", arguments));
         assert_eq!((quotient.cycles, quotient.operand_timed), (other.cycles, 1));
         assert_ne!(quotient.operands, other.operands);

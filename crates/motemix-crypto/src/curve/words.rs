@@ -3,6 +3,8 @@
 
 pub mod arithmetic;
 pub(crate) mod field;
+#[doc(hidden)]
+pub mod hazmat;
 mod portable;
 pub mod product;
 
