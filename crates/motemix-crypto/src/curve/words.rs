@@ -9,6 +9,8 @@ mod armv7em;
 #[cfg(armv7m)]
 mod armv7m;
 pub(crate) mod field;
+#[doc(hidden)]
+pub mod hazmat;
 mod portable;
 pub mod product;
 

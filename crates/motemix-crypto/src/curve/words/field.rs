@@ -1,5 +1,6 @@
 //! Integers modulo p = 2²⁵⁵ − 19 in eight words, below 2²⁵⁶ and not always below p.
 
+use core::hint::black_box;
 use core::marker::PhantomData;
 
 use subtle::{Choice, ConditionallySelectable};
@@ -51,7 +52,7 @@ impl<A: Arithmetic> Element<A> {
         // 19 more reach 2²⁵⁵ exactly if there is a p to subtract.
         let mut more = words;
         add_small(&mut more, 19);
-        add_small(&mut words, 19 * (more[WORDS - 1] >> 31));
+        add_small(&mut words, 19 * top_bit(&more));
         words[WORDS - 1] &= u32::MAX >> 1;
         let mut bytes = [0; 32];
         let (chunks, _) = bytes.as_chunks_mut::<4>();
@@ -151,9 +152,14 @@ impl<A: Arithmetic> Element<A> {
     }
 }
 
+/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
+fn top_bit(words: &[u32; WORDS]) -> u32 {
+    black_box(words[WORDS - 1] >> 31)
+}
+
 /// Takes the bit at 2²⁵⁵ around.
 fn take_above(words: &mut [u32; WORDS]) {
-    let above = words[WORDS - 1] >> 31;
+    let above = top_bit(words);
     words[WORDS - 1] &= u32::MAX >> 1;
     add_small(words, 19 * above);
 }
