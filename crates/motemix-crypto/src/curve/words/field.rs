@@ -116,14 +116,10 @@ impl<A: Arithmetic> Element<A> {
         ones
     }
 
-    /// To the power of p − 2 = (2²⁵⁰ − 1)·2⁵ + 11; zero stays zero.
-    #[inline(never)]
+    /// Zero stays zero.
     pub(crate) fn inverted(&self) -> Self {
-        let mut eleven = *self;
-        eleven.power(2, self);
-        eleven.power(1, self);
-        let mut inverse = self.power_of_ones();
-        inverse.power(5, &eleven);
+        let mut inverse = *self;
+        A::invert(&mut inverse.words);
         inverse
     }
 
@@ -139,6 +135,18 @@ impl<A: Arithmetic> Element<A> {
             u32::conditional_swap(a, b, choice);
         }
     }
+}
+
+/// To the power of p − 2 = (2²⁵⁰ − 1)·2⁵ + 11.
+#[inline(never)]
+pub(super) fn invert_by_power<A: Arithmetic>(words: &mut [u32; WORDS]) {
+    let element = Element::<A>::new(*words);
+    let mut eleven = element;
+    eleven.power(2, &element);
+    eleven.power(1, &element);
+    let mut inverse = element.power_of_ones();
+    inverse.power(5, &eleven);
+    *words = inverse.words;
 }
 
 /// Takes the bit at 2²⁵⁵ around.
