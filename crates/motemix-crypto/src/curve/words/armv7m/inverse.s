@@ -77,6 +77,7 @@ motemix_armv7m_combine:
     str r1, [r0, #4]
     str r2, [r0, #INVERSE_NUMBER+4]
     ldr pc, [sp, #INVERSE_RETURN]
+    .size motemix_armv7m_combine, . - motemix_armv7m_combine
 
 @ The multiple of p, which is 2^255 - 19, that makes \f*x + \g*y divisible by 2^14: r3 and r4 are the
 @ lowest words of x and y. It is kept; 19 times it has to be taken off.
