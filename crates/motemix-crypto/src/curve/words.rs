@@ -5,8 +5,12 @@ pub mod arithmetic;
 #[cfg(armv6m)]
 mod armv6m;
 #[cfg(armv7em)]
-pub mod armv7em;
+mod armv7em;
+#[cfg(armv7m)]
+mod armv7m;
 pub(crate) mod field;
+#[doc(hidden)]
+pub mod hazmat;
 mod portable;
 pub mod product;
 
@@ -68,14 +72,13 @@ fn steps<A: Arithmetic>(ladder: &mut Ladder, clamped: &[u32; WORDS]) {
     let mut swapped = 0;
     for bit in (0..255).rev() {
         let set = (clamped[bit / 32] >> (bit % 32)) as u8 & 1;
-        swap_points_if(swapped ^ set, ladder);
+        A::exchange_and_step(ladder, swapped ^ set);
         swapped = set;
-        A::ladder_step(ladder);
     }
-    swap_points_if(swapped, ladder);
+    exchange_if(swapped, ladder);
 }
 
-fn swap_points_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
+fn exchange_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
     let choice = Choice::from(choice);
     for (a, b) in x2.iter_mut().zip(x3).chain(z2.iter_mut().zip(z3)) {
         u32::conditional_swap(a, b, choice);

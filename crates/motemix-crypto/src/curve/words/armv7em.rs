@@ -1,12 +1,13 @@
 //! Cortex-M4 and M7: `umaal` multiplies two words and adds two more to the product, in one cycle
 //! for all operands. The bounds are derived in `docs/curve-arithmetic.md`.
 
+mod choose;
 mod ladder;
 mod multiply;
 mod square;
 mod sums;
 
-use super::arithmetic::{Arithmetic, Ladder, WORDS};
+use super::arithmetic::{Arithmetic, Ladder, Table, WORDS};
 
 /// Arithmetic of the Cortex-M4 and M7.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,10 @@ impl Arithmetic for Armv7em {
         sums::subtract(a, b);
     }
 
+    fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+        sums::sum_and_difference(a, b);
+    }
+
     fn multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
         multiply::multiply(a, b);
     }
@@ -33,18 +38,18 @@ impl Arithmetic for Armv7em {
         sums::multiply_by_small(a, by);
     }
 
+    fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
+        choose::choose(chosen, table, index, coordinate);
+    }
+
     fn square_times(a: &mut [u32; WORDS], times: usize) {
         square::square_times(a, times);
     }
 
     fn ladder(ladder: &mut Ladder, clamped: &[u32; WORDS]) {
         let Ladder { x2, z2, x3, z3, .. } = ladder;
-        for (x, z) in [(x2, z2), (x3, z3)] {
-            let mut difference = *x;
-            Self::subtract(&mut difference, z);
-            Self::add(x, z);
-            *z = difference;
-        }
+        Self::sum_and_difference(x2, z2);
+        Self::sum_and_difference(x3, z3);
         // Bit i says whether bit i and the bit above it differ.
         let mut changes = *clamped;
         let mut above = 0;

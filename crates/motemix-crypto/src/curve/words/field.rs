@@ -1,10 +1,11 @@
 //! Integers modulo p = 2²⁵⁵ − 19 in eight words, below 2²⁵⁶ and not always below p.
 
+use core::hint::black_box;
 use core::marker::PhantomData;
 
 use subtle::{Choice, ConditionallySelectable};
 
-use super::arithmetic::{Arithmetic, WORDS};
+use super::arithmetic::{Arithmetic, Table, WORDS};
 use super::portable::add_small;
 
 /// The least word first.
@@ -51,7 +52,7 @@ impl<A: Arithmetic> Element<A> {
         // 19 more reach 2²⁵⁵ exactly if there is a p to subtract.
         let mut more = words;
         add_small(&mut more, 19);
-        add_small(&mut words, 19 * (more[WORDS - 1] >> 31));
+        add_small(&mut words, 19 * top_bit(&more));
         words[WORDS - 1] &= u32::MAX >> 1;
         let mut bytes = [0; 32];
         let (chunks, _) = bytes.as_chunks_mut::<4>();
@@ -71,6 +72,16 @@ impl<A: Arithmetic> Element<A> {
 
     pub(crate) fn subtract(&mut self, other: &Self) {
         A::subtract(&mut self.words, &other.words);
+    }
+
+    /// `a` becomes the sum, `b` the difference of the two.
+    pub(crate) fn sum_and_difference(a: &mut Self, b: &mut Self) {
+        A::sum_and_difference(&mut a.words, &mut b.words);
+    }
+
+    /// The coordinate of the point of this index in the table, in the same time for all.
+    pub(crate) fn choose(&mut self, table: &Table, index: u32, coordinate: usize) {
+        A::choose(&mut self.words, table, index, coordinate);
     }
 
     pub(crate) fn negate(&mut self) {
@@ -149,9 +160,14 @@ pub(super) fn invert_by_power<A: Arithmetic>(words: &mut [u32; WORDS]) {
     *words = inverse.words;
 }
 
+/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
+fn top_bit(words: &[u32; WORDS]) -> u32 {
+    black_box(words[WORDS - 1] >> 31)
+}
+
 /// Takes the bit at 2²⁵⁵ around.
 fn take_above(words: &mut [u32; WORDS]) {
-    let above = words[WORDS - 1] >> 31;
+    let above = top_bit(words);
     words[WORDS - 1] &= u32::MAX >> 1;
     add_small(words, 19 * above);
 }

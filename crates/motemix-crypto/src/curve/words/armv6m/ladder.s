@@ -55,8 +55,7 @@
 @ The factor has 17 bits: it is 2^16 + 56130. A half word of [r1] times 56130 and the half word below
 @ it, which is times 2^16, fit one word. r3 is what is carried, r4 and r6 are the upper half words of
 @ this word and of the one below, r7 = 0, r8 = 56130, r9 is what is taken off at the top.
-    .thumb_func
-field_add_multiple:
+    internal field_add_multiple
     @ The estimate of what is at 2^255, with half the factor so that it fits a word.
     ldr     r3, =60833
     ldrh    r4, [r1, #30]
@@ -92,10 +91,10 @@ field_add_multiple:
     bx      lr
     .p2align 2
     .ltorg
+    end     field_add_multiple
 
 @ [r0] = [r1] if r7 is all ones; nothing changes if it is zero. Takes r0, r1, r3-r6.
-    .thumb_func
-field_replace_if:
+    internal field_replace_if
     .rept 4
     ldm     r1!, {r3, r4}
     ldr     r5, [r0]
@@ -109,6 +108,7 @@ field_replace_if:
     stm     r0!, {r3, r4}
     .endr
     bx      lr
+    end     field_replace_if
 
 @ ladder: r0, number: r1. The steps for bits 254 to 0 of the number, of which the last three are
 @ zero: nobody needs the sum of the points after them, nor an exchange.
@@ -190,4 +190,4 @@ next_bit:
     bne     1b
     add     sp, #LADDER_FRAME
     leave
-    .size   motemix_armv6m_ladder, . - motemix_armv6m_ladder
+    end     motemix_armv6m_ladder

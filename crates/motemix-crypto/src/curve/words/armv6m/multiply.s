@@ -197,8 +197,7 @@
 .endm
 
 @ [r0] = [r1] * [r2]; any of them may be in the same place. Takes r0-r12.
-    .thumb_func
-field_multiply:
+    internal field_multiply
     push    {r0, r1, r2, lr}
     sub     sp, #FRAME
     mov     r0, sp
@@ -223,10 +222,10 @@ field_multiply:
     add     r2, sp, #APART_B
     bl      product_128
     fold    0
+    end     field_multiply
 
 @ [r0] = [r1]^2; they may be in the same place. Takes r0-r12.
-    .thumb_func
-field_square:
+    internal field_square
     push    {r0, r1, r2, lr}
     sub     sp, #FRAME
     mov     r0, sp
@@ -241,6 +240,7 @@ field_square:
     add     r1, sp, #APART_A
     bl      square_128
     fold    1
+    end     field_square
 
 @ a: r0, b: r1. a = a * b
     public motemix_armv6m_multiply
@@ -249,7 +249,7 @@ field_square:
     mov     r1, r0
     bl      field_multiply
     leave
-    .size   motemix_armv6m_multiply, . - motemix_armv6m_multiply
+    end     motemix_armv6m_multiply
 
 @ a: r0, times: r1, at least 1. a = a^(2^times)
     public motemix_armv6m_square_times
@@ -264,4 +264,4 @@ field_square:
     bne     1b
     add     sp, #8
     leave
-    .size   motemix_armv6m_square_times, . - motemix_armv6m_square_times
+    end     motemix_armv6m_square_times

@@ -158,8 +158,7 @@
 
 @ [r0] = [r1] * [r2]: eight words from four and four, which are not in the same place.
 @ Takes r0-r12. r9 points to the product; r12 and lr to the factors, then r12 is the sign.
-    .thumb_func
-product_128:
+    internal product_128
     push    {lr}
     mov     r9, r0
     mov     r12, r1
@@ -197,11 +196,11 @@ product_128:
     asrs    r4, r4, #1
     add_middle_128 adcs, adcs
     pop     {pc}
+    end     product_128
 
 @ [r0] = [r1]^2: eight words from four, which are not in the same place.
 @ Takes r0-r7, r9, r12. r9 points to the square, r12 to the root.
-    .thumb_func
-square_128:
+    internal square_128
     mov     r9, r0
     mov     r12, r1
     ldm     r1!, {r2, r3}
@@ -222,3 +221,4 @@ square_128:
     adds    r5, #8
     add_middle_128 subs, sbcs
     bx      lr
+    end     square_128

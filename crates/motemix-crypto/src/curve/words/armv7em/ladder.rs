@@ -35,67 +35,24 @@ const V: usize = U + 32;
 const W: usize = V + 32;
 const LEN: usize = W + 32;
 
-/// The element in r0 to r7 to memory.
-macro_rules! store {
-    ($to:literal) => {
-        concat!(
-            "str r0, [sp, #{",
-            $to,
-            "}]\n",
-            "str r1, [sp, #{",
-            $to,
-            "} + 4]\n",
-            "str r2, [sp, #{",
-            $to,
-            "} + 8]\n",
-            "str r3, [sp, #{",
-            $to,
-            "} + 12]\n",
-            "str r4, [sp, #{",
-            $to,
-            "} + 16]\n",
-            "str r5, [sp, #{",
-            $to,
-            "} + 20]\n",
-            "str r6, [sp, #{",
-            $to,
-            "} + 24]\n",
-            "str r7, [sp, #{",
-            $to,
-            "} + 28]",
-        )
+/// Loads or stores of words of one element. Loads that follow a load take a cycle, others two.
+macro_rules! words {
+    ($instruction:literal $element:literal $($word:literal $register:literal)*) => {
+        concat!($($instruction, $register, ", [sp, #{", $element, "} + 4 * ", $word, "]\n"),*)
     };
 }
 
-/// An element to r0 to r7. Loads that follow a load take a cycle, others two.
+/// The element in r0 to r7 to memory.
+macro_rules! store {
+    ($to:literal) => {
+        words!("str " $to 0 "r0" 1 "r1" 2 "r2" 3 "r3" 4 "r4" 5 "r5" 6 "r6" 7 "r7")
+    };
+}
+
+/// An element to r0 to r7.
 macro_rules! load {
     ($from:literal) => {
-        concat!(
-            "ldr r0, [sp, #{",
-            $from,
-            "}]\n",
-            "ldr r1, [sp, #{",
-            $from,
-            "} + 4]\n",
-            "ldr r2, [sp, #{",
-            $from,
-            "} + 8]\n",
-            "ldr r3, [sp, #{",
-            $from,
-            "} + 12]\n",
-            "ldr r4, [sp, #{",
-            $from,
-            "} + 16]\n",
-            "ldr r5, [sp, #{",
-            $from,
-            "} + 20]\n",
-            "ldr r6, [sp, #{",
-            $from,
-            "} + 24]\n",
-            "ldr r7, [sp, #{",
-            $from,
-            "} + 28]",
-        )
+        words!("ldr " $from 0 "r0" 1 "r1" 2 "r2" 3 "r3" 4 "r4" 5 "r5" 6 "r6" 7 "r7")
     };
 }
 
@@ -104,39 +61,16 @@ macro_rules! select {
     ($first:literal, $second:literal) => {
         concat!(
             load!($first),
-            "\n",
-            "ldr r8, [sp, #{",
-            $second,
-            "}]\n",
-            "ldr r9, [sp, #{",
-            $second,
-            "} + 4]\n",
-            "ldr r10, [sp, #{",
-            $second,
-            "} + 8]\n",
-            "ldr r11, [sp, #{",
-            $second,
-            "} + 12]\n",
-            "ldr r12, [sp, #{",
-            $second,
-            "} + 16]\n",
-            "ldr lr, [sp, #{",
-            $second,
-            "} + 20]\n",
-            "sel r0, r8, r0\n",
-            "sel r1, r9, r1\n",
-            "sel r2, r10, r2\n",
-            "sel r3, r11, r3\n",
-            "sel r4, r12, r4\n",
-            "sel r5, lr, r5\n",
-            "ldr r8, [sp, #{",
-            $second,
-            "} + 24]\n",
-            "ldr r9, [sp, #{",
-            $second,
-            "} + 28]\n",
-            "sel r6, r8, r6\n",
-            "sel r7, r9, r7",
+            words!("ldr " $second 0 "r8" 1 "r9" 2 "r10" 3 "r11" 4 "r12" 5 "lr"),
+            "sel r0, r8, r0
+            sel r1, r9, r1
+            sel r2, r10, r2
+            sel r3, r11, r3
+            sel r4, r12, r4
+            sel r5, lr, r5\n",
+            words!("ldr " $second 6 "r8" 7 "r9"),
+            "sel r6, r8, r6
+            sel r7, r9, r7",
         )
     };
 }
@@ -144,57 +78,35 @@ macro_rules! select {
 /// The product of two elements to r0 to r7.
 macro_rules! multiply {
     ($a:literal, $b:literal) => {
-        concat!("add r8, sp, #{", $a, "}\n", "add r9, sp, #{", $b, "}\n", "bl {multiply}")
+        concat!("add r8, sp, #{", $a, "}\nadd r9, sp, #{", $b, "}\nbl {multiply}")
     };
 }
 
-/// Takes an element from that in r0 to r7. Both are products: nothing is borrowed twice.
+/// Takes an element from that in r0 to r7. Both are products or squares: nothing is borrowed twice.
+/// r8 becomes all bits if something was borrowed.
 macro_rules! subtract {
     ($less:literal) => {
         concat!(
-            "ldr r8, [sp, #{",
-            $less,
-            "}]\n",
-            "ldr r9, [sp, #{",
-            $less,
-            "} + 4]\n",
-            "ldr r10, [sp, #{",
-            $less,
-            "} + 8]\n",
-            "ldr r11, [sp, #{",
-            $less,
-            "} + 12]\n",
-            "ldr r12, [sp, #{",
-            $less,
-            "} + 16]\n",
-            "ldr lr, [sp, #{",
-            $less,
-            "} + 20]\n",
-            "subs r0, r0, r8\n",
-            "sbcs r1, r1, r9\n",
-            "sbcs r2, r2, r10\n",
-            "sbcs r3, r3, r11\n",
-            "sbcs r4, r4, r12\n",
-            "sbcs r5, r5, lr\n",
-            "ldr r8, [sp, #{",
-            $less,
-            "} + 24]\n",
-            "ldr r9, [sp, #{",
-            $less,
-            "} + 28]\n",
-            "sbcs r6, r6, r8\n",
-            "sbcs r7, r7, r9\n",
-            // All bits if something was borrowed.
-            "sbc r8, r8, r8\n",
-            "and r8, r8, #38\n",
-            "subs r0, r0, r8\n",
-            "sbcs r1, r1, #0\n",
-            "sbcs r2, r2, #0\n",
-            "sbcs r3, r3, #0\n",
-            "sbcs r4, r4, #0\n",
-            "sbcs r5, r5, #0\n",
-            "sbcs r6, r6, #0\n",
-            "sbc r7, r7, #0",
+            words!("ldr " $less 0 "r8" 1 "r9" 2 "r10" 3 "r11" 4 "r12" 5 "lr"),
+            "subs r0, r0, r8
+            sbcs r1, r1, r9
+            sbcs r2, r2, r10
+            sbcs r3, r3, r11
+            sbcs r4, r4, r12
+            sbcs r5, r5, lr\n",
+            words!("ldr " $less 6 "r8" 7 "r9"),
+            "sbcs r6, r6, r8
+            sbcs r7, r7, r9
+            sbc r8, r8, r8
+            and r8, r8, #38
+            subs r0, r0, r8
+            sbcs r1, r1, #0
+            sbcs r2, r2, #0
+            sbcs r3, r3, #0
+            sbcs r4, r4, #0
+            sbcs r5, r5, #0
+            sbcs r6, r6, #0
+            sbc r7, r7, #0",
         )
     };
 }
@@ -204,46 +116,24 @@ macro_rules! subtract {
 macro_rules! add_twice {
     ($more:literal) => {
         concat!(
-            "mov r10, #0\n",
-            "mov lr, #2\n",
-            "ldr r9, [sp, #{",
-            $more,
-            "} + 28]\n",
-            "ldr r8, [sp, #{",
-            $more,
-            "}]\n",
-            "ldr r11, [sp, #{",
-            $more,
-            "} + 4]\n",
-            "ldr r12, [sp, #{",
-            $more,
-            "} + 8]\n",
-            "umaal r7, r10, r9, lr\n",
-            "mov r9, #19\n",
-            "lsls r7, r7, #1\n",
-            "adc r10, r10, r10\n",
-            "lsr r7, r7, #1\n",
-            "mul r10, r10, r9\n",
-            "umaal r0, r10, r8, lr\n",
-            "umaal r1, r10, r11, lr\n",
-            "umaal r2, r10, r12, lr\n",
-            "ldr r8, [sp, #{",
-            $more,
-            "} + 12]\n",
-            "ldr r9, [sp, #{",
-            $more,
-            "} + 16]\n",
-            "ldr r11, [sp, #{",
-            $more,
-            "} + 20]\n",
-            "ldr r12, [sp, #{",
-            $more,
-            "} + 24]\n",
-            "umaal r3, r10, r8, lr\n",
-            "umaal r4, r10, r9, lr\n",
-            "umaal r5, r10, r11, lr\n",
-            "umaal r6, r10, r12, lr\n",
-            "add r7, r7, r10",
+            "mov r10, #0
+            mov lr, #2\n",
+            words!("ldr " $more 7 "r9" 0 "r8" 1 "r11" 2 "r12"),
+            "umaal r7, r10, r9, lr
+            mov r9, #19
+            lsls r7, r7, #1
+            adc r10, r10, r10
+            lsr r7, r7, #1
+            mul r10, r10, r9
+            umaal r0, r10, r8, lr
+            umaal r1, r10, r11, lr
+            umaal r2, r10, r12, lr\n",
+            words!("ldr " $more 3 "r8" 4 "r9" 5 "r11" 6 "r12"),
+            "umaal r3, r10, r8, lr
+            umaal r4, r10, r9, lr
+            umaal r5, r10, r11, lr
+            umaal r6, r10, r12, lr
+            add r7, r7, r10",
         )
     };
 }
@@ -253,71 +143,27 @@ macro_rules! add_twice {
 macro_rules! add_to_small_multiple {
     ($summand:literal, $to:literal) => {
         concat!(
-            "mov r10, #0\n",
-            "movw lr, #{constant_low}\n",
-            "movt lr, #{constant_high}\n",
-            "ldr r9, [sp, #{",
-            $summand,
-            "} + 28]\n",
-            "ldr r8, [sp, #{",
-            $summand,
-            "}]\n",
-            "ldr r11, [sp, #{",
-            $summand,
-            "} + 4]\n",
-            "ldr r12, [sp, #{",
-            $summand,
-            "} + 8]\n",
-            "umaal r9, r10, r7, lr\n",
-            "mov r7, #19\n",
-            "lsls r9, r9, #1\n",
-            "adc r10, r10, r10\n",
-            "lsr r9, r9, #1\n",
-            "mul r10, r10, r7\n",
-            "umaal r8, r10, r0, lr\n",
-            "umaal r11, r10, r1, lr\n",
-            "umaal r12, r10, r2, lr\n",
-            "str r8, [sp, #{",
-            $to,
-            "}]\n",
-            "str r11, [sp, #{",
-            $to,
-            "} + 4]\n",
-            "str r12, [sp, #{",
-            $to,
-            "} + 8]\n",
-            "ldr r0, [sp, #{",
-            $summand,
-            "} + 12]\n",
-            "ldr r1, [sp, #{",
-            $summand,
-            "} + 16]\n",
-            "ldr r2, [sp, #{",
-            $summand,
-            "} + 20]\n",
-            "ldr r7, [sp, #{",
-            $summand,
-            "} + 24]\n",
-            "umaal r0, r10, r3, lr\n",
-            "umaal r1, r10, r4, lr\n",
-            "umaal r2, r10, r5, lr\n",
-            "umaal r7, r10, r6, lr\n",
-            "add r9, r9, r10\n",
-            "str r0, [sp, #{",
-            $to,
-            "} + 12]\n",
-            "str r1, [sp, #{",
-            $to,
-            "} + 16]\n",
-            "str r2, [sp, #{",
-            $to,
-            "} + 20]\n",
-            "str r7, [sp, #{",
-            $to,
-            "} + 24]\n",
-            "str r9, [sp, #{",
-            $to,
-            "} + 28]",
+            "mov r10, #0
+            movw lr, #{constant_low}
+            movt lr, #{constant_high}\n",
+            words!("ldr " $summand 7 "r9" 0 "r8" 1 "r11" 2 "r12"),
+            "umaal r9, r10, r7, lr
+            mov r7, #19
+            lsls r9, r9, #1
+            adc r10, r10, r10
+            lsr r9, r9, #1
+            mul r10, r10, r7
+            umaal r8, r10, r0, lr
+            umaal r11, r10, r1, lr
+            umaal r12, r10, r2, lr\n",
+            words!("str " $to 0 "r8" 1 "r11" 2 "r12"),
+            words!("ldr " $summand 3 "r0" 4 "r1" 5 "r2" 6 "r7"),
+            "umaal r0, r10, r3, lr
+            umaal r1, r10, r4, lr
+            umaal r2, r10, r5, lr
+            umaal r7, r10, r6, lr
+            add r9, r9, r10\n",
+            words!("str " $to 3 "r0" 4 "r1" 5 "r2" 6 "r7" 7 "r9"),
         )
     };
 }

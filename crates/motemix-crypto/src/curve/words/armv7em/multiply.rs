@@ -28,22 +28,23 @@ unsafe extern "C" fn multiply_in_memory(a: *mut u32, b: *const u32) {
     )
 }
 
-/// The product of the elements at r8 and r9 in r0 to r7, below 2²⁵⁵ + 2²³¹. Not a C function: all
+/// The product of the elements at r8 and r9 in r0 to r7, below 2²⁵⁵ + 2²³⁰. Not a C function: all
 /// other registers are lost.
 ///
 /// Four products of halves of four words. What is carried out of one is what the next one adds: an
-/// `umaal` has two summands beside its product, so that no sum is made by itself. On the stack, above lr: the
-/// lower words of the product from 4, the middle ones of the first product of halves from 20 (in
-/// their places come those of the whole) and from 36.
+/// `umaal` has two summands beside its product, so that no sum is made by itself. On the stack,
+/// above lr: words 0 to 7 of the product from 4 and words 8 to 11 of the first product of halves
+/// from 36; its words 4 to 7 wait in the places of those of the whole.
 ///
-/// | registers | first | second | third | fourth |
+/// | product | half of a | half of b | words | carried |
 /// |---|---|---|---|---|
-/// | r5 r10 r6 r7 | a4 to a7 | a0 to a3 | a0 to a3, then free | |
-/// | r10 r6 lr r7 | | | from the third row on: a4 to a6 | a4 to a7 |
-/// | r11 r0 r1 r2 | b0 to b3 | b0 to b3 | | |
-/// | r0 r1 r2 r9 | | | b4 to b7 | b4 to b7 |
-/// | r3 | word | word | carried | word 8 |
-/// | r4 r12 lr r5 or r11 | carried, a row each | the same | words | words |
+/// | a4 to a7, b0 to b3 | r5 r10 r6 r7 | r11 r0 r1 r2 | r3 | r4 r12 lr r5 |
+/// | a0 to a3, b0 to b3 | r5 r10 r6 r7 | r11 r0 r1 r2 | r3 | r4 r12 lr r11 |
+/// | a0 to a3, b4 to b7 | r5 r10 r6 r7 | r0 r1 r2 r9 | r4 r12 lr r11 | r3 r4 r5 r12 |
+/// | a4 to a7, b4 to b7 | r10 r6 lr r7 | r0 r1 r2 r9 | r3 r4 r5 r12 | r11 r8 r10 r6 |
+///
+/// The first two go column by column, the last two row by row, where each row frees the word of a
+/// that it is made of. Then r3 r4 r5 r12 r11 r8 r10 r6 are words 8 to 15, r9 is 38, and lr carries.
 #[allow(clippy::too_many_lines, reason = "an instruction a line")]
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn multiply_to_registers() {
@@ -107,7 +108,8 @@ pub(super) unsafe extern "C" fn multiply_to_registers() {
         "umaal r12, r11, r7, r1",
         "umaal r12, lr, r6, r2",
         "umaal lr, r11, r7, r2",
-        // Lower half of a times upper half of b, and what is there: words 4 to 7, and 8 to 11 in registers.
+        // Lower half of a times upper half of b, and what is there: words 4 to 7, and 8 to 11 stay
+        // in registers.
         "ldr r3, [sp, #20]",
         "ldr r0, [r9, #16]",
         "ldr r1, [r9, #20]",
@@ -161,7 +163,7 @@ pub(super) unsafe extern "C" fn multiply_to_registers() {
         "umaal r11, r6, r7, r1",
         "umaal r8, r6, r7, r2",
         "umaal r10, r6, r7, r9",
-        // 38 times the upper words to the lower: the highest first, for what it has above 2^255.
+        // 38 times the upper words to the lower: the highest first, for what it has above 2²⁵⁵.
         "mov r9, #38",
         "mov lr, #0",
         "ldr r7, [sp, #32]",

@@ -6,9 +6,13 @@ use core::arch::naked_asm;
 
 use super::super::arithmetic::WORDS;
 
-/// `a` to the power of 2^`times` for at least one time, in the place of `a`.
+/// `a` to the power of 2^`times`, in the place of `a`.
+///
+/// # Panics
+/// If that is no time at all.
 #[inline]
 pub(super) fn square_times(a: &mut [u32; WORDS], times: usize) {
+    assert!(times > 0, "a square at least");
     // SAFETY: reads and writes the eight words, and keeps what a C function has to keep.
     unsafe { square_in_memory(a.as_mut_ptr(), times) }
 }
@@ -31,7 +35,7 @@ unsafe extern "C" fn square_in_memory(a: *mut u32, times: usize) {
     )
 }
 
-/// The square of the element in r0 to r7 in the same registers, below 2²⁵⁵ + 2²³¹. Not a C
+/// The square of the element in r0 to r7 in the same registers, below 2²⁵⁵ + 2²³⁰. Not a C
 /// function: all other registers are lost.
 ///
 /// Column by column: the products of two different words, each row of them with what it carries in
@@ -120,7 +124,7 @@ pub(super) unsafe extern "C" fn square_in_registers() {
         "adcs r5, r2, r2",
         "umaal r5, r9, r7, r7",
         "adc r9, r9, r0",
-        // 38 times the upper words to the lower: the highest first, for what it has above 2^255.
+        // 38 times the upper words to the lower: the highest first, for what it has above 2²⁵⁵.
         "mov r4, #38",
         "mov r3, #0",
         "ldr r7, [sp, #32]",

@@ -21,6 +21,14 @@ pub(super) fn subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
     unsafe { subtract_in_memory(a.as_mut_ptr(), b.as_ptr()) }
 }
 
+/// `a + b` in the place of `a`, and `a − b` in the place of `b`.
+#[inline]
+pub(super) fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+    // SAFETY: reads and writes eight words at each of both, and keeps what a C function has to
+    // keep.
+    unsafe { sum_and_difference_in_memory(a.as_mut_ptr(), b.as_mut_ptr()) }
+}
+
 /// `a · by` for `by` below 2³¹, in the place of `a`.
 #[inline]
 pub(super) fn multiply_by_small(a: &mut [u32; WORDS], by: u32) {
@@ -80,44 +88,100 @@ unsafe extern "C" fn add_in_memory(a: *mut u32, b: *const u32) {
     )
 }
 
-/// What is borrowed at 2²⁵⁶ is 38 less, which may borrow once more; then the rest is so great that
-/// 38 less do not borrow.
+/// The element in r0 to r7 less the one at r12. What is borrowed at 2²⁵⁶ is 38 less, which may
+/// borrow once more; then the rest is so great that 38 less do not borrow.
+macro_rules! subtract {
+    () => {
+        concat!(
+            "ldr r8, [r12]\n",
+            "ldr r9, [r12, #4]\n",
+            "ldr r10, [r12, #8]\n",
+            "ldr r11, [r12, #12]\n",
+            "subs r0, r0, r8\n",
+            "sbcs r1, r1, r9\n",
+            "sbcs r2, r2, r10\n",
+            "sbcs r3, r3, r11\n",
+            "ldr r8, [r12, #16]\n",
+            "ldr r9, [r12, #20]\n",
+            "ldr r10, [r12, #24]\n",
+            "ldr r11, [r12, #28]\n",
+            "sbcs r4, r4, r8\n",
+            "sbcs r5, r5, r9\n",
+            "sbcs r6, r6, r10\n",
+            "sbcs r7, r7, r11\n",
+            // All bits if something was borrowed.
+            "sbc r8, r8, r8\n",
+            "and r8, r8, #38\n",
+            "subs r0, r0, r8\n",
+            "sbcs r1, r1, #0\n",
+            "sbcs r2, r2, #0\n",
+            "sbcs r3, r3, #0\n",
+            "sbcs r4, r4, #0\n",
+            "sbcs r5, r5, #0\n",
+            "sbcs r6, r6, #0\n",
+            "sbcs r7, r7, #0\n",
+            "sbc r8, r8, r8\n",
+            "and r8, r8, #38\n",
+            "sub r0, r0, r8",
+        )
+    };
+}
+
 #[unsafe(naked)]
 unsafe extern "C" fn subtract_in_memory(a: *mut u32, b: *const u32) {
     naked_asm!(
         "push {{r0, r4-r11, lr}}",
         "mov r12, r1",
         "ldm r0, {{r0-r7}}",
+        subtract!(),
+        "pop {{r8}}",
+        "stm r8, {{r0-r7}}",
+        "pop {{r4-r11, pc}}",
+    )
+}
+
+/// The difference first; it and twice what was subtracted are the sum, which is made as the one
+/// above. lr: two, r10: carry.
+#[unsafe(naked)]
+unsafe extern "C" fn sum_and_difference_in_memory(a: *mut u32, b: *mut u32) {
+    naked_asm!(
+        "push {{r0, r4-r11, lr}}",
+        "mov r12, r1",
+        "ldm r0, {{r0-r7}}",
+        subtract!(),
+        "mov lr, #2",
+        "mov r10, #0",
+        "ldr r9, [r12, #28]",
         "ldr r8, [r12]",
-        "ldr r9, [r12, #4]",
-        "ldr r10, [r12, #8]",
-        "ldr r11, [r12, #12]",
-        "subs r0, r0, r8",
-        "sbcs r1, r1, r9",
-        "sbcs r2, r2, r10",
-        "sbcs r3, r3, r11",
-        "ldr r8, [r12, #16]",
-        "ldr r9, [r12, #20]",
-        "ldr r10, [r12, #24]",
-        "ldr r11, [r12, #28]",
-        "sbcs r4, r4, r8",
-        "sbcs r5, r5, r9",
-        "sbcs r6, r6, r10",
-        "sbcs r7, r7, r11",
-        // All bits if something was borrowed.
-        "sbc r8, r8, r8",
-        "and r8, r8, #38",
-        "subs r0, r0, r8",
-        "sbcs r1, r1, #0",
-        "sbcs r2, r2, #0",
-        "sbcs r3, r3, #0",
-        "sbcs r4, r4, #0",
-        "sbcs r5, r5, #0",
-        "sbcs r6, r6, #0",
-        "sbcs r7, r7, #0",
-        "sbc r8, r8, r8",
-        "and r8, r8, #38",
-        "sub r0, r0, r8",
+        "ldr r11, [r12, #4]",
+        "str r7, [r12, #28]",
+        "str r0, [r12]",
+        "str r1, [r12, #4]",
+        "umaal r7, r10, r9, lr",
+        // r10 is what is above 2²⁵⁵, at most 5, and r7 is below 2³¹.
+        "lsls r7, r7, #1",
+        "adc r10, r10, r10",
+        "lsr r7, r7, #1",
+        "mov r9, #19",
+        "mul r10, r10, r9",
+        "umaal r0, r10, r8, lr",
+        "umaal r1, r10, r11, lr",
+        "ldr r8, [r12, #8]",
+        "ldr r9, [r12, #12]",
+        "ldr r11, [r12, #16]",
+        "str r2, [r12, #8]",
+        "str r3, [r12, #12]",
+        "str r4, [r12, #16]",
+        "umaal r2, r10, r8, lr",
+        "umaal r3, r10, r9, lr",
+        "umaal r4, r10, r11, lr",
+        "ldr r8, [r12, #20]",
+        "ldr r9, [r12, #24]",
+        "str r5, [r12, #20]",
+        "str r6, [r12, #24]",
+        "umaal r5, r10, r8, lr",
+        "umaal r6, r10, r9, lr",
+        "add r7, r7, r10",
         "pop {{r8}}",
         "stm r8, {{r0-r7}}",
         "pop {{r4-r11, pc}}",
