@@ -23,7 +23,9 @@
 .macro do routine, out, a, b
     add     r0, sp, #\out
     add     r1, sp, #\a
+    .ifnb   \b
     add     r2, sp, #\b
+    .endif
     bl      \routine
 .endm
 
@@ -110,8 +112,8 @@
     bx      lr
     end     field_replace_if
 
-@ ladder: r0, number: r1. The steps for bits 254 to 0 of the number, of which the last three are
-@ zero: nobody needs the sum of the points after them, nor an exchange.
+@ ladder: r0, as it begins; number: r1, clamped: bit 254 is set, bits 2 to 0 are not. Nobody needs
+@ the sum of the points after these three.
     public motemix_armv6m_ladder
     enter
     sub     sp, #LADDER_FRAME
@@ -119,7 +121,7 @@
     str     r1, [sp, #NUMBER]
     movs    r7, #254
     str     r7, [sp, #POSITION]
-    movs    r7, #0
+    movs    r7, #1
     str     r7, [sp, #BIT]
     add     r1, sp, #X1
     movs    r7, #10
@@ -127,6 +129,10 @@
     stm     r1!, {r2-r5}
     subs    r7, #1
     bne     1b
+    @ Bit 254 makes the double of the point and the point of zero and the point.
+    do      field_add, T0, X3, Z3
+    do      field_subtract, Z2, X3, Z3
+    b       double
 next_bit:
     ldr     r4, [sp, #POSITION]
     lsrs    r5, r4, #3
@@ -165,12 +171,14 @@ next_bit:
     blt     1f
     do      field_subtract, Z3, T1, X3
     do      field_add, X3, T1, X3
-    do      field_square, X3, X3, X3
-    do      field_square, Z3, Z3, Z3
+    do      field_square, X3, X3
+    do      field_square, Z3, Z3
     do      field_multiply, Z3, Z3, X1
-1:  @ A^2 in T0, B^2 in Z2, E in T1
-    do      field_square, T0, T0, T0
-    do      field_square, Z2, Z2, Z2
+1:
+double:
+    @ A^2 in T0, B^2 in Z2, E in T1
+    do      field_square, T0, T0
+    do      field_square, Z2, Z2
     do      field_subtract, T1, T0, Z2
     do      field_multiply, X2, T0, Z2
     do      field_add_multiple, Z2, T1, Z2

@@ -196,18 +196,23 @@
     pop     {pc}
 .endm
 
+    .section .text.motemix_armv6m_field, "ax", %progbits
+    .p2align 3
+
 @ [r0] = [r1] * [r2]; any of them may be in the same place. Takes r0-r12.
     internal field_multiply
     push    {r0, r1, r2, lr}
     sub     sp, #FRAME
-    mov     r0, sp
-    bl      product_128
-    add     r0, sp, #HIGH
+    mov     r9, r1
+    mov     lr, r2
+    product_128 LOW
     ldr     r1, [sp, #FACTOR_A]
     ldr     r2, [sp, #FACTOR_B]
     adds    r1, #16
     adds    r2, #16
-    bl      product_128
+    mov     r9, r1
+    mov     lr, r2
+    product_128 HIGH
     ldr     r4, [sp, #FACTOR_A]
     apart_128 APART_A
     mov     r8, r4
@@ -217,10 +222,7 @@
     eors    r0, r4
     mvns    r0, r0
     str     r0, [sp, #SIGN]
-    add     r0, sp, #MIDDLE
-    add     r1, sp, #APART_A
-    add     r2, sp, #APART_B
-    bl      product_128
+    product_128 MIDDLE, APART_A, APART_B
     fold    0
     end     field_multiply
 
@@ -228,17 +230,15 @@
     internal field_square
     push    {r0, r1, r2, lr}
     sub     sp, #FRAME
-    mov     r0, sp
-    bl      square_128
-    add     r0, sp, #HIGH
+    mov     r9, r1
+    square_128 LOW
     ldr     r1, [sp, #FACTOR_A]
     adds    r1, #16
-    bl      square_128
+    mov     r9, r1
+    square_128 HIGH
     ldr     r4, [sp, #FACTOR_A]
     apart_128 APART_A
-    add     r0, sp, #MIDDLE
-    add     r1, sp, #APART_A
-    bl      square_128
+    square_128 MIDDLE, APART_A
     fold    1
     end     field_square
 
