@@ -71,8 +71,8 @@ impl Arithmetic for Armv6m {
 
     #[inline]
     fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
-        // SAFETY: it reads and writes eight words at `a` and at `b`, and keeps to the procedure call
-        // standard.
+        // SAFETY: it reads and writes eight words at `a` and at `b`, and keeps to the procedure
+        // call standard.
         unsafe { motemix_armv6m_sum_and_difference(a, b) }
     }
 

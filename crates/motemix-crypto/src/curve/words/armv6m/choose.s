@@ -4,8 +4,8 @@
     .section .text.motemix_armv6m_choose, "ax", %progbits
     .p2align 2
 
-@ r3-r6 are four words of the sum, r7 a mask that is all ones once: when r2 was counted down to zero.
-@ r12 keeps where it goes, lr where the table ends.
+@ r3-r6 are four words of the sum, r7 a mask that is all ones once: when r2 was counted down to
+@ zero. r12 keeps where it goes, lr where the table ends.
 .macro choose_four
     movs    r3, #0
     movs    r4, #0

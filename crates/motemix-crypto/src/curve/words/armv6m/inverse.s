@@ -22,8 +22,8 @@
     .section .text.motemix_armv6m_inverse, "ax", %progbits
     .p2align 2
 
-@ The upper two words of what r0 points to, upper r1, lower r2: the upper is the highest at which it
-@ or what r7 points to is not zero, but not the lowest. If they have only the lowest, that is r2, and
+@ Two words of what r0 points to, upper r1, lower r2: the upper is the highest at which it or what
+@ r7 points to is not zero, but not the lowest of all. If they have only the lowest, that is r2, and
 @ r1 is zero. Takes r0, r3-r8.
     internal upper_words
     ldr     r3, [r0]
@@ -104,8 +104,8 @@
     bx      lr
     end     combine
 
-@ A result at sp + RESULT + \at, or its negative if it is below zero, to r1 + \at. The factors become
-@ negative with it. Takes r0, r2-r4.
+@ A result at sp + RESULT + \at, or its negative if it is below zero, to r1 + \at. The factors
+@ become negative with it. Takes r2-r4.
 .macro keep_magnitude at, f, g
     ldr     r2, [sp, #RESULT + 64 + \at]
     asrs    r2, r2, #31

@@ -1,8 +1,9 @@
 @ The ladder of RFC 7748, all of it.
 @
 @ The points are not exchanged: with A, B and C, D as in the RFC, an exchange of the points would
-@ exchange A with C and B with D. DA and CB would be exchanged then, and of these only the squares of
-@ the sum and of the difference matter. So C and D replace A and B, or not, after DA and CB are made.
+@ exchange A with C and B with D. DA and CB would be exchanged then, and of these only the squares
+@ of the sum and of the difference matter. So C and D replace A and B, or not, once DA and CB are
+@ made.
 
 @ In the frame: two elements, the ladder, the pointers that were given, a bit's position, the bit,
 @ and all ones if it differs from the bit before.
@@ -54,9 +55,9 @@
 .endm
 
 @ [r2] = [r1] * 121666 + [r2], in different places. Takes r0-r9.
-@ The factor has 17 bits: it is 2^16 + 56130. A half word of [r1] times 56130 and the half word below
-@ it, which is times 2^16, fit one word. r3 is what is carried, r4 and r6 are the upper half words of
-@ this word and of the one below, r7 = 0, r8 = 56130, r9 is what is taken off at the top.
+@ The factor has 17 bits: it is 2^16 + 56130. A half word of [r1] times 56130 and the half word
+@ below it, which is times 2^16, fit one word. r3 is what is carried, r4 and r6 are the upper half
+@ words of this word and of the one below, r7 = 0, r8 = 56130, r9 is what is taken off at the top.
     internal field_add_multiple
     @ The estimate of what is at 2^255, with half the factor so that it fits a word.
     ldr     r3, =60833
