@@ -190,9 +190,9 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "Ed25519: a table looked up at a secret place",
-        file: "crates/motemix-crypto/src/ed25519/multiply.rs",
-        original: "Addend::new(taken)",
-        mutant: "Addend::new(COMB[core::hint::black_box(index as usize) % COMB.len()])",
+        file: "crates/motemix-crypto/src/curve/words/arithmetic.rs",
+        original: "*chosen = [0; WORDS];",
+        mutant: "*chosen = table[black_box(index as usize) % table.len()][coordinate];",
         operations: &["Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {

@@ -2,6 +2,12 @@
 //! `docs/curve-arithmetic.md` and `docs/constant-time.md`.
 
 pub mod arithmetic;
+#[cfg(armv6m)]
+mod armv6m;
+#[cfg(armv7em)]
+mod armv7em;
+#[cfg(armv7m)]
+mod armv7m;
 pub(crate) mod field;
 #[doc(hidden)]
 pub mod hazmat;
@@ -16,7 +22,7 @@ use super::{Curve, PublicKey, SharedSecret};
 use crate::Secret;
 use crate::ed25519::base_times_montgomery;
 use crate::secret::wiped;
-use arithmetic::{Arithmetic, Ladder};
+use arithmetic::{Arithmetic, Ladder, WORDS};
 use field::Element;
 
 /// The Montgomery ladder of RFC 7748 §5; a public key goes by way of the table that signatures
@@ -55,20 +61,24 @@ fn multiply<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut 
     let x1 = Element::<A>::from_bytes(point).words();
     let [zero, one] = [Element::<A>::ZERO, Element::ONE].map(Element::words);
     let mut ladder = Ladder { x1, x2: one, z2: zero, x3: x1, z3: one };
-    let mut swapped = 0;
-    for bit in (0..255).rev() {
-        let set = clamped_bit(secret, bit);
-        swap_points_if(swapped ^ set, &mut ladder);
-        swapped = set;
-        A::ladder_step(&mut ladder);
-    }
-    swap_points_if(swapped, &mut ladder);
+    A::ladder(&mut ladder, &clamped(secret));
     let mut x = Element::<A>::new(ladder.x2);
     x.multiply(&Element::new(ladder.z2).inverted());
     *product.expose_mut() = x.to_bytes();
 }
 
-fn swap_points_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
+/// All steps of the ladder.
+fn steps<A: Arithmetic>(ladder: &mut Ladder, clamped: &[u32; WORDS]) {
+    let mut swapped = 0;
+    for bit in (0..255).rev() {
+        let set = (clamped[bit / 32] >> (bit % 32)) as u8 & 1;
+        A::exchange_and_step(ladder, swapped ^ set);
+        swapped = set;
+    }
+    exchange_if(swapped, ladder);
+}
+
+fn exchange_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
     let choice = Choice::from(choice);
     for (a, b) in x2.iter_mut().zip(x3).chain(z2.iter_mut().zip(z3)) {
         u32::conditional_swap(a, b, choice);
@@ -106,11 +116,12 @@ fn step<A: Arithmetic>(ladder: &mut Ladder) {
     A::multiply(z2, &e);
 }
 
-/// Bit 0 to 254 of the clamped secret. Which bit is public.
-fn clamped_bit(secret: &Secret<32>, bit: usize) -> u8 {
-    match bit {
-        0..3 => 0,
-        254 => 1,
-        _ => (secret.expose()[bit / 8] >> (bit % 8)) & 1,
-    }
+/// The words of the clamped secret (RFC 7748 §5).
+fn clamped(secret: &Secret<32>) -> [u32; WORDS] {
+    let mut words = [0; WORDS];
+    let (chunks, _) = secret.expose().as_chunks::<4>();
+    words.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u32::from_le_bytes(*chunk));
+    words[0] &= !7;
+    words[WORDS - 1] = words[WORDS - 1] & u32::MAX >> 1 | 1 << 30;
+    words
 }

@@ -2,24 +2,28 @@
 //!
 //! A number k below 2²⁵⁵, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
 //! positive if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C.
-//! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once, j from 63 down to 0.
-//! Additions are complete: none is of a special case.
+//! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once. There are four combs, each for 16
+//! of the 64 j, so that only every fourth addition follows a doubling. Additions are complete: none
+//! is of a special case.
 
 use core::hint::black_box;
 
 use subtle::Choice;
 
-use super::comb::COMB;
-use super::point::{Addend, Point};
+use super::comb::COMBS;
+use super::point::{Addend, Next, Point};
 use crate::Secret;
+use crate::curve::words::arithmetic::Table;
 
 /// ℓ, little-endian.
 const ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
-/// Columns of the comb.
-const COLUMNS: usize = 64;
+/// Bits from one tooth to the next.
+const TOOTH: usize = 64;
+/// Columns of a comb.
+const COLUMNS: usize = TOOTH / COMBS.len();
 
 /// The product of the base point and a number below 2²⁵⁵, little-endian. The frames below it keep
 /// what is secret: whoever calls wipes them.
@@ -37,10 +41,22 @@ pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
 
 fn product(number: &Secret<32>) -> Point {
     let odd = odd(number);
+    let mut addend = Addend::ZERO;
     let mut sum = Point::ZERO;
-    for position in (0..COLUMNS).rev() {
-        sum.double();
-        sum.add_addend(&column(&odd, position));
+    for column in (0..COLUMNS).rev() {
+        let is_first = column + 1 == COLUMNS;
+        if !is_first {
+            sum.double(Next::Addition);
+        }
+        for (at, comb) in COMBS.iter().enumerate() {
+            choose(&mut addend, &odd, comb, COLUMNS * at + column);
+            if is_first && at == 0 {
+                sum = Point::of_addend(&addend);
+            } else {
+                let is_last = at + 1 == COMBS.len();
+                sum.add_addend(&addend, if is_last { Next::Doubling } else { Next::Addition });
+            }
+        }
     }
     sum
 }
@@ -59,14 +75,13 @@ fn odd(number: &Secret<32>) -> Secret<32> {
     odd
 }
 
-/// The column's point.
-fn column(odd: &Secret<32>, position: usize) -> Addend {
-    let sign = |tooth: usize| sign(odd, COLUMNS * tooth + position);
+/// The comb's point for the signs at `position` and at every tooth above it.
+fn choose(addend: &mut Addend, odd: &Secret<32>, comb: &Table, position: usize) {
+    let sign = |tooth: usize| sign(odd, TOOTH * tooth + position);
     let upper = sign(3);
     let [one, two, four] = [0, 1, 2].map(|tooth| (sign(tooth) ^ upper ^ 1) << tooth);
-    let mut point = at(one | two | four);
-    point.negate_if(Choice::from(upper ^ 1));
-    point
+    addend.choose(comb, u32::from(one | two | four));
+    addend.negate_if(Choice::from(upper ^ 1));
 }
 
 /// Whether 2^`at` is added or taken off, 1 or 0.
@@ -75,22 +90,6 @@ fn sign(odd: &Secret<32>, at: usize) -> u8 {
         Some(byte) => byte >> ((at + 1) % 8) & 1,
         None => 1,
     }
-}
-
-/// Looks at every entry of the table, whichever it is.
-#[inline(never)]
-fn at(index: u8) -> Addend {
-    // Neither how great the index may be nor that masks are all bits or none is seen by the
-    // compiler: of either it could make branches.
-    let index = black_box(u32::from(index));
-    let mut taken = [[0; 8]; 3];
-    for (at, entry) in (0_u32..).zip(&COMB) {
-        let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
-        for (word, entry) in taken.as_flattened_mut().iter_mut().zip(entry.as_flattened()) {
-            *word |= entry & mask;
-        }
-    }
-    Addend::new(taken)
 }
 
 #[cfg(test)]
@@ -113,12 +112,14 @@ mod tests {
             d.negate();
             d
         };
-        for (signs, entry) in COMB.iter().enumerate() {
+        for (at, entry) in COMBS.as_flattened().iter().enumerate() {
+            let (comb, signs) = (at / 8, at % 8);
             let lower = (0..3).map(|tooth| match signs >> tooth & 1 {
-                1 => power_of_two(COLUMNS * tooth),
-                _ => -power_of_two(COLUMNS * tooth),
+                1 => power_of_two(TOOTH * tooth),
+                _ => -power_of_two(TOOTH * tooth),
             });
-            let multiple = power_of_two(COLUMNS * 3) + lower.sum::<Theirs>();
+            let multiple = power_of_two(TOOTH * 3) + lower.sum::<Theirs>();
+            let multiple = power_of_two(COLUMNS * comb) * multiple;
             let bytes = EdwardsPoint::mul_base(&multiple).compress().to_bytes();
             let (x, y) = Point::from_bytes(&bytes).expect("a point").affine();
             let (mut minus, mut plus, mut product) = (y, y, x);
@@ -127,7 +128,7 @@ mod tests {
             product.multiply(&y);
             product.multiply(&twice_d);
             let found = entry.map(|words| Field::new(words).to_bytes());
-            assert_eq!(found, [minus, plus, product].map(Field::to_bytes), "{signs:03b}");
+            assert_eq!(found, [minus, plus, product].map(Field::to_bytes), "{comb} {signs:03b}");
         }
     }
 

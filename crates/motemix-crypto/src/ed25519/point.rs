@@ -2,7 +2,7 @@
 
 use subtle::Choice;
 
-use crate::curve::words::arithmetic::OfThisCore;
+use crate::curve::words::arithmetic::{OfThisCore, Table};
 use crate::curve::words::field::Element;
 
 /// Its operations take one time for all numbers, on the core that this is compiled for.
@@ -65,6 +65,14 @@ pub(super) const BASE: Point = Point {
     ]),
 };
 
+/// What follows an operation. Only an addition needs T.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Addition,
+    /// Or nothing.
+    Doubling,
+}
+
 /// x = X/Z, y = Y/Z, x·y = T/Z (Hisil and others, "Twisted Edwards Curves Revisited", 2008).
 #[derive(Clone, Copy)]
 pub(super) struct Point {
@@ -122,6 +130,20 @@ impl Point {
         (x, y)
     }
 
+    /// A point that is kept with the factor d in its T.
+    #[inline(never)]
+    pub(super) fn of_addend(&Addend { mut minus, mut plus, .. }: &Addend) -> Self {
+        // 2·y and 2·x
+        Field::sum_and_difference(&mut plus, &mut minus);
+        let (mut x, mut y) = (minus, plus);
+        // All times four.
+        let mut t = x;
+        t.multiply(&y);
+        x.double();
+        y.double();
+        Self { x, y, z: Field::new([4, 0, 0, 0, 0, 0, 0, 0]), t }
+    }
+
     /// Complete, because d is no square: any two points (§3.1 there, with a = −1).
     #[inline(never)]
     pub(super) fn add(&mut self, other: &Self) {
@@ -131,36 +153,37 @@ impl Point {
         minus.subtract(&other.x);
         plus.add(&other.x);
         twice_t.double();
-        self.add_addend(&Addend { minus, plus, twice_t });
+        self.add_addend(&Addend { minus, plus, twice_t }, Next::Addition);
     }
 
     /// Adds a point whose Z is one, in two multiplications less: one that is known before.
     #[inline(never)]
-    pub(super) fn add_addend(&mut self, addend: &Addend) {
+    pub(super) fn add_addend(&mut self, addend: &Addend, next: Next) {
         let Self { x, y, z, t } = self;
-        // A = (Y1 − X1)·(Y2 − X2), B = (Y1 + X1)·(Y2 + X2)
-        let mut a = *y;
-        a.subtract(x);
-        a.multiply(&addend.minus);
-        let mut b = *y;
-        b.add(x);
-        b.multiply(&addend.plus);
+        // A = (Y1 − X1)·(Y2 − X2) in the place of X, B = (Y1 + X1)·(Y2 + X2) in that of Y
+        Field::sum_and_difference(y, x);
+        x.multiply(&addend.minus);
+        y.multiply(&addend.plus);
         // C = 2·d·T1·T2, D = 2·Z1·Z2
         t.multiply(&addend.twice_t);
         z.double();
-        // E = B − A, F = D − C, G = D + C, H = B + A
-        let mut f = *z;
-        f.subtract(t);
-        z.add(t);
-        *x = b;
-        x.subtract(&a);
-        b.add(&a);
-        self.finish(&f, &b);
+        // H = B + A, E = B − A, G = D + C, F = D − C
+        Field::sum_and_difference(y, x);
+        Field::sum_and_difference(z, t);
+        // T = E·H, X = E·F, Y = G·H, Z = F·G
+        let mut new_t = *x;
+        if next == Next::Addition {
+            new_t.multiply(y);
+        }
+        x.multiply(t);
+        y.multiply(z);
+        z.multiply(t);
+        *t = new_t;
     }
 
     /// §3.3 there.
     #[inline(never)]
-    pub(super) fn double(&mut self) {
+    pub(super) fn double(&mut self, next: Next) {
         let Self { x, y, z, t } = self;
         // T = (X + Y)²
         *t = *x;
@@ -171,27 +194,21 @@ impl Point {
         y.square();
         z.square();
         z.double();
-        // With the signs of all changed: E = A + B − T, F = C + A − B, G = A − B, H = A + B
-        let mut h = *x;
-        h.add(y);
-        x.subtract(y);
-        let mut f = *z;
-        f.add(x);
-        *z = *x;
-        *x = h;
-        x.subtract(t);
-        self.finish(&f, &h);
-    }
-
-    /// X = E·F, Y = G·H, Z = F·G, T = E·H, where E is in the place of X, and G in that of Z.
-    fn finish(&mut self, f: &Field, h: &Field) {
-        let Self { x, y, z, t } = self;
-        *t = *x;
-        t.multiply(h);
-        x.multiply(f);
-        *y = *z;
-        y.multiply(h);
-        z.multiply(f);
+        // With the signs of all changed: H = A + B, G = A − B, E = H − T, F = C + G, in the places of
+        // X, Y, T and Z
+        Field::sum_and_difference(x, y);
+        let mut e = *x;
+        e.subtract(t);
+        z.add(y);
+        // X = E·F, Y = G·H, Z = F·G, T = E·H
+        *t = e;
+        if next == Next::Addition {
+            t.multiply(x);
+        }
+        e.multiply(z);
+        z.multiply(y);
+        y.multiply(x);
+        *x = e;
     }
 }
 
@@ -205,9 +222,14 @@ pub(super) struct Addend {
 }
 
 impl Addend {
-    /// From y − x, y + x and 2·d·x·y.
-    pub(super) const fn new([minus, plus, twice_t]: [[u32; 8]; 3]) -> Self {
-        Self { minus: Field::new(minus), plus: Field::new(plus), twice_t: Field::new(twice_t) }
+    /// A place for one.
+    pub(super) const ZERO: Self = Self { minus: Field::ONE, plus: Field::ONE, twice_t: Field::ZERO };
+
+    /// Becomes the one of this index in the table, in the same time for all.
+    pub(super) fn choose(&mut self, table: &Table, index: u32) {
+        self.minus.choose(table, index, 0);
+        self.plus.choose(table, index, 1);
+        self.twice_t.choose(table, index, 2);
     }
 
     /// Becomes its negative or stays, in the same time.

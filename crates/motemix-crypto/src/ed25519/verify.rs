@@ -2,7 +2,7 @@
 //!
 //! Nothing in a check is secret, so its time may depend on anything.
 
-use super::point::{BASE, Point};
+use super::point::{BASE, Next, Point};
 use super::{SIGNATURE_LEN, hash};
 
 /// An integer below 2²⁵⁶, the least word first.
@@ -34,7 +34,7 @@ fn is_canonical(key: &[u8; 32]) -> bool {
 #[inline(never)]
 fn is_of_small_order(mut point: Point) -> bool {
     for _ in 0..3 {
-        point.double();
+        point.double(Next::Doubling);
     }
     point.encoded() == Point::ZERO.encoded()
 }
@@ -55,13 +55,17 @@ fn sum_of_products(s: &Words, k: &Words, a: &Point) -> [u8; 32] {
     both.add(a);
     let mut sum = Point::ZERO;
     for at in (0..253).rev() {
-        sum.double();
-        sum.add(match (bit(s, at), bit(k, at)) {
-            (false, false) => continue,
+        let addend = match (bit(s, at), bit(k, at)) {
+            (false, false) => {
+                sum.double(Next::Doubling);
+                continue;
+            }
             (true, false) => &BASE,
             (false, true) => a,
             (true, true) => &both,
-        });
+        };
+        sum.double(Next::Addition);
+        sum.add(addend);
     }
     sum.encoded()
 }

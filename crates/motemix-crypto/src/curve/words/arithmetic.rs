@@ -1,10 +1,18 @@
 //! How a core computes modulo p = 2²⁵⁵ − 19.
 
+use core::hint::black_box;
+
 #[cfg(not(any(armv6m, armv7m, armv7em)))]
 use super::product::Long;
 
 /// Words of an element.
 pub const WORDS: usize = 8;
+
+/// Coordinates of a point that is kept to be added.
+pub const COORDINATES: usize = 3;
+
+/// Points to choose from.
+pub type Table = [[[u32; WORDS]; COORDINATES]; 8];
 
 /// Arithmetic modulo p on eight words, the least first. Any eight words are an element, not only
 /// those below p, and so is every result. A type, because each core has instructions of its own.
@@ -17,6 +25,15 @@ pub trait Arithmetic {
     /// `a − b`, in the place of `a`.
     fn subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]);
 
+    /// `a + b` in the place of `a`, and `a − b` in the place of `b`.
+    #[inline]
+    fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+        let other = *b;
+        *b = *a;
+        Self::subtract(b, &other);
+        Self::add(a, &other);
+    }
+
     /// `a · b`, in the place of `a`.
     fn multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
 
@@ -26,6 +43,19 @@ pub trait Arithmetic {
     /// `a · by` for `by` below 2³¹, in the place of `a`.
     fn multiply_by_small(a: &mut [u32; WORDS], by: u32);
 
+    /// The coordinate of the point of this index, below 8. All points are read, whichever it is.
+    #[inline]
+    fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
+        // Neither how great the index may be nor that masks are all bits or none is seen by the
+        // compiler: of either it could make branches.
+        let index = black_box(index);
+        *chosen = [0; WORDS];
+        for (at, point) in (0..).zip(table) {
+            let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
+            chosen.iter_mut().zip(&point[coordinate]).for_each(|(word, other)| *word |= other & mask);
+        }
+    }
+
     /// `a` to the power of 2^`times`, in the place of `a`.
     #[inline]
     fn square_times(a: &mut [u32; WORDS], times: usize) {
@@ -34,13 +64,33 @@ pub trait Arithmetic {
         }
     }
 
-    /// One step of the ladder, its points in place.
+    /// One step of the ladder, its points in place. Its coordinates are products and squares, or below
+    /// 2²⁵⁵.
     #[inline]
     fn ladder_step(ladder: &mut Ladder)
     where
         Self: Sized,
     {
         super::step::<Self>(ladder);
+    }
+
+    /// The same after its two points changed places if `exchanged` is 1; if it is 0, they stay.
+    #[inline]
+    fn exchange_and_step(ladder: &mut Ladder, exchanged: u8)
+    where
+        Self: Sized,
+    {
+        super::exchange_if(exchanged, ladder);
+        Self::ladder_step(ladder);
+    }
+
+    /// All steps of the ladder from where it begins, for a clamped number.
+    #[inline]
+    fn ladder(ladder: &mut Ladder, clamped: &[u32; WORDS])
+    where
+        Self: Sized,
+    {
+        super::steps::<Self>(ladder, clamped);
     }
 }
 
@@ -63,8 +113,11 @@ pub struct Ladder {
 #[cfg(not(any(armv6m, armv7m, armv7em)))]
 pub type OfThisCore = Long;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
-#[cfg(any(armv6m, armv7m))]
-pub type OfThisCore = super::product::OfHalves;
+#[cfg(armv6m)]
+pub type OfThisCore = super::armv6m::Armv6m;
+/// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
+#[cfg(armv7m)]
+pub type OfThisCore = super::armv7m::Armv7m;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7em)]
-pub type OfThisCore = super::product::Long;
+pub type OfThisCore = super::armv7em::Armv7em;

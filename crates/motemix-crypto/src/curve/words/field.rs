@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use subtle::{Choice, ConditionallySelectable};
 
-use super::arithmetic::{Arithmetic, WORDS};
+use super::arithmetic::{Arithmetic, Table, WORDS};
 use super::portable::add_small;
 
 /// The least word first.
@@ -72,6 +72,16 @@ impl<A: Arithmetic> Element<A> {
 
     pub(crate) fn subtract(&mut self, other: &Self) {
         A::subtract(&mut self.words, &other.words);
+    }
+
+    /// `a` becomes the sum, `b` the difference of the two.
+    pub(crate) fn sum_and_difference(a: &mut Self, b: &mut Self) {
+        A::sum_and_difference(&mut a.words, &mut b.words);
+    }
+
+    /// The coordinate of the point of this index in the table, in the same time for all.
+    pub(crate) fn choose(&mut self, table: &Table, index: u32, coordinate: usize) {
+        A::choose(&mut self.words, table, index, coordinate);
     }
 
     pub(crate) fn negate(&mut self) {
