@@ -115,24 +115,25 @@ impl Lanes {
         // Neither the vectors nor what is copied from the products wipes itself.
         wiped::<STACK_LEN, _>(|| {
             let mut products = [const { Secret::zero() }; MOST];
-            match self.0 {
-                #[cfg(target_arch = "x86_64")]
-                Kind::Four(avx2) => {
-                    multiply::<4, 8>(pairs, &mut products, |scalars, points| {
-                        avx2.multiply_each(scalars, points);
-                    });
-                }
-                #[cfg(target_arch = "x86_64")]
-                Kind::Eight(ifma) => {
-                    multiply::<8, 4>(pairs, &mut products, |scalars, points| {
-                        ifma.multiply_each(scalars, points);
-                    });
-                }
-            }
+            self.fill(&mut products, pairs);
             for (at, product) in products.iter().take(pairs.len()).enumerate() {
                 each(at, product);
             }
         });
+    }
+
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))] // no value, no lanes
+    fn fill(self, products: &mut [Secret<32>; MOST], pairs: &[Pair<'_>]) {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Four(avx2) => {
+                multiply::<4, 8>(pairs, products, |scalars, points| avx2.multiply_each(scalars, points));
+            }
+            #[cfg(target_arch = "x86_64")]
+            Kind::Eight(ifma) => {
+                multiply::<8, 4>(pairs, products, |scalars, points| ifma.multiply_each(scalars, points));
+            }
+        }
     }
 }
 
