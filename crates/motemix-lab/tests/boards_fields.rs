@@ -27,6 +27,8 @@ type Element = [u32; 8];
 enum Operation {
     Add,
     Subtract,
+    SumAndDifference,
+    Choose,
     Multiply,
     Square,
     MultiplyBySmall,
@@ -44,6 +46,8 @@ impl Operation {
         match self {
             Self::Add => "add",
             Self::Subtract => "subtract",
+            Self::SumAndDifference => "sum_and_difference",
+            Self::Choose => "choose",
             Self::Multiply => "multiply",
             Self::Square => "square",
             Self::MultiplyBySmall => "multiply_by_small",
@@ -58,13 +62,14 @@ impl Operation {
 
     /// Whether what comes out is the representative below p, and not any other.
     const fn is_exact(self) -> bool {
-        matches!(self, Self::ToBytes | Self::X25519 | Self::PublicKey)
+        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::PublicKey)
     }
 
     /// Which of the elements that come out are results.
     const fn results(self) -> std::ops::Range<usize> {
         match self {
             Self::LadderStep => 1..5,
+            Self::SumAndDifference => 0..2,
             _ => 0..1,
         }
     }
@@ -138,26 +143,73 @@ fn with_small(pairs: &[[Element; 2]]) -> Vec<[Element; 2]> {
     pairs.iter().map(small).collect()
 }
 
-/// Steps of the ladder with special elements in two of five places.
-fn special_steps(random: &mut Random) -> Vec<[Element; 5]> {
-    let pairs = special_pairs();
+/// What coordinates of the ladder may be: below 2²⁵⁵, or products. Of all products of special
+/// operands, and of factors whose product is nearly zero, these are the least and the greatest.
+fn coordinates(board: &mut Board, random: &mut Random) -> Vec<Element> {
+    let mut products = [special_pairs(), near_zero(random)].concat();
+    board.run(Operation::Multiply.name(), &mut products).unwrap();
+    let mut products: Vec<_> = products.into_iter().map(|[product, _]| product).collect();
+    products.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+    products.dedup();
+    let below = special().into_iter().map(|mut element| {
+        element[7] &= u32::MAX >> 1;
+        element
+    });
+    let mut found: Vec<_> = below.collect();
+    let many = found.len().min(products.len() / 2);
+    found.extend(&products[..many / 4]);
+    found.extend(&products[products.len() - many..]);
+    found
+}
+
+/// Steps of the ladder with such coordinates in two of five places, and any in the others.
+fn special_steps(board: &mut Board, random: &mut Random) -> Vec<[Element; 5]> {
+    let coordinates = coordinates(board, random);
+    let any = |random: &mut Random| coordinates[random.element()[7] as usize % coordinates.len()];
     let places = (0..5).flat_map(|first| (0..5).map(move |second| (first, second)));
     // Each pair in one place, all places after another.
-    pairs
+    coordinates
         .iter()
+        .flat_map(|a| coordinates.iter().map(move |b| (a, b)))
         .zip(places.cycle())
-        .step_by(37)
-        .map(|([a, b], (first, second))| {
-            let mut step = std::array::from_fn(|_| random.element());
+        .step_by(97)
+        .map(|((a, b), (first, second))| {
+            let mut step = std::array::from_fn(|_| any(random));
             (step[first], step[second]) = (*a, *b);
+            // The point has been read from bytes.
+            step[0][7] &= u32::MAX >> 1;
             step
         })
         .collect()
 }
 
+/// Steps whose coordinates are random, below 2²⁵⁵.
+fn random_steps(random: &mut Random, count: usize) -> Vec<[Element; 5]> {
+    let mut coordinate = || {
+        let mut element = random.element();
+        element[7] &= u32::MAX >> 1;
+        element
+    };
+    (0..count).map(|_| std::array::from_fn(|_| coordinate())).collect()
+}
+
+/// Each point of a table, of special and of random elements.
+fn choices(random: &mut Random) -> Vec<[Element; 26]> {
+    let special = special();
+    let choice = |at: usize| {
+        let mut table = std::array::from_fn(|place| match place % 2 {
+            0 => random.element(),
+            _ => special[(at * 13 + place) % special.len()],
+        });
+        table[1] = [at as u32 % 8, u32::MAX, 0, 0, 0, 0, 0, 0];
+        table
+    };
+    (0..200).map(choice).collect()
+}
+
 /// What has two operands, and what has one: of the first ones, if there are repetitions.
 fn agrees_on(board: &mut Board, pairs: &[[Element; 2]], ones: &[[Element; 2]]) {
-    for operation in [Operation::Add, Operation::Subtract, Operation::Multiply] {
+    for operation in [Operation::Add, Operation::Subtract, Operation::SumAndDifference, Operation::Multiply] {
         check(board, operation, pairs).unwrap();
     }
     check(board, Operation::MultiplyBySmall, &with_small(pairs)).unwrap();
@@ -181,7 +233,9 @@ fn agrees_on_special_operands(board: &mut Board, random: &mut Random) {
     let with_constant = |a: &Element| constants.map(|by| [*a, [by, 0, 0, 0, 0, 0, 0, 0]]);
     let products: Vec<_> = special.iter().flat_map(with_constant).collect();
     check(board, Operation::MultiplyBySmall, &products).unwrap();
-    check(board, Operation::LadderStep, &special_steps(random)).unwrap();
+    check(board, Operation::Choose, &choices(random)).unwrap();
+    let steps = special_steps(board, random);
+    check(board, Operation::LadderStep, &steps).unwrap();
 }
 
 fn agrees_on_random_operands(board: &mut Board, random: &mut Random, count: usize) {
@@ -193,9 +247,7 @@ fn agrees_on_random_operands(board: &mut Board, random: &mut Random, count: usiz
         left -= now;
         let pairs: Vec<_> = (0..now).map(|_| [random.element(), random.element()]).collect();
         agrees_on(board, &pairs, &pairs[..now.div_ceil(5)]);
-        let steps: Vec<[Element; 5]> =
-            (0..now.div_ceil(10)).map(|_| std::array::from_fn(|_| random.element())).collect();
-        check(board, Operation::LadderStep, &steps).unwrap();
+        check(board, Operation::LadderStep, &random_steps(random, now.div_ceil(10))).unwrap();
         check(board, Operation::Invert, &pairs[..now.div_ceil(500)]).unwrap();
     }
 }
@@ -208,11 +260,12 @@ fn takes_one_time(board: &mut Board, random: &mut Random) {
     pairs.extend(special.iter().map(|b| [random.element(), *b]));
     pairs.extend((0..200).map(|_| [random.element(), random.element()]));
     let pairs = with_small(&pairs);
-    let steps: Vec<_> = special_steps(random).into_iter().step_by(5).collect();
+    let steps: Vec<_> = special_steps(board, random).into_iter().step_by(5).collect();
     board.run_singly("nothing", &mut pairs.clone()).unwrap();
     for operation in [
         Operation::Add,
         Operation::Subtract,
+        Operation::SumAndDifference,
         Operation::Multiply,
         Operation::Square,
         Operation::Square5Times,
@@ -222,6 +275,7 @@ fn takes_one_time(board: &mut Board, random: &mut Random) {
         board.run_singly(operation.name(), &mut pairs.clone()).unwrap();
     }
     board.run_singly(Operation::LadderStep.name(), &mut steps.clone()).unwrap();
+    board.run_singly(Operation::Choose.name(), &mut choices(random)).unwrap();
     board.run_singly(Operation::Invert.name(), &mut pairs[..20].to_vec()).unwrap();
     board.print_cycles();
 }
@@ -417,6 +471,7 @@ fn mutations_of_the_machine_code_are_found() {
     let operations = [
         (Operation::Add, pairs.clone()),
         (Operation::Subtract, pairs.clone()),
+        (Operation::SumAndDifference, pairs.clone()),
         (Operation::ToBytes, pairs),
         (Operation::Multiply, products),
         (Operation::MultiplyBySmall, small),

@@ -6,7 +6,7 @@
 use core::hint::black_box;
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, GOOD};
-use motemix_crypto::curve::words::arithmetic::{Arithmetic, Ladder, OfThisCore};
+use motemix_crypto::curve::words::arithmetic::{Arithmetic, COORDINATES, Ladder, OfThisCore};
 use motemix_crypto::curve::words::{Words, hazmat};
 use motemix_crypto::{Curve, PublicKey, Secret};
 use motemix_multiply as _;
@@ -61,6 +61,25 @@ extern "C" fn mote_add(count: usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn mote_subtract(count: usize) -> u32 {
     each(count, |[a, b]| OfThisCore::subtract(a, b))
+}
+
+/// The first becomes the sum of both, the second the difference.
+#[unsafe(no_mangle)]
+extern "C" fn mote_sum_and_difference(count: usize) -> u32 {
+    each(count, |[a, b]| OfThisCore::sum_and_difference(a, b))
+}
+
+/// The first becomes the last coordinate of a point, of eight that follow; which one says the second's least
+/// word.
+#[unsafe(no_mangle)]
+extern "C" fn mote_choose(count: usize) -> u32 {
+    each(count, |operands: &mut [Element; 2 + 8 * COORDINATES]| {
+        let [chosen, [index, ..], points @ ..] = operands;
+        let (points, _) = points.as_chunks::<COORDINATES>();
+        if let Some(table) = points.first_chunk() {
+            OfThisCore::choose(chosen, table, *index, COORDINATES - 1);
+        }
+    })
 }
 
 /// The first becomes the product of both.

@@ -92,6 +92,8 @@ pub(super) fn expected<L: Library>(operation: Operation, operands: &[Element]) -
     match operation {
         Operation::Add => one(of(0).plus(&of(1))),
         Operation::Subtract => one(of(0).minus(&of(1))),
+        Operation::SumAndDifference => vec![of(0).plus(&of(1)).value(), of(0).minus(&of(1)).value()],
+        Operation::Choose => vec![operands[2 + 3 * operands[1][0] as usize + 2]],
         Operation::Multiply => one(of(0).times(&of(1))),
         Operation::Square => one(of(0).times(&of(0))),
         Operation::MultiplyBySmall => one(of(0).times(&L::of(&[operands[1][0], 0, 0, 0, 0, 0, 0, 0]))),

@@ -64,6 +64,15 @@ pub trait Arithmetic {
         }
     }
 
+    /// `1 / a`, in the place of `a`; zero stays zero.
+    #[inline]
+    fn invert(a: &mut [u32; WORDS])
+    where
+        Self: Sized,
+    {
+        super::field::invert_by_power::<Self>(a);
+    }
+
     /// One step of the ladder, its points in place. Its coordinates are products and squares, or below
     /// 2²⁵⁵.
     #[inline]

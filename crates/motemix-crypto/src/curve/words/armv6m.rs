@@ -7,6 +7,7 @@
 use core::arch::global_asm;
 
 use super::arithmetic::{Arithmetic, Ladder, WORDS};
+use super::field::Element;
 use super::product::OfHalves;
 
 global_asm!(
@@ -15,6 +16,7 @@ global_asm!(
     include_str!("armv6m/multiply.s"),
     include_str!("armv6m/sum.s"),
     include_str!("armv6m/ladder.s"),
+    include_str!("armv6m/inverse.s"),
     options(raw)
 );
 
@@ -24,7 +26,27 @@ unsafe extern "C" {
     fn motemix_armv6m_multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv6m_square_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv6m_ladder(ladder: &mut Ladder, clamped: &[u32; WORDS]);
+    fn motemix_armv6m_inverse(divisors: &mut Divisors);
 }
+
+/// Two numbers of nine words, interleaved, in two's complement.
+type Pair = [[u32; 2]; WORDS + 1];
+
+/// What the search for a common divisor works on.
+#[repr(C)]
+struct Divisors {
+    /// The two numbers.
+    numbers: Pair,
+    /// What the number that is inverted has to be multiplied with to be these, modulo p.
+    multiples: Pair,
+}
+
+/// p.
+const PRIME: [u32; WORDS] =
+    [0xffff_ffed, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX >> 1];
+/// 64·p.
+const PRIME_TIMES_64: [u32; WORDS + 1] =
+    [0xffff_fb40, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 31];
 
 /// Karatsuba's way to products, down to 32 bits.
 #[derive(Debug, Clone, Copy)]
@@ -74,5 +96,25 @@ impl Arithmetic for Armv6m {
         // SAFETY: it reads and writes the ladder, whose coordinates lie in the order of their
         // declaration, reads eight words at `clamped`, and keeps to the procedure call standard.
         unsafe { motemix_armv6m_ladder(ladder, clamped) }
+    }
+    fn invert(a: &mut [u32; WORDS]) {
+        // It takes numbers below p.
+        let least = Element::<Self>::from_bytes(&Element::<Self>::new(*a).to_bytes()).words();
+        let mut divisors = Divisors { numbers: [[0; 2]; WORDS + 1], multiples: [[0; 2]; WORDS + 1] };
+        divisors.numbers.iter_mut().zip(least.iter().zip(PRIME)).for_each(|(pair, (a, p))| *pair = [*a, p]);
+        divisors.multiples[0] = [1, 0];
+        // SAFETY: it reads and writes four numbers of nine words, which lie in the order of their
+        // declaration, and keeps to the procedure call standard.
+        unsafe { motemix_armv6m_inverse(&mut divisors) }
+        // The second is the inverse; it is less than 2^260 in magnitude.
+        let mut carried = 0;
+        let mut above = 0;
+        for (at, (pair, multiple)) in divisors.multiples.iter().zip(PRIME_TIMES_64).enumerate() {
+            let total = u64::from(pair[1]) + u64::from(multiple) + carried;
+            *a.get_mut(at).unwrap_or(&mut above) = total as u32;
+            carried = total >> 32;
+        }
+        // 2^256 is 38.
+        Self::add(a, &[38 * above, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -127,14 +127,10 @@ impl<A: Arithmetic> Element<A> {
         ones
     }
 
-    /// To the power of p − 2 = (2²⁵⁰ − 1)·2⁵ + 11; zero stays zero.
-    #[inline(never)]
+    /// Zero stays zero.
     pub(crate) fn inverted(&self) -> Self {
-        let mut eleven = *self;
-        eleven.power(2, self);
-        eleven.power(1, self);
-        let mut inverse = self.power_of_ones();
-        inverse.power(5, &eleven);
+        let mut inverse = *self;
+        A::invert(&mut inverse.words);
         inverse
     }
 
@@ -155,6 +151,18 @@ impl<A: Arithmetic> Element<A> {
 /// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
 fn top_bit(words: &[u32; WORDS]) -> u32 {
     black_box(words[WORDS - 1] >> 31)
+}
+
+/// To the power of p − 2 = (2²⁵⁰ − 1)·2⁵ + 11.
+#[inline(never)]
+pub(super) fn invert_by_power<A: Arithmetic>(words: &mut [u32; WORDS]) {
+    let element = Element::<A>::new(*words);
+    let mut eleven = element;
+    eleven.power(2, &element);
+    eleven.power(1, &element);
+    let mut inverse = element.power_of_ones();
+    inverse.power(5, &eleven);
+    *words = inverse.words;
 }
 
 /// Takes the bit at 2²⁵⁵ around.
