@@ -1,13 +1,21 @@
-//! Tells the cores apart that have no long product, or one whose time depends on what it
-//! multiplies. The compiler's own conditions cannot.
+//! Tells the cores apart that each have instructions of their own to multiply with. The compiler's
+//! own conditions cannot.
 
 fn main() {
-    println!("cargo:rustc-check-cfg=cfg(products_of_halves)");
     println!("cargo:rerun-if-changed=build.rs");
-    // Cortex-M0, M0+ and M23; Cortex-M3.
-    let cores = ["thumbv6m-", "thumbv8m.base-", "thumbv7m-"];
     let target = std::env::var("TARGET").unwrap_or_default();
-    if cores.iter().any(|core| target.starts_with(core)) {
-        println!("cargo:rustc-cfg=products_of_halves");
+    let cores = [
+        // Cortex-M0, M0+ and M23: no long product.
+        ("armv6m", &["thumbv6m-", "thumbv8m.base-"][..]),
+        // Cortex-M3: a long product whose time depends on its factors.
+        ("armv7m", &["thumbv7m-"]),
+        // Cortex-M4 and M7: long products of one cycle, with two summands.
+        ("armv7em", &["thumbv7em-"]),
+    ];
+    for (core, targets) in cores {
+        println!("cargo:rustc-check-cfg=cfg({core})");
+        if targets.iter().any(|prefix| target.starts_with(prefix)) {
+            println!("cargo:rustc-cfg={core}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use core::mem::{align_of, size_of};
 use core::time::Duration;
 
-use motemix_crypto::curve::words::{Words, product::OfThisCore};
+use motemix_crypto::curve::words::{Words, arithmetic::OfThisCore};
 use motemix_directory::{Entry, MAX_NODES};
 use motemix_link::sessions::{MAX_CARRIED, PAYLOAD_OVERHEAD};
 use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};

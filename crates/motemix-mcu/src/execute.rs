@@ -10,7 +10,7 @@ mod system;
 use crate::fault::FaultKind;
 use crate::machine::Machine;
 use crate::op::{Kind, LR, Op, PC, QUIET_IN_IT, SETS, SP, WIDE};
-use crate::timing::{long_operands, quotient_bits};
+use crate::timing::{BOTH_LONG, long_operands, quotient_bits};
 
 /// The register that the load just before this instruction writes, while the two may overlap; this
 /// one is none.
@@ -51,6 +51,9 @@ impl Machine {
                 self.it = if self.it & 7 == 0 { 0 } else { self.it & 0xE0 | (self.it << 1 & 0x1F) };
                 if !self.passes(condition) {
                     self.run.cycles += 1;
+                    if op.cost != 1 {
+                        self.run.path.skip(pc);
+                    }
                     pc = next;
                     continue;
                 }
@@ -64,14 +67,14 @@ impl Machine {
                 ($target:expr) => {{
                     next = $target;
                     after_narrow = false;
-                    self.refill(next, self.refill.direct);
+                    self.refill(pc, next, self.refill.direct);
                 }};
             }
             macro_rules! indirect {
                 ($target:expr) => {{
                     next = $target;
                     after_narrow = false;
-                    self.refill(next, self.refill.indirect);
+                    self.refill(pc, next, self.refill.indirect);
                 }};
             }
 
@@ -142,7 +145,7 @@ impl Machine {
                         _ => u64::from(high) + u64::from(low),
                     };
                     self.long_product(&op, (u64::from(n) * u64::from(m)).wrapping_add(addend));
-                    self.run.cycles += self.early_end(long_operands(false, n, m));
+                    self.end_early(n, m, long_operands(false, n, m));
                 }
                 Kind::Smull | Kind::Smlal => {
                     let (n, m) = (self.n(&op), self.m(&op));
@@ -151,17 +154,18 @@ impl Machine {
                         if op.kind == Kind::Smull { 0 } else { u64::from(high) << 32 | u64::from(low) };
                     let product = (i64::from(n as i32) * i64::from(m as i32)) as u64;
                     self.long_product(&op, product.wrapping_add(addend));
-                    self.run.cycles += self.early_end(long_operands(true, n, m));
+                    self.end_early(n, m, long_operands(true, n, m));
                 }
                 Kind::Udiv => {
                     let (n, m) = (self.n(&op), self.m(&op));
                     self.set(op.d, n.checked_div(m).unwrap_or(0));
-                    self.run.cycles += u64::from(quotient_bits(n, m));
+                    self.take_time_of(n, m, quotient_bits(n, m));
                 }
                 Kind::Sdiv => {
                     let (n, m) = (self.n(&op) as i32, self.m(&op) as i32);
                     self.set(op.d, if m == 0 { 0 } else { n.wrapping_div(m) as u32 });
-                    self.run.cycles += u64::from(quotient_bits(n.unsigned_abs(), m.unsigned_abs()));
+                    let cycles = quotient_bits(n.unsigned_abs(), m.unsigned_abs());
+                    self.take_time_of(n as u32, m as u32, cycles);
                 }
                 Kind::Sxtb => self.extend(&op, |m| m as i8 as u32),
                 Kind::Sxth => self.extend(&op, |m| m as i16 as u32),
@@ -281,8 +285,9 @@ impl Machine {
 
     /// Charges a taken branch with the refilling of the pipeline.
     #[inline(always)]
-    fn refill(&mut self, target: u32, cycles: u32) {
+    fn refill(&mut self, from: u32, target: u32, cycles: u32) {
         self.run.branches_taken += 1;
+        self.run.path.branch(from, target);
         self.run.cycles += u64::from(cycles);
         if target & 2 != 0 && self.refill.unaligned != 0 {
             let wide = self.memory.halfword(target).is_some_and(|first| first >> 11 >= 0b11101);
@@ -295,8 +300,21 @@ impl Machine {
     }
 
     /// Only the multiplier of a Cortex-M3 ends early.
-    fn early_end(&self, cycles: u32) -> u64 {
-        if self.core == crate::Core::M3 { cycles.into() } else { 0 }
+    #[inline(always)]
+    fn end_early(&mut self, n: u32, m: u32, cycles: u32) {
+        if self.core == crate::Core::M3 {
+            // All pairs of long operands take one time, the longest, and count as the same pair.
+            let (n, m) = if cycles == BOTH_LONG { (u32::MAX, u32::MAX) } else { (n, m) };
+            self.take_time_of(n, m, cycles);
+        }
+    }
+
+    /// Charges what operands add to the time of an instruction.
+    #[inline(always)]
+    fn take_time_of(&mut self, n: u32, m: u32, cycles: u32) {
+        self.run.operand_timed += 1;
+        self.run.operands.operands(n, m);
+        self.run.cycles += u64::from(cycles);
     }
 
     fn long_product(&mut self, op: &Op, product: u64) {

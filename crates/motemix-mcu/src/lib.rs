@@ -36,6 +36,7 @@ mod memory;
 mod op;
 mod profile;
 mod timing;
+mod trace;
 
 pub use cores::{Core, UnknownCore};
 pub use fault::{Fault, FaultKind};
@@ -43,3 +44,4 @@ pub use image::{Function, Image, ImageError};
 pub use machine::{Machine, Run};
 pub use profile::FunctionProfile;
 pub use timing::{FlashTiming, Multiplier};
+pub use trace::Trace;

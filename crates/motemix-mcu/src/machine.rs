@@ -8,6 +8,7 @@ use crate::memory::{Memory, Region};
 use crate::op::Op;
 use crate::profile::{FunctionProfile, Profiler};
 use crate::timing::{FlashTiming, Multiplier, Refill, cost};
+use crate::trace::Trace;
 
 /// Instructions of a run unless [`Machine::limit`] sets another number: minutes of a board's time.
 const DEFAULT_LIMIT: u64 = 20_000_000_000;
@@ -34,6 +35,17 @@ pub struct Run {
     pub multiplications: u64,
     /// Branches that were taken: calls and returns too.
     pub branches_taken: u64,
+    /// Instructions whose time depends on their operands on this core: long multiplications of a
+    /// Cortex-M3, and divisions.
+    pub operand_timed: u64,
+    /// What these instructions multiplied and divided, in which order. Two factors of 64 K and more
+    /// in magnitude are as good as any other two: a long multiplication does not end early then.
+    pub operands: Trace,
+    /// Which way the run took. Two runs of one function with this and the number of instructions
+    /// equal executed the same addresses in the same order.
+    pub path: Trace,
+    /// Where the run loaded and stored, in which order.
+    pub accesses: Trace,
 }
 
 /// One core with its memory.
@@ -139,6 +151,14 @@ impl Machine {
     /// [`Self::follow`] was called.
     pub fn profile(&self) -> Vec<FunctionProfile> {
         self.profiler.as_ref().map(Profiler::rows).unwrap_or_default()
+    }
+
+    /// Addresses of the instructions in flash that were executed since the machine was made, or
+    /// since [`Self::write`] changed flash.
+    pub fn executed(&self) -> impl Iterator<Item = u32> {
+        let flash = &self.memory.flash;
+        let places = flash.ops.iter().zip((flash.base..).step_by(2));
+        places.filter(|(op, _)| **op != Op::UNDECODED).map(|(_, address)| address)
     }
 
     /// Calls a function with R0 to R3 and runs it until it returns.

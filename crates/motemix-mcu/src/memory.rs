@@ -61,6 +61,9 @@ impl Region {
     }
 
     pub fn forget_all(&mut self) {
+        if self.decoded == NOTHING {
+            return;
+        }
         self.ops.fill(Op::UNDECODED);
         self.decoded = NOTHING;
     }

@@ -120,6 +120,9 @@ pub(crate) fn cost(core: Core, multiplier: Multiplier, op: &Op) -> u8 {
     }
 }
 
+/// What [`long_operands`] is at most.
+pub(crate) const BOTH_LONG: u32 = 2;
+
 /// How many more cycles a long multiplication of a Cortex-M3 takes because its operands are long:
 /// none if both are less than 64 K in magnitude, one for each that is not.
 pub(crate) fn long_operands(signed: bool, n: u32, m: u32) -> u32 {

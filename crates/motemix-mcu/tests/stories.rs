@@ -188,3 +188,90 @@ fn a_stack_that_reaches_the_data_is_a_fault() {
     let fault = machine.call(image.function("f").unwrap(), [0; 4]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::StackOverflow { sp: 0x2000_3BF0, floor: 0x2000_3C00 });
 }
+
+/// Runs of one function with these arguments are compared in what they did, not in how long it
+/// took.
+#[test]
+fn runs_that_took_the_same_time_are_told_apart_by_what_they_did() {
+    // The sides of the branch take the same time, and so do the places of the table.
+    let source = "
+function branches
+    lsls r0, r0, #31
+    beq 1f
+    b 2f
+1:  nop
+2:  nop
+    bx lr
+end branches
+function looks_up
+    ldr r1, =table
+    ldrb r0, [r1, r0]
+    bx lr
+.ltorg
+end looks_up
+function stores
+    ldr r1, =table
+    strb r2, [r1, r0]
+    bx lr
+.ltorg
+end stores
+.data
+table: .byte 1, 1";
+    for core in Core::ALL {
+        let image = image(core, source);
+        let run = |name: &str, argument: u32| {
+            let mut machine = Machine::new(&image, core, FlashTiming::default());
+            machine.call(image.function(name).unwrap(), [argument, 0, 0, 0]).unwrap()
+        };
+        for name in ["branches", "looks_up", "stores"] {
+            let [zero, one, two] = [0, 1, 2].map(|argument| run(name, argument));
+            assert_eq!((zero.cycles, zero.instructions > 0), (one.cycles, true), "{core} {name}");
+            let is_branch = name == "branches";
+            assert_eq!(zero.path != one.path, is_branch, "{core} {name}");
+            assert_eq!(zero.accesses != one.accesses, !is_branch, "{core} {name}");
+            assert_eq!((zero.path == two.path, zero.operand_timed), (true, 0), "{core} {name}");
+        }
+        // A load is no store to the same place.
+        assert_ne!(run("looks_up", 0).accesses, run("stores", 0).accesses);
+    }
+}
+
+#[test]
+fn what_takes_a_time_of_its_operands_is_counted_with_them() {
+    let source = "
+function product
+    umull r0, r1, r0, r1
+    bx lr
+end product
+function quotient
+    udiv r0, r0, r1
+    bx lr
+end quotient
+function chooses
+    cmp r0, #0
+    ite eq
+    mlaeq r2, r1, r1, r1
+    movne r2, r1
+    bx lr
+end chooses";
+    for core in [Core::M3, Core::M4] {
+        let image = image(core, source);
+        let run = |name: &str, arguments: [u32; 2]| {
+            let mut machine = Machine::new(&image, core, FlashTiming::default());
+            machine.call(image.function(name).unwrap(), [arguments[0], arguments[1], 0, 0]).unwrap()
+        };
+        let timed = u64::from(core == Core::M3);
+        // Both end early, so that the time is the same; what was multiplied is not.
+        let [product, other] = [[3, 5], [4, 5]].map(|arguments| run("product", arguments));
+        assert_eq!((product.cycles, product.operand_timed), (other.cycles, timed));
+        assert_eq!(product.operands != other.operands, core == Core::M3);
+        let [long, longer] = [[1 << 16, 1 << 20], [1 << 17, 1 << 31]].map(|factors| run("product", factors));
+        assert_eq!((long.operands, long.cycles), (longer.operands, longer.cycles));
+        let [quotient, other] = [[8, 8], [9, 9]].map(|arguments| run("quotient", arguments));
+        assert_eq!((quotient.cycles, quotient.operand_timed), (other.cycles, 1));
+        assert_ne!(quotient.operands, other.operands);
+        // Skipping MLA, which takes two cycles on a Cortex-M3, is a way of its own.
+        let [taken, skipped] = [[0, 1], [1, 1]].map(|arguments| run("chooses", arguments));
+        assert_eq!(taken.path != skipped.path, core == Core::M3);
+    }
+}

@@ -14,7 +14,7 @@ use crate::key::{Algorithm, PublicKey};
 
 /// On a board the ladder that takes the same time for all secrets on its core.
 #[cfg(target_os = "none")]
-type X25519 = motemix_crypto::curve::words::Words<motemix_crypto::curve::words::product::OfThisCore>;
+type X25519 = motemix_crypto::curve::words::Words<motemix_crypto::curve::words::arithmetic::OfThisCore>;
 #[cfg(not(target_os = "none"))]
 type X25519 = motemix_crypto::Portable;
 

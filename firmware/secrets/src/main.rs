@@ -3,6 +3,8 @@
 #![no_std]
 #![no_main]
 
+mod balanced;
+mod controls;
 mod operations;
 
 use motemix_board_bench::BoardCurve as ShippedCurve;

@@ -32,7 +32,7 @@ extern "C" fn mote_buffer() -> *mut u8 {
     BUFFER.with(|buffer| buffer.as_mut_ptr()).unwrap_or(core::ptr::null_mut())
 }
 
-fn with(use_it: impl FnOnce(&mut [u8; BUFFER_LEN]) -> Option<bool>) -> u32 {
+pub fn with(use_it: impl FnOnce(&mut [u8; BUFFER_LEN]) -> Option<bool>) -> u32 {
     BUFFER.with(use_it).flatten().map_or(BAD, verdict)
 }
 

@@ -3,8 +3,10 @@
 #![no_std]
 #![no_main]
 
+mod balanced;
+mod controls;
 mod operations;
 
-use motemix_crypto::curve::words::{Words, product::OfThisCore};
+use motemix_crypto::curve::words::{Words, arithmetic::OfThisCore};
 
 type ShippedCurve = Words<OfThisCore>;

@@ -1,35 +1,43 @@
-//! X25519 in eight words, for boards: little code and little stack. See `docs/constant-time.md`.
+//! X25519 in eight words of 32 bits, for boards: over the arithmetic of each core. See
+//! `docs/curve-arithmetic.md` and `docs/constant-time.md`.
 
+pub mod arithmetic;
 pub(crate) mod field;
+#[doc(hidden)]
+pub mod hazmat;
+mod portable;
 pub mod product;
 
 use core::marker::PhantomData;
 
-use subtle::Choice;
-use zeroize::zeroize_stack;
+use subtle::{Choice, ConditionallySelectable};
 
 use super::{Curve, PublicKey, SharedSecret};
 use crate::Secret;
+use crate::ed25519::base_times_montgomery;
+use crate::secret::wiped;
+use arithmetic::{Arithmetic, Ladder};
 use field::Element;
-use product::Product;
 
-/// The Montgomery ladder of RFC 7748 §5 with the core's products; both operations cost one
-/// variable-base multiplication.
+/// The Montgomery ladder of RFC 7748 §5; a public key goes by way of the table that signatures
+/// have, on the Edwards form of the curve.
 #[derive(Debug, Clone, Copy)]
-pub struct Words<M>(PhantomData<M>);
+pub struct Words<A>(PhantomData<A>);
 
-impl<M: Product> Curve for Words<M> {
+impl<A: Arithmetic> Curve for Words<A> {
     fn public_key(secret: &Secret<32>) -> PublicKey {
-        let mut base = [0; 32];
-        base[0] = 9;
-        let mut product = Secret::zero();
-        multiply::<M>(secret, &base, &mut product);
-        PublicKey(*product.expose())
+        let mut clamped = secret.duplicate();
+        let [low, .., high] = clamped.expose_mut();
+        *low &= 0xf8;
+        *high = *high & 0x7f | 0x40;
+        PublicKey(wiped::<BASE_STACK_LEN, _>(|| base_times_montgomery(&clamped)))
     }
 
     fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        // The product is written where it is wiped later: returned, it would leave copies in frames
+        // that nobody wipes.
         let mut product = Secret::zero();
-        multiply::<M>(secret, &point.0, &mut product);
+        wiped::<STACK_LEN, _>(|| multiply::<A>(secret, &point.0, &mut product));
         SharedSecret::of_product(&product)
     }
 }
@@ -38,67 +46,64 @@ impl<M: Product> Curve for Words<M> {
 /// Cortex-M3. Wiping must not reach much deeper than that: on a board, packets are handled near the
 /// end of the stack.
 const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 1536 } else { 1024 };
+/// The same of a public key, whose points have four coordinates.
+const BASE_STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 2560 } else { 1536 };
 /// (A + 2) / 4 of the curve.
 const CURVE_CONSTANT: u32 = 121_666;
 
-// The product is written where it is wiped later: returned, it would leave copies in frames that
-// nobody wipes.
-#[inline(never)]
-fn multiply<M: Product>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
-    ladder::<M>(secret, point, product);
-    // The words do not wipe themselves; they lay here.
-    zeroize_stack::<STACK_LEN>();
-}
-
-/// In a frame of its own, so that the frame can be wiped.
-#[inline(never)]
-#[allow(clippy::many_single_char_names)] // those of RFC 7748
-fn ladder<M: Product>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
-    let x1 = Element::<M>::from_bytes(point);
-    let (mut x2, mut z2) = (Element::ONE, Element::ZERO);
-    let (mut x3, mut z3) = (x1, Element::ONE);
+fn multiply<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
+    let x1 = Element::<A>::from_bytes(point).words();
+    let [zero, one] = [Element::<A>::ZERO, Element::ONE].map(Element::words);
+    let mut ladder = Ladder { x1, x2: one, z2: zero, x3: x1, z3: one };
     let mut swapped = 0;
     for bit in (0..255).rev() {
         let set = clamped_bit(secret, bit);
-        swap_if(swapped ^ set, &mut x2, &mut x3);
-        swap_if(swapped ^ set, &mut z2, &mut z3);
+        swap_points_if(swapped ^ set, &mut ladder);
         swapped = set;
-
-        // A = x2 + z2, B = x2 − z2
-        let mut b = x2;
-        b.subtract(&z2);
-        x2.add(&z2);
-        // DA = (x3 − z3)·A, CB = (x3 + z3)·B
-        let mut da = x3;
-        da.subtract(&z3);
-        x3.add(&z3);
-        da.multiply(&x2);
-        x3.multiply(&b);
-        z3 = da;
-        z3.subtract(&x3);
-        x3.add(&da);
-        x3.square();
-        z3.square();
-        z3.multiply(&x1);
-        // E = A² − B², x2 = A²·B², z2 = E·(B² + (a24 + 1)·E), which is RFC 7748's.
-        x2.square();
-        b.square();
-        let mut e = x2;
-        e.subtract(&b);
-        x2.multiply(&b);
-        z2 = e;
-        z2.multiply_by_small(CURVE_CONSTANT);
-        z2.add(&b);
-        z2.multiply(&e);
+        A::ladder_step(&mut ladder);
     }
-    swap_if(swapped, &mut x2, &mut x3);
-    swap_if(swapped, &mut z2, &mut z3);
-    x2.multiply(&z2.inverted());
-    *product.expose_mut() = x2.to_bytes();
+    swap_points_if(swapped, &mut ladder);
+    let mut x = Element::<A>::new(ladder.x2);
+    x.multiply(&Element::new(ladder.z2).inverted());
+    *product.expose_mut() = x.to_bytes();
 }
 
-fn swap_if<M: Product>(choice: u8, a: &mut Element<M>, b: &mut Element<M>) {
-    Element::swap_if(Choice::from(choice), a, b);
+fn swap_points_if(choice: u8, Ladder { x2, z2, x3, z3, .. }: &mut Ladder) {
+    let choice = Choice::from(choice);
+    for (a, b) in x2.iter_mut().zip(x3).chain(z2.iter_mut().zip(z3)) {
+        u32::conditional_swap(a, b, choice);
+    }
+}
+
+/// A step of the ladder from the other operations.
+fn step<A: Arithmetic>(ladder: &mut Ladder) {
+    let Ladder { x1, x2, z2, x3, z3 } = ladder;
+    // A = x2 + z2, B = x2 − z2
+    let mut b = *x2;
+    A::subtract(&mut b, z2);
+    A::add(x2, z2);
+    // DA = (x3 − z3)·A, CB = (x3 + z3)·B
+    let mut da = *x3;
+    A::subtract(&mut da, z3);
+    A::add(x3, z3);
+    A::multiply(&mut da, x2);
+    A::multiply(x3, &b);
+    *z3 = da;
+    A::subtract(z3, x3);
+    A::add(x3, &da);
+    A::square(x3);
+    A::square(z3);
+    A::multiply(z3, x1);
+    // E = A² − B², x2 = A²·B², z2 = E·(B² + (a24 + 1)·E), which is RFC 7748's.
+    A::square(x2);
+    A::square(&mut b);
+    let mut e = *x2;
+    A::subtract(&mut e, &b);
+    A::multiply(x2, &b);
+    *z2 = e;
+    A::multiply_by_small(z2, CURVE_CONSTANT);
+    A::add(z2, &b);
+    A::multiply(z2, &e);
 }
 
 /// Bit 0 to 254 of the clamped secret. Which bit is public.

@@ -24,6 +24,7 @@ use sha2::{
     digest::{FixedOutputReset as _, Update as _},
 };
 
+pub(crate) use multiply::base_times_montgomery;
 pub use sign::SigningKey;
 pub use verify::{is_key, is_signed};
 

@@ -1,6 +1,6 @@
 //! Multiplication of the base point, in constant time.
 //!
-//! A number k below ℓ, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
+//! A number k below 2²⁵⁵, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
 //! positive if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C.
 //! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once, j from 63 down to 0.
 //! Additions are complete: none is of a special case.
@@ -21,17 +21,28 @@ const ORDER: [u8; 32] = [
 /// Columns of the comb.
 const COLUMNS: usize = 64;
 
-/// The product of the base point and a number below ℓ, little-endian. The frames below it keep
+/// The product of the base point and a number below 2²⁵⁵, little-endian. The frames below it keep
 /// what is secret: whoever calls wipes them.
 #[inline(never)]
 pub(super) fn base_times(number: &Secret<32>) -> [u8; 32] {
+    product(number).encoded()
+}
+
+/// The u-coordinate of the product on the Montgomery form of the curve, little-endian, for a number
+/// below 2²⁵⁵ that is no multiple of ℓ.
+#[inline(never)]
+pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
+    product(number).u_coordinate()
+}
+
+fn product(number: &Secret<32>) -> Point {
     let odd = odd(number);
     let mut sum = Point::ZERO;
     for position in (0..COLUMNS).rev() {
         sum.double();
         sum.add_addend(&column(&odd, position));
     }
-    sum.encoded()
+    sum
 }
 
 /// The number, or the sum of it and ℓ: whichever is odd.

@@ -2,8 +2,8 @@
 
 use subtle::Choice;
 
+use crate::curve::words::arithmetic::OfThisCore;
 use crate::curve::words::field::Element;
-use crate::curve::words::product::OfThisCore;
 
 /// Its operations take one time for all numbers, on the core that this is compiled for.
 pub(super) type Field = Element<OfThisCore>;
@@ -102,6 +102,16 @@ impl Point {
         let mut bytes = y.to_bytes();
         bytes[31] |= x.to_bytes()[0] << 7;
         bytes
+    }
+
+    /// (1 + y) / (1 − y), little-endian: u on the Montgomery form of the curve (RFC 7748 §4.1).
+    #[inline(never)]
+    pub(super) fn u_coordinate(&self) -> [u8; 32] {
+        let (mut above, mut below) = (self.z, self.z);
+        above.add(&self.y);
+        below.subtract(&self.y);
+        above.multiply(&below.inverted());
+        above.to_bytes()
     }
 
     /// x and y.

@@ -1,14 +1,19 @@
-//! Whether an operation takes the same number of cycles for every secret.
+//! Whether an operation does the same for every secret: the same instructions in the same order, at
+//! the same addresses, in the same number of cycles.
+
+mod here;
+mod spread;
+
+pub use spread::{Leak, Spread, names};
 
 use super::board::Board;
 use super::measure::call;
 use crate::failure::Failure;
 use motemix_crypto::{Portable, Secret, stream};
-use motemix_mcu::{Core, FlashTiming, Image, Machine};
+use motemix_mcu::{Core, FlashTiming, Image, Machine, Run};
 use motemix_neighbour::suite::{P256, PUBLIC_KEY_LEN};
 use motemix_neighbour::{PrivateKey, Suite};
 use motemix_sphinx::{HeaderBuilder, MOTE, MessageId, MixKey, Mote, NodeId, PathHop, Shape};
-use serde::Serialize;
 
 type Motes = Mote<Portable>;
 
@@ -17,61 +22,66 @@ struct Operation {
     name: &'static str,
     /// Takes a tenth of a second and more.
     has_points: bool,
-    /// Multiplies 32 by 32 bits to 64, which no curve that a Cortex-M3 ships does.
-    has_long: bool,
+    /// Has no instruction at all whose time depends on operands: curves and scalars.
+    strict: bool,
+    /// What it shows on purpose, on which core.
+    control: fn(Core) -> &'static [Leak],
     /// Does the same here, on the same buffer.
     here: fn(&mut [u8]) -> Option<()>,
 }
 
-const OPERATIONS: [Operation; 14] = [
-    Operation { name: "multiply", has_points: false, has_long: true, here: here::multiply },
-    Operation { name: "x25519", has_points: true, has_long: false, here: here::x25519 },
-    Operation { name: "x25519_base", has_points: true, has_long: false, here: here::x25519_base },
-    Operation { name: "blind", has_points: false, has_long: false, here: here::blind },
-    Operation { name: "forward", has_points: true, has_long: false, here: here::forward },
+/// What no secret may show itself in.
+const fn secret(name: &'static str, here: fn(&mut [u8]) -> Option<()>) -> Operation {
+    Operation { name, has_points: false, strict: false, control: |_| &[], here }
+}
+
+/// The same of a tenth of a second and more.
+const fn with_points(name: &'static str, here: fn(&mut [u8]) -> Option<()>) -> Operation {
+    Operation { has_points: true, ..secret(name, here) }
+}
+
+const fn strict(operation: Operation) -> Operation {
+    Operation { strict: true, ..operation }
+}
+
+const OPERATIONS: [Operation; 18] = [
+    // UMULL of a Cortex-M3 ends early (Technical Reference Manual, table 18-1).
     Operation {
-        name: "wide_block_encrypt",
-        has_points: false,
-        has_long: false,
-        here: here::wide_block_encrypt,
+        control: |core| if core == Core::M3 { &[Leak::Cycles, Leak::Operands] } else { &[] },
+        ..secret("multiply", here::multiply)
     },
+    strict(with_points("x25519", here::x25519)),
+    strict(with_points("x25519_base", here::x25519_base)),
+    strict(secret("blind", here::blind)),
+    with_points("forward", here::forward),
+    secret("wide_block_encrypt", here::wide_block_encrypt),
+    secret("wide_block_decrypt", here::wide_block_decrypt),
+    secret("stream", here::stream),
+    secret("mac", here::mac),
+    strict(with_points("p256_public_key", here::p256_public_key)),
+    strict(with_points("p256_agree", here::p256_agree)),
+    with_points("p256_sign", here::p256_sign),
+    strict(with_points("ed25519_key", here::ed25519_key)),
+    strict(with_points("ed25519_sign", here::ed25519_sign)),
     Operation {
-        name: "wide_block_decrypt",
-        has_points: false,
-        has_long: false,
-        here: here::wide_block_decrypt,
+        control: |_| &[Leak::Cycles, Leak::Branches, Leak::Addresses],
+        ..secret("control_comparison", here::control_comparison)
     },
-    Operation { name: "stream", has_points: false, has_long: false, here: here::stream },
-    Operation { name: "mac", has_points: false, has_long: false, here: here::mac },
-    Operation { name: "p256_public_key", has_points: true, has_long: false, here: here::p256_public_key },
-    Operation { name: "p256_agree", has_points: true, has_long: false, here: here::p256_agree },
-    Operation { name: "p256_sign", has_points: true, has_long: false, here: here::p256_sign },
-    Operation { name: "ed25519_key", has_points: true, has_long: false, here: here::ed25519_key },
-    Operation { name: "ed25519_sign", has_points: true, has_long: false, here: here::ed25519_sign },
+    // Whose sides take the same time: cycles do not tell.
+    Operation { control: |_| &[Leak::Branches], ..secret("control_branch", here::control_branch) },
+    Operation { control: |_| &[Leak::Addresses], ..secret("control_table", here::control_table) },
+    // A routine that branches, where the core has no instruction for it.
+    Operation {
+        control: |core| {
+            if core == Core::M0Plus { &[Leak::Branches] } else { &[Leak::Cycles, Leak::Operands] }
+        },
+        ..secret("control_division", here::control_division)
+    },
 ];
 /// Operations, for whoever shows progress.
 pub const COUNT: usize = OPERATIONS.len();
 /// Operations without points take so many times as many secrets.
 const MORE: usize = 10;
-
-/// How the cycles of one operation spread.
-#[derive(Clone, Debug, Serialize)]
-pub struct Spread {
-    pub operation: &'static str,
-    pub secrets: usize,
-    pub least: u64,
-    pub most: u64,
-    /// Different numbers of cycles.
-    pub distinct: usize,
-    /// Whether the core's multiplier lets them differ.
-    pub may_vary: bool,
-}
-
-impl Spread {
-    pub fn is_constant(&self) -> bool {
-        self.least == self.most
-    }
-}
 
 /// Every operation with `count` secrets, or ten times as many if it multiplies no points. Each
 /// outcome has to be that of the same operation here.
@@ -86,14 +96,9 @@ pub fn spreads(
     }
     let spread = |operation: &Operation| {
         let secrets = if operation.has_points { count } else { MORE * count };
-        let mut cycles = cycles(board, image, operation, secrets)?;
-        cycles.sort_unstable();
-        let (least, most) = (cycles.first().copied().unwrap_or(0), cycles.last().copied().unwrap_or(0));
-        cycles.dedup();
+        let runs = runs(board, image, operation, secrets)?;
         done(operation.name);
-        // UMULL and UMLAL of a Cortex-M3 end early (Technical Reference Manual, table 18-1).
-        let may_vary = operation.has_long && board.core == Core::M3;
-        Ok(Spread { operation: operation.name, secrets, least, most, distinct: cycles.len(), may_vary })
+        Ok(Spread::new(operation.name, &runs, (operation.control)(board.core), operation.strict))
     };
     OPERATIONS.iter().map(spread).collect()
 }
@@ -112,7 +117,7 @@ fn check_multiplication(board: &Board, image: &Image) -> Result<(), Failure> {
     )))
 }
 
-fn cycles(board: &Board, image: &Image, operation: &Operation, count: usize) -> Result<Vec<u64>, Failure> {
+fn runs(board: &Board, image: &Image, operation: &Operation, count: usize) -> Result<Vec<Run>, Failure> {
     let mut machine = Machine::new(image, board.core, FlashTiming::ZERO_WAIT);
     let buffer = call(board, image, &mut machine, "mote_buffer", [0; 4])?.result;
     let name = format!("bench_{}", operation.name);
@@ -131,132 +136,9 @@ fn cycles(board: &Board, image: &Image, operation: &Operation, count: usize) -> 
             if outcome != bytes {
                 return Err(broken(format!("secret {number} has another outcome than on this host")));
             }
-            Ok(run.cycles)
+            Ok(run)
         })
         .collect()
-}
-
-/// The operations of the firmware's `mote_secrets`, on this host.
-mod here {
-    use super::Motes;
-    use chacha20::ChaCha20Rng;
-    use chacha20::rand_core::SeedableRng;
-    use ed25519_dalek::Signer;
-    use motemix_crypto::curve::scalar::BlindedScalar;
-    use motemix_crypto::wide_block::WideBlockKeys;
-    use motemix_crypto::{Curve, Portable, PublicKey, Secret, WideBlake2s, hash};
-    use motemix_neighbour::suite::{P256, PUBLIC_KEY_LEN, SIGNATURE_LEN};
-    use motemix_neighbour::{PrivateKey, Suite};
-    use motemix_sphinx::{MOTE, MixKey, Packet, ReplayError, ReplayFilter, ReplayTag};
-
-    const LABEL: &motemix_crypto::stream::Label = b"motemix/test";
-
-    fn key(buffer: &[u8], at: usize) -> Option<Secret<32>> {
-        buffer.get(at..)?.first_chunk().copied().map(Secret::new)
-    }
-
-    pub fn multiply(buffer: &mut [u8]) -> Option<()> {
-        let (first, rest) = buffer.split_first_chunk_mut::<8>()?;
-        let second = u64::from_le_bytes(*rest.first_chunk()?);
-        *first = u64::from_le_bytes(*first).wrapping_mul(second).to_le_bytes();
-        Some(())
-    }
-
-    pub fn x25519(buffer: &mut [u8]) -> Option<()> {
-        let product = Portable::diffie_hellman(&key(buffer, 0)?, &PublicKey(*key(buffer, 32)?.expose()))?;
-        buffer[..32].copy_from_slice(product.expose());
-        Some(())
-    }
-
-    pub fn x25519_base(buffer: &mut [u8]) -> Option<()> {
-        let public_key = Portable::public_key(&key(buffer, 0)?);
-        buffer[..32].copy_from_slice(&public_key.0);
-        Some(())
-    }
-
-    pub fn blind(buffer: &mut [u8]) -> Option<()> {
-        let mut scalar = BlindedScalar::from_clamped(&key(buffer, 0)?);
-        scalar.blind(&key(buffer, 32)?);
-        buffer[..32].copy_from_slice(scalar.to_clamped().expose());
-        Some(())
-    }
-
-    pub fn forward(buffer: &mut [u8]) -> Option<()> {
-        struct Forgetful;
-        impl ReplayFilter for Forgetful {
-            fn admit(&mut self, _: &ReplayTag) -> Result<(), ReplayError> {
-                Ok(())
-            }
-        }
-        let mix_key = MixKey::new(key(buffer, 0)?);
-        let packet = Packet::<Motes>::parse(buffer.get_mut(32..)?).ok()?;
-        let ((), authentic) = packet.authenticate([((), &mix_key)]).ok()?;
-        authentic.admit(&mut Forgetful).ok()?.unwrap_layer().ok()?;
-        Some(())
-    }
-
-    fn payload(buffer: &mut [u8]) -> Option<(WideBlockKeys, &mut [u8])> {
-        let keys = WideBlockKeys::derive(key(buffer, 0)?.expose(), LABEL);
-        Some((keys, buffer.get_mut(32..32 + MOTE.payload_len())?))
-    }
-
-    pub fn wide_block_encrypt(buffer: &mut [u8]) -> Option<()> {
-        payload(buffer).map(|(keys, payload)| keys.encrypt::<WideBlake2s>(payload))
-    }
-
-    pub fn wide_block_decrypt(buffer: &mut [u8]) -> Option<()> {
-        payload(buffer).map(|(keys, payload)| keys.decrypt::<WideBlake2s>(payload))
-    }
-
-    pub fn stream(buffer: &mut [u8]) -> Option<()> {
-        let key = key(buffer, 0)?;
-        motemix_crypto::stream::xor(key.expose(), LABEL, buffer.get_mut(32..32 + MOTE.routing_info_len())?);
-        Some(())
-    }
-
-    pub fn p256_public_key(buffer: &mut [u8]) -> Option<()> {
-        let public = P256.public_key(&PrivateKey::new(key(buffer, 0)?).ok()?).ok()?;
-        buffer[..PUBLIC_KEY_LEN].copy_from_slice(public.as_bytes());
-        Some(())
-    }
-
-    pub fn p256_agree(buffer: &mut [u8]) -> Option<()> {
-        let peer = motemix_neighbour::PublicKey::new(*buffer.get(32..)?.first_chunk()?).ok()?;
-        let shared = P256.agree(&PrivateKey::new(key(buffer, 0)?).ok()?, &peer).ok()?;
-        buffer[..32].copy_from_slice(shared.expose());
-        Some(())
-    }
-
-    pub fn p256_sign(buffer: &mut [u8]) -> Option<()> {
-        let private = PrivateKey::new(key(buffer, 0)?).ok()?;
-        let mut rng = ChaCha20Rng::from_seed(*key(buffer, 64)?.expose());
-        let signature = P256.sign(&private, key(buffer, 32)?.expose(), &mut rng).ok()?;
-        buffer[..SIGNATURE_LEN].copy_from_slice(&signature.0);
-        Some(())
-    }
-
-    fn ed25519(buffer: &[u8]) -> Option<ed25519_dalek::SigningKey> {
-        Some(ed25519_dalek::SigningKey::from_bytes(key(buffer, 0)?.expose()))
-    }
-
-    pub fn ed25519_key(buffer: &mut [u8]) -> Option<()> {
-        let public = ed25519(buffer)?.verifying_key();
-        buffer[..32].copy_from_slice(public.as_bytes());
-        Some(())
-    }
-
-    pub fn ed25519_sign(buffer: &mut [u8]) -> Option<()> {
-        let signature = ed25519(buffer)?.sign(buffer.get(32..96)?);
-        buffer[..64].copy_from_slice(&signature.to_bytes());
-        Some(())
-    }
-
-    pub fn mac(buffer: &mut [u8]) -> Option<()> {
-        let (mac, message) = buffer.get(32..)?.split_first_chunk::<16>()?;
-        let made = hash::blake2s_128(key(buffer, 0)?.expose(), message.get(..MOTE.routing_info_len())?);
-        *buffer.last_mut()? = u8::from(made.expose() == mac);
-        Some(())
-    }
 }
 
 /// Random bytes, the same in every run; every other secret has a byte pattern that hurries
@@ -270,6 +152,12 @@ fn input(operation: &str, number: usize) -> Option<Vec<u8>> {
         // Limbs of zeros and ones end a multiplication early, if anything does.
         let pattern = if number % 8 == 1 { 0x00 } else { 0xff };
         bytes[4..28].fill(pattern);
+    }
+    if operation == "control_comparison" {
+        // Equal up to one byte after the other: random bytes differ at once.
+        let (first, rest) = bytes.split_at_mut(32);
+        let equal = number % 17;
+        rest[..equal].copy_from_slice(&first[..equal]);
     }
     if operation == "mac" && number.is_multiple_of(2) {
         // A MAC that holds: the comparison must not tell.

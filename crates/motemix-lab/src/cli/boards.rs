@@ -273,12 +273,14 @@ pub struct BoardsObjects {
     pub json: bool,
 }
 
-/// Checks whether secrets change the number of cycles.
+/// Checks whether secrets change what is executed, and how long it takes.
 ///
 /// Runs each operation that uses a secret on the stopwatch, with many random secrets, for each
 /// board's core: as our own programs have it, and as the C library has it (a quarter of the
-/// secrets). Fails if the cycles of an operation differ. Where the multiplier of a Cortex-M3
-/// makes them differ, it prints how much instead.
+/// secrets). Fails if runs of an operation differ in their cycles, in the instructions that they
+/// executed or in the addresses that they loaded from and stored to, or if there was an instruction
+/// whose time depends on its operands. Operations that leak on purpose are controls: the command
+/// fails if it does not notice them.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

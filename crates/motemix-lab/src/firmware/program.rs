@@ -25,6 +25,8 @@ pub enum Purpose {
     Secrets,
     /// The same as the C library has them, for little code: `boards secrets`.
     SecretsSmall,
+    /// The arithmetic of each core, with operands from outside: the tests of the laboratory.
+    Fields,
     /// The thesis' operations on TweetNaCl: `boards measure`.
     Baseline,
     /// The functions of IoT-CryptoDiet, one by one: `boards neighbours`.
@@ -56,6 +58,7 @@ impl Purpose {
             Self::Size => "size",
             Self::Secrets => "secrets",
             Self::SecretsSmall => "secrets-small",
+            Self::Fields => "fields",
             Self::Baseline => "baseline",
             Self::Diet => "diet",
             Self::DietSteps => "diet-steps",
@@ -135,8 +138,14 @@ mod tests {
     fn every_board_of_the_thesis_has_each_program_of_the_stopwatch() {
         let programs = programs().unwrap();
         for board in &BOARDS {
-            let purposes =
-                [Purpose::Bench, Purpose::Size, Purpose::Secrets, Purpose::SecretsSmall, Purpose::Baseline];
+            let purposes = [
+                Purpose::Bench,
+                Purpose::Size,
+                Purpose::Secrets,
+                Purpose::SecretsSmall,
+                Purpose::Fields,
+                Purpose::Baseline,
+            ];
             for purpose in purposes {
                 let is_it = |program: &&Program| program.purpose == purpose && program.board == board.name;
                 assert_eq!(programs.iter().filter(is_it).count(), 1, "{purpose:?} for {}", board.name);

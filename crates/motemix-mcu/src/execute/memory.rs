@@ -97,6 +97,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn load_word(&mut self, address: u32) -> Result<u32, FaultKind> {
         self.run.loads += 1;
+        self.run.accesses.load(address);
         if address & 3 != 0 {
             self.unaligned(address, if address & 1 == 0 { 1 } else { 2 })?;
         }
@@ -106,6 +107,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn load_half(&mut self, address: u32) -> Result<u32, FaultKind> {
         self.run.loads += 1;
+        self.run.accesses.load(address);
         if address & 1 != 0 {
             self.unaligned(address, 1)?;
         }
@@ -115,12 +117,14 @@ impl Machine {
     #[inline(always)]
     pub(super) fn load_byte(&mut self, address: u32) -> Result<u32, FaultKind> {
         self.run.loads += 1;
+        self.run.accesses.load(address);
         Ok(u8::from_le_bytes(self.memory.load(address)?).into())
     }
 
     #[inline(always)]
     pub(super) fn store_word(&mut self, address: u32, value: u32) -> Result<(), FaultKind> {
         self.run.stores += 1;
+        self.run.accesses.store(address);
         if address & 3 != 0 {
             self.unaligned(address, if address & 1 == 0 { 1 } else { 2 })?;
         }
@@ -130,6 +134,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn store_half(&mut self, address: u32, value: u32) -> Result<(), FaultKind> {
         self.run.stores += 1;
+        self.run.accesses.store(address);
         if address & 1 != 0 {
             self.unaligned(address, 1)?;
         }
@@ -139,6 +144,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn store_byte(&mut self, address: u32, value: u32) -> Result<(), FaultKind> {
         self.run.stores += 1;
+        self.run.accesses.store(address);
         self.memory.store(address, [value as u8])
     }
 

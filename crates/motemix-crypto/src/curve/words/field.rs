@@ -1,39 +1,38 @@
 //! Integers modulo p = 2²⁵⁵ − 19 in eight words, below 2²⁵⁶ and not always below p.
 
-// A sum is cut into a word and what is carried. The step of a row is written out eight times.
-#![allow(clippy::cast_sign_loss, clippy::inline_always)]
-
+use core::hint::black_box;
 use core::marker::PhantomData;
 
 use subtle::{Choice, ConditionallySelectable};
 
-use super::product::Product;
-
-const WORDS: usize = 8;
-/// 2²⁵⁶ ≡ 2·19.
-const AROUND: u32 = 38;
+use super::arithmetic::{Arithmetic, WORDS};
+use super::portable::add_small;
 
 /// The least word first.
-pub(crate) struct Element<M> {
+pub(crate) struct Element<A> {
     words: [u32; WORDS],
-    product: PhantomData<M>,
+    arithmetic: PhantomData<A>,
 }
 
-// Not derived: that would ask the same of `M`.
-impl<M> Clone for Element<M> {
+// Not derived: that would ask the same of `A`.
+impl<A> Clone for Element<A> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<M> Copy for Element<M> {}
+impl<A> Copy for Element<A> {}
 
-impl<M: Product> Element<M> {
+impl<A: Arithmetic> Element<A> {
     pub(crate) const ZERO: Self = Self::new([0; WORDS]);
     pub(crate) const ONE: Self = Self::new([1, 0, 0, 0, 0, 0, 0, 0]);
 
     pub(crate) const fn new(words: [u32; WORDS]) -> Self {
-        Self { words, product: PhantomData }
+        Self { words, arithmetic: PhantomData }
+    }
+
+    pub(crate) const fn words(self) -> [u32; WORDS] {
+        self.words
     }
 
     /// Little-endian; bit 255 is ignored (RFC 7748 §5).
@@ -53,7 +52,7 @@ impl<M: Product> Element<M> {
         // 19 more reach 2²⁵⁵ exactly if there is a p to subtract.
         let mut more = words;
         add_small(&mut more, 19);
-        add_small(&mut words, 19 * (more[WORDS - 1] >> 31));
+        add_small(&mut words, 19 * top_bit(&more));
         words[WORDS - 1] &= u32::MAX >> 1;
         let mut bytes = [0; 32];
         let (chunks, _) = bytes.as_chunks_mut::<4>();
@@ -67,37 +66,12 @@ impl<M: Product> Element<M> {
         self.add(&once);
     }
 
-    #[inline(never)]
     pub(crate) fn add(&mut self, other: &Self) {
-        let mut carried = 0;
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            let total = u64::from(*word) + u64::from(*other) + carried;
-            *word = total as u32;
-            carried = total >> 32;
-        }
-        self.wrap(carried as u32);
+        A::add(&mut self.words, &other.words);
     }
 
-    #[inline(never)]
     pub(crate) fn subtract(&mut self, other: &Self) {
-        // Minus one where something was borrowed.
-        let mut borrowed = 0;
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            let total = i64::from(*word) - i64::from(*other) + borrowed;
-            *word = total as u32;
-            borrowed = total >> 32;
-        }
-        // What was borrowed is 2²⁵⁶. If it has to be borrowed twice, all words but the least are
-        // ones then.
-        for _ in 0..2 {
-            // Not a product: on a Cortex-M3 the time of a long one depends on what is multiplied.
-            borrowed = -(borrowed & i64::from(AROUND));
-            for word in &mut self.words {
-                let total = i64::from(*word) + borrowed;
-                *word = total as u32;
-                borrowed = total >> 32;
-            }
-        }
+        A::subtract(&mut self.words, &other.words);
     }
 
     pub(crate) fn negate(&mut self) {
@@ -106,54 +80,18 @@ impl<M: Product> Element<M> {
         *self = negative;
     }
 
-    #[inline(never)]
     pub(crate) fn multiply(&mut self, by: &Self) {
-        let mut product = [0; 2 * WORDS];
-        let (pairs, _) = self.words.as_chunks::<2>();
-        for (at, pair) in pairs.iter().enumerate() {
-            let (rows, above) = halves(&mut product[2 * at..]);
-            let sums = add_two_rows::<M>(rows, *pair, &by.words);
-            above[..2].copy_from_slice(&sums);
-        }
-        self.reduce(&product);
+        A::multiply(&mut self.words, &by.words);
     }
 
-    #[inline(never)]
     pub(crate) fn square(&mut self) {
-        let factor = *self;
-        self.multiply(&factor);
-    }
-
-    /// By a number below 2³¹.
-    pub(crate) fn multiply_by_small(&mut self, by: u32) {
-        let mut product = [0; 2 * WORDS];
-        let (row, above) = halves(&mut product);
-        above[0] = add_row::<M>(row, by, &self.words);
-        self.reduce(&product);
-    }
-
-    /// 38 times the upper half, and the lower.
-    #[inline(never)]
-    fn reduce(&mut self, product: &[u32; 2 * WORDS]) {
-        let (lower, upper) = product.split_at(WORDS);
-        self.words.copy_from_slice(lower);
-        let above = add_row::<M>(&mut self.words, AROUND, upper.first_chunk().expect("a half"));
-        self.wrap(above);
-    }
-
-    /// Takes what is at 2²⁵⁶, at most 38 times that, around.
-    fn wrap(&mut self, above: u32) {
-        let above = add_small(&mut self.words, AROUND * above);
-        // If there is something again, the rest is small.
-        self.words[0] += AROUND * above;
+        A::square(&mut self.words);
     }
 
     /// self^(2^squarings) · factor.
     #[inline(never)]
     fn power(&mut self, squarings: usize, factor: &Self) {
-        for _ in 0..squarings {
-            self.square();
-        }
+        A::square_times(&mut self.words, squarings);
         self.multiply(factor);
     }
 
@@ -204,63 +142,14 @@ impl<M: Product> Element<M> {
     }
 }
 
-/// The first words, and what follows them.
-fn halves(product: &mut [u32]) -> (&mut [u32; WORDS], &mut [u32]) {
-    product.split_first_chunk_mut().expect("a half and more")
-}
-
-/// Adds `word` times `by` to `row`. Returns what is above it.
-#[inline(never)]
-fn add_row<M: Product>(row: &mut [u32; WORDS], word: u32, by: &[u32; WORDS]) -> u32 {
-    let mut carried = 0;
-    // Written out: a loop would cost as much again as what it does, and compilers for size make
-    // one.
-    macro_rules! add {
-        ($($at:literal)*) => { $( add_product::<M>(&mut row[$at], word, by[$at], &mut carried); )* };
-    }
-    add!(0 1 2 3 4 5 6 7);
-    carried
-}
-
-/// Adds a pair of words times `by` to `rows`. Returns what is above them. Each word of `by` and of
-/// `rows` is read once for two products.
-#[inline(never)]
-fn add_two_rows<M: Product>(rows: &mut [u32; WORDS], pair: [u32; 2], by: &[u32; WORDS]) -> [u32; 2] {
-    let [low, high] = pair;
-    let (mut carried, mut carried_high) = (0, 0);
-    macro_rules! add {
-        ($($below:literal $at:literal),*) => { $(
-            add_product::<M>(&mut rows[$at], low, by[$at], &mut carried);
-            add_product::<M>(&mut rows[$at], high, by[$below], &mut carried_high);
-        )* };
-    }
-    add_product::<M>(&mut rows[0], low, by[0], &mut carried);
-    add!(0 1, 1 2, 2 3, 3 4, 4 5, 5 6, 6 7);
-    add_product::<M>(&mut carried, high, by[7], &mut carried_high);
-    [carried, carried_high]
-}
-
-#[inline(always)]
-fn add_product<M: Product>(sum: &mut u32, word: u32, by: u32, carried: &mut u32) {
-    let total = M::product(word, by) + u64::from(*sum) + u64::from(*carried);
-    *sum = total as u32;
-    *carried = (total >> 32) as u32;
-}
-
-/// Adds to the least word. Returns what is at 2²⁵⁶.
-fn add_small(words: &mut [u32; WORDS], summand: u32) -> u32 {
-    let mut carried = summand;
-    for word in words {
-        let total = u64::from(*word) + u64::from(carried);
-        *word = total as u32;
-        carried = (total >> 32) as u32;
-    }
-    carried
+/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
+fn top_bit(words: &[u32; WORDS]) -> u32 {
+    black_box(words[WORDS - 1] >> 31)
 }
 
 /// Takes the bit at 2²⁵⁵ around.
 fn take_above(words: &mut [u32; WORDS]) {
-    let above = words[WORDS - 1] >> 31;
+    let above = top_bit(words);
     words[WORDS - 1] &= u32::MAX >> 1;
     add_small(words, 19 * above);
 }
@@ -328,7 +217,7 @@ mod tests {
         square.square();
         assert_eq!(square.to_bytes(), product(greatest, &greatest).to_bytes());
         let mut multiple = greatest;
-        multiple.multiply_by_small(5);
+        Long::multiply_by_small(&mut multiple.words, 5);
         assert_eq!(multiple.to_bytes(), small(185));
         let minus_one = Any::from_bytes(&below_2_255(20));
         assert_eq!(product(minus_one, &minus_one).to_bytes(), small(1));

@@ -37,13 +37,6 @@ impl Product for OfHalves {
     }
 }
 
-/// The one that takes constant time on the core that this is compiled for.
-#[cfg(not(products_of_halves))]
-pub type OfThisCore = Long;
-/// The one that takes constant time on the core that this is compiled for.
-#[cfg(products_of_halves)]
-pub type OfThisCore = OfHalves;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
-//! `motemix-lab boards secrets`: does an operation take the same time for every secret?
+//! `motemix-lab boards secrets`: does an operation do the same for every secret?
 
 use super::{Loaded, at_once};
 use crate::boards::report::grouped;
-use crate::boards::secrets::{COUNT, Spread, spreads};
+use crate::boards::secrets::{COUNT, Spread, names, spreads};
 use crate::cli::BoardsSecrets as Args;
 use crate::failure::Failure;
 use crate::firmware::Purpose;
@@ -51,7 +51,9 @@ pub fn secrets(args: &Args) -> Result<(), Failure> {
 }
 
 fn table(found: &[BoardSpreads]) -> Table {
-    let mut table = Table::new(["board", "core", "program", "operation", "secrets", "cycles", "spread", ""]);
+    let head =
+        ["board", "core", "program", "operation", "secrets", "cycles", "spread", "paths", "accesses", ""];
+    let mut table = Table::new(head);
     for (board, spread) in
         found.iter().flat_map(|board| board.operations.iter().map(move |spread| (board, spread)))
     {
@@ -63,12 +65,14 @@ fn table(found: &[BoardSpreads]) -> Table {
             spread.secrets.to_string(),
             grouped(spread.least),
             grouped(spread.most - spread.least),
-            match (spread.is_constant(), spread.may_vary) {
-                (true, _) => "one number",
-                (false, true) => "varies with the core's multiplier",
-                (false, false) => "VARIES",
-            }
-            .to_owned(),
+            spread.paths.to_string(),
+            spread.accesses.to_string(),
+            match (spread.is_control(), spread.fault().is_some()) {
+                (false, false) => "always the same".to_owned(),
+                (false, true) => format!("SHOWN IN {}", names(&spread.shows)),
+                (true, false) => format!("leaks on purpose: {}", names(&spread.shows)),
+                (true, true) => "LEAKS ON PURPOSE, AND IS NOT NOTICED".to_owned(),
+            },
         ]);
     }
     table
@@ -79,18 +83,16 @@ fn name(program: Purpose) -> &'static str {
 }
 
 fn judge(found: &[BoardSpreads]) -> Result<(), Failure> {
-    let varying: Vec<_> = found
+    let faults: Vec<_> = found
         .iter()
         .flat_map(|board| board.operations.iter().map(move |spread| (board, spread)))
-        .filter(|(_, spread)| !spread.is_constant() && !spread.may_vary)
-        .map(|(board, spread)| {
-            let BoardSpreads { board, program, .. } = board;
-            let Spread { operation, least, most, .. } = spread;
-            format!("{board} {operation} ({}) takes from {least} to {most} cycles", name(*program))
+        .filter_map(|(board, spread)| {
+            let fault = spread.fault()?;
+            Some(format!("{} ({}): {fault}", board.board, name(board.program)))
         })
         .collect();
-    if varying.is_empty() {
+    if faults.is_empty() {
         return Ok(());
     }
-    Err(Failure::failed(format!("the time depends on secrets: {}", varying.join("; "))))
+    Err(Failure::failed(format!("what is done depends on secrets: {}", faults.join("; "))))
 }
