@@ -170,17 +170,6 @@ macro_rules! field_of_five_limbs {
                 }
                 Self(difference).to_factor()
             }
-
-            /// `other` in the lanes that are chosen.
-            #[$features]
-            #[inline]
-            fn or(&self, choice: Mask, other: &Self) -> Self {
-                let mut chosen = *self;
-                for i in 0..5 {
-                    chosen.0[i] = choose(choice, self.0[i], other.0[i]);
-                }
-                chosen
-            }
         }
     };
 }

@@ -3,8 +3,8 @@
 //! It is a macro and no generic function, because `#[target_feature]` has to stand at each function
 //! that works with vectors, and an attribute does not take a parameter.
 
-/// Makes `multiply_each`, with `Vector` and what can be done with it from the module's `vector`, and
-/// with `Factor` and `Product` from its field.
+/// Makes `multiply_each` of what the module has: `Vector` and what can be done with it, and `Factor`
+/// and `Product` of its field.
 ///
 /// A `Factor` may be multiplied, a `Product` is what a multiplication makes. They are two types,
 /// because fields differ in where they carry: a sum of products is a factor, and that is the only
@@ -29,8 +29,7 @@ macro_rules! ladder {
             }
         }
 
-        /// The product of each lane, as a fraction. The lowest three bits of a scalar are zero:
-        /// three doublings end the ladder.
+        /// The product of each lane, as a fraction.
         #[$features]
         #[inline(never)]
         #[allow(clippy::many_single_char_names)] // those of RFC 7748
@@ -39,26 +38,31 @@ macro_rules! ladder {
             let (mut x2, mut z2) = (Product::small(1), Product::small(0));
             let (mut x3, mut z3) = (Product::of_factor(&x1), Product::small(1));
             let mut swapped = none();
-            for bit in (3..255).rev() {
+            for bit in (0..255).rev() {
                 let set = bit_is_set(scalars[bit / 64], bit % 64);
                 let swap = differs(set, swapped);
                 swapped = set;
 
                 let (a, b) = (x2.plus(&z2), x2.minus(&z2));
                 let (c, d) = (x3.plus(&z3), x3.minus(&z3));
-                // Both are the same, but for the sign of the difference, if the two points are
-                // swapped: so only what is doubled has to be chosen.
+                // If the points are swapped, these two are swapped: their sum is the same, and the
+                // square of their difference. So only what is doubled has to be chosen.
                 let (da, cb) = (d.times(&a), c.times(&b));
+                let (a, b) = (a.or(swap, &c), b.or(swap, &d));
+                // What needs a result comes as late as it can after it: a product takes longer than
+                // it keeps the multiplier busy.
+                let (aa, bb) = (a.squared(), b.squared());
                 x3 = da.plus(&cb).squared();
-                z3 = da.minus(&cb).squared().to_factor().times(&x1);
-                double(&mut x2, &mut z2, &a.or(swap, &c), &b.or(swap, &d));
+                let square = da.minus(&cb).squared();
+                x2 = aa.to_factor().times(&bb.to_factor());
+                // E·(B² + (a24 + 1)·E), which is RFC 7748's E·(A² + a24·E).
+                let e = aa.minus(&bb);
+                let sum = e.times_curve_constant_plus(&bb);
+                z3 = square.to_factor().times(&x1);
+                z2 = e.times(&sum);
             }
-            let (mut x, mut z) = (x2.or(swapped, &x3), z2.or(swapped, &z3));
-            for _ in 0..3 {
-                let (sum, difference) = (x.plus(&z), x.minus(&z));
-                double(&mut x, &mut z, &sum, &difference);
-            }
-            (x.to_factor(), z.to_factor())
+            // Bit 0 of a clamped scalar is not set: nothing is left to be swapped.
+            (x2.to_factor(), z2.to_factor())
         }
 
         /// Divides each fraction, with one inversion for all of them (P. L. Montgomery, Math. Comp.
@@ -82,17 +86,6 @@ macro_rules! ladder {
                 *x = x.times(&inverse.times(before).to_factor()).to_factor();
                 inverse = inverse.times(z).to_factor();
             }
-        }
-
-        /// The double of a point, from the sum and the difference of its coordinates.
-        #[$features]
-        #[inline]
-        fn double(x: &mut Product, z: &mut Product, sum: &Factor, difference: &Factor) {
-            let (aa, bb) = (sum.squared(), difference.squared());
-            *x = aa.to_factor().times(&bb.to_factor());
-            let e = aa.minus(&bb);
-            // E·(B² + (a24 + 1)·E), which is RFC 7748's E·(A² + a24·E).
-            *z = e.times(&e.times_curve_constant_plus(&bb));
         }
 
         /// z^(p − 2).

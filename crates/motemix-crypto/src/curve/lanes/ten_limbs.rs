@@ -143,8 +143,10 @@ macro_rules! field_of_ten_limbs {
                 Self(limbs)
             }
 
+            // Written into the ladder, sum and difference are made side by side, of more limbs than
+            // there are registers.
             #[$features]
-            #[inline]
+            #[inline(never)]
             fn plus(&self, other: &Self) -> Factor {
                 let mut sum = self.0;
                 for i in 0..10 {
@@ -154,7 +156,7 @@ macro_rules! field_of_ten_limbs {
             }
 
             #[$features]
-            #[inline]
+            #[inline(never)]
             fn minus(&self, other: &Self) -> Factor {
                 // 2·p in limbs that are larger than those of a product: nothing goes below zero.
                 let (even, odd) = (splat(2 * ((1 << 26) - 1)), splat(2 * ((1 << 25) - 1)));
@@ -168,17 +170,6 @@ macro_rules! field_of_ten_limbs {
                     difference[i] = subtract(add(difference[i], multiple), other.0[i]);
                 }
                 Factor(difference)
-            }
-
-            /// `other` in the lanes that are chosen.
-            #[$features]
-            #[inline]
-            fn or(&self, choice: Mask, other: &Self) -> Self {
-                let mut chosen = *self;
-                for i in 0..10 {
-                    chosen.0[i] = choose(choice, self.0[i], other.0[i]);
-                }
-                chosen
             }
         }
 
