@@ -6,7 +6,7 @@ use motemix_crypto::curve::words::{
     Words,
     product::{Long, OfHalves},
 };
-use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
 
 use crate::host_curve::HostCurve;
 use crate::trial::{Expected, Operation, Trial};
@@ -28,20 +28,6 @@ pub const OPERATIONS: &[Operation] = &[
         expected: Expected::Secret,
         variants: 1,
         run: diffie_hellman::<Portable>,
-    },
-    Operation {
-        name: "public key, half words",
-        secret: "the scalar",
-        expected: Expected::Secret,
-        variants: 1,
-        run: public_key::<HalfWords>,
-    },
-    Operation {
-        name: "Diffie-Hellman, half words",
-        secret: "the scalar and the point",
-        expected: Expected::Secret,
-        variants: 1,
-        run: diffie_hellman::<HalfWords>,
     },
     Operation {
         name: "public key, words",

@@ -88,18 +88,11 @@ pub const MUTATIONS: &[Mutation] = &[
         operations: &["blinded scalar: reduce, multiply, clamp"],
     },
     Mutation {
-        name: "half words: a branch where the ladder swaps",
-        file: "crates/motemix-crypto/src/curve/half_words.rs",
-        original: "swap_if(swapped ^ set, &mut x2, &mut x3)",
-        mutant: "if core::hint::black_box(swapped ^ set) == 1 { core::mem::swap(&mut x2, &mut x3); }",
-        operations: &["public key, half words"],
-    },
-    Mutation {
         name: "words: a branch where the ladder swaps",
         file: "crates/motemix-crypto/src/curve/words.rs",
-        original: "swap_if(swapped ^ set, &mut x2, &mut x3)",
-        mutant: "if core::hint::black_box(swapped ^ set) == 1 { core::mem::swap(&mut x2, &mut x3); }",
-        operations: &["public key, words"],
+        original: "u32::conditional_swap(a, b, choice);",
+        mutant: "if core::hint::black_box(choice.unwrap_u8()) == 1 { core::mem::swap(a, b); }",
+        operations: &["Diffie-Hellman, words"],
     },
     Mutation {
         name: "scalars of half words: a branch where the order is added",

@@ -3,7 +3,7 @@
 use core::mem::{align_of, size_of};
 use core::time::Duration;
 
-use motemix_crypto::curve::words::{Words, arithmetic::OfThisCore};
+use motemix_crypto::BoardCurve;
 use motemix_directory::{Entry, MAX_NODES};
 use motemix_link::sessions::{MAX_CARRIED, PAYLOAD_OVERHEAD};
 use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};
@@ -13,8 +13,8 @@ use motemix_sphinx::{Mote, NodeId, Profile};
 use crate::handle::NodeHandle;
 use crate::status::Status;
 
-/// Packets of motes, with the curve that is quick where the compiler is to make little code.
-pub(crate) type Motes = Mote<Words<OfThisCore>>;
+/// Packets of motes.
+pub(crate) type Motes = Mote<BoardCurve>;
 /// Their curve.
 pub(crate) type MoteCurve = <Motes as Profile>::Curve;
 

@@ -32,9 +32,7 @@ pub mod stream;
 pub mod uniform;
 pub mod wide_block;
 
-pub use curve::{
-    Curve, Pair, PublicKey, SharedSecret, compact::Compact, half_words::HalfWords, portable::Portable,
-};
+pub use curve::{Curve, Pair, PublicKey, SharedSecret, portable::Portable, words::BoardCurve};
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
 

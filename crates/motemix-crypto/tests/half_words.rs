@@ -1,8 +1,8 @@
-//! The curve and the scalars of half words against those of curve25519-dalek.
+//! The scalars of half words, and the curve of boards, against those of curve25519-dalek.
 
 use curve25519_dalek::scalar::Scalar as TheirScalar;
 use motemix_crypto::curve::half_words::scalar::Scalar;
-use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{BoardCurve, Curve, Portable, PublicKey, Secret, SharedSecret};
 use proptest::prelude::*;
 
 /// Any 32 bytes; and long runs of ones and zeros, which are at the ends of what limbs hold.
@@ -22,8 +22,8 @@ proptest! {
     #[test]
     fn curves_agree(secret in bytes(), point in bytes()) {
         let (secret, point) = (Secret::new(secret), PublicKey(point));
-        prop_assert_eq!(HalfWords::public_key(&secret), Portable::public_key(&secret));
-        let ours = HalfWords::diffie_hellman(&secret, &point);
+        prop_assert_eq!(BoardCurve::public_key(&secret), Portable::public_key(&secret));
+        let ours = BoardCurve::diffie_hellman(&secret, &point);
         let theirs = Portable::diffie_hellman(&secret, &point);
         prop_assert_eq!(ours.as_ref().map(SharedSecret::expose), theirs.as_ref().map(SharedSecret::expose));
     }

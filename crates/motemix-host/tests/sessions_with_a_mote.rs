@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
-use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_crypto::{BoardCurve, Curve as _, Secret};
 use motemix_directory::Epoch;
 use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, SocketNetwork, SocketNode};
 use motemix_host::rng::HostRng;
@@ -33,7 +33,7 @@ struct HostAlone;
 
 impl Neighbourhood for HostAlone {
     fn admitted(&self, station: ExtendedAddress) -> Option<Admitted> {
-        let host = admitted(Compact::public_key(&secret(1)).0, EPOCH.0);
+        let host = admitted(BoardCurve::public_key(&secret(1)).0, EPOCH.0);
         (station == station_at(v6(HOST))).then_some(host)
     }
 
@@ -50,7 +50,7 @@ struct Two {
     now: Instant,
     host: motemix_host::link::Sessions,
     mote: Sessions<'static, PACKET>,
-    meeting: Meeting<Compact>,
+    meeting: Meeting<BoardCurve>,
     rng: HostRng,
     to_host: Vec<Vec<u8>>,
     to_mote: Vec<Vec<u8>>,
@@ -66,14 +66,14 @@ impl Two {
             name: address.into(),
             addresses: vec![v6(address).into()],
             route: Some(v6(address).into()),
-            mix_key: Compact::public_key(&secret(byte)),
+            mix_key: BoardCurve::public_key(&secret(byte)),
         });
-        let own_key = (secret(1), Compact::public_key(&secret(1)));
+        let own_key = (secret(1), BoardCurve::public_key(&secret(1)));
         host.follow(SocketNetwork { nodes: nodes.into(), epoch: EPOCH, own_key });
         let slots = [(); 4].map(|()| SessionSlot::FREE);
         let mote = Sessions::new(&LinkSettings::new(), Box::leak(Box::new(slots)));
         let mut meeting = Meeting::new(station_at(v6(MOTE)), &mut rng);
-        let public = admitted(Compact::public_key(&secret(2)).0, EPOCH.0);
+        let public = admitted(BoardCurve::public_key(&secret(2)).0, EPOCH.0);
         meeting.set_identity(Some((secret(2), public)));
         let now = Instant::from_micros(20_000_000);
         let (to_host, to_mote, arrived) = Default::default();

@@ -13,7 +13,7 @@ use dissected::{Read, to_port};
 use motemix_air::Instant;
 use motemix_air::capture::Capture;
 use motemix_air::channel::{Channel, Event, Settings};
-use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_crypto::{BoardCurve, Curve as _, Secret};
 use motemix_host::link::KeyLog;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
 use motemix_link::protection::{KEY_LEN, KeySlot};
@@ -95,14 +95,14 @@ fn record(recovery: Recovery) -> Recorded {
     let mut capture = Capture::new(Vec::new()).expect("memory takes all");
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     let secrets = [[1; 32], [2; 32]];
-    let both = Both(secrets.map(|secret| admitted(Compact::public_key(&Secret::new(secret)).0, EPOCH)));
+    let both = Both(secrets.map(|secret| admitted(BoardCurve::public_key(&Secret::new(secret)).0, EPOCH)));
     let mut memory = [const { StackMemory::<PACKET, 2, 2>::new() }; 2];
     let mut slots = [[const { KeySlot::FREE }; 1], [KeySlot::FREE]];
     let mut stations = Vec::new();
     for (index, (memory, slots)) in memory.iter_mut().zip(&mut slots).enumerate() {
         let mut stack = Stack::new(address(index), index as u64, &settings, memory.lend());
         stack.protect(slots);
-        let mut meeting = Meeting::<Compact>::new(address(index), &mut rng);
+        let mut meeting = Meeting::<BoardCurve>::new(address(index), &mut rng);
         meeting.set_identity(Some((Secret::new(secrets[index]), both.0[index])));
         let member = channel.join(Instant::default(), address(index)).expect("there is room");
         stations.push((Radio::new(Line::default()), stack, meeting, member));

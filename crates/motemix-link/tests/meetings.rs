@@ -5,7 +5,7 @@ mod world;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_crypto::{BoardCurve, Curve as _, Secret};
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
 use motemix_link::protection::KeySlot;
 use motemix_link::serial::ExtendedAddress;
@@ -45,7 +45,7 @@ fn secret(number: usize) -> Secret<32> {
 }
 
 fn public(number: usize) -> Admitted {
-    admitted(Compact::public_key(&secret(number)).0, 7)
+    admitted(BoardCurve::public_key(&secret(number)).0, 7)
 }
 
 /// What the network document says.
@@ -68,7 +68,7 @@ impl Neighbourhood for Document {
 
 struct Network {
     world: World,
-    meetings: Vec<Meeting<Compact>>,
+    meetings: Vec<Meeting<BoardCurve>>,
     document: Document,
     random: Random,
     gone: Vec<usize>,
@@ -92,7 +92,7 @@ impl Network {
         Self { world, meetings, document, random, gone: gone.to_vec() }
     }
 
-    fn meeting(number: usize, random: &mut Random) -> Meeting<Compact> {
+    fn meeting(number: usize, random: &mut Random) -> Meeting<BoardCurve> {
         let mut meeting = Meeting::new(address(number), random);
         meeting.set_identity(Some((secret(number), public(number))));
         meeting

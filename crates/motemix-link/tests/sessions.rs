@@ -5,7 +5,7 @@ mod world;
 
 use std::net::SocketAddrV6;
 
-use motemix_crypto::{Compact, Curve as _};
+use motemix_crypto::{BoardCurve, Curve as _};
 use motemix_link::counters::LinkDrop;
 use motemix_link::meeting::{Meeting, admitted};
 use motemix_link::protection::Keys as _;
@@ -24,7 +24,7 @@ fn a_station_that_a_document_has_moved_has_to_be_told_so() {
             station_at(before) < station_at(address(0)) && station_at(address(0)) < station_at(address(1))
         );
         let mut meeting = Meeting::new(station_at(before), &mut world.dice);
-        meeting.set_identity(Some((secret(1), admitted(Compact::public_key(&secret(1)).0, 7))));
+        meeting.set_identity(Some((secret(1), admitted(BoardCurve::public_key(&secret(1)).0, 7))));
         if is_told {
             meeting.set_address(station_at(address(1)));
         }

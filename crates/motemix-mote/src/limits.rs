@@ -4,17 +4,14 @@
 //! Full is a state that each table has an outcome for, so a wrong limit loses packets and breaks
 //! nothing.
 
-use motemix_crypto::{Compact, HalfWords};
+use motemix_crypto::BoardCurve;
 use motemix_node::FingerprintBits;
 use motemix_sphinx::Mote;
 
 use crate::store::Layout;
 
-/// Packets of a board whose core multiplies 32 by 32 bits to 64 in one time, or in a routine
-/// without branches: Cortex-M0, M0+, M4.
-pub type Packets = Mote<Compact>;
-/// Packets of a board with a Cortex-M3, whose long products end early: constant time without them.
-pub type PacketsOnM3 = Mote<HalfWords>;
+/// Packets of a board.
+pub type Packets = Mote<BoardCurve>;
 
 /// The tables of a board as built, its flash, and the part that holds them. There will be more of
 /// them; a board of one's own begins with the limits of a similar one:

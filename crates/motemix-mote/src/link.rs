@@ -3,7 +3,7 @@
 
 use core::net::SocketAddrV6;
 
-use motemix_crypto::{Compact, Curve, Secret};
+use motemix_crypto::{BoardCurve, Curve, Secret};
 use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood};
 use motemix_link::radio::{Radio, Transceiver};
@@ -68,7 +68,7 @@ pub trait Link {
 
 /// A board's own radio, with the layers above it. Every neighbour has the one port that 6LoWPAN
 /// writes in four bits, whatever a network document says.
-pub struct OnAir<'a, 's, T, C: Curve = Compact> {
+pub struct OnAir<'a, 's, T, C: Curve = BoardCurve> {
     /// UDP over 6LoWPAN.
     pub stack: &'a mut Stack<'s>,
     /// The radio, which outlives the stack.

@@ -67,7 +67,6 @@ impl Traits {
             // dBm, 13.2 mA.
             Board::IotlabM3 => Self {
                 megahertz: 72,
-                // `HalfWords`, whose time does not depend on the scalar.
                 multiplication: 7_783_857,
                 verification: 4_492_776,
                 signature: 9_260_110,

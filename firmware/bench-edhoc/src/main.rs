@@ -7,9 +7,9 @@
 mod handshake;
 
 use motemix_board_bench::place::Place;
-use motemix_board_bench::{BoardCurve, verdict};
+use motemix_board_bench::verdict;
 use motemix_crypto::aes_ccm::{KEY_LEN, NONCE_LEN, TAG_LEN, open, seal};
-use motemix_crypto::{Curve, Secret};
+use motemix_crypto::{BoardCurve, Curve, Secret};
 use motemix_neighbour::edhoc::{CoseKey, Method, OwnKey, Suite0, WithoutSignatures};
 
 /// What [`handshake`] runs.

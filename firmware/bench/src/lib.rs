@@ -11,20 +11,6 @@ pub mod start;
 pub mod steps;
 pub mod world;
 
-/// The curve that a board with this core ships: constant time on it, and the least flash.
-#[cfg(core = "m3")]
-pub type BoardCurve = motemix_crypto::HalfWords;
-/// The curve that a board with this core ships: constant time on it, and the least flash.
-#[cfg(not(core = "m3"))]
-pub type BoardCurve = motemix_crypto::Compact;
-
-/// The same with a table of multiples of the base point, where there is one.
-#[cfg(core = "m3")]
-pub type FastCurve = BoardCurve;
-/// The same with a table of multiples of the base point, where there is one.
-#[cfg(not(core = "m3"))]
-pub type FastCurve = motemix_crypto::Portable;
-
 /// The tables of the board of the thesis that has this core.
 #[cfg(core = "m0")]
 pub const LIMITS: motemix_mote::Limits = motemix_mote::limits::SAMR21_XPRO;

@@ -7,6 +7,4 @@ mod balanced;
 mod controls;
 mod operations;
 
-use motemix_crypto::curve::words::{Words, arithmetic::OfThisCore};
-
-type ShippedCurve = Words<OfThisCore>;
+use motemix_crypto::BoardCurve as ShippedCurve;

@@ -35,7 +35,7 @@ impl<'r> Node<'r> {
 }
 
 impl<'r> Board for Node<'r> {
-    type Profile = motemix_mote::limits::PacketsOnM3;
+    type Profile = motemix_mote::limits::Packets;
     type Flash = Store;
     type Random = Random<'r>;
     type Radio = Handle;

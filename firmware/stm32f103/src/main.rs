@@ -26,8 +26,8 @@
 //!
 //! Crystal and pins are those of RIOT's board definition (`boards/common/iotlab`).
 //!
-//! Long products on a Cortex-M3 end early depending on what is multiplied (UMULL), so the curve is
-//! `HalfWords`, which has none of them and takes constant time.
+//! Long products on a Cortex-M3 end early depending on what is multiplied (UMULL), so the curve
+//! of boards has none of them there, and takes constant time.
 
 #![no_std]
 #![no_main]
@@ -55,7 +55,7 @@ use stm32f1xx_hal::prelude::_fugit_RateExtU32 as _;
 use stm32f1xx_hal::rcc::{Config, RccExt as _};
 
 use motemix_mote::Limits;
-use motemix_mote::limits::{IOTLAB_M3, PacketsOnM3};
+use motemix_mote::limits::{IOTLAB_M3, Packets};
 
 use board::Node;
 
@@ -111,5 +111,5 @@ fn main() -> ! {
         }
     };
     let board = Node::new(&generator, &console, flash::Store::new(flash::Pages(flash)), thermometer);
-    motemix_mote::run!(board, PacketsOnM3, LIMITS)
+    motemix_mote::run!(board, Packets, LIMITS)
 }

@@ -1,6 +1,5 @@
 //! X25519 behind a trait, so that a backend is a type.
 
-pub mod compact;
 pub mod half_words;
 pub mod of_ed25519;
 pub mod portable;

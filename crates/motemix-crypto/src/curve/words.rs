@@ -22,13 +22,16 @@ use super::{Curve, PublicKey, SharedSecret};
 use crate::Secret;
 use crate::ed25519::base_times_montgomery;
 use crate::secret::wiped;
-use arithmetic::{Arithmetic, Ladder, WORDS};
+use arithmetic::{Arithmetic, Ladder, OfThisCore, WORDS};
 use field::Element;
 
 /// The Montgomery ladder of RFC 7748 §5; a public key goes by way of the table that signatures
 /// have, on the Edwards form of the curve.
 #[derive(Debug, Clone, Copy)]
 pub struct Words<A>(PhantomData<A>);
+
+/// The curve of boards: constant time on the core that this is compiled for.
+pub type BoardCurve = Words<OfThisCore>;
 
 impl<A: Arithmetic> Curve for Words<A> {
     fn public_key(secret: &Secret<32>) -> PublicKey {

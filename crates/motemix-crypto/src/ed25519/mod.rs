@@ -10,7 +10,7 @@
 //! | `point` | points of the curve: doubling, addition, bytes |
 //!
 //! Points are those of eight words, as those of [`Words`](crate::curve::words::Words), and scalars
-//! are those of half words, as those of [`HalfWords`](crate::HalfWords): each takes the same time
+//! are those of [half words](crate::curve::half_words): each takes the same time
 //! for all secrets on a Cortex-M0+, M3 and M4 (`docs/constant-time.md`).
 
 mod comb;

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::net::SocketAddrV6;
 use std::time::Duration;
 
-use motemix_crypto::{Compact, Curve as _, Secret};
+use motemix_crypto::{BoardCurve, Curve as _, Secret};
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
@@ -61,7 +61,7 @@ struct Everybody(usize);
 impl Neighbourhood for Everybody {
     fn admitted(&self, station: ExtendedAddress) -> Option<Admitted> {
         let number = (0..self.0).find(|number| station_at(address(*number)) == station)?;
-        Some(admitted(Compact::public_key(&secret(number)).0, 7))
+        Some(admitted(BoardCurve::public_key(&secret(number)).0, 7))
     }
 
     fn station_with(&self, _short: [u8; 2]) -> Option<ExtendedAddress> {
@@ -78,7 +78,7 @@ impl Neighbourhood for Everybody {
 }
 
 pub struct Station {
-    pub meeting: Meeting<Compact>,
+    pub meeting: Meeting<BoardCurve>,
     pub sessions: Sessions<'static, PAYLOAD>,
     pub inbox: Vec<u8>,
     pub drops: Vec<LinkDrop>,
@@ -89,7 +89,7 @@ impl Station {
     pub fn new(number: usize, places: usize, dice: &mut Dice) -> Self {
         let slots = (0..places).map(|_| SessionSlot::FREE).collect::<Vec<_>>().leak();
         let mut meeting = Meeting::new(station_at(address(number)), dice);
-        let public = admitted(Compact::public_key(&secret(number)).0, 7);
+        let public = admitted(BoardCurve::public_key(&secret(number)).0, 7);
         meeting.set_identity(Some((secret(number), public)));
         let sessions = Sessions::new(&LinkSettings::new(), slots);
         Self { meeting, sessions, inbox: Vec::new(), drops: Vec::new(), given_up: 0 }

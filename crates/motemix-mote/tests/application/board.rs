@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 
 use embassy_futures::yield_now;
 use embedded_storage::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, NorFlashErrorKind, ReadNorFlash};
-use motemix_crypto::Compact;
+use motemix_crypto::BoardCurve;
 use motemix_link::meeting::Meeting;
 use motemix_link::protection::KeySlot;
 use motemix_link::radio::Radio;
@@ -299,7 +299,7 @@ impl Parts {
         let mut meeting = None;
         if place.protects_links() {
             stack.protect(&mut keys);
-            meeting = Some(Meeting::<Compact>::new(address, &mut self.dice));
+            meeting = Some(Meeting::<BoardCurve>::new(address, &mut self.dice));
         }
         let mut room = Box::new(Room::new());
         let mut routes = [Route::NONE; NODES];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
-use motemix_crypto::{Compact, Curve, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{BoardCurve, Curve, PublicKey, Secret, SharedSecret};
 use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{
     Admission, Admitted, Event, Failure, HandshakeDrop, Handshakes, Identity, Peer,
@@ -24,12 +24,12 @@ pub struct Counting;
 impl Curve for Counting {
     fn public_key(secret: &Secret<32>) -> PublicKey {
         MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
-        Compact::public_key(secret)
+        BoardCurve::public_key(secret)
     }
 
     fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
         MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
-        Compact::diffie_hellman(secret, point)
+        BoardCurve::diffie_hellman(secret, point)
     }
 }
 
@@ -60,7 +60,7 @@ pub fn peer(number: u8) -> Peer {
 }
 
 pub fn admitted(secret: [u8; 32], kid: u8) -> Admitted {
-    Admitted { key: CoseKey::X25519(Compact::public_key(&Secret::new(secret)).0), kid }
+    Admitted { key: CoseKey::X25519(BoardCurve::public_key(&Secret::new(secret)).0), kid }
 }
 
 impl Node {

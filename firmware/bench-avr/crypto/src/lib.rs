@@ -15,6 +15,6 @@ pub mod p256;
 pub mod secret;
 
 pub use curve::{
-    Curve, PublicKey, SharedSecret, compact::Compact, half_words::HalfWords, portable::Portable,
+    Curve, PublicKey, SharedSecret, portable::Portable, words::BoardCurve,
 };
 pub use secret::Secret;

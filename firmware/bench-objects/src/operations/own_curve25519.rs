@@ -2,7 +2,7 @@
 
 use core::hint::black_box;
 
-use motemix_crypto::{Curve as _, HalfWords, PublicKey, Secret, ed25519};
+use motemix_crypto::{BoardCurve, Curve as _, PublicKey, Secret, ed25519};
 
 use super::vectors::{
     ED25519_MESSAGE, ED25519_PUBLIC, ED25519_SIGNATURE, X25519_POINT, X25519_SECRET, X25519_SHARED,
@@ -11,7 +11,7 @@ use super::vectors::{
 /// One multiplication, of half words.
 pub fn agree() -> bool {
     let secret = Secret::new(black_box(X25519_SECRET));
-    let shared = HalfWords::diffie_hellman(&secret, &PublicKey(black_box(X25519_POINT)));
+    let shared = BoardCurve::diffie_hellman(&secret, &PublicKey(black_box(X25519_POINT)));
     shared.is_some_and(|shared| *shared.expose() == X25519_SHARED)
 }
 

@@ -7,10 +7,10 @@
 use cortex_m_rt::entry;
 use motemix_emulated::boards::mps2::Mps2;
 use motemix_emulated::run;
-use motemix_mote::limits::{AN385, PacketsOnM3};
+use motemix_mote::limits::{AN385, Packets};
 
 #[entry]
 fn main() -> ! {
     cortex_m::interrupt::disable();
-    run!(Mps2::new(), PacketsOnM3, AN385)
+    run!(Mps2::new(), Packets, AN385)
 }

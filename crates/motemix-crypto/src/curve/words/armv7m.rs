@@ -5,8 +5,10 @@
 #![allow(unsafe_code)]
 
 use core::arch::global_asm;
+use core::hint::black_box;
 
 use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
+use super::field::Element;
 use super::product::OfHalves;
 
 global_asm!(
@@ -15,6 +17,7 @@ global_asm!(
     include_str!("armv7m/square.s"),
     include_str!("armv7m/add.s"),
     include_str!("armv7m/choose.s"),
+    include_str!("armv7m/inverse.s"),
     include_str!("armv7m/ladder.s"),
     options(raw)
 );
@@ -26,8 +29,16 @@ unsafe extern "C" {
     fn motemix_armv7m_choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize);
     fn motemix_armv7m_multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv7m_square_times(a: &mut [u32; WORDS], times: usize);
+    fn motemix_armv7m_inverse(numbers: &mut [[u32; WORDS + 2]; 4]);
     fn motemix_armv7m_ladder_step(ladder: &mut Ladder, exchanged: u32);
 }
+
+/// p.
+const PRIME: [u32; WORDS] =
+    [0xffff_ffed, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX >> 1];
+/// 64·p.
+const PRIME_TIMES_64: [u32; WORDS + 1] =
+    [0xffff_fb40, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 31];
 
 /// That of a Cortex-M3.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +88,29 @@ impl Arithmetic for Armv7m {
             // standard.
             unsafe { motemix_armv7m_square_times(a, times) }
         }
+    }
+
+    fn invert(a: &mut [u32; WORDS]) {
+        // It takes numbers below p.
+        let least = Element::<Self>::from_bytes(&Element::<Self>::new(*a).to_bytes()).words();
+        // f = 0·a + p, g = 1·a: d and e are what a is multiplied by. Each has a word beneath it.
+        let mut numbers = [[0; WORDS + 2]; 4];
+        numbers[0][1..=WORDS].copy_from_slice(&PRIME);
+        numbers[1][1..=WORDS].copy_from_slice(&least);
+        numbers[3][1] = 1;
+        // SAFETY: it reads and writes four numbers, and keeps to the procedure call standard.
+        unsafe { motemix_armv7m_inverse(&mut numbers) }
+        // f is 1 or -1 now, or p if there is no inverse; d is less than 2^260 in magnitude.
+        let [f, _, d, _] = &numbers;
+        let negative = black_box(f[WORDS + 1]);
+        let (mut carried, mut above) = (u64::from(negative & 1), 0);
+        for (at, (word, multiple)) in d[1..].iter().zip(PRIME_TIMES_64).enumerate() {
+            let total = u64::from(word ^ negative) + u64::from(multiple) + carried;
+            *a.get_mut(at).unwrap_or(&mut above) = total as u32;
+            carried = total >> 32;
+        }
+        // 2^256 is 38.
+        Self::add(a, &[38 * above, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[inline]

@@ -7,15 +7,15 @@ mod signatures;
 
 use motemix_board_bench::place::Place;
 use motemix_board_bench::world::{self, Arrival, Flight, ME, Mix, NOW, PEER, READING, Room};
-use motemix_board_bench::{BAD, FastCurve, verdict};
-use motemix_crypto::{Curve, PublicKey, Secret};
+use motemix_board_bench::{BAD, verdict};
+use motemix_crypto::{BoardCurve, Curve, PublicKey, Secret};
 use motemix_multiply as _;
 use motemix_node::{Event, LinkId, NoJournal};
 use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{Header, Hop, Mote, Mote5, Packet, PathHop, Profile};
 
-type Motes = Mote<FastCurve>;
-type Motes5 = Mote5<FastCurve>;
+type Motes = Mote<BoardCurve>;
+type Motes5 = Mote5<BoardCurve>;
 
 /// A scalar, a point, and their product as another way gives it.
 struct Product {
@@ -45,8 +45,8 @@ fn sure(held: bool) -> Option<()> {
 #[unsafe(no_mangle)]
 extern "C" fn prepare_x25519() -> u32 {
     let (mine, theirs) = (world::secret(*b"mine", 0), world::secret(*b"them", 0));
-    let point = FastCurve::public_key(&theirs);
-    let Some(expected) = FastCurve::diffie_hellman(&theirs, &FastCurve::public_key(&mine)) else {
+    let point = BoardCurve::public_key(&theirs);
+    let Some(expected) = BoardCurve::diffie_hellman(&theirs, &BoardCurve::public_key(&mine)) else {
         return BAD;
     };
     PRODUCT.put(Product { scalar: mine, point, expected: *expected.expose() });
@@ -58,7 +58,7 @@ extern "C" fn bench_x25519() -> u32 {
     outcome(
         PRODUCT
             .with(|product| {
-                let shared = FastCurve::diffie_hellman(&product.scalar, &product.point)?;
+                let shared = BoardCurve::diffie_hellman(&product.scalar, &product.point)?;
                 sure(*shared.expose() == product.expected)
             })
             .flatten(),
@@ -70,7 +70,7 @@ extern "C" fn prepare_x25519_base() -> u32 {
     let mut nine = PublicKey([0; 32]);
     nine.0[0] = 9;
     let scalar = world::secret(*b"mine", 0);
-    let Some(expected) = FastCurve::diffie_hellman(&scalar, &nine) else { return BAD };
+    let Some(expected) = BoardCurve::diffie_hellman(&scalar, &nine) else { return BAD };
     PRODUCT.put(Product { scalar, point: nine, expected: *expected.expose() });
     verdict(true)
 }
@@ -78,7 +78,7 @@ extern "C" fn prepare_x25519_base() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn bench_x25519_base() -> u32 {
     outcome(
-        PRODUCT.with(|product| sure(FastCurve::public_key(&product.scalar).0 == product.expected)).flatten(),
+        PRODUCT.with(|product| sure(BoardCurve::public_key(&product.scalar).0 == product.expected)).flatten(),
     )
 }
 
@@ -343,9 +343,9 @@ fn sent_is_acknowledged() -> u32 {
 // A new packet: header and payload.
 
 fn prepare_create() -> u32 {
-    let mut path = [world::hop::<FastCurve>(ME); MAX_HOPS];
+    let mut path = [world::hop::<BoardCurve>(ME); MAX_HOPS];
     for (hop, node) in path.iter_mut().zip(1..) {
-        *hop = world::hop::<FastCurve>(node);
+        *hop = world::hop::<BoardCurve>(node);
     }
     PATH.put(path);
     verdict(true)
