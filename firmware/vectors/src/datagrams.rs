@@ -1,6 +1,6 @@
 //! Datagrams that a node must refuse.
 
-use motemix_crypto::Secret;
+use motemix_crypto::{BoardCurve, Secret};
 use motemix_sphinx::{
     Hop, Host1k, Host2k, MixKey, Mote, Mote5, Packet, ProcessError, Profile, ReplayError, ReplayFilter,
     ReplayTag, TurnRound,
@@ -70,10 +70,10 @@ fn arrive_at(
     datagram: &[u8],
 ) -> Result<Arrival, &'static str> {
     match profile {
-        tables::Profile::Mote => arrive::<Mote>(secret, filter, datagram),
-        tables::Profile::Mote5 => arrive::<Mote5>(secret, filter, datagram),
-        tables::Profile::Host1k => arrive::<Host1k>(secret, filter, datagram),
-        tables::Profile::Host2k => arrive::<Host2k>(secret, filter, datagram),
+        tables::Profile::Mote => arrive::<Mote<BoardCurve>>(secret, filter, datagram),
+        tables::Profile::Mote5 => arrive::<Mote5<BoardCurve>>(secret, filter, datagram),
+        tables::Profile::Host1k => arrive::<Host1k<BoardCurve>>(secret, filter, datagram),
+        tables::Profile::Host2k => arrive::<Host2k<BoardCurve>>(secret, filter, datagram),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Packets and SURBs: made, followed from node to node, and opened.
 
-use motemix_crypto::{Portable, PublicKey, Secret};
+use motemix_crypto::{BoardCurve, PublicKey, Secret};
 use motemix_sphinx::{
     Header, HeaderBuilder, HeaderId, Hop, Host1k, Host2k, Message, MessageId, MixKey, Mote, Mote5, NodeId,
     PathHop, Profile, ReplayTag, Shape, Surb, TurnRound,
@@ -15,19 +15,19 @@ const MOST_HOPS: usize = motemix_sphinx::HOST2K.hops();
 
 pub fn check_packet(case: &tables::Packet) -> Checked {
     match case.way.profile {
-        tables::Profile::Mote => packet::<Mote>(case),
-        tables::Profile::Mote5 => packet::<Mote5>(case),
-        tables::Profile::Host1k => packet::<Host1k>(case),
-        tables::Profile::Host2k => packet::<Host2k>(case),
+        tables::Profile::Mote => packet::<Mote<BoardCurve>>(case),
+        tables::Profile::Mote5 => packet::<Mote5<BoardCurve>>(case),
+        tables::Profile::Host1k => packet::<Host1k<BoardCurve>>(case),
+        tables::Profile::Host2k => packet::<Host2k<BoardCurve>>(case),
     }
 }
 
 pub fn check_surb(case: &tables::Surb) -> Checked {
     match case.way.profile {
-        tables::Profile::Mote => surb::<Mote>(case),
-        tables::Profile::Mote5 => surb::<Mote5>(case),
-        tables::Profile::Host1k => surb::<Host1k>(case),
-        tables::Profile::Host2k => surb::<Host2k>(case),
+        tables::Profile::Mote => surb::<Mote<BoardCurve>>(case),
+        tables::Profile::Mote5 => surb::<Mote5<BoardCurve>>(case),
+        tables::Profile::Host1k => surb::<Host1k<BoardCurve>>(case),
+        tables::Profile::Host2k => surb::<Host2k<BoardCurve>>(case),
     }
 }
 
@@ -58,7 +58,7 @@ impl Way {
 // Not inlined, here and below: a board with 16 KiB has no room for the stacks of all profiles in
 // one.
 #[inline(never)]
-fn header<P: Profile<Curve = Portable>>(way: &Way, shape: Shape) -> Result<Header<P>, &'static str> {
+fn header<P: Profile<Curve = BoardCurve>>(way: &Way, shape: Shape) -> Result<Header<P>, &'static str> {
     way.with_path(|path| {
         HeaderBuilder::<P>::new(path, shape, Secret::new(way.seed))
             .and_then(HeaderBuilder::build)
@@ -67,7 +67,7 @@ fn header<P: Profile<Curve = Portable>>(way: &Way, shape: Shape) -> Result<Heade
 }
 
 #[inline(never)]
-fn packet<P: Profile<Curve = Portable>>(case: &tables::Packet) -> Checked {
+fn packet<P: Profile<Curve = BoardCurve>>(case: &tables::Packet) -> Checked {
     let way = &case.way;
     let header = header::<P>(way, case.shape)?;
     let mut packet = P::packet();
@@ -94,7 +94,7 @@ fn packet<P: Profile<Curve = Portable>>(case: &tables::Packet) -> Checked {
 }
 
 #[inline(never)]
-fn surb<P: Profile<Curve = Portable>>(case: &tables::Surb) -> Checked {
+fn surb<P: Profile<Curve = BoardCurve>>(case: &tables::Surb) -> Checked {
     let way = &case.way;
     let mut encoded = [0; Surb::<Host2k>::encoded_len(MOST_HOPS)];
     let (keys, len) = way.with_path(|path| {
@@ -116,7 +116,7 @@ fn surb<P: Profile<Curve = Portable>>(case: &tables::Surb) -> Checked {
 
 /// Brings the packet from node to node, to the end of its way.
 #[inline(never)]
-fn follow<P: Profile<Curve = Portable>>(way: &Way, data: &[u8], packet: &mut [u8]) -> Checked {
+fn follow<P: Profile<Curve = BoardCurve>>(way: &Way, data: &[u8], packet: &mut [u8]) -> Checked {
     sure("it has not as many hops as arrivals", way.path.len() == way.wire.len())?;
     for (at, (node, arriving)) in way.path.iter().zip(way.wire).enumerate() {
         sure("a packet arrives that is another one", packet == *arriving)?;
@@ -128,7 +128,7 @@ fn follow<P: Profile<Curve = Portable>>(way: &Way, data: &[u8], packet: &mut [u8
 
 /// One node processes the packet, and replies to a message that asks for it.
 #[inline(never)]
-fn arrive<P: Profile<Curve = Portable>>(
+fn arrive<P: Profile<Curve = BoardCurve>>(
     way: &Way,
     data: &[u8],
     node: &Node,
@@ -136,7 +136,7 @@ fn arrive<P: Profile<Curve = Portable>>(
     packet: &mut [u8],
 ) -> Checked {
     let key = MixKey::new(Secret::new(node.secret));
-    sure("a node's key is another one", key.public_key::<Portable>() == PublicKey(node.public))?;
+    sure("a node's key is another one", key.public_key::<BoardCurve>() == PublicKey(node.public))?;
     let ((), authenticated) = motemix_sphinx::Packet::<P>::parse(packet)
         .and_then(|packet| packet.authenticate([((), &key)]))
         .map_err(|_| "a node refuses it")?;

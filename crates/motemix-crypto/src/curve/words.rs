@@ -43,11 +43,28 @@ impl<A: Arithmetic> Curve for Words<A> {
     }
 
     fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
-        // The product is written where it is wiped later: returned, it would leave copies in frames
-        // that nobody wipes.
         let mut product = Secret::zero();
-        wiped::<STACK_LEN, _>(|| multiply::<A>(secret, &point.0, &mut product));
+        multiply_and_wipe::<A>(secret, &point.0, &mut product);
         SharedSecret::of_product(&product)
+    }
+}
+
+/// The same without the table, for boards that have no flash for it and do not sign: a public key
+/// costs a ladder, which is three times as much.
+#[derive(Debug, Clone, Copy)]
+pub struct WordsWithoutTable<A>(PhantomData<A>);
+
+impl<A: Arithmetic> Curve for WordsWithoutTable<A> {
+    fn public_key(secret: &Secret<32>) -> PublicKey {
+        let mut base = [0; 32];
+        base[0] = 9;
+        let mut product = Secret::zero();
+        multiply_and_wipe::<A>(secret, &base, &mut product);
+        PublicKey(*product.expose())
+    }
+
+    fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
+        Words::<A>::diffie_hellman(secret, point)
     }
 }
 
@@ -59,6 +76,12 @@ const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 1536 } else { 10
 const BASE_STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 2560 } else { 1536 };
 /// (A + 2) / 4 of the curve.
 const CURVE_CONSTANT: u32 = 121_666;
+
+/// The product is written where it is wiped later: returned, it would leave copies in frames that
+/// nobody wipes.
+fn multiply_and_wipe<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
+    wiped::<STACK_LEN, _>(|| multiply::<A>(secret, point, product));
+}
 
 fn multiply<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
     let x1 = Element::<A>::from_bytes(point).words();

@@ -6,7 +6,7 @@
 
 use core::arch::global_asm;
 
-use super::arithmetic::{Arithmetic, Ladder, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
 use super::field::Element;
 use super::product::OfHalves;
 
@@ -15,6 +15,7 @@ global_asm!(
     include_str!("armv6m/product.s"),
     include_str!("armv6m/multiply.s"),
     include_str!("armv6m/sum.s"),
+    include_str!("armv6m/choose.s"),
     include_str!("armv6m/ladder.s"),
     include_str!("armv6m/inverse.s"),
     options(raw)
@@ -23,6 +24,8 @@ global_asm!(
 unsafe extern "C" {
     fn motemix_armv6m_add(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv6m_subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]);
+    fn motemix_armv6m_sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]);
+    fn motemix_armv6m_choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize);
     fn motemix_armv6m_multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv6m_square_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv6m_ladder(ladder: &mut Ladder, clamped: &[u32; WORDS]);
@@ -64,6 +67,21 @@ impl Arithmetic for Armv6m {
     fn subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
         // SAFETY: as in `add`.
         unsafe { motemix_armv6m_subtract(a, b) }
+    }
+
+    #[inline]
+    fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+        // SAFETY: it reads and writes eight words at `a` and at `b`, and keeps to the procedure
+        // call standard.
+        unsafe { motemix_armv6m_sum_and_difference(a, b) }
+    }
+
+    #[inline]
+    fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
+        assert!(coordinate < COORDINATES, "no such coordinate");
+        // SAFETY: it writes eight words at `chosen`, reads those of this coordinate in the table,
+        // and keeps to the procedure call standard.
+        unsafe { motemix_armv6m_choose(chosen, table, index, coordinate) }
     }
 
     #[inline]

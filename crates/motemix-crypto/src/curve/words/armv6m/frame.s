@@ -28,3 +28,13 @@
     .thumb_func
 \name:
 .endm
+
+@ A routine for these files, and where it ends.
+.macro internal name
+    .type   \name, %function
+    .thumb_func
+\name:
+.endm
+.macro end name
+    .size   \name, . - \name
+.endm

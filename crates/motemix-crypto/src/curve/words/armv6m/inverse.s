@@ -22,11 +22,10 @@
     .section .text.motemix_armv6m_inverse, "ax", %progbits
     .p2align 2
 
-@ The upper two words of what r0 points to, upper r1, lower r2: the upper is the highest at which it
-@ or what r7 points to is not zero, but not the lowest. If they have only the lowest, that is r2, and
+@ Two words of what r0 points to, upper r1, lower r2: the upper is the highest at which it or what
+@ r7 points to is not zero, but not the lowest of all. If they have only the lowest, that is r2, and
 @ r1 is zero. Takes r0, r3-r8.
-    .thumb_func
-upper_words:
+    internal upper_words
     ldr     r3, [r0]
     movs    r1, #0
     movs    r2, r3
@@ -51,6 +50,7 @@ upper_words:
     cmp     r0, r8
     bne     1b
     bx      lr
+    end     upper_words
 
 @ The upper 18 bits of \upper:\lower << r3, where r4 = 32 - r3, and the lower 14 of \lowest.
 .macro approximate upper, lower, lowest
@@ -66,8 +66,7 @@ upper_words:
 
 @ (r2 * x + r3 * y + r6) / 2^14, x and y interleaved where r0 points, to every other word from
 @ r1 + 8 on. Takes r0, r1, r4-r9.
-    .thumb_func
-combine:
+    internal combine
     movs    r4, #72
     adds    r4, r0
     mov     r9, r4
@@ -103,9 +102,10 @@ combine:
     asrs    r7, r7, #14
     str     r7, [r1]
     bx      lr
+    end     combine
 
-@ A result at sp + RESULT + \at, or its negative if it is below zero, to r1 + \at. The factors become
-@ negative with it. Takes r0, r2-r4.
+@ A result at sp + RESULT + \at, or its negative if it is below zero, to r1 + \at. The factors
+@ become negative with it. Takes r2-r4.
 .macro keep_magnitude at, f, g
     ldr     r2, [sp, #RESULT + 64 + \at]
     asrs    r2, r2, #31
@@ -277,4 +277,4 @@ next_round:
     leave
     .p2align 2
     .ltorg
-    .size   motemix_armv6m_inverse, . - motemix_armv6m_inverse
+    end     motemix_armv6m_inverse

@@ -1,8 +1,9 @@
 @ The ladder of RFC 7748, all of it.
 @
 @ The points are not exchanged: with A, B and C, D as in the RFC, an exchange of the points would
-@ exchange A with C and B with D. DA and CB would be exchanged then, and of these only the squares of
-@ the sum and of the difference matter. So C and D replace A and B, or not, after DA and CB are made.
+@ exchange A with C and B with D. DA and CB would be exchanged then, and of these only the squares
+@ of the sum and of the difference matter. So C and D replace A and B, or not, once DA and CB are
+@ made.
 
 @ In the frame: two elements, the ladder, the pointers that were given, a bit's position, the bit,
 @ and all ones if it differs from the bit before.
@@ -23,7 +24,9 @@
 .macro do routine, out, a, b
     add     r0, sp, #\out
     add     r1, sp, #\a
+    .ifnb   \b
     add     r2, sp, #\b
+    .endif
     bl      \routine
 .endm
 
@@ -52,11 +55,10 @@
 .endm
 
 @ [r2] = [r1] * 121666 + [r2], in different places. Takes r0-r9.
-@ The factor has 17 bits: it is 2^16 + 56130. A half word of [r1] times 56130 and the half word below
-@ it, which is times 2^16, fit one word. r3 is what is carried, r4 and r6 are the upper half words of
-@ this word and of the one below, r7 = 0, r8 = 56130, r9 is what is taken off at the top.
-    .thumb_func
-field_add_multiple:
+@ The factor has 17 bits: it is 2^16 + 56130. A half word of [r1] times 56130 and the half word
+@ below it, which is times 2^16, fit one word. r3 is what is carried, r4 and r6 are the upper half
+@ words of this word and of the one below, r7 = 0, r8 = 56130, r9 is what is taken off at the top.
+    internal field_add_multiple
     @ The estimate of what is at 2^255, with half the factor so that it fits a word.
     ldr     r3, =60833
     ldrh    r4, [r1, #30]
@@ -92,10 +94,10 @@ field_add_multiple:
     bx      lr
     .p2align 2
     .ltorg
+    end     field_add_multiple
 
 @ [r0] = [r1] if r7 is all ones; nothing changes if it is zero. Takes r0, r1, r3-r6.
-    .thumb_func
-field_replace_if:
+    internal field_replace_if
     .rept 4
     ldm     r1!, {r3, r4}
     ldr     r5, [r0]
@@ -109,9 +111,10 @@ field_replace_if:
     stm     r0!, {r3, r4}
     .endr
     bx      lr
+    end     field_replace_if
 
-@ ladder: r0, number: r1. The steps for bits 254 to 0 of the number, of which the last three are
-@ zero: nobody needs the sum of the points after them, nor an exchange.
+@ ladder: r0, as it begins; number: r1, clamped: bit 254 is set, bits 2 to 0 are not. Nobody needs
+@ the sum of the points after these three.
     public motemix_armv6m_ladder
     enter
     sub     sp, #LADDER_FRAME
@@ -119,7 +122,7 @@ field_replace_if:
     str     r1, [sp, #NUMBER]
     movs    r7, #254
     str     r7, [sp, #POSITION]
-    movs    r7, #0
+    movs    r7, #1
     str     r7, [sp, #BIT]
     add     r1, sp, #X1
     movs    r7, #10
@@ -127,6 +130,10 @@ field_replace_if:
     stm     r1!, {r2-r5}
     subs    r7, #1
     bne     1b
+    @ Bit 254 makes the double of the point and the point of zero and the point.
+    do      field_add, T0, X3, Z3
+    do      field_subtract, Z2, X3, Z3
+    b       double
 next_bit:
     ldr     r4, [sp, #POSITION]
     lsrs    r5, r4, #3
@@ -165,12 +172,14 @@ next_bit:
     blt     1f
     do      field_subtract, Z3, T1, X3
     do      field_add, X3, T1, X3
-    do      field_square, X3, X3, X3
-    do      field_square, Z3, Z3, Z3
+    do      field_square, X3, X3
+    do      field_square, Z3, Z3
     do      field_multiply, Z3, Z3, X1
-1:  @ A^2 in T0, B^2 in Z2, E in T1
-    do      field_square, T0, T0, T0
-    do      field_square, Z2, Z2, Z2
+1:
+double:
+    @ A^2 in T0, B^2 in Z2, E in T1
+    do      field_square, T0, T0
+    do      field_square, Z2, Z2
     do      field_subtract, T1, T0, Z2
     do      field_multiply, X2, T0, Z2
     do      field_add_multiple, Z2, T1, Z2
@@ -190,4 +199,4 @@ next_bit:
     bne     1b
     add     sp, #LADDER_FRAME
     leave
-    .size   motemix_armv6m_ladder, . - motemix_armv6m_ladder
+    end     motemix_armv6m_ladder

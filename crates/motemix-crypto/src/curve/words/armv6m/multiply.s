@@ -196,19 +196,23 @@
     pop     {pc}
 .endm
 
+    .section .text.motemix_armv6m_field, "ax", %progbits
+    .p2align 3
+
 @ [r0] = [r1] * [r2]; any of them may be in the same place. Takes r0-r12.
-    .thumb_func
-field_multiply:
+    internal field_multiply
     push    {r0, r1, r2, lr}
     sub     sp, #FRAME
-    mov     r0, sp
-    bl      product_128
-    add     r0, sp, #HIGH
+    mov     r9, r1
+    mov     lr, r2
+    product_128 LOW
     ldr     r1, [sp, #FACTOR_A]
     ldr     r2, [sp, #FACTOR_B]
     adds    r1, #16
     adds    r2, #16
-    bl      product_128
+    mov     r9, r1
+    mov     lr, r2
+    product_128 HIGH
     ldr     r4, [sp, #FACTOR_A]
     apart_128 APART_A
     mov     r8, r4
@@ -218,29 +222,25 @@ field_multiply:
     eors    r0, r4
     mvns    r0, r0
     str     r0, [sp, #SIGN]
-    add     r0, sp, #MIDDLE
-    add     r1, sp, #APART_A
-    add     r2, sp, #APART_B
-    bl      product_128
+    product_128 MIDDLE, APART_A, APART_B
     fold    0
+    end     field_multiply
 
 @ [r0] = [r1]^2; they may be in the same place. Takes r0-r12.
-    .thumb_func
-field_square:
+    internal field_square
     push    {r0, r1, r2, lr}
     sub     sp, #FRAME
-    mov     r0, sp
-    bl      square_128
-    add     r0, sp, #HIGH
+    mov     r9, r1
+    square_128 LOW
     ldr     r1, [sp, #FACTOR_A]
     adds    r1, #16
-    bl      square_128
+    mov     r9, r1
+    square_128 HIGH
     ldr     r4, [sp, #FACTOR_A]
     apart_128 APART_A
-    add     r0, sp, #MIDDLE
-    add     r1, sp, #APART_A
-    bl      square_128
+    square_128 MIDDLE, APART_A
     fold    1
+    end     field_square
 
 @ a: r0, b: r1. a = a * b
     public motemix_armv6m_multiply
@@ -249,7 +249,7 @@ field_square:
     mov     r1, r0
     bl      field_multiply
     leave
-    .size   motemix_armv6m_multiply, . - motemix_armv6m_multiply
+    end     motemix_armv6m_multiply
 
 @ a: r0, times: r1, at least 1. a = a^(2^times)
     public motemix_armv6m_square_times
@@ -264,4 +264,4 @@ field_square:
     bne     1b
     add     sp, #8
     leave
-    .size   motemix_armv6m_square_times, . - motemix_armv6m_square_times
+    end     motemix_armv6m_square_times

@@ -112,9 +112,8 @@
     sbcs    r3, r6
 .endm
 
-@ Puts z0 + (z0 + z2)*2^64 + z2*2^128 where r9 points. There z0 is already; z2 is in r0-r3.
+@ Puts z0 + (z0 + z2)*2^64 + z2*2^128 where r4 points. There z0 is already; z2 is in r0-r3.
 .macro sum_of_outer_128
-    mov     r4, r9
     ldr     r6, [r4, #8]
     ldr     r7, [r4, #12]
     movs    r5, #0
@@ -153,34 +152,25 @@
     stm     r5!, {r6, r7}
 .endm
 
-    .section .text.motemix_armv6m_field, "ax", %progbits
-    .p2align 2
-
-@ [r0] = [r1] * [r2]: eight words from four and four, which are not in the same place.
-@ Takes r0-r12. r9 points to the product; r12 and lr to the factors, then r12 is the sign.
-    .thumb_func
-product_128:
-    push    {lr}
-    mov     r9, r0
-    mov     r12, r1
-    mov     lr, r2
-    ldm     r1, {r0, r1}
-    ldm     r2, {r2, r3}
+@ sp + \to = product of four and four words, to eight words. The factors are where r9 and lr point,
+@ or, if \a and \b are given, at sp + \a and sp + \b. Takes r0-r8, r10-r12; r12 is the sign.
+@
+@ A macro, because calls and pointers would cost 56 cycles of a product modulo p.
+.macro product_128 to, a, b
+    load_two r0, r1, 0, r9, \a
+    load_two r2, r3, 0, lr, \b
     product_64
-    mov     r4, r9
+    add     r4, sp, #\to
     stm     r4!, {r0-r3}
-    mov     r1, r12
-    ldr     r0, [r1, #8]
-    ldr     r1, [r1, #12]
-    mov     r3, lr
-    ldr     r2, [r3, #8]
-    ldr     r3, [r3, #12]
+    load_two r0, r1, 8, r9, \a
+    load_two r2, r3, 8, lr, \b
     product_64
+    add     r4, sp, #\to
     sum_of_outer_128
-    mov     r3, r12
+    point   r3, r9, \a
     ldm     r3, {r0-r3}
     apart_64 r0, r1, r2, r3, r4
-    mov     r3, lr
+    point   r3, lr, \b
     ldm     r3!, {r6, r7}
     ldm     r3, {r2, r3}
     apart_64 r2, r3, r6, r7, r5
@@ -192,33 +182,50 @@ product_128:
     eors    r1, r4
     eors    r2, r4
     eors    r3, r4
-    mov     r5, r9
-    adds    r5, #8
+    add     r5, sp, #\to + 8
     asrs    r4, r4, #1
     add_middle_128 adcs, adcs
-    pop     {pc}
+.endm
 
-@ [r0] = [r1]^2: eight words from four, which are not in the same place.
-@ Takes r0-r7, r9, r12. r9 points to the square, r12 to the root.
-    .thumb_func
-square_128:
-    mov     r9, r0
-    mov     r12, r1
-    ldm     r1!, {r2, r3}
+@ Two words, \at behind what \pointer points to, or behind sp + \place if that is given.
+.macro load_two first, second, at, pointer, place
+    .ifb \place
+    mov     \second, \pointer
+    .if \at
+    ldr     \first, [\second, #\at]
+    ldr     \second, [\second, #\at + 4]
+    .else
+    ldm     \second, {\first, \second}
+    .endif
+    .else
+    ldr     \first, [sp, #\place + \at]
+    ldr     \second, [sp, #\place + \at + 4]
+    .endif
+.endm
+.macro point register, pointer, place
+    .ifb \place
+    mov     \register, \pointer
+    .else
+    add     \register, sp, #\place
+    .endif
+.endm
+
+@ sp + \to = the square of four words, to eight words. They are where r9 points, or, if \a is given,
+@ at sp + \a. Takes r0-r7.
+.macro square_128 to, a
+    load_two r2, r3, 0, r9, \a
     square_64
-    mov     r4, r9
+    add     r4, sp, #\to
     stm     r4!, {r0-r3}
-    mov     r3, r12
-    ldr     r2, [r3, #8]
-    ldr     r3, [r3, #12]
+    load_two r2, r3, 8, r9, \a
     square_64
+    add     r4, sp, #\to
     sum_of_outer_128
-    mov     r5, r12
+    point   r5, r9, \a
     ldm     r5, {r2-r5}
     apart_64 r2, r3, r4, r5, r6
     square_64
     movs    r4, #0
-    mov     r5, r9
-    adds    r5, #8
+    add     r5, sp, #\to + 8
     add_middle_128 subs, sbcs
-    bx      lr
+.endm

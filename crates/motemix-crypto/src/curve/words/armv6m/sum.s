@@ -65,24 +65,24 @@
 .endm
 
 @ [r0] = [r1] + [r2]; any of them may be in the same place. Takes r0-r10.
-    .thumb_func
-field_add:
+    internal field_add
     ldrh    r3, [r1, #30]
     ldrh    r4, [r2, #30]
     adds    r3, r4
     lsrs    r3, r3, #15
     sum_or_difference adds, adcs, 0
+    end     field_add
 
 @ [r0] = [r1] - [r2]; any of them may be in the same place. Takes r0-r11.
 @ The words below may borrow one, and the correction at the bottom another: two less.
-    .thumb_func
-field_subtract:
+    internal field_subtract
     ldrh    r3, [r1, #30]
     ldrh    r4, [r2, #30]
     subs    r3, r4
     subs    r3, #2
     asrs    r3, r3, #15
     sum_or_difference subs, sbcs, 1
+    end     field_subtract
 
 @ a: r0, b: r1. a = a + b
     public motemix_armv6m_add
@@ -91,7 +91,7 @@ field_subtract:
     mov     r1, r0
     bl      field_add
     leave
-    .size   motemix_armv6m_add, . - motemix_armv6m_add
+    end     motemix_armv6m_add
 
 @ a: r0, b: r1. a = a - b
     public motemix_armv6m_subtract
@@ -100,4 +100,27 @@ field_subtract:
     mov     r1, r0
     bl      field_subtract
     leave
-    .size   motemix_armv6m_subtract, . - motemix_armv6m_subtract
+    end     motemix_armv6m_subtract
+
+@ a: r0, b: r1. a = a + b and b = a - b
+    public motemix_armv6m_sum_and_difference
+    enter
+    sub     sp, #32
+    push    {r0, r1}
+    mov     r2, r1
+    mov     r1, r0
+    add     r0, sp, #8
+    bl      field_add
+    ldr     r1, [sp]
+    ldr     r2, [sp, #4]
+    mov     r0, r2
+    bl      field_subtract
+    pop     {r0, r1}
+    mov     r1, sp
+    ldm     r1!, {r2-r5}
+    stm     r0!, {r2-r5}
+    ldm     r1!, {r2-r5}
+    stm     r0!, {r2-r5}
+    add     sp, #32
+    leave
+    end     motemix_armv6m_sum_and_difference

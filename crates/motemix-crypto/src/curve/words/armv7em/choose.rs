@@ -13,9 +13,10 @@ use super::super::arithmetic::{COORDINATES, Table, WORDS};
 #[inline]
 pub(super) fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
     assert!(coordinate < COORDINATES, "a coordinate of three");
-    // SAFETY: reads eight words of each point from that of the first on, writes eight words, and
-    // keeps what a C function has to keep.
-    unsafe { choose_from_memory(chosen.as_mut_ptr(), table[0][coordinate].as_ptr(), index) }
+    let words = table.as_flattened().as_flattened();
+    // SAFETY: reads the eight words of this coordinate in each point, which are all in the table,
+    // writes eight words, and keeps what a C function has to keep.
+    unsafe { choose_from_memory(chosen.as_mut_ptr(), words.as_ptr().add(WORDS * coordinate), index) }
 }
 
 /// Words times one or zero, which r3 to r10 are.
