@@ -277,6 +277,7 @@ fn takes_one_time(board: &mut Board, random: &mut Random) {
     board.run_singly(Operation::LadderStep.name(), &mut steps.clone()).unwrap();
     board.run_singly(Operation::Choose.name(), &mut choices(random)).unwrap();
     board.run_singly(Operation::Invert.name(), &mut pairs[..20].to_vec()).unwrap();
+    assert!(board.has_no_time_of_operands());
     board.print_cycles();
 }
 
@@ -359,6 +360,7 @@ fn x25519(board: &mut Board, every: usize, count: usize) {
     assert!(!refused.is_empty());
     multiplies_points(&mut board.another(), &refused);
     multiplies_points(board, &pairs);
+    assert!(board.has_no_time_of_operands());
     board.print_cycles();
 }
 
@@ -437,6 +439,9 @@ fn special_operands_find_each_carry_that_is_left_out() {
 /// Some carries of a square come once in 2¹⁵ times, and not with special operands.
 const RANDOM_FOR_MUTATIONS: usize = 200_000;
 
+/// Mutations of an operation that need not be found: `docs/curve-arithmetic.md` names them.
+const FEW_MUTATIONS: usize = 3;
+
 /// Of each instruction that adds or subtracts with a carry: the same without it. What no pair finds
 /// is printed; it is a carry that never comes, or one that nobody looked for.
 fn mutations_are_found(board: &Board, operation: Operation, operands: &[[Element; 2]]) -> (usize, usize) {
@@ -488,6 +493,9 @@ fn mutations_of_the_machine_code_are_found() {
             let (all, missed) = mutations_are_found(&board, *operation, pairs);
             println!("{}: {operation:?}: {all} mutations, {missed} not found", board.core);
             assert!(all > 0, "{}: {operation:?} has no carries", board.core);
+            // What is left to the compiler has carries that never come.
+            let is_compiled = matches!(operation, Operation::ToBytes | Operation::MultiplyBySmall);
+            assert!(is_compiled || missed <= FEW_MUTATIONS, "{}: {operation:?}", board.core);
         }
     }
 }
