@@ -9,6 +9,8 @@ mod board;
 mod mutations;
 #[path = "fields/operands.rs"]
 mod operands;
+#[path = "fields/operation.rs"]
+mod operation;
 mod program;
 #[path = "fields/reference.rs"]
 mod reference;
@@ -17,63 +19,11 @@ use board::Board;
 use motemix_mcu::Core;
 use mutations::Mutation;
 use operands::{Random, near_zero, near_zero_by_small, points, roots, seed, special};
+use operation::Operation;
 use reference::{CryptoBigint, Library, NumBigint, expected};
 
 /// Eight words, the least first, as the cores have elements.
 type Element = [u32; 8];
-
-/// Operations of `firmware/fields` that have to be right.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Operation {
-    Add,
-    Subtract,
-    SumAndDifference,
-    Choose,
-    Multiply,
-    Square,
-    MultiplyBySmall,
-    Square5Times,
-    Invert,
-    ToBytes,
-    LadderStep,
-    X25519,
-    PublicKey,
-}
-
-impl Operation {
-    /// The function is `mote_` and this.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Subtract => "subtract",
-            Self::SumAndDifference => "sum_and_difference",
-            Self::Choose => "choose",
-            Self::Multiply => "multiply",
-            Self::Square => "square",
-            Self::MultiplyBySmall => "multiply_by_small",
-            Self::Square5Times => "square_5_times",
-            Self::Invert => "invert",
-            Self::ToBytes => "to_bytes",
-            Self::LadderStep => "ladder_step",
-            Self::X25519 => "x25519",
-            Self::PublicKey => "public_key",
-        }
-    }
-
-    /// Whether what comes out is the representative below p, and not any other.
-    const fn is_exact(self) -> bool {
-        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::PublicKey)
-    }
-
-    /// Which of the elements that come out are results.
-    const fn results(self) -> std::ops::Range<usize> {
-        match self {
-            Self::LadderStep => 1..5,
-            Self::SumAndDifference => 0..2,
-            _ => 0..1,
-        }
-    }
-}
 
 fn bytes(element: &Element) -> [u8; 32] {
     let mut bytes = [0; 32];
