@@ -9,6 +9,8 @@ mod board;
 mod mutations;
 #[path = "fields/operands.rs"]
 mod operands;
+#[path = "fields/operation.rs"]
+mod operation;
 mod program;
 #[path = "fields/reference.rs"]
 mod reference;
@@ -17,63 +19,11 @@ use board::Board;
 use motemix_mcu::Core;
 use mutations::Mutation;
 use operands::{Random, near_zero, near_zero_by_small, points, roots, seed, special};
+use operation::Operation;
 use reference::{CryptoBigint, Library, NumBigint, expected};
 
 /// Eight words, the least first, as the cores have elements.
 type Element = [u32; 8];
-
-/// Operations of `firmware/fields` that have to be right.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Operation {
-    Add,
-    Subtract,
-    SumAndDifference,
-    Choose,
-    Multiply,
-    Square,
-    MultiplyBySmall,
-    Square5Times,
-    Invert,
-    ToBytes,
-    LadderStep,
-    X25519,
-    PublicKey,
-}
-
-impl Operation {
-    /// The function is `mote_` and this.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Subtract => "subtract",
-            Self::SumAndDifference => "sum_and_difference",
-            Self::Choose => "choose",
-            Self::Multiply => "multiply",
-            Self::Square => "square",
-            Self::MultiplyBySmall => "multiply_by_small",
-            Self::Square5Times => "square_5_times",
-            Self::Invert => "invert",
-            Self::ToBytes => "to_bytes",
-            Self::LadderStep => "ladder_step",
-            Self::X25519 => "x25519",
-            Self::PublicKey => "public_key",
-        }
-    }
-
-    /// Whether what comes out is the representative below p, and not any other.
-    const fn is_exact(self) -> bool {
-        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::PublicKey)
-    }
-
-    /// Which of the elements that come out are results.
-    const fn results(self) -> std::ops::Range<usize> {
-        match self {
-            Self::LadderStep => 1..5,
-            Self::SumAndDifference => 0..2,
-            _ => 0..1,
-        }
-    }
-}
 
 fn bytes(element: &Element) -> [u8; 32] {
     let mut bytes = [0; 32];
@@ -277,6 +227,7 @@ fn takes_one_time(board: &mut Board, random: &mut Random) {
     board.run_singly(Operation::LadderStep.name(), &mut steps.clone()).unwrap();
     board.run_singly(Operation::Choose.name(), &mut choices(random)).unwrap();
     board.run_singly(Operation::Invert.name(), &mut pairs[..20].to_vec()).unwrap();
+    assert!(board.has_no_time_of_operands());
     board.print_cycles();
 }
 
@@ -359,6 +310,7 @@ fn x25519(board: &mut Board, every: usize, count: usize) {
     assert!(!refused.is_empty());
     multiplies_points(&mut board.another(), &refused);
     multiplies_points(board, &pairs);
+    assert!(board.has_no_time_of_operands());
     board.print_cycles();
 }
 
@@ -434,6 +386,12 @@ fn special_operands_find_each_carry_that_is_left_out() {
     }
 }
 
+/// Some carries of a square come once in 2¹⁵ times, and not with special operands.
+const RANDOM_FOR_MUTATIONS: usize = 200_000;
+
+/// Mutations of an operation that need not be found: `docs/curve-arithmetic.md` names them.
+const FEW_MUTATIONS: usize = 3;
+
 /// Of each instruction that adds or subtracts with a carry: the same without it. What no pair finds
 /// is printed; it is a carry that never comes, or one that nobody looked for.
 fn mutations_are_found(board: &Board, operation: Operation, operands: &[[Element; 2]]) -> (usize, usize) {
@@ -465,9 +423,11 @@ fn mutations_of_the_machine_code_are_found() {
     let all = special_pairs();
     // Neighbours in the list have much in common: they are looked at far from each other.
     let pairs: Vec<_> = (0..all.len()).map(|at| all[at * 7919 % all.len()]).collect();
-    let products = [near_zero(&mut random), pairs.clone()].concat();
+    let any: Vec<_> = (0..RANDOM_FOR_MUTATIONS).map(|_| [random.element(), random.element()]).collect();
+    let products = [near_zero(&mut random), pairs.clone(), any.clone()].concat();
     let small = [near_zero_by_small(&mut random), with_small(&pairs)].concat();
-    let roots = roots().into_iter().map(|a| [a, [0; 8]]).chain(pairs.clone()).collect();
+    let ones = roots().into_iter().chain(special()).map(|a| [a, [0; 8]]);
+    let roots = ones.chain(any).collect();
     let operations = [
         (Operation::Add, pairs.clone()),
         (Operation::Subtract, pairs.clone()),
@@ -483,6 +443,9 @@ fn mutations_of_the_machine_code_are_found() {
             let (all, missed) = mutations_are_found(&board, *operation, pairs);
             println!("{}: {operation:?}: {all} mutations, {missed} not found", board.core);
             assert!(all > 0, "{}: {operation:?} has no carries", board.core);
+            // What is left to the compiler has carries that never come.
+            let is_compiled = matches!(operation, Operation::ToBytes | Operation::MultiplyBySmall);
+            assert!(is_compiled || missed <= FEW_MUTATIONS, "{}: {operation:?}", board.core);
         }
     }
 }

@@ -38,7 +38,7 @@ extern "C" fn mote_wrong_difference(count: usize) -> u32 {
     each(count, |[a, b]| {
         let borrowed = subtract(a, b);
         let mut around = [0; 8];
-        around[0] = 38 & borrowed.wrapping_neg();
+        around[0] = 38 * borrowed;
         subtract(a, &around);
     })
 }

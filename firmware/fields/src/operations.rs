@@ -69,8 +69,8 @@ extern "C" fn mote_sum_and_difference(count: usize) -> u32 {
     each(count, |[a, b]| OfThisCore::sum_and_difference(a, b))
 }
 
-/// The first becomes the last coordinate of a point, of eight that follow; which one says the second's least
-/// word.
+/// The first becomes the last coordinate of one of the eight points that follow: the second's least
+/// word says which one.
 #[unsafe(no_mangle)]
 extern "C" fn mote_choose(count: usize) -> u32 {
     each(count, |operands: &mut [Element; 2 + 8 * COORDINATES]| {

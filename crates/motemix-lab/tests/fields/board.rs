@@ -138,6 +138,11 @@ impl Board {
         Ok(run)
     }
 
+    /// Whether no call that was compared had an instruction whose time depends on its operands.
+    pub(super) fn has_no_time_of_operands(&self) -> bool {
+        self.first.values().all(|run| run.operand_timed == 0)
+    }
+
     /// What one operation costs, without the loop around it.
     pub(super) fn print_cycles(&self) {
         let single = |name: &str| self.first.get(&(name.to_owned(), 1)).map_or(0, |run| run.cycles);

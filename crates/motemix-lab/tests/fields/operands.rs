@@ -64,7 +64,7 @@ pub(super) fn special() -> Vec<Element> {
         add(BigUint::from_slice(&[word; 8]));
     }
     // Ones in every other word, and the topmost bit of one word alone.
-    let ones = |at: u32| if at % 2 == 0 { u32::MAX } else { 0 };
+    let ones = |at: u32| if at.is_multiple_of(2) { u32::MAX } else { 0 };
     add(BigUint::from_slice(&[0, 1, 2, 3, 4, 5, 6, 7].map(ones)));
     add(BigUint::from_slice(&[1, 2, 3, 4, 5, 6, 7, 8].map(ones)));
     for word in 0..8 {
@@ -157,15 +157,29 @@ impl Random {
         Self(ChaCha20Rng::seed_from_u64(seed))
     }
 
-    /// Half of the elements have a word of zeros, one of ones, or a random one at each place: half
-    /// of their words are not random.
+    /// A quarter of the elements are random. In the others, each word, or each half word, is zeros,
+    /// ones or random, half of them are not random; or each half word is nearly zero or 2¹⁶, so that
+    /// sums of their products have words of ones.
     pub(super) fn element(&mut self) -> Element {
-        let is_sparse = self.0.next_u32() & 1 == 1;
-        std::array::from_fn(|_| match self.0.next_u32() & 3 {
-            0 if is_sparse => 0,
-            1 if is_sparse => u32::MAX,
-            _ => self.0.next_u32(),
+        let form = self.0.next_u32() & 3;
+        std::array::from_fn(|_| match form {
+            0 => self.0.next_u32(),
+            1 => self.sparse(u32::MAX),
+            2 => self.sparse(0xffff) | self.sparse(0xffff) << 16,
+            _ => self.extreme() | self.extreme() << 16,
         })
+    }
+
+    fn extreme(&mut self) -> u32 {
+        [0, 1, 0xfffe, 0xffff][self.0.next_u32() as usize & 3]
+    }
+
+    fn sparse(&mut self, mask: u32) -> u32 {
+        match self.0.next_u32() & 3 {
+            0 => 0,
+            1 => mask,
+            _ => self.0.next_u32() & mask,
+        }
     }
 }
 
