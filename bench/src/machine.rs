@@ -37,6 +37,11 @@ impl Machine {
         format!("{}, {} core{}", self.model, self.count, if self.count == 1 { "" } else { "s" })
     }
 
+    /// How many cores this process may use.
+    pub fn cores(&self) -> usize {
+        self.cores.len()
+    }
+
     /// The core for whatever is measured.
     pub fn measured_core(&self) -> usize {
         self.cores.first().copied().unwrap_or(0)

@@ -108,6 +108,7 @@ fn bench(quick: bool, broker_alone: bool, json: &Path, programs: &Path) -> Resul
     let (mut rows, lengths) = hop::rows(effort, &variable)?;
     rows.extend(create::rows(effort)?);
     rows.extend([variable, fixed]);
+    rows.extend(x25519::batch_rows(effort));
     rows.extend(p224::rows(effort)?);
     rows.extend(link::rows(effort)?);
     let (of_loopix, more_lines) = loopix::rows(&machine, effort, quick, &laboratory, &project()?)?;
@@ -127,10 +128,12 @@ fn bench(quick: bool, broker_alone: bool, json: &Path, programs: &Path) -> Resul
 
     println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());
     println!(
-        "host-…: {} bytes of data, {} bytes ours, {} bytes theirs",
+        "host-…: {} bytes of data, {} bytes ours, {} bytes theirs; host-hop-1k: batches of {}, each done in {:.0} µs",
         HOST_DATA.len(),
         lengths.ours,
-        lengths.theirs
+        lengths.theirs,
+        lengths.batch,
+        lengths.batch_takes,
     );
     show(&rows, &lines, json)
 }

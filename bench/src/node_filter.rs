@@ -1,6 +1,7 @@
 //! The replay filter as a node uses it: a digest of the tag under a secret key, then fingerprints
 //! in lent bytes. Both are private to the node, so they are compiled from its own files.
 
+use motemix_sphinx::{ReplayError, ReplayFilter, ReplayTag};
 use siphasher::sip::SipHasher13;
 
 use crate::journal::Digest;
@@ -38,5 +39,26 @@ impl<'m> NodeFilter<'m> {
         let digest = self.digest(tag);
         !self.fingerprints.contains(Owner::One, digest)
             && self.fingerprints.insert(Owner::One, digest).is_ok()
+    }
+}
+
+/// The filter for a packet that comes again and again as if it were another one each time.
+pub struct FreshTags<'m> {
+    filter: NodeFilter<'m>,
+    asked: u64,
+}
+
+impl<'m> FreshTags<'m> {
+    /// Asks this filter.
+    pub fn new(filter: NodeFilter<'m>) -> Self {
+        Self { filter, asked: 0 }
+    }
+}
+
+impl ReplayFilter for FreshTags<'_> {
+    fn admit(&mut self, tag: &ReplayTag) -> Result<(), ReplayError> {
+        self.asked += 1;
+        let start = tag.0.first_chunk().map_or(0, |start| u64::from_le_bytes(*start));
+        if self.filter.admit(start ^ self.asked) { Ok(()) } else { Err(ReplayError::Replayed) }
     }
 }

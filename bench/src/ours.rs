@@ -1,12 +1,13 @@
 //! Our side: nodes, paths and packets of motemix with the host's curve.
 
 use std::cell::RefCell;
+use std::hint::black_box;
 
 use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
 pub use motemix_host::curve::HostCurve;
 use motemix_sphinx::{
-    HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile, ReplayError, ReplayFilter,
-    ReplayTag, Shape,
+    AuthenticBatch, Batch, HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile,
+    ReplayError, ReplayFilter, ReplayTag, Shape,
 };
 
 thread_local! {
@@ -83,11 +84,51 @@ pub fn create<P: Profile>(path: &[PathHop], seed: Secret<32>, data: &[u8], packe
         .expect("the data fits");
 }
 
+/// Creates one-way packets side by side, one for each seed, and seals `data` in each.
+pub fn create_many<P: Profile>(path: &[PathHop], seeds: Vec<Secret<32>>, data: &[u8]) -> Vec<P::Packet> {
+    let begin = |seed| HeaderBuilder::<P>::new(path, Shape::OneWay, seed).expect("the path is sound");
+    let mut builders: Vec<_> = seeds.into_iter().map(begin).collect();
+    while HeaderBuilder::step_batch(&mut builders, |_, outcome| assert!(outcome.is_ok())) > 0 {}
+    let seal = |builder: HeaderBuilder<P>| {
+        let mut packet = P::packet();
+        let header = builder.finish().expect("all steps are done");
+        header.seal(MessageId([0; 4]), data, packet.as_mut()).expect("the data fits");
+        packet
+    };
+    builders.into_iter().map(seal).collect()
+}
+
 /// Removes one layer in place; the next node.
 pub fn forward<P: Profile>(packet: &mut [u8], key: &MixKey) -> Option<NodeId> {
+    forward_admitted::<P>(packet, key, &mut AdmitAll)
+}
+
+/// The same if `filter` admits it.
+pub fn forward_admitted<P: Profile>(
+    packet: &mut [u8],
+    key: &MixKey,
+    filter: &mut impl ReplayFilter,
+) -> Option<NodeId> {
     let ((), authentic) = Packet::<P>::parse(packet).ok()?.authenticate([((), key)]).ok()?;
-    match authentic.admit(&mut AdmitAll).ok()?.unwrap_layer().ok()? {
+    match authentic.admit(filter).ok()?.unwrap_layer().ok()? {
         Hop::Forward(forward) => Some(forward.next),
         _ => None,
     }
+}
+
+/// Removes one layer of each packet of a batch, which is empty then; how many are to be sent on.
+pub fn forward_batch<P: Profile>(
+    batch: &mut Batch<P, (), ()>,
+    key: &MixKey,
+    filter: &mut impl ReplayFilter,
+) -> usize {
+    let fresh = AuthenticBatch::authenticate(batch, [((), key)]).admit(|(), packet| {
+        let _ = packet.map(|((), packet)| packet.admit(filter));
+    });
+    let mut forwarded = 0;
+    fresh.unwrap_layers().take_each(|(), mut packet| {
+        forwarded += usize::from(matches!(packet.hop(), Ok(Hop::Forward(_))));
+        black_box(packet.into_bytes());
+    });
+    forwarded
 }

@@ -128,7 +128,7 @@ impl Row {
             .map_or(String::new(), |(ours, theirs)| format!("{} / {}", figure(ours), figure(theirs)));
         let goal = self.goal.map_or(String::new(), |goal| {
             let (text, met) = match goal {
-                Goal::Ratio(least) => (format!("ratio ≥ {least:.1}"), self.ratio >= least),
+                Goal::Ratio(least) => (format!("ratio ≥ {least:?}"), self.ratio >= least),
                 Goal::AtLeast(least) => (format!("ours ≥ {least:.0}"), self.ours >= least),
                 Goal::Below(bound) => (format!("ours < {bound:.0}"), self.ours < bound),
             };

@@ -55,6 +55,13 @@ pub struct Times {
 }
 
 impl Times {
+    /// The time for each, when a turn does so many.
+    #[must_use]
+    pub fn for_each(self, many: usize) -> Self {
+        let many = many as f64;
+        Self { minimum: self.minimum / many, median: self.median / many }
+    }
+
     fn of(mut turns: Vec<Duration>) -> Self {
         turns.sort_unstable();
         let micros = |turn: Option<&Duration>| turn.map_or(f64::NAN, |turn| turn.as_secs_f64() * 1e6);

@@ -10,11 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use motemix_directory::{Epoch, UnixTime};
 use motemix_host::NodeConfig;
+use motemix_host::config::Processing;
 use motemix_host::documents::{Documents, Network};
 use motemix_sphinx::PathHop;
 use tempfile::TempDir;
 
-use crate::load::process::UnderLoad;
+use crate::load::process::{Cores, UnderLoad};
 use crate::machine::Machine;
 
 const MIX: &str = "mix-1";
@@ -63,11 +64,20 @@ impl TestNetwork {
         Ok(Self { folder, network })
     }
 
-    /// Starts the mix.
-    pub fn start_mix(&self, machine: &Machine, program: &Path) -> Result<UnderLoad> {
+    /// Starts the mix, which is to use its processor like this.
+    pub fn start_mix(
+        &self,
+        cores: Cores,
+        processing: Processing,
+        machine: &Machine,
+        program: &Path,
+    ) -> Result<UnderLoad> {
         let config = self.folder.path().join("nodes").join(MIX).join("node.toml");
+        let mut changed = NodeConfig::load(&config)?;
+        changed.processing = processing;
+        changed.save(&config)?;
         let arguments = [OsStr::new("node"), OsStr::new("--config"), config.as_os_str()];
-        UnderLoad::start(machine, program.as_os_str(), &arguments)
+        UnderLoad::start_on(cores, machine, program.as_os_str(), &arguments)
     }
 
     /// Where the mix listens.

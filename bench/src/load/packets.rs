@@ -46,6 +46,16 @@ impl Packets {
         self.bytes.chunks_exact(self.packet_len)
     }
 
+    /// So many at a time, one behind the other.
+    pub fn runs(&self, count: usize) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks(count * self.packet_len)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.bytes.len() / self.packet_len
+    }
+
     /// The length of each.
     pub fn packet_len(&self) -> usize {
         self.packet_len

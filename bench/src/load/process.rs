@@ -14,17 +14,34 @@ use nix::sys::signal::Signal;
 use crate::load::forwarder::Format;
 use crate::machine::{self, Machine};
 
-/// A process on the core for what is measured; it ends with this value, or with this program.
+/// Where a process under load may run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Cores {
+    /// On the core for what is measured. What feeds it has another one, if there is one.
+    Measured,
+    /// On all cores, with what feeds it.
+    All,
+}
+
+/// A process under load; it ends with this value, or with this program.
 pub struct UnderLoad(Child);
 
 impl UnderLoad {
-    /// Starts a program.
+    /// Starts a program on the core for what is measured.
     pub fn start(machine: &Machine, program: &OsStr, arguments: &[&OsStr]) -> Result<Self> {
+        Self::start_on(Cores::Measured, machine, program, arguments)
+    }
+
+    /// Starts a program.
+    pub fn start_on(cores: Cores, machine: &Machine, program: &OsStr, arguments: &[&OsStr]) -> Result<Self> {
         let this = std::env::current_exe().context("finding this program")?;
         let mut command = Command::new(this);
         command.arg("start").arg(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         // A process inherits the core of whoever starts it.
-        machine::pin(machine.measured_core())?;
+        match cores {
+            Cores::Measured => machine::pin(machine.measured_core())?,
+            Cores::All => machine::spread(machine)?,
+        }
         let child = command.spawn();
         machine::pin(machine.other_core())?;
         child.map(Self).with_context(|| format!("starting {}", program.display()))

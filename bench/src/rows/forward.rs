@@ -1,18 +1,20 @@
-//! Forwarding over loopback UDP: a process on one core, its generator on the other.
+//! Forwarding over loopback UDP: a process on one core and its generator on the other, or a node on
+//! all cores, which gives the generator what that takes.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
+use motemix_host::config::Processing;
 use motemix_sphinx::{Host1k, Mote, Profile};
 
 use crate::load::forwarder::Format;
-use crate::load::generator::{Pace, drive};
+use crate::load::generator::drive;
 use crate::load::network::TestNetwork;
 use crate::load::packets::Packets;
-use crate::load::process::UnderLoad;
-use crate::machine::Machine;
+use crate::load::process::{Cores, UnderLoad};
+use crate::machine::{self, Machine};
 use crate::ours::HostCurve;
 use crate::report::Row;
 use crate::{ours, peer};
@@ -22,6 +24,13 @@ const MOST_LOSS: f64 = 0.01;
 /// The plain loops have no replay filter, so few packets serve them, over and over.
 const LOOP_PACKETS: usize = 2_000;
 const PEER: &str = "sphinx-packet 0.8, plain loop";
+/// Packets that may be under way at once: enough to keep a process busy while the generator rests,
+/// and fewer than a node's buffers have room for.
+const WINDOW: usize = 256;
+/// The same for plain loops, whose buffers are the system's usual ones.
+const WINDOW_OF_LOOPS: usize = 64;
+/// They are slower: fewer packets take them as long.
+const SLOWER: usize = 4;
 
 /// How much load.
 #[derive(Clone, Copy)]
@@ -33,26 +42,35 @@ pub struct Load {
 }
 
 impl Load {
-    /// One to three seconds for each turn.
-    pub const FULL: Self = Self { packets: 20_000, turns: 9 };
+    /// About a second for each turn.
+    pub const FULL: Self = Self { packets: 40_000, turns: 9 };
     /// Enough to see that everything runs.
-    pub const QUICK: Self = Self { packets: 2_000, turns: 1 };
+    pub const QUICK: Self = Self { packets: 4_000, turns: 1 };
 }
 
 /// One forwarding process and what it is fed.
 struct Side<'n> {
     process: UnderLoad,
+    cores: Cores,
     node: SocketAddr,
     sink: UdpSocket,
+    window: usize,
     /// Makes packets for a turn of that many.
     packets: Box<dyn FnMut(usize) -> Packets + 'n>,
     rates: Vec<f64>,
+    /// Microseconds of the processor for each packet, of each turn.
+    processor: Vec<f64>,
     resident_before: u64,
 }
 
 impl<'n> Side<'n> {
     /// A real node, fed with packets that it has not seen.
-    fn node<P: Profile>(machine: &Machine, program: &Path, network: &'n TestNetwork) -> Result<Self> {
+    fn node<P: Profile>(
+        machine: &Machine,
+        program: &Path,
+        network: &'n TestNetwork,
+        (cores, processing): (Cores, Processing),
+    ) -> Result<Self> {
         let path = network.path()?;
         let mut made = 0;
         let packets = move |count: usize| {
@@ -62,23 +80,24 @@ impl<'n> Side<'n> {
             packets
         };
         let (node, sink) = (network.mix()?, network.receiver()?);
-        let process = network.start_mix(machine, program)?;
-        Self::ready(process, node, sink, Box::new(packets))
+        let process = network.start_mix(cores, processing, machine, program)?;
+        Self::ready((process, cores), node, sink, (WINDOW, Box::new(packets)))
     }
 
     /// The plainest loop, fed with the same packets over and over.
     fn plain(machine: &Machine, format: Format, packets: &'n Packets) -> Result<Self> {
         let sink = UdpSocket::bind("127.0.0.1:0")?;
         let (process, node) = UnderLoad::forwarder(machine, format, sink.local_addr()?)?;
-        Self::ready(process, node, sink, Box::new(|count| packets.repeat(count)))
+        let packets = Box::new(|count| packets.repeat(count));
+        Self::ready((process, Cores::Measured), node, sink, (WINDOW_OF_LOOPS, packets))
     }
 
     /// Waits until packets come through.
     fn ready(
-        mut process: UnderLoad,
+        (mut process, cores): (UnderLoad, Cores),
         node: SocketAddr,
         sink: UdpSocket,
-        mut packets: Box<dyn FnMut(usize) -> Packets + 'n>,
+        (window, mut packets): (usize, Box<dyn FnMut(usize) -> Packets + 'n>),
     ) -> Result<Self> {
         let give_up = Instant::now() + Duration::from_secs(20);
         sink.set_read_timeout(Some(Duration::from_millis(100)))?;
@@ -95,13 +114,18 @@ impl<'n> Side<'n> {
             }
         }
         let resident_before = process.resident_kib()?;
-        Ok(Self { process, node, sink, packets, rates: Vec::new(), resident_before })
+        let (rates, processor) = (Vec::new(), Vec::new());
+        Ok(Self { process, cores, node, sink, window, packets, rates, processor, resident_before })
     }
 
-    fn take_turn(&mut self, count: usize) -> Result<()> {
+    fn take_turn(&mut self, machine: &Machine, count: usize) -> Result<()> {
+        match self.cores {
+            Cores::Measured => machine::pin(machine.other_core())?,
+            Cores::All => machine::spread(machine)?,
+        }
         let packets = (self.packets)(count);
-        let len = packets.packet_len();
-        let outcome = drive(&self.sink, self.node, packets.iter(), len, Pace::default())?;
+        let before = self.process.processor_time()?;
+        let outcome = drive(&self.sink, self.node, &packets, self.window)?;
         self.process.check()?;
         ensure!(
             outcome.loss() < MOST_LOSS,
@@ -109,57 +133,131 @@ impl<'n> Side<'n> {
             outcome.sent - outcome.received,
             outcome.sent
         );
+        let took = self.process.processor_time()?.saturating_sub(before);
         self.rates.push(outcome.rate);
+        self.processor.push(took.as_secs_f64() * 1e6 / outcome.received as f64);
         Ok(())
     }
+
+    /// Microseconds of the processor for a packet, in the best turn.
+    fn processor(&self) -> f64 {
+        self.processor.iter().copied().fold(f64::INFINITY, f64::min)
+    }
 }
 
-/// Rows, and a line about each length.
+/// One thread, packets in batches or one by one.
+fn one_thread(batches: bool) -> (Cores, Processing) {
+    let mut processing = Processing::default();
+    processing.threads = Some(1);
+    if !batches {
+        processing.batch_time = Duration::ZERO;
+    }
+    (Cores::Measured, processing)
+}
+
+/// Rows, and lines about them.
 pub fn rows(machine: &Machine, load: Load, program: &Path) -> Result<(Vec<Row>, Vec<String>)> {
-    let data = vec![0x6d; <Mote<HostCurve> as Profile>::GEOMETRY.data_len()];
-    let plain = Packets::ours::<Mote<HostCurve>>(&ours::path(2), 0, LOOP_PACKETS, &data);
-    let network = TestNetwork::make(program, "mote")?;
-    let mut node = Side::node::<Mote<HostCurve>>(machine, program, &network)?;
-    let mut own_loop = Side::plain(machine, Format::Motemix, &plain)?;
-    let (small, small_line) =
-        compare::<Mote<HostCurve>>("forward-udp", machine, load, &mut node, Some(&mut own_loop))?;
-    drop((node, own_loop));
-
-    let network = TestNetwork::make(program, "host1k")?;
-    let mut node = Side::node::<Host1k<HostCurve>>(machine, program, &network)?;
-    let (large, large_line) = compare::<Host1k<HostCurve>>("forward-udp-1k", machine, load, &mut node, None)?;
-    Ok((small.into_iter().chain(large).collect(), vec![small_line, large_line]))
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    for (of_profile, line) in [
+        compare::<Mote<HostCurve>>("mote", &MOTE, machine, load, program)?,
+        compare::<Host1k<HostCurve>>("host1k", &HOST1K, machine, load, program)?,
+    ] {
+        rows.extend(of_profile);
+        lines.extend(line);
+    }
+    Ok((rows, lines))
 }
 
-/// A node, and perhaps our plain loop, beside the peer's plain loop.
+/// What the rows of a profile are called.
+struct Names {
+    batches: &'static str,
+    /// The goals of the smaller packet.
+    has_goals: bool,
+    beside_peer: &'static str,
+    plain: Option<&'static str>,
+    all_cores: &'static str,
+}
+
+const MOTE: Names = Names {
+    batches: "forward-udp",
+    has_goals: true,
+    beside_peer: "forward-udp-peer",
+    plain: Some("forward-udp-loop"),
+    all_cores: "forward-udp-2core",
+};
+
+const HOST1K: Names = Names {
+    batches: "forward-udp-1k",
+    has_goals: false,
+    beside_peer: "forward-udp-1k-peer",
+    plain: None,
+    all_cores: "forward-udp-1k-2core",
+};
+
+/// A node beside itself without batches, beside plain loops, and on all cores beside itself on one.
 fn compare<P: Profile>(
-    what: &'static str,
+    profile: &str,
+    names: &Names,
     machine: &Machine,
     load: Load,
-    node: &mut Side<'_>,
-    mut own_loop: Option<&mut Side<'_>>,
-) -> Result<(Vec<Row>, String)> {
+    program: &Path,
+) -> Result<(Vec<Row>, Vec<String>)> {
     let data = vec![0x6d; P::GEOMETRY.data_len()];
+    let networks = [
+        TestNetwork::make(program, profile)?,
+        TestNetwork::make(program, profile)?,
+        TestNetwork::make(program, profile)?,
+    ];
+    let mut node = Side::node::<P>(machine, program, &networks[0], one_thread(true))?;
+    let mut singles = Side::node::<P>(machine, program, &networks[1], one_thread(false))?;
+    let all_cores = (Cores::All, Processing::default());
+    let mut spread = Side::node::<P>(machine, program, &networks[2], all_cores)?;
     let packets = Packets::theirs(&peer::Route::new(2), LOOP_PACKETS, &data)?;
     let mut theirs = Side::plain(machine, Format::SphinxPacket, &packets)?;
+    let plain = Packets::ours::<Mote<HostCurve>>(&ours::path(2), 0, LOOP_PACKETS, &[0x6d; 103]);
+    let mut own_loop = names.plain.map(|_| Side::plain(machine, Format::Motemix, &plain)).transpose()?;
     for _ in 0..load.turns {
-        node.take_turn(load.packets)?;
-        theirs.take_turn(load.packets)?;
+        node.take_turn(machine, load.packets)?;
+        singles.take_turn(machine, load.packets)?;
+        if machine.cores() > 1 {
+            spread.take_turn(machine, load.packets)?;
+        }
+        theirs.take_turn(machine, load.packets / SLOWER)?;
         if let Some(own_loop) = &mut own_loop {
-            own_loop.take_turn(load.packets)?;
+            own_loop.take_turn(machine, load.packets / SLOWER)?;
         }
     }
-    let line = format!(
+    machine::pin(machine.measured_core())?;
+    let what = names.batches;
+    let mut lines = vec![format!(
         "{what}: {} bytes of data, {} bytes ours, {} bytes theirs; the node's resident memory {} KiB before, {} KiB after",
         data.len(),
         P::GEOMETRY.packet_len(),
         packets.packet_len(),
         node.resident_before,
         node.process.resident_kib()?,
-    );
-    let mut rows = vec![Row::rates(what, &node.rates, PEER, &theirs.rates, "packets/s")];
-    if let Some(own_loop) = own_loop {
-        rows.push(Row::rates("forward-udp-loop", &own_loop.rates, PEER, &theirs.rates, "packets/s"));
+    )];
+    let goal = |row: Row, goal| if names.has_goals { row.at_least(goal) } else { row };
+    let beside = |what, ours: &Side<'_>, peer, theirs: &Side<'_>| {
+        Row::rates(what, &ours.rates, peer, &theirs.rates, "packets/s")
+    };
+    let mut rows = vec![
+        goal(beside(what, &node, "the node, one by one", &singles), 1.5),
+        beside(names.beside_peer, &node, PEER, &theirs),
+    ];
+    if let (Some(what), Some(own_loop)) = (names.plain, &own_loop) {
+        rows.push(beside(what, own_loop, PEER, &theirs));
     }
-    Ok((rows, line))
+    if machine.cores() > 1 {
+        rows.push(goal(beside(names.all_cores, &spread, "the node on one core", &node), 1.8));
+        let cores = machine.cores() as f64;
+        lines.push(format!(
+            "{}: by the clock, with the generator on the node's {cores} cores; a packet takes the node {:.2} µs of              the processor, {:.2} µs on one core: {:.2} times as many if it had {cores} cores to itself",
+            names.all_cores,
+            spread.processor(),
+            node.processor(),
+            cores * node.processor() / spread.processor(),
+        ));
+    }
+    Ok((rows, lines))
 }

@@ -1,11 +1,14 @@
-//! Processing one hop of a packet with 1,024 bytes of data: all of it, the same with the peer's
-//! curve library, and all but the curve.
+//! Processing one hop of a packet with 1,024 bytes of data: in batches as a node does it and one by
+//! one, with the peer's curve library, and all but the curve.
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use motemix_crypto::Portable;
-use motemix_sphinx::{Host1k, Profile};
+use motemix_crypto::{Curve, Portable};
+use motemix_sphinx::{BATCH, Batch, Host1k, Profile};
 use sphinx_packet::SphinxPacket;
 
+use crate::node_filter::{FreshTags, NodeFilter};
 use crate::ours::{HostCurve, Recorded, Replayed};
 use crate::report::Row;
 use crate::rows::HOST_DATA;
@@ -14,8 +17,17 @@ use crate::{ours, peer};
 
 type Buffer = <Host1k<HostCurve> as Profile>::Packet;
 
+/// No packet is held back for longer by others of its batch: what a node allows by default.
+const BATCH_TIME: Duration = Duration::from_micros(200);
+/// More tags than are asked about here.
+const TAGS: usize = 1 << 22;
+
 /// The lengths of both packets, for the line above the table.
 pub struct Lengths {
+    /// Packets of a batch.
+    pub batch: usize,
+    /// What a batch takes, in microseconds.
+    pub batch_takes: f64,
     /// Ours.
     pub ours: usize,
     /// The peer's.
@@ -35,10 +47,37 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
     let peers_key = peer::mix_key(0);
     peer::forward(peer::parse(&peers_packet)?, &peers_key).context("the peer's packet is not forwarded")?;
 
+    let mut memory = vec![0; NodeFilter::bytes_for(TAGS).context("fingerprints reach so far")?];
+    let mut filter = FreshTags::new(NodeFilter::new(&mut memory));
+    let mut batch = Box::new(Batch::new());
+    let mut process = |packets: usize| {
+        for _ in 0..packets {
+            batch.push((), &packet).expect("it has the length of a packet");
+        }
+        ours::forward_batch::<Host1k<HostCurve>>(&mut batch, &key, &mut filter)
+    };
+    let packets = longest_batch(&mut process)?;
+    // The filter is asked about each packet, and what leaves lies in the batch's memory.
+    let (of_batch, theirs) = take_turns(
+        effort,
+        (|| (), |()| process(packets)),
+        (
+            || peer::parse(&peers_packet).expect("it was read before"),
+            |packet: SphinxPacket| peer::forward(packet, &peers_key),
+        ),
+    );
+    ensure!(process(packets) == packets, "our packets are not forwarded");
+    let together = (of_batch.for_each(packets), theirs);
+
     // Each side returns the packet that it would send, so that nobody's wiping or freeing is timed.
     let whole = take_turns(
         effort,
-        (|| packet, |mut packet: Buffer| (ours::forward::<Host1k<HostCurve>>(&mut packet, &key), packet)),
+        (
+            || packet,
+            |mut packet: Buffer| {
+                (ours::forward_admitted::<Host1k<HostCurve>>(&mut packet, &key, &mut filter), packet)
+            },
+        ),
         (
             || peer::parse(&peers_packet).expect("it was read before"),
             |packet: SphinxPacket| peer::forward(packet, &peers_key),
@@ -60,12 +99,38 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
         (|| (), |()| ()),
     );
     let rows = vec![
-        Row::times("host-hop-1k", whole, peer::NAME).at_least(2.0),
+        Row::times("host-hop-1k", together, peer::NAME).at_least(3.2),
+        Row::times("host-hop-1k-single", whole, peer::NAME),
         Row::times("host-hop-1k-dalek", of_dalek, peer::NAME),
         symmetric_row(whole, symmetric, x25519),
         share_row(whole, symmetric, x25519),
     ];
-    Ok((rows, Lengths { ours: packet.len(), theirs: peers_packet.len() }))
+    let lengths = Lengths {
+        batch: packets,
+        batch_takes: of_batch.minimum,
+        ours: packet.len(),
+        theirs: peers_packet.len(),
+    };
+    Ok((rows, lengths))
+}
+
+/// The most packets, in whole rounds of the machine's lanes, that are done in the time that a packet
+/// may be held back for.
+fn longest_batch(process: &mut impl FnMut(usize) -> usize) -> Result<usize> {
+    let lanes = HostCurve::lanes();
+    let mut longest = lanes;
+    for packets in (lanes..=BATCH).step_by(lanes) {
+        let mut takes = Duration::MAX;
+        for _ in 0..50 {
+            let begin = Instant::now();
+            ensure!(process(packets) == packets, "our packets are not forwarded in a batch");
+            takes = takes.min(begin.elapsed());
+        }
+        if takes <= BATCH_TIME {
+            longest = packets;
+        }
+    }
+    Ok(longest)
 }
 
 /// The peer's curve cannot be taken out, so two multiplications are taken off.

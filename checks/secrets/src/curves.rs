@@ -1,12 +1,13 @@
 //! X25519 in each backend, and the sender's blinded scalars.
 
 use motemix_crypto::curve::half_words::scalar::Scalar;
+use motemix_crypto::curve::lanes::{self, Lanes};
 use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::curve::words::{
     Words,
     product::{Long, OfHalves},
 };
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
 
 use crate::host_curve::HostCurve;
 use crate::trial::{Expected, Operation, Trial};
@@ -72,6 +73,13 @@ pub const OPERATIONS: &[Operation] = &[
         run: diffie_hellman::<HostCurve>,
     },
     Operation {
+        name: "Diffie-Hellman, a batch in the four lanes of AVX2",
+        secret: "the scalars and the points",
+        expected: Expected::Secret,
+        variants: 1,
+        run: in_four_lanes,
+    },
+    Operation {
         name: "whether a shared secret is zero",
         secret: "the shared secret",
         expected: Expected::Secret,
@@ -127,6 +135,21 @@ fn diffie_hellman<C: Curve>(trial: &Trial) -> Vec<u8> {
     let mut point = POINT;
     trial.mark(&mut point.0);
     shared(C::diffie_hellman(&trial.secret(SECRET), &point))
+}
+
+/// Two groups of lanes, one of which is not full. The ladder of eight lanes is the same source.
+fn in_four_lanes(trial: &Trial) -> Vec<u8> {
+    let secrets: [_; 7] = std::array::from_fn(|at| trial.secret(SECRET.map(|byte| byte ^ at as u8)));
+    let mut points: [_; 7] = std::array::from_fn(|at| PublicKey([9 + at as u8; 32]));
+    for point in &mut points {
+        trial.mark(&mut point.0);
+    }
+    let pairs: [_; 7] = std::array::from_fn(|at| Pair { secret: &secrets[at], point: points[at] });
+    let mut agreed = [const { None }; 7];
+    let lanes = Lanes::four();
+    assert!(lanes.is_some(), "no AVX2 to check");
+    lanes::diffie_hellman_batch::<Portable>(lanes, &pairs, &mut agreed);
+    agreed.into_iter().flat_map(shared).collect()
 }
 
 fn shared(shared: Option<SharedSecret>) -> Vec<u8> {

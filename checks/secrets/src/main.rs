@@ -176,8 +176,10 @@ fn ensure_same_curve() -> anyhow::Result<()> {
     let this = std::env::current_exe().context("this program cannot find its own file")?;
     let output = valgrind(&this, &[], &[BACKEND])?;
     let inside = String::from_utf8_lossy(&output.stdout);
+    // Valgrind has no AVX-512, so batches have other lanes inside: those of AVX2 are checked.
+    let library = |backend: &str| backend.trim().split(',').next().map(str::to_owned);
     ensure!(
-        inside.trim() == outside,
+        library(&inside) == library(outside),
         "inside valgrind the host's curve is {inside:?}: run from checks/secrets, whose .cargo/config.toml has the \
          flags that it needs, and without RUSTFLAGS in the environment"
     );

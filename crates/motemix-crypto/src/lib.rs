@@ -15,7 +15,8 @@
 //! | [`secret`] | bytes that wipe themselves and say nothing | |
 //!
 //! Deliberately absent: an allocator, a source of entropy, a clock, and any choice made at run
-//! time. Curves arrive as types ([`Curve`]), so a board's accelerator or a host's assembly takes
+//! time but one: batches take the lanes that the processor has ([`curve::lanes`]). Curves arrive as
+//! types ([`Curve`]), so a board's accelerator or a host's assembly takes
 //! the place of the portable one without a feature flag.
 
 #![no_std]

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha512};
 use zeroize::zeroize_stack;
 
 /// More than any operation here takes.
-const DEPTH: usize = 16 * 1024;
+const DEPTH: usize = 48 * 1024;
 /// More than the frame of whoever looks takes.
 const LOOKING: usize = 1024;
 /// What is looked for is kept in disguise, so that it is not found where it is kept.
@@ -104,6 +104,33 @@ fn words_leave_neither_the_secret_nor_what_is_agreed() {
     let left: Vec<_> =
         operations.iter().filter(|(_, operation)| leaves_a_secret(*operation, &case)).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// The pair in each lane of a batch, whose lanes share an inversion.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn lanes_leave_neither_the_secret_nor_what_is_agreed() {
+    use motemix_crypto::curve::lanes::{Lanes, diffie_hellman_batch};
+    use motemix_crypto::{Pair, SharedSecret};
+
+    fn agree(lanes: Option<Lanes>, secret: &Secret<32>, point: &PublicKey) {
+        let pairs = [Pair { secret, point: *point }; 32];
+        let mut shared: [Option<SharedSecret>; 32] = [const { None }; 32];
+        diffie_hellman_batch::<Portable>(lanes, &pairs, &mut shared);
+        black_box(&shared);
+    }
+    let case = Case::new();
+    let operations: [(&str, Option<Lanes>, Operation); 2] = [
+        ("eight", Lanes::eight(), |secret, point| agree(Lanes::eight(), secret, point)),
+        ("four", Lanes::four(), |secret, point| agree(Lanes::four(), secret, point)),
+    ];
+    for (name, lanes, operation) in operations {
+        if lanes.is_none() {
+            eprintln!("NOT RUN: this processor has no {name} lanes");
+            continue;
+        }
+        assert!(!leaves_a_secret(operation, &case), "{name} lanes");
+    }
 }
 
 #[test]

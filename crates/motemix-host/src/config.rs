@@ -13,10 +13,14 @@
 //! ```
 //!
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
-//! sections `[metrics]`, `[limits]`, `[faults]`, `[readings]` and `[broker]` may follow. A field
-//! that is not known is an error, because a misspelt limit must not silently become its default.
+//! sections `[metrics]`, `[limits]`, `[processing]`, `[faults]`, `[readings]` and `[broker]` may
+//! follow. A field that is not known is an error, because a misspelt limit must not silently become
+//! its default.
+
+mod processing;
 
 pub use motemix_toml::FileError as ConfigError;
+pub use processing::Processing;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -62,6 +66,9 @@ pub struct NodeConfig {
     /// Bounds of memory and storage.
     #[serde(default)]
     pub limits: Limits,
+    /// How the node uses its processor.
+    #[serde(default, skip_serializing_if = "Processing::is_usual")]
+    pub processing: Processing,
     /// Faults that an experiment injects.
     #[serde(default, skip_serializing_if = "Faults::is_none")]
     pub faults: Faults,
@@ -241,6 +248,7 @@ impl NodeConfig {
             state: PathBuf::from("state"),
             metrics: None,
             limits: Limits::default(),
+            processing: Processing::default(),
             faults: Faults::default(),
             readings: None,
             broker: None,
@@ -399,6 +407,7 @@ impl NodeConfig {
             let remedy = "choose at most 2^30 messages and 2^50 bytes";
             return Err(fault("limits.inbox_messages", "or limits.inbox_bytes is too large", remedy));
         }
+        self.processing.check()?;
         if !(0.0..=1.0).contains(&self.faults.loss) {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));
         }

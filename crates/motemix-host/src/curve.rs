@@ -1,16 +1,24 @@
 //! X25519 by graviola's assembly where the processor has what that needs, else by the portable
-//! backend.
+//! backend; and batches in the lanes of its vectors.
 
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::curve::lanes::{self, Lanes};
+use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
 
 /// The fastest curve of this machine; looks once what its processor has.
 #[derive(Debug, Clone, Copy)]
 pub enum HostCurve {}
 
 impl HostCurve {
-    /// What multiplies here: `graviola` or `portable`.
+    /// What multiplies here: `graviola` or `portable`, and the lanes that batches have.
     pub fn backend() -> &'static str {
-        if fast::is_available() { "graviola" } else { "portable" }
+        match (fast::is_available(), Self::lanes()) {
+            (true, 8) => "graviola, eight lanes of AVX-512",
+            (true, 4) => "graviola, four lanes of AVX2",
+            (true, _) => "graviola",
+            (false, 8) => "portable, eight lanes of AVX-512",
+            (false, 4) => "portable, four lanes of AVX2",
+            (false, _) => "portable",
+        }
     }
 }
 
@@ -25,6 +33,18 @@ impl Curve for HostCurve {
         } else {
             Portable::diffie_hellman(secret, point)
         }
+    }
+
+    fn lanes() -> usize {
+        Lanes::fastest().map_or(1, Lanes::count)
+    }
+
+    fn public_keys(secrets: &[&Secret<32>], keys: &mut [PublicKey]) {
+        lanes::public_keys::<Self>(Lanes::fastest(), secrets, keys);
+    }
+
+    fn diffie_hellman_batch(pairs: &[Pair<'_>], shared: &mut [Option<SharedSecret>]) {
+        lanes::diffie_hellman_batch::<Self>(Lanes::fastest(), pairs, shared);
     }
 }
 
@@ -111,6 +131,41 @@ mod tests {
             rng.fill_bytes(&mut secret);
             rng.fill_bytes(&mut point);
             agree(secret, point);
+        }
+    }
+
+    #[test]
+    fn batches_are_what_one_after_the_other_makes() {
+        let mut rng = crate::rng::HostRng::new().unwrap();
+        let secrets: Vec<_> = (0..100)
+            .map(|_| {
+                let mut secret = [0; 32];
+                rng.fill_bytes(&mut secret);
+                Secret::new(secret)
+            })
+            .collect();
+        let secrets: Vec<_> = secrets.iter().collect();
+        for len in [0, 1, 2, 3, 4, 5, 8, 11, 31, 32, 33, 100] {
+            let mut keys = vec![PublicKey([0; 32]); len];
+            HostCurve::public_keys(&secrets[..len], &mut keys);
+            let mut pairs = Vec::new();
+            for (secret, key) in secrets.iter().zip(&keys) {
+                assert_eq!(*key, HostCurve::public_key(secret));
+                pairs.push(Pair { secret: secrets[0], point: *key });
+            }
+            if let Some(pair) = pairs.last_mut() {
+                pair.point = PublicKey([0; 32]);
+            }
+            let mut batch: Vec<_> = pairs.iter().map(|_| None).collect();
+            HostCurve::diffie_hellman_batch(&pairs, &mut batch);
+            for (pair, shared) in pairs.iter().zip(&batch) {
+                let alone = HostCurve::diffie_hellman(pair.secret, &pair.point);
+                assert_eq!(
+                    shared.as_ref().map(SharedSecret::expose),
+                    alone.as_ref().map(SharedSecret::expose)
+                );
+            }
+            assert!(batch.last().is_none_or(Option::is_none), "the last point has a small order");
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! One thread drives the node, in rounds: take in some datagrams, write their replay tags down,
 //! tell the inbox what arrived, send what has become due, build some headers. Each has a bounded
-//! share of every round. What waits for the disk, other than replay tags, does so on other threads.
+//! share of every round. What waits for the disk, other than replay tags, does so on other threads;
+//! and where much waits, other threads multiply, and decide nothing.
 //!
 //! What the system refuses while the node runs does not end it: a full disk and missing file
 //! descriptors pause what needs them, are told by the node's [`health`](crate::health), and are
@@ -11,12 +12,14 @@
 mod advance;
 mod answers;
 mod cover;
+mod crew;
 mod diary;
 mod driver;
 mod epochs;
 mod forecast;
 mod links;
 mod mailroom;
+mod pace;
 mod patience;
 mod readings;
 mod reserve;

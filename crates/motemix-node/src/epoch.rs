@@ -193,6 +193,21 @@ impl<'s> Epochs<'s> {
         current.into_iter().chain(self.neighbour.keys.as_ref().map(|keys| (Which::Neighbour, &keys.mix)))
     }
 
+    /// The same keys by their epochs.
+    pub(crate) fn keys_by_epoch(&self) -> impl Iterator<Item = (Epoch, &MixKey)> + Clone {
+        let keys = [&self.current, &self.neighbour].into_iter();
+        keys.filter_map(|key| Some((key.epoch, &key.keys.as_ref()?.mix)))
+    }
+
+    /// Which of the two an epoch's key is; `None` if it is gone.
+    pub(crate) fn which(&self, epoch: Epoch) -> Option<Which> {
+        let is_its = |key: &EpochKey| key.keys.is_some() && key.epoch == epoch;
+        if is_its(&self.current) {
+            return Some(Which::Current);
+        }
+        is_its(&self.neighbour).then_some(Which::Neighbour)
+    }
+
     /// Admits a tag that was not seen, if there is room and a place is due to who sent it.
     pub(crate) fn admit(
         &mut self,

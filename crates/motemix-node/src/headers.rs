@@ -1,6 +1,9 @@
-//! The pool of headers: made in slices of one scalar multiplication, before there is a message.
+//! The pool of headers: made in slices of one scalar multiplication, before there is a message; where
+//! the curve has lanes, several headers side by side, each in its place of the pool.
 
-use motemix_crypto::Secret;
+use core::mem;
+
+use motemix_crypto::{Curve, Secret};
 use motemix_directory::{PathError, Topology, WayLengths};
 use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{Header, HeaderBuilder, NodeId, PathHop, Profile, Shape};
@@ -32,13 +35,53 @@ pub(crate) struct Needs<'n> {
     pub(crate) fillers: bool,
 }
 
-/// Room for one finished header.
-pub struct HeaderSlot<P: Profile>(Option<(Purpose, Header<P>)>);
+/// So many headers at most are made side by side.
+const MOST_SIDE_BY_SIDE: usize = 16;
+
+/// Room for one header.
+pub struct HeaderSlot<P: Profile>(Place<P>);
+
+enum Place<P: Profile> {
+    Free,
+    Made(Purpose, Header<P>),
+    /// Beside others, where the curve has lanes. A header takes more room than its builder.
+    Making(Purpose, HeaderBuilder<P>),
+}
 
 impl<P: Profile> HeaderSlot<P> {
     /// An empty slot.
     pub const fn new() -> Self {
-        Self(None)
+        Self(Place::Free)
+    }
+
+    /// What the header is for that is here.
+    const fn made(&self) -> Option<Purpose> {
+        match &self.0 {
+            Place::Made(purpose, _) => Some(*purpose),
+            _ => None,
+        }
+    }
+
+    /// What the header is for that is here or will be.
+    const fn purpose(&self) -> Option<Purpose> {
+        match &self.0 {
+            Place::Made(purpose, _) | Place::Making(purpose, _) => Some(*purpose),
+            Place::Free => None,
+        }
+    }
+
+    const fn builder(&mut self) -> Option<&mut HeaderBuilder<P>> {
+        match &mut self.0 {
+            Place::Making(_, builder) => Some(builder),
+            _ => None,
+        }
+    }
+
+    /// Puts the header in place of its builder, which has done all steps.
+    fn finish(&mut self) -> Option<Purpose> {
+        let Place::Making(purpose, builder) = mem::replace(&mut self.0, Place::Free) else { return None };
+        self.0 = Place::Made(purpose, builder.finish()?);
+        Some(purpose)
     }
 }
 
@@ -48,10 +91,10 @@ impl<P: Profile> Default for HeaderSlot<P> {
     }
 }
 
-/// Finished headers, and the one in the making.
+/// Finished headers, and those in the making.
 pub(crate) struct Headers<'s, P: Profile> {
     slots: &'s mut [HeaderSlot<P>],
-    /// What it is for, and the header itself.
+    /// What the one is for that is made alone, and the header itself.
     purpose: Option<Purpose>,
     making: Option<HeaderBuilder<P>>,
 }
@@ -73,29 +116,54 @@ impl<'s, P: Profile> Headers<'s, P> {
         (self.purpose, self.making) = (None, None);
     }
 
+    /// How many are ready.
     pub(crate) fn count(&self, purpose: Purpose) -> usize {
-        self.slots.iter().flat_map(|slot| &slot.0).filter(|(of, _)| *of == purpose).count()
+        self.slots.iter().filter(|slot| slot.made() == Some(purpose)).count()
+    }
+
+    /// How many are ready, or have their place and will be.
+    pub(crate) fn stock(&self, purpose: Purpose) -> usize {
+        self.slots.iter().filter(|slot| slot.purpose() == Some(purpose)).count()
     }
 
     pub(crate) fn take(&mut self, purpose: Purpose) -> Option<Header<P>> {
-        let slot =
-            self.slots.iter_mut().find(|slot| slot.0.as_ref().is_some_and(|(of, _)| *of == purpose))?;
-        slot.0.take().map(|(_, header)| header)
+        let slot = self.slots.iter_mut().find(|slot| slot.made() == Some(purpose))?;
+        match mem::replace(&mut slot.0, Place::Free) {
+            Place::Made(_, header) => Some(header),
+            // There is none: one that is made was looked for. Were it dropped here, the header would
+            // be copied once more, which a board's stack would notice.
+            none => {
+                mem::forget(none);
+                None
+            }
+        }
     }
 
     pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
     }
 
+    /// Whether one is made alone.
     pub(crate) fn is_making(&self) -> bool {
         self.making.is_some()
     }
 
-    /// Begins a header on a path drawn at random.
+    /// Headers that are made side by side on this machine.
+    pub(crate) fn lanes() -> usize {
+        P::Curve::lanes().min(MOST_SIDE_BY_SIDE)
+    }
+
+    /// How many are made side by side now.
+    pub(crate) fn side_by_side(&self) -> usize {
+        self.slots.iter().filter(|slot| matches!(slot.0, Place::Making(..))).count()
+    }
+
+    /// Begins a header on a path drawn at random: alone, or in its place in the pool.
     #[inline(never)]
     pub(crate) fn begin<R: CryptoRng>(
         &mut self,
         purpose: Purpose,
+        place: Option<usize>,
         me: NodeId,
         topology: &Topology<'_>,
         ways: WayLengths,
@@ -137,7 +205,11 @@ impl<'s, P: Profile> Headers<'s, P> {
         let mut seed = Secret::zero();
         rng.fill_bytes(seed.expose_mut());
         let builder = HeaderBuilder::new(&hops[..path.len], shape, seed).map_err(|_| PathError::NoNode)?;
-        (self.purpose, self.making) = (Some(purpose), Some(builder));
+        if let Some(place) = place {
+            self.slots[place].0 = Place::Making(purpose, builder);
+        } else {
+            (self.purpose, self.making) = (Some(purpose), Some(builder));
+        }
         Ok(())
     }
 
@@ -147,20 +219,27 @@ impl<'s, P: Profile> Headers<'s, P> {
         self.place(purpose, needs).is_some()
     }
 
+    /// How many loops are kept, and drops: as many as may be made side by side, if they take no
+    /// more than a quarter of the pool.
+    pub(crate) fn most_cover(&self) -> usize {
+        if Self::lanes() > 1 { (self.slots.len() / 4).clamp(1, Self::lanes()) } else { 1 }
+    }
+
     /// How many headers of filler are kept: half of the pool besides other cover. Ticks come in
     /// bursts.
     pub(crate) fn most_fillers(&self, needs: &Needs<'_>) -> usize {
-        let for_cover = usize::from(needs.loops) + usize::from(needs.drops);
+        let for_cover = (usize::from(needs.loops) + usize::from(needs.drops)) * self.most_cover();
         if needs.fillers { (self.slots.len().saturating_sub(for_cover) / 2).max(1) } else { 0 }
     }
 
-    /// A free place, or that of a header which is of no use now. Messages leave one place for each
+    /// A free place, or that of a header which is of no use now. Messages leave the places of each
     /// kind of cover, where there is more than one: a node must not fall silent because it has
     /// much to say.
-    fn place(&self, purpose: Purpose, needs: &Needs<'_>) -> Option<usize> {
-        let held = self.slots.iter().flat_map(|slot| &slot.0);
-        let for_messages = held.filter(|(of, _)| matches!(of, Purpose::Message(_))).count();
-        let for_cover = usize::from(needs.loops) + usize::from(needs.drops) + self.most_fillers(needs);
+    pub(crate) fn place(&self, purpose: Purpose, needs: &Needs<'_>) -> Option<usize> {
+        let held = self.slots.iter().filter_map(HeaderSlot::purpose);
+        let for_messages = held.filter(|of| matches!(of, Purpose::Message(_))).count();
+        let for_cover = (usize::from(needs.loops) + usize::from(needs.drops)) * self.most_cover()
+            + self.most_fillers(needs);
         let most_for_messages = self.slots.len().saturating_sub(for_cover).max(1);
         let in_place_of_a_message =
             matches!(purpose, Purpose::Message(_)) && for_messages >= most_for_messages;
@@ -171,8 +250,8 @@ impl<'s, P: Profile> Headers<'s, P> {
             Purpose::Drop => !needs.drops && !in_place_of_a_message,
             Purpose::Filler => !needs.fillers && !in_place_of_a_message,
         };
-        let free = self.slots.iter().position(|slot| slot.0.is_none() && !in_place_of_a_message);
-        free.or_else(|| self.slots.iter().position(|slot| slot.0.as_ref().is_some_and(|(of, _)| usable(*of))))
+        let free = self.slots.iter().position(|slot| slot.purpose().is_none() && !in_place_of_a_message);
+        free.or_else(|| self.slots.iter().position(|slot| slot.made().is_some_and(usable)))
     }
 
     /// One scalar multiplication. `Some` when a header was finished.
@@ -197,9 +276,31 @@ impl<'s, P: Profile> Headers<'s, P> {
         let header = HeaderBuilder::finish_in(&mut self.making)?;
         // What has no place any more, because others took it meanwhile, is forgotten.
         if let Some(place) = self.place(purpose, needs) {
-            self.slots[place].0 = Some((purpose, header));
+            self.slots[place].0 = Place::Made(purpose, header);
         }
         Some(purpose)
+    }
+
+    /// One scalar multiplication of each header that is made side by side with others; how many.
+    /// `made` learns what was finished.
+    pub(crate) fn step_side_by_side(&mut self, mut made: impl FnMut(Purpose)) -> usize {
+        let mut outcomes = [Ok(false); MOST_SIDE_BY_SIDE];
+        let mut steps = 0;
+        let builders = self.slots.iter_mut().filter_map(HeaderSlot::builder).take(MOST_SIDE_BY_SIDE);
+        HeaderBuilder::step_batch(builders, |number, outcome| {
+            outcomes[number] = outcome;
+            steps += 1;
+        });
+        let making = self.slots.iter_mut().filter(|slot| matches!(slot.0, Place::Making(..)));
+        for (slot, outcome) in making.zip(outcomes) {
+            match outcome {
+                Ok(false) => {}
+                Ok(true) => slot.finish().into_iter().for_each(&mut made),
+                // As for one that is made alone.
+                Err(_) => slot.0 = Place::Free,
+            }
+        }
+        steps
     }
 }
 

@@ -7,7 +7,8 @@
 //! 2. [`Node::prepare_epoch`] with the mix key, then [`Node::begin_epoch`] with the network's nodes
 //!    and a [`Config`]; after a restart [`Node::restore_admitted`] with what the [`Journal`] kept
 //!    of the epoch.
-//! 3. For each datagram that arrives: [`Node::handle_datagram`].
+//! 3. For each datagram that arrives: [`Node::handle_datagram`]; for many that wait, where that is
+//!    cheaper: [`Node::handle_batch`].
 //! 4. When [`Node::poll_timeout`] is reached: [`Node::handle_timeout`].
 //! 5. After either: [`Node::poll_event`] until `None`, answering each message that was received
 //!    with [`Node::reply`] once it is safe, then [`Node::poll_transmit`] until `None`. Before
@@ -136,7 +137,8 @@ pub use headers::HeaderSlot;
 pub use journal::{Admitted, Digest, Journal, NoJournal};
 pub use messages::{MessageSlot, ReturnSlot};
 pub use motemix_time::Instant;
-pub use node::Node;
+pub use node::together::Batch;
+pub use node::{Node, Worked};
 pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;

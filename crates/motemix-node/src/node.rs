@@ -2,6 +2,9 @@
 
 mod arrive;
 mod depart;
+pub(crate) mod together;
+
+pub use depart::Worked;
 
 use core::time::Duration;
 

@@ -26,7 +26,8 @@ pub struct Storage<'s, P: Profile> {
     pub messages: &'s mut [MessageSlot<P>],
     /// Tries in flight, as many as there are messages at least.
     pub returns: &'s mut [ReturnSlot<P>],
-    /// The header pool.
+    /// The header pool. Where the curve has lanes, headers are made in their places in it, so it
+    /// should have a few places for each lane.
     pub headers: &'s mut [HeaderSlot<P>],
     /// Loops under way, whose return is counted; a later one takes the place of the oldest. With a
     /// payload stream they are as many as ticks in half a round trip: `round trip / (2 ·

@@ -1,9 +1,12 @@
-//! Creating headers, one scalar multiplication at a time, and sealing messages under them.
+//! Creating headers, one scalar multiplication at a time or many headers side by side, and sealing
+//! messages under them.
+
+mod batch;
 
 use core::fmt;
 
 use motemix_crypto::curve::scalar::BlindedScalar;
-use motemix_crypto::{Curve, PublicKey, Secret, stream};
+use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, stream};
 
 use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS, ROUTING_FIELD_LEN};
@@ -166,16 +169,21 @@ impl<P: Profile> HeaderBuilder<P> {
             let mix_key = self.hop_keys.as_ref()[hop].mix_key_in_place();
             let shared = P::Curve::diffie_hellman(&self.scalar.to_clamped(), &mix_key)
                 .ok_or(PathError::SmallOrderKey(self.path.as_ref()[hop]))?;
-            let hop_key = HopKey::extract(&shared);
-            let keys = hop_key.header_keys();
-            self.scalar.blind(&keys.blinding());
-            if self.steps < self.hops {
-                self.delay = self.delay.plus(keys.delay());
-            }
-            self.hop_keys.as_mut()[hop] = hop_key;
+            self.follow(hop, &shared);
         }
         self.steps += 1;
-        Ok(self.steps > self.hops)
+        Ok(self.is_finished())
+    }
+
+    /// Derives hop's key from what was agreed with its node, and blinds the scalar for the next.
+    fn follow(&mut self, hop: usize, shared: &SharedSecret) {
+        let hop_key = HopKey::extract(shared);
+        let keys = hop_key.header_keys();
+        self.scalar.blind(&keys.blinding());
+        if hop + 1 < self.hops {
+            self.delay = self.delay.plus(keys.delay());
+        }
+        self.hop_keys.as_mut()[hop] = hop_key;
     }
 
     /// Does all steps at once: `hops + 1` multiplications.
@@ -197,8 +205,13 @@ impl<P: Profile> HeaderBuilder<P> {
         header
     }
 
+    /// Whether all steps are done.
+    pub(crate) const fn is_finished(&self) -> bool {
+        self.steps > self.hops
+    }
+
     fn finished(&self) -> Option<Header<P>> {
-        if self.steps <= self.hops {
+        if !self.is_finished() {
             return None;
         }
         let seed = SeedBytes::expand(&self.seed);

@@ -1,7 +1,7 @@
 //! From a shared secret to everything a hop uses it for.
 
 use motemix_crypto::wide_block::WideBlockKeys;
-use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash, stream};
+use motemix_crypto::{Curve, Pair, PublicKey, Secret, SharedSecret, hash, stream};
 use subtle::ConstantTimeEq;
 
 use crate::delay::HopDelay;
@@ -41,6 +41,11 @@ impl MixKey {
 
     pub(crate) fn shared_secret<C: Curve>(&self, group_element: &PublicKey) -> Option<SharedSecret> {
         C::diffie_hellman(&self.0, group_element)
+    }
+
+    /// The same as one of a batch.
+    pub(crate) const fn with(&self, group_element: PublicKey) -> Pair<'_> {
+        Pair { secret: &self.0, point: group_element }
     }
 }
 
@@ -107,6 +112,10 @@ impl HopKey {
 pub(crate) struct HeaderKeys(Secret<128>);
 
 impl HeaderKeys {
+    pub(crate) const fn zero() -> Self {
+        Self(Secret::zero())
+    }
+
     fn part<const N: usize>(&self, at: usize) -> &[u8; N] {
         self.0.expose()[at..].first_chunk().expect("the parts lie inside the key stream")
     }

@@ -13,14 +13,15 @@
 //! A packet's way through this crate:
 //!
 //! ```text
-//! path ─ HeaderBuilder (one multiplication a step) ─ Header ─ seal ─▶ datagram
+//! path ─ HeaderBuilder (one multiplication a step; many, side by side) ─ Header ─ seal ─▶ datagram
 //! datagram ─ Packet ─ authenticate ─▶ Authenticated ─ own_return ─▶ Yours
 //!                                                    └ admit ─▶ Fresh ─ unwrap_layer ─▶ Hop
 //!                                                       Hop::TurnRound ─ TurnKey::reply ─▶ datagram
 //!                                                       Hop::Yours ─ ReturnKeys::open ─▶ Message
 //! ```
 //!
-//! Each check returns the value that the next step requires, so none can be left out.
+//! Each check returns the value that the next step requires, so none can be left out. Packets that
+//! wait together take the same way as a [`Batch`].
 //!
 //! Deliberately absent: time (a delay is a factor of a mean), addresses, the directory, roles, and
 //! randomness (a header is a function of its seed).
@@ -28,6 +29,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod batch;
 pub mod delay;
 pub mod geometry;
 pub mod header;
@@ -42,6 +44,7 @@ pub mod reply;
 mod routing;
 pub mod surb;
 
+pub use batch::{AuthenticBatch, AuthenticPacket, BATCH, Batch, FreshBatch, UnwrappedBatch, UnwrappedPacket};
 pub use delay::HopDelay;
 pub use geometry::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
 pub use header::{Departure, Header, HeaderBuilder, PathError, PathHop, Shape};
@@ -54,7 +57,7 @@ pub use process::{
 pub use profile::{Host1k, Host2k, Mote, Mote5, Profile};
 pub use reply::{HeaderId, ReturnKeys, TurnKey};
 pub use routing::NodeId;
-pub use surb::{Surb, SurbKeys};
+pub use surb::{Surb, SurbBuilder, SurbKeys};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

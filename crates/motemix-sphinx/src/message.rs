@@ -34,6 +34,25 @@ impl fmt::Display for TooLong {
 
 impl core::error::Error for TooLong {}
 
+/// Where a message is in its payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    id: MessageId,
+    len: usize,
+}
+
+impl Found {
+    /// `None` if the tag or the padding is wrong.
+    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
+        parse(payload).map(|message| Self { id: message.id, len: message.data.len() })
+    }
+
+    /// The message itself.
+    pub(crate) fn message(self, payload: &[u8]) -> Message<'_> {
+        Message { id: self.id, data: &payload[TAG_LEN + MESSAGE_ID_LEN..][..self.len] }
+    }
+}
+
 /// Writes a message over the whole of `payload`; the data leaves room for one byte of padding.
 pub(crate) fn emit(payload: &mut [u8], id: MessageId, data: &[u8]) -> Result<(), TooLong> {
     payload.fill(0);

@@ -97,7 +97,7 @@ impl<'a, P: Profile> Packet<'a, P> {
             match mix_key.shared_secret::<P::Curve>(&group_element) {
                 None => error = ProcessError::NonContributory,
                 Some(shared) => {
-                    if let Some(keys) = self.keys_if_authentic(&shared) {
+                    if let Some(keys) = Keys::if_authentic::<P>(&shared, self.bytes) {
                         return Ok((which, Authenticated { packet: self, keys }));
                     }
                     error = ProcessError::BadHeaderMac;
@@ -106,24 +106,43 @@ impl<'a, P: Profile> Packet<'a, P> {
         }
         Err(error)
     }
-
-    // Not inlined: what it needs on a board's stack must not lie beneath the multiplication.
-    #[inline(never)]
-    fn keys_if_authentic(&self, shared: &SharedSecret) -> Option<Keys> {
-        let hop_key = HopKey::extract(shared);
-        let header = hop_key.header_keys();
-        let (routing_info, rest) = self.bytes[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
-        let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
-        // Disclosed: whether the MAC holds. What is refused goes nowhere, for all to see.
-        header.header_mac_matches(routing_info, header_mac).then_some(Keys { hop_key, header })
-    }
 }
 
-struct Keys {
-    hop_key: HopKey,
-    header: HeaderKeys,
+pub(crate) struct Keys {
+    pub(crate) hop_key: HopKey,
+    pub(crate) header: HeaderKeys,
     // Those of the payload are derived when they are needed: until then they would be half as much
     // again on a board's stack.
+}
+
+impl Keys {
+    /// Those of the shared secret, if the header MAC of `packet` holds under them.
+    // Not inlined: what it needs on a board's stack must not lie beneath the multiplication.
+    #[inline(never)]
+    pub(crate) fn if_authentic<P: Profile>(shared: &SharedSecret, packet: &[u8]) -> Option<Self> {
+        let hop_key = HopKey::extract(shared);
+        let header = hop_key.header_keys();
+        let (routing_info, rest) = packet[GROUP_ELEMENT_LEN..].split_at(P::GEOMETRY.routing_info_len());
+        let header_mac = rest.first_chunk::<HEADER_MAC_LEN>()?;
+        // Disclosed: whether the MAC holds. What is refused goes nowhere, for all to see.
+        header.header_mac_matches(routing_info, header_mac).then_some(Self { hop_key, header })
+    }
+
+    /// The header id, if the packet has come back under a header of this node's own making.
+    pub(crate) fn own_return(
+        &self,
+        packet: &[u8],
+        is_under_way: impl FnOnce(&HeaderId) -> bool,
+    ) -> Option<HeaderId> {
+        let mut block = [0; BLOCK_LEN];
+        block.copy_from_slice(&packet[GROUP_ELEMENT_LEN..][..BLOCK_LEN]);
+        self.header.xor_stream(0, &mut block);
+        let (field, after_field) = split_block(block);
+        let header_id = HeaderId(after_field);
+        // Disclosed: the command, and whether the id is known. Both are for this node alone, which
+        // now does what they say.
+        (Command::parse(field) == Some(Command::Yours) && is_under_way(&header_id)).then_some(header_id)
+    }
 }
 
 /// A packet whose header was made for this node and not changed since.
@@ -143,17 +162,9 @@ impl<'a, P: Profile> Authenticated<'a, P> {
     /// forget it when its packet is taken, so that the same packet is a stranger's the second
     /// time. To others nothing shows, as nothing leaves the node for such a packet.
     pub fn own_return(self, is_under_way: impl FnOnce(&HeaderId) -> bool) -> Origin<'a, P> {
-        let mut block = [0; BLOCK_LEN];
-        let routing_info = self.packet.bytes.split_at_mut(GROUP_ELEMENT_LEN).1;
-        block.copy_from_slice(&routing_info[..BLOCK_LEN]);
-        self.keys.header.xor_stream(0, &mut block);
-        let (field, after_field) = split_block(block);
-        let header_id = HeaderId(after_field);
-        // Disclosed: the command, and whether the id is known. Both are for this node alone, which
-        // now does what they say.
-        if Command::parse(field) != Some(Command::Yours) || !is_under_way(&header_id) {
+        let Some(header_id) = self.keys.own_return(self.packet.bytes, is_under_way) else {
             return Origin::Other(self);
-        }
+        };
         let payload = &mut self.packet.bytes[P::GEOMETRY.payload()];
         Origin::Own(Yours { header_id, payload })
     }
@@ -269,14 +280,14 @@ impl<'a, P: Profile> Fresh<'a, P> {
 }
 
 #[inline(never)]
-fn decrypt<P: Profile>(hop_key: &HopKey, payload: &mut [u8]) {
+pub(crate) fn decrypt<P: Profile>(hop_key: &HopKey, payload: &mut [u8]) {
     hop_key.payload_keys().decrypt::<P::WideHash>(payload);
 }
 
 /// Decrypts β and shifts it by one block: the first block is returned, new keystream follows the
 /// end.
 #[inline(never)]
-fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
+pub(crate) fn advance(routing_info: &mut [u8], keys: &HeaderKeys) -> [u8; BLOCK_LEN] {
     let len = routing_info.len();
     let mut longer = [0; (MAX_HOPS + 1) * BLOCK_LEN];
     let longer = &mut longer[..len + BLOCK_LEN];

@@ -19,8 +19,8 @@ pub trait Profile {
     type PerHop<T>: AsRef<[T]> + AsMut<[T]>;
     /// One `T` for each hop of one way.
     type PerWay<T>: AsRef<[T]> + AsMut<[T]>;
-    /// A whole packet.
-    type Packet: AsRef<[u8]> + AsMut<[u8]>;
+    /// A whole packet. Threads may hand it to each other.
+    type Packet: AsRef<[u8]> + AsMut<[u8]> + Send;
     /// The application's part of a message.
     type Data: AsRef<[u8]> + AsMut<[u8]>;
 

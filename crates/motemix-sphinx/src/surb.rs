@@ -56,44 +56,9 @@ impl<P: Profile> Surb<P> {
         seed: Secret<32>,
         out: &mut [u8],
     ) -> Result<(SurbKeys<P>, usize), PathError> {
-        let mut builder = HeaderBuilder::<P>::new(path, Shape::Loop, seed)?;
+        let mut builder = SurbBuilder::new(path, seed)?;
         while !builder.step()? {}
-        let hops = path.len();
-        let seed = builder.seed_bytes();
-        let surb_seed = seed.surb_seed();
-        let surb_key = hash::blake2s_256(surb_seed.expose(), SURB);
-
-        // Whatever the owner may choose is chosen so that it comes out as the tail.
-        let mut own = [0; ROUTING_BYTES];
-        let own_len = (P::GEOMETRY.hops() - hops + 1) * BLOCK_LEN;
-        let own = &mut own[..own_len];
-        stream::fill(surb_key.expose(), TAIL, &mut own[1..]);
-        for (hop, key) in builder.hop_keys().iter().enumerate() {
-            let skip = (hops - 1 - hop) * BLOCK_LEN;
-            key.header_keys().xor_stream(skip, own);
-        }
-        own[0] = YOURS_BYTE | (seed.spare().to_be_bytes()[0] & !YOURS_BYTE);
-        let (last, padding) = own.split_first_chunk().expect("the last hop has a block");
-        let (_, header_id) = split_block(*last);
-        let header = builder.assemble(*last, padding, HeaderId(header_id));
-
-        let mut at = 0;
-        let mut put = |bytes: &[u8]| {
-            out[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-        };
-        put(&header.first.get().to_be_bytes());
-        put(&header.group_element.0);
-        put(&header.routing_info.as_ref().as_flattened()[..kept_len(hops)]);
-        put(&header.header_mac);
-        put(surb_seed.expose());
-        let keys = SurbKeys {
-            header_id: header.id,
-            hop_keys: header.hop_keys,
-            hops,
-            reply_keys: WideBlockKeys::derive(surb_key.expose(), REPLY),
-        };
-        Ok((keys, at))
+        builder.finish(out).ok_or(PathError::Length)
     }
 
     /// Reads an encoded SURB. `None` if it has the length of no path of the profile, or names no
@@ -138,6 +103,81 @@ impl<P: Profile> Surb<P> {
     }
 }
 
+/// A SURB in the making, as [`HeaderBuilder`] makes headers: one multiplication a step, and the
+/// steps of many side by side.
+pub struct SurbBuilder<P: Profile>(HeaderBuilder<P>);
+
+impl<P: Profile> SurbBuilder<P> {
+    /// Begins a SURB for `path`, which ends with the owner. `seed` must be fresh, as a header's.
+    pub fn new(path: &[PathHop], seed: Secret<32>) -> Result<Self, PathError> {
+        HeaderBuilder::new(path, Shape::Loop, seed).map(Self)
+    }
+
+    /// See [`HeaderBuilder::step`].
+    pub fn step(&mut self) -> Result<bool, PathError> {
+        self.0.step()
+    }
+
+    /// See [`HeaderBuilder::step_batch`].
+    pub fn step_batch<'b>(
+        builders: impl IntoIterator<Item = &'b mut Self>,
+        outcome: impl FnMut(usize, Result<bool, PathError>),
+    ) -> usize
+    where
+        P: 'b,
+    {
+        HeaderBuilder::step_batch(builders.into_iter().map(|builder| &mut builder.0), outcome)
+    }
+
+    /// Writes the SURB to the beginning of `out`; no multiplication. Returns the owner's part and
+    /// the number of bytes written. `None` if steps are missing.
+    ///
+    /// # Panics
+    /// If `out` has fewer than [`encoded_len`](Surb::encoded_len) bytes.
+    pub fn finish(self, out: &mut [u8]) -> Option<(SurbKeys<P>, usize)> {
+        let Self(builder) = self;
+        if !builder.is_finished() {
+            return None;
+        }
+        let hops = builder.hop_keys().len();
+        let seed = builder.seed_bytes();
+        let surb_seed = seed.surb_seed();
+        let surb_key = hash::blake2s_256(surb_seed.expose(), SURB);
+
+        // Whatever the owner may choose is chosen so that it comes out as the tail.
+        let mut own = [0; ROUTING_BYTES];
+        let own_len = (P::GEOMETRY.hops() - hops + 1) * BLOCK_LEN;
+        let own = &mut own[..own_len];
+        stream::fill(surb_key.expose(), TAIL, &mut own[1..]);
+        for (hop, key) in builder.hop_keys().iter().enumerate() {
+            let skip = (hops - 1 - hop) * BLOCK_LEN;
+            key.header_keys().xor_stream(skip, own);
+        }
+        own[0] = YOURS_BYTE | (seed.spare().to_be_bytes()[0] & !YOURS_BYTE);
+        let (last, padding) = own.split_first_chunk().expect("the last hop has a block");
+        let (_, header_id) = split_block(*last);
+        let header = builder.assemble(*last, padding, HeaderId(header_id));
+
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&header.first.get().to_be_bytes());
+        put(&header.group_element.0);
+        put(&header.routing_info.as_ref().as_flattened()[..kept_len(hops)]);
+        put(&header.header_mac);
+        put(surb_seed.expose());
+        let keys = SurbKeys {
+            header_id: header.id,
+            hop_keys: header.hop_keys,
+            hops,
+            reply_keys: WideBlockKeys::derive(surb_key.expose(), REPLY),
+        };
+        Some((keys, at))
+    }
+}
+
 /// Bytes of β that a SURB carries: all blocks before the last, and the last one's command.
 const fn kept_len(hops: usize) -> usize {
     (hops - 1) * BLOCK_LEN + 1
@@ -171,6 +211,12 @@ impl<P: Profile> SurbKeys<P> {
 impl<P: Profile> fmt::Debug for Surb<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Surb(..)")
+    }
+}
+
+impl<P: Profile> fmt::Debug for SurbBuilder<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SurbBuilder(..)")
     }
 }
 

@@ -1,6 +1,7 @@
 //! X25519 behind a trait, so that a backend is a type.
 
 pub mod half_words;
+pub mod lanes;
 pub mod of_ed25519;
 pub mod portable;
 pub mod scalar;

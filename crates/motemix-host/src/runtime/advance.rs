@@ -72,7 +72,7 @@ pub(super) struct Seen {
     refused: Option<(Epoch, u32)>,
 }
 
-impl<P: Profile> Driver<'_, P> {
+impl<P: Profile + 'static> Driver<'_, P> {
     /// Does what has become due about epochs; once a second.
     pub(super) fn advance(&mut self, host_now: HostInstant) -> Result<(), RuntimeError> {
         self.time.observe(self.epochs.overlap());

@@ -22,7 +22,7 @@ pub(super) fn inbox(mailroom: &Mailroom, last: u32) -> Response {
     }
 }
 
-impl<P: Profile> Driver<'_, P> {
+impl<P: Profile + 'static> Driver<'_, P> {
     /// Answers a request, or keeps it until there is an answer. `true` if the node is to end.
     pub(super) fn answer(&mut self, call: Call) -> bool {
         let Call { request, reply } = call;

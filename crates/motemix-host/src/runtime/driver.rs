@@ -14,10 +14,12 @@ use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 use tokio::time::sleep_until;
 
 use super::advance::{Seen, Time};
+use super::crew::Crew;
 use super::diary::Diary;
 use super::epochs::{Due, Epochs};
 use super::links::Links;
 use super::mailroom::{Committed, Mailroom};
+use super::pace::Pace;
 use super::readings::Readings;
 use super::reserve::Reserve;
 use super::snapshot::{HostCounters, Shared, Totals, micros};
@@ -61,6 +63,7 @@ pub(super) struct Driver<'t, P: Profile> {
     sources: Sources,
     /// Datagrams that have arrived.
     arrived: FairQueue,
+    crew: Crew<P>,
     pub(super) diary: Diary,
     sync: Option<JoinHandle<std::io::Result<()>>>,
     inbound: mpsc::Receiver<Call>,
@@ -77,7 +80,7 @@ pub(super) struct Driver<'t, P: Profile> {
     pub(super) examination: Examination,
 }
 
-impl<P: Profile> Driver<'_, P> {
+impl<P: Profile + 'static> Driver<'_, P> {
     /// Runs the node until it is asked to stop.
     pub(super) async fn drive(parts: Parts<'_>) -> Result<(), RuntimeError> {
         let entropy = |error| RuntimeError::System("the platform has no entropy", error);
@@ -107,6 +110,10 @@ impl<P: Profile> Driver<'_, P> {
             links: parts.links,
             sources: Sources::default(),
             arrived: FairQueue::new(P::GEOMETRY.packet_len()),
+            crew: {
+                let processing = &parts.config.processing;
+                Crew::new(processing.threads(), Pace::of_machine::<P>(processing.batch_time))
+            },
             diary: Diary::new(parts.logs),
             sync: None,
             inbound: parts.inbound,
@@ -152,6 +159,7 @@ impl<P: Profile> Driver<'_, P> {
             tokio::select! {
                 readable = self.links.readable(), if open => readable.map_err(broken_link)?,
                 () = sleep_until(wake.into()) => {}
+                () = self.crew.has_done() => {}
                 committed = self.mailroom.committed() => self.acknowledge(committed),
                 Some(call) = self.inbound.recv() => if self.answer(call) {
                     return self.end().await;
@@ -160,14 +168,14 @@ impl<P: Profile> Driver<'_, P> {
         }
     }
 
-    /// Reads what has arrived, and hands the node its share of it. `true` if more may wait.
+    /// Reads what has arrived, and hands the node its share of it. `true` if more is to be done.
     fn take_in(&mut self, batch: &mut Batch) -> Result<bool, RuntimeError> {
         if self.diary.refused().is_some() {
             // What could not be written down could not be passed on: the kernel keeps some, and
             // drops the rest.
             return Ok(false);
         }
-        let Self { node, loss, sources, arrived, clock, links, diary, .. } = self;
+        let Self { node, loss, sources, arrived, crew, clock, links, diary, .. } = self;
         let mut any = false;
         for _ in 0..rounds::READS {
             let received = links.receive(batch, loss, |batch| {
@@ -186,8 +194,8 @@ impl<P: Profile> Driver<'_, P> {
             }
             any = true;
         }
-        rounds::take_in(node, arrived, diary, || clock.now());
-        Ok(any || !arrived.is_empty())
+        let more = crew.take_in(node, arrived, diary, || clock.now());
+        Ok(any || more)
     }
 
     fn acknowledge(&mut self, committed: Committed) {
@@ -232,6 +240,7 @@ impl<P: Profile> Driver<'_, P> {
             self.examine(host_now, error.as_ref(), complete);
             self.shared.publish(host_now, || self.rng.next_u64());
         }
+        self.crew.keep_keys(&self.node.epochs_with_keys());
         Ok(())
     }
 
@@ -326,6 +335,7 @@ impl<P: Profile> Driver<'_, P> {
             host: HostCounters {
                 injected_losses: self.loss.dropped(),
                 overload: self.arrived.dropped(),
+                crew: self.crew.counters(),
                 ..self.host
             },
             epoch: self.epochs.epoch().0,
@@ -350,10 +360,12 @@ impl<P: Profile> Driver<'_, P> {
 
     /// Accepts packets of an epoch; refuses those that an earlier run of this node has admitted.
     pub(super) fn prepare(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {
-        let key = MixKey::new(self.key.mix_secret(epoch)?);
+        let secret = self.key.mix_secret(epoch)?;
+        let key = MixKey::new(secret.duplicate());
         // Before the key is used: without the log the node would take replays for new.
         self.diary.logs.open_log(epoch)?;
         self.node.prepare_epoch(epoch, key).map_err(|error| RuntimeError::Epoch(epoch, error))?;
+        self.crew.add_key(epoch, MixKey::new(secret));
         let Self { node, diary, .. } = self;
         // What is not put back could pass again, so none of this is tried again while the key is in
         // use.

@@ -2,10 +2,12 @@
 //! then so many multiplications of its own. However much arrives, timers, events and own headers
 //! have their turn.
 
-use motemix_node::{Instant, Journal, Node};
+use motemix_crypto::Curve as _;
+use motemix_node::{Batch, Instant, Journal, Node};
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
+use super::pace::Pace;
 use crate::link::FairQueue;
 use crate::link::fair::Source;
 
@@ -18,34 +20,70 @@ pub(super) const DATAGRAMS: usize = 16;
 /// Multiplications for own headers while datagrams wait: a fifth of the work at least. A header
 /// takes seven to eleven, so this is a header for each round or two.
 pub(super) const MULTIPLICATIONS: usize = 8;
+/// Where the curve has lanes, the share is so many steps of all lanes at least. They take less time
+/// than as many multiplications one after the other, and a header waits for seven to eleven of them.
+const STEPS: usize = 2;
 
-/// Hands the node its share of the datagrams that wait.
+/// Hands the node its share of the datagrams that wait: in batches where enough wait, and one after
+/// the other where not. `count` is told of the batches.
 pub(super) fn take_in<P: Profile, R: CryptoRng>(
     node: &mut Node<'_, P, R>,
     waiting: &mut FairQueue,
+    (batch, pace, mut count): (&mut Batch<P>, Pace, impl FnMut(usize)),
     journal: &mut impl Journal,
     now: impl Fn() -> Instant,
 ) {
-    for _ in 0..DATAGRAMS {
-        // Refusals are counted by the node.
-        let handle = |source: Source, datagram: &mut [u8]| {
-            let _ = node.handle_datagram(now(), source.link(), datagram, journal);
-        };
-        if waiting.pop(handle).is_none() {
-            break;
+    let mut left = DATAGRAMS;
+    while left > 0 && !waiting.is_empty() {
+        if pace.most > 1 && waiting.len().min(left) >= pace.least {
+            let packets = fill(batch, waiting, pace.most.min(left));
+            node.handle_batch(now(), batch, journal);
+            count(packets);
+            left -= packets;
+        } else {
+            // Refusals are counted by the node.
+            let handle = |source: Source, datagram: &mut [u8]| {
+                let _ = node.handle_datagram(now(), source.link(), datagram, journal);
+            };
+            waiting.pop(handle);
+            left -= 1;
         }
     }
 }
 
-/// Lets the node build its own headers: one multiplication if nothing waits, because something may
-/// arrive; its share if datagrams wait. `true` if there is more to build.
+/// Takes at most so many datagrams that wait into a batch; how many.
+pub(super) fn fill<P: Profile>(batch: &mut Batch<P>, waiting: &mut FairQueue, most: usize) -> usize {
+    let mut taken = 0;
+    while taken < most && !batch.is_full() {
+        // Those of another length are not in the queue.
+        let push = |source: Source, datagram: &mut [u8]| batch.push(source.link(), datagram).is_ok();
+        if waiting.pop(push).is_none() {
+            break;
+        }
+        taken += 1;
+    }
+    taken
+}
+
+/// Lets the node build its own headers: one step if nothing waits, because something may arrive; its
+/// share if datagrams wait. A step is one multiplication, or one in each lane of the curve, which
+/// may go beyond the share by less than the lanes. `true` if there is more to build.
 pub(super) fn build<P: Profile, R: CryptoRng>(
     node: &mut Node<'_, P, R>,
     others_wait: bool,
     now: impl Fn() -> Instant,
 ) -> bool {
-    let share = if others_wait { MULTIPLICATIONS } else { 1 };
-    (0..share).all(|_| node.work(now()))
+    let all_lanes = STEPS * P::Curve::lanes();
+    let mut share = if others_wait { MULTIPLICATIONS.max(all_lanes) } else { 1 };
+    while share > 0 {
+        let worked = node.work_counted(now());
+        if !worked.more {
+            return false;
+        }
+        // One at least, so that this ends whatever the node says.
+        share = share.saturating_sub(worked.multiplications.max(1));
+    }
+    true
 }
 
 #[cfg(test)]
@@ -53,7 +91,7 @@ mod tests {
     use std::cell::Cell;
     use std::time::Duration;
 
-    use motemix_crypto::{Curve as _, Secret};
+    use motemix_crypto::Secret;
     use motemix_directory::{Entry, Epoch, Parameters, Role};
     use motemix_node::{Config, NoJournal};
     use motemix_sphinx::{MixKey, Mote, NodeId};
@@ -89,6 +127,12 @@ mod tests {
     /// clock runs.
     #[test]
     fn junk_takes_its_share_of_each_round_and_own_headers_theirs() {
+        for pace in [Pace::SINGLES, Pace { least: 3, most: 12 }] {
+            take_turns(pace);
+        }
+    }
+
+    fn take_turns(pace: Pace) {
         let mut tables =
             Tables::<Mote<HostCurve>>::new(&Limits { replay_tags: 1 << 10, ..Limits::default() });
         let config = Config::of_network(parameters());
@@ -98,6 +142,7 @@ mod tests {
         node.begin_epoch(time.get(), Epoch(7), Instant::NEVER, entries(), config).unwrap();
         let sources = Sources::default();
         let mut waiting = FairQueue::new(280);
+        let mut batch = Batch::new();
         let mut out = [0; 280];
         let (mut sent_in, mut message) = (None, None);
         for round in 0..1000_u32 {
@@ -107,13 +152,15 @@ mod tests {
                 waiting.push(sources.of(Some("192.0.2.9:1".parse().unwrap())), &junk);
             }
             let before = *node.counters();
-            take_in(&mut node, &mut waiting, &mut NoJournal, || time.get());
+            let together = (&mut batch, pace, |_| ());
+            take_in(&mut node, &mut waiting, together, &mut NoJournal, || time.get());
             assert!(node.counters().datagrams - before.datagrams <= DATAGRAMS as u64);
             node.handle_timeout(time.get());
             while let Ok(Some(_)) = node.poll_transmit(time.get(), &mut NoJournal, &mut out) {}
             let before = node.counters().headers_built;
             build(&mut node, !waiting.is_empty(), || time.get());
-            assert!(node.counters().headers_built - before <= 2, "bounded work");
+            let most = STEPS * HostCurve::lanes();
+            assert!(node.counters().headers_built - before <= most as u64, "bounded work");
             match (round, message) {
                 (500, _) => {
                     let sent = node.counters().transmitted;
@@ -130,7 +177,7 @@ mod tests {
         // The first ticks come before the first headers.
         assert!(counters.cover_missed <= 2, "{counters:?}");
         assert!((10..40).contains(&counters.loops_sent), "about twenty: {counters:?}");
-        assert!(sent_in.is_some_and(|rounds| rounds <= 4), "{sent_in:?}");
+        assert!(sent_in.is_some_and(|rounds| rounds <= 8), "{sent_in:?}");
         assert!(counters.datagrams >= 900 * DATAGRAMS as u64, "junk has its share too: {counters:?}");
     }
 }

@@ -16,6 +16,7 @@ use motemix_link::meeting::HandshakeDrop;
 use motemix_node::{Counters, DropReason};
 
 use super::Started;
+use super::crew::CrewCounters;
 use crate::NodeConfig;
 use crate::control::NodeStatus;
 use crate::health::{Concern, Health};
@@ -64,6 +65,8 @@ pub(super) struct HostCounters {
     pub(super) readings_refused: u64,
     /// Replies that no packet carries; their senders were told that the message is here.
     pub(super) replies_too_long: u64,
+    /// What was processed together.
+    pub(super) crew: CrewCounters,
 }
 
 /// The totals, and what does not change.
@@ -207,6 +210,8 @@ impl Shared {
         metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
         metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));
         metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));
+        let help = "Threads that process packets; others start when there is work for them";
+        metrics.gauge("motemix_threads", help, gauge(totals.host.crew.threads));
         let help = "Tags that the replay filter takes";
         metrics.gauge("motemix_replay_tags_most", help, gauge(totals.replay_tags_most));
         let help = "Seconds until the replay filter is full at the present rate; -1 if that is not in sight";
@@ -311,7 +316,7 @@ impl Told for Coarse {
 
 impl Totals {
     /// Name, meaning and value of each counter.
-    fn counters(&self) -> [(&'static str, &'static str, u64); 27] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 29] {
         let Self { node, links, host, .. } = self;
         [
             ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
@@ -342,6 +347,8 @@ impl Totals {
                 "Datagrams dropped because their source had too many waiting",
                 host.overload,
             ),
+            ("motemix_batches", "Batches of two packets or more", host.crew.batches),
+            ("motemix_batched", "Packets that were processed in batches", host.crew.batched),
             ("motemix_inbox_refusals", "Messages that the inbox could not take", host.inbox_refusals),
             ("motemix_readings_refused", "Own readings that could not be sent", host.readings_refused),
             ("motemix_replies_too_long", "Replies that no packet carries", host.replies_too_long),

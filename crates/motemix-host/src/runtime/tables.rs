@@ -1,5 +1,6 @@
 //! The memory that a host lends to its node.
 
+use motemix_crypto::Curve as _;
 use motemix_directory::{Entry, MAX_NODES};
 use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
 use motemix_sphinx::Profile;
@@ -8,8 +9,8 @@ use crate::config::Limits;
 
 /// Tries of one message that may be under way at a time; later ones take the place of the oldest.
 const TRIES: usize = 4;
-/// Kept in the pool for cover, besides the headers for messages.
-const COVER_HEADERS: usize = 2;
+/// Kinds of cover that have their places in the pool, besides the headers for messages.
+const COVERS: usize = 2;
 /// Loops under way.
 const LOOPS: usize = 256;
 
@@ -38,7 +39,7 @@ impl<P: Profile> Tables<P> {
             window: [tags(limits.inbox_window), tags(limits.inbox_window)],
             messages: slots(in_flight, MessageSlot::new),
             returns: slots(in_flight * TRIES, ReturnSlot::new),
-            headers: slots(headers + COVER_HEADERS, HeaderSlot::new),
+            headers: slots(pool(headers, P::Curve::lanes()), HeaderSlot::new),
             loops: vec![0; LOOPS],
             nodes: vec![Entry::default(); MAX_NODES],
         }
@@ -59,6 +60,12 @@ impl<P: Profile> Tables<P> {
             nodes: &mut self.nodes,
         }
     }
+}
+
+/// Places for so many headers for messages, and for each kind of cover as many as are made side by
+/// side. Messages have as many as that at least, or their batches would never be full.
+fn pool(headers: usize, lanes: usize) -> usize {
+    headers.max(lanes) + COVERS * lanes
 }
 
 fn slots<T>(count: usize, make: impl Fn() -> T) -> Vec<T> {

@@ -17,7 +17,7 @@ use crate::queue::{Arrival, Receipt};
 use crate::receive::Fate;
 
 /// What a packet is, and what is to be done with the buffer that it is in.
-enum Told {
+pub(super) enum Told {
     Forward(Forward),
     /// With the digest of its message, if it is one.
     TurnRound {
@@ -61,7 +61,13 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             return Err(DropReason::NoEpoch);
         }
         let packet = Packet::<P>::parse(&mut *bytes)?;
-        match self.unwrap(now, from, packet, journal)? {
+        let told = self.unwrap(now, from, packet, journal)?;
+        self.settle(now, told, bytes)
+    }
+
+    /// Does what the packet in `bytes` said.
+    pub(super) fn settle(&mut self, now: Instant, told: Told, bytes: &mut [u8]) -> Result<(), DropReason> {
+        match told {
             Told::Forward(forward) => self.forward(now, forward, bytes),
             Told::TurnRound { forward, turn_key, message } => {
                 self.turn_round(now, forward, turn_key, message, bytes)
@@ -108,7 +114,11 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             Origin::Other(authentic) => authentic,
         };
         let fresh = authentic.admit(&mut Gate { epochs: &mut self.epochs, now, from, which, journal })?;
-        Ok(match fresh.unwrap_layer()? {
+        self.told(fresh.unwrap_layer()?)
+    }
+
+    pub(super) fn told(&self, hop: Hop<'_>) -> Result<Told, DropReason> {
+        Ok(match hop {
             Hop::Forward(forward) => Told::Forward(forward),
             Hop::TurnRound(TurnRound { forward, turn_key, message }) => {
                 let seen = |message| (self.window.digest(&message), Arrival::of(&message));
@@ -201,7 +211,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 
     /// A packet of this node's own that is under way, which it is no more.
-    fn came_back(
+    pub(super) fn came_back(
         &mut self,
         now: Instant,
         which: Which,
@@ -242,12 +252,12 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
 
 /// What stands between an authentic packet and its processing: it was not seen before, it is its
 /// sender's turn, and the journal knows.
-struct Gate<'g, 's, J> {
-    epochs: &'g mut Epochs<'s>,
-    now: Instant,
-    from: LinkId,
-    which: Which,
-    journal: &'g mut J,
+pub(super) struct Gate<'g, 's, J> {
+    pub(super) epochs: &'g mut Epochs<'s>,
+    pub(super) now: Instant,
+    pub(super) from: LinkId,
+    pub(super) which: Which,
+    pub(super) journal: &'g mut J,
 }
 
 impl<J: Journal> ReplayFilter for Gate<'_, '_, J> {

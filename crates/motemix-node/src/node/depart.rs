@@ -10,7 +10,30 @@ use crate::Instant;
 use crate::config::OWN_SHARE_OF_TICKS;
 use crate::cover::Streams;
 use crate::event::{MessageHandle, SendError};
-use crate::headers::{Needs, Purpose};
+use crate::headers::{Headers, Needs, Purpose};
+
+/// Headers of one kind are pressing when there are fewer than one part of so many of what the pool
+/// keeps of them.
+const PRESSING_SHARE: usize = 4;
+
+/// What a call of [`Node::work_counted`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Worked {
+    /// Scalar multiplications.
+    pub multiplications: usize,
+    /// Whether there is more to do.
+    pub more: bool,
+}
+
+/// Which missing headers count.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// Whatever the pool has room for.
+    Any,
+    /// What a message waits for, and what is running out.
+    Pressing,
+}
 
 impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)),
@@ -43,14 +66,22 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         Ok(handle)
     }
 
-    /// Builds headers while there is nothing else to do: one scalar multiplication a call. `true`
-    /// if there is more to do.
+    /// Builds headers while there is nothing else to do: one scalar multiplication a call, or one
+    /// for each lane of the curve, side by side. `true` if there is more to do.
     pub fn work(&mut self, now: Instant) -> bool {
+        self.work_counted(now).more
+    }
+
+    /// The same for callers that give this node a share of what else there is to do.
+    pub fn work_counted(&mut self, now: Instant) -> Worked {
         if self.epochs.current().is_none() {
-            return false;
+            return Worked { multiplications: 0, more: false };
+        }
+        if Headers::<P>::lanes() > 1 {
+            return self.work_side_by_side(now);
         }
         if !self.headers.is_making() && !self.begin_header() {
-            return false;
+            return Worked { multiplications: 0, more: false };
         }
         let waiting = |to| self.messages.is_waiting(to);
         if let Some(purpose) = self.headers.step(&needs(&waiting, &self.streams)) {
@@ -59,42 +90,75 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
                 self.dispatch(now);
             }
         }
-        self.headers.is_making() || self.wanted().is_some()
+        Worked { multiplications: 1, more: self.headers.is_making() || self.wanted(Wanted::Any).is_some() }
+    }
+
+    /// A few headers cost nearly what as many as there are lanes cost. So only one that is pressing
+    /// begins work, and all others that are missing are made beside it.
+    fn work_side_by_side(&mut self, now: Instant) -> Worked {
+        if self.wanted(Wanted::Pressing).is_some() {
+            while self.headers.side_by_side() < Headers::<P>::lanes() && self.begin_header() {}
+        }
+        let (mut built, mut for_message) = (0, false);
+        let multiplications = self.headers.step_side_by_side(|purpose| {
+            built += 1;
+            for_message |= matches!(purpose, Purpose::Message(_));
+        });
+        self.counters.headers_built += built;
+        if for_message && !self.streams.payload.is_on() {
+            self.dispatch(now);
+        }
+        let more = self.headers.side_by_side() > 0
+            || (multiplications > 0 && self.wanted(Wanted::Pressing).is_some());
+        Worked { multiplications, more }
     }
 
     /// What header is missing most: for a message that waits, for cover, for the next message.
-    fn wanted(&self) -> Option<Purpose> {
+    fn wanted(&self, wanted: Wanted) -> Option<Purpose> {
         let waiting = |to| self.messages.is_waiting(to);
         let needs = needs(&waiting, &self.streams);
-        let missing = |purpose| self.headers.count(purpose) == 0 && self.headers.has_place(purpose, &needs);
-        if let Some(at) = self.messages.first_ready(|to| missing(Purpose::Message(to))) {
+        let missing = |purpose, most: usize| {
+            let enough = match wanted {
+                Wanted::Any => most,
+                Wanted::Pressing => most.div_ceil(PRESSING_SHARE),
+            };
+            self.headers.stock(purpose) < enough && self.headers.has_place(purpose, &needs)
+        };
+        if let Some(at) = self.messages.first_ready(|to| missing(Purpose::Message(to), 1)) {
             return Some(Purpose::Message(self.messages.get(at).to));
         }
-        if needs.loops && missing(Purpose::Loop) {
+        let most_cover = self.headers.most_cover();
+        if needs.loops && missing(Purpose::Loop, most_cover) {
             return Some(Purpose::Loop);
         }
-        if needs.drops && missing(Purpose::Drop) {
+        if needs.drops && missing(Purpose::Drop, most_cover) {
             return Some(Purpose::Drop);
         }
-        let few = self.headers.count(Purpose::Filler) < self.headers.most_fillers(&needs);
-        if few && self.headers.has_place(Purpose::Filler, &needs) {
+        if missing(Purpose::Filler, self.headers.most_fillers(&needs)) {
             return Some(Purpose::Filler);
         }
-        let receiver = self.receiver.filter(|to| self.nodes.knows(*to))?;
-        let purpose = Purpose::Message(receiver);
-        // Two places are kept for cover.
-        let in_stock = self.headers.count(purpose);
-        (in_stock + 2 < self.headers.capacity() && self.headers.has_place(purpose, &needs)).then_some(purpose)
+        let purpose = Purpose::Message(self.receiver.filter(|to| self.nodes.knows(*to))?);
+        // The places of cover are kept for it.
+        missing(purpose, self.headers.capacity().saturating_sub(2 * most_cover)).then_some(purpose)
     }
 
     // In a frame of its own: on a board, its path must not lie on the stack during a
     // multiplication.
     #[inline(never)]
     fn begin_header(&mut self) -> bool {
-        let Some(purpose) = self.wanted() else { return false };
+        let Some(purpose) = self.wanted(Wanted::Any) else { return false };
         let Ok(topology) = Topology::new(self.nodes.get()) else { return false };
         let ways = self.config.parameters.draw_way_lengths(&mut self.rng);
-        let begun = self.headers.begin(purpose, self.me, &topology, ways, &mut self.rng).is_ok();
+        let place = if Headers::<P>::lanes() > 1 {
+            let waiting = |to| self.messages.is_waiting(to);
+            let Some(place) = self.headers.place(purpose, &needs(&waiting, &self.streams)) else {
+                return false;
+            };
+            Some(place)
+        } else {
+            None
+        };
+        let begun = self.headers.begin(purpose, place, self.me, &topology, ways, &mut self.rng).is_ok();
         if let (false, Purpose::Message(to)) = (begun, purpose) {
             // The network has changed since the message was accepted.
             if !self.has_path(to) {

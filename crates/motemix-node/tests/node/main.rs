@@ -2,11 +2,13 @@
 
 mod admission;
 mod any_order;
+mod batches;
 mod constant_rate;
 mod curve;
 mod expiry;
 mod network;
 mod rate;
+mod side_by_side;
 mod statistics;
 mod stories;
 mod tables;

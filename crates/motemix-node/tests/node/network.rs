@@ -6,7 +6,7 @@ use std::time::Duration;
 use motemix_crypto::{Curve, Portable, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Config, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken,
+    Admitted, Batch, Config, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken,
     ReplyError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
@@ -100,6 +100,10 @@ pub struct NetworkOf<C: Curve + 'static> {
     pub rng: ChaCha8Rng,
     /// Time from leaving one node until arriving at the next.
     pub flight: Duration,
+    /// Datagrams arrive at multiples of this, together with others.
+    pub arrivals_every: Duration,
+    /// What arrives at a node together is handed to it as batches.
+    pub in_batches: bool,
     /// When it arrives, where, from whom.
     flying: VecDeque<(Instant, usize, LinkId, Vec<u8>)>,
     answering: VecDeque<(Instant, ReceiptToken, Received)>,
@@ -156,6 +160,8 @@ impl<C: Curve + 'static> NetworkOf<C> {
             late: 0,
             rng: ChaCha8Rng::seed_from_u64(seed ^ 0xa1),
             flight: FLIGHT,
+            arrivals_every: Duration::ZERO,
+            in_batches: false,
             flying: VecDeque::new(),
             answering: VecDeque::new(),
             roles,
@@ -243,6 +249,9 @@ impl<C: Curve + 'static> NetworkOf<C> {
                 Some(next) if next <= end => self.now = self.now.max(next),
                 _ => break,
             }
+            if self.in_batches {
+                self.land_in_batches();
+            }
             while self.flying.front().is_some_and(|flight| flight.0 <= self.now) {
                 let (_, node, from, bytes) = self.flying.pop_front().expect("just seen");
                 let _ = self.arrive_from(from, node, &bytes);
@@ -252,6 +261,28 @@ impl<C: Curve + 'static> NetworkOf<C> {
             }
         }
         self.now = end;
+    }
+
+    fn land_in_batches(&mut self) {
+        let landing = self.flying.iter().take_while(|flight| flight.0 <= self.now).count();
+        let landed: Vec<_> = self.flying.drain(..landing).collect();
+        let mut batch = Batch::new();
+        for at in 0..self.nodes.len() {
+            let mut arrived = landed.iter().filter(|(_, node, ..)| *node == at).peekable();
+            while let Some((.., from, bytes)) = arrived.next() {
+                batch.push(*from, bytes).expect("the length of a packet");
+                if batch.is_full() || arrived.peek().is_none() {
+                    self.nodes[at].handle_batch(self.now, &mut batch, &mut self.journals[at]);
+                    assert!(batch.is_empty());
+                }
+            }
+        }
+    }
+
+    /// The next moment at which datagrams arrive, if they do so together.
+    fn arrival(&self) -> Instant {
+        let (arrives, every) = ((self.now + self.flight).as_micros(), self.arrivals_every.as_micros() as u64);
+        Instant::from_micros(if every == 0 { arrives } else { arrives.next_multiple_of(every) })
     }
 
     /// Until no node has anything to say at this moment.
@@ -268,7 +299,7 @@ impl<C: Curve + 'static> NetworkOf<C> {
                 self.datagrams.push((at, transmit.to, bytes.clone()));
                 self.sent_at.push(self.now);
                 if (self.air)(at, transmit.to, &bytes, &mut self.rng) {
-                    let (arrives, from) = (self.now + self.flight, LinkId(at as u64));
+                    let (arrives, from) = (self.arrival(), LinkId(at as u64));
                     self.flying.push_back((arrives, usize::from(transmit.to.get()), from, bytes));
                 }
             }

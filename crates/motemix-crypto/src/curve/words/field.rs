@@ -148,11 +148,6 @@ impl<A: Arithmetic> Element<A> {
     }
 }
 
-/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
-fn top_bit(words: &[u32; WORDS]) -> u32 {
-    black_box(words[WORDS - 1] >> 31)
-}
-
 /// To the power of p − 2 = (2²⁵⁰ − 1)·2⁵ + 11.
 #[inline(never)]
 pub(super) fn invert_by_power<A: Arithmetic>(words: &mut [u32; WORDS]) {
@@ -163,6 +158,11 @@ pub(super) fn invert_by_power<A: Arithmetic>(words: &mut [u32; WORDS]) {
     let mut inverse = element.power_of_ones();
     inverse.power(5, &eleven);
     *words = inverse.words;
+}
+
+/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
+fn top_bit(words: &[u32; WORDS]) -> u32 {
+    black_box(words[WORDS - 1] >> 31)
 }
 
 /// Takes the bit at 2²⁵⁵ around.

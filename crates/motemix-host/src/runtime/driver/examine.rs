@@ -124,7 +124,7 @@ impl Examination {
     }
 }
 
-impl<P: Profile> Driver<'_, P> {
+impl<P: Profile + 'static> Driver<'_, P> {
     /// Finds out how the node is, and tells it. `error` is what failed at the boundary of epochs;
     /// `descriptors` says whether the reserve of file descriptors is complete.
     pub(super) fn examine(&mut self, now: Instant, error: Option<&RuntimeError>, descriptors: bool) {
@@ -325,7 +325,7 @@ impl<P: Profile> Driver<'_, P> {
     }
 }
 
-impl<P: Profile> Driver<'_, P> {
+impl<P: Profile + 'static> Driver<'_, P> {
     fn examine_link(&mut self, now: Instant) -> Option<Reason> {
         self.links.look_at_overflow();
         let (node, overflow) = (self.node.counters(), self.links.counters().overflow);
