@@ -191,8 +191,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "Ed25519: a branch where a point is negated",
         file: "crates/motemix-crypto/src/ed25519/multiply.rs",
-        original: "point.negate_if(Choice::from(upper ^ 1))",
-        mutant: "if core::hint::black_box(upper) == 0 { point.negate_if(Choice::from(1)); }",
+        original: "addend.negate_if(Choice::from(upper ^ 1))",
+        mutant: "if core::hint::black_box(upper) == 0 { addend.negate_if(Choice::from(1)); }",
         operations: &["Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {
