@@ -3,8 +3,8 @@
 //! It is a macro and no generic function, because `#[target_feature]` has to stand at each function
 //! that works with vectors, and an attribute does not take a parameter.
 
-/// Makes `multiply_each` of what the module has: `Vector` and what can be done with it, and `Factor`
-/// and `Product` of its field.
+/// Makes `multiply_each` of what the module has: a `Vector` with what can be done with it, and the
+/// `Factor` and `Product` of its field.
 ///
 /// A `Factor` may be multiplied, a `Product` is what a multiplication makes. They are two types,
 /// because fields differ in where they carry: a sum of products is a factor, and that is the only

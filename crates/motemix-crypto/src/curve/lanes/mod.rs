@@ -32,6 +32,7 @@ mod ten_limbs;
 
 use super::{Curve, POINT_LEN, Pair, PublicKey, SharedSecret};
 use crate::Secret;
+#[cfg(target_arch = "x86_64")]
 use crate::secret::wiped;
 
 /// So many multiplications share an inversion.
@@ -41,6 +42,7 @@ const WORTHWHILE: usize = 3;
 /// The same for public keys, which cost a third of a pair when made alone. Four lanes never pay.
 const KEYS_WORTHWHILE: usize = 7;
 /// More than the ladder and what it calls keep on the stack.
+#[cfg(target_arch = "x86_64")]
 const STACK_LEN: usize = 24 * 1024;
 const BASE: PublicKey = {
     let mut base = [0; POINT_LEN];
@@ -111,27 +113,16 @@ impl Lanes {
     }
 
     /// Multiplies at most `MOST` pairs, and does with each product what is to be done.
-    fn multiply(self, pairs: &[Pair<'_>], mut each: impl FnMut(usize, &Secret<32>)) {
-        // Neither the vectors nor what is copied from the products wipes itself.
-        wiped::<STACK_LEN, _>(|| {
-            let mut products = [const { Secret::zero() }; MOST];
-            self.fill(&mut products, pairs);
-            for (at, product) in products.iter().take(pairs.len()).enumerate() {
-                each(at, product);
-            }
-        });
-    }
-
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))] // no value, no lanes
-    fn fill(self, products: &mut [Secret<32>; MOST], pairs: &[Pair<'_>]) {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))] // there is no `self` elsewhere
+    fn multiply(self, pairs: &[Pair<'_>], each: impl FnMut(usize, &Secret<32>)) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Kind::Four(avx2) => {
-                multiply::<4, 8>(pairs, products, |scalars, points| avx2.multiply_each(scalars, points));
+                multiply::<4, 8>(pairs, each, |scalars, points| avx2.multiply_each(scalars, points));
             }
             #[cfg(target_arch = "x86_64")]
             Kind::Eight(ifma) => {
-                multiply::<8, 4>(pairs, products, |scalars, points| ifma.multiply_each(scalars, points));
+                multiply::<8, 4>(pairs, each, |scalars, points| ifma.multiply_each(scalars, points));
             }
         }
     }
@@ -191,29 +182,34 @@ pub fn public_keys<C: Curve>(lanes: Option<Lanes>, secrets: &[&Secret<32>], keys
 #[cfg(target_arch = "x86_64")]
 fn multiply<const LANES: usize, const GROUPS: usize>(
     pairs: &[Pair<'_>],
-    products: &mut [Secret<32>; MOST],
+    mut each: impl FnMut(usize, &Secret<32>),
     multiply_each: impl FnOnce(&[Words<LANES>], &mut [Words<LANES>]),
 ) {
-    let mut scalars = [[[0; LANES]; 4]; GROUPS];
-    let mut points = [[[0; LANES]; 4]; GROUPS];
-    for (at, pair) in pairs.iter().enumerate() {
-        let (group, lane) = (at / LANES, at % LANES);
-        let (secret, _) = pair.secret.expose().as_chunks::<8>();
-        let (point, _) = pair.point.0.as_chunks::<8>();
-        for word in 0..4 {
-            scalars[group][word][lane] = u64::from_le_bytes(secret[word]);
-            points[group][word][lane] = u64::from_le_bytes(point[word]);
+    // Neither words nor vectors nor what is copied from a product wipes itself.
+    wiped::<STACK_LEN, _>(|| {
+        let mut scalars = [[[0; LANES]; 4]; GROUPS];
+        let mut points = [[[0; LANES]; 4]; GROUPS];
+        for (at, pair) in pairs.iter().enumerate() {
+            let (group, lane) = (at / LANES, at % LANES);
+            let (secret, _) = pair.secret.expose().as_chunks::<8>();
+            let (point, _) = pair.point.0.as_chunks::<8>();
+            for word in 0..4 {
+                scalars[group][word][lane] = u64::from_le_bytes(secret[word]);
+                points[group][word][lane] = u64::from_le_bytes(point[word]);
+            }
+            // Clamped (RFC 7748 §5).
+            scalars[group][0][lane] &= !7;
+            scalars[group][3][lane] = scalars[group][3][lane] & !(1 << 63) | 1 << 62;
         }
-        // Clamped (RFC 7748 §5).
-        scalars[group][0][lane] &= !7;
-        scalars[group][3][lane] = scalars[group][3][lane] & !(1 << 63) | 1 << 62;
-    }
-    let groups = pairs.len().div_ceil(LANES);
-    multiply_each(&scalars[..groups], &mut points[..groups]);
-    for (at, product) in products.iter_mut().take(pairs.len()).enumerate() {
-        let (bytes, _) = product.expose_mut().as_chunks_mut::<8>();
-        for word in 0..4 {
-            bytes[word] = points[at / LANES][word][at % LANES].to_le_bytes();
+        let groups = pairs.len().div_ceil(LANES);
+        multiply_each(&scalars[..groups], &mut points[..groups]);
+        for at in 0..pairs.len() {
+            let mut product = Secret::zero();
+            let (bytes, _) = product.expose_mut().as_chunks_mut::<8>();
+            for word in 0..4 {
+                bytes[word] = points[at / LANES][word][at % LANES].to_le_bytes();
+            }
+            each(at, &product);
         }
-    }
+    });
 }
