@@ -18,6 +18,7 @@ use motemix_sphinx::{HeaderBuilder, MOTE, MessageId, MixKey, Mote, NodeId, PathH
 type Motes = Mote<Portable>;
 
 /// An operation of `mote_secrets`.
+#[derive(Clone, Copy)]
 struct Operation {
     name: &'static str,
     /// Takes a tenth of a second and more.
