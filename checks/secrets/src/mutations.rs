@@ -90,7 +90,7 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "words: a branch where the ladder swaps",
         file: "crates/motemix-crypto/src/curve/words.rs",
-        original: "u32::conditional_swap(a, b, choice);",
+        original: "u32::conditional_swap(a, b, choice)",
         mutant: "if core::hint::black_box(choice.unwrap_u8()) == 1 { core::mem::swap(a, b); }",
         operations: &["Diffie-Hellman, words"],
     },
@@ -184,8 +184,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "Ed25519: a table looked up at a secret place",
         file: "crates/motemix-crypto/src/curve/words/arithmetic.rs",
-        original: "*chosen = [0; WORDS];",
-        mutant: "*chosen = table[black_box(index as usize) % table.len()][coordinate];",
+        original: "*chosen = [0; WORDS]",
+        mutant: "*chosen = table[black_box(index as usize) % table.len()][coordinate]",
         operations: &["Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {

@@ -33,7 +33,8 @@ pub mod stream;
 pub mod uniform;
 pub mod wide_block;
 
-pub use curve::{Curve, Pair, PublicKey, SharedSecret, portable::Portable, words::BoardCurve};
+pub use curve::words::{BoardCurve, BoardCurveWithoutTable};
+pub use curve::{Curve, Pair, PublicKey, SharedSecret, portable::Portable};
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
 

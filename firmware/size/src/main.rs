@@ -13,7 +13,7 @@ mod copy;
 use chacha20::ChaCha20Rng;
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, GOOD, LIMITS, verdict};
-use motemix_crypto::{BoardCurve, PublicKey, Secret};
+use motemix_crypto::{BoardCurveWithoutTable as BoardCurve, PublicKey, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_multiply as _;
 use motemix_node::{

@@ -32,6 +32,8 @@ pub struct Words<A>(PhantomData<A>);
 
 /// The curve of boards: constant time on the core that this is compiled for.
 pub type BoardCurve = Words<OfThisCore>;
+/// The same in 5 kB less flash, where nothing else needs the table.
+pub type BoardCurveWithoutTable = WordsWithoutTable<OfThisCore>;
 
 impl<A: Arithmetic> Curve for Words<A> {
     fn public_key(secret: &Secret<32>) -> PublicKey {
