@@ -32,7 +32,10 @@ pub mod stream;
 pub mod uniform;
 pub mod wide_block;
 
-pub use curve::{Curve, Pair, PublicKey, SharedSecret, portable::Portable, words::BoardCurve};
+pub use curve::{
+    Curve, Pair, PublicKey, SharedSecret, portable::Portable, words::BoardCurve,
+    words::BoardCurveWithoutTable,
+};
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
 
