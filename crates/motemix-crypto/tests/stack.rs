@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::ptr;
 
 use curve25519_dalek::Scalar;
-use motemix_crypto::curve::words::Words;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
+use motemix_crypto::curve::words::{Words, WordsWithoutTable};
 use motemix_crypto::ed25519::SigningKey;
 use motemix_crypto::p256;
 use motemix_crypto::{Curve, Portable, PublicKey, Secret};
@@ -95,9 +95,10 @@ fn a_secret_that_is_left_is_found() {
 #[test]
 fn words_leave_neither_the_secret_nor_what_is_agreed() {
     let case = Case::new();
-    let operations: [(&str, Operation); 4] = [
+    let operations: [(&str, Operation); 5] = [
         ("public key of long products", public_key::<Words<Long>>),
         ("public key of halves", public_key::<Words<OfHalves>>),
+        ("public key without the table", public_key::<WordsWithoutTable<Long>>),
         ("agreement of long products", diffie_hellman::<Words<Long>>),
         ("agreement of halves", diffie_hellman::<Words<OfHalves>>),
     ];

