@@ -136,11 +136,11 @@ impl<'b> SealedReading<'b> {
         identity: &Identity,
         sequence: u64,
         audience: Audience<'_>,
-        verifies: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
+        checks: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
     ) -> Result<Verified<'b>, ObjectError> {
         let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
         let external = Purpose::READING.external(identity, &number, audience, &mut length);
-        self.object.verify_by(key, &external, verifies).map(|senml| Verified { senml, sequence })
+        self.object.verify_by(key, &external, checks).map(|senml| Verified { senml, sequence })
     }
 
     /// The same with an Ed25519 key that was checked before, for programs that have no room for
@@ -195,10 +195,10 @@ impl<'b> Twin<'b> {
         identity: &Identity,
         sequence: u64,
         audience: Audience<'_>,
-        verifies: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
+        checks: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
     ) -> Result<Verified<'b>, ObjectError> {
         let is_here = self.context == reading_context(identity, sequence, audience);
-        if is_here && verifies(key, &[self.signed], self.signature) {
+        if is_here && checks(key, &[self.signed], self.signature) {
             Ok(Verified { senml: self.senml, sequence })
         } else {
             Err(ObjectError::Signature)

@@ -182,11 +182,11 @@ impl<'b> Sign1<'b> {
         &self,
         key: &PublicKey,
         external: &[&[u8]],
-        verifies: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
+        checks: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
     ) -> Result<&'b [u8], ObjectError> {
         let verified = self.algorithm == key.algorithm()
             && with_signed_parts(self.protected, external, self.payload, |parts| {
-                verifies(key, parts, self.signature)
+                checks(key, parts, self.signature)
             })
             .unwrap_or(false);
         if verified { Ok(self.payload) } else { Err(ObjectError::Signature) }
