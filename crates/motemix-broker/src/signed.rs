@@ -1,6 +1,7 @@
 //! Signed readings, checked against the key that their device registered (RFC 8387 §7.3).
 
 use motemix_coap::{Code, Response};
+use motemix_host::signature;
 use motemix_object::{
     Audience, Freshness, Identity, KeyId, ObjectError, PublicKey, SealedReading, Stale,
     UnverifiedRegistration, Verified, WINDOW,
@@ -57,7 +58,7 @@ impl Sealed<'_> {
         audience: Audience<'_>,
     ) -> Result<Verified<'_>, ObjectError> {
         match self {
-            Self::Cose(reading) => reading.verify(key, device, sequence, audience),
+            Self::Cose(reading) => reading.verify_by(key, device, sequence, audience, signature::verifies),
             Self::Jws(reading) => reading.verify(key, device, sequence, audience),
         }
     }

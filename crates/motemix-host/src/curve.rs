@@ -49,7 +49,7 @@ impl Curve for HostCurve {
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod fast {
+pub(crate) mod fast {
     use std::sync::LazyLock;
 
     use graviola::key_agreement::x25519::{PublicKey as TheirPoint, StaticPrivateKey};
@@ -76,7 +76,7 @@ mod fast {
         }
     });
 
-    pub(super) fn is_available() -> bool {
+    pub(crate) fn is_available() -> bool {
         *AVAILABLE
     }
 
@@ -93,10 +93,10 @@ mod fast {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod fast {
+pub(crate) mod fast {
     use motemix_crypto::{Curve as _, Portable, PublicKey, Secret, SharedSecret};
 
-    pub(super) fn is_available() -> bool {
+    pub(crate) fn is_available() -> bool {
         false
     }
 

@@ -32,6 +32,7 @@ pub mod metrics;
 mod places;
 pub mod rng;
 pub mod runtime;
+pub mod signature;
 pub mod store;
 
 pub use config::{ConfigError, NodeConfig};

@@ -123,9 +123,24 @@ impl<'b> SealedReading<'b> {
         sequence: u64,
         audience: Audience<'_>,
     ) -> Result<Verified<'b>, ObjectError> {
+        self.verify_by(key, identity, sequence, audience, PublicKey::verifies)
+    }
+
+    /// The same by another function than [`PublicKey::verifies`], which has to say what that says.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    pub fn verify_by(
+        &self,
+        key: &PublicKey,
+        identity: &Identity,
+        sequence: u64,
+        audience: Audience<'_>,
+        checks: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
+    ) -> Result<Verified<'b>, ObjectError> {
         let (number, mut length) = (sequence.to_be_bytes(), [0; 2]);
         let external = Purpose::READING.external(identity, &number, audience, &mut length);
-        self.object.verify(key, &external).map(|senml| Verified { senml, sequence })
+        self.object.verify_by(key, &external, checks).map(|senml| Verified { senml, sequence })
     }
 
     /// The same with an Ed25519 key that was checked before, for programs that have no room for
@@ -169,19 +184,21 @@ pub struct Twin<'b> {
 }
 
 impl<'b> Twin<'b> {
-    /// Checks context and signature for a device, a number and an audience.
+    /// Checks context and signature for a device, a number and an audience, by a function that says
+    /// what [`PublicKey::verifies`] says.
     ///
     /// # Errors
     /// [`ObjectError::Signature`].
-    pub fn verify(
+    pub fn verify_by(
         &self,
         key: &PublicKey,
         identity: &Identity,
         sequence: u64,
         audience: Audience<'_>,
+        checks: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
     ) -> Result<Verified<'b>, ObjectError> {
         let is_here = self.context == reading_context(identity, sequence, audience);
-        if is_here && key.verifies(&[self.signed], self.signature) {
+        if is_here && checks(key, &[self.signed], self.signature) {
             Ok(Verified { senml: self.senml, sequence })
         } else {
             Err(ObjectError::Signature)

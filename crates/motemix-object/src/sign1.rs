@@ -171,9 +171,22 @@ impl<'b> Sign1<'b> {
     /// # Errors
     /// [`ObjectError::Signature`].
     pub fn verify(&self, key: &PublicKey, external: &[&[u8]]) -> Result<&'b [u8], ObjectError> {
+        self.verify_by(key, external, PublicKey::verifies)
+    }
+
+    /// The same by another function than [`PublicKey::verifies`], which has to say what that says.
+    ///
+    /// # Errors
+    /// [`ObjectError::Signature`].
+    pub fn verify_by(
+        &self,
+        key: &PublicKey,
+        external: &[&[u8]],
+        checks: impl FnOnce(&PublicKey, &[&[u8]], &[u8; SIGNATURE_LEN]) -> bool,
+    ) -> Result<&'b [u8], ObjectError> {
         let verified = self.algorithm == key.algorithm()
             && with_signed_parts(self.protected, external, self.payload, |parts| {
-                key.verifies(parts, self.signature)
+                checks(key, parts, self.signature)
             })
             .unwrap_or(false);
         if verified { Ok(self.payload) } else { Err(ObjectError::Signature) }

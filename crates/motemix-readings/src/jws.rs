@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use motemix_host::signature;
 use motemix_object::{
     Algorithm, Audience, Identity, KeyId, ObjectError, PublicKey, Reserved, SIGNATURE_LEN, Sealer, Signer,
     Twin, Verified, reading_context,
@@ -112,7 +113,7 @@ impl SealedJws<'_> {
             context: self.context,
             senml: &self.jws.payload,
         };
-        twin.verify(key, identity, sequence, audience)
+        twin.verify_by(key, identity, sequence, audience, signature::verifies)
     }
 }
 

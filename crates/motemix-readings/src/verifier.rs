@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use motemix_host::signature;
 use motemix_host::store::{Message, StoreError};
 use motemix_object::{
     Audience, Credential, Freshness, Identity, KeyId, ObjectError, Policy, PublicKey, SealedReading, Stale,
@@ -148,7 +149,9 @@ impl Sealed<'_> {
         audience: Audience<'_>,
     ) -> Result<Verified<'_>, ObjectError> {
         match self {
-            Self::Compact(reading) => reading.verify(key, identity, sequence, audience),
+            Self::Compact(reading) => {
+                reading.verify_by(key, identity, sequence, audience, signature::verifies)
+            }
             Self::Twin(twin) => twin.verify(key, identity, sequence, audience),
         }
     }
