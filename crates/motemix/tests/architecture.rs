@@ -208,13 +208,15 @@ const RULES: [Rule; 27] = [
 ];
 
 /// What protocol crates may take from elsewhere. Each works without `std` and without an allocator.
-const PROTOCOL_LIBRARIES: [&str; 25] = [
+const PROTOCOL_LIBRARIES: [&str; 26] = [
     "blake2",
     // The wide block of the host profiles; boards do not link it.
     "blake2b_simd",
     "chacha20",
     // What is sealed to a device.
     "chacha20poly1305",
+    // Which vectors a processor has, for batches of the curve.
+    "cpufeatures",
     "crc",
     "curve25519-dalek",
     "ed25519-dalek",
