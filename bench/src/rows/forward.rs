@@ -237,6 +237,12 @@ fn compare<P: Profile>(
         node.resident_before,
         node.process.resident_kib()?,
     )];
+    lines.push(format!(
+        "{what}: a packet takes {:.2} µs of the processor, {:.2} µs one by one: {:.2} times as many for each second of it",
+        node.processor(),
+        singles.processor(),
+        singles.processor() / node.processor(),
+    ));
     let goal = |row: Row, goal| if names.has_goals { row.at_least(goal) } else { row };
     let beside = |what, ours: &Side<'_>, peer, theirs: &Side<'_>| {
         Row::rates(what, &ours.rates, peer, &theirs.rates, "packets/s")
@@ -252,7 +258,8 @@ fn compare<P: Profile>(
         rows.push(goal(beside(names.all_cores, &spread, "the node on one core", &node), 1.8));
         let cores = machine.cores() as f64;
         lines.push(format!(
-            "{}: by the clock, with the generator on the node's {cores} cores; a packet takes the node {:.2} µs of              the processor, {:.2} µs on one core: {:.2} times as many if it had {cores} cores to itself",
+            "{}: by the clock, with the generator on the node's {cores} cores; a packet takes {:.2} µs of the processor, \
+             {:.2} µs on one core: {:.2} times as many a second if the node had {cores} cores to itself",
             names.all_cores,
             spread.processor(),
             node.processor(),
