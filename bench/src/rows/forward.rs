@@ -5,9 +5,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use motemix_host::config::Processing;
 use motemix_sphinx::{Host1k, Mote, Profile};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBuf;
 
 use crate::load::forwarder::Format;
 use crate::load::generator::drive;
@@ -29,6 +31,8 @@ const PEER: &str = "sphinx-packet 0.8, plain loop";
 const WINDOW: usize = 256;
 /// The same for plain loops, whose buffers are the system's usual ones.
 const WINDOW_OF_LOOPS: usize = 64;
+/// Bytes of memory for what has come out.
+const SINK: usize = 4 << 20;
 /// They are slower: fewer packets take them as long.
 const SLOWER: usize = 4;
 
@@ -100,6 +104,8 @@ impl<'n> Side<'n> {
         (window, mut packets): (usize, Box<dyn FnMut(usize) -> Packets + 'n>),
     ) -> Result<Self> {
         let give_up = Instant::now() + Duration::from_secs(20);
+        // All of a window fits, however late the generator looks: what the sink loses is not the node's.
+        setsockopt(&sink, RcvBuf, &SINK).context("asking for room at the sink")?;
         sink.set_read_timeout(Some(Duration::from_millis(100)))?;
         loop {
             process.check()?;
