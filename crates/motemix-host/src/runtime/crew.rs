@@ -1,9 +1,9 @@
 //! Threads that process packets for the node's own thread, which alone decides.
 //!
 //! ```text
-//! fair queue ─ batch ─▶ line ─ any thread: authenticate ─▶ done ─ node: own return, replay filter, journal ─┐
-//!                         ┌───────────────────────────────────────────────────────────────────────────────┘
-//!                         └▶ line ─ any thread: unwrap ─▶ done ─ node: delay queue, messages
+//! fair queue ─ batch ─ line ─ any thread: authenticate ─ node: own return, filter, journal
+//!                       ┌────────────────────────────────────────────────────────┘
+//!                      line ─ any thread: unwrap ─ node: delay queue, messages
 //! ```
 //!
 //! The node's thread does not wait for the others: while they multiply it reads, sends and seals,
