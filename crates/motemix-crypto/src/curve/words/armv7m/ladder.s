@@ -14,11 +14,11 @@
     .equ LADDER_Z3, 128
     .equ LADDER_DA, 128
 
-@ The least word and all others of a coordinate go to r0-r7.
-    .macro load_coordinate at
+@ A coordinate goes to where squares are and come from.
+    .macro load_to_square at
     ldr r12, [sp, #LADDER_AT]
     add r12, r12, #\at
-    ldm r12, {r0-r7}
+    ldm r12, {r0-r3,r6-r9}
     .endm
 
     .macro store_coordinate at, w0,w1,w2,w3,w4,w5,w6,w7, t
@@ -121,12 +121,10 @@ motemix_armv7m_ladder_step:
     load_four r4,r5,r6,r7, sp, FIELD_B+16
     operand FIELD_B, r0,r1,r2,r3,r4,r5,r6,r7, r8
     str r8, [sp, #FIELD_MASK_B]
-@ C = x3 + z3, D = x3 - z3 to slot A
+@ C = x3 + z3, D = x3 - z3
     add r12, lr, #LADDER_X3
     ldm r12, {r0-r7}
     sum_and_difference LADDER_Z3, lr, LADDER_C
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
-    str r8, [sp, #FIELD_MASK_A]
     bl motemix_armv7m_product
     store_coordinate LADDER_DA, r9,r10,r11,r12,r0,r1,r2,r3, lr
 @ If the points are exchanged, A changes places with C, and B with D. That makes CB of DA and DA of CB;
@@ -140,17 +138,15 @@ motemix_armv7m_ladder_step:
     choose_four ne, r4,r5,r6,r7, FIELD_B+16, LADDER_C+16
     operand FIELD_B, r0,r1,r2,r3,r4,r5,r6,r7, r8
     str r8, [sp, #FIELD_MASK_B]
-@ ... and B or D in the place of B, B to slot A.
+@ ... and B or D in the place of B. B is multiplied.
     ldr r12, [sp, #LADDER_EXCHANGED]
     cmp r12, #0
     add r12, lr, #LADDER_B
     ldm r12, {r0-r7}
     choose_four eq, r0,r1,r2,r3, FIELD_A, LADDER_B
     choose_four eq, r4,r5,r6,r7, FIELD_A+16, LADDER_B+16
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
-    str r8, [sp, #FIELD_MASK_A]
     bl motemix_armv7m_product
-@ DA + CB, DA - CB to slot A
+@ DA + CB, and the square of DA - CB
     ldr lr, [sp, #LADDER_AT]
     load_four r4,r5,r6,r7, lr, LADDER_DA
     adds r8, r4, r9
@@ -174,39 +170,45 @@ motemix_armv7m_ladder_step:
     sbcs r10, r5, r10
     sbcs r11, r6, r11
     sbcs r12, r7, r12
-    load_four r4,r5,r6,r7, lr, LADDER_DA+16
-    sbcs r0, r4, r0
-    sbcs r1, r5, r1
-    sbcs r2, r6, r2
-    sbcs r3, r7, r3
-    take_borrowed r9,r10,r11,r12,r0,r1,r2,r3, r4
-    operand FIELD_A, r9,r10,r11,r12,r0,r1,r2,r3, r4
+    load_four r6,r7,r8,r4, lr, LADDER_DA+16
+    sbcs r6, r6, r0
+    sbcs r7, r7, r1
+    sbcs r8, r8, r2
+    sbcs r4, r4, r3
+@ As take_borrowed does, to where squares come from.
+    sbc r5, r5, r5
+    and r5, r5, #38
+    subs r0, r9, r5
+    sbcs r1, r10, #0
+    sbcs r2, r11, #0
+    sbcs r3, r12, #0
+    sbcs r6, r6, #0
+    sbcs r7, r7, #0
+    sbcs r8, r8, #0
+    sbc r9, r4, #0
     bl motemix_armv7m_square
 @ z3 = x1*(DA - CB)^2
-    operand FIELD_A, r0,r1,r2,r3,r6,r7,r8,r9, r4
-    str r4, [sp, #FIELD_MASK_A]
+    operand FIELD_B, r0,r1,r2,r3,r6,r7,r8,r9, r4
+    str r4, [sp, #FIELD_MASK_B]
     ldr r0, [sp, #LADDER_AT]
     ldm r0, {r0-r7}
-    operand FIELD_B, r0,r1,r2,r3,r4,r5,r6,r7, r8
-    str r8, [sp, #FIELD_MASK_B]
     bl motemix_armv7m_product
     store_coordinate LADDER_Z3, r9,r10,r11,r12,r0,r1,r2,r3, r4
 @ x3 = (DA + CB)^2
-    load_coordinate LADDER_SUM
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
+    load_to_square LADDER_SUM
     bl motemix_armv7m_square
     store_coordinate LADDER_X3, r0,r1,r2,r3,r6,r7,r8,r9, r4
-@ A^2 to slot B, B^2 to slot A; x2 = A^2*B^2
-    load_coordinate LADDER_C
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
+@ A^2 to slot B, B^2 to slot A with the product; x2 = A^2*B^2
+    load_to_square LADDER_C
     bl motemix_armv7m_square
     operand FIELD_B, r0,r1,r2,r3,r6,r7,r8,r9, r4
     str r4, [sp, #FIELD_MASK_B]
-    load_coordinate LADDER_B
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
+    load_to_square LADDER_B
     bl motemix_armv7m_square
-    operand FIELD_A, r0,r1,r2,r3,r6,r7,r8,r9, r4
-    str r4, [sp, #FIELD_MASK_A]
+    mov r4, r6
+    mov r5, r7
+    mov r6, r8
+    mov r7, r9
     bl motemix_armv7m_product
     store_coordinate LADDER_X2, r9,r10,r11,r12,r0,r1,r2,r3, r4
 @ E = A^2 - B^2 to slot B
@@ -217,7 +219,7 @@ motemix_armv7m_ladder_step:
     take_borrowed r0,r1,r2,r3,r4,r5,r6,r7, r8
     operand FIELD_B, r0,r1,r2,r3,r4,r5,r6,r7, r8
     str r8, [sp, #FIELD_MASK_B]
-@ B^2 + 121,666*E to slot A
+@ B^2 + 121,666*E
     movw r12, #56130
     mov r10, #0
     mov r11, #0
@@ -232,8 +234,6 @@ motemix_armv7m_ladder_step:
     add_multiple r7, 28, r8,r10,r9
     adc r10, r10, r11, lsr #16
     take_around r0,r1,r2,r3,r4,r5,r6,r7, r10, r11
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
-    str r8, [sp, #FIELD_MASK_A]
 @ z2 = E*(B^2 + 121,666*E)
     bl motemix_armv7m_product
     store_coordinate LADDER_Z2, r9,r10,r11,r12,r0,r1,r2,r3, r4

@@ -140,12 +140,15 @@
     adc r8, r8, #0
     .endm
 
-@ The product of the operands in slots A and B. Leaves it in r9-r12, r0-r3 and changes all registers.
+@ The product of the element in r0-r7, which goes to slot A, and the operand in slot B. Leaves it in
+@ r9-r12, r0-r3 and changes all registers.
     .section .text.motemix_armv7m_product, "ax", %progbits
     .thumb_func
     .type motemix_armv7m_product, %function
 motemix_armv7m_product:
     str lr, [sp, #FIELD_RETURN]
+    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
+    str r8, [sp, #FIELD_MASK_A]
     multiply_halves FIELD_A, FIELD_B, FIELD_S
     store_four sp, FIELD_S+4, r1,r2,r3,r4
     str r5, [sp, #FIELD_S+20]
@@ -194,13 +197,11 @@ motemix_armv7m_product:
 motemix_armv7m_multiply:
     push {r0, r4-r11, lr}
     sub sp, #FIELD_FRAME
-    mov r12, r1
-    ldm r0, {r0-r7}
-    operand FIELD_A, r0,r1,r2,r3,r4,r5,r6,r7, r8
-    str r8, [sp, #FIELD_MASK_A]
-    ldm r12, {r0-r7}
+    mov r12, r0
+    ldm r1, {r0-r7}
     operand FIELD_B, r0,r1,r2,r3,r4,r5,r6,r7, r8
     str r8, [sp, #FIELD_MASK_B]
+    ldm r12, {r0-r7}
     bl motemix_armv7m_product
     add sp, #FIELD_FRAME
     pop {r4}

@@ -124,12 +124,13 @@
     adc lr, lr, r0, lsr #15
     .endm
 
-@ The square of the operand in slot A. Leaves it in r0-r3, r6-r9 and changes all registers.
+@ The square of the element in r0-r3, r6-r9. Leaves it there and changes all registers. Slot A is used.
     .section .text.motemix_armv7m_square, "ax", %progbits
     .thumb_func
     .type motemix_armv7m_square, %function
 motemix_armv7m_square:
     str lr, [sp, #FIELD_RETURN]
+    operand FIELD_A, r0,r1,r2,r3,r6,r7,r8,r9, r4
     square_half FIELD_A
     store_four sp, FIELD_S, r6,r7,r8,r9
     store_four sp, FIELD_S+16, r10,r11,r12,lr
@@ -170,7 +171,6 @@ motemix_armv7m_square_times:
     sub sp, #FIELD_FRAME
     ldm r0, {r0-r3,r6-r9}
 1:
-    operand FIELD_A, r0,r1,r2,r3,r6,r7,r8,r9, r4
     bl motemix_armv7m_square
     ldr r4, [sp, #FIELD_FRAME+4]
     subs r4, r4, #1
