@@ -56,9 +56,6 @@ impl<A: Arithmetic> Curve for Words<A> {
 #[derive(Debug, Clone, Copy)]
 pub struct WordsWithoutTable<A>(PhantomData<A>);
 
-/// The curve of boards that have no flash for the table.
-pub type BoardCurveWithoutTable = WordsWithoutTable<OfThisCore>;
-
 impl<A: Arithmetic> Curve for WordsWithoutTable<A> {
     fn public_key(secret: &Secret<32>) -> PublicKey {
         let mut base = [0; 32];

@@ -14,7 +14,5 @@ pub mod p256;
 #[path = "../../../../crates/motemix-crypto/src/secret.rs"]
 pub mod secret;
 
-pub use curve::{
-    Curve, PublicKey, SharedSecret, portable::Portable, words::BoardCurve,
-};
+pub use curve::{Curve, PublicKey, SharedSecret, portable::Portable, words::BoardCurve};
 pub use secret::Secret;
