@@ -3,7 +3,7 @@
 use core::mem::{align_of, size_of};
 use core::time::Duration;
 
-use motemix_crypto::BoardCurve;
+use motemix_crypto::BoardCurveWithoutTable;
 use motemix_directory::{Entry, MAX_NODES};
 use motemix_link::sessions::{MAX_CARRIED, PAYLOAD_OVERHEAD};
 use motemix_node::{HeaderSlot, MessageSlot, PacketSlot, ReturnSlot};
@@ -13,8 +13,8 @@ use motemix_sphinx::{Mote, NodeId, Profile};
 use crate::handle::NodeHandle;
 use crate::status::Status;
 
-/// Packets of motes.
-pub(crate) type Motes = Mote<BoardCurve>;
+/// Packets of motes. Without the table: a program that signs nothing is not to carry it.
+pub(crate) type Motes = Mote<BoardCurveWithoutTable>;
 /// Their curve.
 pub(crate) type MoteCurve = <Motes as Profile>::Curve;
 

@@ -9,7 +9,8 @@ use serde_json::Value;
 fn a_benchmark_has_a_figure_for_each_kind_of_work() {
     let said = lab(["bench", "--seconds", "1", "--json"]).succeeds();
     let report: Value = serde_json::from_str(&said).unwrap();
-    assert!(["graviola", "portable"].contains(&report["curve"].as_str().unwrap()), "{report}");
+    let curve = report["curve"].as_str().unwrap();
+    assert!(["graviola", "portable"].iter().any(|library| curve.starts_with(library)), "{report}");
     let rows = report["rows"].as_array().unwrap();
     for (work, profiles) in [
         ("x25519", &["-"][..]),

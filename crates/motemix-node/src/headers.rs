@@ -1,5 +1,5 @@
-//! The pool of headers: made in slices of one scalar multiplication, before there is a message; where
-//! the curve has lanes, several headers side by side, each in its place of the pool.
+//! The pool of headers: made in slices of one scalar multiplication, before there is a message;
+//! where the curve has lanes, several headers side by side, each in its place of the pool.
 
 use core::mem;
 
@@ -130,8 +130,8 @@ impl<'s, P: Profile> Headers<'s, P> {
         let slot = self.slots.iter_mut().find(|slot| slot.made() == Some(purpose))?;
         match mem::replace(&mut slot.0, Place::Free) {
             Place::Made(_, header) => Some(header),
-            // There is none: one that is made was looked for. Were it dropped here, the header would
-            // be copied once more, which a board's stack would notice.
+            // There is none: one that is made was looked for. Were it dropped here, the header
+            // would be copied once more, which a board's stack would notice.
             none => {
                 mem::forget(none);
                 None

@@ -217,8 +217,8 @@ impl Told {
 }
 
 /// Removes the layer of header and payload, as `unwrap_layer` of a single packet: apart from it, so
-/// that boards have the shortest code for that one. What is left to do is to blind the group element
-/// of a packet that leaves.
+/// that boards have the shortest code for that one. What is left to do is to blind the group
+/// element of a packet that leaves.
 fn remove_layer<P: Profile>(
     bytes: &mut [u8],
     hop_key: &HopKey,

@@ -7,4 +7,4 @@ mod balanced;
 mod controls;
 mod operations;
 
-use motemix_crypto::BoardCurve as ShippedCurve;
+use motemix_crypto::BoardCurveWithoutTable as ShippedCurve;

@@ -194,8 +194,8 @@ impl Point {
         y.square();
         z.square();
         z.double();
-        // With the signs of all changed: H = A + B, G = A − B, E = H − T, F = C + G, in the places of
-        // X, Y, T and Z
+        // With the signs of all changed: H = A + B, G = A − B, E = H − T, F = C + G, in the places
+        // of X, Y, T and Z
         Field::sum_and_difference(x, y);
         let mut e = *x;
         e.subtract(t);

@@ -26,8 +26,8 @@ use super::rounds;
 use crate::link::FairQueue;
 use line::{Done, Line, Work};
 
-/// Batches in the line for each thread: one to begin when the one in hand is done, and one for while
-/// the node's thread is elsewhere.
+/// Batches in the line for each thread: one to begin when the one in hand is done, and one for
+/// while the node's thread is elsewhere.
 const FOR_EACH: usize = 2;
 
 /// What was done together.

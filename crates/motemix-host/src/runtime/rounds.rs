@@ -21,7 +21,8 @@ pub(super) const DATAGRAMS: usize = 16;
 /// takes seven to eleven, so this is a header for each round or two.
 pub(super) const MULTIPLICATIONS: usize = 8;
 /// Where the curve has lanes, the share is so many steps of all lanes at least. They take less time
-/// than as many multiplications one after the other, and a header waits for seven to eleven of them.
+/// than as many multiplications one after the other, and a header waits for seven to eleven of
+/// them.
 const STEPS: usize = 2;
 
 /// Hands the node its share of the datagrams that wait: in batches where enough wait, and one after
@@ -65,9 +66,9 @@ pub(super) fn fill<P: Profile>(batch: &mut Batch<P>, waiting: &mut FairQueue, mo
     taken
 }
 
-/// Lets the node build its own headers: one step if nothing waits, because something may arrive; its
-/// share if datagrams wait. A step is one multiplication, or one in each lane of the curve, which
-/// may go beyond the share by less than the lanes. `true` if there is more to build.
+/// Lets the node build its own headers: one step if nothing waits, because something may arrive;
+/// its share if datagrams wait. A step is one multiplication, or one in each lane of the curve,
+/// which may go beyond the share by less than the lanes. `true` if there is more to build.
 pub(super) fn build<P: Profile, R: CryptoRng>(
     node: &mut Node<'_, P, R>,
     others_wait: bool,

@@ -1,5 +1,5 @@
-//! Packets that come in together, for nodes with vector units or several cores. What becomes of each
-//! is what [`Node::handle_datagram`] would make of it.
+//! Packets that come in together, for nodes with vector units or several cores. What becomes of
+//! each is what [`Node::handle_datagram`] would make of it.
 
 use core::ops::DerefMut;
 

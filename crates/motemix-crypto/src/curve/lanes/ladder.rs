@@ -11,8 +11,9 @@
 /// place where limbs have to be brought below their bound.
 macro_rules! ladder {
     (#[$features:meta]) => {
-        /// X25519 of each lane of each group, at most `GROUPS` of them. Numbers are in little-endian
-        /// words of 64 bits: `[i][lane]` is word i. The products take the place of the points.
+        /// X25519 of each lane of each group, at most `GROUPS` of them. Numbers are in
+        /// little-endian words of 64 bits: `[i][lane]` is word i. The products take the place of
+        /// the points.
         ///
         /// The scalars are clamped already.
         #[$features]

@@ -73,8 +73,8 @@ pub trait Arithmetic {
         super::field::invert_by_power::<Self>(a);
     }
 
-    /// One step of the ladder, its points in place. Its coordinates are products and squares, or below
-    /// 2²⁵⁵.
+    /// One step of the ladder, its points in place. Its coordinates are products and squares, or
+    /// below 2²⁵⁵.
     #[inline]
     fn ladder_step(ladder: &mut Ladder)
     where

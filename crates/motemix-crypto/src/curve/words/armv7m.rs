@@ -1,5 +1,5 @@
-//! Arithmetic for the Cortex-M3, whose long products take a time that depends on their factors: from
-//! products of 16 bits, in assembly. `docs/curve-arithmetic.md` explains it.
+//! Arithmetic for the Cortex-M3, whose long products take a time that depends on their factors:
+//! from products of 16 bits, in assembly. `docs/curve-arithmetic.md` explains it.
 
 // Assembly.
 #![allow(unsafe_code)]
@@ -60,8 +60,8 @@ impl Arithmetic for Armv7m {
 
     #[inline]
     fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
-        // SAFETY: it reads and writes eight words at `a` and at `b`, and keeps to the procedure call
-        // standard.
+        // SAFETY: it reads and writes eight words at `a` and at `b`, and keeps to the procedure
+        // call standard.
         unsafe { motemix_armv7m_sum_and_difference(a, b) }
     }
 

@@ -160,7 +160,8 @@ pub(super) fn invert_by_power<A: Arithmetic>(words: &mut [u32; WORDS]) {
     *words = inverse.words;
 }
 
-/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a Cortex-M0+.
+/// The bit at 2²⁵⁵. Hidden: the compiler makes a branch of what is multiplied by it on a
+/// Cortex-M0+.
 fn top_bit(words: &[u32; WORDS]) -> u32 {
     black_box(words[WORDS - 1] >> 31)
 }

@@ -14,8 +14,8 @@ pub enum Leak {
     Branches,
     /// What is loaded or stored lies elsewhere, or in another order.
     Addresses,
-    /// An instruction whose time depends on its operands on this core had other operands, whether or
-    /// not that made a difference.
+    /// An instruction whose time depends on its operands on this core had other operands, whether
+    /// or not that made a difference.
     Operands,
 }
 
@@ -59,7 +59,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of the runs of one operation, of which there is one at least.
+    /// Digests of the runs of one operation, of which there is one at least.
     pub fn new(operation: &'static str, runs: &[Run], control: &'static [Leak], strict: bool) -> Self {
         let cycles: BTreeSet<_> = runs.iter().map(|run| run.cycles).collect();
         let paths: BTreeSet<_> = runs.iter().map(|run| (run.instructions, run.path)).collect();
