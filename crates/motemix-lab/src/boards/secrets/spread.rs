@@ -59,7 +59,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Digests of the runs of one operation, of which there is one at least.
+    /// What was seen in the runs of one operation, at least one.
     pub fn new(operation: &'static str, runs: &[Run], control: &'static [Leak], strict: bool) -> Self {
         let cycles: BTreeSet<_> = runs.iter().map(|run| run.cycles).collect();
         let paths: BTreeSet<_> = runs.iter().map(|run| (run.instructions, run.path)).collect();
