@@ -1,5 +1,5 @@
-//! Tells the cores apart that each have instructions of their own to multiply with. The compiler's
-//! own conditions cannot.
+//! Tells the cores apart that each have instructions of their own to multiply with, and whether code
+//! is to be small. The compiler's own conditions cannot.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -17,5 +17,10 @@ fn main() {
         if targets.iter().any(|prefix| target.starts_with(prefix)) {
             println!("cargo:rustc-cfg={core}");
         }
+    }
+    // A program that is to be small has a smaller table too.
+    println!("cargo:rustc-check-cfg=cfg(little_code)");
+    if matches!(std::env::var("OPT_LEVEL").as_deref(), Ok("s" | "z")) {
+        println!("cargo:rustc-cfg=little_code");
     }
 }

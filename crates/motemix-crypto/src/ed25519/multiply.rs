@@ -3,7 +3,8 @@
 //! A number k below 2²⁵⁵, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
 //! positive if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C.
 //! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once. There are four combs, each for 16
-//! of the 64 j, so that only every fourth addition follows a doubling. Additions are complete: none
+//! of the 64 j, so that only every fourth addition follows a doubling; or the first of them alone,
+//! for all j, where code is to be small. Additions are complete: none
 //! is of a special case.
 
 use core::hint::black_box;
@@ -22,38 +23,37 @@ const ORDER: [u8; 32] = [
 ];
 /// Bits from one tooth to the next.
 const TOOTH: usize = 64;
-/// Columns of a comb.
-const COLUMNS: usize = TOOTH / COMBS.len();
 
 /// The product of the base point and a number below 2²⁵⁵, little-endian. The frames below it keep
 /// what is secret: whoever calls wipes them.
 #[inline(never)]
 pub(super) fn base_times(number: &Secret<32>) -> [u8; 32] {
-    product(number).encoded()
+    product(&COMBS, number).encoded()
 }
 
 /// The u-coordinate of the product on the Montgomery form of the curve, little-endian, for a number
 /// below 2²⁵⁵ that is no multiple of ℓ.
 #[inline(never)]
 pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
-    product(number).u_coordinate()
+    product(&COMBS, number).u_coordinate()
 }
 
-fn product(number: &Secret<32>) -> Point {
+fn product(combs: &[Table], number: &Secret<32>) -> Point {
+    let columns = TOOTH / combs.len();
     let odd = odd(number);
     let mut addend = Addend::ZERO;
     let mut sum = Point::ZERO;
-    for column in (0..COLUMNS).rev() {
-        let is_first = column + 1 == COLUMNS;
+    for column in (0..columns).rev() {
+        let is_first = column + 1 == columns;
         if !is_first {
             sum.double(Next::Addition);
         }
-        for (at, comb) in COMBS.iter().enumerate() {
-            choose(&mut addend, &odd, comb, COLUMNS * at + column);
+        for (at, comb) in combs.iter().enumerate() {
+            choose(&mut addend, &odd, comb, columns * at + column);
             if is_first && at == 0 {
                 sum = Point::of_addend(&addend);
             } else {
-                let is_last = at + 1 == COMBS.len();
+                let is_last = at + 1 == combs.len();
                 sum.add_addend(&addend, if is_last { Next::Doubling } else { Next::Addition });
             }
         }
@@ -95,6 +95,7 @@ fn sign(odd: &Secret<32>, at: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ed25519::comb::ALL;
     use crate::ed25519::point::Field;
     use curve25519_dalek::{EdwardsPoint, Scalar as Theirs};
 
@@ -112,14 +113,14 @@ mod tests {
             d.negate();
             d
         };
-        for (at, entry) in COMBS.as_flattened().iter().enumerate() {
+        for (at, entry) in ALL.as_flattened().iter().enumerate() {
             let (comb, signs) = (at / 8, at % 8);
             let lower = (0..3).map(|tooth| match signs >> tooth & 1 {
                 1 => power_of_two(TOOTH * tooth),
                 _ => -power_of_two(TOOTH * tooth),
             });
             let multiple = power_of_two(TOOTH * 3) + lower.sum::<Theirs>();
-            let multiple = power_of_two(COLUMNS * comb) * multiple;
+            let multiple = power_of_two(TOOTH / ALL.len() * comb) * multiple;
             let bytes = EdwardsPoint::mul_base(&multiple).compress().to_bytes();
             let (x, y) = Point::from_bytes(&bytes).expect("a point").affine();
             let (mut minus, mut plus, mut product) = (y, y, x);
@@ -135,8 +136,11 @@ mod tests {
     #[test]
     fn multiples_are_the_other_crates() {
         let check = |number: Theirs| {
-            let ours = base_times(&Secret::new(number.to_bytes()));
-            assert_eq!(ours, EdwardsPoint::mul_base(&number).compress().to_bytes(), "{number:?}");
+            let theirs = EdwardsPoint::mul_base(&number).compress().to_bytes();
+            for combs in [&ALL[..], &ALL[..1]] {
+                let ours = product(combs, &Secret::new(number.to_bytes())).encoded();
+                assert_eq!(ours, theirs, "{number:?} with {} combs", combs.len());
+            }
         };
         for small in (0..20_u8).step_by(crate::ONE_IN) {
             check(Theirs::from(small));
