@@ -145,6 +145,11 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.loops.alarm()
     }
 
+    /// How much speaks for loops that are dropped, in per cent of what raises the alarm.
+    pub const fn loop_evidence(&self) -> u32 {
+        self.loops.alarm().percent(&self.config.loop_test)
+    }
+
     /// How full the replay filter is. Before the first epoch the current one is 0.
     pub fn replay_fill(&self) -> ReplayFill {
         self.epochs.fill()

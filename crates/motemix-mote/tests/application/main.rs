@@ -11,6 +11,7 @@ mod expiry;
 #[expect(dead_code, reason = "the store's tests look closer at the flash")]
 mod flash;
 mod full;
+mod loops;
 mod hostile;
 mod next;
 mod protected;
