@@ -8,14 +8,17 @@
 
 mod desk;
 mod keys;
+mod spy;
 mod tables;
 mod thermometer;
 mod verifier;
 
 pub(crate) use desk::Tally;
+pub(crate) use spy::Spy;
 pub(crate) use thermometer::Interval;
 pub(crate) use verifier::{Devices, Verifier};
 
+use crate::attack::Absences;
 use crate::board::Traits;
 use crate::curve;
 use crate::device::{Antenna, Device};
@@ -126,6 +129,9 @@ pub(crate) struct Orders<'d> {
     pub verifier: Option<Verifier>,
     pub link: LinkSettings,
     pub window: Window,
+    pub absences: Absences,
+    /// Of a corrupt mote.
+    pub spy: Option<Spy>,
 }
 
 /// A board that has been switched on, and stands still.
@@ -256,6 +262,11 @@ struct Life<'d> {
     ledger: Ledger,
 }
 
+/// Packets of others that were no messages for this node.
+fn passed_on(counters: &Counters) -> u64 {
+    counters.forwarded + counters.turned_empty
+}
+
 /// Why a node was let go of.
 enum Stopped {
     /// The run is over.
@@ -359,6 +370,14 @@ impl<'d> Life<'d> {
             if self.desk.ends.get() {
                 break Stopped::End;
             }
+            if let Some(until) = self.orders.absences.at(now) {
+                // Its clock and its node go on; nothing comes in, and nothing goes out.
+                while self.orders.source.take(now).is_some() {}
+                self.antenna.listen(false);
+                self.desk.sleep(Some(until)).await;
+                self.antenna.listen(true);
+                continue;
+            }
             if self.document_is_due() && !while_running {
                 break Stopped::ForDocument;
             }
@@ -381,8 +400,16 @@ impl<'d> Life<'d> {
             let signed = thermometer.poll(now, &mut running, &self.desk, &mut packet);
             let meeting = meeting.as_mut();
             let link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
-            let mut link = Watched { link, me, desk: &self.desk };
+            let mut link = Watched { link, me, desk: &self.desk, spy: self.orders.spy.as_ref() };
+            if let Some(spy) = &self.orders.spy {
+                spy.send_held_up(now, &mut link.link);
+            }
+            let before = passed_on(running.node().counters());
             let next = running.poll(now, &mut thermometer.hears(&self.desk, now), &mut link, &mut packet);
+            if let (Next::TookIn, Some(spy)) = (next, &self.orders.spy) {
+                let is_message = passed_on(running.node().counters()) == before;
+                spy.took_in(self.desk.taken_in(), is_message, &packet);
+            }
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
@@ -402,7 +429,9 @@ impl<'d> Life<'d> {
                 Next::Wait(_) if computed => {}
                 Next::Wait(due) => {
                     let document = self.orders.documents.front().map(|handed| handed.at);
-                    let wake = [due, self.orders.source.next(), thermometer.due(), document]
+                    let held_up = self.orders.spy.as_ref().and_then(|spy| spy.next(now));
+                    let leaves = self.orders.absences.next(now);
+                    let wake = [due, self.orders.source.next(), thermometer.due(), document, held_up, leaves]
                         .into_iter()
                         .flatten()
                         .min();
@@ -419,6 +448,9 @@ impl<'d> Life<'d> {
     /// Adds what a node and its link have counted.
     fn count(&self, counters: &Counters, link: &LinkCounters, met: Option<HandshakeCounters>) {
         let tally = &mut *self.desk.tally.borrow_mut();
+        if let Some(spy) = &self.orders.spy {
+            spy.confess(tally);
+        }
         let meter = &mut tally.meter;
         meter.sent += counters.sent;
         meter.acknowledged += counters.acknowledged;

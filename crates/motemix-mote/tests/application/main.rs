@@ -11,8 +11,8 @@ mod expiry;
 #[expect(dead_code, reason = "the store's tests look closer at the flash")]
 mod flash;
 mod full;
-mod loops;
 mod hostile;
+mod loops;
 mod next;
 mod protected;
 mod readings;

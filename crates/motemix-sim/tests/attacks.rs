@@ -1,0 +1,148 @@
+//! Attacks on anonymity in whole networks: what each learns, and who hears of it after how long.
+//! `docs/attacks.md` quotes what these print.
+
+use motemix_sim::scenario::{Draft, Scenario};
+use motemix_sim::{Attacked, Outcome};
+
+/// Twelve motes, each with one receiver, and a message from each every half minute.
+fn text(settings: &str) -> String {
+    format!(
+        r#"
+        version = 1
+        name = "attacked"
+        protocol = "motes"
+        nodes.mote.count = 12
+        nodes.mote.not_as_shipped.window = 2048
+        load.spread = "exponential"
+        load.interval = "30s"
+        load.receivers = "fixed"
+        motes.epoch.length = "2h"
+        {settings}
+        "#
+    )
+}
+
+fn run(settings: &str) -> Outcome {
+    let scenario: Scenario = toml::from_str(&text(settings)).expect("a scenario");
+    motemix_sim::run(&scenario).expect("it can be")
+}
+
+fn attacked(story: &str, settings: &str) -> (Outcome, Attacked) {
+    let outcome = run(settings);
+    let attacked = outcome.attacked.clone().expect("there is an attack");
+    println!("{story}, seed {}: {attacked:?}", outcome.seed);
+    (outcome, attacked)
+}
+
+#[test]
+fn each_corrupt_mote_tells_more_and_honest_motes_tell_nothing() {
+    let guesses = ["0.0", "0.25", "0.5", "0.9"].map(|corrupt| {
+        let outcome = run(&format!(
+            "run.send_for = \"20min\"\nmotes.mean_delay = \"5s\"\nadversary.corrupt = {corrupt}"
+        ));
+        let found = outcome.anonymity.expect("asked for");
+        println!("{corrupt} of the motes corrupt: {:?}", found.round_trip);
+        assert!(found.untraced * 20 <= found.traced, "{found:?}");
+        found.round_trip.first_guess
+    });
+    assert!(guesses.is_sorted_by(|less, more| less < more), "{guesses:?}");
+    assert!(guesses[3] > 0.95, "{guesses:?}");
+}
+
+const LOOPS: &str = "motes.loop_mean = \"30s\"\nnodes.mote.not_as_shipped.loops = 16";
+
+#[test]
+fn honest_motes_raise_no_alarm() {
+    // Nothing is dropped: the attack is there so that alarms are counted.
+    let (_, attacked) = attacked(
+        "nobody attacks",
+        &format!("run.send_for = \"4h\"\nadversary.corrupt = [3]\nattack.share = 0.0\n{LOOPS}"),
+    );
+    assert_eq!((attacked.alarms_before, attacked.alarms), (0, 0));
+}
+
+#[test]
+fn motes_that_drop_everything_are_heard_of() {
+    let (_, attacked) = attacked(
+        "two of twelve drop everything",
+        &format!("run.send_for = \"1h\"\nadversary.corrupt = [3, 7]\nattack.from = \"20min\"\n{LOOPS}"),
+    );
+    assert!(attacked.packets_dropped > 100 && attacked.alarms_before == 0, "{attacked:?}");
+    assert!(attacked.alarms == 12, "{attacked:?}");
+}
+
+#[test]
+fn held_up_packets_are_heard_of() {
+    let (_, attacked) = attacked(
+        "two of twelve hold packets up",
+        &format!(
+            "run.send_for = \"1h\"\nadversary.corrupt = [3, 7]\nattack.from = \"20min\"\n\
+             attack.kind = \"delay\"\nattack.held_up = \"2min\"\n{LOOPS}"
+        ),
+    );
+    assert!(attacked.packets_held_up > 100 && attacked.alarms > 6, "{attacked:?}");
+}
+
+#[test]
+fn a_receiver_that_drops_what_it_gets_sees_who_tries_again() {
+    let (_, attacked) = attacked(
+        "retransmissions",
+        "run.send_for = \"100min\"\nadversary.corrupt = [5]\nadversary.sample = 50\n\
+         motes.mean_delay = \"5s\"\nattack.kind = \"withhold\"\n\
+         attack.window = \"5min\"\nattack.until = \"100min\"",
+    );
+    assert_eq!(attacked.partners_named, Some(1.0), "{attacked:?}");
+}
+
+#[test]
+fn whose_messages_are_blocked_now_and_then_is_found_out_with_the_receiver() {
+    let (_, attacked) = attacked(
+        "blocking",
+        "run.send_for = \"1h\"\nadversary = {}\nmotes.mean_delay = \"5s\"\n\
+         attack.kind = \"block\"\nattack.targets = [4]\nattack.window = \"2min\"\nattack.until = \"1h\"",
+    );
+    assert!(attacked.frames_jammed > 100, "{attacked:?}");
+    assert_eq!(attacked.partners_named, Some(1.0), "{attacked:?}");
+}
+
+#[test]
+fn alone_among_silent_motes_a_message_is_followed_to_its_receiver() {
+    let settings = format!(
+        "run.send_for = \"1h\"\nadversary = {{}}\nmotes.mean_delay = \"5s\"\n\
+         attack.kind = \"follow\"\nattack.targets = [4]\nattack.from = \"20min\"\nattack.until = \"40min\"\n{LOOPS}"
+    );
+    let (outcome, attacked) = attacked("n - 1", &settings);
+    let before = outcome.anonymity.expect("asked for").round_trip.first_guess;
+    println!("first guess of all messages: {before}");
+    assert!(attacked.first_guess_of_targets.is_some_and(|guess| guess > before + 0.2), "{attacked:?}");
+    assert!(attacked.alarms == 12, "{attacked:?}");
+}
+
+#[test]
+fn who_is_away_now_and_then_is_found_out_without_any_timing() {
+    let (_, attacked) = attacked(
+        "churn",
+        "run.send_for = \"6h\"\nadversary.sample = 50\nmotes.mean_delay = \"5s\"\n\
+         churn.there = \"20min\"\nchurn.away = \"10min\"",
+    );
+    let (named, chance) = attacked.partners_named.zip(attacked.partners_by_chance).expect("fixed receivers");
+    assert!(named > 3.0 * chance, "{attacked:?}");
+}
+
+#[test]
+fn what_makes_no_attack_is_refused_in_one_line() {
+    for (settings, field) in [
+        ("attack.kind = \"drop\"", "attack.kind"),
+        ("attack.kind = \"block\"", "attack.targets"),
+        ("attack.kind = \"block\"\nattack.targets = [12]", "attack.targets"),
+        ("adversary.corrupt = 1.5", "adversary.corrupt"),
+        ("adversary.corrupt = [99]", "adversary.corrupt"),
+        ("churn.there = \"0s\"\nchurn.away = \"1s\"", "churn.there"),
+        ("adversary.corrupt = [1]\nattack.share = 2.0", "attack.share"),
+        ("adversary.corrupt = [1]\nattack.window = \"0s\"", "attack.window"),
+        ("adversary.corrupt = [1]\nattack.from = \"2s\"\nattack.until = \"1s\"", "attack.until"),
+    ] {
+        let error = Draft::new("x.toml", text(settings)).scenario().expect_err(settings).to_string();
+        assert!(error.contains(field) && error.lines().count() == 1, "{settings}: {error}");
+    }
+}
