@@ -77,6 +77,8 @@ const fn log2(numerator: u64, denominator: u64) -> u32 {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LoopAlarm {
     evidence: u32,
+    /// A loop has come back: until then a node may be earlier than its network.
+    heard: bool,
     sounds: bool,
     /// It has begun or ended, and nobody was told.
     untold: bool,
@@ -85,7 +87,7 @@ pub struct LoopAlarm {
 impl LoopAlarm {
     /// No loop was sent yet.
     pub const fn new() -> Self {
-        Self { evidence: 0, sounds: false, untold: false }
+        Self { evidence: 0, heard: false, sounds: false, untold: false }
     }
 
     /// Whether it sounds.
@@ -100,6 +102,7 @@ impl LoopAlarm {
 
     /// A loop came back in time.
     pub const fn returned(&mut self, test: &LoopTest) {
+        self.heard = true;
         self.evidence = self.evidence.saturating_sub(test.returned);
         if self.sounds && self.evidence == 0 {
             (self.sounds, self.untold) = (false, !self.untold);
@@ -108,6 +111,9 @@ impl LoopAlarm {
 
     /// A loop did not come back in time. Whether the alarm begins.
     pub const fn lost(&mut self, test: &LoopTest) -> bool {
+        if !self.heard {
+            return false;
+        }
         // No more than the threshold, so that it ends as long after a long attack as after a short
         // one.
         self.evidence = self.evidence.saturating_add(test.lost);
@@ -142,9 +148,15 @@ mod tests {
 
     const SEED: u64 = 20;
 
+    fn heard(test: &LoopTest) -> LoopAlarm {
+        let mut alarm = LoopAlarm::new();
+        alarm.returned(test);
+        alarm
+    }
+
     /// Loops until the alarm begins, of which so many in 1,000 are lost.
     fn until_alarm(test: &LoopTest, loss: u32, rng: &mut ChaCha20Rng) -> u64 {
-        let mut alarm = LoopAlarm::new();
+        let mut alarm = heard(test);
         for loops in 1.. {
             if rng.next_u32() % 1000 >= loss {
                 alarm.returned(test);
@@ -207,7 +219,7 @@ mod tests {
 
     #[test]
     fn it_is_told_once_and_ends_when_loops_come_back() {
-        let (test, mut alarm) = (LoopTest::HOSTS, LoopAlarm::new());
+        let (test, mut alarm) = (LoopTest::HOSTS, heard(&LoopTest::HOSTS));
         let begun = (0..1000).filter(|_| alarm.lost(&test)).count();
         assert_eq!((begun, alarm.take_change(), alarm.take_change()), (1, Some(true), None));
         let loops = (1..).find(|_| {
@@ -219,11 +231,19 @@ mod tests {
 
     #[test]
     fn who_was_not_told_of_the_beginning_is_not_told_of_the_end() {
-        let (test, mut alarm) = (LoopTest::HOSTS, LoopAlarm::new());
+        let (test, mut alarm) = (LoopTest::HOSTS, heard(&LoopTest::HOSTS));
         while !alarm.lost(&test) {}
         while alarm.sounds() {
             alarm.returned(&test);
         }
         assert_eq!(alarm.take_change(), None);
+    }
+
+    #[test]
+    fn before_a_loop_has_come_back_the_network_may_not_be_there() {
+        let (test, mut alarm) = (LoopTest::HOSTS, LoopAlarm::new());
+        assert!((0..100).all(|_| !alarm.lost(&test)));
+        alarm.returned(&test);
+        assert!((0..100).any(|_| alarm.lost(&test)));
     }
 }

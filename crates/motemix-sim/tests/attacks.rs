@@ -6,6 +6,7 @@ use motemix_sim::{Attacked, Outcome};
 
 /// Twelve motes, each with one receiver, and a message from each every half minute.
 fn text(settings: &str) -> String {
+    let interval = if settings.contains("load.interval") { "" } else { "load.interval = \"30s\"" };
     format!(
         r#"
         version = 1
@@ -14,7 +15,7 @@ fn text(settings: &str) -> String {
         nodes.mote.count = 12
         nodes.mote.not_as_shipped.window = 2048
         load.spread = "exponential"
-        load.interval = "30s"
+        {interval}
         load.receivers = "fixed"
         motes.epoch.length = "2h"
         {settings}
@@ -84,14 +85,24 @@ fn held_up_packets_are_heard_of() {
 }
 
 #[test]
-fn a_receiver_that_drops_what_it_gets_sees_who_tries_again() {
-    let (_, attacked) = attacked(
-        "retransmissions",
-        "run.send_for = \"100min\"\nadversary.corrupt = [5]\nadversary.sample = 50\n\
-         motes.mean_delay = \"5s\"\nattack.kind = \"withhold\"\n\
-         attack.window = \"5min\"\nattack.until = \"100min\"",
-    );
-    assert_eq!(attacked.partners_named, Some(1.0), "{attacked:?}");
+fn a_receiver_that_withholds_answers_sees_who_tries_again_where_nothing_limits_tries() {
+    let withheld = |rate_control: bool| {
+        attacked(
+            &format!("retransmissions, rate control {rate_control}"),
+            &format!(
+                "run.send_for = \"100min\"\nload.interval = \"1min\"\nadversary.corrupt = [5]\n\
+                 adversary.sample = 50\nmotes.mean_delay = \"5s\"\nmotes.rate_control = {rate_control}\n\
+                 attack.kind = \"withhold\"\nattack.window = \"10min\"\nattack.until = \"100min\""
+            ),
+        )
+        .1
+    };
+    let without = withheld(false);
+    assert_eq!(without.partners_named, Some(1.0), "{without:?}");
+    // Motes ship with it: what is not acknowledged holds up what comes after, and they send no more
+    // than before.
+    let with = withheld(true);
+    assert_eq!(with.partners_named, Some(0.0), "{with:?}");
 }
 
 #[test]
@@ -108,8 +119,8 @@ fn whose_messages_are_blocked_now_and_then_is_found_out_with_the_receiver() {
 #[test]
 fn alone_among_silent_motes_a_message_is_followed_to_its_receiver() {
     let settings = format!(
-        "run.send_for = \"1h\"\nadversary = {{}}\nmotes.mean_delay = \"5s\"\n\
-         attack.kind = \"follow\"\nattack.targets = [4]\nattack.from = \"20min\"\nattack.until = \"40min\"\n{LOOPS}"
+        "run.send_for = \"140min\"\nadversary.sample = 3\nmotes.mean_delay = \"5s\"\n\
+         attack.kind = \"follow\"\nattack.targets = [4]\nattack.from = \"20min\"\nattack.until = \"140min\"\n{LOOPS}"
     );
     let (outcome, attacked) = attacked("n - 1", &settings);
     let before = outcome.anonymity.expect("asked for").round_trip.first_guess;
