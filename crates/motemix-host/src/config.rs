@@ -414,7 +414,7 @@ impl NodeConfig {
             return Err(fault("limits.inbox_messages", "or limits.inbox_bytes is too large", remedy));
         }
         self.processing.check()?;
-        self.loops.check(self.radio.is_some())?;
+        self.loops.check()?;
         if !(0.0..=1.0).contains(&self.faults.loss) {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));
         }

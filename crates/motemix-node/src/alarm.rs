@@ -29,11 +29,10 @@ pub struct LoopTest {
 }
 
 impl LoopTest {
-    /// For nodes on hosts. Attacks that cost less than one loop in ten are not noticed.
-    pub const HOSTS: Self = Self::new(50, 200, 1_000_000);
-
-    /// For nodes that share a channel, which loses more by itself.
-    pub const SHARED_CHANNEL: Self = Self::new(200, 400, 1_000_000);
+    /// What nodes have that are not told otherwise. A mesh of 64 motes on a channel that is nearly
+    /// full loses one or two loops in a hundred; attacks that cost less than one in ten are not
+    /// noticed.
+    pub const USUAL: Self = Self::new(50, 200, 1_000_000);
 
     /// A test. Without an attacker at most `honest` of 1,000 loops are lost, and then there are
     /// `loops` of them or more between two alarms, in the mean. It is the fastest such test for an
@@ -206,20 +205,16 @@ mod tests {
 
     #[test]
     fn how_many_loops_it_takes_to_notice_an_attack() {
-        for (name, test, losses) in [
-            ("hosts", LoopTest::HOSTS, [150, 200, 300, 600, 1000]),
-            ("shared channel", LoopTest::SHARED_CHANNEL, [350, 400, 500, 800, 1000]),
-        ] {
-            let means = losses.map(|loss| mean_until_alarm(&test, loss, 400));
-            println!("seed {SEED}, {name}: {losses:?} of 1,000 lost are noticed after {means:?} loops");
-            assert!(means.is_sorted_by(|less, more| less > more), "{means:?}");
-        }
-        assert_eq!(mean_until_alarm(&LoopTest::HOSTS, 1000, 1), 10);
+        let (test, losses) = (LoopTest::USUAL, [120, 150, 200, 300, 600, 1000]);
+        let means = losses.map(|loss| mean_until_alarm(&test, loss, 400));
+        println!("seed {SEED}: {losses:?} of 1,000 lost are noticed after {means:?} loops");
+        assert!(means.is_sorted_by(|less, more| less > more), "{means:?}");
+        assert_eq!(means[5], 10);
     }
 
     #[test]
     fn it_is_told_once_and_ends_when_loops_come_back() {
-        let (test, mut alarm) = (LoopTest::HOSTS, heard(&LoopTest::HOSTS));
+        let (test, mut alarm) = (LoopTest::USUAL, heard(&LoopTest::USUAL));
         let begun = (0..1000).filter(|_| alarm.lost(&test)).count();
         assert_eq!((begun, alarm.take_change(), alarm.take_change()), (1, Some(true), None));
         let loops = (1..).find(|_| {
@@ -231,7 +226,7 @@ mod tests {
 
     #[test]
     fn who_was_not_told_of_the_beginning_is_not_told_of_the_end() {
-        let (test, mut alarm) = (LoopTest::HOSTS, heard(&LoopTest::HOSTS));
+        let (test, mut alarm) = (LoopTest::USUAL, heard(&LoopTest::USUAL));
         while !alarm.lost(&test) {}
         while alarm.sounds() {
             alarm.returned(&test);
@@ -241,7 +236,7 @@ mod tests {
 
     #[test]
     fn before_a_loop_has_come_back_the_network_may_not_be_there() {
-        let (test, mut alarm) = (LoopTest::HOSTS, LoopAlarm::new());
+        let (test, mut alarm) = (LoopTest::USUAL, LoopAlarm::new());
         assert!((0..100).all(|_| !alarm.lost(&test)));
         alarm.returned(&test);
         assert!((0..100).any(|_| alarm.lost(&test)));

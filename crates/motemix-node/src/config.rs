@@ -95,7 +95,7 @@ impl Config {
             in_flight: usize::MAX,
             window: Window::Open,
             answer_within: Duration::from_secs(10),
-            loop_test: LoopTest::HOSTS,
+            loop_test: LoopTest::USUAL,
             receiver: None,
         }
     }
@@ -104,11 +104,7 @@ impl Config {
     /// nodes with a radio: own messages wait for those that are forwarded. How frames share it
     /// is `motemix_link`'s `LinkSettings::new`.
     pub const fn of_shared_channel(parameters: Parameters) -> Self {
-        Self {
-            window: Window::SHARED_CHANNEL,
-            loop_test: LoopTest::SHARED_CHANNEL,
-            ..Self::of_network(parameters)
-        }
+        Self { window: Window::SHARED_CHANNEL, ..Self::of_network(parameters) }
     }
 
     /// The mesh of the thesis "Implementing and analysing Sphinx on low-end IoT devices": 3 + 3

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use core::time::Duration;
 
-    const TEST: LoopTest = LoopTest::HOSTS;
+    const TEST: LoopTest = LoopTest::USUAL;
 
     fn id(number: u8) -> HeaderId {
         HeaderId([number; 16])

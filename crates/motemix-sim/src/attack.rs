@@ -194,6 +194,10 @@ impl Absences {
 /// What became of an attack.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Attacked {
+    /// Loops that motes sent in the whole run.
+    pub loops_sent: u64,
+    /// Those that were not back in their time.
+    pub loops_lost: u64,
     /// Packets that corrupt motes dropped.
     pub packets_dropped: u64,
     /// Packets that they held up.

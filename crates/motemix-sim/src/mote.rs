@@ -451,6 +451,8 @@ impl<'d> Life<'d> {
         if let Some(spy) = &self.orders.spy {
             spy.confess(tally);
         }
+        tally.loops[0] += counters.loops_sent;
+        tally.loops[1] += counters.loops_lost;
         let meter = &mut tally.meter;
         meter.sent += counters.sent;
         meter.acknowledged += counters.acknowledged;

@@ -6,7 +6,7 @@ use motemix_node::LoopTest;
 use motemix_toml::Fault;
 use serde::{Deserialize, Serialize};
 
-/// The section `[loops]`. What is left out is what suits the link.
+/// The section `[loops]`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -22,10 +22,8 @@ pub struct LoopWatch {
     pub between_false_alarms: Option<u32>,
 }
 
-/// Losses on a host's links, in the attack, and the loops between false alarms.
-const HOSTS: (f64, f64, u32) = (0.05, 0.2, 1_000_000);
-/// The same for nodes that share a channel.
-const SHARED_CHANNEL: (f64, f64, u32) = (0.2, 0.4, 1_000_000);
+/// Losses without an attacker and with one, and the loops between false alarms.
+const USUAL: (f64, f64, u32) = (0.05, 0.2, 1_000_000);
 const LOSS: RangeInclusive<f64> = 0.001..=0.999;
 
 impl LoopWatch {
@@ -34,15 +32,15 @@ impl LoopWatch {
     }
 
     /// The test of a node with these settings.
-    pub(crate) fn test(&self, shared_channel: bool) -> LoopTest {
-        let (honest, attacked, loops) = self.filled_in(shared_channel);
+    pub(crate) fn test(&self) -> LoopTest {
+        let (honest, attacked, loops) = self.filled_in();
         let per_mille = |share: f64| (share.clamp(0.001, 0.999) * 1000.0).round() as u16;
         let honest = per_mille(honest).min(997);
         LoopTest::new(honest, per_mille(attacked).clamp(honest + 1, 999), loops)
     }
 
-    fn filled_in(&self, shared_channel: bool) -> (f64, f64, u32) {
-        let (honest, attacked, loops) = if shared_channel { SHARED_CHANNEL } else { HOSTS };
+    fn filled_in(&self) -> (f64, f64, u32) {
+        let (honest, attacked, loops) = USUAL;
         (
             self.honest_loss.unwrap_or(honest),
             self.attack_loss.unwrap_or(attacked),
@@ -50,7 +48,7 @@ impl LoopWatch {
         )
     }
 
-    pub(super) fn check(&self, shared_channel: bool) -> Result<(), Fault> {
+    pub(super) fn check(&self) -> Result<(), Fault> {
         for (field, loss) in
             [("loops.honest_loss", self.honest_loss), ("loops.attack_loss", self.attack_loss)]
         {
@@ -58,7 +56,7 @@ impl LoopWatch {
                 return Err(Fault::new(field, format!("is {loss}"), "choose 0.001 to 0.999"));
             }
         }
-        let (honest, attacked, loops) = self.filled_in(shared_channel);
+        let (honest, attacked, loops) = self.filled_in();
         if honest + 0.001 > attacked {
             let problem = format!("is {attacked}, and {honest} are lost without an attack");
             return Err(Fault::new("loops.attack_loss", problem, "choose more than loops.honest_loss"));
@@ -78,8 +76,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_what_a_node_has_by_itself() {
         let usual = LoopWatch::default();
-        assert_eq!(usual.test(false), LoopTest::HOSTS);
-        assert_eq!(usual.test(true), LoopTest::SHARED_CHANNEL);
+        assert_eq!(usual.test(), LoopTest::USUAL);
     }
 
     #[test]
@@ -91,10 +88,10 @@ mod tests {
             (LoopWatch { honest_loss: Some(0.3), ..usual }, "loops.attack_loss"),
             (LoopWatch { between_false_alarms: Some(0), ..usual }, "loops.between_false_alarms"),
         ] {
-            let fault = watch.check(false).unwrap_err();
+            let fault = watch.check().unwrap_err();
             assert_eq!(fault.field, field);
         }
-        assert!(LoopWatch { honest_loss: Some(f64::NAN), ..usual }.check(true).is_err());
-        assert!(LoopWatch { honest_loss: Some(0.3), ..usual }.check(true).is_ok());
+        assert!(LoopWatch { honest_loss: Some(f64::NAN), ..usual }.check().is_err());
+        assert!(LoopWatch { honest_loss: Some(0.3), attack_loss: Some(0.5), ..usual }.check().is_ok());
     }
 }

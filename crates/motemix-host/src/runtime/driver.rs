@@ -413,7 +413,7 @@ fn node_config(config: &NodeConfig, network: &Network) -> Config {
     let receiver: Option<NodeId> = config.readings.as_ref().and_then(|readings| network.find(&readings.to));
     let in_flight = config.limits.in_flight as usize;
     let parameters = network.parameters;
-    let loop_test = config.loops.test(config.radio.is_some());
+    let loop_test = config.loops.test();
     let of_channel = if config.radio.is_some() {
         Config::of_shared_channel(parameters)
     } else {

@@ -40,7 +40,7 @@ pub(super) struct OwnLoops {
 }
 
 /// What honest networks lose of their loops, and how often a false alarm may be.
-const TEST: LoopTest = LoopTest::HOSTS;
+const TEST: LoopTest = LoopTest::USUAL;
 
 impl OwnLoops {
     /// The key of the loops of whoever has this secret.

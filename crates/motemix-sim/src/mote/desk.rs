@@ -32,6 +32,8 @@ pub(crate) struct Tally {
     pub epochs: u32,
     /// When its loops raised the alarm.
     pub alarms: Vec<Instant>,
+    /// Loops sent, and those lost.
+    pub loops: [u64; 2],
     /// Of a corrupt mote: fingerprints of what came and of what left in its place.
     pub passed: Vec<(u64, u64)>,
     /// Packets that it dropped, and that it held up.

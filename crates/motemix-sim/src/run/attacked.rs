@@ -56,6 +56,8 @@ pub(super) fn conclude(
         return (anonymity, None);
     }
     let mut attacked = Attacked {
+        loops_sent: tallies.iter().map(|tally| tally.loops[0]).sum(),
+        loops_lost: tallies.iter().map(|tally| tally.loops[1]).sum(),
         packets_dropped: tallies.iter().map(|tally| tally.betrayed[0]).sum(),
         packets_held_up: tallies.iter().map(|tally| tally.betrayed[1]).sum(),
         frames_jammed: world.jammer.as_ref().map_or(0, |jammer| jammer.count()),
@@ -194,30 +196,19 @@ impl<'c> Seen<'c> {
     }
 
     /// Who sends to corrupt receivers that drop what they receive: whoever sends more then, for it
-    /// tries again.
+    /// tries again. As many motes are named as do send to them.
     fn senders_to(&self, confessions: &Confessions, attacked: &mut Attacked, is_on: impl Fn(u32) -> bool) {
         let marked: Vec<bool> = (0..self.windows as u32).map(is_on).collect();
-        let of_corrupt: Vec<u16> = self
-            .always
-            .iter()
-            .filter(|(_, receiver)| confessions.is_corrupt(**receiver))
-            .map(|(sender, _)| *sender)
+        let sends_to_corrupt =
+            |id: &u16| self.always.get(id).is_some_and(|receiver| confessions.is_corrupt(*receiver));
+        let departures = |id: u16| self.departures[usize::from(id)].as_slice();
+        let mut ranked: Vec<_> = (self.cast.ids().filter(|id| !confessions.is_corrupt(*id)))
+            .map(|id| (partners::excess(&marked, departures(id)), id))
             .collect();
-        // Of several, the observer names the one that it is most sure of.
-        let senders = || self.cast.ids().filter(|id| !confessions.is_corrupt(*id));
-        let guess = |marked: &[bool]| {
-            let counts = senders().map(|id| (id, self.departures[usize::from(id)].as_slice()));
-            partners::most(marked, counts, 1.0)
-        };
-        if of_corrupt.is_empty() {
-            return;
-        }
-        let named = guess(&marked).filter(|named| of_corrupt.contains(named));
-        let chance = of_corrupt.len() as f64 / senders().count().max(1) as f64;
-        self.note(attacked, f64::from(named.is_some()), chance, 1.0);
-        if let Some(named) = named {
-            attacked.partner_named_after_s = self.after(partners::named_after(&marked, guess, named));
-        }
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let wanted = ranked.iter().filter(|(_, id)| sends_to_corrupt(id)).count() as f64;
+        let named = ranked.iter().take(wanted as usize).filter(|(_, id)| sends_to_corrupt(id)).count() as f64;
+        self.note(attacked, named, wanted * wanted / ranked.len().max(1) as f64, wanted);
     }
 
     fn after(&self, windows: Option<usize>) -> Option<f64> {
