@@ -30,10 +30,9 @@ pub(crate) fn corrupt(scenario: &Scenario) -> BTreeSet<u16> {
         Some(Corrupt::Share(share)) => {
             let mut rng = random::stream(scenario.seed, OF_CORRUPT, Purpose::Attack);
             let mut motes: Vec<u16> = (0..count).collect();
-            let wanted = (share * f64::from(count)).round() as usize;
-            (0..wanted.min(motes.len()))
-                .map(|_| motes.swap_remove(below(&mut rng, motes.len() as u32) as usize))
-                .collect()
+            let wanted =
+                (1..=count).filter(|mote| f64::from(*mote) <= share * f64::from(count) + 0.5).count();
+            (0..wanted).map(|_| motes.swap_remove(below(&mut rng, motes.len() as u32) as usize)).collect()
         }
     }
 }

@@ -6,6 +6,7 @@
 //! stopwatch and the part's data sheet say; only the interrupt that takes frames from the
 //! transceiver goes on.
 
+mod attendance;
 mod desk;
 mod keys;
 mod spy;
@@ -15,6 +16,7 @@ mod verifier;
 
 pub(crate) use desk::Tally;
 pub(crate) use spy::Spy;
+use spy::passed_on;
 pub(crate) use thermometer::Interval;
 pub(crate) use verifier::{Devices, Verifier};
 
@@ -262,11 +264,6 @@ struct Life<'d> {
     ledger: Ledger,
 }
 
-/// Packets of others that were no messages for this node.
-fn passed_on(counters: &Counters) -> u64 {
-    counters.forwarded + counters.turned_empty
-}
-
 /// Why a node was let go of.
 enum Stopped {
     /// The run is over.
@@ -370,12 +367,7 @@ impl<'d> Life<'d> {
             if self.desk.ends.get() {
                 break Stopped::End;
             }
-            if let Some(until) = self.orders.absences.at(now) {
-                // Its clock and its node go on; nothing comes in, and nothing goes out.
-                while self.orders.source.take(now).is_some() {}
-                self.antenna.listen(false);
-                self.desk.sleep(Some(until)).await;
-                self.antenna.listen(true);
+            if self.is_away(now).await {
                 continue;
             }
             if self.document_is_due() && !while_running {
@@ -428,13 +420,7 @@ impl<'d> Life<'d> {
                 Next::TookIn | Next::Again => {}
                 Next::Wait(_) if computed => {}
                 Next::Wait(due) => {
-                    let document = self.orders.documents.front().map(|handed| handed.at);
-                    let held_up = self.orders.spy.as_ref().and_then(|spy| spy.next(now));
-                    let leaves = self.orders.absences.next(now);
-                    let wake = [due, self.orders.source.next(), thermometer.due(), document, held_up, leaves]
-                        .into_iter()
-                        .flatten()
-                        .min();
+                    let wake = self.next(now, [due, thermometer.due()]);
                     self.desk.sleep(wake).await;
                 }
                 Next::Stop => break Stopped::ByItself,

@@ -120,10 +120,12 @@ fn a_receiver_that_withholds_answers_sees_who_tries_again_where_nothing_limits_t
 fn whose_messages_are_blocked_now_and_then_is_found_out_with_the_receiver() {
     let (_, attacked) = attacked(
         "blocking",
-        "run.send_for = \"1h\"\nadversary = {}\nmotes.mean_delay = \"5s\"\n\
-         attack.kind = \"block\"\nattack.targets = [4]\nattack.window = \"2min\"\nattack.until = \"1h\"",
+        &format!(
+            "run.send_for = \"1h\"\nadversary.sample = 50\nmotes.mean_delay = \"5s\"\nattack.kind = \"block\"\n\
+             attack.targets = [4]\nattack.window = \"2min\"\nattack.until = \"1h\"\n{LOOPS}"
+        ),
     );
-    assert!(attacked.frames_jammed > 100, "{attacked:?}");
+    assert!(attacked.frames_jammed > 100 && attacked.alarms > 0, "{attacked:?}");
     assert_eq!(attacked.partners_named, Some(1.0), "{attacked:?}");
 }
 

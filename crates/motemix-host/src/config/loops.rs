@@ -32,6 +32,7 @@ impl LoopWatch {
     }
 
     /// The test of a node with these settings.
+    #[expect(clippy::cast_sign_loss, reason = "it is between 1 and 999")]
     pub(crate) fn test(&self) -> LoopTest {
         let (honest, attacked, loops) = self.filled_in();
         let per_mille = |share: f64| (share.clamp(0.001, 0.999) * 1000.0).round() as u16;

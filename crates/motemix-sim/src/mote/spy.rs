@@ -7,6 +7,7 @@ use crate::scenario::AttackKind;
 use chacha20::ChaCha8Rng;
 use motemix_air::Instant;
 use motemix_mote::Link;
+use motemix_node::Counters;
 use rand_core::Rng as _;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,11 @@ struct Held {
     until: Instant,
     to: SocketAddrV6,
     datagram: Vec<u8>,
+}
+
+/// Packets of others that a node has taken in and that were no messages for it.
+pub(super) fn passed_on(counters: &Counters) -> u64 {
+    counters.forwarded + counters.turned_empty
 }
 
 /// Sees what a corrupt mote takes in and what leaves it, and does the attack that is its own.

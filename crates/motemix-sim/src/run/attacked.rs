@@ -2,13 +2,12 @@
 
 use super::Cast;
 use crate::adversary::{self, Anonymity, Confessions, Delivery, Transfer, partners};
-use crate::attack::{Absences, Attacked, Plan};
+use crate::attack::{Absences, Attacked, Jammer, Plan};
 use crate::mote::Mote;
 use crate::scenario::{AttackKind, Receivers};
 use crate::world::World;
 use motemix_air::Instant;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::time::Duration;
 
 /// Windows of counting where an attack has none of its own.
@@ -20,7 +19,7 @@ pub(super) fn conclude(
     world: &World<Mote<'_>>,
     mut transfers: Vec<Transfer>,
     corrupt: BTreeSet<u16>,
-    plan: Option<Rc<Plan>>,
+    plan: Option<&Plan>,
 ) -> (Option<Anonymity>, Option<Attacked>) {
     let scenario = cast.scenario;
     if let Some(jammer) = &world.jammer {
@@ -60,13 +59,13 @@ pub(super) fn conclude(
         loops_lost: tallies.iter().map(|tally| tally.loops[1]).sum(),
         packets_dropped: tallies.iter().map(|tally| tally.betrayed[0]).sum(),
         packets_held_up: tallies.iter().map(|tally| tally.betrayed[1]).sum(),
-        frames_jammed: world.jammer.as_ref().map_or(0, |jammer| jammer.count()),
+        frames_jammed: world.jammer.as_ref().map_or(0, Jammer::count),
         ..Attacked::default()
     };
-    let begin = plan.as_ref().map_or(Instant::default(), |plan| plan.begin());
+    let begin = plan.map_or(Instant::default(), Plan::begin);
     attacked.hear(&tallies.iter().map(|tally| tally.alarms.clone()).collect::<Vec<_>>(), begin);
-    let seen = Seen::new(cast, &transfers, &deliveries, begin, plan.as_deref());
-    match plan.as_deref() {
+    let seen = Seen::new(cast, &transfers, &deliveries, begin, plan);
+    match plan {
         Some(plan) if plan.attack.kind == AttackKind::Follow => {
             let of_target: Vec<_> = seen
                 .deliveries
@@ -118,6 +117,7 @@ struct Seen<'c> {
     always: BTreeMap<u16, u16>,
 }
 
+#[allow(clippy::cast_precision_loss, reason = "counts of windows and motes")]
 impl<'c> Seen<'c> {
     fn new(
         cast: &'c Cast<'c>,
@@ -192,7 +192,7 @@ impl<'c> Seen<'c> {
                 attacked.partner_named_after_s = self.after(partners::named_after(&marked, guess, *receiver));
             }
         }
-        self.note(attacked, named, chance, count);
+        Self::note(attacked, named, chance, count);
     }
 
     /// Who sends to corrupt receivers that drop what they receive: whoever sends more then, for it
@@ -206,16 +206,17 @@ impl<'c> Seen<'c> {
             .map(|id| (partners::excess(&marked, departures(id)), id))
             .collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let wanted = ranked.iter().filter(|(_, id)| sends_to_corrupt(id)).count() as f64;
-        let named = ranked.iter().take(wanted as usize).filter(|(_, id)| sends_to_corrupt(id)).count() as f64;
-        self.note(attacked, named, wanted * wanted / ranked.len().max(1) as f64, wanted);
+        let wanted = ranked.iter().filter(|(_, id)| sends_to_corrupt(id)).count();
+        let named = ranked.iter().take(wanted).filter(|(_, id)| sends_to_corrupt(id)).count();
+        let chance = (wanted * wanted) as f64 / ranked.len().max(1) as f64;
+        Self::note(attacked, named as f64, chance, wanted as f64);
     }
 
     fn after(&self, windows: Option<usize>) -> Option<f64> {
         windows.map(|windows| windows as f64 * self.window.as_secs_f64())
     }
 
-    fn note(&self, attacked: &mut Attacked, named: f64, chance: f64, count: f64) {
+    fn note(attacked: &mut Attacked, named: f64, chance: f64, count: f64) {
         if count > 0.0 {
             attacked.partners_named = Some(named / count);
             attacked.partners_by_chance = Some(chance / count);

@@ -168,6 +168,6 @@ pub(super) fn run<P: Profile + 'static>(
         return Err(Impossible::Stopped);
     }
     let transfers = sniffer.map(Sniffer::into_transfers).unwrap_or_default();
-    let (anonymity, attacked) = attacked::conclude(&cast, &world, transfers, corrupt, plan);
+    let (anonymity, attacked) = attacked::conclude(&cast, &world, transfers, corrupt, plan.as_deref());
     Ok(Outcome { attacked, ..cast.outcome(&world, Share::of_mote, anonymity) })
 }
