@@ -1,5 +1,6 @@
 //! The instrument, checked where the answer is known without it.
 
+use super::Confessions;
 use super::dwell::{Dwell, Parts};
 use super::knowledge::{Known, Network};
 use super::pool::origins;
