@@ -70,7 +70,7 @@ impl Plan {
         Some(u32::try_from(since / window.as_micros().max(1)).unwrap_or(u32::MAX))
     }
 
-    /// Of each pair of windows, one is chosen.
+    /// One of each pair of windows is chosen.
     pub fn is_on_in(&self, window: u32) -> bool {
         let pair = OF_WINDOWS + window / 2;
         let first = random::stream(self.seed, pair, Purpose::Attack).next_u32() & 1 == 0;
@@ -164,7 +164,7 @@ impl Jammer {
 pub(crate) struct Absences(Vec<Range<Instant>>);
 
 impl Absences {
-    /// Of one mote, until the end of the run.
+    /// Those of one mote, until the end of the run.
     pub fn of(seed: u64, mote: u16, churn: Option<&Churn>, stop: Instant) -> Self {
         let Some(churn) = churn else { return Self::default() };
         let mut rng = random::stream(seed, u32::from(mote), Purpose::Churn);
@@ -215,7 +215,7 @@ pub struct Attacked {
     pub first_guess_of_targets: Option<f64>,
     /// How many such messages there were.
     pub messages_of_targets: u64,
-    /// Of the motes whose partner counting is to name, the share that it does name.
+    /// Share of the motes whose partner counting is to name that it does name.
     pub partners_named: Option<f64>,
     /// What guessing would name.
     pub partners_by_chance: Option<f64>,

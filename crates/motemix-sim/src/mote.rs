@@ -132,7 +132,7 @@ pub(crate) struct Orders<'d> {
     pub link: LinkSettings,
     pub window: Window,
     pub absences: Absences,
-    /// Of a corrupt mote.
+    /// There, if the mote is corrupt.
     pub spy: Option<Spy>,
 }
 

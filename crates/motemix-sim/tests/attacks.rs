@@ -40,6 +40,8 @@ fn attacked(story: &str, settings: &str) -> (Outcome, Attacked) {
     let outcome = run(settings);
     let attacked = outcome.attacked.clone().expect("there is an attack");
     println!("{story}, seed {}: {attacked:?}", outcome.seed);
+    let guess = outcome.anonymity.as_ref().map(|found| found.round_trip.first_guess);
+    println!("{story}: first guess of all messages, round trip: {guess:?}");
     (outcome, attacked)
 }
 
@@ -78,6 +80,13 @@ fn motes_that_drop_everything_are_heard_of() {
     );
     assert!(attacked.packets_dropped > 100 && attacked.alarms_before == 0, "{attacked:?}");
     assert!(attacked.alarms == 12, "{attacked:?}");
+}
+
+#[test]
+fn the_same_motes_without_their_attack() {
+    let settings = "run.send_for = \"1h\"\nadversary.corrupt = [3, 7]\nattack.share = 0.0";
+    let (_, attacked) = attacked("two of twelve do their duty", &format!("{settings}\n{LOOPS}"));
+    assert_eq!((attacked.packets_dropped, attacked.alarms), (0, 0));
 }
 
 #[test]

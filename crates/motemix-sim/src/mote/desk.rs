@@ -34,7 +34,7 @@ pub(crate) struct Tally {
     pub alarms: Vec<Instant>,
     /// Loops sent, and those lost.
     pub loops: [u64; 2],
-    /// Of a corrupt mote: fingerprints of what came and of what left in its place.
+    /// What a corrupt mote passed on: fingerprints of what came and of what left in its place.
     pub passed: Vec<(u64, u64)>,
     /// Packets that it dropped, and that it held up.
     pub betrayed: [u64; 2],

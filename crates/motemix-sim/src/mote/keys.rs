@@ -18,7 +18,7 @@ pub(super) struct Watched<'a, 's, T, C: Curve> {
     pub link: OnAir<'a, 's, T, C>,
     pub me: ExtendedAddress,
     pub desk: &'a Desk,
-    /// Of a corrupt mote.
+    /// There, if the mote is corrupt.
     pub spy: Option<&'a Spy>,
 }
 

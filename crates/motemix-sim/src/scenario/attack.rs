@@ -37,7 +37,7 @@ pub struct Attack {
     pub from: Time,
     /// When it ends; without it, never.
     pub until: Option<Time>,
-    /// Of each two windows of this length it is on in one, drawn by the seed; without it, always.
+    /// It is on in one of each two windows of this length, drawn by the seed; without it, always.
     pub window: Option<Time>,
 }
 
