@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
-use motemix_fuzz::{AnyProfile, Damage, ForProfile, Seen, mix_key, node, seed};
+use motemix_fuzz::{AnyProfile, Damage, ForProfile, Kind, Seen, mix_key, node, seed};
 use motemix_sphinx::{
     AuthenticBatch, BATCH, Batch, HeaderBuilder, HeaderId, Hop, MessageId, MixKey, Origin, Packet, PathError,
-    PathHop, ProcessError, Profile, ReplayError, Shape, TurnKey,
+    PathHop, ProcessError, Profile, ReplayError, TurnKey,
 };
 
 /// More than two batches.
@@ -38,14 +38,6 @@ struct Described {
     /// The node made the header itself, and waits for it.
     own: bool,
     change: Change,
-}
-
-#[derive(Arbitrary, Debug)]
-enum Kind {
-    OneWay,
-    Drop,
-    RoundTrip { receiver: u8 },
-    Loop,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -104,12 +96,7 @@ impl Described {
 
     fn builder<P: Profile>(&self) -> Option<HeaderBuilder<P>> {
         let path = self.path(P::GEOMETRY.hops());
-        let shape = match self.kind {
-            Kind::OneWay => Shape::OneWay,
-            Kind::Drop => Shape::Drop,
-            Kind::RoundTrip { receiver } => Shape::RoundTrip { receiver: usize::from(receiver) % path.len() },
-            Kind::Loop => Shape::Loop,
-        };
+        let shape = self.kind.shape_within(path.len());
         HeaderBuilder::new(&path, shape, seed(self.seed.into())).ok()
     }
 }
