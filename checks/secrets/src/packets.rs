@@ -382,6 +382,7 @@ pub fn process_at<P: Profile>(mix_key: &MixKey, bytes: &mut [u8]) -> Result<Vec<
     let packet = Packet::<P>::parse(&mut *bytes)?;
     let ((), authentic) = packet.authenticate([((), mix_key)])?;
     let fresh = authentic.admit(&mut AdmitAll).expect("all are admitted");
+    // Disclosed: the command, as in the library: one word says it, or that there is an error.
     let (found, turned) = found(fresh.unwrap_layer()?);
     turn::<P>(turned, bytes);
     Ok(found)
