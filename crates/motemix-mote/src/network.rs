@@ -426,7 +426,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever nodes join, leave or change places, those that are left out stay, and no others.
+        /// Whatever nodes join, leave or change places: who is left out stays, and nobody else.
         #[test]
         fn routes_that_a_document_leaves_out_go_to_the_end(
             before in proptest::sample::subsequence((1..40_u16).collect::<Vec<_>>(), 0..20),
