@@ -63,16 +63,6 @@ fn each_corrupt_mote_tells_more_and_honest_motes_tell_nothing() {
 const LOOPS: &str = "motes.loop_mean = \"30s\"\nnodes.mote.not_as_shipped.loops = 16";
 
 #[test]
-fn honest_motes_raise_no_alarm() {
-    // Nothing is dropped: the attack is there so that alarms are counted.
-    let (_, attacked) = attacked(
-        "nobody attacks",
-        &format!("run.send_for = \"4h\"\nadversary.corrupt = [3]\nattack.share = 0.0\n{LOOPS}"),
-    );
-    assert_eq!((attacked.alarms_before, attacked.alarms), (0, 0));
-}
-
-#[test]
 fn motes_that_drop_everything_are_heard_of() {
     let (_, attacked) = attacked(
         "two of twelve drop everything",
@@ -83,10 +73,11 @@ fn motes_that_drop_everything_are_heard_of() {
 }
 
 #[test]
-fn the_same_motes_without_their_attack() {
+fn the_same_motes_without_their_attack_raise_no_alarm() {
+    // The attack is there so that alarms are counted: nothing is dropped.
     let settings = "run.send_for = \"1h\"\nadversary.corrupt = [3, 7]\nattack.share = 0.0";
     let (_, attacked) = attacked("two of twelve do their duty", &format!("{settings}\n{LOOPS}"));
-    assert_eq!((attacked.packets_dropped, attacked.alarms), (0, 0));
+    assert_eq!((attacked.packets_dropped, attacked.alarms_before, attacked.alarms), (0, 0, 0));
 }
 
 #[test]
@@ -101,28 +92,35 @@ fn held_up_packets_are_heard_of() {
     assert!(attacked.packets_held_up > 100 && attacked.alarms > 6, "{attacked:?}");
 }
 
+/// Share of runs with these seeds in which a receiver that withholds answers names its sender.
+fn named_by_withholding(seeds: u32, rate_control: bool) -> f64 {
+    let named = (1..=seeds).map(|seed| {
+        // Each mote has one sender.
+        let settings = format!(
+            "seed = {seed}\nrun.send_for = \"100min\"\nload.interval = \"1min\"\nadversary.corrupt = [5]\n\
+             adversary.sample = 50\nmotes.mean_delay = \"5s\"\nmotes.rate_control = {rate_control}\n\
+             attack.kind = \"withhold\"\nattack.window = \"10min\"\nattack.until = \"100min\""
+        );
+        let attacked = run_of(&text_of("even", &settings)).attacked.expect("there is an attack");
+        attacked.partners_named.expect("one writes to it")
+    });
+    named.sum::<f64>() / f64::from(seeds)
+}
+
 #[test]
 fn a_receiver_that_withholds_answers_sees_who_tries_again_where_nothing_limits_tries() {
-    const SEEDS: u32 = 12;
-    let withheld = |rate_control: bool| {
-        let named = (1..=SEEDS).map(|seed| {
-            // Each mote has one sender.
-            let settings = format!(
-                "seed = {seed}\nrun.send_for = \"100min\"\nload.interval = \"1min\"\nadversary.corrupt = [5]\n\
-                 adversary.sample = 50\nmotes.mean_delay = \"5s\"\nmotes.rate_control = {rate_control}\n\
-                 attack.kind = \"withhold\"\nattack.window = \"10min\"\nattack.until = \"100min\""
-            );
-            let attacked = run_of(&text_of("even", &settings)).attacked.expect("there is an attack");
-            println!("retransmissions, rate control {rate_control}, seed {seed}: {attacked:?}");
-            attacked.partners_named.expect("one writes to it")
-        });
-        named.sum::<f64>() / f64::from(SEEDS)
-    };
-    let [without, with] = [false, true].map(withheld);
-    println!("senders to a mote that withholds answers: {without} named, with rate control {with}");
+    let [without, with] = [false, true].map(|rate_control| named_by_withholding(2, rate_control));
     // Motes ship with rate control: what is not acknowledged holds up what comes after, and they
     // send no more than before.
     assert!(without > with + 0.2, "{without}, {with}");
+}
+
+#[test]
+#[ignore = "24 runs take some ten seconds"]
+fn how_often_a_receiver_that_withholds_answers_sees_who_tries_again() {
+    let [without, with] = [false, true].map(|rate_control| named_by_withholding(12, rate_control));
+    println!("seeds 1 to 12, sender to a mote that withholds answers named: {without}; rate control: {with}");
+    assert!(without > 0.9 && with > 0.2 && with < 0.8, "{without}, {with}");
 }
 
 #[test]
@@ -140,15 +138,16 @@ fn whose_messages_are_blocked_now_and_then_is_found_out_with_the_receiver() {
 
 #[test]
 fn alone_among_silent_motes_a_message_is_followed_to_its_receiver() {
-    let settings =
-        format!("run.send_for = \"140min\"\nadversary.sample = 3\nmotes.mean_delay = \"5s\"\n{LOOPS}");
-    let before = run(&settings).anonymity.expect("asked for").round_trip.first_guess;
+    let settings = |send_for| {
+        format!("run.send_for = \"{send_for}\"\nadversary.sample = 3\nmotes.mean_delay = \"5s\"\n{LOOPS}")
+    };
+    let before = run(&settings("30min")).anonymity.expect("asked for").round_trip.first_guess;
     let attack =
-        "attack.kind = \"follow\"\nattack.targets = [4]\nattack.from = \"20min\"\nattack.until = \"140min\"";
-    let (_, attacked) = attacked("n - 1", &format!("{settings}\n{attack}"));
+        "attack.kind = \"follow\"\nattack.targets = [4]\nattack.from = \"20min\"\nattack.until = \"80min\"";
+    let (_, attacked) = attacked("n - 1", &format!("{}\n{attack}", settings("80min")));
     println!("first guess of all messages without the attack: {before}");
     assert!(attacked.first_guess_of_targets.is_some_and(|guess| guess > before + 0.3), "{attacked:?}");
-    assert!(attacked.messages_of_targets > 10 && attacked.alarms == 12, "{attacked:?}");
+    assert!(attacked.messages_of_targets > 5 && attacked.alarms == 12, "{attacked:?}");
 }
 
 #[test]
