@@ -211,6 +211,9 @@ pub struct Attacked {
     pub first_alarm_s: Option<f64>,
     /// Seconds until half of all motes did.
     pub median_alarm_s: Option<f64>,
+    /// With answers withheld: seconds from the first time at which they are until a mote that sends
+    /// to a corrupt one gave a message up.
+    pub first_given_up_s: Option<f64>,
     /// Share of the targets' messages, during the attack, whose sender the observer names first.
     pub first_guess_of_targets: Option<f64>,
     /// How many such messages there were.

@@ -92,9 +92,11 @@ fn held_up_packets_are_heard_of() {
     assert!(attacked.packets_held_up > 100 && attacked.alarms > 6, "{attacked:?}");
 }
 
-/// Share of runs with these seeds in which a receiver that withholds answers names its sender.
-fn named_by_withholding(seeds: u32, rate_control: bool) -> f64 {
-    let named = (1..=seeds).map(|seed| {
+/// Share of runs with these seeds in which a receiver that withholds answers names its sender, and
+/// the seconds until that sender gives a message up, in each.
+fn withheld(seeds: u32, rate_control: bool) -> (f64, Vec<f64>) {
+    let (mut named, mut given_up) = (0.0, Vec::new());
+    for seed in 1..=seeds {
         // Each mote has one sender.
         let settings = format!(
             "seed = {seed}\nrun.send_for = \"100min\"\nload.interval = \"1min\"\nadversary.corrupt = [5]\n\
@@ -102,25 +104,29 @@ fn named_by_withholding(seeds: u32, rate_control: bool) -> f64 {
              attack.kind = \"withhold\"\nattack.window = \"10min\"\nattack.until = \"100min\""
         );
         let attacked = run_of(&text_of("even", &settings)).attacked.expect("there is an attack");
-        attacked.partners_named.expect("one writes to it")
-    });
-    named.sum::<f64>() / f64::from(seeds)
+        named += attacked.partners_named.expect("one writes to it");
+        given_up.extend(attacked.first_given_up_s);
+    }
+    (named / f64::from(seeds), given_up)
 }
 
 #[test]
 fn a_receiver_that_withholds_answers_sees_who_tries_again_where_nothing_limits_tries() {
-    let [without, with] = [false, true].map(|rate_control| named_by_withholding(2, rate_control));
+    let [without, with] = [false, true].map(|rate_control| withheld(2, rate_control));
     // Motes ship with rate control: what is not acknowledged holds up what comes after, and they
     // send no more than before.
-    assert!(without > with + 0.2, "{without}, {with}");
+    assert!(without.0 > with.0 + 0.2, "{without:?}, {with:?}");
+    assert_eq!((without.1.len(), with.1.len()), (2, 2), "the sender hears in each run");
 }
 
 #[test]
 #[ignore = "24 runs take some ten seconds"]
 fn how_often_a_receiver_that_withholds_answers_sees_who_tries_again() {
-    let [without, with] = [false, true].map(|rate_control| named_by_withholding(12, rate_control));
-    println!("seeds 1 to 12, sender to a mote that withholds answers named: {without}; rate control: {with}");
-    assert!(without > 0.9 && with > 0.2 && with < 0.8, "{without}, {with}");
+    let [without, with] = [false, true].map(|rate_control| withheld(12, rate_control));
+    for (name, (named, given_up)) in [("without rate control", &without), ("as motes ship", &with)] {
+        println!("answers withheld, {name}, seeds 1 to 12: sender named in {named}; given up: {given_up:?}");
+    }
+    assert!(without.0 > 0.9 && with.0 > 0.2 && with.0 < 0.8, "{without:?}, {with:?}");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(crate) struct Tally {
     pub epochs: u32,
     /// When its loops raised the alarm.
     pub alarms: Vec<Instant>,
+    /// When it gave messages up.
+    pub given_up: Vec<Instant>,
     /// Loops sent, and those lost.
     pub loops: [u64; 2],
     /// What a corrupt mote passed on: fingerprints of what came and of what left in its place.
@@ -236,7 +238,10 @@ impl Console for Ear<'_> {
                 desk.tally.borrow_mut().meter.round_trips.push(*elapsed);
                 News::Acknowledged { after: *elapsed, tries: *tries }
             }
-            Heard::Event(Event::Discarded { tries, .. }) => News::Discarded { tries: *tries },
+            Heard::Event(Event::Discarded { tries, .. }) => {
+                desk.tally.borrow_mut().given_up.push(desk.now());
+                News::Discarded { tries: *tries }
+            }
             Heard::Event(Event::LoopAlarm { sounds }) => {
                 if *sounds {
                     desk.tally.borrow_mut().alarms.push(desk.now());

@@ -85,6 +85,13 @@ pub(super) fn conclude(
         }
         Some(plan) if plan.attack.window.is_some() && plan.attack.kind == AttackKind::Withhold => {
             seen.senders_to(&confessions, &mut attacked, |window| plan.is_on_in(window));
+            let first = (0..seen.windows as u32).find(|window| plan.is_on_in(*window));
+            let begun = first.map(|window| seen.begin + seen.window * window);
+            let of_senders = (0..).zip(&tallies).filter(|(id, _)| seen.sends_to(*id, &confessions));
+            let given_up = of_senders.flat_map(|(_, tally)| tally.given_up.iter().copied());
+            attacked.first_given_up_s = begun.and_then(|begun| {
+                given_up.filter(|at| *at >= begun).min().map(|at| (at - begun).as_secs_f64())
+            });
         }
         None => {
             let stay =
@@ -199,8 +206,7 @@ impl<'c> Seen<'c> {
     /// tries again. As many motes are named as do send to them.
     fn senders_to(&self, confessions: &Confessions, attacked: &mut Attacked, is_on: impl Fn(u32) -> bool) {
         let marked: Vec<bool> = (0..self.windows as u32).map(is_on).collect();
-        let sends_to_corrupt =
-            |id: &u16| self.always.get(id).is_some_and(|receiver| confessions.is_corrupt(*receiver));
+        let sends_to_corrupt = |id: &u16| self.sends_to(*id, confessions);
         let departures = |id: u16| self.departures[usize::from(id)].as_slice();
         let mut ranked: Vec<_> = (self.cast.ids().filter(|id| !confessions.is_corrupt(*id)))
             .map(|id| (partners::excess(&marked, departures(id)), id))
@@ -210,6 +216,11 @@ impl<'c> Seen<'c> {
         let named = ranked.iter().take(wanted).filter(|(_, id)| sends_to_corrupt(id)).count();
         let chance = (wanted * wanted) as f64 / ranked.len().max(1) as f64;
         Self::note(attacked, named as f64, chance, wanted as f64);
+    }
+
+    /// Whether a mote's receiver is corrupt.
+    fn sends_to(&self, id: u16, confessions: &Confessions) -> bool {
+        self.always.get(&id).is_some_and(|receiver| confessions.is_corrupt(*receiver))
     }
 
     fn after(&self, windows: Option<usize>) -> Option<f64> {
