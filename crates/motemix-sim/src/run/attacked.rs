@@ -86,12 +86,11 @@ pub(super) fn conclude(
         Some(plan) if plan.attack.window.is_some() && plan.attack.kind == AttackKind::Withhold => {
             seen.senders_to(&confessions, &mut attacked, |window| plan.is_on_in(window));
             let first = (0..seen.windows as u32).find(|window| plan.is_on_in(*window));
-            let begun = first.map(|window| seen.begin + seen.window * window);
+            let since = begin + seen.window * first.unwrap_or(0);
             let of_senders = (0..).zip(&tallies).filter(|(id, _)| seen.sends_to(*id, &confessions));
             let given_up = of_senders.flat_map(|(_, tally)| tally.given_up.iter().copied());
-            attacked.first_given_up_s = begun.and_then(|begun| {
-                given_up.filter(|at| *at >= begun).min().map(|at| (at - begun).as_secs_f64())
-            });
+            let first = given_up.filter(|at| *at >= since).min();
+            attacked.first_given_up_s = first.map(|at| (at - since).as_secs_f64());
         }
         None => {
             let stay =
