@@ -211,7 +211,8 @@ mod what_layers_hide {
         let (first, second) = (worlds(100_000), worlds(200_000));
         for (epsilon, delta) in [0.0, 1.0, 2.0].into_iter().zip(found.delta) {
             let said = |ratios: &[f64], is: &dyn Fn(f64) -> bool| {
-                ratios.iter().filter(|ratio| is(**ratio)).count() as f64 / ratios.len() as f64
+                let said = ratios.iter().map(|ratio| f64::from(u8::from(is(*ratio))));
+                said.collect::<Gathered>().estimate().mean
             };
             let right: Gathered = first.iter().map(|world| said(world, &|l| l > epsilon)).collect();
             // S₁ sent: what is known of S₁ and S₀ is there called −L.

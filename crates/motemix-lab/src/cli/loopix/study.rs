@@ -221,3 +221,44 @@ pub struct LoopixPolicies {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Compares designs of anonymous networks that send as many packets and take as long: Poisson mixes,
+/// threshold mixes, timed pool mixes, rounds with noise.
+///
+/// Three layers of mixes, or three servers. All clients send alike. An observer of all links sees
+/// where a message ends and looks for its sender.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab loopix designs
+  motemix-lab loopix designs --latency 6s --latency 1min --rate 0.5
+  motemix-lab loopix designs --svg docs/loopix --csv docs/loopix")]
+pub struct LoopixDesigns {
+    /// Mean time on the way; 3, 6, 12 and 24 s by default. May be given several times.
+    #[arg(long = "latency", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub latencies: Vec<Duration>,
+    /// Packets that each client sends in a second.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, value_parser = amount::positive)]
+    pub rate: f64,
+    /// Users who send at the same rate.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub users: u32,
+    /// Mixes in each layer.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub mixes: u32,
+    /// Packets that are followed, for each figure.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(24..=1_000_000))]
+    pub trials: u32,
+    /// Seed of all random numbers.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Draws messages until a sender is known into this folder: designs.svg.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Writes into this folder: designs.csv.
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Prints JSON: an object for each design and latency.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -9,12 +9,14 @@
 //!
 //! [`entropy`] has the expected entropy of one mix in closed form, [`mix`] simulates one mix, and
 //! [`network`] layers of them, some of which work for the observer. [`record`] is what the observer
-//! notes and how it concludes, and [`measures`] has the measures of what it knows.
+//! notes and how it concludes, and [`measures`] has the measures of what it knows. [`rounds`] is
+//! another design: rounds with noise.
 
 pub mod measures;
 pub mod mix;
 pub mod network;
 pub mod record;
+pub mod rounds;
 
 /// Expected entropy, in bits, of the question which of the packets that came is the one that just
 /// left a mix with ρ = λ/μ.

@@ -20,11 +20,11 @@ use super::network::Trial;
 /// ε of the profile.
 pub const EPSILONS: [f64; 3] = [0.0, 1.0, 2.0];
 /// The sender is known when the observer is so sure of him or her.
-const SURE: f64 = 0.95;
+pub const SURE: f64 = 0.95;
 /// Messages after which nobody counts any more.
 pub const MOST_MESSAGES: u32 = 10_000;
 /// Senders whose messages are counted.
-const SENDERS: u32 = 200;
+pub const SENDERS: u32 = 200;
 
 /// What many targets showed.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -138,12 +138,18 @@ impl Known {
             let mut chance = Chance::of(seed, Purpose::Messages);
             messages(&logarithms, users, bound, &mut chance, presence(seed))
         });
-        let mut known: Vec<u32> = known.collect();
-        known.sort_unstable();
+        Self::after(known.collect(), bound)
+    }
+
+    /// Of what each sender needed; more than `bound` if that was not enough.
+    pub fn after(mut messages: Vec<u32>, bound: u32) -> Self {
+        messages.sort_unstable();
+        #[allow(clippy::cast_precision_loss, reason = "a number of senders")]
+        let senders = messages.len() as f64;
         let at = |share: f64| {
             #[allow(clippy::cast_sign_loss, reason = "a share of senders")]
-            let place = libm::ceil(share * f64::from(SENDERS)) as usize;
-            known.get(place.saturating_sub(1)).copied().filter(|messages| *messages <= bound)
+            let place = libm::ceil(share * senders) as usize;
+            messages.get(place.saturating_sub(1)).copied().filter(|messages| *messages <= bound)
         };
         Self { half: at(0.5), most: at(SURE), bound }
     }

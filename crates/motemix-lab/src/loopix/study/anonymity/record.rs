@@ -29,7 +29,8 @@ pub enum Event {
         mix: u32,
         /// The packet's number on the link that it took.
         link: u32,
-        /// Its number on the link that it came by, which a corrupt mix tells.
+        /// Its number on the link that it came by. A corrupt mix tells it; of an honest one it is not
+        /// known, and not read.
         was: u32,
     },
 }
@@ -72,14 +73,15 @@ impl Pool {
 #[derive(Debug, Clone)]
 pub struct Forwards {
     pools: Vec<Pool>,
-    /// By number on a link.
+    /// By number on a link, from `first` on.
     masses: Vec<f64>,
+    first: u32,
 }
 
 impl Forwards {
     /// Nothing is known of anything yet. The mixes are empty.
     pub fn new(mixes: usize) -> Self {
-        Self { pools: vec![Pool::default(); mixes], masses: Vec::new() }
+        Self { pools: vec![Pool::default(); mixes], masses: Vec::new(), first: 0 }
     }
 
     /// Marks a packet on a link as the one to follow.
@@ -89,11 +91,13 @@ impl Forwards {
 
     /// The mass on a link.
     pub fn mass(&self, link: u32) -> f64 {
-        self.masses.get(link as usize).copied().unwrap_or(0.0)
+        let place = link.checked_sub(self.first);
+        place.and_then(|place| self.masses.get(place as usize)).copied().unwrap_or(0.0)
     }
 
     fn mass_mut(&mut self, link: u32) -> &mut f64 {
-        let place = link as usize;
+        // Whatever came before the packet that is followed is not this packet.
+        let place = link.saturating_sub(self.first) as usize;
         if place >= self.masses.len() {
             self.masses.resize(place + 1, 0.0);
         }
@@ -113,6 +117,57 @@ impl Forwards {
                 *self.mass_mut(link) = mass;
             }
         }
+    }
+}
+
+impl Record {
+    /// Entropy, bits, of which packet is the target when it has left, for every packet that enters at
+    /// one of the events `targets`. `is_last` says which mixes are in the last layer. The record has
+    /// to begin with empty mixes; there is nothing for a packet that may still be inside at its end.
+    pub fn entropies(
+        &self,
+        targets: std::ops::Range<usize>,
+        is_last: impl Fn(u32) -> bool,
+    ) -> Vec<Option<f64>> {
+        /// So much of a packet may be inside and not be missed.
+        const NOTHING: f64 = 1e-6;
+        let mut known = vec![false; self.links as usize];
+        let mut now = Forwards::new(self.corrupt.len());
+        let mut entropies = Vec::new();
+        for (at, event) in self.events.iter().enumerate() {
+            if let Event::Came { link, .. } = *event
+                && !known[link as usize]
+                && targets.contains(&at)
+            {
+                let mut forwards = Forwards { first: link, ..now.clone() };
+                forwards.mark(link);
+                let (mut left, mut bits) = (0.0, 0.0);
+                for event in &self.events[at..] {
+                    forwards.see(*event, &self.corrupt);
+                    if let Event::Left { mix, link, .. } = *event
+                        && is_last(mix)
+                    {
+                        left += forwards.mass(link);
+                        bits += part(forwards.mass(link));
+                    }
+                    if left > 1.0 - NOTHING {
+                        break;
+                    }
+                }
+                entropies.push(Some(bits).filter(|_| left > 1.0 - NOTHING));
+            }
+            match *event {
+                Event::Came { mix, link } => {
+                    known[link as usize] = true;
+                    now.pools[mix as usize].came(0.0);
+                }
+                Event::Left { mix, link, .. } => {
+                    known[link as usize] = true;
+                    now.pools[mix as usize].left();
+                }
+            }
+        }
+        entropies
     }
 }
 
@@ -199,6 +254,15 @@ mod tests {
         let record = record([true, false]);
         assert_eq!([2, 3, 5, 6].map(|to| forwards(&record, 0, to)), [0.0, 1.0, 0.0, 0.0]);
         assert_eq!(backwards(&record, 6), [0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn the_entropy_of_a_packet_is_that_of_all_that_it_may_have_become() {
+        let bits = record([false, false]).entropies(0..6, |mix| mix == 1);
+        // The first two may be what left and never came to the second mix; the third is one of two.
+        assert_eq!(bits, [None, None, Some(1.0)]);
+        let bits = record([true, false]).entropies(1..6, |mix| mix == 1);
+        assert_eq!(bits, [Some(1.0), Some(1.0)]);
     }
 
     #[test]
