@@ -182,3 +182,44 @@ fn policies_are_compared_by_what_they_save_and_what_they_lose() {
     let [always, thin, foreground] = [always, thin, foreground].map(|row| number(&row["known_half"]));
     assert!(always > 2.0 * thin && thin > 2.0 * foreground, "{report}");
 }
+
+#[test]
+fn other_designs_stand_beside_ours_at_equal_bandwidth_and_latency() {
+    let rows = json(&["loopix", "designs", "--latency", "3s", "--users", "40", "--trials", "48"]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        let (wish, took) = (number(&row["latency_s"]), number(&row["measured_s"]));
+        assert!((took / wish - 1.0).abs() < 0.08, "{row}");
+        // What one message gives away, twice: as a guess and as δ(0).
+        let guess = number(&row["best_guess_of_two"]);
+        assert!((2.0 * guess - 1.0 - number(&row["delta_0"])).abs() < 0.3, "{row}");
+    }
+    let known = |design: &str| {
+        let row = rows.iter().find(|row| row["design"] == design).unwrap();
+        row["known_half"].as_u64().unwrap_or(u64::MAX)
+    };
+    assert!(known("Poisson mixes") > known("threshold mixes"), "{rows:?}");
+    assert!(known("rounds with noise, users cut off") < known("rounds with noise"), "{rows:?}");
+}
+
+#[test]
+fn what_no_network_can_do_is_refused_in_one_line() {
+    for (words, expected) in [
+        (&["designs", "--latency", "500ms"][..], "no packets left for noise"),
+        (&["designs", "--latency", "10days"], "are not simulated"),
+        (&["designs", "--latency", "0s"], "noise"),
+        (&["policies", "--delay", "0s"], "--delay"),
+        (&["policies", "--sessions", "1000", "--session", "1h"], "fill more than a day"),
+        (&["policies", "--users", "2", "--session", "1s"], "hardly anybody"),
+        (&["policies", "--sessions", "1e9", "--session", "1us"], "at most 1440"),
+        (&["policies", "--delay", "1000years"], "--delay"),
+        (&["policies", "--background-pull", "1ms"], "--background-pull"),
+        (&["anonymity", "--users", "1000000", "--trials", "1000000"], "--trials"),
+    ] {
+        let run = lab([&["loopix"], words].concat());
+        assert_eq!(run.status(), 2, "{words:?}: {}", run.stderr());
+        assert!(run.stderr().contains(expected), "{words:?}: {}", run.stderr());
+        assert_eq!(run.stderr().lines().count(), 1, "{words:?}: {}", run.stderr());
+    }
+}

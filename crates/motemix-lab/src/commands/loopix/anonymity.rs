@@ -29,6 +29,8 @@ const PROVIDERS: u32 = 4;
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// λ/μ of the packets of one user alone.
 const OWN: [f64; 7] = [0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0];
+/// Users of all trials of a network: what an observer believes of each is kept.
+const MOST_BELIEFS: u64 = 1_000_000_000;
 /// Packets that leave a mix in a run.
 const DEPARTURES: u32 = 400;
 
@@ -89,6 +91,12 @@ struct Report {
 }
 
 pub fn anonymity(args: &Args) -> Result<(), Failure> {
+    if u64::from(args.users) * u64::from(args.trials) > MOST_BELIEFS {
+        return Err(Failure::broken(format!(
+            "{} users in each of {} trials are more than {MOST_BELIEFS} together; fewer --users or fewer --trials",
+            args.users, args.trials
+        )));
+    }
     let tasks = tasks(args);
     let mut progress = Progress::new((POOLS.len() + tasks.len()) as u64);
     let mut done = 0;

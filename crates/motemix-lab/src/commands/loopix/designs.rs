@@ -81,7 +81,7 @@ fn check(args: &Args, latency: Duration) -> Result<(), Failure> {
     let text = humantime::format_duration(latency);
     if pool > MOST_POOL {
         return Err(Failure::broken(format!(
-            "--latency {text}: a mix would hold {pool:.0} packets, and more than {MOST_POOL} are not simulated; fewer --users, a lower --rate or more --mixes"
+            "--latency {text}: a mix would hold more than {MOST_POOL} packets, so many are not simulated; fewer --users, a lower --rate or more --mixes"
         )));
     }
     if Rounds::within(args.users, args.rate, latency_s).is_none() {

@@ -29,8 +29,6 @@ const FAKE: f64 = 0.5;
 /// Between two packets for one receiver that an observer puts together.
 const APART: Duration = Duration::from_secs(6 * 3600);
 const MOST_PACKETS: u32 = 1000;
-/// Targets of the fullest mixes. What a sender's own packets do varies from one to the next.
-const FEWEST: f64 = 200.0;
 
 /// Constant or adaptive cover with so many users.
 #[derive(Serialize)]
@@ -95,14 +93,7 @@ struct Report {
 }
 
 pub fn policies(args: &Args) -> Result<(), Failure> {
-    if args.delay.is_zero() || args.session.is_zero() || args.background_pull.is_zero() {
-        return Err(Failure::broken("--delay, --session and --background-pull are more than nothing"));
-    }
-    if args.sessions * args.session.as_secs_f64() >= 86_400.0 {
-        return Err(Failure::broken(
-            "the sessions fill more than a day; fewer --sessions or a shorter --session",
-        ));
-    }
+    check(args)?;
     let mut progress = Progress::new((2 * USERS.len() + 3) as u64);
     let mut done = 0;
     let mut step = |what: &str| {
@@ -129,6 +120,33 @@ pub fn policies(args: &Args) -> Result<(), Failure> {
     if args.json { Ok(report::print_json(&report)?) } else { Ok(print(args, &report)?) }
 }
 
+fn check(args: &Args) -> Result<(), Failure> {
+    let (hour, day) = (Duration::from_secs(3600), 86_400.0);
+    if !(Duration::from_millis(10)..=hour).contains(&args.delay) {
+        return Err(Failure::broken("--delay: from 10ms to 1h"));
+    }
+    if args.session.is_zero() || args.sessions > 1440.0 {
+        return Err(Failure::broken(
+            "at most 1440 --sessions a day, of a --session that is more than nothing",
+        ));
+    }
+    if args.background_pull < Duration::from_secs(1) {
+        return Err(Failure::broken("--background-pull: a second at least"));
+    }
+    let open_s = args.sessions * args.session.as_secs_f64();
+    if open_s >= day {
+        return Err(Failure::broken(
+            "the sessions fill more than a day; fewer --sessions or a shorter --session",
+        ));
+    }
+    if f64::from(args.users) * open_s < 2.0 * day {
+        return Err(Failure::broken(
+            "hardly anybody is present at a time: fewer than two users; more --users, more --sessions or longer ones",
+        ));
+    }
+    Ok(())
+}
+
 /// Packets a second with which a client's own λ/μ is what the authors of Loopix call strong:
 /// constant cover.
 fn constant(args: &Args) -> f64 {
@@ -146,11 +164,7 @@ fn client(rate: f64) -> Client {
 
 fn followed(args: &Args, pool: f64, users: u32) -> Vec<Trial> {
     let network = Network::honest(LAYERS, args.mixes, pool, users.max(2));
-    // The fuller the mixes, the fewer runs are as many events.
-    let trials = f64::from(args.trials);
-    #[allow(clippy::cast_sign_loss, reason = "at least 24")]
-    let trials = (6e4 / pool).clamp(trials.min(FEWEST), trials) as u32;
-    targets(network, trials, args.seed)
+    targets(network, args.trials, args.seed)
 }
 
 fn cover(args: &Args, policy: &'static str, users: u32) -> Cover {

@@ -281,10 +281,11 @@ impl Course {
             })
             .collect();
         let keys = hops.iter().map(|(mix, _)| *self.mixes[*mix].public_key());
-        let mut path: Vec<_> =
-            keys.zip(&routings).map(|(key, routing)| Hop { key, routing, associated: &[] }).collect();
-        let routing = routings.last().context("a path without mixes")?;
-        path.push(Hop { key: *self.taps[behind].public_key(), routing, associated: &[] });
+        let keys = keys.chain([*self.taps[behind].public_key()]);
+        // A hop's routing is what sends a packet to it. Nobody reads that of the first.
+        let routings = routings.iter().take(1).chain(&routings);
+        let path: Vec<_> =
+            keys.zip(routings).map(|(key, routing)| Hop { key, routing, associated: &[] }).collect();
         let payload = forward::payload("sink".into(), b"mixing");
         create(&Format::LOOPIX, &path, &payload, &mut rng).context("the names do not fit")
     }
