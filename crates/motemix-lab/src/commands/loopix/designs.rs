@@ -10,6 +10,7 @@ use anyhow::Result;
 use motemix_lab::loopix::study::anonymity::measures::{Linkability, MOST_MESSAGES};
 use motemix_lab::loopix::study::anonymity::network::{Design, Network};
 use motemix_lab::loopix::study::anonymity::rounds::{Learned, Rounds};
+use motemix_lab::loopix::study::estimate::Gathered;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ const MOST_POOL: f64 = 10_000.0;
 /// so many packets.
 const TIMED: f64 = 200.0;
 const FEWEST_TIMED: f64 = 20_000.0;
+
+/// Runs whose mean latency is told: pool mixes that send at the same time or one after the other
+/// make a difference.
+const RUNS: u64 = 10;
 
 const POISSON: &str = "Poisson mixes";
 const THRESHOLD: &str = "threshold mixes";
@@ -126,7 +131,8 @@ fn row(args: &Args, design: &'static str, latency_s: f64) -> Result<Row, Failure
     };
     let found = linkability(network, args.trials, args.seed);
     let delay_s = latency_s / f64::from(LAYERS);
-    let measured_s = network.latency(timed(&network), args.seed) * delay_s;
+    let runs = (0..RUNS).map(|run| network.latency(timed(&network), args.seed.wrapping_add(run)));
+    let measured_s = runs.collect::<Gathered>().estimate().mean * delay_s;
     Ok(of_mixes(args, design, (latency_s, measured_s), parameter, &found))
 }
 

@@ -190,7 +190,8 @@ pub fn mixing(args: &Args) -> Result<(), Failure> {
         ]);
     }
     table.print()?;
-    common.say_where("mixing")
+    let file = common.out.join("mixing.csv");
+    Ok(report::print(format!("\nRows: {}\n", file.display()).as_bytes())?)
 }
 
 fn run(session: &mut Session, point: &Point, args: &Args, common: &Common) -> Result<Vec<Row>, Failure> {
