@@ -144,7 +144,7 @@ mod what_layers_hide {
             Network { design: Design::Threshold { size: 9 }, ..network() },
             Network { design: Design::TimedPool { every: 1.0, keep: 2 }, ..network() },
         ] {
-            let trials = trials(network, 1000);
+            let trials = trials(network, 600);
             let off: Gathered = trials.iter().map(|trial| trial.surprise - trial.packet_bits).collect();
             assert!(off.estimate().agrees(0.0, 2.0), "{network:?}: {:?}", off.estimate());
             // Of the sender as well: its probability is 1/(1 + Σ p/p₀), and that of the likeliest user
@@ -198,7 +198,7 @@ mod what_layers_hide {
     fn the_profile_is_what_a_distinguisher_gets_on_pairs() {
         // In each pair S₀ sends in one world and S₁ in the other, which is the same but for names. The
         // distinguisher says S₀ if L > ε.
-        const PAIRS: u64 = 6_000;
+        const PAIRS: u64 = 3_000;
         let network = Network { users: 8, layers: 2, ..network() };
         let found = found(network, PAIRS);
         // L of the sender and each of the seven others.
@@ -221,7 +221,7 @@ mod what_layers_hide {
             let counted = right.mean - factor * wrong.mean;
             let half = libm::hypot(libm::hypot(right.half, factor * wrong.half), delta.half);
             assert!((counted - delta.mean).abs() < 1.5 * half, "{epsilon}: {counted} {delta:?} {half}");
-            assert!(half < 0.03, "{epsilon}: {half}");
+            assert!(half < 0.045, "{epsilon}: {half}");
         }
     }
 }
