@@ -32,6 +32,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 use socket2::SockRef;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -69,8 +70,8 @@ impl Shape {
         u32::from(MIXES) / self.layers
     }
 
-    fn network(self) -> Network {
-        Network::honest(self.layers, self.width(), self.pool, USERS)
+    fn network(self, pool: f64) -> Network {
+        Network::honest(self.layers, self.width(), pool, USERS)
     }
 
     /// Packets a second that keep the mixes so full.
@@ -78,12 +79,8 @@ impl Shape {
         self.pool * f64::from(self.width()) / delay.as_secs_f64()
     }
 
-    fn closed(self) -> f64 {
-        if self.layers == 1 {
-            entropy(self.pool)
-        } else {
-            entropy_of_layers(self.pool, self.width(), self.layers)
-        }
+    fn closed(self, pool: f64) -> f64 {
+        if self.layers == 1 { entropy(pool) } else { entropy_of_layers(pool, self.width(), self.layers) }
     }
 }
 
@@ -94,7 +91,11 @@ struct Compared {
     network: &'static str,
     layers: u32,
     width: u32,
+    /// λ/μ as planned, and as it was: packets in a mix, averaged over time. A busy machine keeps
+    /// packets longer than they ask for.
+    planned_pool: f64,
     pool: f64,
+    /// For the λ/μ that there was.
     closed_bits: f64,
     simulated_bits: f64,
     simulated_half: f64,
@@ -158,14 +159,17 @@ pub fn mixing(args: &Args) -> Result<(), Failure> {
             let count = rows.len() as f64;
             let mean = rows.iter().map(|row| row.mean).sum::<f64>() / count;
             let squares = rows.iter().map(|row| row.sd * row.sd / row.samples as f64).sum::<f64>();
-            let simulated = linkability(shape.network(), TRIALS, args.seed).packet_bits;
+            let pools = campaign.about(&of, "packets in a mix");
+            let pool = pools.iter().map(|row| row.mean).sum::<f64>() / count;
+            let simulated = linkability(shape.network(pool), TRIALS, args.seed).packet_bits;
             compared.push(Compared {
                 nodes: nodes.into(),
                 network: shape.name,
                 layers: shape.layers,
                 width: shape.width(),
-                pool: shape.pool,
-                closed_bits: shape.closed(),
+                planned_pool: shape.pool,
+                pool,
+                closed_bits: shape.closed(pool),
                 simulated_bits: simulated.mean,
                 simulated_half: simulated.half,
                 measured_bits: mean,
@@ -177,12 +181,14 @@ pub fn mixing(args: &Args) -> Result<(), Failure> {
     if args.measuring.json {
         return Ok(report::print_json(&compared)?);
     }
-    let mut table = Table::new(["nodes", "", "λ/μ", "closed form", "simulated", "processes", "packets"]);
+    let mut table =
+        Table::new(["nodes", "", "λ/μ planned", "λ/μ", "closed form", "simulated", "processes", "packets"]);
     for row in &compared {
         table.row([
             row.nodes.clone(),
             row.network.to_owned(),
-            row.pool.to_string(),
+            row.planned_pool.to_string(),
+            format!("{:.2}", row.pool),
             format!("{:.3}", row.closed_bits),
             format!("{:.3} ± {:.3}", row.simulated_bits, row.simulated_half),
             format!("{:.3} ± {:.3}", row.measured_bits, row.measured_half),
@@ -217,7 +223,7 @@ fn run(session: &mut Session, point: &Point, args: &Args, common: &Common) -> Re
     let course = Course { shape, mixes, taps, delay: args.delay };
     let packets = course.packets(common.length, seed)?;
     session.tell("sends them, and notes when they pass")?;
-    let record = course.drive(&packets, &session.stopped)?;
+    let (record, times) = course.drive(&packets, &session.stopped)?;
     drop((running, folder));
     session.tell("follows each packet")?;
     let is_last = |mix| mix >= (shape.layers - 1) * shape.width();
@@ -233,7 +239,12 @@ fn run(session: &mut Session, point: &Point, args: &Args, common: &Common) -> Re
     let parts = bits.chunks(bits.len().div_ceil(PARTS));
     let means: Vec<f64> =
         parts.map(|part| part.iter().copied().collect::<Gathered>().estimate().mean).collect();
-    Ok(vec![point.row("entropy", "bits", &means), point.row("packets", "1", &[bits.len() as f64])])
+    let inside = packets_inside(&record, &times, first..last);
+    Ok(vec![
+        point.row("entropy", "bits", &means),
+        point.row("packets", "1", &[bits.len() as f64]),
+        point.row("packets in a mix", "1", &[inside]),
+    ])
 }
 
 /// Mixes, and taps behind them.
@@ -292,7 +303,7 @@ impl Course {
     }
 
     /// Sends all, and notes what passes.
-    fn drive(&self, packets: &[Planned], stopped: &AtomicBool) -> Result<Record> {
+    fn drive(&self, packets: &[Planned], stopped: &AtomicBool) -> Result<(Record, Vec<Instant>)> {
         let mixes: Vec<_> = self.mixes.iter().map(address).collect::<Result<_>>()?;
         let mut taps = Vec::new();
         for tap in &self.taps {
@@ -326,8 +337,13 @@ impl Course {
     }
 }
 
-/// All that was seen, in the order of its time.
-fn ordered(mixes: &[SocketAddr], packets: &[Planned], sent: Vec<Instant>, seen: Vec<Seen>) -> Result<Record> {
+/// All that was seen, in the order of its time, and when it was.
+fn ordered(
+    mixes: &[SocketAddr],
+    packets: &[Planned],
+    sent: Vec<Instant>,
+    seen: Vec<Seen>,
+) -> Result<(Record, Vec<Instant>)> {
     let through = seen.iter().filter(|seen| seen.tap == mixes.len()).count();
     if through != packets.len() {
         bail!(
@@ -345,16 +361,31 @@ fn ordered(mixes: &[SocketAddr], packets: &[Planned], sent: Vec<Instant>, seen: 
     }
     let mut all: Vec<_> = entered.chain(passed).collect();
     all.sort_by_key(|(at, ..)| *at);
+    let mut times = Vec::new();
     let mut record = Record { corrupt: vec![false; mixes.len()], ..Record::default() };
-    for (_, from, to) in all {
+    for (at, from, to) in all {
         let link = record.links;
         record.links += 1;
         let number = |mix| u32::try_from(mix).unwrap_or(u32::MAX);
         let left = from.map(|mix| Event::Left { mix: number(mix), link, was: u32::MAX });
         record.events.extend(left);
         record.events.extend(to.map(|mix| Event::Came { mix: number(mix), link }));
+        times.resize(record.events.len(), at);
     }
-    Ok(record)
+    Ok((record, times))
+}
+
+/// Packets in a mix, averaged over the time between two of the events and over the mixes.
+fn packets_inside(record: &Record, times: &[Instant], between: Range<usize>) -> f64 {
+    let (mut inside, mut sum) = (0.0, 0.0);
+    for (at, event) in record.events.iter().enumerate() {
+        inside += if matches!(event, Event::Came { .. }) { 1.0 } else { -1.0 };
+        if between.contains(&at) && between.contains(&(at + 1)) {
+            sum += inside * times[at + 1].duration_since(times[at]).as_secs_f64();
+        }
+    }
+    let whole = times[between.end - 1].duration_since(times[between.start]).as_secs_f64();
+    sum / whole / record.corrupt.len() as f64
 }
 
 /// Sends each packet at its time, and says when that was.
