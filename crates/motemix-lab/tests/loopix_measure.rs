@@ -87,7 +87,7 @@ fn mixing(words: &[&str]) -> Vec<[f64; 3]> {
 
 #[test]
 fn running_mixes_hide_what_packets_are_whose() {
-    for [_, measured, _] in mixing(&["--delay", "40ms", "--seconds", "5s"]) {
+    for [_, measured, _] in mixing(&["--delay", "20ms", "--seconds", "2500ms"]) {
         assert!((measured - 1.0).abs() < 0.15, "{measured}");
     }
 }

@@ -198,20 +198,21 @@ mod what_layers_hide {
     fn the_profile_is_what_a_distinguisher_gets_on_pairs() {
         // In each pair S₀ sends in one world and S₁ in the other, which is the same but for names. The
         // distinguisher says S₀ if L > ε.
-        const PAIRS: u64 = 10_000;
+        const PAIRS: u64 = 6_000;
         let network = Network { users: 8, layers: 2, ..network() };
-        let found = found(network, PAIRS);
+        let in_one = trials(network, PAIRS);
+        let found = Linkability::of(&in_one, 1);
         // L of the sender and each of the seven others.
-        let ratios = |seed| {
-            let trial = network.trial(seed);
+        let logarithms = |trial: &Trial| {
             let ratios = trial.others.iter().copied().chain(std::iter::repeat(0.0)).take(7);
             ratios.map(|ratio| -libm::log(ratio)).collect::<Vec<_>>()
         };
-        let worlds = |first: u64| (first..first + PAIRS).map(ratios).collect::<Vec<_>>();
-        let (first, second) = (worlds(100_000), worlds(200_000));
+        let first: Vec<_> = in_one.iter().map(logarithms).collect();
+        let second: Vec<_> =
+            (100_000..100_000 + PAIRS).map(|seed| logarithms(&network.trial(seed))).collect();
         for (epsilon, delta) in [0.0, 1.0, 2.0].into_iter().zip(found.delta) {
-            let said = |ratios: &[f64], is: &dyn Fn(f64) -> bool| {
-                let said = ratios.iter().map(|ratio| f64::from(u8::from(is(*ratio))));
+            let said = |world: &[f64], is: &dyn Fn(f64) -> bool| {
+                let said = world.iter().map(|l| f64::from(u8::from(is(*l))));
                 said.collect::<Gathered>().estimate().mean
             };
             let right: Gathered = first.iter().map(|world| said(world, &|l| l > epsilon)).collect();

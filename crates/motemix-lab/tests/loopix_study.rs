@@ -164,7 +164,7 @@ fn closed_form_and_simulation_stand_side_by_side() {
 
 #[test]
 fn policies_are_compared_by_what_they_save_and_what_they_lose() {
-    let report = json(&["loopix", "policies", "--trials", "24"]);
+    let report = json(&["loopix", "policies", "--trials", "24", "--users", "80"]);
     let cover: Vec<_> = report["adaptive"].as_array().unwrap().iter().collect();
     for pair in cover.chunks(2) {
         let [constant, adaptive] = pair else { panic!("{pair:?}") };

@@ -23,7 +23,7 @@ pub const EPSILONS: [f64; 3] = [0.0, 1.0, 2.0];
 pub const SURE: f64 = 0.95;
 /// Messages after which nobody counts any more.
 pub const MOST_MESSAGES: u32 = 10_000;
-/// Senders whose messages are counted.
+/// Senders whose messages are counted, at most: no more than targets were followed.
 pub const SENDERS: u32 = 200;
 
 /// What many targets showed.
@@ -133,7 +133,8 @@ impl Known {
             .iter()
             .map(|trial| (trial.others.iter().map(|ratio| libm::log(*ratio)).collect(), trial.users - 1))
             .collect();
-        let known = (0..u64::from(SENDERS)).map(|more| {
+        let senders = u64::from(SENDERS).min(trials.len() as u64);
+        let known = (0..senders).map(|more| {
             let seed = seed.wrapping_add(more);
             let mut chance = Chance::of(seed, Purpose::Messages);
             messages(&logarithms, users, bound, &mut chance, presence(seed))
