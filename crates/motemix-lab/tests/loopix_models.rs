@@ -147,7 +147,7 @@ mod what_layers_hide {
             let trials = trials(network, 600);
             let off: Gathered = trials.iter().map(|trial| trial.surprise - trial.packet_bits).collect();
             assert!(off.estimate().agrees(0.0, 2.0), "{network:?}: {:?}", off.estimate());
-            // Of the sender as well: its probability is 1/(1 + Σ p/p₀), and that of the likeliest user
+            // The same for the sender: its probability is 1/(1 + Σ p/p₀), and that of the likeliest user
             // is how often it is the sender.
             let found = Linkability::of(&trials, 1);
             let sure: Gathered = trials.iter().map(|trial| libm::exp2(-trial.sender_min_bits)).collect();

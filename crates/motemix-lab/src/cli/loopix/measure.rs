@@ -118,9 +118,9 @@ pub struct LoopixPull {
 /// Computes what running mixes hide, from when packets come to them and leave them.
 ///
 /// This program sends packets with exponential delays through mix processes: through one mix, and
-/// through three layers of two. It is on every link, notes when each packet passes, and computes from
-/// that alone what an observer of the links does not know. Beside it stand the closed form and the
-/// simulation of `motemix-lab loopix anonymity`.
+/// through three layers of two. It is on every link, notes when each packet passes, and computes
+/// from that alone what an observer of the links does not know. Beside it stand the closed form and
+/// the simulation of `motemix-lab loopix anonymity`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

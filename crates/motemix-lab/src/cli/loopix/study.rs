@@ -225,8 +225,8 @@ pub struct LoopixPolicies {
     pub json: bool,
 }
 
-/// Compares designs of anonymous networks that send as many packets and take as long: Poisson mixes,
-/// threshold mixes, timed pool mixes, rounds with noise.
+/// Compares designs of anonymous networks that send as many packets and take as long: Poisson
+/// mixes, threshold mixes, timed pool mixes, rounds with noise.
 ///
 /// Three layers of mixes, or three servers. All clients send alike. An observer of all links sees
 /// where a message ends and looks for its sender.

@@ -19,8 +19,8 @@ const LATENCIES: [Duration; 4] =
 const LAYERS: u32 = 3;
 /// Packets that a mix may hold in a simulation, on average.
 const MOST_POOL: f64 = 10_000.0;
-/// Packets whose mean time finds the size of a threshold mix: so many mean delays, and no fewer than
-/// so many packets.
+/// Packets whose mean time finds the size of a threshold mix: so many mean delays, and no fewer
+/// than so many packets.
 const TIMED: f64 = 200.0;
 const FEWEST_TIMED: f64 = 20_000.0;
 

@@ -2,13 +2,14 @@
 //!
 //! * *Best guess*: how often the user to whom the observer gives the highest probability is the
 //!   sender; among all users, and between the sender S₀ and one other user S₁.
-//! * *Entropy* and *min-entropy*, −log₂ of the highest probability: of the packet that is the target,
-//!   of the user who gets it, and of its sender.
-//! * *δ(ε)*: the least δ with P₀(A) ≤ e^ε P₁(A) + δ for whatever A the observer looks for, P₀ and P₁
-//!   being what it sees if S₀ or if S₁ sent the message: differential privacy for one message, as
-//!   AnoA defines sender anonymity (Backes, Kate, Manoharan, Meiser and Mohammadi, CSF 2013). By
-//!   Neyman and Pearson the best A is "L > ε", L = ln(dP₀/dP₁), so that δ(ε) = P₀(L > ε) − e^ε P₁(L
-//!   > ε) = E₀[(1 − e^(ε−L))⁺]. The best guess between two is right with probability (1 + δ(0))/2.
+//! * *Entropy* and *min-entropy*, −log₂ of the highest probability: of the packet that is the
+//!   target, of the user who gets it, and of its sender.
+//! * *δ(ε)*: the least δ with P₀(A) ≤ e^ε P₁(A) + δ for whatever A the observer looks for, P₀ and
+//!   P₁ being what it sees if S₀ or if S₁ sent the message: differential privacy for one message,
+//!   as AnoA defines sender anonymity (Backes, Kate, Manoharan, Meiser and Mohammadi, CSF 2013). By
+//!   Neyman and Pearson the best A is "L > ε", L = ln(dP₀/dP₁), so that
+//!   δ(ε) = P₀(L > ε) − e^ε P₁(L > ε) = E₀[(1 − e^(ε−L))⁺].
+//!   The best guess between two is right with probability (1 + δ(0))/2.
 //! * *Messages until known*: S₀ sends messages to one receiver, who works for the observer. It
 //!   multiplies the likelihoods of all users, message by message, until it is 95 % sure of S₀
 //!   (Wald's sequential test, for all users at once).
@@ -112,7 +113,7 @@ impl Trial {
 }
 
 impl Known {
-    /// Of senders whose messages are as the trials, any of which may be the next.
+    /// Counts for senders whose messages are as the trials, any of which may be the next.
     pub fn of(trials: &[Trial], bound: u32, seed: u64) -> Self {
         let users = trials.first().map_or(0, |trial| trial.users);
         let everybody = |_: u32, _: u32| true;
@@ -142,7 +143,7 @@ impl Known {
         Self::after(known.collect(), bound)
     }
 
-    /// Of what each sender needed; more than `bound` if that was not enough.
+    /// Sums up what each sender needed; more than `bound` if that was not enough.
     pub fn after(mut messages: Vec<u32>, bound: u32) -> Self {
         messages.sort_unstable();
         #[allow(clippy::cast_precision_loss, reason = "a number of senders")]

@@ -56,8 +56,8 @@ pub struct Providers {
     /// How many.
     pub count: u32,
     /// The probability that one works for the observer. A corrupt provider tells which packet is
-    /// which when it delays them. Of the packets that end with it, it knows which are dropped, which
-    /// are its own loops, and for which mailbox each other one is.
+    /// which when it delays them. Of the packets that end with it, it knows which are dropped,
+    /// which are its own loops, and for which mailbox each other one is.
     pub corrupt: f64,
 }
 

@@ -29,8 +29,8 @@ pub enum Event {
         mix: u32,
         /// The packet's number on the link that it took.
         link: u32,
-        /// Its number on the link that it came by. A corrupt mix tells it; of an honest one it is not
-        /// known, and not read.
+        /// Its number on the link that it came by. A corrupt mix tells it; of an honest one it is
+        /// not known, and not read.
         was: u32,
     },
 }
@@ -121,9 +121,10 @@ impl Forwards {
 }
 
 impl Record {
-    /// Entropy, bits, of which packet is the target when it has left, for every packet that enters at
-    /// one of the events `targets`. `is_last` says which mixes are in the last layer. The record has
-    /// to begin with empty mixes; there is nothing for a packet that may still be inside at its end.
+    /// Entropy, bits, of which packet is the target when it has left, for every packet that enters
+    /// at one of the events `targets`. `is_last` says which mixes are in the last layer. The record
+    /// has to begin with empty mixes; there is nothing for a packet that may still be inside at its
+    /// end.
     pub fn entropies(
         &self,
         targets: std::ops::Range<usize>,

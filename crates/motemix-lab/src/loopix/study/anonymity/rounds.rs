@@ -1,10 +1,10 @@
 //! Rounds with noise: Vuvuzela (van den Hooff, Lazar, Zaharia and Zeldovich, SOSP 2015).
 //!
-//! In each round every user sends one request through a chain of servers, which shuffle all of them,
-//! to a *dead drop* at the last. Two who talk meet at one dead drop, everybody else is alone at one.
-//! The last server, which works for the observer, sees how many dead drops were visited once and how
-//! many twice. Each server before it adds visits: ⌈max(0, Laplace(µ, b))⌉ single ones and
-//! ⌈max(0, Laplace(µ/2, b/2))⌉ pairs.
+//! In each round every user sends one request through a chain of servers, which shuffle all of
+//! them, to a *dead drop* at the last. Two who talk meet at one dead drop, everybody else is alone
+//! at one. The last server, which works for the observer, sees how many dead drops were visited
+//! once and how many twice. Each server before it adds visits: ⌈max(0, Laplace(µ, b))⌉ single ones
+//! and ⌈max(0, Laplace(µ/2, b/2))⌉ pairs.
 //!
 //! An observer who only watches learns nothing about who talks: whoever it is, the counts are the
 //! same. So it cuts half of the users off, others in each round. If the sender is among them, there
@@ -116,7 +116,7 @@ impl Rounds {
                 }
             }
         }
-        // Of two users one alone is cut off in every other round.
+        // In every other round just one of two users is cut off.
         let delta = delta.map(|delta| delta / 2.0);
         Learned {
             best_guess: likelier / f64::from(self.users),
