@@ -124,7 +124,7 @@ pub struct LoopixPull {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  motemix-lab loopix measure mixing --seconds 5min")]
+  motemix-lab loopix measure mixing --delay 1s --seconds 10min")]
 pub struct LoopixMixing {
     #[command(flatten)]
     pub measuring: LoopixMeasuring,
