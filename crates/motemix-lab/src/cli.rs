@@ -14,9 +14,9 @@ pub use boards::{
     BoardsNetwork, BoardsObjects, BoardsSecrets, FirmwareFiles,
 };
 pub use loopix::{
-    Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixEnergy, LoopixLatency,
-    LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixPolicies, LoopixPull,
-    LoopixVectors,
+    Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixDesigns, LoopixEnergy,
+    LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixMixing,
+    LoopixPolicies, LoopixPull, LoopixVectors,
 };
 pub use reproduce::{Reproduce, ReproduceThesis};
 pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace, SimValidate};

@@ -142,16 +142,29 @@ fn closed_form_and_simulation_stand_side_by_side() {
         assert!(off < 2.5 * number(&mix["simulated_half"]), "{mix}");
     }
     assert!(within * 3 >= mixes.len() * 2, "{within} of {}", mixes.len());
-    for file in
-        ["entropy.svg", "layers.svg", "corrupt.svg", "candidates.svg", "entropy.csv", "linkability.csv"]
-    {
+    for row in report["linkability"].as_array().unwrap() {
+        let Some(closed) = row["closed_bits"].as_f64().filter(|_| number(&row["pool"]) >= 8.0) else {
+            continue;
+        };
+        let off = (number(&row["packet_bits"]) - closed).abs();
+        assert!(off < 0.02 * closed + number(&row["packet_half"]), "{row}");
+    }
+    for file in [
+        "entropy.svg",
+        "layers.svg",
+        "corrupt.svg",
+        "providers.svg",
+        "candidates.svg",
+        "entropy.csv",
+        "linkability.csv",
+    ] {
         assert!(fs::metadata(folder.path().join(file)).unwrap().len() > 100, "{file}");
     }
 }
 
 #[test]
 fn policies_are_compared_by_what_they_save_and_what_they_lose() {
-    let report = json(&["loopix", "policies", "--trials", "24"]);
+    let report = json(&["loopix", "policies", "--trials", "24", "--users", "80"]);
     let cover: Vec<_> = report["adaptive"].as_array().unwrap().iter().collect();
     for pair in cover.chunks(2) {
         let [constant, adaptive] = pair else { panic!("{pair:?}") };
@@ -163,6 +176,50 @@ fn policies_are_compared_by_what_they_save_and_what_they_lose() {
     };
     assert!(number(&foreground["bytes_per_day"]) < number(&always["bytes_per_day"]) / 5.0);
     assert!((number(&thin["bytes_per_day"]) / number(&foreground["bytes_per_day"]) - 1.0).abs() < 0.3);
-    assert!(number(&foreground["certain"]) > 0.9, "{foreground}");
-    assert!(foreground["packets_until_known"].is_number() && always["packets_until_known"].is_null());
+    assert!(number(&foreground["delta_2"]) > 0.9, "{foreground}");
+    // Every policy ends: what is constant hides the sender longest, and presence gives him away at
+    // once.
+    let [always, thin, foreground] = [always, thin, foreground].map(|row| number(&row["known_half"]));
+    assert!(always > 2.0 * thin && thin > 2.0 * foreground, "{report}");
+}
+
+#[test]
+fn other_designs_stand_beside_ours_at_equal_bandwidth_and_latency() {
+    let rows = json(&["loopix", "designs", "--latency", "3s", "--users", "40", "--trials", "48"]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        let (wish, took) = (number(&row["latency_s"]), number(&row["measured_s"]));
+        assert!((took / wish - 1.0).abs() < 0.08, "{row}");
+        // What one message gives away, twice: as a guess and as δ(0).
+        let guess = number(&row["best_guess_of_two"]);
+        assert!((2.0 * guess - 1.0 - number(&row["delta_0"])).abs() < 0.3, "{row}");
+    }
+    let known = |design: &str| {
+        let row = rows.iter().find(|row| row["design"] == design).unwrap();
+        row["known_half"].as_u64().unwrap_or(u64::MAX)
+    };
+    assert!(known("Poisson mixes") > known("threshold mixes"), "{rows:?}");
+    assert!(known("rounds with noise, users cut off") < known("rounds with noise"), "{rows:?}");
+}
+
+#[test]
+fn what_no_network_can_do_is_refused_in_one_line() {
+    for (words, expected) in [
+        (&["designs", "--latency", "500ms"][..], "no packets left for noise"),
+        (&["designs", "--latency", "10days"], "are not simulated"),
+        (&["designs", "--latency", "0s"], "noise"),
+        (&["policies", "--delay", "0s"], "--delay"),
+        (&["policies", "--sessions", "1000", "--session", "1h"], "fill more than a day"),
+        (&["policies", "--users", "2", "--session", "1s"], "hardly anybody"),
+        (&["policies", "--sessions", "1e9", "--session", "1us"], "at most 1440"),
+        (&["policies", "--delay", "1000years"], "--delay"),
+        (&["policies", "--background-pull", "1ms"], "--background-pull"),
+        (&["anonymity", "--users", "1000000", "--trials", "1000000"], "--trials"),
+    ] {
+        let run = lab([&["loopix"], words].concat());
+        assert_eq!(run.status(), 2, "{words:?}: {}", run.stderr());
+        assert!(run.stderr().contains(expected), "{words:?}: {}", run.stderr());
+        assert_eq!(run.stderr().lines().count(), 1, "{words:?}: {}", run.stderr());
+    }
 }

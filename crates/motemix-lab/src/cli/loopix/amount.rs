@@ -61,6 +61,21 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     if text.parse() == Ok(0.0) { Ok(0.0) } else { positive(text) }
 }
 
+/// Packets a second, as many as a machine can send.
+pub fn packets(text: &str) -> Result<f64, String> {
+    let number = positive(text)?;
+    if (1e-6..=1e6).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("{text} is no rate of packets; it is from 0.000001 to 1000000 a second"))
+    }
+}
+
+/// The same, or none.
+pub fn packets_or_none(text: &str) -> Result<f64, String> {
+    if text.parse() == Ok(0.0) { Ok(0.0) } else { packets(text) }
+}
+
 /// A number from zero to one.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = not_negative(text)?;
@@ -96,6 +111,8 @@ mod tests {
             let found = rate(text).unwrap_err();
             assert!(found.contains(word), "{text}: {found}");
         }
+        assert!(packets("1e300").is_err() && packets("0").is_err() && packets("0.5").is_ok());
+        assert!(packets_or_none("1e7").is_err() && packets_or_none("0").is_ok());
         assert!(
             share("1.1").is_err() && share("0").is_ok() && positive("0").is_err() && positive("x").is_err()
         );

@@ -8,7 +8,8 @@ use crate::report::{self, Progress, Table};
 use anyhow::Result;
 use motemix_lab::loopix::study::advice::{Obstacle, Plan, Remedies, Wish};
 use motemix_lab::loopix::study::anonymity::entropy;
-use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::anonymity::measures::{EPSILONS, Linkability};
+use motemix_lab::loopix::study::anonymity::network::Network;
 use motemix_lab::loopix::study::cost::{MIB, MONTH_S};
 use serde::Serialize;
 use std::time::Duration;
@@ -106,11 +107,8 @@ impl Anonymity {
         let simulated_pool = plan.pool.min(MOST_POOL / f64::from(wish.width));
         let simulated_users = wish.users.min(MOST_USERS);
         let network = Network {
-            layers: LAYERS,
-            width: wish.width,
-            pool: simulated_pool,
             corrupt: args.corrupt,
-            users: simulated_users,
+            ..Network::honest(LAYERS, wish.width, simulated_pool, simulated_users)
         };
         let events = simulated_pool * f64::from(wish.width * LAYERS * LAYERS) * FOLLOWED;
         #[allow(clippy::cast_sign_loss, reason = "between two numbers above zero")]
@@ -154,8 +152,14 @@ fn print_plan(advice: &Advice) -> Result<()> {
     let bits = format!("bits{least}: which packet, three layers, a share of {corrupt} corrupt");
     table.figure("end to end", &text(found.packet_bits, 2), &bits);
     table.figure("", &text(found.user_bits, 2), &format!("bits{least}: which user gets it"));
-    table.figure("S₀ or S₁ sent it", &text(found.guess, 3), "for S₀, who did; ½ is perfect");
-    table.figure("", &text(found.certain, 3), "of the packets leave no doubt");
+    let two = "times right, if S₀ or S₁ sent it; ½ is perfect";
+    table.figure("best guess", &text(found.best_guess_of_two, 3), two);
+    table.figure("", &text(found.best_guess, 3), &format!("times right, of {} users", wish.users));
+    for (epsilon, delta) in EPSILONS.into_iter().zip(found.delta) {
+        table.figure(&format!("δ({epsilon})"), &text(delta, 3), "for the sender of one message");
+    }
+    let [half, most] = found.known.texts();
+    table.figure("sender known after", &half, &format!("messages to one receiver; 95 % after {most}"));
     for (name, joules) in ["3G (2010)", "LTE (2012)", "5G (2019)"].into_iter().zip(energy.joules) {
         let share = 100.0 * joules / BATTERY_J;
         table.figure(
