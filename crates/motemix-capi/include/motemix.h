@@ -86,8 +86,8 @@
 
 // What the parts of a node and of a mote take, at most.
 #if UINTPTR_MAX > 0xffffffff
-#define MOTEMIX_NODE_BASE_SIZE 2184
-#define MOTEMIX_MOTE_BASE_SIZE 3560
+#define MOTEMIX_NODE_BASE_SIZE 2232
+#define MOTEMIX_MOTE_BASE_SIZE 3608
 #define MOTEMIX_NEIGHBOURS_SIZE 1664
 #define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 396
@@ -95,8 +95,8 @@
 #define MOTEMIX_RETURN_SIZE 152
 #define MOTEMIX_HEADER_SIZE 408
 #else
-#define MOTEMIX_NODE_BASE_SIZE 2048
-#define MOTEMIX_MOTE_BASE_SIZE 3184
+#define MOTEMIX_NODE_BASE_SIZE 2096
+#define MOTEMIX_MOTE_BASE_SIZE 3232
 #define MOTEMIX_NEIGHBOURS_SIZE 1616
 #define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 388
@@ -405,6 +405,8 @@ enum motemix_warning
     // The mote's own readings are dropped, for this reason: they cannot be kept, or what the
     // sensor gave is no record.
     MOTEMIX_WARNING_READINGS_DROPPED = 9,
+    // Loops do not come back as they should: packets are dropped or held up on their way.
+    MOTEMIX_WARNING_LOOPS_LOST = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -54,9 +54,9 @@ const _: () = {
 #[cfg(target_pointer_width = "64")]
 mod sizes {
     /// Bytes of a node without its tables, at most.
-    pub const NODE_BASE_SIZE: usize = 2184;
+    pub const NODE_BASE_SIZE: usize = 2232;
     /// Bytes of a mote without its tables, at most.
-    pub const MOTE_BASE_SIZE: usize = 3560;
+    pub const MOTE_BASE_SIZE: usize = 3608;
     /// Bytes of what makes keys with neighbours, at most.
     pub const NEIGHBOURS_SIZE: usize = 1664;
     /// Bytes for the session with one neighbour, at most.
@@ -75,9 +75,9 @@ mod sizes {
 #[cfg(target_pointer_width = "32")]
 mod sizes {
     /// A node.
-    pub const NODE_BASE_SIZE: usize = 2048;
+    pub const NODE_BASE_SIZE: usize = 2096;
     /// A mote.
-    pub const MOTE_BASE_SIZE: usize = 3184;
+    pub const MOTE_BASE_SIZE: usize = 3232;
     /// Keys with neighbours.
     pub const NEIGHBOURS_SIZE: usize = 1616;
     /// A session.

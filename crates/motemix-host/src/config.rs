@@ -13,12 +13,14 @@
 //! ```
 //!
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
-//! sections `[metrics]`, `[limits]`, `[processing]`, `[faults]`, `[readings]` and `[broker]` may
-//! follow. A field that is not known is an error, because a misspelt limit must not silently become
-//! its default.
+//! sections `[metrics]`, `[limits]`, `[processing]`, `[loops]`, `[faults]`, `[readings]` and
+//! `[broker]` may follow. A field that is not known is an error, because a misspelt limit must not
+//! silently become its default.
 
+mod loops;
 mod processing;
 
+pub use loops::LoopWatch;
 pub use motemix_toml::FileError as ConfigError;
 pub use processing::Processing;
 
@@ -69,6 +71,9 @@ pub struct NodeConfig {
     /// How the node uses its processor.
     #[serde(default, skip_serializing_if = "Processing::is_usual")]
     pub processing: Processing,
+    /// When loops that do not come back raise the alarm.
+    #[serde(default, skip_serializing_if = "LoopWatch::is_usual")]
+    pub loops: LoopWatch,
     /// Faults that an experiment injects.
     #[serde(default, skip_serializing_if = "Faults::is_none")]
     pub faults: Faults,
@@ -249,6 +254,7 @@ impl NodeConfig {
             metrics: None,
             limits: Limits::default(),
             processing: Processing::default(),
+            loops: LoopWatch::default(),
             faults: Faults::default(),
             readings: None,
             broker: None,
@@ -408,6 +414,7 @@ impl NodeConfig {
             return Err(fault("limits.inbox_messages", "or limits.inbox_bytes is too large", remedy));
         }
         self.processing.check()?;
+        self.loops.check()?;
         if !(0.0..=1.0).contains(&self.faults.loss) {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));
         }

@@ -58,11 +58,13 @@ pub enum Concern {
     Cover,
     /// What has arrived is not handed to the broker.
     Broker,
+    /// Loops do not come back as they should.
+    Loops,
 }
 
 impl Concern {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Documents,
         Self::ReplayFilter,
         Self::Disk,
@@ -73,6 +75,7 @@ impl Concern {
         Self::Link,
         Self::Cover,
         Self::Broker,
+        Self::Loops,
     ];
 
     /// For messages and labels.
@@ -88,6 +91,7 @@ impl Concern {
             Self::Link => "link",
             Self::Cover => "cover",
             Self::Broker => "broker",
+            Self::Loops => "loops",
         }
     }
 }

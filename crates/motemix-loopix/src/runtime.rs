@@ -19,6 +19,7 @@
 //! All of it is in the folder `state` beside the files of the originals, which do not look there.
 
 mod addresses;
+mod alarm;
 mod committer;
 mod control;
 mod driver;
@@ -57,6 +58,7 @@ pub use renewal::renew;
 use crate::files::{Config, FileError, MailboxLimits, NodeFiles, Profile, Role as RoleName};
 use crate::role::{Client, Limits, Mix, Provider, Rates, Role as _, Setup, SetupError, when_full};
 use addresses::Addresses;
+use alarm::Alarm;
 use control::About;
 use driver::Driver;
 use event::Request;
@@ -260,6 +262,7 @@ impl Around {
             watch: self.watch,
             manners: self.manners,
             record: self.record,
+            alarm: Alarm::default(),
             clock: self.clock,
             wake: self.wake,
             requests: self.requests,

@@ -94,6 +94,8 @@ pub enum Warning {
     ReadingsDropped(StoreError),
     /// A replay tag cannot be kept: the node stops.
     TagNotKept(StoreError),
+    /// Loops do not come back as they should: packets are dropped or held up somewhere.
+    LoopsLost,
 }
 
 /// Lets `write!` print on a console.

@@ -33,6 +33,9 @@ use neighbours::OwnKey;
 use next::NextEpoch;
 pub use talk::NotSent;
 
+/// What is said while loops do not come back as they should.
+const LOOPS_LOST: &str = "own packets do not come back: they are dropped or held up on their way";
+
 /// What the board is to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
@@ -414,6 +417,15 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
                 }
                 Event::Discarded { message, tries } => {
                     say!(console, "discarded {} after tries {tries}", message.number());
+                    continue;
+                }
+                Event::LoopAlarm { sounds: true } => {
+                    console.notice(News::Warning(Warning::LoopsLost));
+                    say!(console, "warning: {LOOPS_LOST}");
+                    continue;
+                }
+                Event::LoopAlarm { sounds: false } => {
+                    say!(console, "loops come back again");
                     continue;
                 }
                 _ => {

@@ -5,6 +5,8 @@ use core::time::Duration;
 use motemix_directory::Parameters;
 use motemix_sphinx::NodeId;
 
+use crate::alarm::LoopTest;
+
 /// Ticks of its own payload stream that a receiver may need until a reply leaves. A receiver whose
 /// packets to turn round take two thirds of what its ticks offer needs more for one packet in 200.
 const TICKS_TO_REPLY: u32 = 16;
@@ -77,6 +79,8 @@ pub struct Config {
     pub window: Window,
     /// For how long the application may keep a received message before it replies.
     pub answer_within: Duration,
+    /// When loops that do not come back raise the alarm.
+    pub loop_test: LoopTest,
     /// Build headers for this receiver before the first message. Afterwards they are built for the
     /// receiver of the last message.
     pub receiver: Option<NodeId>,
@@ -91,6 +95,7 @@ impl Config {
             in_flight: usize::MAX,
             window: Window::Open,
             answer_within: Duration::from_secs(10),
+            loop_test: LoopTest::USUAL,
             receiver: None,
         }
     }
@@ -137,6 +142,12 @@ impl Config {
     #[must_use]
     pub const fn with_answer_within(self, answer_within: Duration) -> Self {
         Self { answer_within, ..self }
+    }
+
+    /// With another test of the loops that come back.
+    #[must_use]
+    pub const fn with_loop_test(self, loop_test: LoopTest) -> Self {
+        Self { loop_test, ..self }
     }
 
     /// With a receiver to build headers for before the first message.

@@ -124,6 +124,10 @@ pub struct Counters {
     pub loops_sent: u64,
     /// Loop cover that came back, filler included.
     pub loops_returned: u64,
+    /// Loop cover that was not back when a message would be sent again. It may have come later.
+    pub loops_lost: u64,
+    /// How often the alarm began because of it: [`LoopAlarm`](crate::LoopAlarm).
+    pub loop_alarms: u64,
     /// Drop cover sent.
     pub drops_sent: u64,
     /// Drop cover that ended here.

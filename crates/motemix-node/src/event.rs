@@ -81,6 +81,11 @@ pub enum Event<'a> {
         /// The reply's data; empty for an acknowledgement.
         reply: &'a [u8],
     },
+    /// Loops no longer come back as they should, or do again: [`LoopAlarm`](crate::LoopAlarm).
+    LoopAlarm {
+        /// Whether the alarm begins.
+        sounds: bool,
+    },
     /// A message was given up after its last try, or because the node is about to stop. It may have
     /// arrived nevertheless.
     Discarded {

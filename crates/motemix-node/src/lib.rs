@@ -110,6 +110,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod alarm;
 mod config;
 mod counters;
 mod cover;
@@ -117,6 +118,7 @@ mod epoch;
 mod event;
 mod headers;
 mod journal;
+mod loops;
 mod messages;
 mod node;
 mod plan;
@@ -129,6 +131,7 @@ mod storage;
 mod tag_table;
 
 pub use admission::LinkId;
+pub use alarm::{LoopAlarm, LoopTest};
 pub use config::{Config, Timeout, Window};
 pub use counters::{Counters, DropReason};
 pub use epoch::{EpochError, EpochFill, ReplayFill};

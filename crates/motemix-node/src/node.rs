@@ -14,6 +14,7 @@ use rand_core::CryptoRng;
 
 use crate::Instant;
 use crate::admission::Classes;
+use crate::alarm::LoopAlarm;
 use crate::config::{BEFORE_THE_FIRST_EPOCH, Config, MOST_FOR_TICKS};
 use crate::counters::{Counters, DropReason};
 use crate::cover::Streams;
@@ -21,6 +22,7 @@ use crate::epoch::{EpochError, Epochs, ReplayFill};
 use crate::event::{Event, ReceiptToken, ReplyError, Transmit};
 use crate::headers::{Headers, Purpose};
 use crate::journal::{Admitted, Journal};
+use crate::loops::Loops;
 use crate::messages::Messages;
 use crate::queue::{Due, Leave, Polled, Queue};
 use crate::rate::Rate;
@@ -42,9 +44,7 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     headers: Headers<'s, P>,
     streams: Streams,
     rate: Rate,
-    /// First bytes of the header ids of loops under way, oldest overwritten.
-    loops: &'s mut [u64],
-    next_loop: usize,
+    loops: Loops<'s>,
     /// Ticks that turned packets took since one was offered to this node's own messages.
     turned_in_a_row: u32,
     /// How long the application took for its last reply. Packets without a reply wait as long, so
@@ -100,7 +100,6 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     /// The same with a key that was drawn before: on a board with little stack nothing is drawn
     /// while a node lies there.
     pub fn with_window_key(me: NodeId, rng: R, storage: Storage<'s, P>, key: WindowKey) -> Self {
-        storage.loops.fill(0);
         // The compiler is not to know what is in there: it would make the values on the stack,
         // beside the node, and a board's stack would be a kilobyte deeper.
         let config = core::hint::black_box(&BEFORE_THE_FIRST_EPOCH);
@@ -116,8 +115,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             headers: Headers::new(storage.headers),
             streams: Streams::off(),
             rate: Rate::new(config.window),
-            loops: storage.loops,
-            next_loop: 0,
+            loops: Loops::new(storage.loops),
             turned_in_a_row: 0,
             answer_took: Duration::ZERO,
             nodes: Nodes { own: storage.nodes, count: 0, lent: None },
@@ -140,6 +138,16 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     /// What happened so far.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Whether loops come back as they should. [`Event::LoopAlarm`] tells when that changes.
+    pub const fn loop_alarm(&self) -> &LoopAlarm {
+        self.loops.alarm()
+    }
+
+    /// How much speaks for loops that are dropped, in per cent of what raises the alarm.
+    pub const fn loop_evidence(&self) -> u32 {
+        self.loops.alarm().percent(&self.config.loop_test)
     }
 
     /// How full the replay filter is. Before the first epoch the current one is 0.
@@ -208,6 +216,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     fn begin(&mut self, now: Instant, ends: Instant, config: Config) -> Result<(), EpochError> {
         Topology::new(self.nodes.get()).map_err(EpochError::Topology)?;
         self.headers.clear();
+        self.loops.excuse();
         let classes = Classes::new([self.rng.next_u64(), self.rng.next_u64()]);
         self.epochs.begin(now, ends, now + config.parameters.overlap, classes);
         (self.silent, self.answers) = (false, 0);
@@ -395,6 +404,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
                 },
             });
         }
+        if let Some(sounds) = self.loops.alarm_mut().take_change() {
+            return Some(Event::LoopAlarm { sounds });
+        }
         let polled = self.queue.next_arrival()?;
         self.counters.delivered += u64::from(!matches!(polled, Polled::Received { repeated: true, .. }));
         Some(match polled {
@@ -432,9 +444,4 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.turn_unanswered(token);
         Ok(())
     }
-}
-
-/// Eight bytes of a header id tell loops under way apart; zero is no loop.
-fn loop_name(header_id: &[u8]) -> u64 {
-    header_id.first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes).max(1))
 }

@@ -29,9 +29,9 @@ pub struct Storage<'s, P: Profile> {
     /// The header pool. Where the curve has lanes, headers are made in their places in it, so it
     /// should have a few places for each lane.
     pub headers: &'s mut [HeaderSlot<P>],
-    /// Loops under way, whose return is counted; a later one takes the place of the oldest. With a
-    /// payload stream they are as many as ticks in half a round trip: `round trip / (2 ·
-    /// payload_mean)` on average.
+    /// Loops under way, whose return is counted and whose loss is noticed. One that finds no place
+    /// is not watched. With a payload stream they are as many as ticks in half a round trip:
+    /// `round trip / (2 · payload_mean)` on average.
     pub loops: &'s mut [u64],
     /// As many as the network has nodes.
     pub nodes: &'s mut [Entry],

@@ -15,15 +15,18 @@
 //! time that grows with the latter to the power of the hops of both ways;
 //! [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
 
+mod corrupt;
 mod dwell;
 mod inside;
 mod knowledge;
 mod links;
+pub(crate) mod partners;
 mod pool;
 mod score;
 mod sniffer;
 mod trace;
 
+pub(crate) use corrupt::Confessions;
 pub use links::Counted;
 pub use score::{Anonymity, Guesses};
 pub(crate) use sniffer::{Sniffer, fingerprint};
@@ -32,7 +35,7 @@ use crate::board::Traits;
 use crate::scenario::{Adversary, Board, Group, Receivers, Scenario, Time};
 use dwell::{Dwell, Parts};
 use knowledge::{Known, Network};
-use sniffer::Transfer;
+pub(crate) use sniffer::Transfer;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -95,10 +98,11 @@ pub(crate) fn conclude(
     scenario: &Scenario,
     network: &Network,
     transfers: &[Transfer],
+    confessions: &Confessions,
     deliveries: &[Delivery],
 ) -> Anonymity {
     let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
-    let origins = pool::origins(network, transfers);
+    let origins = pool::origins(network, transfers, confessions);
     let traffic = Traffic::new(network, transfers, &origins);
     let by_contents: BTreeMap<(u16, u64), u32> = transfers
         .iter()

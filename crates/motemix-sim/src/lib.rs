@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod attack;
 mod authority;
 mod board;
 mod curve;
@@ -43,6 +44,7 @@ mod wear;
 mod world;
 
 pub use adversary::{Anonymity, Counted, Guesses};
+pub use attack::Attacked;
 pub use meter::Handshakes;
 pub use observe::{News, Observers, Sight, Witness};
 pub use outcome::{Outcome, Percentiles, Readings, Tables};

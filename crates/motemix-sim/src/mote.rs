@@ -6,16 +6,21 @@
 //! stopwatch and the part's data sheet say; only the interrupt that takes frames from the
 //! transceiver goes on.
 
+mod attendance;
 mod desk;
 mod keys;
+mod spy;
 mod tables;
 mod thermometer;
 mod verifier;
 
 pub(crate) use desk::Tally;
+pub(crate) use spy::Spy;
+use spy::passed_on;
 pub(crate) use thermometer::Interval;
 pub(crate) use verifier::{Devices, Verifier};
 
+use crate::attack::Absences;
 use crate::board::Traits;
 use crate::curve;
 use crate::device::{Antenna, Device};
@@ -126,6 +131,9 @@ pub(crate) struct Orders<'d> {
     pub verifier: Option<Verifier>,
     pub link: LinkSettings,
     pub window: Window,
+    pub absences: Absences,
+    /// There, if the mote is corrupt.
+    pub spy: Option<Spy>,
 }
 
 /// A board that has been switched on, and stands still.
@@ -359,6 +367,9 @@ impl<'d> Life<'d> {
             if self.desk.ends.get() {
                 break Stopped::End;
             }
+            if self.is_away(now).await {
+                continue;
+            }
             if self.document_is_due() && !while_running {
                 break Stopped::ForDocument;
             }
@@ -381,8 +392,16 @@ impl<'d> Life<'d> {
             let signed = thermometer.poll(now, &mut running, &self.desk, &mut packet);
             let meeting = meeting.as_mut();
             let link = OnAir { stack: &mut stack, radio: &mut radio, meeting };
-            let mut link = Watched { link, me, desk: &self.desk };
+            let mut link = Watched { link, me, desk: &self.desk, spy: self.orders.spy.as_ref() };
+            if let Some(spy) = &self.orders.spy {
+                spy.send_held_up(now, &mut link.link);
+            }
+            let before = passed_on(running.node().counters());
             let next = running.poll(now, &mut thermometer.hears(&self.desk, now), &mut link, &mut packet);
+            if let (Next::TookIn, Some(spy)) = (next, &self.orders.spy) {
+                let is_message = passed_on(running.node().counters()) == before;
+                spy.took_in(self.desk.taken_in(), is_message, &packet);
+            }
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
@@ -401,11 +420,7 @@ impl<'d> Life<'d> {
                 Next::TookIn | Next::Again => {}
                 Next::Wait(_) if computed => {}
                 Next::Wait(due) => {
-                    let document = self.orders.documents.front().map(|handed| handed.at);
-                    let wake = [due, self.orders.source.next(), thermometer.due(), document]
-                        .into_iter()
-                        .flatten()
-                        .min();
+                    let wake = self.next(now, [due, thermometer.due()]);
                     self.desk.sleep(wake).await;
                 }
                 Next::Stop => break Stopped::ByItself,
@@ -419,6 +434,11 @@ impl<'d> Life<'d> {
     /// Adds what a node and its link have counted.
     fn count(&self, counters: &Counters, link: &LinkCounters, met: Option<HandshakeCounters>) {
         let tally = &mut *self.desk.tally.borrow_mut();
+        if let Some(spy) = &self.orders.spy {
+            spy.confess(tally);
+        }
+        tally.loops[0] += counters.loops_sent;
+        tally.loops[1] += counters.loops_lost;
         let meter = &mut tally.meter;
         meter.sent += counters.sent;
         meter.acknowledged += counters.acknowledged;

@@ -1,6 +1,7 @@
 //! What a run came to: one row.
 
 use crate::adversary::Anonymity;
+use crate::attack::Attacked;
 use crate::board::Traits;
 use crate::meter::{Handshakes, Meter};
 use crate::mote::Mote;
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub entropy_bits: Option<f64>,
     /// What else that observer does and does not know; if asked for.
     pub anonymity: Option<Anonymity>,
+    /// What became of an attack, or what can be told of motes that go and come; if there is either.
+    pub attacked: Option<Attacked>,
     /// Handshakes for the keys of protected links; all zero without them.
     pub handshakes: Handshakes,
     /// Lost frames, datagrams, packets and messages of handshakes by reason.
@@ -260,6 +263,7 @@ impl Outcome {
             rtt_s: Percentiles::of(sum.round_trips),
             entropy_bits: anonymity.as_ref().map(|known| known.there.entropy_bits),
             anonymity,
+            attacked: None,
             handshakes: sum.handshakes,
             drops: sum.drops.into_iter().map(|(reason, count)| (reason.into_owned(), count)).collect(),
             epochs,

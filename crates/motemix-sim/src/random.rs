@@ -16,6 +16,9 @@ pub(crate) enum Purpose {
     Arrivals = 7,
     Authority = 8,
     Deliveries = 9,
+    Attack = 10,
+    Churn = 11,
+    Spy = 12,
 }
 
 /// The stream of a node.

@@ -1,5 +1,6 @@
 //! One run: from a scenario to its outcome.
 
+mod attacked;
 mod motes;
 mod thesis;
 
@@ -77,6 +78,10 @@ impl<'s> Cast<'s> {
     /// Each node's id and group.
     fn each(&self) -> impl Iterator<Item = (u16, &'s Group)> {
         (0_u16..).zip(self.members.iter().copied())
+    }
+
+    fn ids(&self) -> impl Iterator<Item = u16> {
+        (0_u16..).take(self.members.len())
     }
 
     fn source(&self, id: u16, group: &Group) -> Source {

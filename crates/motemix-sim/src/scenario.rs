@@ -4,6 +4,7 @@
 //! ships; a field that is not known is an error.
 
 mod adversary;
+mod attack;
 mod check;
 mod draft;
 pub(crate) mod fits;
@@ -15,6 +16,7 @@ mod tables;
 mod time;
 
 pub use adversary::Adversary;
+pub use attack::{Attack, AttackKind, Churn, Corrupt};
 pub use draft::{Draft, Setting};
 pub use load::{Board, Content, Group, Load, Receivers, Spread};
 pub use protocol::{Epochs, LinkFixes, Motes};
@@ -68,6 +70,12 @@ pub struct Scenario {
     /// What an observer of the whole channel learns; not asked by default, because it takes time.
     #[serde(default)]
     pub adversary: Option<Adversary>,
+    /// What somebody does who does not only listen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Attack>,
+    /// Motes that go and come; without it, all stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub churn: Option<Churn>,
     /// Parameters to vary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,

@@ -1,5 +1,6 @@
 //! Virtual time: what happens next, and to whom.
 
+use crate::attack::Jammer;
 use crate::device::Device;
 use crate::observe::{Observers, Sight};
 use motemix_air::Instant;
@@ -29,6 +30,8 @@ pub(crate) struct World<D> {
     index_of: BTreeMap<[u8; 8], u16>,
     wakes: BinaryHeap<Reverse<(Instant, u32)>>,
     now: Instant,
+    /// Who keeps frames from their receivers.
+    pub jammer: Option<Jammer>,
     /// Things that happened: calls of devices and events of the channel.
     pub steps: u64,
 }
@@ -52,6 +55,7 @@ impl<D: Device> World<D> {
             index_of: BTreeMap::new(),
             wakes: BinaryHeap::new(),
             now: Instant::default(),
+            jammer: None,
             steps: 0,
         }
     }
@@ -121,8 +125,12 @@ impl<D: Device> World<D> {
                 self.steps += u64::from(!matches!(event, Event::OnAir { .. }));
                 self.show(&event, observers);
                 match event {
-                    Event::Delivered { to, frame, .. } => {
-                        let index = self.place_of[usize::from(to.number())];
+                    Event::Delivered { to, from, frame, .. } => {
+                        let [index, from] = [to, from].map(|it| self.place_of[usize::from(it.number())]);
+                        let passes = |jammer: &mut Jammer| jammer.passes(self.now, from as u16, index as u16);
+                        if !self.jammer.as_mut().is_none_or(passes) {
+                            continue;
+                        }
                         self.places[index].device.antenna().arrive(frame.bytes());
                         self.poll(index, observers);
                     }

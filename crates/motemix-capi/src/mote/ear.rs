@@ -84,6 +84,7 @@ fn told(warning: Warning) -> (WarningKind, Status) {
         Warning::TagNotKept(error) => (WarningKind::TagNotKept, error.into()),
         Warning::ReadingsDropped(error) => (WarningKind::ReadingsDropped, error.into()),
         Warning::NoNextEpoch(refusal) => (WarningKind::NoNextEpoch, refusal.into()),
+        Warning::LoopsLost => (WarningKind::LoopsLost, Status::Refused),
         _ => (WarningKind::Other, Status::Refused),
     }
 }

@@ -107,10 +107,12 @@ pub enum WarningKind {
     /// The mote's own readings are dropped, for this reason: they cannot be kept, or what the
     /// sensor gave is no record.
     ReadingsDropped = 9,
+    /// Loops do not come back as they should: packets are dropped or held up on their way.
+    LoopsLost = 10,
 }
 
 impl WarningKind {
-    const TEXTS: [&'static CStr; 10] = [
+    const TEXTS: [&'static CStr; 11] = [
         c"the network document has expired, nothing of this node's own leaves; give it the next one",
         c"the epoch has ended, nothing is forwarded; give this node the next network document",
         c"the next epoch does not begin",
@@ -121,6 +123,7 @@ impl WarningKind {
         c"the node stops, because a replay tag cannot be kept",
         c"something that this version has no text for",
         c"this mote's own readings are dropped",
+        c"own packets do not come back: they are dropped or held up on their way",
     ];
 }
 

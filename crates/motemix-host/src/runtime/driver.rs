@@ -279,6 +279,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
                         let _ = answer.send(Response::Discarded { message: message.number() });
                     }
                 }
+                // The examination looks at the alarm itself, and tells it.
+                Event::LoopAlarm { .. } => {}
                 _ => debug_assert!(false, "an event that nobody handles: {event:?}"),
             }
         }
@@ -345,6 +347,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             replay_full_in: self.examination.full_in(fill),
             window: self.node.window_fill(),
             inbox_percent: self.mailroom.percent().unwrap_or(0),
+            loop_evidence: self.node.loop_evidence(),
         });
     }
 
@@ -410,12 +413,13 @@ fn node_config(config: &NodeConfig, network: &Network) -> Config {
     let receiver: Option<NodeId> = config.readings.as_ref().and_then(|readings| network.find(&readings.to));
     let in_flight = config.limits.in_flight as usize;
     let parameters = network.parameters;
+    let loop_test = config.loops.test();
     let of_channel = if config.radio.is_some() {
         Config::of_shared_channel(parameters)
     } else {
         Config::of_network(parameters)
     };
-    of_channel.with_in_flight(in_flight).with_receiver(receiver)
+    of_channel.with_in_flight(in_flight).with_receiver(receiver).with_loop_test(loop_test)
 }
 
 fn broken_link(error: std::io::Error) -> RuntimeError {

@@ -48,6 +48,8 @@ pub(super) struct Totals {
     pub(super) window: (usize, usize),
     /// Per cent of the inbox's quota; 0 without an inbox.
     pub(super) inbox_percent: u64,
+    /// Per cent of the evidence that raises the alarm for loops.
+    pub(super) loop_evidence: u32,
 }
 
 /// What the driver itself counts.
@@ -222,6 +224,8 @@ impl Shared {
         metrics.gauge("motemix_window_messages", help, gauge(messages as u64));
         let help = "How many messages of one lifetime can be remembered";
         metrics.gauge("motemix_window_messages_most", help, gauge(most as u64));
+        let help = "Per cent of the evidence at which the alarm for loops begins";
+        metrics.gauge("motemix_loop_evidence_percent", help, totals.loop_evidence.into());
         let help = "Per cent of the inbox's quota";
         metrics.gauge("motemix_inbox_percent", help, gauge(totals.inbox_percent));
         self.fill_health(metrics);
@@ -316,7 +320,7 @@ impl Told for Coarse {
 
 impl Totals {
     /// Name, meaning and value of each counter.
-    fn counters(&self) -> [(&'static str, &'static str, u64); 29] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 31] {
         let Self { node, links, host, .. } = self;
         [
             ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
@@ -331,6 +335,8 @@ impl Totals {
             ("motemix_discarded", "Messages given up after the last try", node.discarded),
             ("motemix_loops_sent", "Loop cover sent", node.loops_sent),
             ("motemix_loops_returned", "Loop cover that came back", node.loops_returned),
+            ("motemix_loops_lost", "Loop cover that was not back in its time", node.loops_lost),
+            ("motemix_loop_alarms", "Alarms for loops that do not come back", node.loop_alarms),
             ("motemix_drops_sent", "Drop cover sent", node.drops_sent),
             ("motemix_drops_received", "Drop cover that ended here", node.drops_received),
             ("motemix_cover_missed", "Times at which cover was due and could not be sent", node.cover_missed),

@@ -29,6 +29,27 @@ fn a_node_that_is_cut_off_says_so_until_a_loop_comes_back() {
     others.into_iter().chain([first]).for_each(Running::stop);
 }
 
+#[test]
+fn a_node_some_of_whose_loops_do_not_come_back_says_so_until_they_do() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    let mut parameters = parameters();
+    parameters.loop_mean = Some(Duration::from_millis(50));
+    // A busy machine is no attacker.
+    parameters.hop_allowance = Duration::from_millis(500);
+    network.publish(FIRST_EPOCH, now - 10, now + 48 * 3600, parameters);
+    let most: Vec<_> = [0, 1, 2, 4, 5].map(|index| start(network.config(index))).into();
+    let state = || most[0].status().health.of_concern(Concern::Loops);
+    wait_until("it is told", || state() == State::Warning);
+    let told = words(&most[0].status().health, Concern::Loops);
+    assert!(told.contains("do not come back") && told.contains("other nodes"), "{told}");
+    assert!(most[0].status().counters["loop_alarms"] == 1);
+
+    let last = start(network.config(3));
+    wait_until("it is well again", || state() == State::Ok);
+    most.into_iter().chain([last]).for_each(Running::stop);
+}
+
 /// What is seen of a node.
 #[derive(Debug)]
 struct Seen {

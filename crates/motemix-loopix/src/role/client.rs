@@ -15,7 +15,7 @@ use motemix_node::Instant;
 use rand_core::CryptoRng;
 
 use super::core::Core;
-use super::loops::OwnLoops;
+use super::loops::{OwnLoops, patience};
 use super::peers::{Peer, of_user};
 use super::stream::Stream;
 use super::{Counters, DropReason, Hosts, Role, Setup, SetupError, Transmit};
@@ -175,7 +175,7 @@ impl<R: CryptoRng> Client<R> {
             drops: Stream::new(core.rates.drops, now, &mut rng),
             payload: Stream::new(core.rates.payload, now, &mut rng),
             pull: Pull::new(&core, now, &mut rng),
-            own_loops: OwnLoops::new(&core.secret),
+            own_loops: OwnLoops::new(OwnLoops::key(&core.secret), patience(&core)),
             outbox: Outbox::new(core.limits.messages),
             core,
             rng,

@@ -78,6 +78,14 @@ pub struct Counters {
     pub loops_sent: u64,
     /// Loop cover of this node that came back.
     pub loops_returned: u64,
+    /// Loop cover that was not back in its time.
+    pub loops_lost: u64,
+    /// How often too few loops came back.
+    pub loop_alarms: u64,
+    /// Whether too few come back now: 1, or 0.
+    pub loop_alarm: u64,
+    /// How much speaks for it, in per cent of what raises the alarm.
+    pub loop_evidence_percent: u64,
     /// Drop cover sent.
     pub drops_sent: u64,
     /// Drop cover that ended here.

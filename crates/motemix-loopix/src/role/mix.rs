@@ -4,7 +4,7 @@ use motemix_node::Instant;
 use rand_core::CryptoRng;
 
 use super::core::{Core, Route, Taken};
-use super::loops::{OwnLoops, for_me};
+use super::loops::{OwnLoops, for_me, patience};
 use super::peers::{Duty, Peer, of_mix, of_provider};
 use super::stream::{Stream, one_of};
 use super::{Counters, DropReason, Hosts, Role, Setup, SetupError, Transmit};
@@ -43,8 +43,10 @@ impl<R: CryptoRng> Mix<R> {
 
     fn with(setup: Setup, me: Peer, now: Instant, mut rng: R) -> Self {
         let loops = Stream::new(setup.rates.loops, now, &mut rng);
-        let own_loops = OwnLoops::new(&setup.secret);
-        Self { core: Core::new(setup, me), rng, loops, own_loops }
+        let key = OwnLoops::key(&setup.secret);
+        let core = Core::new(setup, me);
+        let own_loops = OwnLoops::new(key, patience(&core));
+        Self { core, rng, loops, own_loops }
     }
 
     /// Takes over a directory in place of the one it was made with. A node that is not in it stays
@@ -74,9 +76,7 @@ impl<R: CryptoRng> Mix<R> {
         } else {
             for_me(&self.core, payload).and_then(|message| Some(message.after(LOOP)?.to_vec()))
         };
-        let is_ours = noise.is_some_and(|noise| self.own_loops.knows(&noise));
-        self.core.counters.loops_returned += u64::from(is_ours);
-        is_ours
+        noise.is_some_and(|noise| self.own_loops.take(&noise, &mut self.core.counters))
     }
 
     fn take(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), DropReason> {
@@ -114,7 +114,7 @@ impl<R: CryptoRng> Mix<R> {
         if let Ok(packet) = core.create(&Route::new(hops), &payload, rng)
             && core.queue(now, first, packet).is_ok()
         {
-            core.counters.loops_sent += 1;
+            own_loops.left(now, &mut core.counters);
         }
     }
 

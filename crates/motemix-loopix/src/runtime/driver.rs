@@ -12,6 +12,7 @@ use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 use tokio::time::sleep_until;
 
 use super::addresses::Addresses;
+use super::alarm::Alarm;
 use super::event::{Event, Request, Totals};
 use super::journal::Journal;
 use super::manners::Manners;
@@ -38,6 +39,7 @@ pub(super) struct Driver<'r, S> {
     pub(super) watch: Watch,
     pub(super) manners: Manners,
     pub(super) record: Record,
+    pub(super) alarm: Alarm,
     pub(super) clock: HostClock,
     /// Hears when a disk has done what it was asked.
     pub(super) wake: Arc<Notify>,
@@ -174,7 +176,8 @@ impl<S: Station> Driver<'_, S> {
             (self.report)(Event::Directory { users: users(&directory) });
         }
         let counters = self.station.role().counters();
-        for event in [self.manners.look(counters), self.record.look(now, counters)].into_iter().flatten() {
+        let said = [self.manners.look(counters), self.record.look(now, counters), self.alarm.look(counters)];
+        for event in said.into_iter().flatten() {
             (self.report)(event);
         }
         if turns.sync.as_ref().is_none_or(JoinHandle::is_finished) {

@@ -95,6 +95,15 @@ pub enum Event {
     },
     /// The provider is heard again.
     ProviderAnswers,
+    /// Loops no longer come back as they should, or do again.
+    LoopAlarm {
+        /// Whether the alarm begins.
+        sounds: bool,
+        /// Loops that were lost since the start.
+        lost: u64,
+        /// Loops that were sent.
+        sent: u64,
+    },
     /// The record of replay tags of a hardened mix or provider will be full soon, or is; each is
     /// said once.
     ReplayRecord {
@@ -126,6 +135,7 @@ impl Event {
             Self::OtherProfile { .. } => "other_profile",
             Self::ProviderSilent { .. } => "provider_silent",
             Self::ProviderAnswers => "provider_answers",
+            Self::LoopAlarm { .. } => "loop_alarm",
             Self::ReplayRecord { .. } => "replay_record",
             Self::Counters(_) => "counters",
         }

@@ -1,5 +1,6 @@
 //! What users rely on, as stories in a network in memory.
 
+mod alarm;
 mod attacks;
 mod beside_originals;
 mod forge;

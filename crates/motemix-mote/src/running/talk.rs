@@ -6,7 +6,7 @@ use motemix_node::{DropReason, Instant, MessageHandle, SendError};
 use motemix_sphinx::{NodeId, Profile};
 use rand_core::CryptoRng;
 
-use super::Running;
+use super::{LOOPS_LOST, Running};
 use crate::command::Command;
 use crate::console::{Console, Ended, LINE_LEN, News, say};
 use crate::link::Link;
@@ -207,6 +207,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             if dropped > 0 {
                 say!(console, "dropped {reason} {dropped}");
             }
+        }
+        if self.node.loop_alarm().sounds() {
+            say!(console, "loops lost {} of {}; {LOOPS_LOST}", counters.loops_lost, counters.loops_sent);
         }
         if self.said().is_news() {
             say!(console, "{}", self.said());

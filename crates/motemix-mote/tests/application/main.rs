@@ -12,6 +12,7 @@ mod expiry;
 mod flash;
 mod full;
 mod hostile;
+mod loops;
 mod next;
 mod protected;
 mod readings;

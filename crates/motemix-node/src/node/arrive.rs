@@ -6,7 +6,7 @@ use motemix_sphinx::{
 };
 use rand_core::CryptoRng;
 
-use super::{Node, loop_name};
+use super::Node;
 use crate::Instant;
 use crate::admission::LinkId;
 use crate::counters::DropReason;
@@ -107,8 +107,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         authentic: Authenticated<'_, P>,
         journal: &mut impl Journal,
     ) -> Result<Told, DropReason> {
-        let under_way =
-            |id: &HeaderId| self.messages.is_under_way(id) || self.loops.contains(&loop_name(&id.0));
+        let under_way = |id: &HeaderId| self.messages.is_under_way(id) || self.loops.is_under_way(id);
         let authentic = match authentic.own_return(under_way) {
             Origin::Own(Yours { header_id, .. }) => return Ok(Told::Own { which, header_id }),
             Origin::Other(authentic) => authentic,
@@ -231,7 +230,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
                 self.counters.returned_empty += 1;
                 Ok(())
             }
-            Returned::Unknown => self.loop_returned(which, &id.0),
+            Returned::Unknown => self.loop_returned(which, &id),
         }
     }
 
@@ -240,10 +239,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         self.answers = self.answers.saturating_add(u32::from(which == Which::Current));
     }
 
-    fn loop_returned(&mut self, which: Which, header_id: &[u8]) -> Result<(), DropReason> {
-        let name = loop_name(header_id);
-        let place = self.loops.iter_mut().find(|place| **place == name).ok_or(DropReason::UnknownHeader)?;
-        *place = 0;
+    fn loop_returned(&mut self, which: Which, id: &HeaderId) -> Result<(), DropReason> {
+        self.loops.returned(id, &self.config.loop_test).ok_or(DropReason::UnknownHeader)?;
         self.counters.loops_returned += 1;
         self.answered(which);
         Ok(())

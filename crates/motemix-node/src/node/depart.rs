@@ -5,7 +5,7 @@ use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{Header, MessageId, NodeId, Profile};
 use rand_core::CryptoRng;
 
-use super::{Node, loop_name};
+use super::Node;
 use crate::Instant;
 use crate::config::OWN_SHARE_OF_TICKS;
 use crate::cover::Streams;
@@ -250,6 +250,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             self.counters.cover_missed += 1;
             return;
         };
+        let deadline = self.deadline(now, &header, 1);
         let (first, mut header_id) = (header.first(), None);
         let rng = &mut self.rng;
         let write = |packet: &mut [u8]| {
@@ -263,9 +264,11 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             return;
         }
         self.counters.loops_sent += 1;
-        if let (Some(id), false) = (header_id, self.loops.is_empty()) {
-            self.loops[self.next_loop] = loop_name(&id.0);
-            self.next_loop = (self.next_loop + 1) % self.loops.len();
+        let (lost, begins) = self.loops.look(now, &self.config.loop_test);
+        self.counters.loops_lost += lost;
+        self.counters.loop_alarms += u64::from(begins);
+        if let Some(id) = header_id {
+            self.loops.sent(&id, now, deadline);
         }
     }
 }

@@ -9,8 +9,8 @@ use motemix_sphinx::{
 };
 use rand_core::CryptoRng;
 
+use super::Node;
 use super::arrive::Gate;
-use super::{Node, loop_name};
 use crate::Instant;
 use crate::admission::LinkId;
 use crate::counters::DropReason;
@@ -65,7 +65,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         }
         let (epoch, mut packet) = packet?;
         let which = self.epochs.which(epoch).ok_or(DropReason::BadHeaderMac)?;
-        let under_way = |id: &_| self.messages.is_under_way(id) || self.loops.contains(&loop_name(&id.0));
+        let under_way = |id: &_| self.messages.is_under_way(id) || self.loops.is_under_way(id);
         if let Some(Yours { header_id, payload }) = packet.own_return(under_way) {
             return self.came_back(now, which, header_id, payload);
         }

@@ -1,6 +1,7 @@
 //! The node on virtual time: a network, stories in it, and any order of calls.
 
 mod admission;
+mod alarm;
 mod any_order;
 mod batches;
 mod constant_rate;

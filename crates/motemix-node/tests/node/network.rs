@@ -83,6 +83,8 @@ pub struct NetworkOf<C: Curve + 'static> {
     pub ends: Instant,
     pub received: Vec<Received>,
     pub ended: Vec<Ended>,
+    /// Alarms that began and ended: when, at which node, whether it began.
+    pub alarms: Vec<(Instant, usize, bool)>,
     /// One for each node.
     pub journals: Vec<Notes>,
     /// Every datagram that was sent: sender, receiver, bytes.
@@ -152,6 +154,7 @@ impl<C: Curve + 'static> NetworkOf<C> {
             ends: Instant::NEVER,
             received: Vec::new(),
             ended: Vec::new(),
+            alarms: Vec::new(),
             datagrams: Vec::new(),
             sent_at: Vec::new(),
             air: Box::new(|_, _, _, _| true),
@@ -322,6 +325,7 @@ impl<C: Curve + 'static> NetworkOf<C> {
                 Event::Discarded { message, tries } => {
                     self.ended.push(Ended { at, message, tries, reply: None })
                 }
+                Event::LoopAlarm { sounds } => self.alarms.push((self.now, at, sounds)),
                 other => panic!("no story tells of {other:?}"),
             }
         }

@@ -11,6 +11,7 @@
 //!
 //! Path lengths are public, so with each transfer goes a distribution over the stages it may be at.
 
+use super::corrupt::{self, Confessions};
 use super::dwell::Dwell;
 use super::inside::Inside;
 use super::knowledge::{Network, PURPOSES, Stage};
@@ -55,7 +56,8 @@ struct Guest {
 }
 
 /// Finds the origins of all transfers, which come in the order of their begins.
-pub(crate) fn origins(network: &Network, transfers: &[Transfer]) -> Vec<Origin> {
+pub(crate) fn origins(network: &Network, transfers: &[Transfer], confessions: &Confessions) -> Vec<Origin> {
+    let confessed = confessions.of(transfers);
     let mut pools: Vec<Pool> = network.nodes.iter().map(|_| Pool::default()).collect();
     let mut origins: Vec<Origin> = vec![Origin::default(); transfers.len()];
     for Step { at, number, arrives } in schedule(transfers) {
@@ -73,7 +75,10 @@ pub(crate) fn origins(network: &Network, transfers: &[Transfer]) -> Vec<Origin> 
             pool.inside.join((1.0 - network.vanish) * (1.0 - ended(network, &origins[index].stages)));
         } else {
             let rates = pool.hazards(at, &known.dwell);
-            origins[index] = leave(network, pool, transfer, &rates, &origins);
+            origins[index] = match confessed.get(index).copied().flatten() {
+                Some(told) => corrupt::origin(network, told, transfer, &origins),
+                None => leave(network, pool, transfer, &rates, &origins),
+            };
         }
     }
     origins

@@ -1,5 +1,6 @@
 //! The instrument, checked where the answer is known without it.
 
+use super::Confessions;
 use super::dwell::{Dwell, Parts};
 use super::knowledge::{Known, Network};
 use super::pool::origins;
@@ -50,7 +51,7 @@ fn through_the_mix(network: &Network, stays: &[(u16, u64, u64)]) -> Vec<Transfer
 
 /// Distributions over senders of what the mix sent on, in the order of its leaving.
 fn distributions(network: &Network, transfers: &[Transfer]) -> Vec<Vec<f64>> {
-    let origins = origins(network, transfers);
+    let origins = origins(network, transfers, &Confessions::default());
     let traffic = Traffic::new(network, transfers, &origins);
     let receiver = network.nodes.len() as u16 - 1;
     traffic
@@ -151,7 +152,9 @@ fn the_truth_scores_and_does_not_help() {
         .map(|delivery| Delivery { sender: (delivery.sender + 200) % 400, ..*delivery })
         .collect();
     let scenario = fixed_receivers();
-    let judge = |deliveries| conclude(&Adversary::default(), &scenario, &network, &transfers, deliveries);
+    let nobody = Confessions::default();
+    let judge =
+        |deliveries| conclude(&Adversary::default(), &scenario, &network, &transfers, &nobody, deliveries);
     let (truly, falsely) = (judge(&truth[..]), judge(&lies[..]));
     assert_eq!(truly.there.entropy_bits.to_bits(), falsely.there.entropy_bits.to_bits());
     assert!(truly.there.first_guess > 0.25, "{truly:?}");
@@ -168,8 +171,9 @@ fn a_sample_is_as_large_as_it_says() {
         .iter()
         .map(|(sender, _, leaves)| Delivery { receiver: 401, sender: *sender, fingerprint: *leaves })
         .collect();
-    let sample = Adversary { sample: 10.try_into().expect("not zero") };
-    let judged = conclude(&sample, &fixed_receivers(), &network, &transfers, &deliveries);
+    let sample = Adversary { sample: 10.try_into().expect("not zero"), ..Adversary::default() };
+    let judged =
+        conclude(&sample, &fixed_receivers(), &network, &transfers, &Confessions::default(), &deliveries);
     assert_eq!((judged.traced, judged.untraced), (40, 0));
 }
 

@@ -30,6 +30,16 @@ pub(crate) struct Tally {
     pub arrived: Vec<(u16, u64)>,
     /// Epochs in which its node ran.
     pub epochs: u32,
+    /// When its loops raised the alarm.
+    pub alarms: Vec<Instant>,
+    /// When it gave messages up.
+    pub given_up: Vec<Instant>,
+    /// Loops sent, and those lost.
+    pub loops: [u64; 2],
+    /// What a corrupt mote passed on: fingerprints of what came and of what left in its place.
+    pub passed: Vec<(u64, u64)>,
+    /// Packets that it dropped, and that it held up.
+    pub betrayed: [u64; 2],
 }
 
 /// A reading that nobody has checked.
@@ -108,6 +118,11 @@ impl Desk {
         if let Some(kept) = &mut *self.news.borrow_mut() {
             kept.push(news);
         }
+    }
+
+    /// Fingerprint of the packet that was taken in last.
+    pub fn taken_in(&self) -> u64 {
+        self.taken_in.get()
     }
 
     /// The application gave the node a message.
@@ -223,7 +238,16 @@ impl Console for Ear<'_> {
                 desk.tally.borrow_mut().meter.round_trips.push(*elapsed);
                 News::Acknowledged { after: *elapsed, tries: *tries }
             }
-            Heard::Event(Event::Discarded { tries, .. }) => News::Discarded { tries: *tries },
+            Heard::Event(Event::Discarded { tries, .. }) => {
+                desk.tally.borrow_mut().given_up.push(desk.now());
+                News::Discarded { tries: *tries }
+            }
+            Heard::Event(Event::LoopAlarm { sounds }) => {
+                if *sounds {
+                    desk.tally.borrow_mut().alarms.push(desk.now());
+                }
+                return;
+            }
             _ => return,
         };
         desk.news(news);

@@ -1,6 +1,7 @@
 //! Keys of links, for whoever looks on: with them a capture of the run can be read.
 
 use crate::mote::desk::Desk;
+use crate::mote::spy::Spy;
 use motemix_air::Instant;
 use motemix_crypto::{Curve, Secret};
 use motemix_link::counters::{LinkCounters, LinkDrop};
@@ -12,11 +13,13 @@ use motemix_mote::{Link, OnAir, Received};
 use rand_core::CryptoRng;
 use std::net::SocketAddrV6;
 
-/// A mote's link, whose keys are told.
+/// A mote's link, whose keys are told, and at which a spy may sit.
 pub(super) struct Watched<'a, 's, T, C: Curve> {
     pub link: OnAir<'a, 's, T, C>,
     pub me: ExtendedAddress,
     pub desk: &'a Desk,
+    /// There, if the mote is corrupt.
+    pub spy: Option<&'a Spy>,
 }
 
 impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
@@ -41,7 +44,9 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
     }
 
     fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool {
-        self.link.send(to, datagram)
+        let leaves = self.spy.is_none_or(|spy| spy.lets_leave(self.desk.now(), to, datagram));
+        // For all that its node knows, it has left.
+        !leaves || self.link.send(to, datagram)
     }
 
     fn refuse(&mut self, reason: LinkDrop) {

@@ -1,18 +1,19 @@
 //! A run of the shipping code.
 
-use super::{Cast, Impossible, channel};
-use crate::adversary::{self, Anonymity, Delivery, Sniffer};
+use super::{Cast, Impossible, attacked, channel};
+use crate::adversary::Sniffer;
+use crate::attack::{self, Absences, Jammer, Plan};
 use crate::authority::{Authority, BEGIN, FIRST, Listed, name};
 use crate::board::Traits;
 use crate::flash::Flash;
 use crate::load::Source;
 use crate::mote::{
-    Devices, Enlist, Handed, Interval, Mote, NAMED, Orders, STORED, Signed, Standing, Verifier,
+    Devices, Enlist, Handed, Interval, NAMED, Orders, STORED, Signed, Spy, Standing, Verifier,
 };
 use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose, part_of};
-use crate::scenario::{Adversary, Content, Group, Scenario, fits};
+use crate::scenario::{Content, Group, Scenario, fits};
 use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_directory::Epoch;
@@ -135,6 +136,7 @@ pub(super) fn run<P: Profile + 'static>(
     let devices: Result<Vec<_>, _> =
         boards.iter_mut().filter(|_| signs).map(|board| board.device()).collect();
     let devices = Rc::new(Devices::new(devices.map_err(refused)?));
+    let (plan, corrupt) = (Plan::of(scenario), attack::corrupt(scenario));
     let mut world = World::new(channel(scenario, cast.members.len(), observers.witness.is_some()));
     let mut stations = Vec::new();
     for ((id, group), board) in cast.each().zip(boards) {
@@ -150,28 +152,22 @@ pub(super) fn run<P: Profile + 'static>(
             verifier: signs.then(|| Verifier::new(Rc::clone(&devices))),
             link: settings.link.settings(),
             window: if settings.rate_control { Window::SHARED_CHANNEL } else { Window::Open },
+            absences: Absences::of(scenario.seed, id, scenario.churn.as_ref(), cast.stop),
+            spy: corrupt.contains(&id).then(|| {
+                Spy::new(plan.clone(), random::stream(scenario.seed, id.into(), random::Purpose::Spy))
+            }),
         };
         stations.push((address, id));
         let joined = world.place(address, board.live(orders));
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
-    let listens = scenario.adversary.as_ref();
-    let mut sniffer = listens.map(|_| Sniffer::new(stations.into_iter().collect()));
+    world.jammer = plan.as_ref().and_then(|plan| Jammer::of(plan, scenario));
+    let mut sniffer = scenario.adversary.as_ref().map(|_| Sniffer::new(stations.into_iter().collect()));
     let mut watch = sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch);
     if world.run(cast.stop, &mut watch, observers).is_break() {
         return Err(Impossible::Stopped);
     }
-    let anonymity = listens.zip(sniffer).map(|(asked, sniffer)| listen(asked, &cast, &world, sniffer));
-    Ok(cast.outcome(&world, Share::of_mote, anonymity))
-}
-
-/// What the observer makes of the frames, and how right it is.
-fn listen(asked: &Adversary, cast: &Cast<'_>, world: &World<Mote<'_>>, sniffer: Sniffer) -> Anonymity {
-    let mut deliveries = Vec::new();
-    for (receiver, mote) in (0..).zip(world.devices()) {
-        let named = mote.tally().arrived.into_iter();
-        deliveries.extend(named.map(|(sender, fingerprint)| Delivery { receiver, sender, fingerprint }));
-    }
-    let network = adversary::network(cast.scenario, &cast.members);
-    adversary::conclude(asked, cast.scenario, &network, &sniffer.into_transfers(), &deliveries)
+    let transfers = sniffer.map(Sniffer::into_transfers).unwrap_or_default();
+    let (anonymity, attacked) = attacked::conclude(&cast, &world, transfers, corrupt, plan.as_deref());
+    Ok(Outcome { attacked, ..cast.outcome(&world, Share::of_mote, anonymity) })
 }

@@ -1,5 +1,6 @@
 //! Who listens.
 
+use super::Corrupt;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
@@ -10,10 +11,17 @@ use std::num::NonZeroU32;
 pub struct Adversary {
     /// One in so many messages is traced; 1 for all.
     pub sample: NonZeroU32,
+    /// Motes that work for the observer.
+    #[serde(skip_serializing_if = "is_nobody")]
+    pub corrupt: Corrupt,
 }
 
 impl Default for Adversary {
     fn default() -> Self {
-        Self { sample: NonZeroU32::MIN }
+        Self { sample: NonZeroU32::MIN, corrupt: Corrupt::default() }
     }
+}
+
+fn is_nobody(corrupt: &Corrupt) -> bool {
+    *corrupt == Corrupt::default()
 }

@@ -28,7 +28,10 @@ impl Scenario {
         readings(self)?;
         radio(&self.radio)?;
         match self.protocol {
-            Protocol::Motes => motes(&self.motes, self)?,
+            Protocol::Motes => {
+                motes(&self.motes, self)?;
+                super::attack::check(self)?;
+            }
             Protocol::Thesis => thesis(self)?,
             Protocol::Udp => {}
         }

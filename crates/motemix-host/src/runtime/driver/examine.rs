@@ -137,6 +137,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
         reasons.extend(self.examination.clock.clone().map(|words| Reason::failing(Concern::Clock, words)));
         reasons.extend(self.examine_descriptors(error, descriptors));
         reasons.extend(self.examine_link(now));
+        reasons.extend(self.examine_loops());
         reasons.extend(self.examine_cover());
         let trouble = self.trouble.as_mut().and_then(|trouble| trouble());
         reasons.extend(trouble.map(|words| Reason::warning(Concern::Broker, words)));
@@ -309,6 +310,19 @@ impl<P: Profile + 'static> Driver<'_, P> {
         }
         let (_, words) = examination.cover.as_ref()?;
         words.clone().map(|words| Reason::warning(Concern::Cover, words))
+    }
+
+    /// An operator hears what the node's own test says, with what it counted.
+    fn examine_loops(&self) -> Option<Reason> {
+        let counters = self.node.counters();
+        self.node.loop_alarm().sounds().then(|| {
+            let words = format!(
+                "own packets do not come back as they should, {} of {} since the start: a mix drops or holds up \
+                 packets, or somebody does on its links, or many mixes are off; see whether other nodes say so too",
+                counters.loops_lost, counters.loops_sent
+            );
+            Reason::warning(Concern::Loops, words)
+        })
     }
 
     fn examine_descriptors(&self, error: Option<&RuntimeError>, complete: bool) -> Option<Reason> {

@@ -41,8 +41,8 @@ impl<R: CryptoRng> Client<R> {
             return Err(DropReason::NotForThisRole);
         };
         let message = for_me(&self.core, &payload).ok_or(DropReason::BadPayload)?;
-        if message.after(LOOP).is_some_and(|noise| self.own_loops.knows(noise)) {
-            self.core.counters.loops_returned += 1;
+        let Self { core, own_loops, .. } = self;
+        if message.after(LOOP).is_some_and(|noise| own_loops.take(noise, &mut core.counters)) {
             self.show(ClientEvent::CoverReceived(Cover::Loop));
         } else if message.after(DUMMY).is_some_and(|noise| noise.len() == self.core.rates.noise_len) {
             self.hear_profile(Profile::Fork2018);
@@ -62,7 +62,8 @@ impl<R: CryptoRng> Client<R> {
         match cover {
             Cover::Dummy => self.core.counters.dummies_received += 1,
             Cover::Drop => self.core.counters.drops_received += 1,
-            Cover::Loop => self.core.counters.loops_returned += 1,
+            // Counted where it was recognised.
+            Cover::Loop => {}
         }
         self.show(ClientEvent::CoverReceived(cover));
     }
@@ -117,10 +118,10 @@ impl<R: CryptoRng> Client<R> {
         match payload {
             Payload::Message { id, surb, text } => return self.take_message(id, surb, text, digest),
             Payload::Loop(nonce) => {
-                if !self.own_loops.knows(&nonce) {
+                if !self.own_loops.take(&nonce, &mut self.core.counters) {
                     return Err(DropReason::NotForThisRole);
                 }
-                self.cover_received(Cover::Loop);
+                self.show(ClientEvent::CoverReceived(Cover::Loop));
             }
             Payload::Drop => self.cover_received(Cover::Drop),
             // As a rule not from a mailbox.

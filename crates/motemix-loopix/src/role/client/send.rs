@@ -27,7 +27,7 @@ impl<R: CryptoRng> Client<R> {
         hops.extend([&*provider, &core.me]);
         let Ok(packet) = core.create(&Route::new(hops), &payload, rng) else { return };
         if self.depart(now, packet) {
-            self.core.counters.loops_sent += 1;
+            self.own_loops.left(now, &mut self.core.counters);
             self.show(ClientEvent::CoverSent(Cover::Loop));
         }
     }

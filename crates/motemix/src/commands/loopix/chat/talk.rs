@@ -168,6 +168,13 @@ impl Talk {
                 "nothing comes from the provider, {unanswered} requests are unanswered: messages may not arrive"
             ))),
             Event::ProviderAnswers => self.push(Entry::Notice("the provider answers again".to_owned())),
+            Event::LoopAlarm { sounds: true, lost, sent } => self.push(Entry::Notice(format!(
+                "{lost} of {sent} own packets did not come back: somebody drops or holds up packets, or nodes are \
+                 off; messages may be lost, or watched"
+            ))),
+            Event::LoopAlarm { sounds: false, .. } => {
+                self.push(Entry::Notice("own packets come back again".to_owned()))
+            }
             // Nobody who talks asks for them; a client's record forgets, and has nothing to say.
             Event::Sent { .. } | Event::Loop | Event::Probe { .. } | Event::ReplayRecord { .. } => 0,
             event => self.push(Entry::Notice(format!("the client tells: {}", event.name()))),

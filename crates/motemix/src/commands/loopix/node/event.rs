@@ -44,6 +44,7 @@ fn facts(event: &Event) -> Value {
         Event::Directory { users } => json!({ "users": users.len() }),
         Event::OtherProfile { runs, heard } => json!({ "runs": runs, "heard": heard }),
         Event::ProviderSilent { unanswered } => json!({ "unanswered": unanswered }),
+        Event::LoopAlarm { sounds, lost, sent } => json!({ "sounds": sounds, "lost": lost, "sent": sent }),
         Event::ReplayRecord { held, most, full_in } => json!({
             "held": held,
             "most": most,
