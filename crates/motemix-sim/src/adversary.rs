@@ -1,8 +1,9 @@
 //! A global passive adversary: hears every frame, and says who it thinks sent each message.
 //!
 //! ```text
-//! frames ─ sniffer ─ transfers ┬ pool: which packet is which ─ trace: distributions over senders ─ score ─ Anonymity
-//!                              │  knowledge, dwell: what is public           deliveries (truth) ──┘
+//! frames ─ sniffer ─ transfers ┬ pool: which packet is which ─ trace: chains of transfers ─ evidence: each message by itself
+//!                              │  knowledge, dwell: what is public                           learn: all messages together
+//!                              │                              Anonymity ─ score, measure ─ deliveries (truth) ┘
 //!                              └ links: how many on each link, while messages are sent and afterwards ─ Counted
 //! ```
 //!
@@ -16,24 +17,30 @@
 //! [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
 
 mod dwell;
+mod evidence;
+mod findings;
 mod inside;
 mod knowledge;
+mod learn;
 mod links;
+mod measure;
 mod pool;
 mod score;
 mod sniffer;
 mod trace;
 
+pub use findings::{Findings, NotPosteriors, POSTERIORS, judge_posteriors};
 pub use links::Counted;
-pub use score::{Anonymity, Guesses};
+pub use measure::{Guesses, Reliability};
+pub use score::{Anonymity, Learned};
 pub(crate) use sniffer::{Sniffer, fingerprint};
 
 use crate::board::Traits;
-use crate::scenario::{Adversary, Board, Group, Receivers, Scenario, Time};
+use crate::scenario::{Adversary, Board, Group, Scenario, Time};
 use dwell::{Dwell, Parts};
+use evidence::Evidence;
 use knowledge::{Known, Network};
 use sniffer::Transfer;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use trace::Traffic;
@@ -96,24 +103,13 @@ pub(crate) fn conclude(
     network: &Network,
     transfers: &[Transfer],
     deliveries: &[Delivery],
+    findings: Option<&mut Findings>,
 ) -> Anonymity {
     let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
     let origins = pool::origins(network, transfers);
     let traffic = Traffic::new(network, transfers, &origins);
-    let by_contents: BTreeMap<(u16, u64), u32> = transfers
-        .iter()
-        .zip(0..)
-        .map(|(transfer, number)| ((transfer.to, transfer.fingerprint), number))
-        .collect();
-    let delivered = deliveries
-        .iter()
-        .map(|delivery| (by_contents.get(&(delivery.receiver, delivery.fingerprint)).copied(), *delivery));
-    let mut anonymity = score::messages(&traffic, delivered, sample);
-    if scenario.load.receivers != Receivers::Random {
-        let always = deliveries.iter().map(|delivery| (delivery.sender, delivery.receiver)).collect();
-        let disclosed = score::disclose(&traffic, &always, sample);
-        (anonymity.receivers_named, anonymity.receivers_by_chance) = disclosed.unzip();
-    }
+    let evidence = Evidence::of(&traffic, deliveries, sample);
+    let mut anonymity = score::score(&traffic, &evidence, scenario, adversary.matching_sweeps, findings);
     anonymity.counted = links::count(scenario, transfers);
     anonymity
 }

@@ -16,6 +16,7 @@ pub(crate) enum Purpose {
     Arrivals = 7,
     Authority = 8,
     Deliveries = 9,
+    Matching = 10,
 }
 
 /// The stream of a node.

@@ -1,9 +1,11 @@
 //! The instrument, checked where the answer is known without it.
 
+mod learning;
+
 use super::dwell::{Dwell, Parts};
 use super::knowledge::{Known, Network};
+use super::measure::entropy;
 use super::pool::origins;
-use super::score::entropy;
 use super::sniffer::Transfer;
 use super::trace::Traffic;
 use super::{Delivery, conclude, links};
@@ -53,11 +55,15 @@ fn distributions(network: &Network, transfers: &[Transfer]) -> Vec<Vec<f64>> {
     let origins = origins(network, transfers);
     let traffic = Traffic::new(network, transfers, &origins);
     let receiver = network.nodes.len() as u16 - 1;
-    traffic
-        .numbers()
-        .filter(|at| traffic.receiver(*at) == Some(receiver))
-        .map(|at| traffic.senders(at))
-        .collect()
+    let arrivals = (0..).zip(transfers).filter(|(_, transfer)| transfer.to == receiver);
+    let senders = |(number, _)| {
+        let mut senders = vec![0.0; network.nodes.len()];
+        for start in traffic.starts(number) {
+            senders[usize::from(start.sender)] += f64::from(start.weight);
+        }
+        senders
+    };
+    arrivals.map(senders).collect()
 }
 
 #[test]
@@ -151,7 +157,8 @@ fn the_truth_scores_and_does_not_help() {
         .map(|delivery| Delivery { sender: (delivery.sender + 200) % 400, ..*delivery })
         .collect();
     let scenario = fixed_receivers();
-    let judge = |deliveries| conclude(&Adversary::default(), &scenario, &network, &transfers, deliveries);
+    let judge =
+        |deliveries| conclude(&Adversary::default(), &scenario, &network, &transfers, deliveries, None);
     let (truly, falsely) = (judge(&truth[..]), judge(&lies[..]));
     assert_eq!(truly.there.entropy_bits.to_bits(), falsely.there.entropy_bits.to_bits());
     assert!(truly.there.first_guess > 0.25, "{truly:?}");
@@ -168,8 +175,8 @@ fn a_sample_is_as_large_as_it_says() {
         .iter()
         .map(|(sender, _, leaves)| Delivery { receiver: 401, sender: *sender, fingerprint: *leaves })
         .collect();
-    let sample = Adversary { sample: 10.try_into().expect("not zero") };
-    let judged = conclude(&sample, &fixed_receivers(), &network, &transfers, &deliveries);
+    let sample = Adversary { sample: 10.try_into().expect("not zero"), ..Adversary::default() };
+    let judged = conclude(&sample, &fixed_receivers(), &network, &transfers, &deliveries, None);
     assert_eq!((judged.traced, judged.untraced), (40, 0));
 }
 

@@ -1,7 +1,7 @@
 //! A run of the shipping code.
 
 use super::{Cast, Impossible, channel};
-use crate::adversary::{self, Anonymity, Delivery, Sniffer};
+use crate::adversary::{self, Anonymity, Delivery, Findings, Sniffer};
 use crate::authority::{Authority, BEGIN, FIRST, Listed, name};
 use crate::board::Traits;
 use crate::flash::Flash;
@@ -161,17 +161,25 @@ pub(super) fn run<P: Profile + 'static>(
     if world.run(cast.stop, &mut watch, observers).is_break() {
         return Err(Impossible::Stopped);
     }
-    let anonymity = listens.zip(sniffer).map(|(asked, sniffer)| listen(asked, &cast, &world, sniffer));
+    let anonymity = listens
+        .zip(sniffer)
+        .map(|(asked, sniffer)| listen(asked, &cast, &world, sniffer, observers.findings.as_deref_mut()));
     Ok(cast.outcome(&world, Share::of_mote, anonymity))
 }
 
 /// What the observer makes of the frames, and how right it is.
-fn listen(asked: &Adversary, cast: &Cast<'_>, world: &World<Mote<'_>>, sniffer: Sniffer) -> Anonymity {
+fn listen(
+    asked: &Adversary,
+    cast: &Cast<'_>,
+    world: &World<Mote<'_>>,
+    sniffer: Sniffer,
+    findings: Option<&mut Findings>,
+) -> Anonymity {
     let mut deliveries = Vec::new();
     for (receiver, mote) in (0..).zip(world.devices()) {
         let named = mote.tally().arrived.into_iter();
         deliveries.extend(named.map(|(sender, fingerprint)| Delivery { receiver, sender, fingerprint }));
     }
     let network = adversary::network(cast.scenario, &cast.members);
-    adversary::conclude(asked, cast.scenario, &network, &sniffer.into_transfers(), &deliveries)
+    adversary::conclude(asked, cast.scenario, &network, &sniffer.into_transfers(), &deliveries, findings)
 }
